@@ -1,0 +1,46 @@
+# Every target sets itself up: Python 3.11+ and make suffice, Java 17+ for Spark and real Kafka.
+PYTHON ?= python3
+SEED ?= 1
+BIN := .venv/bin
+FAST := not java and not kafka and not spark and not browser and not package and not soak
+
+.PHONY: env demo test check bench sim soak lock clean
+.DEFAULT_GOAL := check
+
+env: .venv/.complete
+
+.venv/.complete: requirements.lock pyproject.toml tools/env.sh
+	@PYTHON="$(PYTHON)" sh tools/env.sh
+
+demo: env
+	@$(BIN)/rackspan demo
+
+test: env
+	$(BIN)/pytest -m "not soak" --cov --cov-report=term:skip-covered
+
+check: env
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/pytest -q -m "$(FAST)"
+
+bench: env
+	$(BIN)/python -m benchmarks
+
+bench-%: env
+	$(BIN)/python -m benchmarks $*
+
+sim: env
+	@echo "make sim: there is no simulation yet; it arrives with the embedded cluster" >&2; exit 1
+
+soak: env
+	RACKSPAN_SOAK=1 $(BIN)/pytest -m "soak or not package"
+
+# Rewrites requirements.lock: one resolution for every extra and every platform, hashes, no index addresses.
+lock:
+	uv pip compile pyproject.toml --all-extras --group dev --universal --python-version 3.11 --generate-hashes \
+	  --no-emit-index-url --no-emit-find-links --no-annotate --no-header --quiet -o requirements.lock
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

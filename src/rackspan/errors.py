@@ -1,0 +1,62 @@
+"""Everything rackspan raises on somebody's mistake.
+
+    RackspanError                     one line: which thing, why, what next
+    ├── UsageError                    a flag, key or spec file that says something impossible
+    ├── InvalidSnapshot               a snapshot that contradicts itself or its format
+    ├── InvalidWarehouse              a pipeline folder that is not one, or is of another version
+    ├── SourceError                   a cluster could not be read
+    │   ├── ClusterUnreachable        nobody answered in time
+    │   ├── ClusterUnauthorized       it answered no; names the missing right
+    │   └── ClusterRequestFailed      it answered with an error of its own
+    └── MissingRequirement            Java, an extra or a package is not there; says what to install
+
+An outcome that is expected (a finding, a refusal by rule) is a value, never one of these.
+"""
+
+__all__ = [
+    "ClusterRequestFailed",
+    "ClusterUnauthorized",
+    "ClusterUnreachable",
+    "InvalidSnapshot",
+    "InvalidWarehouse",
+    "MissingRequirement",
+    "RackspanError",
+    "SourceError",
+    "UsageError",
+]
+
+
+class RackspanError(Exception):
+    """A mistake outside rackspan, told in one line."""
+
+
+class UsageError(RackspanError):
+    """A flag, a config key or a spec file asks for something that cannot be."""
+
+
+class InvalidSnapshot(RackspanError):
+    """A snapshot breaks its format or contradicts itself."""
+
+
+class InvalidWarehouse(RackspanError):
+    """A folder is not a rackspan warehouse, or was written by another version."""
+
+
+class SourceError(RackspanError):
+    """A cluster could not be read."""
+
+
+class ClusterUnreachable(SourceError):
+    """No broker answered in time."""
+
+
+class ClusterUnauthorized(SourceError):
+    """The cluster refused; the message names the right that is missing."""
+
+
+class ClusterRequestFailed(SourceError):
+    """The cluster answered a request with an error."""
+
+
+class MissingRequirement(RackspanError):
+    """Something rackspan needs is not installed; the message says what to install."""

@@ -1,0 +1,29 @@
+"""What a cluster is, as values: brokers, racks, partitions in columns, and one moment of it all.
+
+Begin with snapshot.py, then racks.py (the only place where racks are counted). Pure; never reads a clock or a file.
+"""
+
+from rackspan.model.broker import Broker, Controller
+from rackspan.model.ids import NO_BROKER, UNNAMED_RACK, BrokerId, RackId, TopicName
+from rackspan.model.partitions import UNKNOWN_SIZE, Partition, PartitionColumns, columns
+from rackspan.model.racks import RackMap, UnrackedPolicy, rack_map
+from rackspan.model.snapshot import ClusterSnapshot, Topic
+
+__all__ = [
+    "NO_BROKER",
+    "UNKNOWN_SIZE",
+    "UNNAMED_RACK",
+    "Broker",
+    "BrokerId",
+    "ClusterSnapshot",
+    "Controller",
+    "Partition",
+    "PartitionColumns",
+    "RackId",
+    "RackMap",
+    "Topic",
+    "TopicName",
+    "UnrackedPolicy",
+    "columns",
+    "rack_map",
+]

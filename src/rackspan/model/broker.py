@@ -1,0 +1,37 @@
+"""Brokers and controllers as the cluster registers them."""
+
+from dataclasses import dataclass
+
+from rackspan.errors import InvalidSnapshot
+from rackspan.model.ids import INT32_MAX, UNNAMED_RACK, BrokerId, RackId
+
+
+@dataclass(frozen=True, slots=True)
+class Broker:
+    """One registered broker.
+
+    `rack` is `broker.rack` (KIP-36), None where it is not set. A fenced broker is registered but not usable: it holds
+    replicas and leads nothing.
+    """
+
+    id: BrokerId
+    rack: RackId | None = None
+    fenced: bool = False
+    host: str | None = None
+    port: int | None = None
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.id <= INT32_MAX:
+            raise InvalidSnapshot(f"broker {self.id}: an id is between 0 and {INT32_MAX}; correct it and run again")
+        if self.rack == UNNAMED_RACK:
+            # Kafka refuses an empty broker.rack; a null one says the same without two ways to say it.
+            object.__setattr__(self, "rack", None)
+
+
+@dataclass(frozen=True, slots=True)
+class Controller:
+    """One member of the controller quorum. Observers (`voter` false) do not count for its majority."""
+
+    id: BrokerId
+    rack: RackId | None = None
+    voter: bool = True

@@ -1,0 +1,16 @@
+"""Kafka's identifiers as distinct types, so that a broker id is never passed as a partition."""
+
+from typing import Final, NewType
+
+BrokerId = NewType("BrokerId", int)
+RackId = NewType("RackId", str)
+TopicName = NewType("TopicName", str)
+
+NO_BROKER: Final = -1
+"""Kafka's own mark for "no leader", and our padding in replica columns."""
+
+UNNAMED_RACK: Final = RackId("")
+"""The rack that all brokers without `broker.rack` share, as min.insync.racks has it ("unnamed rack (empty string)")."""
+
+INT32_MAX: Final = 2**31 - 1
+INT64_MAX: Final = 2**63 - 1

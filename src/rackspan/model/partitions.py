@@ -1,0 +1,154 @@
+"""Partitions as columns: a snapshot of 1,000,000 partitions is eight arrays, never a million objects.
+
+Rows are views made on demand. Lists of broker ids are matrices padded on the right with NO_BROKER.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, fields
+from itertools import chain
+from typing import Any, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+
+from rackspan.model.ids import NO_BROKER
+
+Int32s: TypeAlias = npt.NDArray[np.int32]
+Int64s: TypeAlias = npt.NDArray[np.int64]
+Bools: TypeAlias = npt.NDArray[np.bool_]
+
+UNKNOWN_SIZE = -1
+"""In `size_bytes`: nobody could say how large the partition is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """One row, for eyes and messages. `topic` is the code of the topic within its snapshot."""
+
+    topic: int
+    partition: int
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+    adding_replicas: tuple[int, ...]
+    removing_replicas: tuple[int, ...]
+    size_bytes: int | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PartitionColumns:
+    """P partitions.
+
+    Shapes: `topic`, `partition`, `leader`, `size_bytes` are (P,); `replicas` is (P, largest replication factor), `isr`,
+    `adding_replicas` and `removing_replicas` are (P, as wide as needed), padded with NO_BROKER. `topic` is an index
+    into the snapshot's topics. The first replica is the preferred leader. `size_bytes` is the largest replica's log, or
+    UNKNOWN_SIZE.
+    """
+
+    topic: Int32s
+    partition: Int32s
+    leader: Int32s
+    replicas: Int32s
+    isr: Int32s
+    adding_replicas: Int32s
+    removing_replicas: Int32s
+    size_bytes: Int64s
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            getattr(self, field.name).setflags(write=False)
+
+    def __len__(self) -> int:
+        return len(self.topic)
+
+    def row(self, index: int) -> Partition:
+        size = int(self.size_bytes[index])
+        return Partition(
+            topic=int(self.topic[index]),
+            partition=int(self.partition[index]),
+            leader=int(self.leader[index]),
+            replicas=unpadded(self.replicas[index]),
+            isr=unpadded(self.isr[index]),
+            adding_replicas=unpadded(self.adding_replicas[index]),
+            removing_replicas=unpadded(self.removing_replicas[index]),
+            size_bytes=None if size == UNKNOWN_SIZE else size,
+        )
+
+    def __iter__(self) -> Iterator[Partition]:
+        return (self.row(index) for index in range(len(self)))
+
+    def take(self, rows: npt.NDArray[Any]) -> "PartitionColumns":
+        """The rows chosen by a mask or by indices, in that order."""
+        return PartitionColumns(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
+
+    def same_as(self, other: "PartitionColumns") -> bool:
+        """Equal row for row, whatever the padding's width."""
+        return len(self) == len(other) and all(
+            _same(getattr(self, field.name), getattr(other, field.name)) for field in fields(self)
+        )
+
+
+def columns(
+    *,
+    topic: Sequence[int],
+    partition: Sequence[int],
+    leader: Sequence[int],
+    replicas: Sequence[Sequence[int]],
+    isr: Sequence[Sequence[int]],
+    adding_replicas: Sequence[Sequence[int]] | None = None,
+    removing_replicas: Sequence[Sequence[int]] | None = None,
+    size_bytes: Sequence[int] | None = None,
+) -> PartitionColumns:
+    """Columns from plain lists, one entry a partition."""
+    none: Sequence[Sequence[int]] = [()] * len(topic)
+    return PartitionColumns(
+        topic=np.array(topic, dtype=np.int32),
+        partition=np.array(partition, dtype=np.int32),
+        leader=np.array(leader, dtype=np.int32),
+        replicas=padded_lists(replicas),
+        isr=padded_lists(isr),
+        adding_replicas=padded_lists(none if adding_replicas is None else adding_replicas),
+        removing_replicas=padded_lists(none if removing_replicas is None else removing_replicas),
+        size_bytes=np.full(len(topic), UNKNOWN_SIZE, np.int64)
+        if size_bytes is None
+        else np.array(size_bytes, dtype=np.int64),
+    )
+
+
+def unpadded(row: Int32s) -> tuple[int, ...]:
+    return tuple(row[row != NO_BROKER].tolist())
+
+
+def lengths(matrix: Int32s) -> Int64s:
+    """How many entries of each row are not padding. Shape (P,)."""
+    return np.asarray(np.count_nonzero(matrix != NO_BROKER, axis=1))
+
+
+def padded(values: Int32s, offsets: Int64s) -> Int32s:
+    """Row i of the result is `values[offsets[i]:offsets[i + 1]]`, padded with NO_BROKER: Arrow's list layout as a matrix."""
+    sizes = np.diff(offsets)
+    width = int(sizes.max(initial=0))
+    if bool((sizes == width).all()):
+        # The everyday case, one replication factor for all, is a reshape.
+        return values[offsets[0] : offsets[-1]].reshape(len(sizes), width)
+    matrix = np.full((len(sizes), width), NO_BROKER, dtype=np.int32)
+    matrix[np.arange(width) < sizes[:, None]] = values[offsets[0] : offsets[-1]]
+    return matrix
+
+
+def flattened(matrix: Int32s) -> tuple[Int32s, Int64s]:
+    """The inverse of `padded`: values and offsets."""
+    present = matrix != NO_BROKER
+    return matrix[present], np.concatenate(([0], np.cumsum(present.sum(axis=1)))).astype(np.int64)
+
+
+def padded_lists(rows: Sequence[Sequence[int]]) -> Int32s:
+    offsets = np.concatenate(([0], np.cumsum([len(row) for row in rows]))).astype(np.int64)
+    return padded(np.fromiter(chain.from_iterable(rows), dtype=np.int32, count=int(offsets[-1])), offsets)
+
+
+def _same(mine: npt.NDArray[Any], theirs: npt.NDArray[Any]) -> bool:
+    if mine.ndim == 1:
+        return bool(np.array_equal(mine, theirs))
+    (my_values, my_offsets), (their_values, their_offsets) = flattened(mine), flattened(theirs)
+    return bool(np.array_equal(my_values, their_values) and np.array_equal(my_offsets, their_offsets))

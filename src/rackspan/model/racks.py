@@ -1,0 +1,182 @@
+"""Counting racks: which rack each broker counts in, how many racks a replica set spans, what would force more.
+
+The one place where racks are counted; audit, acks, placement and the Spark tables all come here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rackspan.errors import UsageError
+from rackspan.model.broker import Broker
+from rackspan.model.ids import NO_BROKER, UNNAMED_RACK, RackId
+from rackspan.model.partitions import Bools, Int32s, Int64s
+
+NO_RACK: Final = -1
+"""Rack code of padding, of brokers the snapshot does not list, and of rackless brokers under `ignore`."""
+
+DENSE_IDS_MAX: Final = 1_000_000
+"""Up to this broker id a lookup table (4 MB) beats a binary search by ten times."""
+
+
+class UnrackedPolicy(StrEnum):
+    """What a broker without `broker.rack` counts as (`--unracked`)."""
+
+    SHARED = "shared"
+    """All such brokers are in one unnamed rack: the words of min.insync.racks. The default."""
+    OWN = "own"
+    """Each is a rack of its own, as Cruise Control has it."""
+    ERROR = "error"
+    """There must be none."""
+    IGNORE = "ignore"
+    """They count in no rack."""
+
+
+@dataclass(frozen=True, eq=False)
+class RackMap:
+    """Which rack each broker counts in.
+
+    `broker_ids` (B,) ascending; `rack_codes` (B,) index into `racks`, or NO_RACK; `racks` sorted by name, so that equal
+    clusters have equal codes.
+    """
+
+    broker_ids: Int32s
+    rack_codes: Int32s
+    racks: tuple[RackId, ...]
+
+    @cached_property
+    def sizes(self) -> Int64s:
+        """Brokers in each rack, shape (racks,)."""
+        return np.bincount(self.rack_codes[self.rack_codes != NO_RACK], minlength=len(self.racks))
+
+    @cached_property
+    def _index_by_id(self) -> Int32s | None:
+        if len(self.broker_ids) == 0 or self.broker_ids[-1] > DENSE_IDS_MAX:
+            return None
+        # One slot past the largest id stands for every id beyond it; index -1 (padding) lands there too.
+        table = np.full(int(self.broker_ids[-1]) + 2, -1, dtype=np.int32)
+        table[self.broker_ids] = np.arange(len(self.broker_ids), dtype=np.int32)
+        return table
+
+    def broker_index(self, broker_ids: Int32s) -> Int32s:
+        """Position of each id in `broker_ids`, −1 for padding and for brokers that are not listed. Any shape."""
+        table = self._index_by_id
+        if table is not None:
+            return table[np.where((broker_ids < 0) | (broker_ids >= len(table)), len(table) - 1, broker_ids)]
+        if len(self.broker_ids) == 0:
+            return np.full(broker_ids.shape, -1, dtype=np.int32)
+        position = np.minimum(np.searchsorted(self.broker_ids, broker_ids), len(self.broker_ids) - 1)
+        return np.where(self.broker_ids[position] == broker_ids, position, -1).astype(np.int32)
+
+    def codes(self, broker_ids: Int32s) -> Int32s:
+        """Rack code of each broker id, NO_RACK for padding, unlisted and uncounted brokers. Any shape."""
+        return self.codes_at(self.broker_index(broker_ids))
+
+    def codes_at(self, broker_index: Int32s) -> Int32s:
+        """Rack codes of what `broker_index` returned."""
+        # Appending NO_RACK makes index −1 read it.
+        return np.append(self.rack_codes, np.int32(NO_RACK))[broker_index]
+
+    def names(self, codes: Sequence[int] | npt.NDArray[Any]) -> tuple[RackId, ...]:
+        """The distinct racks among `codes`, by name."""
+        return tuple(self.racks[code] for code in sorted({int(code) for code in codes} - {NO_RACK}))
+
+
+def rack_map(brokers: Sequence[Broker], unracked: UnrackedPolicy = UnrackedPolicy.SHARED) -> RackMap:
+    """Count every broker in its rack, the rackless ones as `unracked` says.
+
+    Errors: UsageError under UnrackedPolicy.ERROR, naming the brokers.
+    """
+    ordered = sorted(brokers, key=lambda broker: broker.id)
+    rackless = [broker.id for broker in ordered if broker.rack is None]
+    if rackless and unracked is UnrackedPolicy.ERROR:
+        raise UsageError(
+            f"brokers without a rack: {', '.join(map(str, rackless))}; set broker.rack on them, or choose --unracked shared, own or ignore"
+        )
+    counted_in = [_counted_in(broker, unracked) for broker in ordered]
+    racks = tuple(sorted({rack for rack in counted_in if rack is not None}))
+    code_of: dict[RackId | None, int] = {rack: code for code, rack in enumerate(racks)}
+    code_of[None] = NO_RACK
+    return RackMap(
+        broker_ids=np.array([broker.id for broker in ordered], dtype=np.int32),
+        rack_codes=np.array([code_of[rack] for rack in counted_in], dtype=np.int32),
+        racks=racks,
+    )
+
+
+def _counted_in(broker: Broker, unracked: UnrackedPolicy) -> RackId | None:
+    if broker.rack is not None:
+        return broker.rack
+    match unracked:
+        case UnrackedPolicy.OWN:
+            return RackId(f"(broker {broker.id})")
+        case UnrackedPolicy.IGNORE:
+            return None
+        case _:
+            return UNNAMED_RACK
+
+
+def shown(rack: RackId) -> str:
+    """A rack's name as people read it."""
+    return rack if rack != UNNAMED_RACK else "(no rack)"
+
+
+def counts_descending(rack_codes: Int32s) -> Int64s:
+    """How many replicas each of a partition's racks holds, largest first: c1 ≥ c2 ≥ …, zeros after.
+
+    `rack_codes` is (P, width) with NO_RACK wherever nothing counts; so is the result. Cost: one sort of each row,
+    whatever the number of racks in the cluster.
+    """
+    partitions, width = rack_codes.shape
+    ordered = np.sort(rack_codes, axis=1)
+    counted = ordered != NO_RACK
+    # Runs of equal codes are numbered along each row; a run's length is its rack's count.
+    starts = counted.copy()
+    starts[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    run = np.cumsum(starts, axis=1) - 1 + np.arange(partitions)[:, None] * width
+    counts = np.bincount(run[counted], minlength=partitions * width).reshape(partitions, width)
+    return np.asarray(-np.sort(-counts, axis=1))
+
+
+def distinct_racks(rack_codes: Int32s) -> Int64s:
+    """How many racks each row names. Shape (P,)."""
+    ordered = np.sort(rack_codes, axis=1)
+    counted = ordered != NO_RACK
+    counted[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    return np.asarray(np.count_nonzero(counted, axis=1))
+
+
+def forcing_value(counts: Int64s, min_insync_racks: Int64s | int) -> Int64s:
+    """The least min.insync.replicas that leaves no in-sync set on fewer than k racks: c1 + … + c(k−1) + 1.
+
+    The k − 1 fullest racks can together hold that many replicas less one; one more must stand elsewhere. `counts` is
+    what `counts_descending` returns, k is `min_insync_racks`, one for all or (P,). Where the result exceeds the
+    replication factor no value forces k racks.
+    """
+    k = np.broadcast_to(np.asarray(min_insync_racks, dtype=np.int64), counts.shape[:1])
+    among_fullest = np.arange(counts.shape[1]) < (k - 1)[:, None]
+    return np.asarray(np.where(among_fullest, counts, 0).sum(axis=1) + 1)
+
+
+def even_spread(rack_sizes: Sequence[int] | Int64s, replication_factor: int) -> tuple[int, ...]:
+    """The most even way to hold `replication_factor` replicas, largest first.
+
+    Each rack takes at most as many as it has brokers; apart from full racks, counts differ by at most one. Among all
+    assignments this has the least sum of squares, so its descending counts are unique: a replica set is spread as well
+    as it can be exactly if its own descending counts are these.
+    """
+    counts = [0] * len(rack_sizes)
+    for _ in range(min(replication_factor, int(sum(rack_sizes)))):
+        _, rack = min((count, rack) for rack, count in enumerate(counts) if count < rack_sizes[rack])
+        counts[rack] += 1
+    return tuple(sorted(counts, reverse=True))
+
+
+def present(broker_ids: Int32s) -> Bools:
+    """Where a matrix of broker ids is not padding."""
+    return np.asarray(broker_ids != NO_BROKER)

@@ -1,0 +1,175 @@
+"""One moment of a cluster: what every judge and planner is given."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from rackspan.errors import InvalidSnapshot
+from rackspan.model.broker import Broker, Controller
+from rackspan.model.ids import NO_BROKER, BrokerId, TopicName
+from rackspan.model.partitions import UNKNOWN_SIZE, Int32s, PartitionColumns
+
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+MIN_INSYNC_RACKS: Final = "min.insync.racks"
+
+TOPIC_NAME_RULE: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+"""Kafka's own rule for topic names (Topic.validate)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic without its partitions. `config` holds effective values, the broker's defaults included."""
+
+    name: TopicName
+    topic_id: str | None = None
+    internal: bool = False
+    config: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not TOPIC_NAME_RULE.fullmatch(self.name) or self.name in (".", ".."):
+            raise InvalidSnapshot(
+                f"topic {self.name!r}: Kafka allows 1 to 249 letters, digits, '.', '_' and '-' in a name; correct it and run again"
+            )
+        object.__setattr__(self, "config", MappingProxyType(dict(sorted(self.config.items()))))
+        self.config_number(MIN_INSYNC_REPLICAS, default=1)
+        self.config_number(MIN_INSYNC_RACKS, default=1)
+
+    def config_number(self, key: str, default: int) -> int:
+        """A whole-number config of at least 1, as both min.insync.* are."""
+        text = self.config.get(key)
+        if text is None:
+            return default
+        if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
+            raise InvalidSnapshot(
+                f"topic {self.name!r}: {key} is {text!r}, but it is a whole number of at least 1; correct the snapshot and run again"
+            )
+        return int(text)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ClusterSnapshot:
+    """One moment of a cluster. Immutable; checked once, here.
+
+    Brokers are ordered by id, topics by name, partitions by topic and partition id. `partial` says in words what could
+    not be read; a judge that needs it says so. `taken_at` is in UTC.
+    """
+
+    brokers: tuple[Broker, ...]
+    topics: tuple[Topic, ...]
+    partitions: PartitionColumns
+    cluster_id: str | None = None
+    taken_at: datetime | None = None
+    controllers: tuple[Controller, ...] = ()
+    partial: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.brokers:
+            raise InvalidSnapshot(
+                "no brokers: a cluster has at least one; take the snapshot again with rackspan snapshot"
+            )
+        _refuse_twice("broker", [broker.id for broker in self.brokers])
+        _refuse_twice("controller", [controller.id for controller in self.controllers])
+        _refuse_twice("topic", [topic.name for topic in self.topics])
+        if self.taken_at is not None and self.taken_at.tzinfo is None:
+            raise InvalidSnapshot(f"taken_at {self.taken_at.isoformat()}: the offset is missing; end it with Z for UTC")
+        if self.taken_at is not None:
+            object.__setattr__(self, "taken_at", self.taken_at.astimezone(UTC))
+        _sort_brokers_and_topics(self)
+        _check_partitions(self.topics, self.partitions)
+
+    def same_as(self, other: "ClusterSnapshot") -> bool:
+        """Whether both say the same, whatever the padding of their columns."""
+        return self._head() == other._head() and self.partitions.same_as(other.partitions)
+
+    def _head(self) -> tuple[object, ...]:
+        return (
+            self.cluster_id,
+            self.taken_at,
+            self.controllers,
+            self.partial,
+            self.brokers,
+            [(topic.name, topic.topic_id, topic.internal, dict(topic.config)) for topic in self.topics],
+        )
+
+    def broker(self, broker_id: int) -> Broker | None:
+        return next((broker for broker in self.brokers if broker.id == BrokerId(broker_id)), None)
+
+
+def _refuse_twice(what: str, names: Sequence[object]) -> None:
+    if len(set(names)) == len(names):
+        return
+    seen: set[object] = set()
+    twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+    raise InvalidSnapshot(f"{what} {twice}: listed twice; leave one of them out")
+
+
+def _sort_brokers_and_topics(snapshot: ClusterSnapshot) -> None:
+    """Canonical order: equal clusters have equal snapshots, whoever wrote them."""
+    by_name = sorted(range(len(snapshot.topics)), key=lambda code: snapshot.topics[code].name)
+    new_code = np.empty(len(by_name), dtype=np.int32)
+    new_code[by_name] = np.arange(len(by_name), dtype=np.int32)
+    old = snapshot.partitions
+    if len(old) and not (old.topic.min() >= 0 and old.topic.max() < len(by_name)):
+        raise InvalidSnapshot("a partition names a topic that is not in the snapshot; take the snapshot again")
+    topic = new_code[old.topic]
+    order = np.lexsort((old.partition, topic))
+    if not np.array_equal(order, np.arange(len(order))) or not np.array_equal(topic, old.topic):
+        rows = old.take(order)
+        renamed = PartitionColumns(
+            topic=topic[order],
+            partition=rows.partition,
+            leader=rows.leader,
+            replicas=rows.replicas,
+            isr=rows.isr,
+            adding_replicas=rows.adding_replicas,
+            removing_replicas=rows.removing_replicas,
+            size_bytes=rows.size_bytes,
+        )
+        object.__setattr__(snapshot, "partitions", renamed)
+    object.__setattr__(snapshot, "topics", tuple(snapshot.topics[code] for code in by_name))
+    object.__setattr__(snapshot, "brokers", tuple(sorted(snapshot.brokers, key=lambda broker: broker.id)))
+    object.__setattr__(snapshot, "controllers", tuple(sorted(snapshot.controllers, key=lambda one: one.id)))
+
+
+def _check_partitions(topics: tuple[Topic, ...], rows: PartitionColumns) -> None:
+    def refuse(index: int, why: str) -> None:
+        raise InvalidSnapshot(f"{topics[rows.topic[index]].name}-{rows.partition[index]}: {why}")
+
+    for wrong, why in (
+        (rows.partition < 0, "a partition id is not negative; correct it and run again"),
+        (rows.leader < NO_BROKER, "leader is a broker id, or -1 for none; correct it and run again"),
+        (_negative(rows.replicas), "a broker id in replicas is negative; correct it and run again"),
+        (_negative(rows.isr), "a broker id in isr is negative; correct it and run again"),
+        (_negative(rows.adding_replicas), "a broker id in adding_replicas is negative; correct it and run again"),
+        (_negative(rows.removing_replicas), "a broker id in removing_replicas is negative; correct it and run again"),
+        (rows.size_bytes < UNKNOWN_SIZE, "size_bytes is not negative; correct it and run again"),
+        (_same_as_previous(rows), "listed twice; leave one of them out"),
+        ((rows.replicas == NO_BROKER).all(axis=1), "replicas is empty; a partition has at least one replica"),
+        (
+            _twice_in_row(rows.replicas),
+            "a broker holds a partition once, but replicas names one twice; correct it and run again",
+        ),
+        (_twice_in_row(rows.isr), "isr names a broker twice; correct it and run again"),
+    ):
+        if wrong.any():
+            refuse(int(np.argmax(wrong)), why)
+
+
+def _negative(matrix: Int32s) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    return np.asarray((matrix < NO_BROKER).any(axis=1))
+
+
+def _same_as_previous(rows: PartitionColumns) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    same = np.zeros(len(rows), dtype=np.bool_)
+    same[1:] = (rows.topic[1:] == rows.topic[:-1]) & (rows.partition[1:] == rows.partition[:-1])
+    return same
+
+
+def _twice_in_row(matrix: Int32s) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    ordered = np.sort(matrix, axis=1)
+    return np.asarray(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER)).any(axis=1))

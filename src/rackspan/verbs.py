@@ -1,0 +1,1 @@
+"""The whole system on one page: read, judge, decide, act. `cli` and `web` are skins over these."""

@@ -1,0 +1,21 @@
+"""Shared set-up: how deep the generated tests go, and what is skipped, loudly, where a part cannot be had."""
+
+import os
+
+from hypothesis import HealthCheck, settings
+
+# make test runs a seeded tenth of what make soak runs: the same examples every time, so that a red run is repeatable.
+settings.register_profile("test", max_examples=100, derandomize=True, deadline=None)
+settings.register_profile(
+    "soak", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
+)
+settings.load_profile("soak" if os.environ.get("RACKSPAN_SOAK") else "test")
+
+
+def pytest_report_header() -> str:
+    depth = (
+        "soak: 1,000 random examples a property"
+        if os.environ.get("RACKSPAN_SOAK")
+        else "a seeded tenth: 100 examples a property, the same every run (make soak for 1,000)"
+    )
+    return f"rackspan depth: {depth}"

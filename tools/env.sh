@@ -1,0 +1,24 @@
+#!/bin/sh
+# Builds .venv with every extra and every development dependency, from requirements.lock alone.
+set -eu
+cd "$(dirname "$0")/.."
+
+python=${PYTHON:-python3}
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || {
+    echo "make env: $python is missing or older than 3.11; install Python 3.11 or newer, or name it: make env PYTHON=python3.12" >&2
+    exit 1
+}
+[ -x .venv/bin/python ] || "$python" -m venv .venv || {
+    echo "make env: $python cannot make a virtual environment; on Debian and Ubuntu: apt-get install python3-venv" >&2
+    exit 1
+}
+uv=$(command -v uv || true)
+if [ -z "$uv" ]; then
+    [ -x .venv/bin/uv ] || .venv/bin/python -m pip install --quiet --disable-pip-version-check uv
+    uv=.venv/bin/uv
+fi
+echo "make env: installing requirements.lock into .venv (about 1.3 GB on disk, 460 MB of it Spark; minutes the first time)" >&2
+"$uv" pip install --quiet --python .venv/bin/python --require-hashes -r requirements.lock
+# The build backend is itself in the lock, so this step fetches nothing.
+"$uv" pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -e .
+touch .venv/.complete
