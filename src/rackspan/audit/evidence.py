@@ -1,0 +1,170 @@
+"""What a judge looks at: a batch of partitions beside the cluster they are in.
+
+A batch is a whole snapshot for `rackspan audit` and one Arrow batch in Spark; the judges cannot tell them apart. What
+several judges need (rack codes, counts) is computed once, here, on demand.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from rackspan.audit.policy import RackPolicy
+from rackspan.model.broker import Broker, Controller
+from rackspan.model.ids import NO_BROKER, RackId
+from rackspan.model.partitions import Bools, Int32s, Int64s, PartitionColumns, lengths
+from rackspan.model.racks import RackMap, counts_descending, distinct_racks, even_spread, rack_map
+from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, ClusterSnapshot, Topic
+
+
+@dataclass(frozen=True)
+class Registered:
+    """Brokers and controllers as the judges see them: racks counted by policy, controllers with the racks known of them."""
+
+    brokers: tuple[Broker, ...]
+    controllers: tuple[Controller, ...]
+    policy: RackPolicy
+
+    @cached_property
+    def rack_map(self) -> RackMap:
+        return rack_map(self.brokers, self.policy.unracked)
+
+    @cached_property
+    def usable(self) -> Bools:
+        """Which brokers can lead and follow, in the order of `rack_map.broker_ids`; one False more, read by index −1."""
+        in_order = sorted(self.brokers, key=lambda broker: broker.id)
+        return np.array([*(not broker.fenced for broker in in_order), False], dtype=np.bool_)
+
+    @cached_property
+    def voter_racks(self) -> dict[int, RackId | None]:
+        """Rack of each voter: as policy says, as registered, or that of the broker in the same process."""
+        of_broker = {int(broker.id): broker.rack for broker in self.brokers}
+        return {
+            int(one.id): self.policy.controller_racks.get(int(one.id)) or one.rack or of_broker.get(int(one.id))
+            for one in self.controllers
+            if one.voter
+        }
+
+    @cached_property
+    def failure_racks(self) -> tuple[RackId, ...]:
+        """Every rack that can be lost: those of brokers and those that hold controllers alone."""
+        return tuple(sorted({*self.rack_map.racks, *(rack for rack in self.voter_racks.values() if rack)}))
+
+    def ideal_spreads(self, largest_replication_factor: int) -> Int64s:
+        """Row n: the most even spread of n replicas, largest rack first, cut to the widest partition."""
+        width = largest_replication_factor
+        ideal = np.zeros((width + 1, width), dtype=np.int64)
+        for replication_factor in range(1, width + 1):
+            counts = even_spread(self.rack_map.sizes, replication_factor)[:width]
+            ideal[replication_factor, : len(counts)] = counts
+        return ideal
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What a topic asks of its partitions, one entry a topic code.
+
+    `enforced` says that the brokers themselves hold `min_insync_racks`, rather than only the policy asking for it.
+    """
+
+    min_insync_replicas: Int64s
+    min_insync_racks: Int64s
+    enforced: Bools
+
+    def of(self, topic_codes: Int32s) -> "Demands":
+        """The same, one entry a partition."""
+        return Demands(
+            self.min_insync_replicas[topic_codes], self.min_insync_racks[topic_codes], self.enforced[topic_codes]
+        )
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """A batch of partitions, what is asked of each, and the cluster around them. `topics` are names by topic code."""
+
+    registered: Registered
+    topics: Sequence[str]
+    rows: PartitionColumns
+    asked: Demands
+
+    @cached_property
+    def leader_index(self) -> Int32s:
+        """Index of each leader among the brokers, −1 for none. Shape (P,)."""
+        return self.registered.rack_map.broker_index(self.rows.leader)
+
+    @cached_property
+    def replica_index(self) -> Int32s:
+        return self.registered.rack_map.broker_index(self.rows.replicas)
+
+    @cached_property
+    def isr_index(self) -> Int32s:
+        return self.registered.rack_map.broker_index(self.rows.isr)
+
+    @cached_property
+    def staying(self) -> Bools:
+        """Replicas that are not on their way out: a reassignment is judged by where it leads. Shape as `replicas`."""
+        staying = self.rows.replicas != NO_BROKER
+        for removed in self.rows.removing_replicas.T:
+            staying &= self.rows.replicas != removed[:, None]
+        return np.asarray(staying)
+
+    @cached_property
+    def replication_factor(self) -> Int64s:
+        return np.asarray(np.count_nonzero(self.staying, axis=1))
+
+    @cached_property
+    def replica_racks(self) -> Int32s:
+        """Rack code of each staying replica. Shape as `replicas`."""
+        return np.where(self.staying, self.registered.rack_map.codes_at(self.replica_index), -1).astype(np.int32)
+
+    @cached_property
+    def isr_racks(self) -> Int32s:
+        return self.registered.rack_map.codes_at(self.isr_index)
+
+    @cached_property
+    def replica_rack_counts(self) -> Int64s:
+        """Staying replicas per rack, fullest first. Shape as `replicas`."""
+        return counts_descending(self.replica_racks)
+
+    @cached_property
+    def replica_rack_count(self) -> Int64s:
+        """Distinct racks among the staying replicas. Shape (P,)."""
+        return np.asarray(np.count_nonzero(self.replica_rack_counts, axis=1))
+
+    @cached_property
+    def isr_size(self) -> Int64s:
+        return lengths(self.rows.isr)
+
+    @cached_property
+    def isr_rack_count(self) -> Int64s:
+        return distinct_racks(self.isr_racks)
+
+    def topic(self, row: int) -> str:
+        return self.topics[int(self.rows.topic[row])]
+
+
+def demands(topics: Sequence[Topic], policy: RackPolicy) -> Demands:
+    """What each topic asks, from its own effective configs first, then from the policy."""
+    native = [MIN_INSYNC_RACKS in topic.config for topic in topics]
+    racks = [
+        topic.config_number(MIN_INSYNC_RACKS, default=1)
+        if enforced
+        else policy.topic_min_insync_racks.get(topic.name, policy.min_insync_racks)
+        for topic, enforced in zip(topics, native, strict=True)
+    ]
+    return Demands(
+        min_insync_replicas=np.array([t.config_number(MIN_INSYNC_REPLICAS, default=1) for t in topics], dtype=np.int64),
+        min_insync_racks=np.array(racks, dtype=np.int64),
+        enforced=np.array(native, dtype=np.bool_),
+    )
+
+
+def evidence(snapshot: ClusterSnapshot, policy: RackPolicy) -> Evidence:
+    """A whole snapshot as one batch."""
+    return Evidence(
+        registered=Registered(snapshot.brokers, snapshot.controllers, policy),
+        topics=[topic.name for topic in snapshot.topics],
+        rows=snapshot.partitions,
+        asked=demands(snapshot.topics, policy).of(snapshot.partitions.topic),
+    )

@@ -1,0 +1,114 @@
+"""Goals: what is better when met. A goal becomes a warning only where an operator should act.
+
+In rank order: leaders per broker, replicas per broker at the water-fill bound, leaders per rack in proportion, bytes,
+and last the leaders that Kafka itself would move back.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rackspan.audit.evidence import Registered
+from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.loads import BrokerLoads, replica_bound
+from rackspan.model.partitions import Bools, Int64s
+from rackspan.model.racks import shown
+
+TOLERANCE: Final = 1.10
+"""How far above even still passes: the balance threshold Cruise Control ships with."""
+
+LEADER_IMBALANCE_MAX: Final = 0.10
+"""leader.imbalance.per.broker.percentage, as Kafka ships it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """`missed` says in words what is uneven, or nothing."""
+
+    name: str
+    missed: Callable[[Registered, BrokerLoads], str | None]
+    remedy: str
+
+    def findings(self, registered: Registered, loads: BrokerLoads) -> Iterator[Finding]:
+        reason = self.missed(registered, loads)
+        if reason is not None:
+            yield Finding(self.name, Severity.WARNING, None, None, reason, self.remedy)
+
+
+def _leaders_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
+    brokers = len(registered.brokers)
+    even = -(-int(loads.preferred.sum()) // brokers)
+    return _above(registered, loads.preferred, even, f"preferred leader of {{most}} partitions, {even} would be even")
+
+
+def _replicas_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
+    bound = replica_bound(registered.rack_map, loads.by_replication_factor)
+    return _above(registered, loads.replicas, bound, f"holds {{most}} replicas, {bound} are possible with racks kept")
+
+
+def _rack_leaders_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
+    rack_map = registered.rack_map
+    racked = rack_map.rack_codes >= 0
+    led = np.bincount(rack_map.rack_codes[racked], weights=loads.preferred[racked], minlength=len(rack_map.racks))
+    if not led.sum():
+        return None
+    share = led.sum() * rack_map.sizes / rack_map.sizes.sum()
+    over = led > share * TOLERANCE + rack_map.sizes
+    if not over.any():
+        return None
+    worst = int(np.argmax(led - share))
+    return f"rack {shown(rack_map.racks[worst])} is preferred leader of {int(led[worst])} partitions, its share is {share[worst]:.0f}"
+
+
+def _bytes_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
+    replicas, held = int(loads.replicas.sum()), int(loads.bytes.sum())
+    if not replicas or not held:
+        return None
+    bound = replica_bound(registered.rack_map, loads.by_replication_factor)
+    # What the bound allows in replicas, in bytes; an even placement can still miss it by one partition.
+    even = bound * held // replicas + loads.largest_partition_bytes
+    return _above(registered, loads.bytes, even, f"holds {{most}} bytes, {even} would be fair")
+
+
+def _leaders_away(registered: Registered, loads: BrokerLoads) -> str | None:
+    away = loads.preferred - loads.preferred_led
+    over = registered.usable[:-1] & (away > loads.preferred * LEADER_IMBALANCE_MAX)
+    if not over.any():
+        return None
+    worst = int(np.argmax(np.where(over, away, -1)))
+    return (
+        f"{int(away[worst])} of the {int(loads.preferred[worst])} partitions that prefer broker "
+        f"{registered.rack_map.broker_ids[worst]} are led elsewhere{_others(over)}"
+    )
+
+
+GOALS: Final = (
+    Goal("leader-balance", _leaders_uneven, "rackspan reassign plan"),
+    Goal("replica-balance", _replicas_uneven, "rackspan reassign plan"),
+    Goal("rack-leader-balance", _rack_leaders_uneven, "rackspan reassign plan"),
+    Goal("byte-balance", _bytes_uneven, "rackspan reassign plan"),
+    Goal(
+        "preferred-leader",
+        _leaders_away,
+        "kafka-leader-election.sh --election-type preferred --all-topic-partitions",
+    ),
+)
+
+
+def goal_findings(registered: Registered, loads: BrokerLoads) -> Iterator[Finding]:
+    return (finding for goal in GOALS for finding in goal.findings(registered, loads))
+
+
+def _above(registered: Registered, carried: Int64s, even: int, words: str) -> str | None:
+    over = carried > even * TOLERANCE + 1
+    if not over.any():
+        return None
+    worst = int(np.argmax(carried))
+    return f"broker {registered.rack_map.broker_ids[worst]} {words.format(most=int(carried[worst]))}{_others(over)}"
+
+
+def _others(over: Bools) -> str:
+    others = int(np.count_nonzero(over)) - 1
+    return f"; so are {others} more" if others else ""

@@ -1,0 +1,115 @@
+"""What each broker carries, as sums: batches add up, so a fleet's loads can be summed anywhere and judged once."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from rackspan.audit.evidence import Evidence
+from rackspan.model.partitions import Bools, Int32s, Int64s
+from rackspan.model.racks import RackMap
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class BrokerLoads:
+    """One entry a broker, in the order of `RackMap.broker_ids`; `by_replication_factor[n]` partitions have n replicas.
+
+    `preferred`: partitions whose first replica is here. `preferred_led`: those of them led from here. `bytes`: sizes of
+    the replicas held, where known. `largest_partition_bytes` is the one figure that takes the maximum, not the sum.
+    """
+
+    leaders: Int64s
+    preferred: Int64s
+    preferred_led: Int64s
+    replicas: Int64s
+    bytes: Int64s
+    by_replication_factor: Int64s
+    largest_partition_bytes: int
+
+
+def loads(seen: Evidence) -> BrokerLoads:
+    """What the partitions of one batch put on each broker."""
+    brokers = len(seen.registered.rack_map.broker_ids)
+    replicas = np.where(seen.staying, seen.replica_index, -1)
+    preferred = np.where(seen.staying.any(axis=1), seen.replica_index[:, 0], -1)
+    size_bytes = np.maximum(seen.rows.size_bytes, 0)
+    return BrokerLoads(
+        leaders=_per_broker(seen.leader_index, brokers),
+        preferred=_per_broker(preferred, brokers),
+        preferred_led=_per_broker(np.where(preferred == seen.leader_index, preferred, -1), brokers),
+        replicas=_per_broker(replicas, brokers),
+        bytes=_bytes_per_broker(replicas, size_bytes, brokers),
+        by_replication_factor=np.bincount(seen.replication_factor),
+        largest_partition_bytes=int(size_bytes.max(initial=0)),
+    )
+
+
+def summed(batches: Iterable[BrokerLoads]) -> BrokerLoads:
+    """The loads of several batches of one snapshot together."""
+    first, *others = batches
+    for other in others:
+        first = BrokerLoads(
+            largest_partition_bytes=max(first.largest_partition_bytes, other.largest_partition_bytes),
+            **{
+                field.name: _added(getattr(first, field.name), getattr(other, field.name))
+                for field in fields(BrokerLoads)
+                if field.name != "largest_partition_bytes"
+            },
+        )
+    return first
+
+
+def replica_bound(rack_map: RackMap, by_replication_factor: Int64s) -> int:
+    """The least possible maximum of replicas on one broker when every partition is spread as evenly as racks allow.
+
+    Method: water-filling. A partition of n replicas puts between floor and ceil of its even share into each rack; the
+    bound is the smallest t at which racks of s brokers, filled to t each but never below their floors or above their
+    ceilings, hold all replicas. Bound: log2(replicas) steps of one pass over the racks. Shown tight by the placements
+    that reach it (tests of the balanced placer) and by brute force on small clusters.
+    """
+    sizes = rack_map.sizes
+    least, most = np.zeros(len(sizes), dtype=np.int64), np.zeros(len(sizes), dtype=np.int64)
+    total = 0
+    for factor in np.flatnonzero(by_replication_factor).tolist():
+        partitions = int(by_replication_factor[factor])
+        floor, ceil = _shares(sizes, factor)
+        least += partitions * floor
+        most += partitions * ceil
+        total += partitions * min(factor, int(sizes.sum()))
+    low, high = 0, max(total, 1)
+    while low < high:
+        middle = (low + high) // 2
+        held = np.minimum(np.maximum(middle * sizes, least), most).sum()
+        # A floor above t means some broker of that rack must hold more than t.
+        fits = held >= total and bool((least <= middle * sizes).all())
+        low, high = (low, middle) if fits else (middle + 1, high)
+    return low
+
+
+def _shares(sizes: Int64s, replication_factor: int) -> tuple[Int64s, Int64s]:
+    """The fewest and most replicas of one partition that an even spread puts into each rack."""
+    level = 0
+    while np.minimum(sizes, level + 1).sum() <= replication_factor and level < replication_factor:
+        level += 1
+    floor = np.minimum(sizes, level)
+    over = int(floor.sum()) < replication_factor
+    return floor, np.where(over & (sizes > level), level + 1, floor)
+
+
+def _per_broker(index: Int32s, brokers: int) -> Int64s:
+    known: Int32s = index[index >= 0]
+    return np.bincount(known, minlength=brokers)
+
+
+def _bytes_per_broker(replicas: Int32s, size_bytes: Int64s, brokers: int) -> Int64s:
+    # Column by column with integers: a float bincount would lose bytes beyond 2^53.
+    held = np.zeros(brokers, dtype=np.int64)
+    for column in replicas.T:
+        on: Bools = column >= 0
+        np.add.at(held, column[on], size_bytes[on])
+    return held
+
+
+def _added(mine: Int64s, theirs: Int64s) -> Int64s:
+    wide = max(len(mine), len(theirs))
+    return np.pad(mine, (0, wide - len(mine))) + np.pad(theirs, (0, wide - len(theirs)))

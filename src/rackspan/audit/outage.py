@@ -1,0 +1,165 @@
+"""What losing racks does: who can still lead, who can still acknowledge, who has to carry more.
+
+A loss stops every broker of the racks at once; what is left is judged as Kafka would: a new leader is the first replica
+in assignment order that is in sync and alive, and without a majority of controllers there is no new leader at all.
+"""
+
+from collections.abc import Iterable, Set
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from rackspan.audit.evidence import Evidence
+from rackspan.audit.quorum import QuorumAfter, quorum_without
+from rackspan.errors import UsageError
+from rackspan.model.ids import NO_BROKER, RackId
+from rackspan.model.partitions import Bools, Int32s, Int64s
+from rackspan.model.racks import NO_RACK, distinct_racks, shown
+
+LOSSES_MAX = 2_000
+"""More losses than anybody reads: a question asked wrongly (pairs of a thousand racks), refused before it runs for hours."""
+
+
+@dataclass(frozen=True, slots=True)
+class LossByPartition:
+    """What a loss leaves of each partition of a batch. Masks of shape (P,).
+
+    `offline`: no leader. Of those, `needs_unclean_election`: a replica that was not in sync is alive, and electing it
+    would lose records. `under_min_isr` and `under_min_racks`: online, but acks=all is refused by that threshold.
+    `leader_moves_to`: index of the broker that takes over leadership, −1 where nothing moves.
+    """
+
+    offline: Bools
+    needs_unclean_election: Bools
+    under_min_isr: Bools
+    under_min_racks: Bools
+    leader_moves_to: Int32s
+
+    @property
+    def harmed(self) -> Bools:
+        return np.asarray(self.offline | self.under_min_isr | self.under_min_racks)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicHarm:
+    """Partitions of one topic in each state."""
+
+    topic: str
+    internal: bool
+    offline: int
+    needs_unclean_election: int
+    under_min_isr: int
+    under_min_racks: int
+
+
+@dataclass(frozen=True, slots=True)
+class RackLoss:
+    """What losing `racks` does. `leader_surge`: leaderships each surviving broker takes over."""
+
+    racks: tuple[RackId, ...]
+    topics: tuple[TopicHarm, ...]
+    leader_surge: dict[int, int]
+    quorum: QuorumAfter | None
+
+    @property
+    def quorum_lost(self) -> bool:
+        return self.quorum is not None and not self.quorum.holds
+
+    @property
+    def survived(self) -> bool:
+        """Nothing is offline or refuses acks=all, and the controllers can decide."""
+        return not self.topics and not self.quorum_lost
+
+    def total(self, state: str) -> int:
+        return sum(getattr(topic, state) for topic in self.topics)
+
+
+def losses_to_judge(racks: Iterable[RackId], named: tuple[str, ...] | None, pairs: bool) -> list[tuple[RackId, ...]]:
+    """Each rack, each pair, or the one loss that is named. Errors: UsageError for racks the cluster does not have."""
+    known = sorted(racks)
+    if named is not None:
+        by_shown = {shown(rack): rack for rack in known}
+        for name in named:
+            if name not in by_shown:
+                raise UsageError(f"rack {name!r}: not in this cluster; it has {', '.join(by_shown) or 'no racks'}")
+        return [tuple(sorted(by_shown[name] for name in set(named)))]
+    losses: list[tuple[RackId, ...]] = list(combinations(known, 2)) if pairs else [(rack,) for rack in known]
+    if len(losses) > LOSSES_MAX:
+        raise UsageError(f"{len(losses)} losses to judge; name the ones you mean with --lose RACK,RACK")
+    return losses
+
+
+def judge_loss(seen: Evidence, lost_racks: Set[RackId]) -> LossByPartition:
+    """What every partition of a batch is left with. Cost: a few passes over the replica columns."""
+    alive = _alive_after(seen, lost_racks)
+    quorum = quorum_without(seen.registered, lost_racks)
+    isr_alive = alive[seen.isr_index]
+    leader_alive = alive[seen.leader_index]
+    electable = isr_alive.any(axis=1) if quorum is None or quorum.holds else leader_alive
+    online = (seen.rows.leader != NO_BROKER) & electable
+    racks_left = distinct_racks(np.where(isr_alive, seen.isr_racks, np.int32(NO_RACK)))
+    asked = seen.asked
+    return LossByPartition(
+        offline=~online,
+        needs_unclean_election=~online & ~isr_alive.any(axis=1) & alive[seen.replica_index].any(axis=1),
+        under_min_isr=online & (np.count_nonzero(isr_alive, axis=1) < asked.min_insync_replicas),
+        under_min_racks=online & (asked.min_insync_racks > 1) & (racks_left < asked.min_insync_racks),
+        leader_moves_to=np.where(online & ~leader_alive, _first_electable(seen, alive), np.int32(-1)),
+    )
+
+
+def judge_losses(seen: Evidence, internal: Bools, losses: Iterable[tuple[RackId, ...]]) -> list[RackLoss]:
+    """Judge each loss. `internal` says of each topic code whether Kafka itself owns the topic."""
+    return [_summed(seen, internal, racks) for racks in losses]
+
+
+def _alive_after(seen: Evidence, lost_racks: Set[RackId]) -> Bools:
+    """Which broker indices are alive; index −1 (nobody, or unknown) is not."""
+    rack_map = seen.registered.rack_map
+    lost = np.array([rack in lost_racks for rack in rack_map.racks] + [False], dtype=np.bool_)
+    alive = seen.registered.usable.copy()
+    alive[:-1] &= ~lost[rack_map.rack_codes]
+    return alive
+
+
+def _first_electable(seen: Evidence, alive: Bools) -> Int32s:
+    """The first replica in assignment order that is alive and in sync, as broker index; −1 for none."""
+    chosen = np.full(len(seen.rows), -1, dtype=np.int32)
+    for candidate in seen.replica_index.T[::-1]:
+        in_sync = (seen.isr_index == candidate[:, None]).any(axis=1)
+        chosen = np.where(in_sync & alive[candidate], candidate, chosen)
+    return chosen
+
+
+def _summed(seen: Evidence, internal: Bools, racks: tuple[RackId, ...]) -> RackLoss:
+    by_partition = judge_loss(seen, frozenset(racks))
+    return RackLoss(
+        racks=racks,
+        topics=tuple(_by_topic(seen, internal, by_partition)),
+        leader_surge=_surge(seen, by_partition.leader_moves_to),
+        quorum=quorum_without(seen.registered, frozenset(racks)),
+    )
+
+
+def _by_topic(seen: Evidence, internal: Bools, loss: LossByPartition) -> Iterable[TopicHarm]:
+    def per_topic(mask: Bools) -> Int64s:
+        return np.bincount(seen.rows.topic[mask], minlength=len(seen.topics))
+
+    offline, unclean = per_topic(loss.offline), per_topic(loss.needs_unclean_election)
+    under_isr, under_racks = per_topic(loss.under_min_isr), per_topic(loss.under_min_racks)
+    for code in np.flatnonzero(offline + under_isr + under_racks).tolist():
+        yield TopicHarm(
+            topic=seen.topics[code],
+            internal=bool(internal[code]),
+            offline=int(offline[code]),
+            needs_unclean_election=int(unclean[code]),
+            under_min_isr=int(under_isr[code]),
+            under_min_racks=int(under_racks[code]),
+        )
+
+
+def _surge(seen: Evidence, leader_moves_to: Int32s) -> dict[int, int]:
+    ids = seen.registered.rack_map.broker_ids
+    gained = np.bincount(leader_moves_to[leader_moves_to >= 0], minlength=len(ids))
+    return {int(ids[index]): int(gained[index]) for index in np.flatnonzero(gained).tolist()}

@@ -1,0 +1,37 @@
+"""Whether the controllers can still decide when racks are lost."""
+
+from collections.abc import Set
+from dataclasses import dataclass
+
+from rackspan.audit.evidence import Registered
+from rackspan.model.ids import RackId
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumAfter:
+    """The voters once some racks are gone. `lost` and `unknown_rack` are controller ids."""
+
+    voters: int
+    lost: tuple[int, ...]
+    unknown_rack: tuple[int, ...]
+
+    @property
+    def surviving(self) -> int:
+        return self.voters - len(self.lost)
+
+    @property
+    def holds(self) -> bool:
+        """A majority of all voters is left. Voters whose rack is not known are taken to survive."""
+        return 2 * self.surviving > self.voters
+
+
+def quorum_without(registered: Registered, lost_racks: Set[RackId]) -> QuorumAfter | None:
+    """The quorum without `lost_racks`, or None where the snapshot tells of no voters."""
+    racks = registered.voter_racks
+    if not racks:
+        return None
+    return QuorumAfter(
+        voters=len(racks),
+        lost=tuple(sorted(voter for voter, rack in racks.items() if rack in lost_racks)),
+        unknown_rack=tuple(sorted(voter for voter, rack in racks.items() if rack is None)),
+    )
