@@ -1,11 +1,15 @@
 """One Spark for all tests of the pipeline: it takes seconds to start and none to share."""
 
+import os
 from collections.abc import Iterator
 
 import pytest
 from pyspark.sql import SparkSession
 
 from rackspan.pipeline import session
+
+# A JVM that lives for a minute spends most of it optimising itself; victims inherit this too.
+os.environ.setdefault("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
 
 @pytest.fixture(scope="session")
