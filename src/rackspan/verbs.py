@@ -1,1 +1,55 @@
-"""The whole system on one page: read, judge, decide, act. `cli` and `web` are skins over these."""
+"""The whole system on one page: read, judge, decide, act. `cli` and `web` are skins over these.
+
+Every verb takes values and returns values; the clock, the network and the disk are met in `sources` and `pipeline`.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from rackspan import audit as _audit
+from rackspan.audit import Audit, RackLoss, RackPolicy
+from rackspan.model import ClusterSnapshot
+from rackspan.model.json_format import ReadSnapshot
+from rackspan.sources import snapshot_file as _snapshot_file
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """Somewhere a snapshot can be had. `name` is what the user called it."""
+
+    name: str
+    read: Callable[[], ReadSnapshot]
+
+
+def snapshot_file(path: Path) -> Source:
+    """A JSON file or Parquet folder."""
+    return Source(str(path), lambda: _snapshot_file.read(path))
+
+
+def live_cluster(bootstrap_servers: str, command_config: Path | None, timeout_seconds: float) -> Source:
+    """A running cluster."""
+    raise NotImplementedError
+
+
+def snapshot(source: Source, out: Path) -> ReadSnapshot:
+    """One moment of a cluster, written to `out`: a JSON file where the name ends in .json, a Parquet folder otherwise."""
+    taken = source.read()
+    _snapshot_file.write(taken.snapshot, out)
+    return taken
+
+
+def audit(snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy()) -> Audit:
+    """Everything that is wrong, and whether the loss of each rack is survived."""
+    return _audit.audit(snapshot, policy)
+
+
+def outage(
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy = RackPolicy(),
+    *,
+    lose: tuple[str, ...] | None = None,
+    pairs: bool = False,
+) -> tuple[RackLoss, list[RackLoss]]:
+    """What is harmed already, and what losing each rack, each pair, or the named racks together would do."""
+    return _audit.outage(snapshot, policy, lose=lose, pairs=pairs)
