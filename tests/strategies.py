@@ -1,0 +1,135 @@
+"""Clusters as Hypothesis draws them: small, and wrong in every way a real one can be."""
+
+from datetime import UTC, datetime
+
+from hypothesis import strategies as st
+
+from rackspan.audit import RackPolicy
+from rackspan.model import (
+    Broker,
+    BrokerId,
+    ClusterSnapshot,
+    Controller,
+    PartitionColumns,
+    RackId,
+    Topic,
+    TopicName,
+    UnrackedPolicy,
+    columns,
+)
+from rackspan.model.partitions import Partition
+
+RACKS = ("r1", "r2", "r3", "eu-west/1 [a]")
+TOPICS = ("__consumer_offsets", "orders", "payments.v2", "a_b-c", "x")
+
+broker_ids = st.sampled_from([0, 1, 2, 3, 4, 5, 7, 1001, 2_000_000])
+racks = st.sampled_from([None, *RACKS])
+sizes = st.one_of(st.just(-1), st.integers(0, 2**40), st.just(2**63 - 1))
+moments = st.integers(1_600_000_000, 1_900_000_000).map(lambda seconds: datetime.fromtimestamp(seconds + 0.25, UTC))
+
+
+@st.composite
+def brokers(draw: st.DrawFn) -> tuple[Broker, ...]:
+    """One to eight brokers; racks uneven, sometimes missing, sometimes on none."""
+    ids = draw(st.lists(broker_ids, min_size=1, max_size=8, unique=True))
+    rackless = draw(st.booleans()) and draw(st.booleans())
+    return tuple(
+        Broker(
+            id=BrokerId(broker),
+            rack=None if rackless or (rack := draw(racks)) is None else RackId(rack),
+            fenced=draw(st.integers(0, 4)) == 0,
+            host=draw(st.sampled_from([None, "127.0.0.1", "kafka.example"])),
+            port=draw(st.sampled_from([None, 9092])),
+        )
+        for broker in ids
+    )
+
+
+@st.composite
+def controllers(draw: st.DrawFn) -> tuple[Controller, ...]:
+    ids = draw(st.lists(st.sampled_from([1, 2, 3, 101, 102]), max_size=5, unique=True))
+    return tuple(
+        Controller(BrokerId(one), None if (rack := draw(racks)) is None else RackId(rack), draw(st.integers(0, 3)) > 0)
+        for one in ids
+    )
+
+
+@st.composite
+def configs(draw: st.DrawFn) -> dict[str, str]:
+    config = {}
+    if draw(st.booleans()):
+        config["min.insync.replicas"] = str(draw(st.integers(1, 4)))
+    if draw(st.integers(0, 3)) == 0:
+        config["min.insync.racks"] = str(draw(st.integers(1, 4)))
+    if draw(st.integers(0, 5)) == 0:
+        config["cleanup.policy"] = "compact,delete"
+    return config
+
+
+@st.composite
+def partitions(draw: st.DrawFn, topic: int, partition: int) -> Partition:
+    """Replicas on listed and on dead brokers; ISR a part of them, sometimes none; sometimes in the middle of a move."""
+    replicas = draw(st.lists(broker_ids, min_size=1, max_size=5, unique=True))
+    isr = [replica for replica in replicas if draw(st.integers(0, 3)) > 0]
+    moving = draw(st.integers(0, 5)) == 0
+    return Partition(
+        topic=topic,
+        partition=partition,
+        leader=draw(st.sampled_from([-1, *isr])) if isr else -1,
+        replicas=tuple(replicas),
+        isr=tuple(draw(st.permutations(isr))),
+        adding_replicas=tuple(sorted(replicas[:1])) if moving else (),
+        removing_replicas=tuple(sorted(replicas[1:2])) if moving else (),
+        size_bytes=None if (size := draw(sizes)) < 0 else size,
+    )
+
+
+@st.composite
+def snapshots(draw: st.DrawFn) -> ClusterSnapshot:
+    """A cluster of up to eight brokers and five topics, well or ill."""
+    names = draw(st.lists(st.sampled_from(TOPICS), max_size=len(TOPICS), unique=True))
+    rows = [
+        draw(partitions(topic, partition))
+        for topic in range(len(names))
+        for partition in draw(st.lists(st.integers(0, 4), max_size=4, unique=True))
+    ]
+    return ClusterSnapshot(
+        cluster_id=draw(st.sampled_from(["5L6g3nShT-eMCtK--X86sw", "-starts_with a dash/slash"])),
+        taken_at=draw(moments),
+        controllers=draw(controllers()),
+        partial=draw(st.sampled_from([(), ("sizes of broker 3",)])),
+        brokers=draw(brokers()),
+        topics=tuple(
+            Topic(
+                TopicName(name),
+                draw(st.sampled_from([None, "AAAAAAAAAAAAAAAAAAAAAQ"])),
+                name.startswith("__"),
+                draw(configs()),
+            )
+            for name in names
+        ),
+        partitions=from_rows(rows),
+    )
+
+
+def policies() -> st.SearchStrategy[RackPolicy]:
+    return st.builds(
+        RackPolicy,
+        unracked=st.sampled_from([UnrackedPolicy.SHARED, UnrackedPolicy.OWN, UnrackedPolicy.IGNORE]),
+        min_insync_racks=st.integers(1, 3),
+        topic_min_insync_racks=st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 4), max_size=2),
+        controller_racks=st.dictionaries(st.sampled_from([101, 102]), st.sampled_from([RackId(r) for r in RACKS])),
+    )
+
+
+def from_rows(rows: list[Partition]) -> PartitionColumns:
+    return columns(
+        topic=[row.topic for row in rows],
+        partition=[row.partition for row in rows],
+        leader=[row.leader for row in rows],
+        replicas=[row.replicas for row in rows],
+        isr=[row.isr for row in rows],
+        adding_replicas=[row.adding_replicas for row in rows],
+        removing_replicas=[row.removing_replicas for row in rows],
+        size_bytes=[-1 if row.size_bytes is None else row.size_bytes for row in rows],
+    )
