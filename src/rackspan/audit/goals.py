@@ -40,7 +40,9 @@ class Goal:
 def _leaders_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
     brokers = len(registered.brokers)
     even = -(-int(loads.preferred.sum()) // brokers)
-    return _above(registered, loads.preferred, even, f"preferred leader of {{most}} partitions, {even} would be even")
+    return _above(
+        registered, loads.preferred, even, f"is preferred leader of {{most}} partitions, {even} would be even"
+    )
 
 
 def _replicas_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
