@@ -1,10 +1,11 @@
-"""Constraints on the cluster itself: brokers without a rack, and racks that hold the controller quorum."""
+"""Constraints on the cluster itself: brokers without a rack, fenced brokers, racks that hold the controller quorum."""
 
 from collections.abc import Iterator
 
 from rackspan.audit.evidence import Registered
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.quorum import quorum_without
+from rackspan.model.ids import UNNAMED_RACK
 from rackspan.model.racks import UnrackedPolicy, shown
 
 
@@ -57,7 +58,21 @@ def controller_quorum_spread(registered: Registered) -> Iterator[Finding]:
         )
 
 
-CLUSTER_CONSTRAINTS = (unracked_brokers, controller_quorum_spread)
+def fenced_brokers(registered: Registered) -> Iterator[Finding]:
+    """Registered, but leading and following nothing: down, or not yet up."""
+    for broker in registered.brokers:
+        if broker.fenced:
+            yield Finding(
+                constraint="fenced-broker",
+                severity=Severity.WARNING,
+                topic=None,
+                partition=None,
+                reason=f"broker {broker.id} (rack {shown(broker.rack or UNNAMED_RACK)}) is fenced: it leads nothing and is in sync with nobody",
+                remedy=f"bring back broker {broker.id}",
+            )
+
+
+CLUSTER_CONSTRAINTS = (unracked_brokers, controller_quorum_spread, fenced_brokers)
 
 
 def cluster_findings(registered: Registered) -> Iterator[Finding]:

@@ -4,7 +4,7 @@ A constraint on partitions tests a whole batch at once and words a reason only f
 two functions and a line in PARTITION_CONSTRAINTS.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +13,7 @@ import numpy as np
 from rackspan.audit.evidence import Evidence
 from rackspan.audit.findings import Finding, Severity
 from rackspan.model.ids import NO_BROKER
-from rackspan.model.partitions import Bools, Int32s, unpadded
+from rackspan.model.partitions import Bools, Int32s, lengths, unpadded
 from rackspan.model.racks import forcing_value, shown
 
 
@@ -73,9 +73,9 @@ def _racks_unsatisfiable_reason(seen: Evidence, row: int) -> str:
     factor = int(seen.replication_factor[row])
     why = f"replicas stand on {_count(int(seen.replica_rack_count[row]), 'rack')} ({_by_rack(seen, row)})"
     if racks < asked:
-        why += f", and the cluster has {_count(racks, 'rack')}: add racks or ask for fewer"
+        why += f", and the cluster has {_count(racks, 'rack')}"
     elif factor < asked:
-        why += f", and replication factor {factor} cannot span {asked}: raise it"
+        why += f", and replication factor {factor} cannot span {asked}"
     return f"min.insync.racks {asked} can never be met: {why}"
 
 
@@ -140,6 +140,19 @@ def _under_min_racks_reason(seen: Evidence, row: int) -> str:
     )
 
 
+def _under_replicated(seen: Evidence) -> Bools:
+    return np.asarray(seen.isr_size < lengths(seen.rows.replicas))
+
+
+def _under_replicated_reason(seen: Evidence, row: int) -> str:
+    missing = np.array(_out_of_sync(seen, row), dtype=np.int32)
+    return f"{int(seen.isr_size[row])} of {len(unpadded(seen.rows.replicas[row]))} replicas in sync; out of sync: {_held_by_rack(seen, missing)}"
+
+
+def _bring_back_missing(seen: Evidence, row: int) -> str:
+    return f"bring back {_brokers(_out_of_sync(seen, row))}, or wait until in sync"
+
+
 def _on_unknown_broker(seen: Evidence) -> Bools:
     return np.asarray(((seen.replica_index < 0) & (seen.rows.replicas != NO_BROKER)).any(axis=1))
 
@@ -172,6 +185,15 @@ def _repair(seen: Evidence, row: int) -> str:
     return f"rackspan reassign plan --topic {seen.topic(row)}"
 
 
+def _make_racks_satisfiable(seen: Evidence, row: int) -> str:
+    asked = int(seen.asked.min_insync_racks[row])
+    if len(seen.registered.rack_map.racks) < asked:
+        return "add racks, or lower min.insync.racks"
+    if int(seen.replication_factor[row]) < asked:
+        return f"{_repair(seen, row)} --replication-factor {asked}, or lower min.insync.racks"
+    return _repair(seen, row)
+
+
 def _harden(seen: Evidence, row: int) -> str:
     return f"rackspan acks harden --topic {seen.topic(row)}"
 
@@ -185,22 +207,22 @@ def _lower_min_insync_replicas(seen: Evidence, row: int) -> str:
 
 def _bring_back_out_of_sync(seen: Evidence, row: int) -> str:
     missing = _out_of_sync(seen, row)
-    return f"bring back brokers {_listed(missing)}" if missing else _lower_min_insync_replicas(seen, row)
+    return f"bring back {_brokers(missing)}" if missing else _lower_min_insync_replicas(seen, row)
 
 
 def _bring_back_racks(seen: Evidence, row: int) -> str:
     missing = _out_of_sync(seen, row)
-    return f"bring back brokers {_listed(missing)}" if missing else _repair(seen, row)
+    return f"bring back {_brokers(missing)}" if missing else _make_racks_satisfiable(seen, row)
 
 
 def _bring_back_last_in_sync(seen: Evidence, row: int) -> str:
     last = unpadded(seen.rows.isr[row]) or unpadded(seen.rows.replicas[row])
-    return f"bring back one of brokers {_listed(last)}"
+    return f"bring back {_brokers(last)}" if len(last) == 1 else f"bring back one of {_brokers(last)}"
 
 
 def _bring_back_or_drain(seen: Evidence, row: int) -> str:
-    unknown = _listed(_unknown(seen, row))
-    return f"bring back brokers {unknown}, or rackspan reassign plan --drain {unknown}"
+    unknown = _unknown(seen, row)
+    return f"bring back {_brokers(unknown)}, or rackspan reassign plan --drain {_listed(unknown)}"
 
 
 def _wait(_seen: Evidence, _row: int) -> str:
@@ -218,7 +240,9 @@ def _out_of_sync(seen: Evidence, row: int) -> list[int]:
 
 PARTITION_CONSTRAINTS: Final = (
     PartitionConstraint("rack-spread", _rack_spread_broken, _rack_spread_reason, _repair),
-    PartitionConstraint("min-insync-racks-satisfiable", _racks_unsatisfiable, _racks_unsatisfiable_reason, _repair),
+    PartitionConstraint(
+        "min-insync-racks-satisfiable", _racks_unsatisfiable, _racks_unsatisfiable_reason, _make_racks_satisfiable
+    ),
     PartitionConstraint(
         "min-insync-replicas-forces-racks", _racks_not_forced, _racks_not_forced_reason, _harden, _warn_if_enforced
     ),
@@ -231,6 +255,7 @@ PARTITION_CONSTRAINTS: Final = (
     PartitionConstraint("offline", _offline, _offline_reason, _bring_back_last_in_sync),
     PartitionConstraint("under-min-isr", _under_min_isr, _under_min_isr_reason, _bring_back_out_of_sync),
     PartitionConstraint("under-min-racks", _under_min_racks, _under_min_racks_reason, _bring_back_racks),
+    PartitionConstraint("under-replicated", _under_replicated, _under_replicated_reason, _bring_back_missing, _warn),
     PartitionConstraint("unknown-broker", _on_unknown_broker, _on_unknown_broker_reason, _bring_back_or_drain),
     PartitionConstraint("reassignment-in-progress", _reassigning, _reassigning_reason, _wait, _warn),
 )
@@ -260,6 +285,10 @@ def _held_by_rack(seen: Evidence, brokers: Int32s) -> str:
 
 def _listed(items: Iterable[object]) -> str:
     return ",".join(map(str, items)) or "none"
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    return f"broker {ids[0]}" if len(ids) == 1 else f"brokers {_listed(ids)}"
 
 
 def _count(number: int, noun: str) -> str:
