@@ -12,6 +12,7 @@ from tools import kips_index, kips_page
 from tools.kips_page import Row
 
 SEEDS = os.environ.get("RACKSPAN_SEEDS")
+INDEX = kips_index.INDEX
 
 TEXT = """Current state: Accepted
 
@@ -34,9 +35,20 @@ def page() -> str:
     return kips_page.PAGE.read_text(encoding="utf-8")
 
 
+@pytest.fixture
+def copies(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A copy of the page, which the tool takes for the page; beside it the index."""
+    copy = tmp_path / "kips.md"
+    copy.write_text(page, encoding="utf-8")
+    (tmp_path / INDEX.name).write_bytes(INDEX.read_bytes())
+    monkeypatch.setattr(kips_index, "PAGE", copy)
+    monkeypatch.setattr(kips_index, "INDEX", tmp_path / INDEX.name)
+    return copy
+
+
 @pytest.fixture(scope="module")
 def indexes() -> dict[str, kips_index.TextIndex]:
-    return kips_index.read_index()
+    return kips_index.read_index(INDEX)
 
 
 def test_every_row_is_well_formed_in_order_and_names_what_exists(page: str) -> None:
@@ -99,6 +111,13 @@ def test_a_slip_in_the_page_is_found(slip: str, page: str, indexes: dict[str, ki
     assert any(fault in one for one in kips_page.faults(slipped) + kips_index.all_problems(indexes, slipped))
 
 
+def test_a_wrong_word_in_any_quote_is_found(page: str, indexes: dict[str, kips_index.TextIndex]) -> None:
+    for number, row in enumerate(kips_page.read_page(page)):
+        words = row.quote.split()
+        words[number % len(words)] += "s"
+        assert indexes[row.prefix].places(row.prefix, " ".join(words)) == [], row
+
+
 def test_a_row_that_is_built_names_its_place_and_its_test() -> None:
     status = "`src/rackspan/model/racks.py`, `src/rackspan/model/ids.py` ; `tests/test_kips.py::test_a_slip_in_the_page_is_found`: in short"
     page = f"| 36-001 | “three words here” | statement | asks | {status} |"
@@ -159,7 +178,31 @@ def test_the_index_reads_back_as_written(tmp_path: Path, indexes: dict[str, kips
     again = tmp_path / "index.json"
     again.write_text(kips_index.index_text(indexes), encoding="utf-8")
     assert kips_index.read_index(again) == indexes
-    assert again.read_text(encoding="utf-8") == kips_index.INDEX.read_text(encoding="utf-8")
+    assert again.read_text(encoding="utf-8") == INDEX.read_text(encoding="utf-8")
+
+
+def test_the_tool_mends_the_counts_and_nothing_else(page: str, copies: Path) -> None:
+    copies.write_text(page.replace("| **all** | 0 |", "| **all** | 7 |", 1), encoding="utf-8")
+    assert kips_index.main([]) == 0
+    assert copies.read_text(encoding="utf-8") == page
+    assert kips_index.INDEX.read_bytes() == INDEX.read_bytes()
+
+
+def test_the_tool_leaves_a_wrong_page_alone_and_says_why(
+    page: str, copies: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    wrong = page.replace("“Rack will be included in", "“Rack should be included in", 1)
+    copies.write_text(wrong, encoding="utf-8")
+    assert kips_index.main([]) == 1
+    assert copies.read_text(encoding="utf-8") == wrong
+    assert capsys.readouterr().err.startswith(
+        "36-098: “Rack should be included in inter-broker protocol.” does not stand"
+    )
+
+
+def test_the_tool_refuses_a_folder_that_is_not_there(copies: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert kips_index.main([str(copies.parent / "nowhere")]) == 1
+    assert capsys.readouterr().err == "usage: python tools/kips_index.py [SEEDS_DIR]\n"
 
 
 @pytest.mark.skipif(

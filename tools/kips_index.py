@@ -1,10 +1,11 @@
 """Fingerprints of the five proposals, which hold the quotes of docs/kips.md to the texts without the texts.
 
-    python tools/kips_index.py SEEDS_DIR
+    python tools/kips_index.py [SEEDS_DIR]
 
-reads the proposals from SEEDS_DIR (they are not ours, and not in this repository), refuses when the page quotes words
-that are not there in that order or leaves a statement out, and otherwise rewrites tests/vectors/kips_index.json and the
-page's counts. A fingerprint confirms words that one has; tests/test_kips.py holds every quote against them.
+rewrites the page's counts, unless the page is wrong: it says what is wrong and leaves everything. With SEEDS_DIR, where
+the proposals' texts lie (they are not ours, and not in this repository), it fingerprints them anew into
+tests/vectors/kips_index.json; without, it goes by that file. A fingerprint confirms words that one has, so the page
+can be checked, and rows added, by anyone who has read the proposals.
 """
 
 import json
@@ -144,7 +145,7 @@ def all_problems(indexes: Mapping[str, TextIndex], page: str) -> list[str]:
     return [one for prefix in PROPOSALS for one in problems(prefix, indexes[prefix], rows_of(prefix, rows))]
 
 
-def read_index(path: Path = INDEX) -> dict[str, TextIndex]:
+def read_index(path: Path) -> dict[str, TextIndex]:
     """The fingerprints as committed."""
     document = json.loads(path.read_text(encoding="utf-8"))
     return {
@@ -176,13 +177,12 @@ def index_seeds(folder: Path) -> dict[str, TextIndex]:
 
 def main(arguments: Sequence[str]) -> int:
     """Rewrite the index and the page's counts, or say what is wrong and leave both."""
-    if len(arguments) != 1 or not Path(arguments[0]).is_dir():
-        print("usage: python tools/kips_index.py SEEDS_DIR", file=sys.stderr)
+    if len(arguments) > 1 or not all(Path(folder).is_dir() for folder in arguments):
+        print("usage: python tools/kips_index.py [SEEDS_DIR]", file=sys.stderr)
         return 1
-    indexes = index_seeds(Path(arguments[0]))
+    indexes = index_seeds(Path(arguments[0])) if arguments else read_index(INDEX)
     page = with_counts(PAGE.read_text(encoding="utf-8"))
-    wrong = faults(page) + all_problems(indexes, page)
-    if wrong:
+    if wrong := faults(page) + all_problems(indexes, page):
         print(*wrong, sep="\n", file=sys.stderr)
         return 1
     INDEX.write_text(index_text(indexes), encoding="utf-8")
