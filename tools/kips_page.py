@@ -40,7 +40,7 @@ EXTRA_ROOMS: Final = frozenset({"benchmarks", "simulation"})
 
 _ROW_START: Final = re.compile(r"\|\s*[a-z0-9]+-\d")
 _ROW: Final = re.compile(
-    r"\| (?P<id>(?P<prefix>\w+)-(?P<number>\d{3})) \| “(?P<quote>.+)” \| (?P<kind>\w+) \| (?P<asks>.+) \| (?P<status>.+) \|"
+    r"\| (?P<id>(?P<prefix>\w+)-(?P<number>\d{3})) \| “(?P<quote>(?:[^|\\]|\\.)+)” \| (?P<kind>\w+) \| (?P<asks>[^|]+) \| (?P<status>[^|]+) \|"
 )
 _ESCAPED: Final = re.compile(r"\\([\\`*\[<|])")
 _CODE: Final = re.compile(r"`([^`]+)`")
