@@ -26,6 +26,10 @@ class Registered:
     controllers: tuple[Controller, ...]
     policy: RackPolicy
 
+    def __post_init__(self) -> None:
+        # Here, once, a policy that allows no rackless broker refuses the cluster.
+        _ = self.rack_map
+
     @cached_property
     def rack_map(self) -> RackMap:
         return rack_map(self.brokers, self.policy.unracked)

@@ -107,7 +107,8 @@ def _defaults(options: Any) -> dict[str, Any]:
 def _usage(error: Any) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "rackspan"
-    return f"{' '.join(error.format_message().split()).rstrip('.')}; see {command} --help"
+    words = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
+    return f"{words}; see {command} --help"
 
 
 def _failed(line: str, debug: bool) -> int:
