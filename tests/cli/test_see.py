@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 import yaml
-from tests.cli.conftest import GOOD, Ran, good
 
 from rackspan.sources import snapshot_file
+from tests.cli.conftest import GOOD, Ran, good
 
 Cli = Callable[..., Ran]
 Write = Callable[[object], Path]

@@ -30,9 +30,9 @@ class PartitionConstraint:
     remedy: Callable[[Evidence, int], str]
     severity: Callable[[Evidence, int], Severity] = lambda _seen, _row: Severity.VIOLATION
 
-    def findings(self, seen: Evidence) -> Iterator[Finding]:
+    def findings_by_row(self, seen: Evidence) -> Iterator[tuple[int, Finding]]:
         for row in np.flatnonzero(self.broken(seen)).tolist():
-            yield self.finding(seen, row)
+            yield row, self.finding(seen, row)
 
     def finding(self, seen: Evidence, row: int) -> Finding:
         return Finding(
@@ -262,7 +262,12 @@ PARTITION_CONSTRAINTS: Final = (
 
 def partition_findings(seen: Evidence) -> Iterator[Finding]:
     """Every constraint that every partition of the batch breaks."""
-    return (finding for constraint in PARTITION_CONSTRAINTS for finding in constraint.findings(seen))
+    return (finding for _row, finding in partition_findings_by_row(seen))
+
+
+def partition_findings_by_row(seen: Evidence) -> Iterator[tuple[int, Finding]]:
+    """The same, each with its row in the batch: one batch may hold partitions of several snapshots."""
+    return (found for constraint in PARTITION_CONSTRAINTS for found in constraint.findings_by_row(seen))
 
 
 def _by_rack(seen: Evidence, row: int) -> str:
