@@ -46,9 +46,9 @@ def unfinished(_name: str, text: str) -> Iterator[str]:
 
 def elsewhere(_name: str, text: str) -> Iterator[str]:
     """Paths of one machine, and addresses of package registries."""
-    for trace in ("/wo" + "rk/", "pypi.o" + "rg", "repo1.mav" + "en", "files.pythonho" + "sted"):
-        if trace in text:
-            yield f"{trace!r}: this belongs to one machine or registry; say it without the address"
+    for trace in (r"(?<![\w}])/wo" + "rk/", r"pypi\.o" + "rg", r"repo1\.mav" + "en", r"files\.pythonho" + "sted"):
+        for found in re.findall(trace, text):
+            yield f"{found!r}: this belongs to one machine or registry; say it without the address"
 
 
 def other_words(name: str, text: str) -> Iterator[str]:

@@ -22,8 +22,8 @@ def fake_java(folder: Path, script: str) -> Java:
 def test_neither_settings_nor_folders_of_the_user_are_touched(tmp_path: Path) -> None:
     ivy.fetch(VERSION, fake_java(tmp_path, "exit 0"), Path("/ivy.jar"), tmp_path / "work", tmp_path / "lib")
     arguments = (tmp_path / "arguments").read_text().splitlines()
-    assert f"-Divy.default.ivy.user.dir={tmp_path}/place/ivy" in arguments
-    assert arguments[arguments.index("-settings") + 1] == f"{tmp_path}/place/ivysettings.xml"
+    assert f"-Divy.default.ivy.user.dir={tmp_path}/work/ivy" in arguments
+    assert arguments[arguments.index("-settings") + 1] == f"{tmp_path}/work/ivysettings.xml"
     asked = (tmp_path / "work" / "ivy.xml").read_text()
     assert 'name="kafka_2.13" rev="4.1.0"' in asked
     assert 'name="kafka-tools" rev="4.1.0"' in asked

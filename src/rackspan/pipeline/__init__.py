@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rackspan.audit import RackPolicy
-from rackspan.pipeline.collect import Collected, Source, Stored, collect, collect_every, from_folder, store
+from rackspan.pipeline.collect import Collected, Stored, collect, collect_every, from_folder, store
 from rackspan.pipeline.incremental import RunReport, Work, refresh
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.table import rows
@@ -21,7 +21,6 @@ __all__ = [
     "TABLES",
     "Collected",
     "RunReport",
-    "Source",
     "Stored",
     "Warehouse",
     "collect",
