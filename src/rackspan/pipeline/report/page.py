@@ -1,6 +1,6 @@
 """ReportData to one HTML page. Pure: the same data gives the same bytes."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import Any, Final
 
@@ -31,7 +31,12 @@ BROKERS_MAX: Final = 6
 """Surviving brokers named on a rack's card."""
 
 RACKS_AS_CARDS: Final = 9
-"""With more racks, those whose loss is survived share one line."""
+"""With more racks, WORST_AS_CARDS of them get a card and all stand in a table."""
+
+WORST_AS_CARDS: Final = 3
+
+LONG_NAME: Final = 60
+"""Characters of a topic's name that surely fit on the map; longer ones are cut by the page and whole on hovering."""
 
 RACKS_IN_WORDS: Final = 6
 """With more racks, a cell of the map has only numbers, and the map scrolls on its own."""
@@ -71,19 +76,16 @@ def sign(verdict: Verdict) -> str:
     return {Verdict.SAFE: "ok", Verdict.NOT_SAFE: "offline"}.get(verdict, "unknown")
 
 
+def worst_first(losses: Sequence[RackLoss]) -> list[RackLoss]:
+    return sorted(losses, key=severity_of, reverse=True)
+
+
 def cards(cluster: ClusterReport) -> list[RackLoss]:
     """The losses that get a card, the worst first."""
-    worst_first = sorted(cluster.losses, key=severity_of, reverse=True)
-    if len(worst_first) <= RACKS_AS_CARDS:
-        return worst_first
-    return [loss for loss in worst_first if not loss.survived]
-
-
-def survived_in_line(cluster: ClusterReport) -> list[str]:
-    """Racks whose loss is survived and that get no card."""
-    if len(cluster.losses) <= RACKS_AS_CARDS:
-        return []
-    return [shown(rack) for loss in cluster.losses if loss.survived for rack in loss.racks]
+    losses = worst_first(cluster.losses)
+    if len(losses) <= RACKS_AS_CARDS:
+        return losses
+    return [loss for loss in losses[:WORST_AS_CARDS] if not loss.survived]
 
 
 def members(cluster: ClusterReport, loss: RackLoss) -> str:
@@ -147,6 +149,11 @@ def cell_words(cell: Cell) -> str:
     return f"{held}, {words.count(cell.leaders, 'leader')}" if cell.leaders else held
 
 
+def held(cell: Cell) -> str:
+    """`4`; `3 of 4` where one is out of sync."""
+    return f"{cell.replicas:,}" if cell.in_sync == cell.replicas else f"{cell.in_sync:,} of {cell.replicas:,}"
+
+
 def longest(row: TopicRow) -> int:
     """Replicas in the topic's fullest rack: the scale of its bars."""
     return max((cell.replicas for cell in row.cells), default=0)
@@ -204,6 +211,8 @@ _NAMES: Final[Mapping[str, Any]] = {
     "MEANING": words.MEANING,
     "STATES": tuple(PartitionState),
     "StateCounts": StateCounts,
+    "LONG_NAME": LONG_NAME,
+    "RACKS_AS_CARDS": RACKS_AS_CARDS,
     "TOPICS_HIT_MAX": TOPICS_HIT_MAX,
     "VIOLATION": Severity.VIOLATION,
     "about": about,
@@ -216,12 +225,13 @@ _NAMES: Final[Mapping[str, Any]] = {
     "harm_words": harm_words,
     "is_command": is_command,
     "leaders_move": leaders_move,
+    "held": held,
     "longest": longest,
     "members": members,
     "sign": sign,
-    "survived_in_line": survived_in_line,
     "svg": svg,
     "title": title,
     "words": words,
+    "worst_first": worst_first,
     "worst_topics": worst_topics,
 }

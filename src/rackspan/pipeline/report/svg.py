@@ -43,7 +43,7 @@ class Frame:
     top_value: int
     left: float = 40
     right: float = 14
-    top: float = 40
+    top: float = 54
     bottom: float = 40
 
     @property
@@ -98,9 +98,11 @@ def loss_bar(loss: RackLoss, partitions: int, label: str) -> Markup:
 
 def cell_bar(cell: Cell, longest: int) -> Markup:
     """Replicas of one topic in one rack, to the scale of its fullest rack: in sync filled, out of sync hollow."""
-    return Markup(
-        '<svg class="b"><rect class="o" width="{}%" height="9"/><rect class="i" width="{}%" height="9"/></svg>'
-    ).format(_percent(cell.replicas, longest), _percent(cell.in_sync, longest))
+    in_sync = Markup('<rect class="i" width="{}%" height="9"/>').format(_percent(cell.in_sync, longest))
+    behind = cell.replicas - cell.in_sync
+    hollow = Markup('<rect class="o" x="{}%" width="{}%" height="9"/>')
+    rest = hollow.format(_percent(cell.in_sync, longest), _percent(behind, longest)) if behind > 0 else ""
+    return Markup('<svg class="b">{}{}</svg>').format(in_sync if cell.in_sync else "", rest)
 
 
 def mark(state: str) -> Markup:
@@ -201,15 +203,17 @@ def _worst(frame: Frame, history: History) -> Iterator[Markup]:
         yield _text(middle, (frame.top + frame.base) / 2, "every partition ok", "middle")
         return
     x = frame.x(worst.taken_at)
-    label = f"{_clock(history, worst.taken_at)} worst: {words.states(worst.counts)}"
     yield Markup('<path class="worst" d="M{0:.1f} {1}V{2}"/>').format(x, frame.top - 8, frame.base)
-    yield _beside(x, frame.top - 12, _cut(label, frame.width), frame, "worst")
+    head, counts = f"{_clock(history, worst.taken_at)} worst:", words.states(worst.counts)
+    for line, text in enumerate(reversed(_lines(head, counts, frame.width))):
+        yield _beside(x, frame.top - 12 - 14 * line, text, frame, "worst")
 
 
-def _cut(label: str, width: float) -> str:
-    """The label whole if it fits; the table under the picture has the rest."""
+def _lines(head: str, counts: str, width: float) -> list[str]:
+    """One line if it fits, else two; what is too long even so is cut, since the table under the picture has it."""
     room = int(width / CHARACTER)
-    return label if len(label) <= room else f"{label[: room - 1]}…"
+    lines = [f"{head} {counts}"] if len(head) + len(counts) < room else [head, counts]
+    return [line if len(line) <= room else f"{line[: room - 1]}…" for line in lines]
 
 
 def _beside(x: float, y: float, text: str, frame: Frame, kind: str = "label") -> Markup:
