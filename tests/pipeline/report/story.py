@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 from rackspan import __version__
 from rackspan.audit import Finding, RackPolicy, Severity, audit, outage
@@ -215,11 +216,29 @@ def _cluster(taken: Sequence[ClusterSnapshot]) -> ClusterReport:
         rackless_brokers=tuple(int(one.id) for one in latest.brokers if one.rack is None),
         now=now,
         losses=tuple(losses),
+        harmed={loss.racks[0]: harmed_by_hand(latest, loss.racks[0]) for loss in losses},
         topic_map=topic_map(latest, seen, losses, _states_by_topic(latest), TOPICS_MAX),
         history=history,
         findings=tuple(_groups(taken)),
         partial=latest.partial,
     )
+
+
+def harmed_by_hand(taken: ClusterSnapshot, lost: RackId) -> int:
+    """Partitions that are offline or refuse acks=all once a rack's brokers are gone, each judged on its own."""
+    alive = {int(one.id): one.rack or UNNAMED_RACK for one in taken.brokers if not one.fenced}
+    alive = {broker: rack for broker, rack in alive.items() if rack != lost}
+    of_broker = {int(one.id): one.rack for one in taken.brokers}
+    voters = {int(one.id): one.rack or of_broker.get(int(one.id)) for one in taken.controllers if one.voter}
+    majority = not voters or 2 * sum(rack != lost for rack in voters.values()) > len(voters)
+    harmed = 0
+    for row in taken.partitions:
+        config = taken.topics[row.topic].config
+        left = [alive[broker] for broker in row.isr if broker in alive]
+        leads = row.leader >= 0 and (bool(left) if majority else row.leader in alive)
+        asked, racks = (int(config.get(key, "1")) for key in ("min.insync.replicas", "min.insync.racks"))
+        harmed += not leads or len(left) < asked or len(set(left)) < racks
+    return harmed
 
 
 def _states_by_topic(taken: ClusterSnapshot) -> dict[str, StateCounts]:
@@ -236,9 +255,8 @@ def _counts(rows: Iterable[Mapping[str, object]]) -> StateCounts:
 
 def _history(taken: Sequence[ClusterSnapshot]) -> History:
     moments = [Moment(_at(one), _counts(durability_rows(one))) for one in taken]
-    seconds = [(after.taken_at - before.taken_at).total_seconds() for before, after in zip(moments, moments[1:])] + [
-        0.0
-    ]  # noqa: B905, RUF007
+    waits = [(after.taken_at - before.taken_at).total_seconds() for before, after in pairwise(moments)]
+    seconds = [*waits, 0.0]
     timed = list(zip(moments, seconds, strict=True))
     return History(
         snapshots=len(moments),

@@ -4,6 +4,7 @@ Everything here is a summary, bounded however large the warehouse is: at most TO
 a cluster. Times are in UTC, durations in seconds.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -197,7 +198,11 @@ class FindingGroup:
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport:
-    """One cluster: how it stands in its latest snapshot, and how it came there."""
+    """One cluster: how it stands in its latest snapshot, and how it came there.
+
+    `losses` has one entry a rack; `harmed` says how many partitions each of them harms, every partition counted once,
+    however many thresholds it falls under.
+    """
 
     cluster_id: str
     taken_at: datetime
@@ -207,6 +212,7 @@ class ClusterReport:
     rackless_brokers: tuple[int, ...]
     now: RackLoss
     losses: tuple[RackLoss, ...]
+    harmed: Mapping[RackId, int]
     topic_map: TopicMap
     history: History
     findings: tuple[FindingGroup, ...]

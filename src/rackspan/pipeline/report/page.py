@@ -14,6 +14,7 @@ from rackspan.pipeline.report.data import (
     AT_RISK,
     Cell,
     ClusterReport,
+    History,
     Moment,
     PartitionState,
     ReportData,
@@ -164,10 +165,10 @@ def about(row: TopicRow) -> str:
     if not row.partitions:
         return "no partitions"
     factors = "–".join(str(one) for one in dict.fromkeys((min(row.replication_factors), max(row.replication_factors))))
-    said = [words.count(row.partitions, "partition"), f"replication factor {factors}"]
-    said.append(f"min.insync.replicas {row.min_insync_replicas}")
+    said = [words.count(row.partitions, "partition"), f"replication factor\N{NO-BREAK SPACE}{factors}"]
+    said.append(f"min.insync.replicas\N{NO-BREAK SPACE}{row.min_insync_replicas}")
     if row.min_insync_racks > 1:
-        said.append(f"min.insync.racks {row.min_insync_racks}")
+        said.append(f"min.insync.racks\N{NO-BREAK SPACE}{row.min_insync_racks}")
     if row.elsewhere:
         said.append(f"{words.count(row.elsewhere, 'replica')} in no known rack")
     return ", ".join(said)
@@ -181,6 +182,11 @@ def changes(moments: tuple[Moment, ...]) -> list[Moment]:
         if before is None or before.counts != one.counts
     ]
     return changed[-CHANGES_MAX:]
+
+
+def occurred(history: History) -> list[PartitionState]:
+    """The states that the history's picture shows, and ok."""
+    return [*(one.state for one in history.states), PartitionState.OK]
 
 
 def is_command(remedy: str) -> bool:
@@ -209,6 +215,7 @@ _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
 _NAMES: Final[Mapping[str, Any]] = {
     "AT_RISK": AT_RISK,
     "MEANING": words.MEANING,
+    "NOT_JUDGED": Verdict.NOT_JUDGED,
     "STATES": tuple(PartitionState),
     "StateCounts": StateCounts,
     "LONG_NAME": LONG_NAME,
@@ -228,6 +235,7 @@ _NAMES: Final[Mapping[str, Any]] = {
     "held": held,
     "longest": longest,
     "members": members,
+    "occurred": occurred,
     "sign": sign,
     "svg": svg,
     "title": title,

@@ -33,7 +33,7 @@ from rackspan.pipeline.report.data import (
     StateCounts,
     StateTime,
 )
-from rackspan.pipeline.report.topic_map import rack_members, topic_map
+from rackspan.pipeline.report.topic_map import harmed_partitions, rack_members, topic_map
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -88,6 +88,7 @@ def cluster_report(
         rackless_brokers=tuple(int(broker.id) for broker in snapshot.brokers if broker.rack is None),
         now=now,
         losses=tuple(losses),
+        harmed=harmed_partitions(seen, losses),
         topic_map=topic_map(snapshot, seen, losses, collected.topics_at_risk, topics_most),
         history=collected.history,
         findings=collected.findings,

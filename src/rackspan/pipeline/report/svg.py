@@ -24,6 +24,9 @@ CHARACTER: Final = 6.4
 LAST_MOMENT: Final = 5.0
 """Width in px of the last moment, which lasts no time and would not be seen."""
 
+CALM_HEIGHT: Final = 110
+"""Height in px where nothing ever happened."""
+
 _STEPS_SECONDS: Final = (
     *(1, 2, 5, 10, 15, 30),
     *(60 * minutes for minutes in (1, 2, 5, 10, 15, 30)),
@@ -67,13 +70,13 @@ def timeline(history: History, ident: str, width: int, height: int) -> Markup:
 
     `ident` must be unique in the page: title and description are tied to it.
     """
-    highest = max((one.counts.at_risk for one in history.moments), default=0)
-    frame = Frame(width, height, history.first_taken_at, history.last_taken_at, top_of_axis(highest))
-    parts = [*_value_axis(frame), *_time_axis(frame), *_layers(frame, history.moments), *_worst(frame, history)]
+    highest = max(one.counts.at_risk for one in history.moments)
+    frame = _frame(history, width, height if highest else CALM_HEIGHT, top_of_axis(highest))
+    parts = [*(_eventful(frame, history) if highest else _calm(frame)), *_time_axis(frame)]
     return Markup(
         '<svg class="timeline" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img" aria-labelledby="{id}-t {id}-d">'
         '<title id="{id}-t">Partitions at risk over time</title><desc id="{id}-d">{desc}</desc>{body}</svg>'
-    ).format(w=width, h=height, id=ident, desc=_described(history), body=Markup("\n").join(parts))
+    ).format(w=width, h=frame.height, id=ident, desc=_described(history), body=Markup("\n").join(parts))
 
 
 def state_bar(counts: StateCounts, label: str) -> Markup:
@@ -81,19 +84,19 @@ def state_bar(counts: StateCounts, label: str) -> Markup:
     return _bar([(state.value, counts.of(state)) for state in PartitionState], label)
 
 
-def loss_bar(loss: RackLoss, partitions: int, label: str) -> Markup:
-    """What a loss leaves of all partitions, the worst on the left. States do not overlap: each counts what is left of
-    the ones before it."""
+def loss_bar(loss: RackLoss, harmed: int, partitions: int, label: str) -> Markup:
+    """What a loss leaves of all partitions, the worst on the left.
+
+    A partition under both thresholds stands with those under min ISR, so that the bar's length is that of them all.
+    """
     offline, under_min_isr = loss.total("offline"), loss.total("under_min_isr")
-    # A partition can be under both thresholds; the bar shows it once, so that its length stays the whole.
-    under_min_racks = min(loss.total("under_min_racks"), partitions - offline - under_min_isr)
-    harmed = [
-        (PartitionState.OFFLINE.value, offline),
-        (PartitionState.UNDER_MIN_ISR.value, under_min_isr),
-        (PartitionState.UNDER_MIN_RACKS.value, under_min_racks),
-    ]
-    rest = partitions - sum(number for _, number in harmed)
-    return _bar([*harmed, (PartitionState.OK.value, rest)], label)
+    segments = (
+        (PartitionState.OFFLINE, offline),
+        (PartitionState.UNDER_MIN_ISR, under_min_isr),
+        (PartitionState.UNDER_MIN_RACKS, harmed - offline - under_min_isr),
+        (PartitionState.OK, partitions - harmed),
+    )
+    return _bar([(state.value, number) for state, number in segments], label)
 
 
 def cell_bar(cell: Cell, longest: int) -> Markup:
@@ -127,12 +130,32 @@ def time_ticks(start: datetime, end: datetime, most: int) -> list[datetime]:
     step = next((one for one in _STEPS_SECONDS if seconds / one < most), whole_days)
     midnight = start.replace(hour=0, minute=0, second=0, microsecond=0)
     first = -(-(start - midnight) // timedelta(seconds=step))
-    ticks = []
+    ticks: list[datetime] = []
     tick = midnight + first * timedelta(seconds=step)
     while tick <= end and len(ticks) < most:
         ticks.append(tick)
         tick += timedelta(seconds=step)
     return ticks
+
+
+def _frame(history: History, width: int, height: int, top_value: int) -> Frame:
+    left = max(40.0, 8 + CHARACTER * len(f"{top_value:,}"))
+    return Frame(width, height, history.first_taken_at, history.last_taken_at, top_value, left)
+
+
+def _eventful(frame: Frame, history: History) -> Iterator[Markup]:
+    yield from _value_axis(frame)
+    yield from _layers(frame, history.moments)
+    yield from _worst(frame, history)
+
+
+def _calm(frame: Frame) -> list[Markup]:
+    """One band: every partition was ok all the time."""
+    band = Markup('<rect class="s ok" x="{}" y="{}" width="{:.1f}" height="{}"/>')
+    return [
+        band.format(frame.left, frame.base - 30, frame.x_end - frame.left, 30),
+        _text(0, frame.base - 36, "all ok", "start"),
+    ]
 
 
 def _value_axis(frame: Frame) -> Iterator[Markup]:
@@ -199,8 +222,6 @@ def _outline(run: Sequence[Step]) -> str:
 def _worst(frame: Frame, history: History) -> Iterator[Markup]:
     worst = history.worst
     if worst is None:
-        middle = (frame.left + frame.x_end) / 2
-        yield _text(middle, (frame.top + frame.base) / 2, "every partition ok", "middle")
         return
     x = frame.x(worst.taken_at)
     yield Markup('<path class="worst" d="M{0:.1f} {1}V{2}"/>').format(x, frame.top - 8, frame.base)

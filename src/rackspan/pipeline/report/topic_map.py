@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rackspan.audit.evidence import Evidence, Registered
-from rackspan.audit.outage import RackLoss, TopicHarm
+from rackspan.audit.outage import RackLoss, TopicHarm, judge_loss
 from rackspan.model.ids import RackId
 from rackspan.model.partitions import Int32s, Int64s, lengths
 from rackspan.model.racks import NO_RACK
@@ -36,6 +36,11 @@ def rack_members(registered: Registered) -> tuple[RackMembers, ...]:
         )
 
     return tuple(members(rack) for rack in registered.failure_racks)
+
+
+def harmed_partitions(seen: Evidence, losses: Sequence[RackLoss]) -> dict[RackId, int]:
+    """How many partitions the loss of each rack harms, each counted once."""
+    return {loss.racks[0]: int(np.count_nonzero(judge_loss(seen, frozenset(loss.racks)).harmed)) for loss in losses}
 
 
 def topic_map(
