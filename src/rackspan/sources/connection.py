@@ -176,7 +176,9 @@ class ClusterConnection:
         """Why each bootstrap server did not serve, by its address."""
         timeout = KafkaTimeoutError()
         nodes = self._manager.cluster.bootstrap_brokers()
-        return {f"{node.host}:{node.port}": race.errors.get(node.node_id, timeout) for node in nodes}
+        words = {f"{node.host}:{node.port}": race.errors.get(node.node_id, timeout) for node in nodes}
+        # kafka-python shuffles them; people look for the order they wrote.
+        return dict(sorted(words.items(), key=lambda item: self._settings.bootstrap_servers.find(item[0])))
 
 
 class _Race:
