@@ -47,11 +47,16 @@ def described(cluster: KafkaCluster) -> dict[tuple[str, int], Described]:
     return found
 
 
-def effective_min_insync_replicas(cluster: KafkaCluster, topic: str) -> str:
-    said = console_tool(cluster, CONFIG_TOOL, "--describe", "--all", "--entity-type", "topics", "--entity-name", topic)
-    match = re.search(r"^\s*min\.insync\.replicas=(\d+)", said, re.M)
-    assert match, said
-    return match.group(1)
+def effective_min_insync_replicas(cluster: KafkaCluster) -> dict[str, str]:
+    """By topic, as `kafka-configs --describe --all` has it."""
+    said = console_tool(cluster, CONFIG_TOOL, "--describe", "--all", "--entity-type", "topics")
+    sections = re.split(r"^All configs for topic (\S+) are:$", said, flags=re.M)[1:]
+    found = {}
+    for topic, section in zip(sections[::2], sections[1::2], strict=True):
+        match = re.search(r"^\s*min\.insync\.replicas=(\d+)", section, re.M)
+        assert match, section
+        found[topic] = match.group(1)
+    return found
 
 
 def largest_log(cluster: KafkaCluster) -> dict[tuple[str, int], int]:

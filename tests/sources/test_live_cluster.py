@@ -36,6 +36,19 @@ def as_described(snapshot: ClusterSnapshot) -> dict[tuple[str, int], Described]:
     return found
 
 
+def agreed(cluster: KafkaCluster) -> ClusterSnapshot:
+    """A snapshot whose partitions are just what `kafka-topics --describe` says.
+
+    Asked between two equal snapshots: on a busy machine a replica may leave or join an ISR while the tool starts.
+    """
+    for _ in range(5):
+        before, said, after = snapshot(cluster), described(cluster), snapshot(cluster)
+        if as_described(before) == as_described(after):
+            assert as_described(before) == said
+            return before
+    pytest.fail("the cluster does not hold still for a second")
+
+
 def sizes(snapshot: ClusterSnapshot) -> dict[tuple[str, int], int | None]:
     return {(str(snapshot.topics[row.topic].name), row.partition): row.size_bytes for row in snapshot.partitions}
 
@@ -51,20 +64,11 @@ def wait_until_whole(cluster: KafkaCluster) -> None:
     )
 
 
-@pytest.fixture(params=["kafka", "kafka3"])
-def any_kafka(request: pytest.FixtureRequest) -> KafkaCluster:
-    cluster = request.getfixturevalue(request.param)
-    assert isinstance(cluster, KafkaCluster)
-    return cluster
-
-
 @pytest.fixture(scope="module")
 def busy_kafka(kafka: KafkaCluster) -> KafkaCluster:
     """Topics of several kinds with records in them, and a consumer group, so that there is an internal topic too."""
-    create_topic(
-        kafka, "own-minimum", "--partitions", "6", "--replication-factor", "3", "--config", "min.insync.replicas=2"
-    )
-    create_topic(kafka, "brokers-minimum", "--replica-assignment", "1:4,2:5")
+    create_topic(kafka, "own-minimum", partitions=6, replication_factor=3, config={"min.insync.replicas": "2"})
+    create_topic(kafka, "brokers-minimum", assignment=[[1, 4], [2, 5]])
     produce(kafka, "own-minimum", 6, 40_000)
     produce(kafka, "brokers-minimum", 1, 10_000)
     consumer = Consumer(
@@ -78,8 +82,7 @@ def busy_kafka(kafka: KafkaCluster) -> KafkaCluster:
 
 
 def test_partitions_are_what_kafka_describes(busy_kafka: KafkaCluster) -> None:
-    read = snapshot(busy_kafka)
-    assert as_described(read) == described(busy_kafka)
+    read = agreed(busy_kafka)
     assert read.partial == ()
     assert [one.name for one in read.topics if one.internal] == ["__consumer_offsets"]
 
@@ -105,14 +108,14 @@ def test_combined_controllers_stand_in_their_brokers_racks(busy_kafka: KafkaClus
 def test_configs_are_those_in_force(busy_kafka: KafkaCluster) -> None:
     read = snapshot(busy_kafka)
     assert config(read, "own-minimum") == {"min.insync.replicas": "2"}
-    for topic in read.topics:
-        assert topic.config["min.insync.replicas"] == effective_min_insync_replicas(busy_kafka, topic.name)
+    in_force = {str(topic.name): topic.config["min.insync.replicas"] for topic in read.topics}
+    assert in_force == effective_min_insync_replicas(busy_kafka)
 
 
 def test_sizes_are_those_of_the_largest_logs(busy_kafka: KafkaCluster) -> None:
     read = sizes(snapshot(busy_kafka))
     assert read == largest_log(busy_kafka)
-    assert all(read["own-minimum", partition] or 0 > 40_000 for partition in range(6))
+    assert all((read["own-minimum", partition] or 0) > 40_000 for partition in range(6))
     assert read["brokers-minimum", 1] == 0
 
 
@@ -140,10 +143,9 @@ def rack_lost(busy_kafka: KafkaCluster) -> Iterator[KafkaCluster]:
 
 
 def test_a_lost_racks_brokers_are_fenced_and_stay_in_the_replica_lists(rack_lost: KafkaCluster) -> None:
-    read = snapshot(rack_lost)
+    read = agreed(rack_lost)
     assert [(one.id, one.rack) for one in read.brokers if one.fenced] == [(2, "r2"), (5, "r2")]
     partitions = as_described(read)
-    assert partitions == described(rack_lost)
     offline = partitions["brokers-minimum", 1]
     assert (offline.replicas, offline.leader) == ((2, 5), -1)
     assert not any({2, 5} & set(one.isr) for one in partitions.values() if one.leader != -1)
@@ -166,13 +168,12 @@ def test_a_frozen_broker_costs_its_answer_and_not_the_snapshot(busy_kafka: Kafka
 
 
 def test_a_reassignment_under_way_shows_what_comes_and_goes(busy_kafka: KafkaCluster, tmp_path: Path) -> None:
-    create_topic(busy_kafka, "moving", "--replica-assignment", "1:2,4:6")
+    create_topic(busy_kafka, "moving", assignment=[[1, 2], [4, 6]])
     produce(busy_kafka, "moving", 1, 2_000_000)
     # A thousand bytes a second: it would take half an hour.
     reassign(busy_kafka, tmp_path, "--execute", "--throttle", "1000", moving_0=[3, 2])
     try:
-        read = as_described(snapshot(busy_kafka))
-        assert read == described(busy_kafka)
+        read = as_described(agreed(busy_kafka))
         assert (read["moving", 0].adding, read["moving", 0].removing) == ((3,), (1,))
         assert (read["moving", 1].adding, read["moving", 1].removing) == ((), ())
     finally:
@@ -181,13 +182,10 @@ def test_a_reassignment_under_way_shows_what_comes_and_goes(busy_kafka: KafkaClu
 
 
 def test_kafka_3_is_read_as_well(kafka3: KafkaCluster) -> None:
-    create_topic(
-        kafka3, "two-racks", "--partitions", "4", "--replication-factor", "2", "--config", "min.insync.replicas=2"
-    )
+    create_topic(kafka3, "two-racks", partitions=4, replication_factor=2, config={"min.insync.replicas": "2"})
     produce(kafka3, "two-racks", 4, 20_000)
     wait_until_whole(kafka3)
-    read = snapshot(kafka3)
-    assert as_described(read) == described(kafka3)
+    read = agreed(kafka3)
     assert sizes(read) == largest_log(kafka3)
     assert config(read, "two-racks") == {"min.insync.replicas": "2"}
     assert [(one.id, one.rack) for one in read.brokers] == [(1, "r1"), (2, "r2")]
@@ -197,12 +195,11 @@ def test_kafka_3_is_read_as_well(kafka3: KafkaCluster) -> None:
 
 
 def test_kafka_3_leaves_a_dead_broker_out_but_not_out_of_the_replica_lists(kafka3: KafkaCluster) -> None:
-    create_topic(kafka3, "half-dead", "--replica-assignment", "2:1")
+    create_topic(kafka3, "half-dead", assignment=[[2, 1]])
     kafka3.kill_broker(2)
     try:
         eventually(lambda: len(snapshot(kafka3).brokers) == 1, "broker 2 is no longer listed")
-        read = snapshot(kafka3)
-        assert as_described(read) == described(kafka3)
+        read = agreed(kafka3)
         half_dead = as_described(read)["half-dead", 0]
         assert (half_dead.replicas, half_dead.isr, half_dead.leader) == ((2, 1), (1,), 1)
         assert [one.id for one in read.controllers] == [101]
