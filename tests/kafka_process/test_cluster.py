@@ -36,7 +36,7 @@ def test_every_broker_is_in_its_rack(kafka: KafkaCluster) -> None:
 
 
 def test_a_lost_rack_leaves_the_isr_and_comes_back(kafka: KafkaCluster) -> None:
-    create_topic(kafka, "lost", "--replica-assignment", "5:6:4")
+    create_topic(kafka, "lost", assignment=[[5, 6, 4]])
     pids = kafka.pids
     kafka.lose_rack("r2")
     assert gone_within(5, pids[2], pids[5])
@@ -47,7 +47,7 @@ def test_a_lost_rack_leaves_the_isr_and_comes_back(kafka: KafkaCluster) -> None:
 
 
 def test_an_orderly_stop_hands_its_leaders_over_first(kafka: KafkaCluster) -> None:
-    create_topic(kafka, "handed", "--replica-assignment", "6:4:5")
+    create_topic(kafka, "handed", assignment=[[6, 4, 5]])
     kafka.stop_broker(6)
     assert "Leader: 4\tReplicas: 6,4,5\tIsr: 4,5" in describe(kafka, "handed")
     kafka.start_broker(6)
