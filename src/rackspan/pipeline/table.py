@@ -53,8 +53,13 @@ def _day_rows(warehouse: Warehouse, table: Table, one: TableDay, limit: int | No
 
 
 def _sorted(rows: pa.Table, table: Table) -> pa.Table:
-    by_grain = [(column, "ascending") for column in table.grain]
-    return rows.take(pc.sort_indices(rows, options=pc.SortOptions(by_grain, null_placement="at_start")))
+    # Nulls first, as Spark sorts; what Arrow calls that has changed between its versions, so it is a key of its own.
+    keys: dict[str, pa.ChunkedArray] = {}
+    order = []
+    for name in table.grain:
+        keys |= {f"{name} is null": rows.column(name).is_null(), name: rows.column(name)}
+        order += [(f"{name} is null", "descending"), (name, "ascending")]
+    return rows.take(pc.sort_indices(pa.table(keys), sort_keys=order))
 
 
 def _head(file: Path, table: Table, limit: int | None) -> pa.Table:
