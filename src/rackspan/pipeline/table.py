@@ -32,7 +32,7 @@ def rows(warehouse: Warehouse, name: str, limit: int | None = None) -> Iterator[
             f"{warehouse.root}: has no table {name} yet; run rackspan pipeline run --warehouse {warehouse.root}"
         )
     for day, one in days.items():
-        _check_version(warehouse, table, day.day, one)
+        check_version(warehouse, table, day.day, one)
     # Day by day in order of cluster and day is in order of the grain, which begins with cluster and moment.
     in_order = (row for _day, one in sorted(days.items()) for row in _day_rows(warehouse, table, one, limit))
     return islice(in_order, limit)
@@ -75,7 +75,7 @@ def _first_rows(parquet: pq.ParquetFile, limit: int) -> pa.Table:
     return pa.Table.from_batches(taken, parquet.schema_arrow)
 
 
-def _check_version(warehouse: Warehouse, table: Table, day: str, one: TableDay) -> None:
+def check_version(warehouse: Warehouse, table: Table, day: str, one: TableDay) -> None:
     if one.schema_version != table.version:
         raise InvalidWarehouse(
             f"{warehouse.root}: {table.name} of {day} has schema version {one.schema_version}, but this rackspan reads "
