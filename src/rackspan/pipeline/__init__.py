@@ -14,6 +14,7 @@ from rackspan.audit import RackPolicy
 from rackspan.pipeline.collect import Collected, Stored, collect, collect_every, from_folder, store
 from rackspan.pipeline.incremental import RunReport, Work, refresh
 from rackspan.pipeline.manifest import read_manifest
+from rackspan.pipeline.report import write_report
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.table import in_force, rows
 from rackspan.pipeline.warehouse import Warehouse, create_warehouse, open_warehouse
@@ -56,11 +57,8 @@ def run(warehouse: Warehouse, policy: RackPolicy, master: str | None = None) -> 
 
 def report(warehouse: Warehouse, policy: RackPolicy, out: Path, master: str | None = None) -> None:
     """Draw one page from the tables in force. Errors: as `run`, and UsageError where `out` cannot be written."""
-    # Before Spark's seconds, what is wrong with the warehouse.
+    # What is wrong with the warehouse is said before Spark's seconds.
     in_force(warehouse, read_manifest(warehouse), TABLES["partition_durability"])
-    from rackspan.pipeline import session
+    from rackspan.pipeline.report.from_warehouse import report_data
 
-    with session.spark_session(master) as spark:
-        from rackspan.pipeline.jobs import report as job
-
-        job.report(spark, warehouse, policy, out)
+    write_report(report_data(warehouse, policy, master), out)

@@ -81,7 +81,7 @@ def cluster_report(
     seen = evidence(snapshot, policy)
     return ClusterReport(
         cluster_id=cluster_id,
-        taken_at=collected.history.last_taken_at,
+        taken_at=snapshot.taken_at or collected.history.last_taken_at,
         topics=len(snapshot.topics),
         partitions=len(snapshot.partitions),
         racks=rack_members(seen.registered),
