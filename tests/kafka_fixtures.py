@@ -88,12 +88,13 @@ def create_topic(
     replication_factor: int = 1,
     assignment: list[list[int]] | None = None,
     config: dict[str, str] | None = None,
+    seconds: float = 30,
 ) -> None:
     """By librdkafka, a second quicker than Kafka's tool; `assignment` lists each partition's replicas."""
     layout = {"replication_factor": replication_factor} if assignment is None else {"replica_assignment": assignment}
     wanted = NewTopic(name, len(assignment or ()) or partitions, config=config or {}, **layout)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
-    admin.create_topics([wanted])[name].result(30)
+    admin.create_topics([wanted], request_timeout=seconds)[name].result(seconds + 5)
 
 
 def eventually(holds: Callable[[], bool], what: str, seconds: float = 60.0) -> None:

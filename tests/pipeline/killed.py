@@ -87,7 +87,7 @@ def kill_myself_at(moment: int, root: Path) -> None:
 
 def without_fsync() -> None:
     """A SIGKILL takes nothing that was written, flushed to the disk or not; a thousand flushes take minutes."""
-    os.fsync = lambda _descriptor: None
+    os.fsync = lambda fd: None
 
 
 WORK = {work.__name__: work for work in (collected, refreshed)}
