@@ -67,6 +67,17 @@ def test_a_rack_or_node_that_is_not_there_is_named(kafka: KafkaCluster) -> None:
         kafka.kill_broker(99)
 
 
+def test_a_data_folder_of_the_users_own_is_the_same_cluster_the_next_time(kafka: KafkaCluster, tmp_path: Path) -> None:
+    def again() -> KafkaCluster:
+        return KafkaCluster(racks=("r1",), brokers=1, data_dir=tmp_path)
+
+    with again() as first:
+        create_topic(first, "kept")
+    with again() as second:
+        assert second.cluster_id == first.cluster_id
+        assert "Topic: kept\tPartition: 0\tLeader: 1" in describe(second, "kept")
+
+
 def test_a_setting_kafka_refuses_is_told_in_one_line_with_the_log_at_hand(kafka: KafkaCluster) -> None:
     with pytest.raises(KafkaProcessFailed, match=r"broker 1 .*num\.io\.threads") as failure:
         KafkaCluster(racks=("r1",), brokers=1, config={"num.io.threads": "many"}).__enter__()
