@@ -32,6 +32,24 @@ STORIES = {
     "fleet": report_by_hand(
         story.shop_history(20), [story.empty_cluster()], *([story.safe_cluster(f"calm-{i}")] for i in range(10))
     ),
+    "long names": report_by_hand(
+        [
+            story.snapshot(
+                [
+                    TopicPlan("x" * 249, [[1, 4]] * 3),
+                    TopicPlan("y" * 249, spread(6, 3)),
+                    TopicPlan("z" * 249, [[1, 2]]),
+                ],
+                brokers={broker: f"{rack}-{'w' * 120}" for broker, rack in story.SIX_BROKERS.items()},
+                gone=[2],
+                at=story.NOON + timedelta(days=hour),
+                cluster_id="c" * 255,
+                partial=("p" * 300,),
+            )
+            for hour in (0, 1)
+        ],
+        [story.safe_cluster()],
+    ),
     "nothing collected": report_by_hand(),
 }
 
