@@ -1,122 +1,135 @@
-"""Hypothesis strategies that several rooms share. Each one makes values that the model accepts.
+"""Clusters as Hypothesis draws them: small, and wrong in every way a real one can be."""
 
-`snapshots()` is rich on purpose: whatever a judge has a rule for occurs in it, often enough to be met.
-"""
-
-from collections.abc import Sequence
-from datetime import UTC, datetime, timedelta
-from typing import Any, Final
+from datetime import UTC, datetime
 
 from hypothesis import strategies as st
 
 from rackspan.audit import RackPolicy
 from rackspan.model import (
-    UNKNOWN_SIZE,
     Broker,
     BrokerId,
     ClusterSnapshot,
     Controller,
+    PartitionColumns,
     RackId,
     Topic,
     TopicName,
+    UnrackedPolicy,
     columns,
 )
-from rackspan.model.racks import UnrackedPolicy
+from rackspan.model.partitions import Partition
 
-RACKS: Final = ("a", "b", "c", "rack d", "zone/é=1")
-FIRST_MOMENT: Final = datetime(2026, 11, 20, 23, 59, tzinfo=UTC)
-THRESHOLDS: Final = ("1", "2", "3")
+RACKS = ("r1", "r2", "r3", "eu-west/1 [a]")
+TOPICS = ("__consumer_offsets", "orders", "payments.v2", "a_b-c", "x")
 
-
-def racks() -> st.SearchStrategy[RackId | None]:
-    """Few names, so that racks fill unevenly; None for a broker without one."""
-    return st.sampled_from([None, *map(RackId, RACKS[:3]), *map(RackId, RACKS)])
+broker_ids = st.sampled_from([0, 1, 2, 3, 4, 5, 7, 1001, 2_000_000])
+racks = st.sampled_from([None, *RACKS])
+sizes = st.one_of(st.just(-1), st.integers(0, 2**40), st.just(2**63 - 1))
+moments = st.integers(1_600_000_000, 1_900_000_000).map(lambda seconds: datetime.fromtimestamp(seconds + 0.25, UTC))
 
 
 @st.composite
 def brokers(draw: st.DrawFn) -> tuple[Broker, ...]:
-    ids = draw(st.lists(st.integers(0, 12) | st.just(1_500_000), min_size=1, max_size=8, unique=True))
-    racked = draw(st.sampled_from(["all", "some", "none"]))
-    names = {"all": racks().filter(bool), "some": racks(), "none": st.none()}[racked]
+    """One to eight brokers; racks uneven, sometimes missing, sometimes on none."""
+    ids = draw(st.lists(broker_ids, min_size=1, max_size=8, unique=True))
+    rackless = draw(st.booleans()) and draw(st.booleans())
     return tuple(
-        Broker(BrokerId(one), rack=draw(names), fenced=draw(st.integers(0, 5)) == 0, host=f"host-{one}", port=9092)
+        Broker(
+            id=BrokerId(broker),
+            rack=None if rackless or (rack := draw(racks)) is None else RackId(rack),
+            fenced=draw(st.integers(0, 4)) == 0,
+            host=draw(st.sampled_from([None, "127.0.0.1", "kafka.example"])),
+            port=draw(st.sampled_from([None, 9092])),
+        )
+        for broker in ids
+    )
+
+
+@st.composite
+def controllers(draw: st.DrawFn) -> tuple[Controller, ...]:
+    ids = draw(st.lists(st.sampled_from([1, 2, 3, 101, 102]), max_size=5, unique=True))
+    return tuple(
+        Controller(BrokerId(one), None if (rack := draw(racks)) is None else RackId(rack), draw(st.integers(0, 3)) > 0)
         for one in ids
     )
 
 
 @st.composite
-def controllers(draw: st.DrawFn, of: Sequence[Broker]) -> tuple[Controller, ...]:
-    """None told of, some of the brokers' own processes, or separate ones with and without racks; observers among them."""
-    ids = draw(st.lists(st.sampled_from([*(one.id for one in of), 101, 102, 103, 104, 105]), max_size=5, unique=True))
-    return tuple(Controller(BrokerId(one), rack=draw(racks()), voter=draw(st.integers(0, 4)) > 0) for one in ids)
-
-
-@st.composite
 def configs(draw: st.DrawFn) -> dict[str, str]:
-    chosen = {"retention.ms": "604800000"}
-    for key in ("min.insync.replicas", "min.insync.racks"):
-        value = draw(st.sampled_from([None, *THRESHOLDS]))
-        if value is not None:
-            chosen[key] = value
-    return chosen
+    config = {}
+    if draw(st.booleans()):
+        config["min.insync.replicas"] = str(draw(st.integers(1, 4)))
+    if draw(st.integers(0, 3)) == 0:
+        config["min.insync.racks"] = str(draw(st.integers(1, 4)))
+    if draw(st.integers(0, 5)) == 0:
+        config["cleanup.policy"] = "compact,delete"
+    return config
 
 
 @st.composite
-def partition(draw: st.DrawFn, known: Sequence[int], width: int) -> dict[str, Any]:
-    """One partition: dead brokers among its replicas, an ISR that shrank, no leader, a reassignment under way."""
-    candidates = [*known, 77, 78]
-    replicas = draw(st.permutations(candidates))[: min(width, len(candidates))]
-    isr = [one for one in replicas if draw(st.integers(0, 4)) > 0]
-    leader = draw(st.sampled_from([*isr[:1], *isr, -1]))
-    reassigning = draw(st.integers(0, 4)) == 0
-    adding = replicas[-1:] if reassigning else []
-    removing = [one for one in replicas[:-1] if reassigning and draw(st.booleans())]
-    size = draw(st.sampled_from([UNKNOWN_SIZE, 0, 1_024, 2**40]))
-    return {
-        "leader": leader,
-        "replicas": replicas,
-        "isr": isr,
-        "adding_replicas": adding,
-        "removing_replicas": removing,
-        "size_bytes": size,
-    }
-
-
-@st.composite
-def snapshots(draw: st.DrawFn, cluster_id: str | None = "cluster", taken_at: datetime | None = None) -> ClusterSnapshot:
-    """A cluster of up to 8 brokers and 6 topics, in any state a real one can be in."""
-    registered = draw(brokers())
-    known = [int(one.id) for one in registered]
-    names = draw(
-        st.lists(st.sampled_from(["__consumer_offsets", "orders", "a.b", "x_y", "Z-1"]), max_size=5, unique=True)
+def partitions(draw: st.DrawFn, topic: int, partition: int) -> Partition:
+    """Replicas on listed and on dead brokers; ISR a part of them, sometimes none; sometimes in the middle of a move."""
+    replicas = draw(st.lists(broker_ids, min_size=1, max_size=5, unique=True))
+    isr = [replica for replica in replicas if draw(st.integers(0, 3)) > 0]
+    moving = draw(st.integers(0, 5)) == 0
+    return Partition(
+        topic=topic,
+        partition=partition,
+        leader=draw(st.sampled_from([-1, *isr])) if isr else -1,
+        replicas=tuple(replicas),
+        isr=tuple(draw(st.permutations(isr))),
+        adding_replicas=tuple(sorted(replicas[:1])) if moving else (),
+        removing_replicas=tuple(sorted(replicas[1:2])) if moving else (),
+        size_bytes=None if (size := draw(sizes)) < 0 else size,
     )
-    rows: dict[str, list[Any]] = {}
-    for code, _name in enumerate(names):
-        width = draw(st.sampled_from([1, 2, 3, 3, 3, 4, 6]))
-        for number in range(draw(st.integers(0, 8))):
-            row = {"topic": code, "partition": number, **draw(partition(known, width))}
-            for key, value in row.items():
-                rows.setdefault(key, []).append(value)
-    topics = [
-        Topic(TopicName(name), topic_id=None, internal=name.startswith("__"), config=draw(configs())) for name in names
+
+
+@st.composite
+def snapshots(draw: st.DrawFn, cluster_id: str | None = None, taken_at: datetime | None = None) -> ClusterSnapshot:
+    """A cluster of up to eight brokers and five topics, well or ill, of the cluster and moment named or of any."""
+    names = draw(st.lists(st.sampled_from(TOPICS), max_size=len(TOPICS), unique=True))
+    rows = [
+        draw(partitions(topic, partition))
+        for topic in range(len(names))
+        for partition in draw(st.lists(st.integers(0, 4), max_size=4, unique=True))
     ]
     return ClusterSnapshot(
-        cluster_id=cluster_id,
-        taken_at=taken_at or FIRST_MOMENT + timedelta(seconds=draw(st.integers(0, 200_000))),
-        brokers=registered,
-        controllers=draw(controllers(registered)),
-        topics=tuple(topics),
-        partitions=columns(**rows) if rows else columns(topic=[], partition=[], leader=[], replicas=[], isr=[]),
-        partial=draw(st.sampled_from([(), ("log dirs: not authorized",)])),
+        cluster_id=cluster_id or draw(st.sampled_from(["5L6g3nShT-eMCtK--X86sw", "-starts_with a dash/slash"])),
+        taken_at=taken_at or draw(moments),
+        controllers=draw(controllers()),
+        partial=draw(st.sampled_from([(), ("sizes of broker 3",)])),
+        brokers=draw(brokers()),
+        topics=tuple(
+            Topic(
+                TopicName(name),
+                draw(st.sampled_from([None, "AAAAAAAAAAAAAAAAAAAAAQ"])),
+                name.startswith("__"),
+                draw(configs()),
+            )
+            for name in names
+        ),
+        partitions=from_rows(rows),
     )
 
 
 def policies() -> st.SearchStrategy[RackPolicy]:
-    """Every way to count racks, but the one that refuses a cluster."""
     return st.builds(
         RackPolicy,
-        unracked=st.sampled_from([one for one in UnrackedPolicy if one is not UnrackedPolicy.ERROR]),
+        unracked=st.sampled_from([UnrackedPolicy.SHARED, UnrackedPolicy.OWN, UnrackedPolicy.IGNORE]),
         min_insync_racks=st.integers(1, 3),
-        topic_min_insync_racks=st.sampled_from([{}, {"orders": 2}, {"orders": 1, "a.b": 3}]),
-        controller_racks=st.sampled_from([{}, {101: RackId("a"), 102: RackId("b")}]),
+        topic_min_insync_racks=st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 4), max_size=2),
+        controller_racks=st.dictionaries(st.sampled_from([101, 102]), st.sampled_from([RackId(r) for r in RACKS])),
+    )
+
+
+def from_rows(rows: list[Partition]) -> PartitionColumns:
+    return columns(
+        topic=[row.topic for row in rows],
+        partition=[row.partition for row in rows],
+        leader=[row.leader for row in rows],
+        replicas=[row.replicas for row in rows],
+        isr=[row.isr for row in rows],
+        adding_replicas=[row.adding_replicas for row in rows],
+        removing_replicas=[row.removing_replicas for row in rows],
+        size_bytes=[-1 if row.size_bytes is None else row.size_bytes for row in rows],
     )

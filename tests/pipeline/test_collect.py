@@ -7,8 +7,9 @@ import pytest
 
 from rackspan.errors import ClusterUnreachable, InvalidSnapshot, UsageError
 from rackspan.model.json_format import ReadSnapshot
-from rackspan.pipeline import Source, Warehouse, collect, collect_every, create_warehouse, from_folder, store
+from rackspan.pipeline import Warehouse, collect, collect_every, create_warehouse, from_folder, store
 from rackspan.sources import snapshot_file
+from rackspan.sources.source import Source
 from tests.pipeline.examples import NOON, generated, small
 
 

@@ -10,6 +10,9 @@ from rackspan.audit.evidence import Evidence
 from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.model.racks import RackMap
 
+BELIEVED_BYTES_MAX: Final = 2**50
+"""One PiB. No log is larger, and sums of what a snapshot claims beyond it could overflow."""
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BrokerLoads:
@@ -32,10 +35,8 @@ def loads(seen: Evidence) -> BrokerLoads:
     """What the partitions of one batch put on each broker."""
     brokers = len(seen.registered.rack_map.broker_ids)
     replicas = np.where(seen.staying, seen.replica_index, -1)
-    # A slice, not a column: a cluster without partitions has no first replica, and is no reason to stop.
-    first = seen.replica_index[:, :1].ravel()
-    preferred = np.where(seen.staying.any(axis=1), first, -1)
-    size_bytes = np.maximum(seen.rows.size_bytes, 0)
+    preferred = _first_staying(seen)
+    size_bytes = np.clip(seen.rows.size_bytes, 0, BELIEVED_BYTES_MAX)
     return BrokerLoads(
         leaders=_per_broker(seen.leader_index, brokers),
         preferred=_per_broker(preferred, brokers),
@@ -128,6 +129,15 @@ def _shares(sizes: Int64s, replication_factor: int) -> tuple[Int64s, Int64s]:
     floor = np.minimum(sizes, level)
     over = int(floor.sum()) < replication_factor
     return floor, np.where(over & (sizes > level), level + 1, floor)
+
+
+def _first_staying(seen: Evidence) -> Int32s:
+    """Index of each partition's preferred leader: the first replica that is not on its way out."""
+    if not len(seen.rows):
+        return np.empty(0, dtype=np.int32)
+    first = seen.staying.argmax(axis=1)[:, None]
+    chosen = np.take_along_axis(seen.replica_index, first, axis=1)[:, 0]
+    return np.where(seen.staying.any(axis=1), chosen, np.int32(-1))
 
 
 def _per_broker(index: Int32s, brokers: int) -> Int64s:

@@ -1,0 +1,119 @@
+"""The command line: a skin over verbs.py that decides nothing.
+
+Data goes to standard output, everything else to standard error. Exit codes: 0 done and clean, 1 error or refused,
+2 there is something to act on.
+"""
+
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Annotated, Any, Final
+
+import typer
+
+import rackspan
+from rackspan.cli import demo, output, pipeline, see, settings
+from rackspan.errors import RackspanError
+
+CLEAN: Final = 0
+ERROR: Final = 1
+INTERRUPTED: Final = 130
+"""What shells report for a process that Ctrl-C ended."""
+
+# Typer carries its own copy of click since 0.16; this is the error type of whichever it uses.
+_UsageMistake: Final[type[Exception]] = next(
+    base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
+)
+
+app = typer.Typer(
+    name="rackspan",
+    help="Rack awareness for Apache Kafka: see what losing a rack would cost, and mend it.",
+    no_args_is_help=True,
+    add_completion=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"rackspan {rackspan.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _every_verb(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", envvar="RACKSPAN_DEBUG", help="Show the trace of an error.")
+    ] = False,
+) -> None:
+    pass
+
+
+app.command()(see.snapshot)
+app.command()(see.audit)
+app.command()(see.outage)
+app.add_typer(pipeline.app)
+app.command()(demo.demo)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code. Never a traceback for a user's mistake."""
+    words = list(sys.argv[1:] if arguments is None else arguments)
+    debug = "--debug" in words or bool(os.environ.get("RACKSPAN_DEBUG"))
+    # --debug means the same before and after the verb.
+    words = (["--debug"] if debug else []) + [word for word in words if word != "--debug"]
+    try:
+        outcome = typer.main.get_command(app).main(
+            words, prog_name="rackspan", standalone_mode=False, default_map=_defaults(settings.load().options)
+        )
+    except RackspanError as error:
+        return _failed(str(error), debug)
+    except _UsageMistake as error:
+        return _failed(_usage(error), debug)
+    except (KeyboardInterrupt, typer.Abort):
+        output.note("interrupted")
+        return INTERRUPTED
+    except BrokenPipeError:
+        # `rackspan audit | head`: the reader has seen enough. Nothing more may be written to the closed pipe.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return ERROR
+    return outcome if isinstance(outcome, int) else CLEAN
+
+
+def run() -> None:
+    sys.exit(main())
+
+
+def _defaults(options: Any) -> dict[str, Any]:
+    """rackspan.toml's options as click's default map: the same for every verb."""
+    flat = {("output_format" if key == "output" else key.replace("-", "_")): value for key, value in options.items()}
+    names = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
+    groups = {
+        group.name: {
+            command.name or command.callback.__name__: flat
+            for command in group.typer_instance.registered_commands
+            if command.callback
+        }
+        for group in app.registered_groups
+        if group.typer_instance is not None and group.name is not None
+    }
+    return {**dict.fromkeys(names, flat), **groups}
+
+
+def _usage(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "rackspan"
+    words = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
+    return f"{words}; see {command} --help"
+
+
+def _failed(line: str, debug: bool) -> int:
+    if debug:
+        traceback.print_exc()
+    output.fail(line)
+    return ERROR

@@ -9,18 +9,10 @@ from datetime import datetime
 from pathlib import Path
 
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse, RackspanError, UsageError
-from rackspan.model.json_format import ReadSnapshot
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.pipeline.warehouse import Warehouse, claimed_staging, snapshot_folder, sweep_staging, to_disk
 from rackspan.sources import snapshot_file
-
-
-@dataclass(frozen=True, slots=True)
-class Source:
-    """Where one snapshot at a time comes from. `name` is what messages call it: an address or a file."""
-
-    name: str
-    read: Callable[[], ReadSnapshot]
+from rackspan.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True)

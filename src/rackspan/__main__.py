@@ -1,0 +1,5 @@
+"""python -m rackspan"""
+
+from rackspan.cli import run
+
+run()

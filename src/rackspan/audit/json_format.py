@@ -1,0 +1,102 @@
+"""Audit and outage as documents: the JSON that scripts rely on, and what the tables on a terminal are drawn from."""
+
+from collections import Counter
+from typing import Any
+
+from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.judge import Audit
+from rackspan.audit.outage import RackLoss, TopicHarm
+from rackspan.audit.quorum import QuorumAfter
+from rackspan.model.json_format import utc_text
+from rackspan.model.racks import shown
+from rackspan.model.snapshot import ClusterSnapshot
+
+STATES = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
+
+
+def audit_document(snapshot: ClusterSnapshot, judged: Audit) -> dict[str, Any]:
+    """`summary` first, then every finding."""
+    severities = Counter(finding.severity for finding in judged.findings)
+    return {
+        "summary": {
+            **head_document(snapshot),
+            "racks": [shown(rack) for rack in judged.racks],
+            "violations": severities[Severity.VIOLATION],
+            "warnings": severities[Severity.WARNING],
+            "by_constraint": dict(sorted(Counter(one.constraint for one in judged.findings).items())),
+            "survives_any_rack": judged.survives_any_rack,
+            "losses": [loss_summary(loss) for loss in judged.losses],
+        },
+        "findings": [finding_document(finding) for finding in judged.findings],
+    }
+
+
+def outage_document(snapshot: ClusterSnapshot, now: RackLoss, losses: list[RackLoss]) -> dict[str, Any]:
+    """`now` is what is harmed already, with nothing lost; each loss counts it too."""
+    return {
+        **head_document(snapshot),
+        "now": {"topics": [topic_document(topic) for topic in now.topics]},
+        "losses": [loss_document(loss) for loss in losses],
+    }
+
+
+def head_document(snapshot: ClusterSnapshot) -> dict[str, Any]:
+    return {
+        "cluster_id": snapshot.cluster_id,
+        "taken_at": None if snapshot.taken_at is None else utc_text(snapshot.taken_at),
+        "brokers": len(snapshot.brokers),
+        "topics": len(snapshot.topics),
+        "partitions": len(snapshot.partitions),
+        "partial": list(snapshot.partial),
+    }
+
+
+def finding_document(finding: Finding) -> dict[str, Any]:
+    return {
+        "constraint": finding.constraint,
+        "severity": str(finding.severity),
+        "topic": finding.topic,
+        "partition": finding.partition,
+        "reason": finding.reason,
+        "remedy": finding.remedy,
+    }
+
+
+def loss_summary(loss: RackLoss) -> dict[str, Any]:
+    """One line of the verdict: totals instead of topics."""
+    return {
+        "racks": [shown(rack) for rack in loss.racks],
+        "survived": loss.survived,
+        **{state: loss.total(state) for state in STATES},
+        "controller_quorum": quorum_document(loss.quorum),
+    }
+
+
+def loss_document(loss: RackLoss) -> dict[str, Any]:
+    return {
+        "racks": [shown(rack) for rack in loss.racks],
+        "survived": loss.survived,
+        "topics": [topic_document(topic) for topic in loss.topics],
+        "leader_surge": {str(broker): gained for broker, gained in loss.leader_surge.items()},
+        "controller_quorum": quorum_document(loss.quorum),
+    }
+
+
+def topic_document(topic: TopicHarm) -> dict[str, Any]:
+    return {
+        "topic": topic.topic,
+        "internal": topic.internal,
+        **{state: getattr(topic, state) for state in STATES},
+    }
+
+
+def quorum_document(quorum: QuorumAfter | None) -> dict[str, Any] | None:
+    if quorum is None:
+        return None
+    return {
+        "voters": quorum.voters,
+        "surviving": quorum.surviving,
+        "lost": list(quorum.lost),
+        "unknown_rack": list(quorum.unknown_rack),
+        "holds": quorum.holds,
+    }

@@ -1,0 +1,117 @@
+"""The flags that verbs share, each declared once."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, TypeAlias
+
+import typer
+
+from rackspan.audit import RackPolicy
+from rackspan.cli import settings
+from rackspan.errors import UsageError
+from rackspan.model.racks import UnrackedPolicy
+from rackspan.verbs import Source, live_cluster, snapshot_file
+
+_READ, _JUDGE = "Reading a cluster", "Judging racks"
+
+
+class Output(StrEnum):
+    HUMAN = "human"
+    JSON = "json"
+    YAML = "yaml"
+
+
+BootstrapServer: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap-server",
+        "--bootstrap-servers",
+        envvar="RACKSPAN_BOOTSTRAP_SERVER",
+        metavar="HOST:PORT[,…]",
+        help="A running cluster.",
+        rich_help_panel=_READ,
+    ),
+]
+CommandConfig: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--command-config",
+        envvar="RACKSPAN_COMMAND_CONFIG",
+        metavar="FILE",
+        help="Client properties, as Kafka's own tools take them.",
+        rich_help_panel=_READ,
+    ),
+]
+Timeout: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--timeout",
+        envvar="RACKSPAN_TIMEOUT",
+        metavar="MS",
+        help="The longest that reading may take, in milliseconds.",
+        min=1,
+        rich_help_panel=_READ,
+    ),
+]
+SnapshotPath: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--snapshot",
+        envvar="RACKSPAN_SNAPSHOT",
+        metavar="FILE-OR-DIR",
+        help="A snapshot instead of a cluster: a JSON file or a Parquet folder.",
+        rich_help_panel=_READ,
+    ),
+]
+Unracked: TypeAlias = Annotated[
+    UnrackedPolicy,
+    typer.Option(
+        "--unracked",
+        envvar="RACKSPAN_UNRACKED",
+        help="What brokers without broker.rack count as.",
+        rich_help_panel=_JUDGE,
+    ),
+]
+MinInsyncRacks: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--min-insync-racks",
+        envvar="RACKSPAN_MIN_INSYNC_RACKS",
+        metavar="N",
+        help="Racks that must hold what acks=all acknowledges, where the Kafka has no min.insync.racks.",
+        min=1,
+        rich_help_panel=_JUDGE,
+    ),
+]
+OutputFormat: TypeAlias = Annotated[
+    Output,
+    typer.Option("--output", "-o", envvar="RACKSPAN_OUTPUT", help="How the answer is written to standard output."),
+]
+Warehouse: TypeAlias = Annotated[
+    Path,
+    typer.Option("--warehouse", envvar="RACKSPAN_WAREHOUSE", metavar="DIR", help="The folder of snapshots and tables."),
+]
+
+DEFAULT_TIMEOUT_MS = 30_000
+
+
+def source(bootstrap_server: str | None, command_config: Path | None, timeout_ms: int, snapshot: Path | None) -> Source:
+    """The one cluster or file that is meant. Errors: UsageError for none and for both."""
+    if snapshot is not None and bootstrap_server is not None:
+        raise UsageError("--bootstrap-server and --snapshot: name one of them")
+    if snapshot is not None:
+        return snapshot_file(snapshot)
+    if bootstrap_server is not None:
+        return live_cluster(bootstrap_server, command_config, timeout_ms / 1000)
+    raise UsageError("no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE")
+
+
+def policy(unracked: UnrackedPolicy, min_insync_racks: int) -> RackPolicy:
+    """The operator's demands: flags, then what rackspan.toml says of single topics and controllers."""
+    from_file = settings.load()
+    return RackPolicy(
+        unracked=unracked,
+        min_insync_racks=min_insync_racks,
+        topic_min_insync_racks=from_file.topic_min_insync_racks,
+        controller_racks=from_file.controller_racks,
+    )

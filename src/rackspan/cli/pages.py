@@ -1,0 +1,203 @@
+"""What a person reads: the same documents as -o json, drawn as tables, the verdict last where the eye stays."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from rackspan.cli.output import page, table
+
+GROUPS_SHOWN: Final = 40
+"""Finding groups on one screen's worth of scrolling; -o json has them all."""
+
+TOPICS_SHOWN: Final = 40
+
+
+def audit_page(document: dict[str, Any]) -> RenderableType:
+    summary, findings = document["summary"], document["findings"]
+    return page(
+        _head(summary, racks=summary["racks"]),
+        *_partial(summary),
+        Text(),
+        _losses_table(summary["losses"]),
+        Text(),
+        *_finding_groups(findings),
+        *_audit_verdict(summary),
+    )
+
+
+def outage_page(document: dict[str, Any]) -> RenderableType:
+    parts: list[RenderableType] = [_head(document), *_partial(document)]
+    if document["now"]["topics"]:
+        parts += [Text("\nAlready harmed, with no rack lost", style="bold"), _topics_table(document["now"]["topics"])]
+    for loss in document["losses"]:
+        parts += [Text(f"\nWithout {_racks(loss['racks'])}", style="bold"), *_loss_parts(loss)]
+    return page(*parts, Text(), *_outage_verdict(document["losses"]))
+
+
+def partition_ranges(partitions: Sequence[int]) -> str:
+    """`0-4,7`: ids as people write them."""
+    runs = [
+        [partition for _, partition in run]
+        for _, run in groupby(enumerate(sorted(partitions)), key=lambda pair: pair[1] - pair[0])
+    ]
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
+
+
+def _head(summary: dict[str, Any], racks: Sequence[str] | None = None) -> Text:
+    counts = f"{_count(summary['brokers'], 'broker')}"
+    if racks is not None:
+        counts += f" in {_count(len(racks), 'rack')} ({', '.join(racks) or 'none'})"
+    return Text.assemble(
+        ("cluster ", "bold"),
+        (summary["cluster_id"] or "without an id", "bold"),
+        f" at {summary['taken_at'] or 'an unknown time'}: {counts}, {_count(summary['topics'], 'topic')}, "
+        f"{_count(summary['partitions'], 'partition')}",
+    )
+
+
+def _partial(summary: dict[str, Any]) -> list[Text]:
+    return [Text(f"could not be read: {words}", style="yellow") for words in summary["partial"]]
+
+
+def _losses_table(losses: Sequence[dict[str, Any]]) -> RenderableType:
+    return table(
+        ("without rack", "offline", "under min ISR", "under min racks", "controllers left", "survives"),
+        (
+            (
+                _racks(loss["racks"], noun=False),
+                loss["offline"],
+                loss["under_min_isr"],
+                loss["under_min_racks"],
+                _quorum(loss["controller_quorum"]),
+                Text("yes", style="green") if loss["survived"] else Text("no", style="bold red"),
+            )
+            for loss in losses
+        ),
+    )
+
+
+def _finding_groups(findings: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+    groups = [
+        list(group)
+        for _, group in groupby(
+            findings,
+            key=lambda one: (
+                one["severity"],
+                one["constraint"],
+                one["topic"],
+                one["remedy"] if one["topic"] is None else "",
+            ),
+        )
+    ]
+    if not groups:
+        return
+    yield table(
+        ("severity", "constraint", "topic", "partitions", "reason", "mend it with"),
+        (_finding_row(group) for group in groups[:GROUPS_SHOWN]),
+    )
+    if len(groups) > GROUPS_SHOWN:
+        yield Text(f"and {len(groups) - GROUPS_SHOWN} more lines like these: -o json lists every finding", style="dim")
+    yield Text()
+
+
+def _finding_row(group: Sequence[dict[str, Any]]) -> Sequence[object]:
+    first = group[0]
+    partitions = [one["partition"] for one in group if one["partition"] is not None]
+    reasons = len({one["reason"] for one in group})
+    more = f" (and {_count(reasons - 1, 'reason')} more)" if reasons > 1 else ""
+    return (
+        Text(first["severity"], style="bold red" if first["severity"] == "violation" else "yellow"),
+        first["constraint"],
+        first["topic"] or "",
+        partition_ranges(partitions),
+        first["reason"] + more,
+        first["remedy"],
+    )
+
+
+def _audit_verdict(summary: dict[str, Any]) -> Iterator[Text]:
+    broken = summary["violations"]
+    if broken:
+        yield Text(f"{_count(broken, 'violation')}, {_count(summary['warnings'], 'warning')}", style="bold red")
+    else:
+        yield Text(f"no violations, {_count(summary['warnings'], 'warning')}", style="bold green")
+    yield _survival(summary["losses"])
+
+
+def _survival(losses: Sequence[dict[str, Any]]) -> Text:
+    fatal = [_racks(loss["racks"], noun=False) for loss in losses if not loss["survived"]]
+    if not losses:
+        return Text("no racks to lose: no broker has one", style="bold yellow")
+    if not fatal:
+        return Text("survives the loss of any one rack", style="bold green")
+    return Text(f"does not survive the loss of {' or '.join(fatal)}: rackspan outage says what stops", style="bold red")
+
+
+def _loss_parts(loss: dict[str, Any]) -> Iterator[RenderableType]:
+    quorum = loss["controller_quorum"]
+    if quorum is not None and not quorum["holds"]:
+        yield Text(
+            f"  controllers {','.join(map(str, quorum['lost']))} are gone, {quorum['surviving']} of {quorum['voters']} "
+            "are no majority: no leader is elected, no ISR changes, no topic can be altered",
+            style="bold red",
+        )
+    if loss["topics"]:
+        yield _topics_table(loss["topics"])
+    if loss["survived"]:
+        yield Text("  nothing goes offline, nothing refuses acks=all", style="green")
+    if loss["leader_surge"]:
+        surge = ", ".join(f"broker {broker} +{gained}" for broker, gained in loss["leader_surge"].items())
+        yield Text(f"  leaders move: {surge}")
+
+
+def _topics_table(topics: Sequence[dict[str, Any]]) -> RenderableType:
+    def row(topic: dict[str, Any]) -> Sequence[object]:
+        return (
+            "  " + topic["topic"] + (" (internal)" if topic["internal"] else ""),
+            topic["offline"],
+            topic["needs_unclean_election"],
+            topic["under_min_isr"],
+            topic["under_min_racks"],
+        )
+
+    worst = sorted(
+        topics, key=lambda one: (-one["offline"], -one["under_min_isr"], -one["under_min_racks"], one["topic"])
+    )
+    drawn = table(
+        ("  topic", "offline", "unclean election only", "under min ISR", "under min racks"),
+        map(row, worst[:TOPICS_SHOWN]),
+    )
+    if len(worst) <= TOPICS_SHOWN:
+        return drawn
+    return page(drawn, Text(f"  and {len(worst) - TOPICS_SHOWN} topics more: -o json lists them", style="dim"))
+
+
+def _outage_verdict(losses: Sequence[dict[str, Any]]) -> Iterable[Text]:
+    fatal = [_racks(loss["racks"]) for loss in losses if not loss["survived"]]
+    if fatal:
+        return [
+            Text(
+                f"does not survive losing {' or '.join(fatal)}; rackspan audit says what would mend it",
+                style="bold red",
+            )
+        ]
+    return [Text("survives every loss above", style="bold green")]
+
+
+def _quorum(quorum: dict[str, Any] | None) -> Text:
+    if quorum is None:
+        return Text("not known", style="dim")
+    words = f"{quorum['surviving']} of {quorum['voters']}"
+    return Text(words) if quorum["holds"] else Text(f"{words}: no majority", style="bold red")
+
+
+def _racks(racks: Sequence[str], *, noun: bool = True) -> str:
+    names = " and ".join(racks)
+    return names if not noun else f"{'rack' if len(racks) == 1 else 'racks'} {names}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

@@ -1,0 +1,155 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from rackspan.errors import InvalidSnapshot
+from rackspan.model import ClusterSnapshot, json_format
+from tests.strategies import snapshots
+
+MINIMAL: dict[str, Any] = {
+    "version": 1,
+    "brokers": [{"id": 1}],
+    "topics": [{"name": "orders", "partitions": [{"partition": 0, "leader": 1, "replicas": [1], "isr": [1]}]}],
+}
+
+
+def changed(**changes: Any) -> dict[str, Any]:
+    return {**json.loads(json.dumps(MINIMAL)), **changes}
+
+
+def with_partition(**changes: Any) -> dict[str, Any]:
+    document = changed()
+    document["topics"][0]["partitions"][0].update(changes)
+    return document
+
+
+@given(snapshots())
+def test_a_snapshot_comes_back_as_it_was_written(snapshot: ClusterSnapshot) -> None:
+    read = json_format.read(json_format.write(snapshot))
+    assert read.snapshot.same_as(snapshot)
+    assert read.warnings == ()
+
+
+@given(snapshots())
+def test_writing_what_was_read_gives_the_same_bytes(snapshot: ClusterSnapshot) -> None:
+    text = json_format.write(snapshot)
+    assert json_format.write(json_format.read(text).snapshot) == text
+    json.loads(text)
+
+
+def test_the_optional_keys_may_all_be_absent() -> None:
+    snapshot = json_format.from_document(MINIMAL).snapshot
+    assert (snapshot.cluster_id, snapshot.taken_at, snapshot.controllers, snapshot.partial) == (None, None, (), ())
+    assert snapshot.brokers[0].rack is None
+    assert snapshot.partitions.row(0).size_bytes is None
+
+
+def test_topics_and_partitions_are_put_in_order_with_their_rows() -> None:
+    document = changed(
+        topics=[
+            {"name": "b", "partitions": [{"partition": p, "leader": p, "replicas": [p], "isr": [p]} for p in (3, 1)]},
+            {"name": "a", "partitions": [{"partition": 0, "leader": 9, "replicas": [9, 8], "isr": []}]},
+        ]
+    )
+    snapshot = json_format.from_document(document).snapshot
+    assert [topic.name for topic in snapshot.topics] == ["a", "b"]
+    assert [(row.topic, row.partition, row.leader, row.replicas) for row in snapshot.partitions] == [
+        (0, 0, 9, (9, 8)),
+        (1, 1, 1, (1,)),
+        (1, 3, 3, (3,)),
+    ]
+
+
+def test_an_unknown_key_is_one_warning_however_often_it_stands() -> None:
+    partition = {"partition": 0, "leader": 1, "replicas": [1], "isr": [1], "colour": "red"}
+    document = changed(topics=[{"name": "orders", "partitions": [{**partition, "partition": p} for p in range(3)]}])
+    assert json_format.from_document(document).warnings == (
+        "topic 'orders': a partition: unknown key 'colour' ignored",
+    )
+
+
+@pytest.mark.parametrize(
+    ("document", "line"),
+    [
+        ([], "snapshot: is [], not an object; take the snapshot again with rackspan snapshot"),
+        (changed(version=2), "version: is 2, but this rackspan reads version 1; take the snapshot again"),
+        (changed(version=True), "version: is true, but this rackspan reads version 1; take the snapshot again"),
+        (
+            changed(brokers=[]),
+            "no brokers: a cluster has at least one; take the snapshot again with rackspan snapshot",
+        ),
+        (changed(brokers=[{"id": 1}, {"id": 1}]), "broker 1: listed twice; leave one of them out"),
+        (changed(brokers=[{"id": "1"}]), 'brokers[0]: id is "1", not a whole number; correct it and run again'),
+        (
+            changed(brokers=[{"id": 2**31}]),
+            "brokers[0]: id is 2147483648, outside 0 to 2147483647; correct it and run again",
+        ),
+        (changed(brokers=[{"id": 1, "rack": 7}]), "brokers[0]: rack is 7, not a string; correct it and run again"),
+        (
+            changed(brokers=[{"id": 1, "fenced": 0}]),
+            "brokers[0]: fenced is 0, not true or false; correct it and run again",
+        ),
+        (
+            changed(taken_at="yesterday"),
+            'taken_at: is "yesterday", not a time such as 2026-11-21T02:00:00Z; correct it and run again',
+        ),
+        (
+            changed(taken_at="2026-11-21T02:00:00"),
+            "taken_at 2026-11-21T02:00:00: the offset is missing; end it with Z for UTC",
+        ),
+        (
+            changed(topics=[{"name": "a/b"}]),
+            "topic 'a/b': Kafka allows 1 to 249 letters, digits, '.', '_' and '-' in a name; correct it and run again",
+        ),
+        (changed(topics=[{"name": "a"}, {"name": "a"}]), "topic a: listed twice; leave one of them out"),
+        (
+            changed(topics=[{"name": "a", "config": {"min.insync.replicas": 2}}]),
+            "topic 'a': config is {\"min.insync.replicas\": 2}, but keys and values are strings; correct it and run again",
+        ),
+        (
+            changed(topics=[{"name": "a", "config": {"min.insync.racks": "two"}}]),
+            "topic 'a': min.insync.racks is 'two', but it is a whole number of at least 1; correct the snapshot and run again",
+        ),
+        (
+            with_partition(replicas=[1, 1]),
+            "orders-0: a broker holds a partition once, but replicas names one twice; correct it and run again",
+        ),
+        (with_partition(replicas=[]), "orders-0: replicas is empty; a partition has at least one replica"),
+        (with_partition(isr=[1, 1]), "orders-0: isr names a broker twice; correct it and run again"),
+        (with_partition(leader=-2), "orders-0: leader is -2, outside -1 to 2147483647; correct it and run again"),
+        (
+            with_partition(replicas=[-1]),
+            "orders-0: replicas names -1, but a broker id is a whole number of 0 to 2147483647; correct it and run again",
+        ),
+        (with_partition(isr="1"), 'orders-0: isr is "1", not a list; correct it and run again'),
+        (
+            with_partition(size_bytes=2**63),
+            "orders-0: size_bytes is 9223372036854775808, outside 0 to 9223372036854775807; correct it and run again",
+        ),
+        (
+            with_partition(partition=-1),
+            "topic 'orders': a partition: partition is -1, outside 0 to 2147483647; correct it and run again",
+        ),
+        (
+            changed(topics=[{"name": "orders", "partitions": [{"partition": 0, "leader": 1, "isr": []}]}]),
+            "orders-0: replicas is missing; add it or take the snapshot again",
+        ),
+        (
+            changed(topics=[{"name": "orders", "partitions": MINIMAL["topics"][0]["partitions"] * 2}]),
+            "orders-0: listed twice; leave one of them out",
+        ),
+    ],
+)
+def test_what_contradicts_the_format_is_refused_in_one_line(document: object, line: str) -> None:
+    with pytest.raises(InvalidSnapshot) as refusal:
+        json_format.from_document(document)
+    assert str(refusal.value) == line
+
+
+@pytest.mark.parametrize("text", ["", '{"version": 1', "\x00", b"\xff\xfe\x00{", "[" * 100_000])
+def test_what_is_no_json_is_refused_in_one_line(text: str | bytes) -> None:
+    with pytest.raises(InvalidSnapshot) as refusal:
+        json_format.read(text)
+    assert "\n" not in str(refusal.value)
