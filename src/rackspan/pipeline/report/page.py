@@ -42,6 +42,9 @@ LONG_NAME: Final = 60
 RACKS_IN_WORDS: Final = 6
 """With more racks, a cell of the map has only numbers, and the map scrolls on its own."""
 
+LONG_RACK: Final = 12
+"""Characters of a rack's name that fit beside its bar on a phone; a longer one stands above it."""
+
 CHANGES_MAX: Final = 60
 """Lines of the table under the time line."""
 
@@ -141,6 +144,13 @@ def dense(drawn: TopicMap) -> bool:
     return len(drawn.racks) > RACKS_IN_WORDS
 
 
+def map_kind(drawn: TopicMap) -> str:
+    """How the map is laid out: numbers alone, or words, with the racks' names beside or above them on a phone."""
+    if dense(drawn):
+        return "dense"
+    return "roomy long" if any(len(rack) > LONG_RACK for rack in drawn.racks) else "roomy"
+
+
 def cell_words(cell: Cell) -> str:
     """`4 replicas, 2 leaders`; `3 of 4 in sync, 1 leader`."""
     if cell.in_sync < cell.replicas:
@@ -234,6 +244,7 @@ _NAMES: Final[Mapping[str, Any]] = {
     "leaders_move": leaders_move,
     "held": held,
     "longest": longest,
+    "map_kind": map_kind,
     "members": members,
     "occurred": occurred,
     "sign": sign,
