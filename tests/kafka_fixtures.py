@@ -7,9 +7,11 @@ import time
 from collections.abc import Callable, Iterator
 
 import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from rackspan.errors import MissingRequirement
-from rackspan.kafka_process import KafkaCluster, console_tool
+from rackspan.kafka_process import KafkaCluster
 
 TOPIC_TOOL = "org.apache.kafka.tools.TopicCommand"
 
@@ -78,8 +80,21 @@ def client_properties(user: str, password: str | None = None) -> dict[str, str]:
     }
 
 
-def create_topic(cluster: KafkaCluster, name: str, *arguments: str) -> None:
-    console_tool(cluster, TOPIC_TOOL, "--create", "--topic", name, *arguments)
+def create_topic(
+    cluster: KafkaCluster,
+    name: str,
+    *,
+    partitions: int = 1,
+    replication_factor: int = 1,
+    assignment: list[list[int]] | None = None,
+    config: dict[str, str] | None = None,
+    seconds: float = 30,
+) -> None:
+    """By librdkafka, a second quicker than Kafka's tool; `assignment` lists each partition's replicas."""
+    layout = {"replication_factor": replication_factor} if assignment is None else {"replica_assignment": assignment}
+    wanted = NewTopic(name, len(assignment or ()) or partitions, config=config or {}, **layout)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.create_topics([wanted], request_timeout=seconds)[name].result(seconds + 5)
 
 
 def eventually(holds: Callable[[], bool], what: str, seconds: float = 60.0) -> None:

@@ -14,8 +14,6 @@ from rackspan.model import ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.pipeline import Collected, RunReport
 from rackspan.sources import snapshot_file as _snapshot_file
-from rackspan.sources.connection import ConnectionSettings
-from rackspan.sources.live_cluster import read_cluster
 from rackspan.sources.properties_file import read_properties
 from rackspan.sources.source import Source
 
@@ -39,6 +37,10 @@ __all__ = [
 
 def live_cluster(bootstrap_servers: str, command_config: Path | None, timeout_seconds: float) -> Source:
     """A running cluster. Errors: UsageError for a command config that cannot be read or followed."""
+    # The Kafka client is imported where a cluster is read: judging a file should not wait for it.
+    from rackspan.sources.connection import ConnectionSettings
+    from rackspan.sources.live_cluster import read_cluster
+
     properties = {} if command_config is None else read_properties(command_config)
     connection = ConnectionSettings(bootstrap_servers, properties, timeout_seconds)
     return Source(bootstrap_servers, lambda: ReadSnapshot(read_cluster(connection), ()))
@@ -106,4 +108,5 @@ def table(warehouse: Path, name: str, limit: int | None = None) -> Iterator[dict
 
 def report(warehouse: Path, policy: RackPolicy, out: Path, master: str | None = None) -> Path:
     """One page about every cluster of the warehouse, drawn from its tables."""
-    raise NotImplementedError
+    _pipeline.report(_pipeline.open_warehouse(warehouse), policy, out, master)
+    return out

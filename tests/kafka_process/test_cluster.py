@@ -36,7 +36,7 @@ def test_every_broker_is_in_its_rack(kafka: KafkaCluster) -> None:
 
 
 def test_a_lost_rack_leaves_the_isr_and_comes_back(kafka: KafkaCluster) -> None:
-    create_topic(kafka, "lost", "--replica-assignment", "5:6:4")
+    create_topic(kafka, "lost", assignment=[[5, 6, 4]])
     pids = kafka.pids
     kafka.lose_rack("r2")
     assert gone_within(5, pids[2], pids[5])
@@ -47,7 +47,7 @@ def test_a_lost_rack_leaves_the_isr_and_comes_back(kafka: KafkaCluster) -> None:
 
 
 def test_an_orderly_stop_hands_its_leaders_over_first(kafka: KafkaCluster) -> None:
-    create_topic(kafka, "handed", "--replica-assignment", "6:4:5")
+    create_topic(kafka, "handed", assignment=[[6, 4, 5]])
     kafka.stop_broker(6)
     assert "Leader: 4\tReplicas: 6,4,5\tIsr: 4,5" in describe(kafka, "handed")
     kafka.start_broker(6)
@@ -65,6 +65,17 @@ def test_a_rack_or_node_that_is_not_there_is_named(kafka: KafkaCluster) -> None:
         kafka.lose_rack("r9")
     with pytest.raises(UsageError, match="no node 99"):
         kafka.kill_broker(99)
+
+
+def test_a_data_folder_of_the_users_own_is_the_same_cluster_the_next_time(kafka: KafkaCluster, tmp_path: Path) -> None:
+    def again() -> KafkaCluster:
+        return KafkaCluster(racks=("r1",), brokers=1, data_dir=tmp_path)
+
+    with again() as first:
+        create_topic(first, "kept")
+    with again() as second:
+        assert second.cluster_id == first.cluster_id
+        assert "Topic: kept\tPartition: 0\tLeader: 1" in describe(second, "kept")
 
 
 def test_a_setting_kafka_refuses_is_told_in_one_line_with_the_log_at_hand(kafka: KafkaCluster) -> None:

@@ -7,7 +7,6 @@ from typing import Annotated
 import typer
 
 from rackspan.cli import output
-from rackspan.demo import tell
 
 
 def demo(
@@ -19,6 +18,8 @@ def demo(
 
     Needs Java 17 or newer; fetches Apache Kafka (43 MB) the first time.
     """
+    from rackspan.demo import tell
+
     out = _fresh(out)
     started = time.monotonic()
     outcome = tell(out, lambda line: output.note(f"{time.monotonic() - started:5.1f} s  {line}"))

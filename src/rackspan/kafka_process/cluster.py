@@ -25,7 +25,7 @@ class KafkaCluster:
 
     Brokers are 1…n, dealt to `racks` in turn (None: a broker without a rack). `controllers` maps voters to racks; an id that
     is a broker's makes it a combined node; by default brokers 1 to 3 are combined. `config` goes into every node's
-    properties. `data_dir` is kept, by default a temporary folder is used and removed. Whatever happens to this process,
+    properties. `data_dir` is kept and can be started again; by default a temporary folder is used and removed. Whatever happens to this process,
     the Java processes end with it.
     """
 
@@ -95,6 +95,7 @@ class KafkaCluster:
         java = find_java()
         self._runtime = KafkaRuntime(java, resolve_jars(self.version, self._progress, java=java))
         self._folder = DataFolder(self._data_dir)
+        self.cluster_id = self._folder.cluster_id() or self.cluster_id
         self._prepare(self._folder.path, self._runtime)
         self._tell(f"starting {len(self.nodes)} Kafka {self.version} nodes")
         self.start_nodes(self._processes)

@@ -28,6 +28,14 @@ class DataFolder:
         self.path = path
         self._lock = _locked(path) if self._temporary else None
 
+    def cluster_id(self) -> str | None:
+        """Of the cluster whose data is here already, None in a fresh folder."""
+        for written in sorted(self.path.glob("*/meta.properties")):
+            for line in written.read_text().splitlines():
+                if line.startswith("cluster.id="):
+                    return line.removeprefix("cluster.id=")
+        return None
+
     def close(self) -> None:
         if self._temporary:
             shutil.rmtree(self.path, ignore_errors=True)

@@ -5,12 +5,12 @@ be changed by one. Its repository is Ivy's default for Maven coordinates.
 """
 
 import importlib.util
-import subprocess
 from pathlib import Path
 from typing import Final
 
 from rackspan.errors import MissingRequirement
 from rackspan.java import Java
+from rackspan.kafka_process.kept_process import run_kept
 from rackspan.kafka_process.versions import SCALA_VERSION, KafkaVersion
 
 _SETTINGS: Final = """\
@@ -62,10 +62,14 @@ def fetch(version: KafkaVersion, java: Java, ivy: Path, work: Path, lib: Path) -
     work.mkdir(parents=True, exist_ok=True)
     (work / "ivysettings.xml").write_text(_SETTINGS)
     (work / "ivy.xml").write_text(_MODULE.format(scala=SCALA_VERSION, kafka=version))
-    answer = _run(_command(java, ivy, work, lib), version)
-    if answer.returncode != 0:
+    answer = run_kept(_command(java, ivy, work, lib), _SECONDS)
+    if answer.status is None:
         raise MissingRequirement(
-            f"Apache Kafka {version} could not be fetched: {_complaint(answer.stdout)}; is there a network, and is it a release?"
+            f"Apache Kafka {version} could not be fetched in {_SECONDS:.0f} s; try again on a better line"
+        )
+    if answer.status != 0:
+        raise MissingRequirement(
+            f"Apache Kafka {version} could not be fetched: {_complaint(answer.output)}; is there a network, and is it a release?"
         )
 
 
@@ -79,17 +83,6 @@ def _command(java: Java, ivy: Path, work: Path, lib: Path) -> list[str]:
         *("-retrieve", f"{lib}/{_PATTERN}"),
         *("-confs", "default"),
     ]
-
-
-def _run(command: list[str], version: KafkaVersion) -> subprocess.CompletedProcess[str]:
-    try:
-        return subprocess.run(
-            command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=_SECONDS, check=False
-        )
-    except subprocess.TimeoutExpired:
-        raise MissingRequirement(
-            f"Apache Kafka {version} could not be fetched in {_SECONDS:.0f} s; try again on a better line"
-        ) from None
 
 
 def _complaint(output: str) -> str:

@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
@@ -9,6 +11,25 @@ from rackspan.kafka_process import keeper
 
 _WAIT_SECONDS: Final = 10.0
 """For a keeper that was told to kill: it does so at once, so this only bounds the impossible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A command that has run: its exit status, None if it had to be killed, and all it printed."""
+
+    status: int | None
+    output: str
+
+
+def run_kept(command: list[str], seconds: float) -> Ended:
+    """Run a command to its end, or kill it after `seconds`; like subprocess.run, but it never outlives us."""
+    with tempfile.TemporaryDirectory(prefix="rackspan-run-") as folder:
+        kept = KeptProcess(command, Path(folder) / "output")
+        try:
+            status = kept.wait(seconds)
+        finally:
+            kept.kill()
+        return Ended(status, kept.log_file.read_text(errors="replace"))
 
 
 class KeptProcess:

@@ -30,13 +30,13 @@ def defaults(brokers: int) -> dict[str, str]:
         "group.initial.rebalance.delay.ms": "0",
         "auto.create.topics.enable": "false",
         # A killed broker is fenced after this long (default 9 s, which nobody wants to wait for).
-        "broker.session.timeout.ms": "3000",
+        "broker.session.timeout.ms": "5000",
         "broker.heartbeat.interval.ms": "500",
         # An orderly stop hands its leaders over at the first try or not at all.
         "controlled.shutdown.max.retries": "1",
         "controlled.shutdown.retry.backoff.ms": "500",
         # A replica that lags leaves the ISR after this long (default 30 s).
-        "replica.lag.time.max.ms": "5000",
+        "replica.lag.time.max.ms": "10000",
         "num.network.threads": "2",
         "num.io.threads": "4",
         "background.threads": "2",

@@ -1,8 +1,6 @@
 """The Java command lines of one Kafka release: its server, its format tool, its console tools."""
 
 import secrets
-import subprocess
-import uuid
 from base64 import urlsafe_b64encode
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +8,7 @@ from typing import Final
 
 from rackspan.errors import KafkaProcessFailed
 from rackspan.java import Java
+from rackspan.kafka_process.kept_process import run_kept
 
 SERVER: Final = "kafka.Kafka"
 STORAGE_TOOL: Final = "kafka.tools.StorageTool"
@@ -42,22 +41,22 @@ class KafkaRuntime:
         ]
 
     def run_tool(self, main_class: str, *arguments: str, seconds: float = 60.0) -> str:
-        """What one of Kafka's console tools prints. Errors: KafkaProcessFailed with its last words."""
-        command = self.command(main_class, *arguments, log_level="error")
-        try:
-            answer = subprocess.run(command, capture_output=True, text=True, timeout=seconds, check=False)
-        except subprocess.TimeoutExpired:
-            raise KafkaProcessFailed(f"{main_class} did not end within {seconds:.0f} s; is the cluster up?") from None
-        if answer.returncode != 0:
-            words = (answer.stdout + answer.stderr).strip()
-            last = words.splitlines()[-1] if words else "it said nothing"
-            raise KafkaProcessFailed(f"{main_class} ended with status {answer.returncode}: {last}", words)
-        return answer.stdout
+        """What one of Kafka's console tools prints, its errors included. Errors: KafkaProcessFailed with the line that says why."""
+        answer = run_kept(self.command(main_class, *arguments, log_level="error"), seconds)
+        if answer.status is None:
+            raise KafkaProcessFailed(
+                f"{main_class} did not end within {seconds:.0f} s; is the cluster up?", answer.output
+            )
+        if answer.status != 0:
+            lines = [line.strip() for line in answer.output.splitlines() if line.strip()] or ["it said nothing"]
+            said = next((line for line in lines if "Exception" in line), lines[0])
+            raise KafkaProcessFailed(f"{main_class} ended with status {answer.status}: {said}", answer.output)
+        return answer.output
 
 
 def random_cluster_id() -> str:
     """22 characters of base64, as Kafka makes them, but never with a leading dash, which its tool takes for an option."""
     while True:
-        cluster_id = urlsafe_b64encode(uuid.UUID(bytes=secrets.token_bytes(16)).bytes).decode().rstrip("=")
+        cluster_id = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
         if not cluster_id.startswith("-"):
             return cluster_id

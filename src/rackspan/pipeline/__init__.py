@@ -13,8 +13,9 @@ from pathlib import Path
 from rackspan.audit import RackPolicy
 from rackspan.pipeline.collect import Collected, Stored, collect, collect_every, from_folder, store
 from rackspan.pipeline.incremental import RunReport, Work, refresh
+from rackspan.pipeline.manifest import read_manifest
 from rackspan.pipeline.schemas import TABLES
-from rackspan.pipeline.table import rows
+from rackspan.pipeline.table import in_force, rows
 from rackspan.pipeline.warehouse import Warehouse, create_warehouse, open_warehouse
 
 __all__ = [
@@ -28,6 +29,7 @@ __all__ = [
     "create_warehouse",
     "from_folder",
     "open_warehouse",
+    "report",
     "rows",
     "run",
     "store",
@@ -50,3 +52,13 @@ def run(warehouse: Warehouse, policy: RackPolicy, master: str | None = None) -> 
             job.build(spark, warehouse, work, policy, staging)
 
     return refresh(warehouse, policy, build, now=lambda: datetime.now(UTC), seconds=time.monotonic)
+
+
+def report(warehouse: Warehouse, policy: RackPolicy, out: Path, master: str | None = None) -> None:
+    """Draw one page from the tables in force. Errors: as `run`, and UsageError where `out` cannot be written."""
+    # What is wrong with the warehouse is said before Spark's seconds.
+    in_force(warehouse, read_manifest(warehouse), TABLES["partition_durability"])
+    from rackspan.pipeline.report import write_report
+    from rackspan.pipeline.report.from_warehouse import report_data
+
+    write_report(report_data(warehouse, policy, master), out)

@@ -1,7 +1,6 @@
 """The tables of a warehouse as data: columns, types, grain and what each column means.
 
-Spark's DDL and docs/tables.md are both drawn from here; `python -m rackspan.pipeline.schemas > docs/tables.md` writes
-the latter. A change of columns or meaning raises the table's `version`, and every day of it is made anew.
+Spark's DDL and docs/tables.md (`python tools/tables.py > docs/tables.md`) are both drawn from here. A change of columns or meaning raises the table's `version`, and every day of it is made anew.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -165,8 +164,4 @@ def _described(table: Table) -> Iterator[str]:
     yield "| column | type | null | meaning |"
     yield "|---|---|---|---|"
     for column in table.columns:
-        yield f"| `{column.name}` | {column.type} | {'yes' if column.nullable else 'no'} | {column.meaning} |"
-
-
-if __name__ == "__main__":
-    print(document(), end="")
+        yield f"| `{column.name}` | {_spark_type(column.type).lower()} | {'yes' if column.nullable else 'no'} | {column.meaning} |"

@@ -1,6 +1,6 @@
 """A table's rows, read without Spark: the manifest says where, Parquet says what."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from datetime import datetime
 from itertools import islice
 from pathlib import Path
@@ -12,9 +12,9 @@ import pyarrow.parquet as pq
 
 from rackspan.errors import InvalidWarehouse
 from rackspan.model.json_format import utc_text
-from rackspan.pipeline.manifest import TableDay, read_manifest
+from rackspan.pipeline.manifest import Manifest, TableDay, read_manifest
 from rackspan.pipeline.schemas import Table, table_named
-from rackspan.pipeline.warehouse import Warehouse
+from rackspan.pipeline.warehouse import Day, Warehouse
 
 BATCH_ROWS: Final = 10_000
 
@@ -26,16 +26,22 @@ def rows(warehouse: Warehouse, name: str, limit: int | None = None) -> Iterator[
     InvalidWarehouse where no run has made it yet or it is of another version.
     """
     table = table_named(name)
-    days = read_manifest(warehouse).tables.get(name)
-    if days is None:
-        raise InvalidWarehouse(
-            f"{warehouse.root}: has no table {name} yet; run rackspan pipeline run --warehouse {warehouse.root}"
-        )
-    for day, one in days.items():
-        check_version(warehouse, table, day.day, one)
+    days = in_force(warehouse, read_manifest(warehouse), table)
     # Day by day in order of cluster and day is in order of the grain, which begins with cluster and moment.
     in_order = (row for _day, one in sorted(days.items()) for row in _day_rows(warehouse, table, one, limit))
     return islice(in_order, limit)
+
+
+def in_force(warehouse: Warehouse, manifest: Manifest, table: Table) -> Mapping[Day, TableDay]:
+    """The days of a table that readers may read. Errors: InvalidWarehouse for none, or for rows of another version."""
+    days = manifest.tables.get(table.name)
+    if days is None:
+        raise InvalidWarehouse(
+            f"{warehouse.root}: has no table {table.name} yet; run rackspan pipeline run --warehouse {warehouse.root}"
+        )
+    for day, one in days.items():
+        _check_version(warehouse, table, day.day, one)
+    return days
 
 
 def _day_rows(warehouse: Warehouse, table: Table, one: TableDay, limit: int | None) -> Iterator[dict[str, Any]]:
@@ -47,8 +53,13 @@ def _day_rows(warehouse: Warehouse, table: Table, one: TableDay, limit: int | No
 
 
 def _sorted(rows: pa.Table, table: Table) -> pa.Table:
-    by_grain = [(column, "ascending") for column in table.grain]
-    return rows.take(pc.sort_indices(rows, options=pc.SortOptions(by_grain, null_placement="at_start")))
+    # Nulls first, as Spark sorts; what Arrow calls that has changed between its versions, so it is a key of its own.
+    keys: dict[str, pa.ChunkedArray] = {}
+    order = []
+    for name in table.grain:
+        keys |= {f"{name} is null": rows.column(name).is_null(), name: rows.column(name)}
+        order += [(f"{name} is null", "descending"), (name, "ascending")]
+    return rows.take(pc.sort_indices(pa.table(keys), sort_keys=order))
 
 
 def _head(file: Path, table: Table, limit: int | None) -> pa.Table:
@@ -75,7 +86,7 @@ def _first_rows(parquet: pq.ParquetFile, limit: int) -> pa.Table:
     return pa.Table.from_batches(taken, parquet.schema_arrow)
 
 
-def check_version(warehouse: Warehouse, table: Table, day: str, one: TableDay) -> None:
+def _check_version(warehouse: Warehouse, table: Table, day: str, one: TableDay) -> None:
     if one.schema_version != table.version:
         raise InvalidWarehouse(
             f"{warehouse.root}: {table.name} of {day} has schema version {one.schema_version}, but this rackspan reads "

@@ -63,6 +63,7 @@ class ClusterConnection:
         self._settings = settings
         self._deadline = time.monotonic() + settings.timeout_seconds
         client = kafka_python_settings(settings.properties)
+        self._mechanism = client.get("sasl_mechanism") if "SASL" in client.get("security_protocol", "") else None
         self._net = NetworkSelector(client_id=client.get("client_id", "rackspan"))
         self._manager = KafkaConnectionManager(self._net, **(_defaults(settings) | client))
         self._first: Any = None
@@ -161,14 +162,16 @@ class ClusterConnection:
         self._manager.cluster.update_metadata(brokers)
 
     async def _greet(self, node_id: str, race: "_Race") -> None:
+        connection = self._connection(node_id, self.remaining_seconds)
         try:
-            connection = self._connection(node_id, self.remaining_seconds)
             await self._manager.wait_for(connection.init_future, self.remaining_seconds * 1000)
             brokers = await self._exchange(connection, MetadataRequest(topics=[]), self.remaining_seconds)
             if not brokers.brokers:
                 raise KafkaError("it knows of no broker yet; is the cluster starting?")
         except Exception as error:
-            race.lost(node_id, error)
+            # Versions are told to everybody, so a server that told them and then hung up wants to know who we are.
+            speaks_kafka = connection.broker_version_data is not None
+            race.lost(node_id, refusals.login_refused(error, self._mechanism) if speaks_kafka else error)
         else:
             race.won(connection, brokers)
 
@@ -176,7 +179,9 @@ class ClusterConnection:
         """Why each bootstrap server did not serve, by its address."""
         timeout = KafkaTimeoutError()
         nodes = self._manager.cluster.bootstrap_brokers()
-        return {f"{node.host}:{node.port}": race.errors.get(node.node_id, timeout) for node in nodes}
+        words = {f"{node.host}:{node.port}": race.errors.get(node.node_id, timeout) for node in nodes}
+        # kafka-python shuffles them; people look for the order they wrote.
+        return dict(sorted(words.items(), key=lambda item: self._settings.bootstrap_servers.find(item[0])))
 
 
 class _Race:

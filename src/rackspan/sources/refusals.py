@@ -1,5 +1,6 @@
 """A cluster's refusals in words: which server, why, and what to do next."""
 
+import re
 from collections.abc import Mapping, Sequence
 
 from kafka.errors import (
@@ -15,7 +16,14 @@ from kafka.errors import (
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, SourceError
 
-_AUTHENTICATION = (SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
+_LOGIN_KEYS = "sasl.mechanism and sasl.jaas.config in --command-config"
+
+
+class LoginRefused(Exception):
+    """A broker that speaks Kafka hung up before we were anybody to it."""
+
+
+_AUTHENTICATION = (LoginRefused, SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
 _TIMEOUTS = (KafkaTimeoutError, RequestTimedOutError, NodeNotReadyError)
 
 _CAUSES = {
@@ -29,6 +37,7 @@ _CAUSES = {
     "Correlation IDs do not match": "it does not speak Kafka's protocol",
     "UnknownError": "it does not speak Kafka's protocol",
     "socket disconnected": "it hung up on the first request",
+    "does not support the 'MetadataRequest'": "it is a controller, not a broker",
 }
 """What kafka-python says, in words that say what is the matter."""
 
@@ -43,11 +52,21 @@ def nobody_answered(errors: Mapping[str, Exception], seconds: float) -> SourceEr
     refused = {address: error for address, error in errors.items() if isinstance(error, _AUTHENTICATION)}
     if refused:
         address, error = next(iter(refused.items()))
-        return ClusterUnauthorized(
-            f"{address} refused the login: {_said(error)}; check sasl.mechanism and sasl.jaas.config in --command-config"
+        said = (
+            str(error) if isinstance(error, LoginRefused) else f"refused the login: {_said(error)}; check {_LOGIN_KEYS}"
         )
+        return ClusterUnauthorized(f"{address} {said}")
     reasons = "; ".join(f"{address}: {cause(error, seconds)}" for address, error in errors.items())
     return ClusterUnreachable(f"no broker answered: {reasons}; {_advice(errors)}")
+
+
+def login_refused(error: Exception, mechanism: str | None) -> Exception:
+    """What a hang-up means once a server has spoken Kafka to us: its words, if any, are lost with the connection."""
+    if not isinstance(error, KafkaConnectionError):
+        return error
+    if mechanism is None:
+        return LoginRefused(f"wants a login; set security.protocol, {_LOGIN_KEYS}")
+    return LoginRefused(f"refused the login: user, password or mechanism {mechanism} is wrong; check {_LOGIN_KEYS}")
 
 
 def no_answer(bootstrap_servers: str, seconds: float) -> str:
@@ -86,6 +105,8 @@ def _said(error: Exception) -> str:
     """The error's own words without kafka-python's wrapping; its kind where it has none."""
     text = str(error.args[0]) if error.args and error.args[0] is not None else ""
     text = text.replace("KafkaConnectionError: ", "").strip() or type(error).__name__
+    # OpenSSL adds its own codes: "[SSL: CODE] words (_ssl.c:1006)".
+    text = re.sub(r"\[SSL[^\]]*\] | \(_ssl\.c:\d+\)", "", text)
     return text if isinstance(error, KafkaError) else f"{type(error).__name__}: {text}"
 
 

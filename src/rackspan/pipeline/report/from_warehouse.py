@@ -8,7 +8,6 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rackspan.audit.policy import RackPolicy
-from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import session
 from rackspan.pipeline.frames.inputs import glob_escaped
 from rackspan.pipeline.incremental import fingerprint
@@ -16,7 +15,7 @@ from rackspan.pipeline.manifest import Manifest, read_manifest
 from rackspan.pipeline.report.data import ReportData
 from rackspan.pipeline.report.summaries import EPOCH, summarize
 from rackspan.pipeline.schemas import FINDINGS, PARTITION_DURABILITY, Table
-from rackspan.pipeline.table import check_version
+from rackspan.pipeline.table import in_force
 from rackspan.pipeline.warehouse import StoredSnapshot, Warehouse, stored_snapshots
 from rackspan.sources import snapshot_file
 
@@ -38,13 +37,7 @@ def report_data(warehouse: Warehouse, policy: RackPolicy, master: str | None = N
 
 def table_frame(spark: SparkSession, warehouse: Warehouse, manifest: Manifest, table: Table) -> DataFrame:
     """A table's rows by the manifest. Grain: the table's. Errors: InvalidWarehouse."""
-    days = manifest.tables.get(table.name)
-    if days is None:
-        raise InvalidWarehouse(
-            f"{warehouse.root}: has no table {table.name} yet; run rackspan pipeline run --warehouse {warehouse.root}"
-        )
-    for day, one in days.items():
-        check_version(warehouse, table, day.day, one)
+    days = in_force(warehouse, manifest, table)
     files = [glob_escaped(warehouse.tables / file) for one in days.values() for file in one.files]
     return spark.read.schema(table.ddl).parquet(*files) if files else spark.createDataFrame([], table.ddl)
 
