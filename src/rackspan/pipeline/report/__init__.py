@@ -1,9 +1,10 @@
 """The report: one HTML page that says whether each cluster of a warehouse survives the loss of a rack, and why not.
 
-Begin with data.py (what a page tells), then page.py (how it is drawn). words.py holds its sentences, svg.py its
-pictures, topic_map.py and summaries.py fill the data: the first from one snapshot by the judge of `audit`, the second
-from the tables by Spark. The page stands alone: no script, font or picture from elsewhere, so it opens without a
-network. Nothing is judged here. `summaries` needs Spark and is therefore imported by its own name.
+Begin with data.py (what a page tells), then page.py (how it is drawn). words.py holds its sentences, svg.py and
+timeline.py its pictures. topic_map.py and summaries.py fill the data, the first from one snapshot by the judge of
+`audit`, the second from the tables by Spark; from_warehouse.py knows which files those are. The page stands alone: no
+script, font or picture from elsewhere, so it opens without a network. Nothing is judged here. `from_warehouse` and
+`summaries` need Spark and are therefore imported by their own names.
 """
 
 from rackspan.pipeline.report.data import ReportData

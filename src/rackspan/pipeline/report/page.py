@@ -11,19 +11,18 @@ from rackspan.audit.outage import RackLoss, TopicHarm
 from rackspan.model.racks import shown
 from rackspan.pipeline.report import svg, words
 from rackspan.pipeline.report.data import (
-    AT_RISK,
     Cell,
     ClusterReport,
     History,
     Moment,
     PartitionState,
     ReportData,
-    StateCounts,
     TopicMap,
     TopicRow,
     Verdict,
     severity_of,
 )
+from rackspan.pipeline.report.timeline import timeline
 
 TOPICS_HIT_MAX: Final = 8
 """Topics named on a rack's card; the map and `rackspan outage` name more."""
@@ -223,11 +222,9 @@ _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 _NAMES: Final[Mapping[str, Any]] = {
-    "AT_RISK": AT_RISK,
     "MEANING": words.MEANING,
     "NOT_JUDGED": Verdict.NOT_JUDGED,
     "STATES": tuple(PartitionState),
-    "StateCounts": StateCounts,
     "LONG_NAME": LONG_NAME,
     "RACKS_AS_CARDS": RACKS_AS_CARDS,
     "TOPICS_HIT_MAX": TOPICS_HIT_MAX,
@@ -249,6 +246,7 @@ _NAMES: Final[Mapping[str, Any]] = {
     "occurred": occurred,
     "sign": sign,
     "svg": svg,
+    "timeline": timeline,
     "title": title,
     "words": words,
     "worst_first": worst_first,
