@@ -29,7 +29,9 @@ class ArcBook:
     def add(self, tail: Int64s, head: Int64s, capacity: Column, unit_cost: Column = 0) -> slice:
         """Add one arc for each entry. What is a single number holds for all of them."""
         shape = np.broadcast_shapes(tail.shape, head.shape)
-        arcs = tuple(np.broadcast_to(np.asarray(one, dtype=np.int64), shape) for one in (tail, head, capacity, unit_cost))
+        arcs = tuple(
+            np.broadcast_to(np.asarray(one, dtype=np.int64), shape) for one in (tail, head, capacity, unit_cost)
+        )
         self._columns.append((arcs[0], arcs[1], arcs[2], arcs[3]))
         self._arcs += shape[0]
         return slice(self._arcs - shape[0], self._arcs)

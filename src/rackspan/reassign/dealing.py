@@ -85,8 +85,12 @@ class _Swapper:
         return False
 
     def _least_taken(self, place: int) -> int:
-        taken = np.bincount(self.broker, minlength=int(self.brokers.max()) + 1)[self.brokers] - self.quotas[self.brokers]
-        fitting = [broker for broker in self.brokers[np.argsort(taken, kind="stable")].tolist() if self._fits(place, broker)]
+        taken = (
+            np.bincount(self.broker, minlength=int(self.brokers.max()) + 1)[self.brokers] - self.quotas[self.brokers]
+        )
+        fitting = [
+            broker for broker in self.brokers[np.argsort(taken, kind="stable")].tolist() if self._fits(place, broker)
+        ]
         return int(fitting[0])
 
 

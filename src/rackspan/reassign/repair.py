@@ -52,7 +52,8 @@ def repair(now: Standing, needed: Needs, rows: Int64s) -> Changes:
     if not len(included):
         return Changes(leaving, Arrivals(_none(), _none()), rows)
     evicted, (row, rack), quotas = _solved(now, of_kind, reachable, included)
-    leaving[evicted[0]] |= now.replica_index[evicted[0]] == evicted[1][:, None]
+    out_of, broker = evicted
+    leaving[out_of, (now.replica_index[out_of] == broker[:, None]).argmax(axis=1)] = True
     arrivals = hand_out(row, rack, quotas, now.homes.rack_codes, now.replica_index)
     return Changes(leaving, arrivals, rows[~reachable[of_kind.groups.of_row]])
 

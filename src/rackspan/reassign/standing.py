@@ -62,6 +62,9 @@ def standing(snapshot: ClusterSnapshot, policy: RackPolicy, request: Request) ->
     _refuse_unknown(seen, request)
     homes = _homes(snapshot, policy, request)
     staying = np.where(seen.staying, snapshot.partitions.replicas, -1).astype(np.int32)
+    if not staying.shape[1]:
+        # A cluster without partitions: one column of nothing, so that nobody downstream asks whether there is one.
+        staying = np.full((len(staying), 1), -1, dtype=np.int32)
     moving = np.asarray(
         (snapshot.partitions.adding_replicas >= 0).any(axis=1)
         | (snapshot.partitions.removing_replicas >= 0).any(axis=1)

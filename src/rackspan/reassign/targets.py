@@ -17,7 +17,9 @@ def with_changes(held: Int32s, leaving: Bools, row: Int64s, broker: Int64s) -> I
     nth = np.arange(len(row)) - np.searchsorted(row, row)
     extra = int(nth.max(initial=-1)) + 1
     free_first = np.pad(np.where(leaving, NO_BROKER, held), ((0, 0), (0, extra)), constant_values=NO_BROKER)
-    places = np.sort(np.where(free_first[row] == NO_BROKER, np.arange(free_first.shape[1]), free_first.shape[1]), axis=1)
+    places = np.sort(
+        np.where(free_first[row] == NO_BROKER, np.arange(free_first.shape[1]), free_first.shape[1]), axis=1
+    )
     free_first[row, places[np.arange(len(row)), nth]] = broker
     return compacted(free_first)
 
