@@ -6,6 +6,7 @@
     ├── InvalidProblem                an assignment problem (KIP-925) that contradicts itself or its format
     ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs leave 64 bits
     ├── UnprovenAnswer                a solver's answer failed our check of it: a bug, never the user's fault
+    ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
     ├── InvalidWarehouse              a pipeline folder that is not one, or is of another version
     ├── SourceError                   a cluster could not be read
     │   ├── ClusterUnreachable        nobody answered in time
@@ -22,6 +23,7 @@ __all__ = [
     "ClusterUnreachable",
     "InvalidFlow",
     "InvalidProblem",
+    "InvalidReassignment",
     "InvalidSnapshot",
     "InvalidWarehouse",
     "MissingRequirement",
@@ -54,6 +56,10 @@ class InvalidFlow(RackspanError):
 
 class UnprovenAnswer(RackspanError):
     """An answer failed the check that proves it; it is withheld."""
+
+
+class InvalidReassignment(RackspanError):
+    """A reassignment file, or a file of topics to move, breaks its format or contradicts itself."""
 
 
 class InvalidWarehouse(RackspanError):

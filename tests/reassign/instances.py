@@ -57,7 +57,8 @@ def cluster(replicas: Sequence[Sequence[int]], racks: dict[int, str], fenced: Se
 
 def unaware(partitions: int, brokers: int, factor: int, seed: int) -> list[list[int]]:
     """Kafka's rack-unaware shape: per topic a random start and shift over the brokers in order of id."""
-    dice, placed = random.Random(seed), []
+    dice = random.Random(seed)
+    placed: list[list[int]] = []
     while len(placed) < partitions:
         start, shift = dice.randrange(brokers), dice.randrange(brokers)
         for partition in range(min(TOPIC_PARTITIONS, partitions - len(placed))):

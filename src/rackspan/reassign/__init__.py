@@ -4,8 +4,20 @@ Begin with planner.py (the order of goals), then bounds.py (why less cannot do) 
 lint.py judges plans, ours or another tool's. Pure: nothing here touches a cluster; plans are values.
 """
 
+from rackspan.reassign.document import ListedPartition, ReassignmentDocument
+from rackspan.reassign.lint import lint
 from rackspan.reassign.planner import plan
 from rackspan.reassign.request import Request
 from rackspan.reassign.result import Balance, Plan, Spread, applied
 
-__all__ = ["Balance", "Plan", "Request", "Spread", "applied", "plan"]
+__all__ = [
+    "Balance",
+    "ListedPartition",
+    "Plan",
+    "ReassignmentDocument",
+    "Request",
+    "Spread",
+    "applied",
+    "lint",
+    "plan",
+]

@@ -15,11 +15,13 @@ class Arrivals:
     broker: Int64s
 
 
-def hand_out(row: Int64s, rack: Int64s, quotas: Int64s, rack_of_broker: Int32s, held: Int32s) -> Arrivals:
+def hand_out(
+    row: Int64s, rack: Int64s, quotas: Int64s, rack_of_broker: Int32s, held: Int32s, *, optional: bool = False
+) -> Arrivals:
     """Give every arrival a broker of its rack.
 
     `row` and `rack` (M,) are the arrivals, `quotas` (B,) how many each broker takes, summing to M rack by rack,
-    `held` (P, width) the broker indices that each row had before.
+    `held` (P, width) the broker indices that each row had before. An `optional` arrival that fits no quota gets −1.
 
     Constraints: an arrival's broker stands in its rack; no partition meets a broker twice.
     Goal: the quotas; neighbours in row order, which are partitions of one topic, go to different brokers.
@@ -35,7 +37,7 @@ def hand_out(row: Int64s, rack: Int64s, quotas: Int64s, rack_of_broker: Int32s, 
         if len(mine):
             brokers = np.flatnonzero(rack_of_broker == code)
             broker[mine] = _interleaved(brokers, quotas[brokers])
-            broker[mine] = _Swapper(row[mine], broker[mine], held, brokers, quotas).settled()
+            broker[mine] = _Swapper(row[mine], broker[mine], held, brokers, quotas).settled(optional)
     return Arrivals(row, broker)
 
 
@@ -54,10 +56,10 @@ class _Swapper:
         self.brokers, self.quotas = brokers, quotas
         self._siblings = _siblings(row)
 
-    def settled(self) -> Int64s:
+    def settled(self, optional: bool) -> Int64s:
         for place in np.flatnonzero(self._conflicting()).tolist():
             if not self._fits(place, int(self.broker[place])) and not self._swapped(place):
-                self.broker[place] = self._least_taken(place)
+                self.broker[place] = -1 if optional else self._least_taken(place)
         return self.broker
 
     def _conflicting(self) -> Bools:

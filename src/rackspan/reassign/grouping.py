@@ -58,4 +58,4 @@ def deal(groups: Groups, group_of_item: Int64s) -> Int64s:
     starts = np.concatenate(([0], np.cumsum(groups.size)))
     item_starts = np.searchsorted(group_of_item, np.arange(len(groups)))
     place = np.arange(len(group_of_item)) - item_starts[group_of_item]
-    return by_group[starts[group_of_item] + place % groups.size[group_of_item]]
+    return np.asarray(by_group[starts[group_of_item] + place % groups.size[group_of_item]])

@@ -46,7 +46,7 @@ def kinds(now: Standing, needed: Needs, rows: Int64s) -> Kinds:
         np.column_stack([slots, wanted, own, needed.arrivals[rows], needed.evictions[rows]]).astype(np.int64)
     )
     first = groups.first
-    held, usable = _per_rack(slots[first], now.shares.racks)
+    held, usable = slots_per_rack(slots[first], now.shares.racks)
     least, most = now.shares.least[wanted[first], :-1], now.shares.most[wanted[first], :-1]
     arrivals, evictions = needed.arrivals[rows][first], needed.evictions[rows][first]
     must = np.maximum(held - most, 0)
@@ -69,8 +69,11 @@ def kinds(now: Standing, needed: Needs, rows: Int64s) -> Kinds:
     )
 
 
-def _per_rack(slots: Int64s, racks: int) -> tuple[Int64s, Int64s]:
-    """Replicas on each rack, and those of them on brokers that can receive. Shape (G, racks) each."""
+def slots_per_rack(slots: Int64s, racks: int) -> tuple[Int64s, Int64s]:
+    """Replicas on each rack, and those of them on brokers that can receive. Shape (G, racks) each.
+
+    A slot is twice the rack code, plus one where the broker can receive; negative slots count nowhere.
+    """
     kind = np.repeat(np.arange(len(slots)), slots.shape[1])[slots.ravel() >= 0]
     slot = slots.ravel()[slots.ravel() >= 0]
     place = kind * racks + slot // 2

@@ -1,6 +1,7 @@
 """Preferred leaders made even by reordering replica lists, which copies nothing."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -141,7 +142,7 @@ def _back(came_from: Int64s, broker: int) -> list[int]:
 
 
 def _shift_along(state: _Leadership, path: list[int]) -> None:
-    for giver, taker in reversed(list(zip(path[:-1], path[1:], strict=True))):
+    for giver, taker in reversed(list(pairwise(path))):
         led = np.flatnonzero(state.leader == giver)
         row = led[(state.replicas[led] == taker).any(axis=1).argmax()]
         state.shift(np.array([row]), np.array([taker]))

@@ -1,14 +1,15 @@
 """A request, planned: repair, then balance if asked, then leaders, and the account of it all."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import NO_BROKER
-from rackspan.model.partitions import Int32s, Int64s
+from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.reassign.conflicts import Conflict, broken_minimums, fenced_racks, too_few_brokers
+from rackspan.reassign.growth import level
 from rackspan.reassign.leaders import even_leaders
 from rackspan.reassign.repair import in_need, repair
 from rackspan.reassign.request import Request
@@ -29,27 +30,62 @@ def plan(snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy(), request: 
     """
     now = standing(snapshot, policy, request)
     untouchable, conflicts = _untouchable(snapshot, policy, now, request)
-    now = replace(now, chosen=now.chosen & ~np.isin(np.arange(len(now.rows)), untouchable))
+    now = replace(now, chosen=_without(now.chosen, untouchable))
     needed, rows, too_many = in_need(now)
     changes = repair(now, needed, rows)
     targets = with_changes(now.replica_index, changes.leaving, changes.arrivals.row, changes.arrivals.broker)
     stuck = np.concatenate([changes.blocked, too_many])
+    done = np.setdiff1d(rows, changes.blocked)
+    bound = _Bound(int(needed.arrivals[done].sum()))
+    if request.balance:
+        targets = level(now, targets, _without(now.chosen, np.concatenate([rows, stuck])))
+        bound = bound.or_arrivals(now, targets)
     if request.reorder_leaders:
         targets = _with_even_leaders(now, targets, stuck)
-    done = np.setdiff1d(rows, changes.blocked)
     return _account(
         snapshot,
         now,
         request,
         targets,
         stuck,
-        lower_bound=int(needed.arrivals[done].sum()),
+        bound=bound,
         conflicts=(
             *conflicts,
             *too_few_brokers(snapshot, now, too_many),
             *fenced_racks(snapshot, now, changes.blocked),
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Bound:
+    """What no plan can undercut: what the constraints need, or what the loads reached need, whichever is more."""
+
+    constraints: int
+    loads: int = 0
+
+    @property
+    def moves(self) -> int:
+        return max(self.constraints, self.loads)
+
+    def or_arrivals(self, now: Standing, targets: Int32s) -> "_Bound":
+        """A broker that ends with more than it has now receives at least the difference."""
+        after = np.bincount(targets[targets >= 0], minlength=len(now.loads))
+        return replace(self, loads=int(np.maximum(after - now.loads, 0).sum()))
+
+    def why(self, moves: int) -> str | None:
+        if moves == self.moves:
+            return None
+        return (
+            f"the constraints alone need {self.constraints} moves and the loads reached {self.loads}; "
+            "a plan for both needs more than either, how many more is not proven"
+        )
+
+
+def _without(mask: Bools, rows: Int64s) -> Bools:
+    rest = mask.copy()
+    rest[rows] = False
+    return rest
 
 
 def _untouchable(
@@ -61,9 +97,7 @@ def _untouchable(
 
 
 def _with_even_leaders(now: Standing, targets: Int32s, stuck: Int64s) -> Int32s:
-    may_change = now.chosen.copy()
-    may_change[stuck] = False
-    rows, leader = even_leaders(targets, may_change, now.receiving)
+    rows, leader = even_leaders(targets, _without(now.chosen, stuck), now.receiving)
     return led_by(targets, rows, leader)
 
 
@@ -74,14 +108,12 @@ def _account(
     targets: Int32s,
     stuck: Int64s,
     *,
-    lower_bound: int,
+    bound: "_Bound",
     conflicts: tuple[Conflict, ...],
 ) -> Plan:
     ids = np.append(now.homes.broker_ids, np.int32(NO_BROKER))[targets]
     current = snapshot.partitions.replicas
-    touched = now.chosen.copy()
-    touched[stuck] = False
-    changed = np.flatnonzero(touched & _differ(ids, current))
+    changed = np.flatnonzero(_without(now.chosen, stuck) & _differ(ids, current))
     arrivals = _arrivals(ids[changed], current[changed])
     moves = int(arrivals.sum())
     return Plan(
@@ -89,8 +121,8 @@ def _account(
         rows=changed,
         replicas=ids[changed],
         arrivals=arrivals,
-        lower_bound=lower_bound,
-        gap_reason=None if moves == lower_bound else "report this as a bug",
+        lower_bound=bound.moves,
+        gap_reason=bound.why(moves),
         before=balance(now, now.replica_index),
         after=balance(now, targets),
         left_out=_left_out(now),

@@ -21,7 +21,7 @@ class RackShares:
 
     @property
     def racks(self) -> int:
-        return self.least.shape[1] - 1
+        return int(self.least.shape[1]) - 1
 
 
 def rack_shares(rack_sizes: Int64s, largest_replication_factor: int) -> RackShares:
