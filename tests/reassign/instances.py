@@ -7,6 +7,7 @@ import numpy as np
 
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, PartitionColumns, RackId, Topic, TopicName
 from rackspan.model.partitions import padded_lists
+from rackspan.reassign.targets import compacted
 
 SIZES = {1_000: (12, 3), 10_000: (60, 3), 100_000: (300, 6), 1_000_000: (1_000, 3)}
 """Brokers and racks for each number of partitions."""
@@ -34,20 +35,21 @@ def instance(name: str, partitions: int) -> ClusterSnapshot:
 
 
 def cluster(replicas: Sequence[Sequence[int]], racks: dict[int, str], fenced: Sequence[int] = ()) -> ClusterSnapshot:
-    """A snapshot of topics of 50 partitions, all in sync, each led by its first replica if that is alive."""
+    """A snapshot of topics of 50 partitions, in sync and led wherever a broker is alive."""
     count = len(replicas)
     matrix = padded_lists(replicas)
     none = np.full((count, 0), -1, dtype=np.int32)
     alive = np.isin(matrix, list(racks))
+    first_alive = np.take_along_axis(matrix, alive.argmax(axis=1)[:, None], axis=1)[:, 0]
     return ClusterSnapshot(
         brokers=tuple(Broker(BrokerId(b), RackId(r), b in fenced) for b, r in racks.items()),
         topics=tuple(Topic(TopicName(f"topic-{code:06d}")) for code in range(-(-count // TOPIC_PARTITIONS))),
         partitions=PartitionColumns(
             topic=(np.arange(count) // TOPIC_PARTITIONS).astype(np.int32),
             partition=(np.arange(count) % TOPIC_PARTITIONS).astype(np.int32),
-            leader=np.where(alive[:, 0], matrix[:, 0], -1).astype(np.int32),
+            leader=np.where(alive.any(axis=1), first_alive, -1).astype(np.int32),
             replicas=matrix,
-            isr=matrix.copy(),
+            isr=compacted(np.where(alive, matrix, -1).astype(np.int32)),
             adding_replicas=none,
             removing_replicas=none.copy(),
             size_bytes=np.arange(count, dtype=np.int64) % 1_000_003 * 1024,

@@ -21,7 +21,11 @@ SIX = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
 
 
 def orders(
-    replicas: list[int], isr: list[int] | None = None, config: dict[str, str] | None = None, **lists: list[list[int]]
+    replicas: list[int],
+    isr: list[int] | None = None,
+    config: dict[str, str] | None = None,
+    adding: tuple[int, ...] = (),
+    removing: tuple[int, ...] = (),
 ) -> ClusterSnapshot:
     """Topic orders with one partition, on six brokers in three racks."""
     return ClusterSnapshot(
@@ -33,7 +37,8 @@ def orders(
             leader=[(replicas if isr is None else [*isr, -1])[0]],
             replicas=[replicas],
             isr=[replicas if isr is None else isr],
-            **lists,
+            adding_replicas=[adding],
+            removing_replicas=[removing],
         ),
     )
 
@@ -117,7 +122,7 @@ def test_two_replicas_of_a_rack_may_acknowledge_alone_while_one_replaces_the_oth
         (orders([1, 3, 5]), move(1, 3, 2**40), "plan-unknown-broker", "violation"),
         (orders([1, 3, 5]), move(1, 3, 5, topic="nobody"), "plan-unknown-partition", "violation"),
         (
-            orders([1, 3, 5, 4], adding_replicas=[[4]], removing_replicas=[[3]]),
+            orders([1, 3, 5, 4], adding=(4,), removing=(3,)),
             move(1, 3, 5),
             "plan-reassignment-in-progress",
             "warning",

@@ -35,14 +35,13 @@ def in_steps(plan: Plan, policy: RackPolicy = RackPolicy(), caps: Caps = Caps())
     Bound: linear in the partitions.
     """
     seen = evidence(plan.snapshot, policy)
-    rank, rows = _ranks(plan, seen), plan.snapshot.partitions
-    size_bytes = np.maximum(rows.size_bytes[plan.rows], 0)
-    order = np.lexsort((np.arange(len(plan.rows)), size_bytes * plan.arrivals, rank))
+    rank, entry_bytes = _ranks(plan, seen), plan.entry_bytes
+    order = np.lexsort((np.arange(len(plan.rows)), entry_bytes, rank))
     reasons = [*(words for words, _ in RISKS), OTHERS, FREE]
     found: list[Step] = []
     for risk, words in enumerate(reasons):
         mine = order[rank[order] == risk]
-        found += [_step(plan, words, entries, size_bytes) for entries in _batches(plan, mine, size_bytes, caps)]
+        found += [_step(plan, words, entries, entry_bytes) for entries in _batches(plan, mine, entry_bytes, caps)]
     return tuple(found)
 
 
@@ -58,9 +57,8 @@ def _ranks(plan: Plan, seen: Evidence) -> Int64s:
     return rank
 
 
-def _step(plan: Plan, reason: str, entries: Int64s, size_bytes: Int64s) -> Step:
-    moves = plan.arrivals[entries]
-    return Step(reason, entries, int(moves.sum()), int((moves * size_bytes[entries]).sum()))
+def _step(plan: Plan, reason: str, entries: Int64s, entry_bytes: Int64s) -> Step:
+    return Step(reason, entries, int(plan.arrivals[entries].sum()), int(entry_bytes[entries].sum()))
 
 
 @dataclass(slots=True)
@@ -73,19 +71,19 @@ class _Open:
     received: dict[int, int] = field(default_factory=dict)
 
 
-def _batches(plan: Plan, order: Int64s, size_bytes: Int64s, caps: Caps) -> Iterator[Int64s]:
+def _batches(plan: Plan, order: Int64s, entry_bytes: Int64s, caps: Caps) -> Iterator[Int64s]:
     """First fit over the steps that are not full yet."""
     steps: list[_Open] = []
     first_open = 0
     next_of_broker: dict[int, int] = {}
     arriving = _arriving(plan, order) if caps.moves_per_broker is not None else {}
     for entry in order.tolist():
-        moves, size = int(plan.arrivals[entry]), int(plan.arrivals[entry] * size_bytes[entry])
+        moves, size = int(plan.arrivals[entry]), int(entry_bytes[entry])
         brokers = arriving.get(entry, ())
         at = max([first_open, *(next_of_broker.get(broker, 0) for broker in brokers)])
-        while at < len(steps) and not _fits(steps[at], moves, size, brokers, caps):
-            # Whatever comes later is at least as large: a step that is full for this one stays full.
-            first_open = at + 1 if not brokers and at == first_open else first_open
+        while at < len(steps) and not _takes(steps[at], moves, size, brokers, caps):
+            # Whatever comes later is at least as large: a step without room for this one is full for good.
+            first_open += at == first_open and not _has_room(steps[at], moves, size, caps)
             at += 1
         if at == len(steps):
             steps.append(_Open())
@@ -97,12 +95,17 @@ def _batches(plan: Plan, order: Int64s, size_bytes: Int64s, caps: Caps) -> Itera
         yield np.array(step.entries, dtype=np.int64)
 
 
-def _fits(step: _Open, moves: int, size_bytes: int, brokers: tuple[int, ...], caps: Caps) -> bool:
+def _takes(step: _Open, moves: int, size_bytes: int, brokers: tuple[int, ...], caps: Caps) -> bool:
+    if caps.moves_per_broker is not None and any(step.received.get(b, 0) >= caps.moves_per_broker for b in brokers):
+        return False
+    return _has_room(step, moves, size_bytes, caps)
+
+
+def _has_room(step: _Open, moves: int, size_bytes: int, caps: Caps) -> bool:
     return (
         (caps.partitions is None or len(step.entries) < caps.partitions)
         and (caps.moves is None or step.moves + moves <= caps.moves)
         and (caps.bytes is None or step.bytes + size_bytes <= caps.bytes)
-        and (caps.moves_per_broker is None or all(step.received.get(b, 0) < caps.moves_per_broker for b in brokers))
     )
 
 

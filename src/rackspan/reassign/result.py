@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rackspan.audit.loads import BELIEVED_BYTES_MAX
 from rackspan.model.broker import Broker
 from rackspan.model.ids import NO_BROKER
 from rackspan.model.partitions import Int32s, Int64s, unpadded
@@ -59,8 +60,14 @@ class Plan:
         return self.moves - self.lower_bound
 
     @property
+    def entry_bytes(self) -> Int64s:
+        """What each entry copies, (N,); 0 where the size is unknown."""
+        size_bytes = self.snapshot.partitions.size_bytes[self.rows]
+        return np.asarray(self.arrivals * np.clip(size_bytes, 0, BELIEVED_BYTES_MAX))
+
+    @property
     def bytes(self) -> int:
-        return int((self.arrivals * np.maximum(self.snapshot.partitions.size_bytes[self.rows], 0)).sum())
+        return int(self.entry_bytes.sum())
 
     @property
     def unsized_moves(self) -> int:
