@@ -4,7 +4,7 @@ A plan is judged by where it leads, by the replica sets it passes through, and b
 are audit's own; here is only what a plan can get wrong besides.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Set
 from dataclasses import replace
 
 import numpy as np
@@ -46,15 +46,10 @@ def lint(snapshot: ClusterSnapshot, policy: RackPolicy, document: ReassignmentDo
     seen = evidence(snapshot, policy)
     broken = list(faults(document))
     entries, rows = _known(snapshot, document, {(fault.topic, fault.partition) for fault in broken})
-    found = [
-        *map(_finding, broken),
-        *_unknown(snapshot, document),
-        *(
-            finding
-            for entry, row in zip(entries, rows.tolist(), strict=True)
-            for finding in _of_entry(seen, entry, row)
-        ),
-    ]
+    fenced = {int(broker.id) for broker in snapshot.brokers if broker.fenced}
+    found = [*map(_finding, broken), *_unknown(snapshot, document)]
+    for entry, row in zip(entries, rows.tolist(), strict=True):
+        found += _of_entry(seen, fenced, entry, row)
     if len(rows):
         found += [*_placement(seen, snapshot, policy, entries, rows), *_needless(snapshot, policy, entries, rows)]
     return in_order(found)
@@ -96,7 +91,7 @@ def _unknown(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> Itera
                 yield Finding("plan-unknown-broker", Severity.VIOLATION, entry.topic, entry.partition, why, MEND)
 
 
-def _of_entry(seen: Evidence, entry: ListedPartition, row: int) -> Iterator[Finding]:
+def _of_entry(seen: Evidence, fenced_brokers: Set[int], entry: ListedPartition, row: int) -> Iterator[Finding]:
     """What one entry does to its partition, placement apart."""
 
     def finding(constraint: str, severity: Severity, reason: str, remedy: str) -> Finding:
@@ -113,17 +108,13 @@ def _of_entry(seen: Evidence, entry: ListedPartition, row: int) -> Iterator[Find
     if new and now.leader == NO_BROKER:
         why = f"it has no leader to copy from: replicas {','.join(map(str, new))} would wait for ever"
         yield finding("plan-offline-partition", Severity.VIOLATION, why, "bring back a replica that was in sync first")
-    fenced = [broker for broker in new if _is_fenced(seen, broker)]
+    fenced = [broker for broker in new if broker in fenced_brokers]
     if fenced:
         why = f"fenced brokers cannot receive: {','.join(map(str, fenced))}; the move would not end"
         yield finding("plan-fenced-broker", Severity.VIOLATION, why, "bring them back first, or name others")
     if len(new) == len(entry.replicas):
         why = "every replica is replaced at once: until all copies are in sync nothing of the target counts"
         yield finding("plan-replaces-all", Severity.WARNING, why, "keep one replica, or move in two steps")
-
-
-def _is_fenced(seen: Evidence, broker: int) -> bool:
-    return any(one.fenced for one in seen.registered.brokers if one.id == broker)
 
 
 def _placement(

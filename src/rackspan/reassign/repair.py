@@ -37,7 +37,8 @@ def repair(now: Standing, needed: Needs, rows: Int64s) -> Changes:
     Constraints: racks hold between floor and ceil of each partition's even share; no broker twice; nothing stays on or
     comes to a broker that leaves; nothing comes to a fenced one.
     Goals, in order: the fewest moves (exactly `needed.arrivals`, so bytes are the least too: a partition's copies are
-    equally large); then the least sum of squared replicas per broker.
+    equally large); replicas out of sync leave before those in sync; what is replaced stays in its rack; the least sum
+    of squared replicas per broker.
     Method: one min-cost flow in which each broker supplies its load. Partitions with the same rack counts are one node
     that hands its arrivals to racks and on to brokers; partitions with the same candidates for eviction are one node
     that takes from them. What stays with a broker climbs its ladder. Flows are integers; a group's lot is dealt to its
@@ -87,8 +88,10 @@ def _solved(
     brokers = book.nodes(now.loads)
     (sink,) = book.nodes(np.zeros(1, dtype=np.int64)).tolist()
     choices = eviction_choices(now, of_kind, included)
-    leave = _add_evictions(book, brokers, choices)
-    racks, come, kind, rack = _add_arrivals(book, now, of_kind, reachable)
+    # Dearer than any step of any ladder: evenness never decides against a replica's sync or rack.
+    dear = 4 * int(max(now.loads.max(initial=0), len(now.rows)) + 1)
+    leave = _add_evictions(book, brokers, choices, dear)
+    racks, come, kind, rack = _add_arrivals(book, of_kind, reachable, dear)
     taking = np.flatnonzero(now.receiving & (now.homes.rack_codes >= 0))
     land = book.add(racks[now.homes.rack_codes[taking]], brokers[taking], len(of_kind.rows) + 1)
     steps = ladder(now)
@@ -102,21 +105,20 @@ def _solved(
     return choices.dealt(flow[leave]), (arriving, rack[item]), quotas
 
 
-def _add_evictions(book: ArcBook, brokers: Int64s, choices: EvictionChoices) -> slice:
+def _add_evictions(book: ArcBook, brokers: Int64s, choices: EvictionChoices, dear: int) -> slice:
     """Arcs broker → group and rack, and on to the group where it is free to choose the rack."""
     size = choices.groups.size
     nodes = book.nodes(-choices.node_must * size[choices.node_group])
     free = np.flatnonzero(choices.node_may)
     groups = book.nodes(-choices.group_free * size)
-    leave = book.add(brokers[choices.arc_broker], nodes[choices.arc_node], size[choices.arc_group])
+    cost = np.where(choices.arc_in_sync, dear, 0)
+    leave = book.add(brokers[choices.arc_broker], nodes[choices.arc_node], size[choices.arc_group], cost)
     of_free = choices.node_group[free]
     book.add(nodes[free], groups[of_free], choices.node_may[free] * size[of_free])
     return leave
 
 
-def _add_arrivals(
-    book: ArcBook, now: Standing, of_kind: Kinds, reachable: Bools
-) -> tuple[Int64s, slice, Int64s, Int64s]:
+def _add_arrivals(book: ArcBook, of_kind: Kinds, reachable: Bools, dear: int) -> tuple[Int64s, slice, Int64s, Int64s]:
     """Arcs kind → rack. What a rack must receive it is given outright; the arcs carry the rest."""
     size = np.where(reachable, of_kind.groups.size, 0)
     least = of_kind.least_arrivals * size[:, None]
@@ -125,9 +127,7 @@ def _add_arrivals(
     kind, rack = np.nonzero(_offered(of_kind) & reachable[:, None])
     spare = of_kind.most_arrivals[kind, rack] - of_kind.least_arrivals[kind, rack]
     elsewhere = (of_kind.own_rack[kind] >= 0) & (of_kind.own_rack[kind] != rack)
-    # Dearer than any step of any ladder: evenness never sends a replaced replica out of its rack.
-    away = 4 * int(max(now.loads.max(initial=0), len(now.rows)) + 1)
-    come = book.add(kind_nodes[kind], racks[rack], spare * size[kind], np.where(elsewhere, away, 0))
+    come = book.add(kind_nodes[kind], racks[rack], spare * size[kind], np.where(elsewhere, dear, 0))
     return racks, come, kind, rack
 
 

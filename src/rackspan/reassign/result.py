@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from rackspan.audit.loads import BELIEVED_BYTES_MAX
-from rackspan.model.broker import Broker
 from rackspan.model.ids import NO_BROKER
 from rackspan.model.partitions import Int32s, Int64s, unpadded
 from rackspan.model.snapshot import ClusterSnapshot
@@ -94,15 +93,11 @@ def applied(plan: Plan) -> ClusterSnapshot:
     replicas[plan.rows] = isr[plan.rows] = _widened(plan.replicas, width)
     leader = rows.leader.copy()
     leader[plan.rows] = plan.replicas[:, 0] if len(plan.rows) else leader[plan.rows]
-    return replace(
-        plan.snapshot,
-        brokers=_remaining(plan),
-        partitions=replace(rows, replicas=replicas, isr=isr, leader=leader),
-    )
-
-
-def _remaining(plan: Plan) -> tuple[Broker, ...]:
-    return tuple(broker for broker in plan.snapshot.brokers if broker.id not in plan.leaving)
+    after = replace(rows, replicas=replicas, isr=isr, leader=leader)
+    # A broker drained for some topics only still holds the others.
+    gone = plan.leaving - set(np.unique(replicas).tolist())
+    left = tuple(broker for broker in plan.snapshot.brokers if broker.id not in gone)
+    return replace(plan.snapshot, brokers=left, partitions=after)
 
 
 def _widened(matrix: Int32s, width: int) -> Int32s:
