@@ -4,15 +4,19 @@ Every verb takes values and returns values; the clock, the network and the disk 
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rackspan import audit as _audit
 from rackspan import pipeline as _pipeline
-from rackspan.audit import Audit, RackLoss, RackPolicy
+from rackspan import plan as _plan
+from rackspan import reassign as _reassign
+from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
 from rackspan.model import ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.pipeline import Collected, RunReport
+from rackspan.plan import Caps, Step
+from rackspan.reassign import Plan, ReassignmentDocument, Request
 from rackspan.sources import snapshot_file as _snapshot_file
 from rackspan.sources.properties_file import read_properties
 from rackspan.sources.source import Source
@@ -22,8 +26,10 @@ __all__ = [
     "audit",
     "collect",
     "collect_every",
+    "lint_reassignment",
     "live_cluster",
     "outage",
+    "plan_reassignment",
     "report",
     "run_pipeline",
     "snapshot",
@@ -80,6 +86,22 @@ def outage(
 ) -> tuple[RackLoss, list[RackLoss]]:
     """What is harmed already, and what losing each rack, each pair, or the named racks together would do."""
     return _audit.outage(snapshot, policy, lose=lose, pairs=pairs)
+
+
+# ── move
+
+
+def plan_reassignment(
+    snapshot: ClusterSnapshot, policy: RackPolicy, request: Request, caps: Caps
+) -> tuple[Plan, Sequence[Step]]:
+    """The least movement that does what is asked, with the bound that proves it, in steps by risk."""
+    planned = _reassign.plan(snapshot, policy, request)
+    return planned, _plan.in_steps(planned, policy, caps)
+
+
+def lint_reassignment(snapshot: ClusterSnapshot, policy: RackPolicy, document: ReassignmentDocument) -> list[Finding]:
+    """What is wrong with anyone's plan: where it leads, what it passes through, what it copies needlessly."""
+    return _reassign.lint(snapshot, policy, document)
 
 
 # ── the pipeline
