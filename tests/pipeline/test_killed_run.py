@@ -20,6 +20,7 @@ from rackspan.audit import RackPolicy
 from rackspan.pipeline import Warehouse, open_warehouse
 from rackspan.pipeline.schemas import TABLES
 from tests.pipeline import expected
+from tests.pipeline.conftest import QUICK_JAVA
 from tests.pipeline.examples import generated
 from tests.pipeline.killed import last_touch, refreshed
 
@@ -54,7 +55,8 @@ def root(tmp_path: Path) -> Path:
 def running(root: Path, moment: str = NEVER) -> Iterator["subprocess.Popen[bytes]"]:
     """A run in a group of its own; nothing of the group is left when the block ends."""
     command = [sys.executable, "-m", "tests.pipeline.killed_run", str(root), "2", moment]
-    with subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL) as run:
+    environ = {**os.environ, **dict([QUICK_JAVA])}
+    with subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, env=environ) as run:
         try:
             yield run
         finally:
@@ -120,6 +122,7 @@ def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spar
         if run.returncode == -signal.SIGKILL:
             histogram[by_staging(root)] += 1
         check_and_repair(root)
+        print(histogram)
     died, moment = True, 0
     while died:
         anew()
@@ -128,6 +131,7 @@ def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spar
         if died:
             histogram[by_touch(last_touch(root))] += 1
         check_and_repair(root)
+        print(histogram)
         moment += 4
     print(f"\nkilled {histogram.total()} times: {dict(histogram)}")
     assert histogram.total() >= 20
