@@ -12,11 +12,10 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.reassign.instances import NAMES, instance
-
 from rackspan.plan import in_steps
 from rackspan.reassign import plan
 from rackspan.sources import snapshot_file
+from tests.reassign.instances import NAMES, instance
 
 RUNS = 3
 

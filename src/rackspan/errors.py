@@ -12,6 +12,7 @@
     │   ├── ClusterUnreachable        nobody answered in time
     │   ├── ClusterUnauthorized       it answered no; names the missing right
     │   └── ClusterRequestFailed      it answered with an error of its own
+    ├── KafkaProcessFailed            a Kafka that rackspan started ended or never became ready
     └── MissingRequirement            Java, an extra or a package is not there; says what to install
 
 An outcome that is expected (a finding, a refusal by rule) is a value, never one of these.
@@ -26,6 +27,7 @@ __all__ = [
     "InvalidReassignment",
     "InvalidSnapshot",
     "InvalidWarehouse",
+    "KafkaProcessFailed",
     "MissingRequirement",
     "RackspanError",
     "SourceError",
@@ -80,6 +82,14 @@ class ClusterUnauthorized(SourceError):
 
 class ClusterRequestFailed(SourceError):
     """The cluster answered a request with an error."""
+
+
+class KafkaProcessFailed(RackspanError):
+    """A Kafka process of ours went wrong. The line says why; `log_tail` is the end of its log, for --debug."""
+
+    def __init__(self, message: str, log_tail: str = "") -> None:
+        super().__init__(message)
+        self.log_tail = log_tail
 
 
 class MissingRequirement(RackspanError):

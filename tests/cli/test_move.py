@@ -3,13 +3,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.reassign.instances import cluster, instance
 from typer.testing import CliRunner
 
 from rackspan.cli import move
 from rackspan.errors import RackspanError
 from rackspan.model import ClusterSnapshot
 from rackspan.sources import snapshot_file
+from tests.reassign.instances import cluster, instance
 
 CLEAN = cluster([[0, 1], [1, 0]], {0: "a", 1: "b"})
 

@@ -3,7 +3,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.reassign.instances import cluster, instance
 
 from rackspan.errors import InvalidReassignment
 from rackspan.plan import in_steps
@@ -17,6 +16,7 @@ from rackspan.plan.json_format import (
     undo,
 )
 from rackspan.reassign import ListedPartition, plan
+from tests.reassign.instances import cluster, instance
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "placement.json").read_text())["cases"]
 

@@ -4,14 +4,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reassign.instances import cluster, instance
-from tests.strategies import policies, snapshots
 
 from rackspan.audit import RackPolicy
 from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.plan import Caps, in_steps
 from rackspan.reassign import Request, plan
+from tests.reassign.instances import cluster, instance
+from tests.strategies import policies, snapshots
 
 limits = st.one_of(st.none(), st.integers(1, 4))
 caps = st.builds(

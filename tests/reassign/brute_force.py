@@ -5,9 +5,8 @@ from collections.abc import Iterable, Sequence
 from itertools import combinations
 from random import Random
 
-from tests.reassign.instances import cluster
-
 from rackspan.model import ClusterSnapshot
+from tests.reassign.instances import cluster
 
 
 def spread_is_even(racks: Sequence[str], sizes: Counter[str]) -> bool:

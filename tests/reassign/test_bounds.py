@@ -3,10 +3,10 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.reassign.brute_force import fewest_moves, spread_is_even
 
 from rackspan.reassign.bounds import needs
 from rackspan.reassign.shares import rack_shares
+from tests.reassign.brute_force import fewest_moves, spread_is_even
 
 
 @pytest.mark.parametrize("seed", range(300))

@@ -5,11 +5,11 @@ from itertools import chain, combinations, product
 from random import Random
 
 import pytest
+
+from rackspan.reassign import Request, Spread, applied, plan
 from tests.reassign.brute_force import spread_is_even
 from tests.reassign.instances import cluster, spread
 from tests.reassign.test_planner import judged
-
-from rackspan.reassign import Request, Spread, applied, plan
 
 RANDOM_CLUSTERS = 1_000 if os.environ.get("RACKSPAN_SOAK") else 100
 RACKS = {broker: f"r{broker % 3}" for broker in range(9)}

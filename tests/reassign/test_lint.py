@@ -5,14 +5,14 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reassign.instances import cluster, instance
-from tests.strategies import policies, snapshots
 
 from rackspan.audit import RackPolicy, Severity
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.plan.json_format import read_reassignment
 from rackspan.reassign import ListedPartition, ReassignmentDocument, Request, lint, plan
 from rackspan.reassign.document import faults
+from tests.reassign.instances import cluster, instance
+from tests.strategies import policies, snapshots
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "placement.json").read_text())["cases"]
 REFUSED = [case for case in VECTORS if case["id"].startswith("r-execute-parse-err")]

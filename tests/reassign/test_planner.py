@@ -5,14 +5,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.reassign import brute_force
-from tests.reassign.instances import NAMES, cluster, instance
-from tests.strategies import policies, snapshots
 
 from rackspan.audit import RackPolicy, audit
 from rackspan.errors import UsageError
 from rackspan.model import ClusterSnapshot
 from rackspan.reassign import Plan, Request, Spread, applied, plan
+from tests.reassign import brute_force
+from tests.reassign.instances import NAMES, cluster, instance
+from tests.strategies import policies, snapshots
 
 RANDOM_CLUSTERS = 1_000 if os.environ.get("RACKSPAN_SOAK") else 100
 

@@ -6,15 +6,16 @@ from typing import Annotated, Any
 
 import typer
 
-from rackspan import plan as plan_room
-from rackspan import reassign
+from rackspan import verbs
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.json_format import finding_document
 from rackspan.cli import options, output
 from rackspan.cli.move_pages import lint_page, plan_page
 from rackspan.errors import UsageError
 from rackspan.model.racks import UnrackedPolicy
+from rackspan.plan import Caps
 from rackspan.plan.json_format import plan_document, read_reassignment
+from rackspan.reassign import Request
 
 ERROR = 1
 SOMETHING_TO_ACT_ON = 2
@@ -70,7 +71,7 @@ def plan(
 
     Exits 0 when nothing has to move, 2 when the plan holds moves, 1 on errors and when part of what was asked cannot be.
     """
-    request = reassign.Request(
+    request = Request(
         drain=_ids("--drain", drain),
         replace=_ids("--replace", replace),
         replication_factor=replication_factor,
@@ -78,12 +79,12 @@ def plan(
         balance=balance,
         reorder_leaders=not keep_leaders,
     )
-    caps = plan_room.Caps(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
+    caps = Caps(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
     taken = options.source(bootstrap_server, command_config, timeout, snapshot).read()
     output.warn(taken.warnings)
     policy = options.policy(unracked, min_insync_racks)
-    planned = reassign.plan(taken.snapshot, policy, request)
-    document = plan_document(planned, plan_room.in_steps(planned, policy, caps))
+    planned, steps = verbs.plan_reassignment(taken.snapshot, policy, request, caps)
+    document = plan_document(planned, steps)
     if out is not None:
         _save(document, out)
     output.warn(f"cannot be: {one.reason}; {one.remedy}" for one in planned.infeasible)
@@ -111,7 +112,7 @@ def lint(
     document = read_reassignment(_content(reassignment_json_file))
     taken = options.source(bootstrap_server, command_config, timeout, snapshot).read()
     output.warn(taken.warnings)
-    found = reassign.lint(taken.snapshot, options.policy(unracked, min_insync_racks), document)
+    found = verbs.lint_reassignment(taken.snapshot, options.policy(unracked, min_insync_racks), document)
     written = lint_document(len(document.partitions), found)
     output.write(written, output_format, lint_page(written))
     if any(finding.severity is Severity.VIOLATION for finding in found):

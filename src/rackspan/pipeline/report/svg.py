@@ -1,0 +1,64 @@
+"""Bars and signs: inline SVG of our own drawing, coloured by the page's style sheet.
+
+Colour never speaks alone: each state has its own hatching (the patterns in templates/signs.svg), its own sign, and its
+count in words beside it. All is to scale in percent, so it fits a phone without a script.
+"""
+
+from collections.abc import Iterable
+
+from markupsafe import Markup
+
+from rackspan.audit.outage import RackLoss
+from rackspan.pipeline.report.data import Cell, PartitionState, StateCounts
+
+
+def state_bar(counts: StateCounts, label: str) -> Markup:
+    """All partitions of one moment as one bar, the worst on the left."""
+    return _bar([(state.value, counts.of(state)) for state in PartitionState], label)
+
+
+def loss_bar(loss: RackLoss, harmed: int, partitions: int, label: str) -> Markup:
+    """What a loss leaves of all partitions, the worst on the left.
+
+    A partition under both thresholds stands with those under min ISR, so that the bar's length is that of them all.
+    """
+    offline, under_min_isr = loss.total("offline"), loss.total("under_min_isr")
+    segments = (
+        (PartitionState.OFFLINE, offline),
+        (PartitionState.UNDER_MIN_ISR, under_min_isr),
+        (PartitionState.UNDER_MIN_RACKS, harmed - offline - under_min_isr),
+        (PartitionState.OK, partitions - harmed),
+    )
+    return _bar([(state.value, number) for state, number in segments], label)
+
+
+def cell_bar(cell: Cell, longest: int) -> Markup:
+    """Replicas of one topic in one rack, to the scale of its fullest rack: in sync filled, out of sync hollow."""
+    in_sync = Markup('<rect class="i" width="{}%" height="9"/>').format(_percent(cell.in_sync, longest))
+    behind = cell.replicas - cell.in_sync
+    hollow = Markup('<rect class="o" x="{}%" width="{}%" height="9"/>')
+    rest = hollow.format(_percent(cell.in_sync, longest), _percent(behind, longest)) if behind > 0 else ""
+    return Markup('<svg class="b">{}{}</svg>').format(in_sync if cell.in_sync else "", rest)
+
+
+def mark(state: str) -> Markup:
+    """The sign of a state or verdict, drawn once a page and used by name."""
+    return Markup('<svg class="k {0}"><use href="#k-{0}"/></svg>').format(state)
+
+
+def _bar(segments: Iterable[tuple[str, int]], label: str) -> Markup:
+    present = [(state, number) for state, number in segments if number > 0]
+    total = sum(number for _, number in present)
+    rects, before = [], 0
+    for state, number in present:
+        rects.append(
+            Markup('<rect class="s {}" x="{}%" width="{}%" height="14"/>').format(
+                state, _percent(before, total), _percent(number, total)
+            )
+        )
+        before += number
+    return Markup('<svg class="bar" role="img" aria-label="{}">{}</svg>').format(label, Markup("").join(rects))
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}".removesuffix(".0") if whole else "0"

@@ -1,0 +1,23 @@
+"""One Spark for all tests of the pipeline: it takes seconds to start and none to share."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rackspan.pipeline import session
+
+
+@pytest.fixture(scope="session")
+def spark() -> Iterator[SparkSession]:
+    with quick_java(), session.spark_session("local[2]") as started:
+        yield started
+
+
+@contextmanager
+def quick_java() -> Iterator[None]:
+    """A JVM that lives for a minute spends most of it optimising itself, unless told not to."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        yield
