@@ -14,7 +14,7 @@ from rackspan.audit.evidence import Evidence
 from rackspan.audit.findings import Finding, Severity
 from rackspan.model.ids import NO_BROKER
 from rackspan.model.partitions import Bools, Int32s, lengths, unpadded
-from rackspan.model.racks import forcing_value, shown
+from rackspan.model.racks import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,15 +81,15 @@ def _racks_unsatisfiable_reason(seen: Evidence, row: int) -> str:
 
 def _racks_not_forced(seen: Evidence) -> Bools:
     asked = seen.asked.min_insync_racks
-    forcing = forcing_value(seen.replica_rack_counts, asked)
+    forced = seen.asked.min_insync_replicas >= seen.forcing_value
     # A placement that cannot span k racks is min-insync-racks-satisfiable's to tell.
-    return np.asarray((asked > 1) & (seen.asked.min_insync_replicas < forcing) & (seen.replica_rack_count >= asked))
+    return np.asarray((asked > 1) & ~forced & (seen.replica_rack_count >= asked))
 
 
 def _racks_not_forced_reason(seen: Evidence, row: int) -> str:
     asked = int(seen.asked.min_insync_racks[row])
     now = int(seen.asked.min_insync_replicas[row])
-    value = int(forcing_value(seen.replica_rack_counts[row : row + 1], asked)[0])
+    value = int(seen.forcing_value[row])
     text = f"min.insync.replicas {now} lets {_count(asked - 1, 'rack')} alone acknowledge ({_by_rack(seen, row)}); "
     if seen.asked.enforced[row]:
         return text + f"only brokers that enforce min.insync.racks {asked} prevent it, as Apache Kafka's do not"

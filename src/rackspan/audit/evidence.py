@@ -14,7 +14,7 @@ from rackspan.audit.policy import RackPolicy
 from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import NO_BROKER, RackId
 from rackspan.model.partitions import Bools, Int32s, Int64s, PartitionColumns, lengths
-from rackspan.model.racks import RackMap, counts_descending, distinct_racks, even_spread, rack_map
+from rackspan.model.racks import RackMap, counts_descending, distinct_racks, even_spread, forcing_value, rack_map
 from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, ClusterSnapshot, Topic
 
 
@@ -131,6 +131,17 @@ class Evidence:
     def replica_rack_count(self) -> Int64s:
         """Distinct racks among the staying replicas. Shape (P,)."""
         return np.asarray(np.count_nonzero(self.replica_rack_counts, axis=1))
+
+    @cached_property
+    def forcing_value(self) -> Int64s:
+        """The least min.insync.replicas that forces the racks asked; above the replication factor where none does.
+
+        Of replicas that count in no rack (on unlisted brokers, or rackless under `ignore`) nothing can be promised: each
+        may be in sync beside the fullest racks, so each raises the value by one. Shape (P,).
+        """
+        uncounted = self.replication_factor - self.replica_rack_counts.sum(axis=1)
+        by_counts = forcing_value(self.replica_rack_counts, self.asked.min_insync_racks)
+        return np.where(self.asked.min_insync_racks > 1, by_counts + uncounted, 1)
 
     @cached_property
     def isr_size(self) -> Int64s:
