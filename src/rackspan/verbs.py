@@ -3,11 +3,14 @@
 Every verb takes values and returns values; the clock, the network and the disk are met in `sources` and `pipeline`.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from rackspan import acks as _acks
 from rackspan import audit as _audit
+from rackspan.acks import HardenAdvice
 from rackspan.audit import Audit, RackLoss, RackPolicy
 from rackspan.model import ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
@@ -53,3 +56,10 @@ def outage(
 ) -> tuple[RackLoss, list[RackLoss]]:
     """What is harmed already, and what losing each rack, each pair, or the named racks together would do."""
     return _audit.outage(snapshot, policy, lose=lose, pairs=pairs)
+
+
+def harden(
+    snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy(), topic_filter: re.Pattern[str] | None = None
+) -> list[HardenAdvice]:
+    """For each topic the least min.insync.replicas that forces its racks, and what that costs."""
+    return _acks.harden(snapshot, policy, topic_filter)

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 import rackspan
-from rackspan.cli import see, settings
+from rackspan.cli import acks, see, settings
 from rackspan.cli.output import stderr_console
 from rackspan.errors import RackspanError
 
@@ -58,6 +58,7 @@ def _every_verb(
 app.command()(see.snapshot)
 app.command()(see.audit)
 app.command()(see.outage)
+app.add_typer(acks.app, name="acks")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
