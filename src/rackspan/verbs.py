@@ -14,6 +14,8 @@ from rackspan.acks import HardenAdvice
 from rackspan.audit import Audit, RackLoss, RackPolicy
 from rackspan.model import ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
+from rackspan.sources import rack_locator as _rack_locator
+from rackspan.sources import rack_locators as _rack_locators
 from rackspan.sources import snapshot_file as _snapshot_file
 
 
@@ -28,6 +30,17 @@ class Source:
 def snapshot_file(path: Path) -> Source:
     """A JSON file or Parquet folder."""
     return Source(str(path), lambda: _snapshot_file.read(path))
+
+
+def located(source: Source, rack_locator_class: str, rack_locator_properties: str) -> Source:
+    """The same with the racks that a locator finds, asked anew at every reading. Errors: UsageError, RackLocatorFailed."""
+    locator = _rack_locators.make(rack_locator_class, _rack_locator.parse_properties(rack_locator_properties))
+
+    def read() -> ReadSnapshot:
+        taken = source.read()
+        return ReadSnapshot(_rack_locator.located(taken.snapshot, locator), taken.warnings)
+
+    return Source(source.name, read)
 
 
 def live_cluster(bootstrap_servers: str, command_config: Path | None, timeout_seconds: float) -> Source:

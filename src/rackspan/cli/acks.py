@@ -29,6 +29,8 @@ def harden(
     command_config: options.CommandConfig = None,
     timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
     snapshot: options.SnapshotPath = None,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
     topic: Annotated[
         str | None, typer.Option("--topic", metavar="REGEX", help="Only topics whose whole name matches.")
     ] = None,
@@ -44,7 +46,9 @@ def harden(
     if apply and snapshot is not None:
         raise UsageError("--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT")
     wanted = _pattern(topic)
-    taken = options.source(bootstrap_server, command_config, timeout, snapshot).read()
+    taken = options.source(
+        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
+    ).read()
     output.warn(taken.warnings)
     _refuse_if_none_match(taken.snapshot, wanted)
     advice = verbs.harden(taken.snapshot, options.policy(unracked, min_insync_racks), wanted)
