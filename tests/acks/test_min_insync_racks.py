@@ -31,10 +31,11 @@ CASES = [
     ("023", 2, 4, "NOT_ENOUGH_RACKS"),
     ("023", 4, 3, "NOT_ENOUGH_REPLICAS"),
     ("", 1, 1, "NOT_ENOUGH_REPLICAS"),
-    # Brokers without a rack share one unnamed rack; so does one that is not listed.
+    # Brokers without a rack share one unnamed rack; one that is not listed adds none.
     ("45", 2, 2, "NOT_ENOUGH_RACKS"),
     ("04", 2, 2, "ACCEPT"),
-    ("49", 2, 2, "NOT_ENOUGH_RACKS"),
+    ("09", 2, 2, "NOT_ENOUGH_RACKS"),
+    ("029", 3, 2, "ACCEPT"),
 ]
 
 

@@ -77,7 +77,7 @@ def test_the_view_is_given_at_every_call_and_the_newest_answer_counts() -> None:
 
 def test_a_controller_shares_the_rack_of_the_broker_in_its_process() -> None:
     voters = (Controller(BrokerId(1), RackId("a")), Controller(BrokerId(101), RackId("q")))
-    moved = located(moment(voters), Answering(lambda: {1: "x"}))
+    moved = located(moment(voters), Answering(lambda: {1: "x", 101: "z"}))
     assert [one.rack for one in moved.controllers] == ["x", "q"]
 
 

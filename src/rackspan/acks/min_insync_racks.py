@@ -57,8 +57,8 @@ class Thresholds:
 class RackBits:
     """Each broker's rack as one bit, made once for a metadata image and asked at every produce.
 
-    `racks[i]` is the rack of bit i. Bit 0 is the unnamed rack, which all brokers without `broker.rack` share; brokers
-    the image does not list count there too, so that not knowing a broker never adds a rack.
+    `racks[i]` is the rack of bit i. Bit 0 is the unnamed rack, which all brokers without `broker.rack` share. A broker
+    the image does not list adds no rack: what is not known to be elsewhere may be anywhere.
     """
 
     bit_of: Mapping[BrokerId, int]
@@ -76,7 +76,7 @@ class RackBits:
     def _bits(self, isr: Iterable[BrokerId]) -> int:
         bits, bit_of = 0, self.bit_of
         for broker in isr:
-            bits |= bit_of.get(broker, 1)
+            bits |= bit_of.get(broker, 0)
         return bits
 
 
