@@ -8,6 +8,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from tools import kips_index, kips_page
 from tools.kips_page import Row
 

@@ -8,6 +8,7 @@
     │   ├── ClusterUnreachable        nobody answered in time
     │   ├── ClusterUnauthorized       it answered no; names the missing right
     │   └── ClusterRequestFailed      it answered with an error of its own
+    ├── KafkaProcessFailed            a Kafka that rackspan started ended or never became ready
     ├── RackLocatorFailed             a rack locator is not there, or did not answer with racks
     ├── RetriableProduceError         what a client is told when acks=all is refused; sending again is right
     │   ├── NotEnoughReplicas         and …AfterAppend: written, but not acknowledged
@@ -23,6 +24,7 @@ __all__ = [
     "ClusterUnreachable",
     "InvalidSnapshot",
     "InvalidWarehouse",
+    "KafkaProcessFailed",
     "MissingRequirement",
     "NotEnoughRacks",
     "NotEnoughRacksAfterAppend",
@@ -66,6 +68,14 @@ class ClusterUnauthorized(SourceError):
 
 class ClusterRequestFailed(SourceError):
     """The cluster answered a request with an error."""
+
+
+class KafkaProcessFailed(RackspanError):
+    """A Kafka process of ours went wrong. The line says why; `log_tail` is the end of its log, for --debug."""
+
+    def __init__(self, message: str, log_tail: str = "") -> None:
+        super().__init__(message)
+        self.log_tail = log_tail
 
 
 class RackLocatorFailed(RackspanError):

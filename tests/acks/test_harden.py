@@ -5,13 +5,13 @@ from itertools import combinations, product
 
 import pytest
 from hypothesis import given
-from tests.audit.brute_force import document, min_racks, min_replicas, rack_of, staying
-from tests.strategies import policies, snapshots
 
 from rackspan.acks import HardenAdvice, Outcome, harden
 from rackspan.audit import RackPolicy, audit
 from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
+from tests.audit.brute_force import document, min_racks, min_replicas, rack_of, staying
+from tests.strategies import policies, snapshots
 
 
 def cluster(

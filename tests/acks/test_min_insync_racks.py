@@ -3,7 +3,6 @@ from itertools import combinations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import brokers
 
 from rackspan.acks.min_insync_racks import (
     ProduceVerdict,
@@ -17,6 +16,7 @@ from rackspan.acks.min_insync_racks import (
 )
 from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, RackId
+from tests.strategies import brokers
 
 RACKS = rack_bits([Broker(BrokerId(i), RackId(r) if r else None) for i, r in enumerate(["a", "a", "b", "c", "", ""])])
 

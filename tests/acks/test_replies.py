@@ -1,5 +1,4 @@
 import pytest
-from tests.acks.test_min_insync_racks import RACKS, isr
 
 from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds
 from rackspan.acks.replies import error_code, error_message, exception
@@ -10,6 +9,7 @@ from rackspan.errors import (
     NotEnoughReplicasAfterAppend,
     RetriableProduceError,
 )
+from tests.acks.test_min_insync_racks import RACKS, isr
 
 BY_RACKS = "orders-3: in-sync racks a,b = 2 < min.insync.racks 3"
 

@@ -1,11 +1,11 @@
 from hypothesis import given
-from tests.audit import brute_force
-from tests.strategies import policies, snapshots
 
 from rackspan.audit import RackPolicy, Severity, audit, outage
 from rackspan.audit.constraints import PARTITION_CONSTRAINTS
 from rackspan.audit.goals import GOALS
 from rackspan.model import ClusterSnapshot
+from tests.audit import brute_force
+from tests.strategies import policies, snapshots
 
 
 @given(snapshots(), policies())

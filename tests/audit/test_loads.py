@@ -3,13 +3,13 @@ from itertools import combinations
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import policies, snapshots
 
 from rackspan.audit import RackPolicy
 from rackspan.audit.evidence import Evidence, evidence
 from rackspan.audit.loads import loads, replica_bound, summed
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, rack_map
 from rackspan.model.racks import even_spread
+from tests.strategies import policies, snapshots
 
 
 @given(snapshots(), policies(), st.integers(1, 4))

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.strategies import snapshots
 
 from rackspan.errors import RackLocatorFailed, UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, columns
 from rackspan.sources.rack_locator import ClusterView, located, parse_properties, rack_info
 from rackspan.sources.rack_locators import make
+from tests.strategies import snapshots
 
 BROKERS = (Broker(BrokerId(1), RackId("a"), host="h1"), Broker(BrokerId(2), None, host="h2"))
 CLUSTER = ClusterView(BROKERS, "c")

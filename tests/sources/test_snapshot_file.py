@@ -4,12 +4,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import given
-from tests.model.test_json_format import MINIMAL
-from tests.strategies import snapshots
 
 from rackspan.errors import InvalidSnapshot, UsageError
 from rackspan.model import ClusterSnapshot, json_format
 from rackspan.sources import snapshot_file
+from tests.model.test_json_format import MINIMAL
+from tests.strategies import snapshots
 
 
 @given(snapshots())

@@ -1,6 +1,7 @@
 """Constraints on the cluster itself: brokers without a rack, fenced brokers, racks that hold the controller quorum."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from rackspan.audit.evidence import Registered
 from rackspan.audit.findings import Finding, Severity
@@ -8,24 +9,25 @@ from rackspan.audit.quorum import quorum_without
 from rackspan.model.ids import UNNAMED_RACK
 from rackspan.model.racks import UnrackedPolicy, shown
 
+COUNTED_AS: Final = {
+    UnrackedPolicy.SHARED: "all such brokers count as one unnamed rack",
+    UnrackedPolicy.OWN: "it counts as a rack of its own",
+    UnrackedPolicy.IGNORE: "it counts in no rack",
+}
+
 
 def unracked_brokers(registered: Registered) -> Iterator[Finding]:
     """Brokers without `broker.rack`. Beside racked ones that is a mistake; if nobody has a rack, a choice to look at."""
     rackless = [broker for broker in registered.brokers if broker.rack is None]
     policy = registered.policy.unracked
     mixed = len(rackless) < len(registered.brokers)
-    counted = {
-        UnrackedPolicy.SHARED: "all such brokers count as one unnamed rack",
-        UnrackedPolicy.OWN: "it counts as a rack of its own",
-        UnrackedPolicy.IGNORE: "it counts in no rack",
-    }
     for broker in rackless:
         yield Finding(
             constraint="unracked-broker",
             severity=Severity.VIOLATION if mixed and policy is not UnrackedPolicy.IGNORE else Severity.WARNING,
             topic=None,
             partition=None,
-            reason=f"broker {broker.id} has no rack: {counted[policy]}",
+            reason=f"broker {broker.id} has no rack: {COUNTED_AS[policy]}",
             remedy=f"set broker.rack on broker {broker.id} and restart it",
         )
 

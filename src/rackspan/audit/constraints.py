@@ -13,7 +13,7 @@ import numpy as np
 from rackspan.audit.evidence import Evidence
 from rackspan.audit.findings import Finding, Severity
 from rackspan.model.ids import NO_BROKER
-from rackspan.model.partitions import Bools, Int32s, lengths, unpadded
+from rackspan.model.partitions import Bools, lengths, unpadded
 from rackspan.model.racks import shown
 
 
@@ -30,9 +30,9 @@ class PartitionConstraint:
     remedy: Callable[[Evidence, int], str]
     severity: Callable[[Evidence, int], Severity] = lambda _seen, _row: Severity.VIOLATION
 
-    def findings(self, seen: Evidence) -> Iterator[Finding]:
+    def findings_by_row(self, seen: Evidence) -> Iterator[tuple[int, Finding]]:
         for row in np.flatnonzero(self.broken(seen)).tolist():
-            yield self.finding(seen, row)
+            yield row, self.finding(seen, row)
 
     def finding(self, seen: Evidence, row: int) -> Finding:
         return Finding(
@@ -46,17 +46,15 @@ class PartitionConstraint:
 
 
 def _rack_spread_broken(seen: Evidence) -> Bools:
-    counts = seen.replica_rack_counts
-    ideal = seen.registered.ideal_spreads(counts.shape[1])[seen.replication_factor]
     # Where every replica's rack is known both sides sum to the same, so "none above" means equal. A replica on an
     # unknown broker leaves its place open: the rest is broken only if no rack for it could make the spread even.
-    return np.asarray((counts > ideal).any(axis=1))
+    return np.asarray((seen.replica_rack_counts > seen.even_rack_counts).any(axis=1))
 
 
 def _rack_spread_reason(seen: Evidence, row: int) -> str:
     racks = seen.registered.rack_map.racks
     factor = int(seen.replication_factor[row])
-    even = [count for count in seen.registered.ideal_spreads(factor)[factor].tolist() if count]
+    even = [count for count in seen.registered.even_counts(factor) if count]
     return (
         f"{factor} replicas stand on {_count(int(seen.replica_rack_count[row]), 'rack')} ({_by_rack(seen, row)}); "
         f"{_count(len(racks), 'rack')} would hold them as {'+'.join(map(str, even))}"
@@ -81,19 +79,19 @@ def _racks_unsatisfiable_reason(seen: Evidence, row: int) -> str:
 
 def _racks_not_forced(seen: Evidence) -> Bools:
     asked = seen.asked.min_insync_racks
-    forced = seen.asked.min_insync_replicas >= seen.forcing_value
     # A placement that cannot span k racks is min-insync-racks-satisfiable's to tell.
-    return np.asarray((asked > 1) & ~forced & (seen.replica_rack_count >= asked))
+    return np.asarray(
+        (asked > 1) & (seen.asked.min_insync_replicas < seen.forcing_value) & (seen.replica_rack_count >= asked)
+    )
 
 
 def _racks_not_forced_reason(seen: Evidence, row: int) -> str:
     asked = int(seen.asked.min_insync_racks[row])
     now = int(seen.asked.min_insync_replicas[row])
-    value = int(seen.forcing_value[row])
     text = f"min.insync.replicas {now} lets {_count(asked - 1, 'rack')} alone acknowledge ({_by_rack(seen, row)}); "
     if seen.asked.enforced[row]:
         return text + f"only brokers that enforce min.insync.racks {asked} prevent it, as Apache Kafka's do not"
-    return text + f"{value} would force {asked} racks"
+    return text + f"{int(seen.forcing_value[row])} would force {asked} racks"
 
 
 def _replicas_unsatisfiable(seen: Evidence) -> Bools:
@@ -112,7 +110,7 @@ def _offline(seen: Evidence) -> Bools:
 
 
 def _offline_reason(seen: Evidence, row: int) -> str:
-    return f"no leader; in sync last: {_held_by_rack(seen, seen.rows.isr[row])}"
+    return f"no leader; in sync last: {_held_by_rack(seen, unpadded(seen.rows.isr[row]))}"
 
 
 def _under_min_isr(seen: Evidence) -> Bools:
@@ -145,7 +143,7 @@ def _under_replicated(seen: Evidence) -> Bools:
 
 
 def _under_replicated_reason(seen: Evidence, row: int) -> str:
-    missing = np.array(_out_of_sync(seen, row), dtype=np.int32)
+    missing = _out_of_sync(seen, row)
     return f"{int(seen.isr_size[row])} of {len(unpadded(seen.rows.replicas[row]))} replicas in sync; out of sync: {_held_by_rack(seen, missing)}"
 
 
@@ -264,21 +262,25 @@ PARTITION_CONSTRAINTS: Final = (
 
 def partition_findings(seen: Evidence) -> Iterator[Finding]:
     """Every constraint that every partition of the batch breaks."""
-    return (finding for constraint in PARTITION_CONSTRAINTS for finding in constraint.findings(seen))
+    return (finding for _row, finding in partition_findings_by_row(seen))
+
+
+def partition_findings_by_row(seen: Evidence) -> Iterator[tuple[int, Finding]]:
+    """The same, each with its row in the batch: one batch may hold partitions of several snapshots."""
+    return (found for constraint in PARTITION_CONSTRAINTS for found in constraint.findings_by_row(seen))
 
 
 def _by_rack(seen: Evidence, row: int) -> str:
     """`r1: 1,4; r2: 2`, the fullest rack first."""
-    staying = np.where(seen.staying[row], seen.rows.replicas[row], NO_BROKER)
-    return _held_by_rack(seen, staying.astype(np.int32))
+    leaving = set(unpadded(seen.rows.removing_replicas[row]))
+    return _held_by_rack(seen, [broker for broker in unpadded(seen.rows.replicas[row]) if broker not in leaving])
 
 
-def _held_by_rack(seen: Evidence, brokers: Int32s) -> str:
-    rack_map = seen.registered.rack_map
+def _held_by_rack(seen: Evidence, brokers: Sequence[int]) -> str:
+    rack_of = seen.registered.rack_map.rack_of
     held: dict[str, list[int]] = {}
-    for broker, code in zip(brokers.tolist(), rack_map.codes(brokers).tolist(), strict=True):
-        if broker != NO_BROKER:
-            held.setdefault(shown(rack_map.racks[code]) if code >= 0 else "rack unknown", []).append(broker)
+    for broker in brokers:
+        held.setdefault(shown(rack_of[broker]) if broker in rack_of else "rack unknown", []).append(broker)
     fullest_first = sorted(held.items(), key=lambda item: (-len(item[1]), item[0]))
     return "; ".join(f"{rack}: {_listed(ids)}" for rack, ids in fullest_first) or "nobody"
 
