@@ -13,6 +13,10 @@
     │   ├── ClusterUnauthorized       it answered no; names the missing right
     │   └── ClusterRequestFailed      it answered with an error of its own
     ├── KafkaProcessFailed            a Kafka that rackspan started ended or never became ready
+    ├── RackLocatorFailed             a rack locator is not there, or did not answer with racks
+    ├── RetriableProduceError         what a client is told when acks=all is refused; sending again is right
+    │   ├── NotEnoughReplicas         and …AfterAppend: written, but not acknowledged
+    │   └── NotEnoughRacks            and …AfterAppend
     └── MissingRequirement            Java, an extra or a package is not there; says what to install
 
 An outcome that is expected (a finding, a refusal by rule) is a value, never one of these.
@@ -29,7 +33,13 @@ __all__ = [
     "InvalidWarehouse",
     "KafkaProcessFailed",
     "MissingRequirement",
+    "NotEnoughRacks",
+    "NotEnoughRacksAfterAppend",
+    "NotEnoughReplicas",
+    "NotEnoughReplicasAfterAppend",
+    "RackLocatorFailed",
     "RackspanError",
+    "RetriableProduceError",
     "SourceError",
     "UnprovenAnswer",
     "UsageError",
@@ -90,6 +100,30 @@ class KafkaProcessFailed(RackspanError):
     def __init__(self, message: str, log_tail: str = "") -> None:
         super().__init__(message)
         self.log_tail = log_tail
+
+
+class RackLocatorFailed(RackspanError):
+    """A rack locator cannot be found or made, or did not answer with racks."""
+
+
+class RetriableProduceError(RackspanError):
+    """A produce was refused for now; the same request may succeed later (Kafka's RetriableException)."""
+
+
+class NotEnoughReplicas(RetriableProduceError):
+    """Fewer replicas in sync than min.insync.replicas; nothing was written."""
+
+
+class NotEnoughReplicasAfterAppend(RetriableProduceError):
+    """Written, but fewer replicas in sync than min.insync.replicas when it was to be acknowledged."""
+
+
+class NotEnoughRacks(RetriableProduceError):
+    """In-sync replicas on fewer racks than min.insync.racks; nothing was written."""
+
+
+class NotEnoughRacksAfterAppend(RetriableProduceError):
+    """Written, but in-sync replicas on fewer racks than min.insync.racks when it was to be acknowledged."""
 
 
 class MissingRequirement(RackspanError):
