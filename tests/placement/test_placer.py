@@ -71,7 +71,7 @@ def test_configs_and_close_reach_the_placer_behind_the_check() -> None:
             "ours answered list, not a matrix of 32-bit broker ids; correct the placer, or choose another",
         ),
         (
-            TopicAssignment(np.array([[0, 1], [1, 2]], dtype=np.float64)),  # type: ignore[arg-type]
+            TopicAssignment(np.array([[0, 1], [1, 2]], dtype=np.float64)),
             "ours answered 2 dimensions of float64, not a matrix of 32-bit broker ids; correct the placer, or choose another",
         ),
         (

@@ -4,10 +4,10 @@ Source: the published contract of java.util.Random (its class comment fixes ever
 HashMap's table, which decides in which order StripedReplicaPlacer lets its racks draw.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, MutableSequence
 from dataclasses import dataclass
 from random import Random
-from typing import ClassVar, Final, Protocol, TypeAlias
+from typing import ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -15,6 +15,7 @@ import numpy.typing as npt
 from rackspan.model.ids import RackId
 from rackspan.model.partitions import Int64s
 
+_T = TypeVar("_T")
 _UInt64s: TypeAlias = npt.NDArray[np.uint64]
 
 _DRAW_BITS: Final = 31
@@ -120,6 +121,13 @@ class Lcg64(_Congruential):
 def java_dice(dice: Random | Dice) -> Dice:
     """Java's dice seeded from Python's; dice that are Java's already stay what they are."""
     return JavaRandom(dice.getrandbits(64)) if isinstance(dice, Random) else dice
+
+
+def shuffle(items: MutableSequence[_T], dice: Dice) -> None:
+    """Collections.shuffle."""
+    for bound in range(len(items), 1, -1):
+        other = dice.next_int(bound)
+        items[bound - 1], items[other] = items[other], items[bound - 1]
 
 
 def shuffle_permutations(draws: Int64s) -> Int64s:
