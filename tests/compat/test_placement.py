@@ -4,8 +4,6 @@ from random import Random
 from typing import Any
 
 import pytest
-from tests.compat import ivy
-from tests.compat.kafka_placers import Request, ask, request
 
 from rackspan.errors import ReplicaPlacementException
 from rackspan.model import BrokerId, RackId
@@ -13,6 +11,8 @@ from rackspan.placement import UsableBroker
 from rackspan.placement.java_random import JavaRandom, Lcg64
 from rackspan.placement.rack_alternated import assign_replicas
 from rackspan.placement.striped import StripedReplicaPlacer
+from tests.compat import ivy
+from tests.compat.kafka_placers import Request, ask, request
 
 pytestmark = [
     pytest.mark.java,

@@ -119,3 +119,22 @@ def test_rows_of_different_lengths_are_refused_where_they_are_made() -> None:
         str(refusal.value)
         == "partition 1 of the answer has 1 replicas and partition 0 has 2; a placer gives all the same number"
     )
+
+
+def test_whatever_a_placer_raises_is_a_placement_that_failed() -> None:
+    class Broken(Answering):
+        def place(self, *_: object) -> TopicAssignment:
+            raise KeyError("disk\nusage")
+
+    with pytest.raises(ReplicaPlacementException) as refusal:
+        CheckedPlacer("ours", Broken(None)).place(0, 1, 1, BROKERS)
+    assert str(refusal.value) == "ours failed with KeyError: 'disk\\nusage'; correct the placer, or choose another"
+
+
+def test_a_placers_own_refusal_is_passed_on() -> None:
+    class Refusing(Answering):
+        def place(self, *_: object) -> TopicAssignment:
+            raise ReplicaPlacementException("every disk is full; add brokers")
+
+    with pytest.raises(ReplicaPlacementException, match=r"^every disk is full; add brokers$"):
+        CheckedPlacer("ours", Refusing(None)).place(0, 1, 1, BROKERS)

@@ -94,7 +94,7 @@ def usable(brokers: Iterable[Broker]) -> tuple[UsableBroker, ...]:
 
 @dataclass(frozen=True, slots=True)
 class CheckedPlacer:
-    """A placer whose bad answers are errors. `name` is what the operator wrote in `replica.placer.class.name`."""
+    """A placer whose bad answers, and whatever else it raises, are ReplicaPlacementExceptions. `name` is what the operator wrote in `replica.placer.class.name`."""
 
     name: str
     placer: ReplicaPlacer
@@ -105,7 +105,12 @@ class CheckedPlacer:
     def place(
         self, start_partition: int, num_partitions: int, num_replicas: int, brokers: Sequence[UsableBroker]
     ) -> TopicAssignment:
-        answer = self.placer.place(start_partition, num_partitions, num_replicas, brokers)
+        try:
+            answer = self.placer.place(start_partition, num_partitions, num_replicas, brokers)
+        except ReplicaPlacementException:
+            raise
+        except Exception as error:
+            _refuse(self.name, f"failed with {cause(error)}", error)
         return checked(answer, start_partition, num_partitions, num_replicas, brokers, self.name)
 
     def close(self) -> None:
@@ -169,5 +174,10 @@ def _refuse_twice(replicas: Int32s, start: int, placer: str) -> None:
         _refuse(placer, f"put partition {start + row} on broker {ordered[row, column]} twice")
 
 
-def _refuse(placer: str, what: str) -> NoReturn:
-    raise ReplicaPlacementException(f"{placer} {what}; correct the placer, or choose another")
+def cause(error: Exception) -> str:
+    """Somebody else's exception in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())
+
+
+def _refuse(placer: str, what: str, error: Exception | None = None) -> NoReturn:
+    raise ReplicaPlacementException(f"{placer} {what}; correct the placer, or choose another") from error
