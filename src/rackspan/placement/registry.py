@@ -74,7 +74,7 @@ def _factory(name: str, installed: Installed) -> PlacerFactory:
             f"{name} is no placer class: it has no {', '.join(lacking) or 'class'}",
             "see the contract ReplicaPlacer",
         )
-    return cast(PlacerFactory, found)
+    return cast("PlacerFactory", found)
 
 
 def _path(name: str, installed: Installed) -> str:
