@@ -23,6 +23,26 @@ def request(placer: str, brokers: Sequence[UsableBroker], partitions: int, repli
     return {"placer": placer, "brokers": listed, "partitions": partitions, "replicas": replicas, **options}
 
 
+class KafkaPlacers:
+    """A JVM that stays warm between questions: `with KafkaPlacers() as kafka: kafka.answer(...)`."""
+
+    def __enter__(self) -> "KafkaPlacers":
+        self._jvm = subprocess.Popen(_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return self
+
+    def answer(self, asked: Request) -> dict[str, Any]:
+        if self._jvm.stdin is None or self._jvm.stdout is None:
+            raise RuntimeError("the JVM has no pipes")
+        self._jvm.stdin.write(json.dumps(asked) + "\n")
+        self._jvm.stdin.flush()
+        answered: dict[str, Any] = json.loads(self._jvm.stdout.readline())
+        return answered
+
+    def __exit__(self, *_: object) -> None:
+        self._jvm.kill()
+        self._jvm.communicate()
+
+
 def ask(requests: Iterable[Request], timeout_seconds: float) -> list[dict[str, Any]]:
     """Kafka's answers in order. The JVM has ended when this returns, whatever happened."""
     lines = "".join(json.dumps(each) + "\n" for each in requests)
