@@ -191,18 +191,24 @@ def _asked(state: _State, picks: _Picks, length: int) -> _Places:
 
 
 def _hand_out(placed: Int32s, contents: Int32s, places: _Places, lists: _Lists) -> None:
-    """Fill `placed` (rounds, partitions of a round, replicas), a few cycles at a time."""
+    """Fill `placed` (rounds, partitions of a round, replicas), a few rounds or a part of one at a time."""
     rounds, length, replicas = placed.shape
     steps = places.first.shape[1]
+    cycles = -(-length // steps)
     # 32 bits divide twice as fast; places stay below the number of partitions plus a list's length.
     first, per_cycle, size = (
         part[:, None].astype(np.uint32) for part in (places.first, places.per_cycle, lists.sizes[places.of_list])
     )
     slot = (lists.slots[places.of_list] + np.arange(rounds)[:, None, None] * contents.shape[1])[:, None]
     flat = contents.ravel()
-    at_once = max(1, CELLS_AT_ONCE // (rounds * steps * replicas))
-    for begin in range(0, -(-length // steps), at_once):
-        cycles = np.arange(begin, begin + at_once, dtype=np.uint32)[:, None, None]
-        handed = flat[(first + cycles * per_cycle) % size + slot]
-        batch = placed[:, begin * steps : (begin + at_once) * steps]
-        batch[:] = handed.reshape(rounds, -1, replicas)[:, : batch.shape[1]]
+    for some in _pieces(rounds, cycles * steps * replicas):
+        for part in _pieces(cycles, steps * replicas):
+            cycle = np.arange(cycles, dtype=np.uint32)[part, None, None]
+            handed = flat[(first[some] + cycle * per_cycle[some]) % size[some] + slot[some]]
+            batch = placed[some, part.start * steps : part.stop * steps]
+            batch[:] = handed.reshape(len(batch), -1, replicas)[:, : batch.shape[1]]
+
+
+def _pieces(count: int, cells_each: int) -> Iterator[slice]:
+    at_once = max(1, CELLS_AT_ONCE // cells_each)
+    return (slice(begin, begin + at_once) for begin in range(0, count, at_once))
