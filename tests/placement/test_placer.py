@@ -38,6 +38,19 @@ def test_rows_are_values_and_the_first_replica_is_the_preferred_leader() -> None
     assert [row.replicas[0] for row in assignment] == [0, 1]
 
 
+def test_the_order_of_replicas_is_part_of_an_assignment() -> None:
+    # Kafka's TopicAssignmentTest.testConsistentEqualsAndHashCode.
+    first, second = TopicAssignment.of([[0, 1, 2], [1, 2, 0]])
+    assert first != second
+
+
+def test_broker_ids_too_large_for_a_table_are_looked_up_all_the_same() -> None:
+    brokers = usable([Broker(BrokerId(5)), Broker(BrokerId(2_000_000_000))])
+    assert len(checked(TopicAssignment.of([[2_000_000_000, 5]]), 0, 1, 2, brokers)) == 1
+    with pytest.raises(ReplicaPlacementException, match="put partition 0 on broker 6, which was not offered"):
+        checked(TopicAssignment.of([[2_000_000_000, 6]]), 0, 1, 2, brokers)
+
+
 def test_an_assignment_cannot_be_changed_after_it_was_checked() -> None:
     with pytest.raises(ValueError, match="read-only"):
         TopicAssignment.of([[0, 1]]).replicas[0, 0] = 5

@@ -144,19 +144,26 @@ def _picks(orders: Int64s, first: Int64s, lists: _Lists, num_replicas: int) -> _
     rounds, racks = orders.shape
     # Row (round, step) is the order of racks, begun at the rack whose turn it is.
     turn = (first[:, None, None] + np.arange(racks)[:, None] + np.arange(racks)) % racks
-    walk = np.take_along_axis(orders[:, None, :], turn, axis=2).reshape(-1, racks)
-    rows = np.arange(len(walk))
-    leader_place = (lists.live[walk] > 0).argmax(axis=1)
-    rack = np.empty((len(walk), num_replicas), dtype=np.int64)
-    nth = np.zeros_like(rack)
-    rack[:, 0] = walk[rows, leader_place]
-    taken = np.zeros(walk.shape, dtype=np.int64)
+    walks = np.take_along_axis(orders[:, None, :], turn, axis=2).reshape(-1, racks)
+    rack, nth = _walked(walks, lists, num_replicas)
+    fenced = nth >= lists.live[rack]
+    shape = (rounds, racks, num_replicas)
+    return _Picks((2 * rack + ~fenced).reshape(shape), (nth - fenced * lists.live[rack]).reshape(shape))
+
+
+def _walked(walks: Int64s, lists: _Lists, num_replicas: int) -> tuple[Int64s, Int64s]:
+    """For each walk the racks its replicas stand on, and the how-manieth broker of the rack each is."""
+    rows, racks = np.arange(len(walks)), walks.shape[1]
+    leader_place = (lists.live[walks] > 0).argmax(axis=1)
+    rack, nth = np.zeros((2, len(walks), num_replicas), dtype=np.int64)
+    rack[:, 0] = walks[rows, leader_place]
+    taken = np.zeros(walks.shape, dtype=np.int64)
     taken[rows, rack[:, 0]] = 1
-    place = np.zeros(len(walk), dtype=np.int64)
+    place = np.zeros(len(walks), dtype=np.int64)
     for replica in range(1, num_replicas):
         waiting = rows
         while len(waiting):
-            here = walk[waiting, place[waiting]]
+            here = walks[waiting, place[waiting]]
             passing = place[waiting] == leader_place[waiting]
             leader_place[waiting[passing]] = -1
             place[waiting] = (place[waiting] + 1) % racks
@@ -165,9 +172,7 @@ def _picks(orders: Int64s, first: Int64s, lists: _Lists, num_replicas: int) -> _
             rack[row, replica], nth[row, replica] = here, taken[row, here]
             taken[row, here] += 1
             waiting = waiting[~found]
-    fenced = nth >= lists.live[rack]
-    shape = (rounds, racks, num_replicas)
-    return _Picks((2 * rack + ~fenced).reshape(shape), (nth - fenced * lists.live[rack]).reshape(shape))
+    return rack, nth
 
 
 def _asked(state: _State, picks: _Picks, length: int) -> _Places:
