@@ -105,3 +105,15 @@ def test_every_replica_is_where_kafka_puts_it(placer: str, runs: int) -> None:
         refused += "error" in kafka
     # Both kinds of answer must have been compared, or the requests are no good.
     assert runs / 20 < refused < runs / 3
+
+
+@pytest.mark.parametrize("placer", ["rack-alternated", "striped"])
+def test_a_large_topic_on_uneven_racks_is_where_kafka_puts_it(placer: str) -> None:
+    dice = Random(placer)
+    brokers = [
+        UsableBroker(BrokerId(broker), RackId(dice.choice("aaabbc")), placer == "striped" and dice.random() < 0.05)
+        for broker in range(1000)
+    ]
+    asked = request(placer, brokers, 60_000, 4, seed=3, rng="java", topics=1, start_index=None, start_partition=77)
+    (kafka,) = ask([asked], timeout_seconds=120)
+    assert ours(asked, brokers) == kafka
