@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import usable_brokers
 
 from rackspan.errors import (
     InvalidPartitions,
@@ -25,6 +24,7 @@ from rackspan.placement.rack_alternated import (
     assign_replicas,
     rack_alternated,
 )
+from tests.strategies import usable_brokers
 
 
 def on_racks(*racks: str | None) -> list[UsableBroker]:
