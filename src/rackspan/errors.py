@@ -12,6 +12,10 @@
     │   ├── ClusterUnreachable        nobody answered in time
     │   ├── ClusterUnauthorized       it answered no; names the missing right
     │   └── ClusterRequestFailed      it answered with an error of its own
+    ├── ReplicaPlacementException     a placer found no placement, or answered with one that cannot be (KIP-660)
+    │   ├── InvalidPartitions         no such number of partitions
+    │   ├── InvalidReplicationFactor  more replicas than usable brokers, or none
+    │   └── PartialRacks              some brokers have a rack and some have none, and racks are enforced (KIP-36)
     ├── KafkaProcessFailed            a Kafka that rackspan started ended or never became ready
     ├── RackLocatorFailed             a rack locator is not there, or did not answer with racks
     ├── RetriableProduceError         what a client is told when acks=all is refused; sending again is right
@@ -22,13 +26,17 @@
 An outcome that is expected (a finding, a refusal by rule) is a value, never one of these.
 """
 
+from typing import ClassVar
+
 __all__ = [
     "ClusterRequestFailed",
     "ClusterUnauthorized",
     "ClusterUnreachable",
     "InvalidFlow",
+    "InvalidPartitions",
     "InvalidProblem",
     "InvalidReassignment",
+    "InvalidReplicationFactor",
     "InvalidSnapshot",
     "InvalidWarehouse",
     "KafkaProcessFailed",
@@ -37,8 +45,10 @@ __all__ = [
     "NotEnoughRacksAfterAppend",
     "NotEnoughReplicas",
     "NotEnoughReplicasAfterAppend",
+    "PartialRacks",
     "RackLocatorFailed",
     "RackspanError",
+    "ReplicaPlacementException",
     "RetriableProduceError",
     "SourceError",
     "UnprovenAnswer",
@@ -92,6 +102,28 @@ class ClusterUnauthorized(SourceError):
 
 class ClusterRequestFailed(SourceError):
     """The cluster answered a request with an error."""
+
+
+class ReplicaPlacementException(RackspanError):
+    """The replica placer could not compute a placement for the topic or partition (KIP-660, Public Interfaces 4).
+
+    Where it repeats a complaint of Kafka's own placers, the message is Kafka's, letter for letter.
+    """
+
+    retriable: ClassVar[bool] = False
+    """Asked again with the same brokers, a placer fails again."""
+
+
+class InvalidPartitions(ReplicaPlacementException):
+    """Kafka's InvalidPartitionsException."""
+
+
+class InvalidReplicationFactor(ReplicaPlacementException):
+    """Kafka's InvalidReplicationFactorException."""
+
+
+class PartialRacks(ReplicaPlacementException):
+    """What Kafka calls AdminOperationException here: a rack is set on some brokers only."""
 
 
 class KafkaProcessFailed(RackspanError):
