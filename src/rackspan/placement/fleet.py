@@ -37,3 +37,8 @@ class Fleet:
     def by_rack(self, units: Int64s) -> Int64s:
         """Sums of a per-broker column over racks. Shape (R,)."""
         return np.bincount(self.rack, weights=units, minlength=len(self.rack_sizes)).astype(np.int64)
+
+    def shelved(self, held: Float64s, partitions: int) -> Float64s:
+        """`held`, with each rank standing on a shelf above all that lower ranks could rise to by `partitions` more."""
+        highest = float(np.max((held + partitions) / self.weight))
+        return np.asarray(held + self.rank * (2.0 + 2.0 * highest) * self.weight)

@@ -6,7 +6,7 @@ import numpy as np
 
 from rackspan.model.partitions import Int64s
 from rackspan.placement.fleet import Fleet
-from rackspan.placement.water_fill import Float64s, Vessels, rack_fill, water_fill
+from rackspan.placement.water_fill import Vessels, rack_fill, water_fill
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -45,7 +45,7 @@ def quotas(fleet: Fleet, partitions: int, replication_factor: int, turn: Int64s,
 
 def leader_quotas(fleet: Fleet, partitions: int, most: Int64s, turn: Int64s) -> Int64s:
     """Level the leaders; among brokers equally loaded with them, the one with fewer replicas per weight leads first."""
-    held = _shelved(fleet.leaders, fleet, partitions)
+    held = fleet.shelved(fleet.leaders, partitions)
     poorer_first = _ranks(np.lexsort((turn, fleet.replicas / fleet.weight)))
     vessels = Vessels(
         group=np.zeros(len(fleet), dtype=np.int64),
@@ -63,7 +63,7 @@ def replica_quotas(fleet: Fleet, partitions: int, replication_factor: int, least
     fewest, most = rack_shares(fleet.rack_sizes, replication_factor)
     vessels = Vessels(
         group=fleet.rack,
-        held=_shelved(fleet.replicas, fleet, partitions),
+        held=fleet.shelved(fleet.replicas, partitions),
         weight=fleet.weight,
         least=least,
         most=np.full(len(fleet), partitions, dtype=np.int64),
@@ -82,12 +82,6 @@ def rack_shares(sizes: Int64s, replication_factor: int) -> tuple[Int64s, Int64s]
     fewest = np.minimum(sizes, level)
     some_over = int(fewest.sum()) < replication_factor
     return fewest, np.where(some_over & (sizes > level), level + 1, fewest)
-
-
-def _shelved(held: Float64s, fleet: Fleet, partitions: int) -> Float64s:
-    """`held`, with each rank standing on a shelf above all that lower ranks could rise to."""
-    ceiling = 2.0 + 2.0 * float(np.max((held + partitions) / fleet.weight))
-    return np.asarray(held + fleet.rank * ceiling * fleet.weight)
 
 
 def _ranks(order: Int64s) -> Int64s:

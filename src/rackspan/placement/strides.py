@@ -11,6 +11,9 @@ from rackspan.placement.java_random import Dice
 PRIMES: Final = tuple(n for n in range(2, 2000) if all(n % d for d in range(2, math.isqrt(n) + 1)))
 """Square roots of different primes are independent over the fractions: strides by two of them never fall into step."""
 
+GOLDEN_SHARE: Final = (math.sqrt(5) - 1) / 2
+"""Multiples of it, fractions taken, fill 0..1 more evenly than those of any other number."""
+
 DRAW_BELOW: Final = 2**31 - 1
 
 
