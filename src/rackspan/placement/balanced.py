@@ -1,0 +1,85 @@
+"""rackspan's own placement: racks as even as can be, leaders and replicas as level as that allows, loads included.
+
+Begin with `BalancedReplicaPlacer`. balanced_settings.py says what can be configured, rack_quotas.py how much each broker
+gets; one_a_rack.py and several_a_rack.py deal it out.
+"""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Final
+
+import numpy as np
+
+from rackspan.errors import InvalidReplicationFactor
+from rackspan.model.partitions import Int64s
+from rackspan.placement.balanced_settings import BalancedSettings, balanced_settings
+from rackspan.placement.fleet import Fleet, fleet_of
+from rackspan.placement.java_random import Dice, java_dice
+from rackspan.placement.leader_order import leader_in_front
+from rackspan.placement.one_a_rack import deal_one_a_rack
+from rackspan.placement.placer import TopicAssignment, UsableBroker
+from rackspan.placement.rack_alternated import refuse_impossible
+from rackspan.placement.rack_modes import aware
+from rackspan.placement.rack_quotas import quotas
+from rackspan.placement.several_a_rack import deal_several_a_rack
+from rackspan.placement.strides import scattered, shuffled
+
+DEALS_MAX: Final = 8
+"""How often replica sets are dealt anew when their leaders cannot be level; see `BalancedReplicaPlacer`."""
+
+
+class BalancedReplicaPlacer:
+    """`balanced`: what `rackspan place` uses unless told otherwise.
+
+    Constraints: a broker holds a partition once; every partition is spread over racks as evenly as rack sizes allow
+        (`model.racks.even_spread`); leaders are not fenced. Racks keep this order before liveness: a fenced broker holds
+        a follower where the spread needs it, and inside a rack comes after all live ones (`spread.before.liveness`).
+    Goals, in order: leaders per broker at floor or ceil of their level, replicas per broker at the water-fill bound,
+        both with the load that configs report; many distinct replica sets, so that a lost broker is caught up from many.
+    Method: quotas by water-filling (rack_quotas.py), dealt exactly in array passes.
+    Bound: O(partitions × replicas). The first goal is met exactly where replicas are no more than racks; beyond, leaders
+        are as level as the dealt replica sets allow, and sets are dealt anew a few times where that is not the optimum.
+    Source: KIP-660's three motives: new brokers, brokers that leave, brokers near their limit.
+
+    Partition ids do not matter, so neither does the start partition. Same dice and configs, same answer.
+    """
+
+    def __init__(self, dice: Random | Dice) -> None:
+        self._dice = java_dice(dice)
+        self._settings = BalancedSettings()
+
+    def configure(self, configs: Mapping[str, str]) -> None:
+        self._settings = balanced_settings(configs)
+
+    def place(
+        self, start_partition: int, num_partitions: int, num_replicas: int, brokers: Sequence[UsableBroker]
+    ) -> TopicAssignment:
+        del start_partition  # the contract's, see above
+        refuse_impossible(len(brokers), num_partitions, num_replicas)
+        if all(broker.fenced for broker in brokers):
+            raise InvalidReplicationFactor("All brokers are currently fenced.")
+        fleet = fleet_of(
+            self._offered(num_replicas, brokers), aware(brokers, self._settings.rack_aware), self._settings
+        )
+        columns = self._columns(fleet, num_partitions, num_replicas)
+        mixed = columns.T[scattered(num_partitions, self._dice)]
+        return TopicAssignment(fleet.ids[mixed])
+
+    def close(self) -> None:
+        pass
+
+    def _offered(self, num_replicas: int, brokers: Sequence[UsableBroker]) -> Sequence[UsableBroker]:
+        live = [broker for broker in brokers if not broker.fenced]
+        return live if not self._settings.spread_first and len(live) >= num_replicas else brokers
+
+    def _columns(self, fleet: Fleet, partitions: int, replicas: int) -> Int64s:
+        """Broker indices, (RF, P), leaders in row 0, like columns side by side."""
+        shares = quotas(fleet, partitions, replicas, shuffled(len(fleet), self._dice), self._settings.leaders_first)
+        if replicas <= len(fleet.rack_sizes):
+            return deal_one_a_rack(fleet, shares, replicas, self._dice)
+        for _ in range(DEALS_MAX):
+            columns = deal_several_a_rack(fleet, shares.replicas, replicas, self._dice)
+            columns = leader_in_front(fleet, columns, shares.leaders)
+            if np.array_equal(np.bincount(columns[0], minlength=len(fleet)), shares.leaders):
+                break
+        return columns
