@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from rackspan.model.partitions import Int64s
+from rackspan.model.partitions import Int32s, Int64s
 from rackspan.placement.fleet import Fleet
 from rackspan.placement.strides import GOLDEN_SHARE
 from rackspan.placement.water_fill import Float64s
@@ -21,7 +21,7 @@ Handover: TypeAlias = tuple[int, int, int]
 """Giver, taker, partition."""
 
 
-def leader_in_front(fleet: Fleet, columns: Int64s, wanted: Int64s) -> Int64s:
+def leader_in_front(fleet: Fleet, columns: Int32s, wanted: Int64s) -> Int32s:
     """`columns` (replication factor, P) with each column's preferred leader in row 0.
 
     Constraints: only a broker that may lead leads, wherever a column has one.
@@ -41,13 +41,13 @@ def leader_in_front(fleet: Fleet, columns: Int64s, wanted: Int64s) -> Int64s:
     return ordered
 
 
-def _guess(fleet: Fleet, columns: Int64s, wanted: Int64s) -> Int64s:
+def _guess(fleet: Fleet, columns: Int32s, wanted: Int64s) -> Int32s:
     """A leader for each column, so that each broker leads about as many as `wanted`.
 
     Stretch after stretch, each in proportion to the share each broker still should lead of what it still holds: what one
     stretch misses the next makes good.
     """
-    leader = np.empty(columns.shape[1], dtype=np.int64)
+    leader = np.empty(columns.shape[1], dtype=np.int32)
     held = np.bincount(columns.reshape(-1), minlength=len(fleet))
     still = wanted.copy()
     for stretch in np.array_split(np.arange(columns.shape[1]), STRETCHES):
@@ -59,7 +59,7 @@ def _guess(fleet: Fleet, columns: Int64s, wanted: Int64s) -> Int64s:
     return leader
 
 
-def _in_proportion(columns: Int64s, rate: Float64s) -> Int64s:
+def _in_proportion(columns: Int32s, rate: Float64s) -> Int32s:
     """One broker of each column, as evenly in proportion to `rate` (B,) as runs of like columns allow."""
     upto = np.cumsum(rate[columns], axis=0)
     column = np.arange(columns.shape[1])
@@ -76,8 +76,8 @@ class _Leaders:
     """
 
     fleet: Fleet
-    columns: Int64s
-    leader: Int64s
+    columns: Int32s
+    leader: Int32s
     count: Int64s = field(init=False)
     held: Float64s = field(init=False)
     led: list[Int64s] = field(init=False)

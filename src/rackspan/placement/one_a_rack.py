@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rackspan.model.partitions import Int64s
+from rackspan.model.partitions import Int32s, Int64s
 from rackspan.placement.fleet import Fleet
 from rackspan.placement.java_random import Dice
 from rackspan.placement.rack_quotas import Quotas
@@ -10,7 +10,7 @@ from rackspan.placement.strides import scattered, shuffled
 from rackspan.placement.water_fill import Vessels, water_fill
 
 
-def deal_one_a_rack(fleet: Fleet, shares: Quotas, replication_factor: int, dice: Dice) -> Int64s:
+def deal_one_a_rack(fleet: Fleet, shares: Quotas, replication_factor: int, dice: Dice) -> Int32s:
     """Indices into `fleet`, shape (replication factor, P), preferred leaders in row 0.
 
     Constraints: RF distinct racks in every column. Goals: exactly the quotas; many distinct replica sets.
@@ -22,7 +22,7 @@ def deal_one_a_rack(fleet: Fleet, shares: Quotas, replication_factor: int, dice:
     """
     led, held = fleet.by_rack(shares.leaders), fleet.by_rack(shares.replicas)
     racks = deal_racks(led, held, replication_factor, dice)
-    rows = np.empty((replication_factor, racks.shape[1] if replication_factor > 1 else int(led.sum())), dtype=np.int64)
+    rows = np.empty((replication_factor, racks.shape[1] if replication_factor > 1 else int(led.sum())), dtype=np.int32)
     rows[0] = _brokers_by_rack(fleet, shares.leaders, dice)
     followers = rows[1:].reshape(-1)
     followers[np.argsort(racks.reshape(-1), kind="stable")] = _brokers_by_rack(
@@ -86,7 +86,7 @@ def _followers_of(rack: int, columns: int, follow: Int64s, after: Int64s, replic
     return water_fill(vessels, np.array([columns * (replication_factor - 1)]))
 
 
-def _brokers_by_rack(fleet: Fleet, times: Int64s, dice: Dice) -> Int64s:
+def _brokers_by_rack(fleet: Fleet, times: Int64s, dice: Dice) -> Int32s:
     """Rack after rack, each broker as often as `times` says, scattered within its rack."""
     ends = np.cumsum(fleet.rack_sizes)
     return np.concatenate(
@@ -94,7 +94,7 @@ def _brokers_by_rack(fleet: Fleet, times: Int64s, dice: Dice) -> Int64s:
     )
 
 
-def _scattered(brokers: Int64s, times: Int64s, dice: Dice) -> Int64s:
+def _scattered(brokers: Int64s, times: Int64s, dice: Dice) -> Int32s:
     turns = brokers[shuffled(len(brokers), dice)]
-    line = np.repeat(turns, times[turns])
+    line = np.repeat(turns.astype(np.int32), times[turns])
     return line[scattered(len(line), dice)]

@@ -4,7 +4,7 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.model.partitions import Int64s
+from rackspan.model.partitions import Int32s, Int64s
 from rackspan.placement.fleet import Fleet
 from rackspan.placement.java_random import Dice
 from rackspan.placement.strides import DRAW_BELOW
@@ -17,7 +17,7 @@ BLOCK_MIN: Final = 4
 """Partitions a block has at least; below, quotas of a block are mostly nothing."""
 
 
-def deal_several_a_rack(fleet: Fleet, replicas: Int64s, replication_factor: int, dice: Dice) -> Int64s:
+def deal_several_a_rack(fleet: Fleet, replicas: Int64s, replication_factor: int, dice: Dice) -> Int32s:
     """Indices into `fleet`, shape (replication factor, P), in no order within a column, like columns side by side.
 
     `replicas`: each broker's share, at most P; a rack's sum lies between P × floor and P × ceil of its even spread.
@@ -33,7 +33,7 @@ def deal_several_a_rack(fleet: Fleet, replicas: Int64s, replication_factor: int,
     partitions = int(replicas.sum()) // replication_factor
     left = replicas.copy()
     blocks = max(1, min(BLOCKS_MAX, partitions // BLOCK_MIN))
-    columns = np.empty((replication_factor, partitions), dtype=np.int64)
+    columns = np.empty((replication_factor, partitions), dtype=np.int32)
     for block in range(blocks):
         begin, end = partitions * block // blocks, partitions * (block + 1) // blocks
         line = _line(fleet, dice)

@@ -32,7 +32,10 @@ def scattered(count: int, dice: Dice) -> Int64s:
         return np.arange(count)
     start = dice.next_int(count)
     stride = _stride(count, PRIMES[dice.next_int(len(PRIMES))])
-    return np.asarray((np.arange(start, start + count * stride, stride)) % count)
+    steps = np.arange(start, start + count * stride, stride)
+    # NumPy vectorises this division and not the remainder, which takes four times as long.
+    steps -= steps // count * count
+    return steps
 
 
 def _stride(count: int, prime: int) -> int:
