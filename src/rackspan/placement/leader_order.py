@@ -9,10 +9,7 @@ import numpy as np
 from rackspan.model.partitions import Int32s, Int64s
 from rackspan.placement.fleet import Fleet
 from rackspan.placement.strides import GOLDEN_SHARE
-from rackspan.placement.water_fill import Float64s
-
-SAME_LEVEL: Final = 1e-9
-"""Levels are sums divided by weights; closer than this share of each other they are equal."""
+from rackspan.placement.water_fill import SAME_LEVEL, Float64s
 
 STRETCHES: Final = 64
 """In how many goes leaders are guessed: enough that the last one's errors are few, few enough to stay array work."""

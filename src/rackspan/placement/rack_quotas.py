@@ -38,8 +38,8 @@ def quotas(fleet: Fleet, partitions: int, replication_factor: int, turn: Int64s,
     everything = np.full(len(fleet), partitions, dtype=np.int64)
     if leaders_first:
         leaders = leader_quotas(fleet, partitions, everything, turn)
-        return Quotas(leaders, replica_quotas(fleet, partitions, replication_factor, leaders, turn))
-    replicas = replica_quotas(fleet, partitions, replication_factor, nothing, turn)
+        return Quotas(leaders, replica_quotas(fleet, partitions, replication_factor, leaders, leaders, turn))
+    replicas = replica_quotas(fleet, partitions, replication_factor, nothing, nothing, turn)
     return Quotas(leader_quotas(fleet, partitions, replicas, turn), replicas)
 
 
@@ -58,8 +58,15 @@ def leader_quotas(fleet: Fleet, partitions: int, most: Int64s, turn: Int64s) -> 
     return water_fill(vessels, np.array([partitions]))
 
 
-def replica_quotas(fleet: Fleet, partitions: int, replication_factor: int, least: Int64s, turn: Int64s) -> Int64s:
-    """Level the replicas over racks, then inside each; every broker gets at least `least`, at most one a partition."""
+def replica_quotas(
+    fleet: Fleet, partitions: int, replication_factor: int, least: Int64s, leaders: Int64s, turn: Int64s
+) -> Int64s:
+    """Level the replicas over racks, then inside each; every broker gets at least `least`, at most one a partition.
+
+    Among brokers equally loaded with replicas, one with more leaders (`leaders` of this topic included) comes first: the
+    others will lead the next topics, and each leader is a replica more.
+    """
+    leading_first = _ranks(np.lexsort((turn, -(fleet.leaders + leaders) / fleet.weight)))
     fewest, most = rack_shares(fleet.rack_sizes, replication_factor)
     vessels = Vessels(
         group=fleet.rack,
@@ -67,7 +74,7 @@ def replica_quotas(fleet: Fleet, partitions: int, replication_factor: int, least
         weight=fleet.weight,
         least=least,
         most=np.full(len(fleet), partitions, dtype=np.int64),
-        turn=turn,
+        turn=leading_first,
     )
     in_rack = np.maximum(partitions * fewest, fleet.by_rack(least))
     totals = rack_fill(vessels, in_rack, partitions * most, partitions * replication_factor)

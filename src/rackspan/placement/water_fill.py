@@ -13,8 +13,8 @@ from rackspan.model.partitions import Bools, Int64s
 
 Float64s: TypeAlias = npt.NDArray[np.float64]
 
-HALVINGS_MAX: Final = 200
-"""Far more than a float64 interval can be halved; the search ends by itself when it no longer shrinks."""
+SAME_LEVEL: Final = 1e-9
+"""Levels are sums divided by weights; closer than this share of each other they are equal."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,7 +51,7 @@ def water_fill(vessels: Vessels, totals: Int64s) -> Int64s:
     unevenness, and no maximum, can be smaller.
     Method: bisection on the level of every group at once. What the last level below the total leaves over is one unit
     for each of the vessels that the next level up would serve, in `turn` order.
-    Bound: at most 200 passes over the vessels, in practice about 60.
+    Bound: about 40 passes over the vessels.
     """
     low, high = _levels_around(vessels, totals)
     units = vessels.at(low)
@@ -64,10 +64,8 @@ def _levels_around(vessels: Vessels, totals: Int64s) -> tuple[Float64s, Float64s
     groups = len(totals)
     low = np.full(groups, _lowest(vessels))
     high = np.full(groups, _highest(vessels))
-    for _ in range(HALVINGS_MAX):
+    while (high - low > SAME_LEVEL * np.maximum(1.0, np.abs(high))).any():
         middle = low + (high - low) / 2
-        if ((middle <= low) | (middle >= high)).all():
-            break
         over = vessels.summed(vessels.at(middle), groups) > totals
         low, high = np.where(over, low, middle), np.where(over, middle, high)
     return low, high
@@ -96,27 +94,27 @@ def rack_fill(vessels: Vessels, least: Int64s, most: Int64s, total: int) -> Int6
 
     Constraints: least[g] ≤ share ≤ most[g], and what the vessels of a group can take.
     Goal and method as in `water_fill`: limits of groups over limits of vessels are laminar, so one level serves all, and
-    each group's share, filled in turn by `water_fill`, is part of an optimum. What is left over at the last level is
-    spread over the groups that can rise.
+    each group's share, filled in turn by `water_fill`, is part of an optimum. What is left over at the last level goes
+    to the first vessels in `turn` order whose group may rise.
     """
     groups = len(least)
     low, high = _lowest(vessels), _highest(vessels)
-    for _ in range(HALVINGS_MAX):
+    while high - low > SAME_LEVEL * max(1.0, abs(high)):
         middle = low + (high - low) / 2
-        if not low < middle < high:
-            break
         over = int(_shares_at(vessels, middle, least, most).sum()) > total
         low, high = (low, middle) if over else (middle, high)
     share, above = (_shares_at(vessels, level, least, most) for level in (low, high))
-    rising = Vessels(
-        group=np.zeros(groups, dtype=np.int64),
-        held=np.zeros(groups),
-        weight=np.maximum(above - share, 1).astype(np.float64),
-        least=np.zeros(groups, dtype=np.int64),
-        most=above - share,
-        turn=np.arange(groups),
+    return share + _rising(
+        vessels, np.full(groups, low), np.full(groups, high), above - share, total - int(share.sum())
     )
-    return share + water_fill(rising, np.array([total]) - share.sum())
+
+
+def _rising(vessels: Vessels, low: Float64s, high: Float64s, room: Int64s, left: int) -> Int64s:
+    """How many of the `left` units go to each group: to the first vessels in turn that rise, `room[g]` in each group."""
+    in_room = _first_in_turn(vessels, vessels.at(high) > vessels.at(low), room)
+    rising = np.flatnonzero(in_room)
+    chosen = rising[np.argsort(vessels.turn[rising])[:left]]
+    return np.bincount(vessels.group[chosen], minlength=len(room))
 
 
 def _shares_at(vessels: Vessels, level: float, least: Int64s, most: Int64s) -> Int64s:
