@@ -1,4 +1,4 @@
-"""Which replica of each partition leads, when the replica sets are given: as level as those sets allow."""
+"""Which replica of each partition leads, when replica sets are given: as many for each broker as wanted."""
 
 from collections import deque
 from dataclasses import dataclass, field
@@ -6,7 +6,7 @@ from typing import Final, TypeAlias
 
 import numpy as np
 
-from rackspan.model.partitions import Int32s, Int64s
+from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.placement.fleet import Fleet
 from rackspan.placement.strides import GOLDEN_SHARE
 from rackspan.placement.water_fill import SAME_LEVEL, Float64s
@@ -18,24 +18,24 @@ Handover: TypeAlias = tuple[int, int, int]
 """Giver, taker, partition."""
 
 
-def leader_in_front(fleet: Fleet, columns: Int32s, wanted: Int64s) -> Int32s:
-    """`columns` (replication factor, P) with each column's preferred leader in row 0.
+def leader_in_front(fleet: Fleet, columns: Int32s, wanted: Int64s) -> tuple[Int32s, bool]:
+    """`columns` (replication factor, P) with each column's preferred leader in row 0, and whether all lead as `wanted`.
 
-    Constraints: only a broker that may lead leads, wherever a column has one.
-    Goal: the levels (leaders held + given) / weight, sorted downwards, are lexicographically least for these sets.
-    Method: a first guess at the rates `wanted` / replicas, off by a few; then, while a chain of partitions exists along
-        which a leader can be handed on from a broker to one that stays below the level the first had, it is handed on.
-        Without such a chain no choice of leaders is better under any convex measure.
-    Bound: O(P × RF) and, for each of the few leaders misplaced by the guess (about one a broker), a breadth-first search.
-    Source: Harvey, Ladner, Lovász, Tamir, Semi-matchings for bipartite graphs and load balancing, 2003.
+    Constraints: each column keeps its replicas per rack, each broker its number of replicas.
+    Goal: broker b leads wanted[b] partitions.
+    Method: a first guess at the rates wanted / replicas, off by a few. Then, while a broker leads too many, a leader is
+        handed on along the shortest chain of partitions to one that leads too few (augmenting paths: what no chain
+        reaches, these replica sets do not allow). Where there is none, a broker that leads too few changes place with
+        one of its own rack that holds a partition led by one that leads too many; the sets then allow it.
+    Bound: O(P × RF) and, for each of the few leaders misplaced by the guess (about one a broker), one breadth-first search.
     """
-    leaders = _Leaders(fleet, columns, _guess(fleet, columns, wanted))
-    leaders.level_out()
-    row = (columns == leaders.leader).argmax(axis=0)
-    ordered = columns.copy()
-    ordered[row, np.arange(columns.shape[1])] = columns[0]
+    leaders = _Leaders(fleet, columns.copy(), _guess(fleet, columns, wanted), wanted)
+    reached = leaders.hand_out()
+    row = (leaders.columns == leaders.leader).argmax(axis=0)
+    ordered = leaders.columns
+    ordered[row, np.arange(columns.shape[1])] = ordered[0]
     ordered[0] = leaders.leader
-    return ordered
+    return ordered, reached
 
 
 def _guess(fleet: Fleet, columns: Int32s, wanted: Int64s) -> Int32s:
@@ -68,47 +68,61 @@ def _in_proportion(columns: Int32s, rate: Float64s) -> Int32s:
 class _Leaders:
     """Leaders being handed on.
 
-    `leader`: index of each partition's, (P,). `count`: leaders given to each broker. `led[b]`: at least the partitions b
-    leads now; what it has handed on is sifted out when next looked at. `settled`: those nobody can take a leader from.
+    `leader`: index of each partition's, (P,). `surplus`: leaders each broker has beyond those wanted. `led[b]`: at least
+    the partitions b leads now; what it has handed on is sifted out when next looked at.
     """
 
     fleet: Fleet
     columns: Int32s
     leader: Int32s
-    count: Int64s = field(init=False)
-    held: Float64s = field(init=False)
+    wanted: Int64s
+    surplus: Int64s = field(init=False)
     led: list[Int64s] = field(init=False)
-    settled: list[int] = field(init=False, default_factory=list)
 
     def __post_init__(self) -> None:
-        self.count = np.bincount(self.leader, minlength=len(self.fleet))
-        self.held = self.fleet.shelved(self.fleet.leaders, len(self.leader))
-        self.led = np.split(np.argsort(self.leader, kind="stable"), np.cumsum(self.count)[:-1])
+        count = np.bincount(self.leader, minlength=len(self.fleet))
+        self.surplus = count - self.wanted
+        self.led = np.split(np.argsort(self.leader, kind="stable"), np.cumsum(count)[:-1])
 
-    def level_out(self) -> None:
-        while True:
-            highest, level = self._highest()
-            takes = self._level_with_one_more() < _below(level)
-            if not takes.any():
-                return
-            chain = self._chain(highest, takes)
-            for giver, taker, partition in chain:
-                self._hand_on(giver, taker, partition)
-            if not chain:
-                # Whoever it can reach stands too high to help it, and later chains start no higher than this one.
-                self.settled.append(highest)
+    def hand_out(self) -> bool:
+        """Until everybody leads as many as wanted, or nobody can be helped; returns which."""
+        over = np.flatnonzero(self.surplus > 0).tolist()
+        while over:
+            giver = next((one for one in over if self._relieve(one)), None)
+            if giver is None:
+                return False
+            over = [one for one in over if self.surplus[one] > 0]
+        return True
 
-    def _highest(self) -> tuple[int, float]:
-        level = np.where(self.count > 0, (self.held + self.count) / self.fleet.weight, -np.inf)
-        level[~self.fleet.may_lead & (self.count > 0)] = np.inf
-        level[self.settled] = -np.inf
-        broker = int(level.argmax())
-        return broker, float(level[broker])
+    def _relieve(self, giver: int) -> bool:
+        """Take one leader from `giver`."""
+        chain = self._chain(giver, self.surplus < 0) or self._after_exchange(giver)
+        for one, taker, partition in chain:
+            self._hand_on(one, taker, partition)
+        return bool(chain)
 
-    def _level_with_one_more(self) -> Float64s:
-        return np.where(self.fleet.may_lead, (self.held + self.count + 1) / self.fleet.weight, np.inf)
+    def _after_exchange(self, giver: int) -> list[Handover]:
+        """Let a broker that leads too few into a partition of `giver`, by changing places with one of its rack there."""
+        for taker in np.flatnonzero(self.surplus < 0).tolist():
+            follows = np.flatnonzero((self.columns == taker).any(axis=0) & (self.leader != taker))
+            for partition in self._led_by(giver).tolist():
+                if self._exchange(taker, partition, follows):
+                    return [(giver, taker, partition)]
+        return []
 
-    def _chain(self, start: int, takes: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> list[Handover]:
+    def _exchange(self, taker: int, partition: int, follows: Int64s) -> bool:
+        """Swap `taker` into `partition`, out of one of those it `follows` in; its counterpart there is of the same rack."""
+        for row, other in enumerate(self.columns[:, partition].tolist()):
+            if self.fleet.rack[other] != self.fleet.rack[taker]:
+                continue
+            free = follows[~(self.columns[:, follows] == other).any(axis=0)]
+            if len(free):
+                self.columns[self.columns[:, free[0]] == taker, free[0]] = other
+                self.columns[row, partition] = taker
+                return True
+        return False
+
+    def _chain(self, start: int, takes: Bools) -> list[Handover]:
         """The shortest way to hand a leader on from `start` to a broker that `takes`; empty if there is none."""
         came: dict[int, Handover] = {}
         waiting = deque([start])
@@ -125,15 +139,19 @@ class _Leaders:
 
     def _neighbours(self, giver: int) -> list[tuple[int, int]]:
         """Every broker that follows in a partition `giver` leads, with one such partition."""
-        mine = self.led[giver]
-        mine = self.led[giver] = mine[self.leader[mine] == giver]
+        mine = self._led_by(giver)
         takers, at = np.unique(self.columns[:, mine], return_index=True)
         return list(zip(takers.tolist(), mine[at % max(len(mine), 1)].tolist(), strict=True))
 
+    def _led_by(self, broker: int) -> Int64s:
+        mine = self.led[broker]
+        self.led[broker] = mine[self.leader[mine] == broker]
+        return self.led[broker]
+
     def _hand_on(self, giver: int, taker: int, partition: int) -> None:
         self.leader[partition] = taker
-        self.count[giver] -= 1
-        self.count[taker] += 1
+        self.surplus[giver] -= 1
+        self.surplus[taker] += 1
         self.led[taker] = np.append(self.led[taker], partition)
 
 
@@ -142,7 +160,3 @@ def _back_to(start: int, taker: int, came: dict[int, Handover]) -> list[Handover
     while chain[-1][0] != start:
         chain.append(came[chain[-1][0]])
     return chain
-
-
-def _below(level: float) -> float:
-    return level if level == np.inf else level - SAME_LEVEL * max(1.0, abs(level))
