@@ -21,6 +21,10 @@ NEW_PREFERENCE_CONFIG: Final = PREFIX + "new.preference"
 SPREAD_FIRST_CONFIG: Final = PREFIX + "spread.before.liveness"
 FIRST_GOAL_CONFIG: Final = PREFIX + "first.goal"
 
+MIN_WEIGHT: Final = 1e-3
+MAX_WEIGHT: Final = 1e3
+"""A million-fold difference between brokers: beyond it one is being drained, or the units are wrong."""
+
 _Value = TypeVar("_Value")
 
 
@@ -71,7 +75,7 @@ def balanced_settings(configs: Mapping[str, str]) -> BalancedSettings:
         leaders_first=read(FIRST_GOAL_CONFIG, _one_of("leaders", "replicas"), "leaders") == "leaders",
     )
     if settings.new and not settings.replicas:
-        _refuse(NEW_CONFIG, "set", f"without {REPLICAS_CONFIG} nobody is behind; set that too")
+        _refuse(NEW_CONFIG, "set", f"without {REPLICAS_CONFIG} nobody is known to be behind")
     return settings
 
 
@@ -109,11 +113,6 @@ def _weights(key: str, text: str) -> Mapping[int, float]:
     return weights
 
 
-MIN_WEIGHT: Final = 1e-3
-MAX_WEIGHT: Final = 1e3
-"""A million-fold difference between brokers: beyond it one is being drained, or the units are wrong."""
-
-
 def _brokers(key: str, text: str) -> frozenset[int]:
     return frozenset(_whole(key, one) for one in _items(text))
 
@@ -131,8 +130,9 @@ def _pairs(key: str, text: str) -> dict[int, str]:
         broker, colon, value = item.partition(":")
         if not colon:
             _refuse(key, repr(item), "it is a list of broker:value, such as 0:12,1:9")
-        if pairs.setdefault(_whole(key, broker), value) is not value:
-            _refuse(key, repr(item), f"broker {broker.strip()} is there twice; leave one out")
+        if _whole(key, broker) in pairs:
+            _refuse(key, repr(text), f"it names broker {broker.strip()} twice")
+        pairs[_whole(key, broker)] = value
     return pairs
 
 
