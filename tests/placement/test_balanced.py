@@ -238,8 +238,9 @@ def test_weights_share_leaders_and_replicas() -> None:
 @pytest.mark.parametrize(("preference", "expected"), [("0", 25), ("0.5", 50), ("1", 75)])
 def test_new_brokers_catch_up_by_their_preference(preference: str, expected: int) -> None:
     """Brokers 0 to 2 hold 67 each, 3 nothing; 100 are placed. Level is 75 each; a fair share of what is placed, 25."""
-    new = {"replicas": "0:66,1:67,2:67,3:0", "new": "3", "new_preference": preference, "first_goal": "replicas"}
-    _, _, replicas = answer([1, 1, 1, 1], 100, 1, **new)
+    _, _, replicas = answer(
+        [1, 1, 1, 1], 100, 1, replicas="0:66,1:67,2:67,3:0", new="3", new_preference=preference, first_goal="replicas"
+    )
     assert abs(replicas[3] - expected) <= 1
 
 
