@@ -38,6 +38,19 @@ def test_rows_are_values_and_the_first_replica_is_the_preferred_leader() -> None
     assert [row.replicas[0] for row in assignment] == [0, 1]
 
 
+def test_the_order_of_replicas_is_part_of_an_assignment() -> None:
+    # Kafka's TopicAssignmentTest.testConsistentEqualsAndHashCode.
+    first, second = TopicAssignment.of([[0, 1, 2], [1, 2, 0]])
+    assert first != second
+
+
+def test_broker_ids_too_large_for_a_table_are_looked_up_all_the_same() -> None:
+    brokers = usable([Broker(BrokerId(5)), Broker(BrokerId(2_000_000_000))])
+    assert len(checked(TopicAssignment.of([[2_000_000_000, 5]]), 0, 1, 2, brokers)) == 1
+    with pytest.raises(ReplicaPlacementException, match="put partition 0 on broker 6, which was not offered"):
+        checked(TopicAssignment.of([[2_000_000_000, 6]]), 0, 1, 2, brokers)
+
+
 def test_an_assignment_cannot_be_changed_after_it_was_checked() -> None:
     with pytest.raises(ValueError, match="read-only"):
         TopicAssignment.of([[0, 1]]).replicas[0, 0] = 5
@@ -71,7 +84,7 @@ def test_configs_and_close_reach_the_placer_behind_the_check() -> None:
             "ours answered list, not a matrix of 32-bit broker ids; correct the placer, or choose another",
         ),
         (
-            TopicAssignment(np.array([[0, 1], [1, 2]], dtype=np.float64)),  # type: ignore[arg-type]
+            TopicAssignment(np.array([[0, 1], [1, 2]], dtype=np.float64)),
             "ours answered 2 dimensions of float64, not a matrix of 32-bit broker ids; correct the placer, or choose another",
         ),
         (
@@ -119,3 +132,22 @@ def test_rows_of_different_lengths_are_refused_where_they_are_made() -> None:
         str(refusal.value)
         == "partition 1 of the answer has 1 replicas and partition 0 has 2; a placer gives all the same number"
     )
+
+
+def test_whatever_a_placer_raises_is_a_placement_that_failed() -> None:
+    class Broken(Answering):
+        def place(self, *_: object) -> TopicAssignment:
+            raise KeyError("disk\nusage")
+
+    with pytest.raises(ReplicaPlacementException) as refusal:
+        CheckedPlacer("ours", Broken(None)).place(0, 1, 1, BROKERS)
+    assert str(refusal.value) == "ours failed with KeyError: 'disk\\nusage'; correct the placer, or choose another"
+
+
+def test_a_placers_own_refusal_is_passed_on() -> None:
+    class Refusing(Answering):
+        def place(self, *_: object) -> TopicAssignment:
+            raise ReplicaPlacementException("every disk is full; add brokers")
+
+    with pytest.raises(ReplicaPlacementException, match=r"^every disk is full; add brokers$"):
+        CheckedPlacer("ours", Refusing(None)).place(0, 1, 1, BROKERS)

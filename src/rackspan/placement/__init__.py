@@ -5,6 +5,7 @@ name, spec.py answers a placement spec. Never looks at a cluster, and never move
 `reassign`. Pure: brokers and dice arrive as arguments.
 """
 
+from rackspan.placement.java_random import Dice
 from rackspan.placement.placer import (
     CheckedPlacer,
     PartitionAssignment,
@@ -14,13 +15,17 @@ from rackspan.placement.placer import (
     checked,
     usable,
 )
+from rackspan.placement.registry import configured_placer, placer_named
 
 __all__ = [
     "CheckedPlacer",
+    "Dice",
     "PartitionAssignment",
     "ReplicaPlacer",
     "TopicAssignment",
     "UsableBroker",
     "checked",
+    "configured_placer",
+    "placer_named",
     "usable",
 ]
