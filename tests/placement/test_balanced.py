@@ -244,6 +244,28 @@ def test_new_brokers_catch_up_by_their_preference(preference: str, expected: int
     assert abs(replicas[3] - expected) <= 1
 
 
+@given(tasks(fenced=True), st.data())
+def test_extreme_loads_and_weights_still_give_every_partition_its_replicas(task: Task, data: st.DataObject) -> None:
+    assume(not all(broker.fenced for broker in task.brokers))
+    ids = [broker.id for broker in task.brokers]
+    counts = st.sampled_from([0, 1, 10_000_000])
+    rows = place(
+        task,
+        {
+            LEADERS: pairs(ids, [data.draw(counts) for _ in ids]),
+            REPLICAS: pairs(ids, [data.draw(counts) for _ in ids]),
+            WEIGHTS: pairs(ids, [data.draw(st.sampled_from([0.01, 0.3, 1, 100])) for _ in ids]),
+            DRAINING: ",".join(str(one) for one in ids if data.draw(st.booleans())),
+            NEAR_CAPACITY: ",".join(str(one) for one in ids if data.draw(st.booleans())),
+            NEW: str(ids[0]),
+            PREFERENCE: "0.3",
+        },
+    )
+    found = audit(snapshot_of(task.brokers, rows), RackPolicy()).findings
+    assert [one for one in found if one.constraint == "rack-spread"] == []
+    assert not {broker.id for broker in task.brokers if broker.fenced} & set(rows[:, 0].tolist())
+
+
 def test_brokers_without_racks_are_placed_as_one_rack() -> None:
     brokers = tuple(UsableBroker(BrokerId(one), None, False) for one in range(5))
     rows = place(Task(brokers, 100, 3, (), 1), {})

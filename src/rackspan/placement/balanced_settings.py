@@ -21,9 +21,12 @@ NEW_PREFERENCE_CONFIG: Final = PREFIX + "new.preference"
 SPREAD_FIRST_CONFIG: Final = PREFIX + "spread.before.liveness"
 FIRST_GOAL_CONFIG: Final = PREFIX + "first.goal"
 
-MIN_WEIGHT: Final = 1e-3
-MAX_WEIGHT: Final = 1e3
-"""A million-fold difference between brokers: beyond it one is being drained, or the units are wrong."""
+MIN_WEIGHT: Final = 0.01
+MAX_WEIGHT: Final = 100.0
+"""A ten-thousand-fold difference between brokers: beyond it one is being drained, or the units are wrong."""
+
+MAX_COUNT: Final = 10_000_000
+"""Replicas on one broker; a thousand times what brokers bear. Levels stay exact in floating point up to here."""
 
 _Value = TypeVar("_Value")
 
@@ -98,7 +101,7 @@ def _one_of(*choices: str) -> Callable[[str, str], str]:
 
 
 def _counts(key: str, text: str) -> Mapping[int, int]:
-    return {broker: _whole(key, value) for broker, value in _pairs(key, text).items()}
+    return {broker: _whole(key, value, MAX_COUNT) for broker, value in _pairs(key, text).items()}
 
 
 def _weights(key: str, text: str) -> Mapping[int, float]:
@@ -140,10 +143,10 @@ def _items(text: str) -> list[str]:
     return [item.strip() for item in text.split(",")] if text else []
 
 
-def _whole(key: str, text: str) -> int:
+def _whole(key: str, text: str, most: int = INT32_MAX) -> int:
     digits = text.strip()
-    if not (digits.isascii() and digits.isdigit()) or int(digits) > INT32_MAX:
-        _refuse(key, repr(text), f"ids and counts are whole numbers of 0 to {INT32_MAX}")
+    if not (digits.isascii() and digits.isdigit()) or int(digits) > most:
+        _refuse(key, repr(text), f"it names whole numbers of 0 to {most}")
     return int(digits)
 
 

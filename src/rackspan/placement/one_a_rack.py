@@ -22,7 +22,7 @@ def deal_one_a_rack(fleet: Fleet, shares: Quotas, replication_factor: int, dice:
     """
     led, held = fleet.by_rack(shares.leaders), fleet.by_rack(shares.replicas)
     racks = deal_racks(led, held, replication_factor, dice)
-    rows = np.empty((replication_factor, racks.shape[1] if replication_factor > 1 else int(led.sum())), dtype=np.int32)
+    rows = np.empty((replication_factor, racks.shape[1]), dtype=np.int32)
     rows[0] = _brokers_by_rack(fleet, shares.leaders, dice)
     followers = rows[1:].reshape(-1)
     followers[np.argsort(racks.reshape(-1), kind="stable")] = _brokers_by_rack(

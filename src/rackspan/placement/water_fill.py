@@ -14,7 +14,7 @@ from rackspan.model.partitions import Bools, Int64s
 Float64s: TypeAlias = npt.NDArray[np.float64]
 
 SAME_LEVEL: Final = 1e-9
-"""Levels are sums divided by weights; closer than this share of each other they are equal."""
+"""Levels closer than this are equal: less than one unit in any vessel of a weight up to a million."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -60,15 +60,21 @@ def water_fill(vessels: Vessels, totals: Int64s) -> Int64s:
 
 
 def _levels_around(vessels: Vessels, totals: Int64s) -> tuple[Float64s, Float64s]:
-    """For each group a level that does not exceed its total and the next one, a hair above, that reaches it."""
+    """For each group a level that does not exceed its total and one, the same or a hair above, that reaches it."""
     groups = len(totals)
     low = np.full(groups, _lowest(vessels))
     high = np.full(groups, _highest(vessels))
-    while (high - low > SAME_LEVEL * np.maximum(1.0, np.abs(high))).any():
+    while (high - low > _hair(high)).any():
         middle = low + (high - low) / 2
-        over = vessels.summed(vessels.at(middle), groups) > totals
-        low, high = np.where(over, low, middle), np.where(over, middle, high)
+        poured = vessels.summed(vessels.at(middle), groups)
+        # A group that gets its total exactly has found its level: nothing is left over between low and high.
+        low, high = np.where(poured > totals, low, middle), np.where(poured >= totals, middle, high)
     return low, high
+
+
+def _hair(level: npt.ArrayLike) -> Float64s:
+    """The least difference between levels that is looked into; far up, what floating point can tell apart."""
+    return np.asarray(np.maximum(SAME_LEVEL, 4 * np.spacing(np.abs(level))))
 
 
 def _lowest(vessels: Vessels) -> float:
@@ -99,10 +105,10 @@ def rack_fill(vessels: Vessels, least: Int64s, most: Int64s, total: int) -> Int6
     """
     groups = len(least)
     low, high = _lowest(vessels), _highest(vessels)
-    while high - low > SAME_LEVEL * max(1.0, abs(high)):
+    while high - low > _hair(np.float64(high)):
         middle = low + (high - low) / 2
-        over = int(_shares_at(vessels, middle, least, most).sum()) > total
-        low, high = (low, middle) if over else (middle, high)
+        poured = int(_shares_at(vessels, middle, least, most).sum())
+        low, high = (low if poured > total else middle), (middle if poured >= total else high)
     share, above = (_shares_at(vessels, level, least, most) for level in (low, high))
     return share + _rising(
         vessels, np.full(groups, low), np.full(groups, high), above - share, total - int(share.sum())
