@@ -1,0 +1,102 @@
+"""Temporary detours: tasks run where their state is until the intended client has warmed up (KIP-441).
+
+Racks and tags are not asked here: downtime comes before traffic in an assignment that will not last (KIP-925, 4).
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+
+from rackspan.errors import UnprovenAnswer
+from rackspan.streams.client_state import ClientState, LeastLoaded
+from rackspan.streams.lags import TaskLags
+from rackspan.streams.thread_balance import Role, active, standby
+
+
+@dataclass(slots=True)
+class Movements:
+    """Moves active, then standby tasks to clients that are caught up; one budget of warm-ups serves both."""
+
+    states: Sequence[ClientState]
+    lags: TaskLags
+    warmups_left: int
+    warmups: set[tuple[int, int]] = field(default_factory=set)
+
+    def move_active_tasks(self) -> int:
+        """How many movements were scheduled, swaps and those without a warm-up included."""
+        clients = LeastLoaded(self.states, _load)
+        scheduled = sorted(self._scheduled(active))
+        for _, task, client in scheduled:
+            self._move_active(task, self.states[client], clients)
+        return len(scheduled)
+
+    def move_standby_tasks(self) -> int:
+        """How many movements were made; a standby with nowhere better to be stays."""
+        clients = LeastLoaded(self.states, _load)
+        return sum(
+            self._move_standby(task, self.states[client], clients)
+            for _, task, client in sorted(self._scheduled(standby))
+            if (task, client) not in self.warmups
+        )
+
+    def _scheduled(self, role: Role) -> Iterator[tuple[int, int, int]]:
+        """(Caught-up clients, task, intended client): tasks that few can run come first."""
+        for state in self.states:
+            for task in role(state):
+                if not self.lags.caught_up(task, state.index) and self.lags.least(task) < self.lags.lag(
+                    task, state.index
+                ):
+                    yield self.lags.caught_up_clients(task), task, state.index
+
+    def _move_active(self, task: int, intended: ClientState, clients: LeastLoaded) -> None:
+        source = (
+            clients.poll(lambda state: task in state.standby and self.lags.caught_up(task, state.index))
+            or clients.poll(lambda state: self.lags.caught_up(task, state.index))
+            or self._most_caught_up(task, intended, any_client=True)
+        )
+        if source is None:
+            raise UnprovenAnswer(f"task {task}: a movement was scheduled but nobody can take it; report this as a bug")
+        if task in source.standby:
+            _swap_roles(task, source, intended)
+        else:
+            self._run_elsewhere(task, source, intended)
+        clients.offer(source)
+        clients.offer(intended)
+
+    def _run_elsewhere(self, task: int, source: ClientState, intended: ClientState) -> None:
+        source.active.add(task)
+        intended.active.remove(task)
+        if self._spend_warmup():
+            intended.standby.add(task)
+            self.warmups.add((task, intended.index))
+
+    def _move_standby(self, task: int, intended: ClientState, clients: LeastLoaded) -> bool:
+        source = clients.poll(
+            lambda state: not state.holds(task) and self.lags.caught_up(task, state.index)
+        ) or self._most_caught_up(task, intended, any_client=False)
+        if source is None:
+            return False
+        source.standby.add(task)
+        if not self._spend_warmup():
+            intended.standby.remove(task)
+        clients.offer(source)
+        clients.offer(intended)
+        return True
+
+    def _most_caught_up(self, task: int, intended: ClientState, any_client: bool) -> ClientState | None:
+        ranked = (self.states[client] for client in self.lags.ranked_before(task, intended.index))
+        return next((state for state in ranked if any_client or not state.holds(task)), None)
+
+    def _spend_warmup(self) -> bool:
+        self.warmups_left -= 1
+        return self.warmups_left >= 0
+
+
+def _load(state: ClientState) -> float:
+    return state.load
+
+
+def _swap_roles(task: int, source: ClientState, intended: ClientState) -> None:
+    source.standby.remove(task)
+    source.active.add(task)
+    intended.active.remove(task)
+    intended.standby.add(task)
