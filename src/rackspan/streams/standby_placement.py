@@ -6,6 +6,8 @@ from typing import Protocol
 
 from rackspan.streams.client_state import ClientState, LeastLoaded
 from rackspan.streams.enabling import RACK_TAG
+from rackspan.streams.ids import TaskId
+from rackspan.streams.java_order import task_hash, walk
 from rackspan.streams.problem import Problem
 
 TagsOf = Callable[[ClientState], Mapping[str, str]]
@@ -49,6 +51,7 @@ class ByTags:
     states: Sequence[ClientState]
     keys: frozenset[str]
     tags_of: TagsOf
+    task_ids: Sequence[TaskId]
     _alike: dict[tuple[str, str], set[int]] = field(default_factory=dict)
     _values: dict[str, set[str]] = field(default_factory=dict)
 
@@ -66,8 +69,11 @@ class ByTags:
             missing = self._spread(task, owner[task], replicas, clients) if task in owner else replicas
             if missing:
                 short[task] = missing
-        left = {task: _fill(task, missing, clients) for task, missing in short.items()}
+        left = {task: _fill(task, short[task], clients) for task in self._in_java_order(sorted(short), len(tasks))}
         return {task: missing for task, missing in left.items() if missing}
+
+    def _in_java_order(self, tasks: Sequence[int], fullest: int) -> list[int]:
+        return [tasks[at] for at in walk([task_hash(self.task_ids[task]) for task in tasks], fullest=fullest)]
 
     def _spread(self, task: int, owner: ClientState, replicas: int, clients: LeastLoaded) -> int:
         """Place standbys of one task away from every tag used so far. Returns how many found no place."""
@@ -122,9 +128,9 @@ def placer_for(problem: Problem, states: Sequence[ClientState], across_racks: bo
     """
     keys = problem.configs.rack_aware_assignment_tags
     if keys:
-        return ByTags(states, frozenset(keys), _client_tags)
+        return ByTags(states, frozenset(keys), _client_tags, problem.tasks.ids)
     if across_racks and all(client.rack is not None for client in problem.clients):
-        return ByTags(states, frozenset({RACK_TAG}), _rack_as_tag)
+        return ByTags(states, frozenset({RACK_TAG}), _rack_as_tag, problem.tasks.ids)
     return ByLoad(states)
 
 

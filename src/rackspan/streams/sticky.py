@@ -1,7 +1,6 @@
 """The sticky assignor: tasks stay where they were, as far as capacity lets them (Kafka's LegacyStickyTaskAssignor).
 
-Kafka walks Java hash maps here, in an order of no meaning; we walk tasks and clients in Kafka's sorted order. The rules are
-the same, the pick among equals can differ.
+Kafka walks Java hash maps here, in an order of no meaning, which settles ties; so do we (java_order.py).
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,6 +9,7 @@ from dataclasses import dataclass, field
 from rackspan.streams.client_state import ClientState, empty_states
 from rackspan.streams.config import STATELESS_COSTS, STICKY_COSTS
 from rackspan.streams.enabling import RackAwareness
+from rackspan.streams.java_order import process_hash, task_hash, walk
 from rackspan.streams.optimize_active import optimize_states
 from rackspan.streams.optimum import Optimum
 from rackspan.streams.options import KAFKA, Options
@@ -26,7 +26,7 @@ def sticky(problem: Problem, awareness: RackAwareness, options: Options = KAFKA)
     even load; different pairs of tasks together; then least cost, at which staying counts ten times a partition.
     Never asks for a probing rebalance.
     """
-    table = _Stickiness(empty_states(problem), len(problem.tasks))
+    table = _stickiness(problem)
     table.assign_active(preserve=False)
     stateful, stateless = _optimize_active(problem, table.states, awareness, options)
     short = table.assign_standbys(problem.stateful.tolist(), problem.configs.num_standbys)
@@ -36,7 +36,7 @@ def sticky(problem: Problem, awareness: RackAwareness, options: Options = KAFKA)
 
 def prior_tasks(problem: Problem) -> Assigned:
     """What Kafka falls back to when lags cannot be had: every task back to its owner, without racks, and a probing rebalance."""
-    table = _Stickiness(empty_states(problem), len(problem.tasks))
+    table = _stickiness(problem)
     table.assign_active(preserve=True)
     short = table.assign_standbys(problem.stateful.tolist(), problem.configs.num_standbys)
     return Assigned(frozen(table.states), probing_rebalance=True, short=tuple(short))
@@ -61,12 +61,21 @@ def _optimize_standbys(
     return optimize_standby(problem, states, problem.configs.costs(STICKY_COSTS), lambda *_: True, options)
 
 
+def _stickiness(problem: Problem) -> "_Stickiness":
+    return _Stickiness(
+        empty_states(problem),
+        task_hashes=[task_hash(task) for task in problem.tasks.ids],
+        client_hashes=[process_hash(client.process_id) for client in problem.clients],
+    )
+
+
 @dataclass(slots=True)
 class _Stickiness:
     """The work table and what it remembers: previous clients of each task, and which tasks have met on a client."""
 
     states: list[ClientState]
-    tasks: int
+    task_hashes: Sequence[int]
+    client_hashes: Sequence[int]
     _owner: dict[int, ClientState] = field(default_factory=dict)
     _standbys: dict[int, list[ClientState]] = field(default_factory=dict)
     _pairs: set[tuple[int, int]] = field(default_factory=set)
@@ -77,30 +86,44 @@ class _Stickiness:
             for task in state.client.prev_standby:
                 self._standbys.setdefault(task, []).append(state)
 
+    @property
+    def tasks(self) -> int:
+        return len(self.task_hashes)
+
     def assign_active(self, preserve: bool) -> None:
         quota = self.tasks // sum(state.threads for state in self.states)
-        for task, state in sorted(self._owner.items(), key=lambda item: item[0]):
+        for task in self._tasks_in_java_order(sorted(self._owner)):
+            state = self._owner[task]
             if preserve or _has_room(state, quota):
                 self._give(task, state, state.active)
-        left = sorted(set(range(self.tasks)) - {task for state in self.states for task in state.active})
-        rest = [task for task in left if not self._give_to_standby(task, quota)]
-        for task in rest:
+        given = {task for state in self.states for task in state.active}
+        everyone = self._tasks_in_java_order(range(self.tasks), copied=True)
+        rest = [task for task in everyone if task not in given and not self._give_to_standby(task, quota)]
+        for task in sorted(rest):
             self._give_to_best(task, self.states, active=True)
 
     def assign_standbys(self, tasks: Sequence[int], replicas: int) -> list[tuple[int, int]]:
         """Place standbys. Returns (task, standbys that found no client)."""
-        return [(task, short) for task in tasks if (short := self._assign_standbys_of(task, replicas))]
+        ordered = self._tasks_in_java_order(tasks)
+        return [(task, short) for task in ordered if (short := self._assign_standbys_of(task, replicas))]
+
+    def _tasks_in_java_order(self, tasks: Sequence[int], copied: bool = False) -> list[int]:
+        return [tasks[position] for position in walk([self.task_hashes[task] for task in tasks], copied)]
+
+    def _in_java_order(self, states: Sequence[ClientState], copied: bool = False) -> list[ClientState]:
+        return [states[position] for position in walk([self.client_hashes[state.index] for state in states], copied)]
 
     def _assign_standbys_of(self, task: int, replicas: int) -> int:
         for placed in range(replicas):
             free = [state for state in self.states if not state.holds(task)]
             if not free:
                 return replicas - placed
-            self._give_to_best(task, free, active=False)
+            self._give_to_best(task, self._in_java_order(free), active=False)
         return 0
 
     def _give_to_standby(self, task: int, quota: int) -> bool:
-        state = next((state for state in self._standbys.get(task, ()) if _has_room(state, quota)), None)
+        holders = self._in_java_order(self._standbys.get(task, ()))
+        state = next((state for state in holders if _has_room(state, quota)), None)
         if state is not None:
             self._give(task, state, state.active)
         return state is not None
@@ -129,7 +152,8 @@ class _Stickiness:
         return self._least_loaded(task, within)
 
     def _previous_standby(self, task: int, within: Sequence[ClientState]) -> ClientState | None:
-        here = [state for state in self._standbys.get(task, ()) if state in within]
+        holders = self._in_java_order(self._standbys.get(task, ()), copied=True)
+        here = [state for state in holders if state in within]
         return self._least_loaded(task, here) if here else None
 
     def _should_balance(self, state: ClientState) -> bool:
