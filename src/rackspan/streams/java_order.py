@@ -1,7 +1,7 @@
-"""The order in which Java walks a HashMap or HashSet of task or process ids.
+"""The order in which Java walks a HashMap or HashSet of task or process ids, and drains a PriorityQueue.
 
 Kafka's sticky and tag-aware assignors let this order break ties between equal clients; without it their picks, and the
-number of tasks on each client, could not be told beforehand. It is a matter of hash codes alone: the same on every machine.
+number of tasks on each client, could not be told beforehand. It is a matter of hash codes and heaps alone: the same on every machine.
 """
 
 from collections.abc import Sequence
@@ -55,3 +55,37 @@ def _string_hash(text: str) -> int:
     for char in text:
         code = (31 * code + ord(char)) & _MASK
     return code
+
+
+def drained(keys: Sequence[tuple[int, ...]]) -> list[int]:
+    """Positions in the order a Java PriorityQueue gives them up, all offered in turn first.
+
+    Equal keys leave in an order that only its heap knows.
+    """
+    heap: list[int] = []
+    for position in range(len(keys)):
+        heap.append(position)
+        _sift_up(heap, keys)
+    return [_poll(heap, keys) for _ in keys]
+
+
+def _sift_up(heap: list[int], keys: Sequence[tuple[int, ...]]) -> None:
+    at, item = len(heap) - 1, heap[-1]
+    while at and keys[item] < keys[heap[(at - 1) // 2]]:
+        heap[at] = heap[(at - 1) // 2]
+        at = (at - 1) // 2
+    heap[at] = item
+
+
+def _poll(heap: list[int], keys: Sequence[tuple[int, ...]]) -> int:
+    first, item, at = heap[0], heap.pop(), 0
+    while (child := 2 * at + 1) < len(heap):
+        if child + 1 < len(heap) and keys[heap[child + 1]] < keys[heap[child]]:
+            child += 1
+        if keys[item] <= keys[heap[child]]:
+            break
+        heap[at] = heap[child]
+        at = child
+    if heap:
+        heap[at] = item
+    return first

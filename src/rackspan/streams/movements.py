@@ -3,11 +3,12 @@
 Racks and tags are not asked here: downtime comes before traffic in an assignment that will not last (KIP-925, 4).
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rackspan.errors import UnprovenAnswer
 from rackspan.streams.client_state import ClientState, LeastLoaded
+from rackspan.streams.java_order import drained
 from rackspan.streams.lags import TaskLags
 from rackspan.streams.thread_balance import Role, active, standby
 
@@ -24,28 +25,33 @@ class Movements:
     def move_active_tasks(self) -> int:
         """How many movements were scheduled, swaps and those without a warm-up included."""
         clients = LeastLoaded(self.states, _load)
-        scheduled = sorted(self._scheduled(active))
-        for _, task, client in scheduled:
+        scheduled = self._scheduled(active)
+        for task, client in scheduled:
             self._move_active(task, self.states[client], clients)
         return len(scheduled)
 
     def move_standby_tasks(self) -> int:
         """How many movements were made; a standby with nowhere better to be stays."""
         clients = LeastLoaded(self.states, _load)
-        return sum(
-            self._move_standby(task, self.states[client], clients)
-            for _, task, client in sorted(self._scheduled(standby))
-            if (task, client) not in self.warmups
-        )
+        return sum(self._move_standby(task, self.states[client], clients) for task, client in self._scheduled(standby))
 
-    def _scheduled(self, role: Role) -> Iterator[tuple[int, int, int]]:
-        """(Caught-up clients, task, intended client): tasks that few can run come first."""
-        for state in self.states:
-            for task in role(state):
-                if not self.lags.caught_up(task, state.index) and self.lags.least(task) < self.lags.lag(
-                    task, state.index
-                ):
-                    yield self.lags.caught_up_clients(task), task, state.index
+    def _scheduled(self, role: Role) -> list[tuple[int, int]]:
+        """(Task, intended client), tasks that fewest clients can run first. Warm-ups just made are left alone."""
+        moves = [
+            (task, state.index)
+            for state in self.states
+            for task in sorted(role(state))
+            if self._is_due(task, state.index)
+        ]
+        return [moves[at] for at in drained([(self.lags.caught_up_clients(task), task) for task, _ in moves])]
+
+    def _is_due(self, task: int, client: int) -> bool:
+        """Whether somebody is closer to the task's end than a client that is not caught up."""
+        return (
+            not self.lags.caught_up(task, client)
+            and self.lags.least(task) < self.lags.lag(task, client)
+            and (task, client) not in self.warmups
+        )
 
     def _move_active(self, task: int, intended: ClientState, clients: LeastLoaded) -> None:
         source = (

@@ -203,7 +203,9 @@ public final class KafkaAssignors {
         private boolean assign(final LegacyTaskAssignor assignor) {
             final Set<TaskId> all = new HashSet<>(stateful);
             all.addAll(stateless);
-            return assignor.assign(clients, all, new HashSet<>(stateful), racks, configs);
+            final Set<TaskId> withState = new HashSet<>();
+            withState.addAll(stateful); // One by one, as Kafka fills it: a copied HashSet is walked in another order.
+            return assignor.assign(clients, all, withState, racks, configs);
         }
 
         private void hold(final String key, final boolean active) {
