@@ -28,11 +28,12 @@ class TaskLags:
     def caught_up(self, task: int, client: int) -> bool:
         return _is_caught_up(self.lag(task, client), self.acceptable)
 
-    def caught_up_clients(self, task: int) -> int:
-        """How many clients are caught up on `task`."""
+    def caught_up_clients(self, task: int) -> list[int]:
+        """Who could run `task` at once."""
         if self.acceptable == EVERYONE_CAUGHT_UP:
-            return self.clients
-        return sum(_is_caught_up(lag, self.acceptable) for lag in self.known.get(task, {}).values())
+            return list(range(self.clients))
+        known = self.known.get(task, {})
+        return [client for client, lag in known.items() if _is_caught_up(lag, self.acceptable)]
 
     def least(self, task: int) -> int:
         """The lag of the first client by lag. UNKNOWN sorts before LATEST, as in Kafka: such a client leads."""
