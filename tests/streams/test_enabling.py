@@ -59,6 +59,8 @@ def test_a_partition_that_no_task_reads_stops_nothing() -> None:
 
 def test_client_rack_outside_the_tags_is_warned_of_and_the_tags_are_followed() -> None:
     document = changed(put("config", "rack_aware_assignment_tags", ["zone"]))
+    for client in document["clients"]:
+        client["tags"] = {"zone": "z"}
     given = from_document(document)
     assert warnings(given) == (
         "client.rack is set, but rack.aware.assignment.tags does not name rack: standbys are spread by the tags alone",
@@ -67,9 +69,25 @@ def test_client_rack_outside_the_tags_is_warned_of_and_the_tags_are_followed() -
 
 
 def test_a_rack_tag_that_differs_from_client_rack_is_warned_of_by_client() -> None:
-    document = changed(put("config", "rack_aware_assignment_tags", ["rack"]), put("clients", 0, "tags", {"rack": "r1"}))
+    document = changed(
+        put("config", "rack_aware_assignment_tags", ["rack"]),
+        put("clients", 0, "tags", {"rack": "r1"}),
+        put("clients", 1, "tags", {"rack": "r3"}),
+    )
     assert warnings(from_document(document)) == (
-        f"client {B}: client.tag.rack is not set, but client.rack is r2; standbys follow the tag",
+        f"client {B}: client.tag.rack is r3, but client.rack is r2; standbys follow the tag",
+    )
+
+
+@pytest.mark.parametrize("strategy", ["none", "min_traffic"])
+def test_a_tag_that_a_client_lacks_is_warned_of_whatever_the_strategy(strategy: str) -> None:
+    document = changed(
+        put("config", "strategy", strategy),
+        put("config", "rack_aware_assignment_tags", ["rack"]),
+        put("clients", 0, "tags", {"rack": "r1"}),
+    )
+    assert warnings(from_document(document)) == (
+        f"client {B}: client.tag.rack is not set, but rack.aware.assignment.tags names it; set it",
     )
 
 

@@ -105,21 +105,29 @@ def _partition_reason(problem: Problem, needed: Bools) -> str | None:
 
 
 def warnings(problem: Problem) -> tuple[str, ...]:
-    """What the text asks to be told about (KIP-925, 4.D.III): client.rack against rack.aware.assignment.tags.
+    """Tags that cannot mean what they say: one that a client lacks, and those that disagree with client.rack.
 
-    Assignment goes on by the tags, which can say more than the rack. Kafka's code does not warn.
+    The latter is the text's KIP-925 4.D.III, of which Kafka's code does not warn. Assignment goes on by the tags, which
+    can say more than the rack.
     """
-    if problem.configs.strategy is Strategy.NONE or not problem.configs.rack_aware_assignment_tags:
-        return ()
-    return tuple(_tag_warnings(problem))
+    keys = problem.configs.rack_aware_assignment_tags
+    lacking = tuple(
+        f"client {client.process_id}: client.tag.{key} is not set, but rack.aware.assignment.tags names it; set it"
+        for client in problem.clients
+        for key in keys
+        if key not in client.tags
+    )
+    if problem.configs.strategy is Strategy.NONE or not keys:
+        return lacking
+    return (*lacking, *_disagreeing(problem))
 
 
-def _tag_warnings(problem: Problem) -> Iterator[str]:
+def _disagreeing(problem: Problem) -> Iterator[str]:
     racked = [client for client in problem.clients if client.rack is not None]
     if racked and RACK_TAG not in problem.configs.rack_aware_assignment_tags:
         yield "client.rack is set, but rack.aware.assignment.tags does not name rack: standbys are spread by the tags alone"
         return
     for client in racked:
-        if client.tags.get(RACK_TAG) != client.rack:
-            shown = client.tags.get(RACK_TAG, "not set")
-            yield f"client {client.process_id}: client.tag.rack is {shown}, but client.rack is {client.rack}; standbys follow the tag"
+        tag = client.tags.get(RACK_TAG)
+        if tag not in (None, client.rack):
+            yield f"client {client.process_id}: client.tag.rack is {tag}, but client.rack is {client.rack}; standbys follow the tag"

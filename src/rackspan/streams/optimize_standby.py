@@ -1,7 +1,7 @@
 """Standby tasks exchanged between two clients at a time, as Kafka does it. Greedy: see joint_standby for the optimum."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations
 
 import numpy as np
@@ -37,34 +37,67 @@ def exchange_standby_tasks(states: Sequence[ClientState], costs: StandbyCosts, m
     Constraints: every client keeps its number of standbys; a task is on a client once; `may_move` holds for each move.
     Goal: the least cost for each pair in turn: its optimum, since for two clients the min-cost flow is a matching of the
     best gains of both sides.
-    Bound: 4 rounds of C² pairs. Source: RackAwareTaskAssignor.optimizeStandbyTasks; the text's 4.C.I swaps task by task.
+    Bound: 4 rounds of C² pairs, most of them passed over at a glance: a pair whose best gains do not add up is done.
+    Source: RackAwareTaskAssignor.optimizeStandbyTasks; the text's 4.C.I swaps task by task.
     """
+    exchange = _Exchange(costs, may_move)
     for _ in range(MAX_ROUNDS):
-        pairs = [_exchange(one, other, costs, may_move) for one, other in _pairs(states, costs)]
-        if not any(pairs):
+        swapped = [exchange.between(one, other) for one, other in combinations(states, 2)]
+        if not any(swapped):
             break
     return costs.total(states)
 
 
-def _pairs(states: Sequence[ClientState], costs: StandbyCosts) -> list[tuple[ClientState, ClientState]]:
-    rack = costs.client_rack
-    return [(a, b) for a, b in combinations(states, 2) if a.standby and b.standby and rack[a.index] != rack[b.index]]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Exchange:
+    """Swaps between two clients. `_best` remembers the best gain of each client towards each rack until it changes."""
 
+    costs: StandbyCosts
+    may_move: MayMove
+    _best: dict[tuple[int, int], int] = field(default_factory=dict)
 
-def _exchange(one: ClientState, other: ClientState, costs: StandbyCosts, may_move: MayMove) -> bool:
-    """Swap the best pairs while both together gain; equal costs stay."""
-    there, back = _gains(one, other, costs, may_move), _gains(other, one, costs, may_move)
-    swaps = [(out, home) for (a, out), (b, home) in zip(there, back, strict=False) if a + b > 0]
-    for out, home in swaps:
-        one.standby.symmetric_difference_update((out, home))
-        other.standby.symmetric_difference_update((out, home))
-    return bool(swaps)
+    def between(self, one: ClientState, other: ClientState) -> bool:
+        """Swap the best pairs while both together gain; equal costs stay. Whether any were."""
+        if not self._worth_a_look(one, other):
+            return False
+        there, back = self._gains(one, other), self._gains(other, one)
+        swaps = [(out, home) for (a, out), (b, home) in zip(there, back, strict=False) if a + b > 0]
+        for out, home in swaps:
+            one.standby.symmetric_difference_update((out, home))
+            other.standby.symmetric_difference_update((out, home))
+        if swaps:
+            self._forget(one, other)
+        return bool(swaps)
 
+    def _worth_a_look(self, one: ClientState, other: ClientState) -> bool:
+        here, there = self._rack(one), self._rack(other)
+        if here == there or not one.standby or not other.standby:
+            return False
+        return self._best_gain(one, there) + self._best_gain(other, here) > 0
 
-def _gains(source: ClientState, target: ClientState, costs: StandbyCosts, may_move: MayMove) -> list[tuple[int, int]]:
-    """(Cost saved by moving it, task) for every movable standby of `source`, best first, then by task."""
-    tasks = np.array(sorted(source.standby - target.standby - target.active), dtype=np.int64)
-    rack = costs.client_rack
-    saved = costs.traffic[tasks, rack[source.index]] - costs.traffic[tasks, rack[target.index]] - costs.non_overlap
-    gains = sorted(zip((-saved).tolist(), tasks.tolist(), strict=True))
-    return [(-loss, task) for loss, task in gains if may_move(task, source, target)]
+    def _best_gain(self, state: ClientState, rack: int) -> int:
+        """The most that any standby of a client could save in a rack, whether or not it may go there."""
+        key = (state.index, rack)
+        if key not in self._best:
+            self._best[key] = int(self._saved(list(state.standby), state, rack).max())
+        return self._best[key]
+
+    def _gains(self, source: ClientState, target: ClientState) -> list[tuple[int, int]]:
+        """(Cost saved by moving it, task) for every movable standby of `source`, best first, then by task."""
+        tasks = sorted(source.standby - target.standby - target.active)
+        saved = self._saved(tasks, source, self._rack(target)).tolist()
+        gains = sorted(zip(saved, tasks, strict=True), key=lambda gain: (-gain[0], gain[1]))
+        return [(gain, task) for gain, task in gains if self.may_move(task, source, target)]
+
+    def _saved(self, tasks: list[int], source: ClientState, rack: int) -> Int64s:
+        traffic = self.costs.traffic
+        at = np.array(tasks, dtype=np.int64)
+        return np.asarray(traffic[at, self._rack(source)] - traffic[at, rack] - self.costs.non_overlap)
+
+    def _rack(self, state: ClientState) -> int:
+        return int(self.costs.client_rack[state.index])
+
+    def _forget(self, *states: ClientState) -> None:
+        changed = {state.index for state in states}
+        for key in [key for key in self._best if key[0] in changed]:
+            del self._best[key]
