@@ -1,7 +1,7 @@
 // Asks Kafka Streams' published assignors (4.1) what they would do: one JSON request a line in, one JSON answer a line out.
 //
 // Request: {"mode": "active" | "standby" | "high-availability" | "sticky", "problem": {...}, "movable": "any" | "tags" | "racks"}
-// The problem has rackspan's own format. Answer: {"ms": ..., "enabled": ..., "cost": {...}, "probing_rebalance": ...,
+// The problem has rackspan's own format. Answer: {"cpu_ms": ..., "enabled": ..., "cost": {...}, "probing_rebalance": ...,
 // "assignment": {...}} or {"error": ...}.
 //
 // Racks are replayed as one imaginary broker a rack; nothing is contacted.
@@ -10,6 +10,8 @@ import com.fasterxml.jackson.databind.ObjectMapper;
 import com.fasterxml.jackson.databind.node.ObjectNode;
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
+import java.lang.management.ThreadMXBean;
 import java.lang.reflect.Method;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
@@ -45,6 +47,7 @@ import org.apache.kafka.streams.processor.internals.assignment.RackAwareTaskAssi
 
 public final class KafkaAssignors {
     private static final ObjectMapper JSON = new ObjectMapper();
+    private static final ThreadMXBean THREADS = ManagementFactory.getThreadMXBean();
 
     public static void main(final String[] arguments) throws Exception {
         final BufferedReader requests = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
@@ -187,7 +190,7 @@ public final class KafkaAssignors {
             final ObjectNode cost = out.putObject("cost");
             final boolean enabled = racks.canEnableRackAwareAssignor();
             out.put("enabled", enabled);
-            final long started = System.nanoTime();
+            final long started = THREADS.getCurrentThreadCpuTime();
             switch (mode) {
                 case "active": optimizeActive(enabled, cost); break;
                 case "standby": optimizeStandby(enabled, movable, cost); break;
@@ -195,7 +198,7 @@ public final class KafkaAssignors {
                 case "sticky": out.put("probing_rebalance", assign(new LegacyStickyTaskAssignor())); break;
                 default: throw new IllegalArgumentException(mode);
             }
-            out.put("ms", (System.nanoTime() - started) / 1e6);
+            out.put("cpu_ms", (THREADS.getCurrentThreadCpuTime() - started) / 1e6);
             out.set("assignment", assignment());
             return out;
         }
