@@ -1,5 +1,7 @@
 import numpy as np
+import pytest
 
+from rackspan.errors import UsageError
 from rackspan.streams import from_document
 from rackspan.streams.config import Costs
 from rackspan.streams.costs import cross_rack, crossings, equal_cost, owned_tasks
@@ -42,3 +44,12 @@ def test_costs_are_equal_where_no_task_cares_for_its_rack() -> None:
     everywhere = {name: ["r1", "r2"] for name in GOOD["partitions"]}
     assert equal_cost(from_document({**GOOD, "partitions": everywhere}))
     assert not equal_cost(from_document(GOOD))
+
+
+def test_costs_that_would_leave_64_bits_are_refused_not_wrapped() -> None:
+    document = changed(put("config", "traffic_cost", 2**31 - 1), put("config", "non_overlap_cost", 2**31 - 1))
+    weights = dict.fromkeys(GOOD["partitions"], 2**40)
+    given = from_document({**document, "partition_weights": weights}, weighted=True)
+    assert given.initial_active is not None
+    with pytest.raises(UsageError, match=r"^a task can cost \d+, too much for an exact sum over 2 tasks"):
+        owned_tasks(given, given.stateful, given.initial_active, Costs(2**31 - 1, 2**31 - 1))

@@ -181,7 +181,7 @@ def test_a_wrong_problem_is_refused_in_one_line(change: Change, line: str) -> No
         ({"in:0": 1}, "partition in:1: has no weight; give every partition of a task one in partition_weights"),
         (
             {**dict.fromkeys(GOOD["partitions"], 1), "in:0": -1},
-            "partition in:0: weight is -1; a weight is not negative and fits 64 bits",
+            "partition in:0: weight is -1, outside 0 to 1099511627776; give weights in a larger unit",
         ),
         ({"x:0": 1}, "partition_weights: partition x:0 is not among the partitions; add it or leave it out"),
     ],

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from rackspan.errors import UsageError
+from rackspan.flow.network import MAX_SCALED_COST
 from rackspan.streams.config import Costs
 from rackspan.streams.problem import Int32s, Int64s, PartitionColumns, PartitionLists, Problem
 
@@ -52,11 +54,22 @@ def cross_rack(lists: PartitionLists, partitions: PartitionColumns) -> Int64s:
     return np.asarray(running[lists.offset[1:]] - running[lists.offset[:-1]])
 
 
+def priced(crossing: Int64s, costs: Costs, tasks: int) -> Int64s:
+    """Crossings (T, R) at the traffic cost. Errors: UsageError where `tasks` of them could leave 64 bits."""
+    dearest = int(crossing.max(initial=0)) * costs.traffic + costs.non_overlap
+    if (dearest + 1) * (tasks + 1) >= MAX_SCALED_COST:
+        raise UsageError(
+            f"a task can cost {dearest}, too much for an exact sum over {tasks} tasks; lower the costs, or give partition_weights in a larger unit"
+        )
+    return crossing * costs.traffic
+
+
 def owned_tasks(problem: Problem, members: Int32s, owner: Int32s, costs: Costs) -> OwnedTasks:
     """The tasks `members` of a problem with rack awareness on, held as `owner` (T,) says."""
+    crossing = cross_rack(problem.tasks.source, problem.partitions)
     return OwnedTasks(
         owner=owner[members],
-        traffic=cross_rack(problem.tasks.source, problem.partitions)[members] * costs.traffic,
+        traffic=priced(crossing[members], costs, len(members)),
         subtopology=problem.tasks.subtopology[members],
         client_rack=problem.client_rack,
         non_overlap=costs.non_overlap,

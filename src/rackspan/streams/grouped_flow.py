@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.flow import FlowNetwork, network, solve
+from rackspan.flow import Arcs, arcs, connect, solve, split
 from rackspan.streams.costs import OwnedTasks
 from rackspan.streams.grouping import Groups, deal, group_rows, last_of_each, traffic_classes
 from rackspan.streams.optimum import Optimum, arrival_cost, proven, scale
@@ -79,72 +79,71 @@ def grouped_flow(tasks: OwnedTasks, limits: Limits) -> Optimum:
     """
     classes = traffic_classes(tasks.traffic, limits.family)
     layout = _Layout(tasks, limits, classes, group_rows(classes.of, tasks.owner))
-    answer = solve(_network(layout))
-    return proven(tasks, _decode(layout, answer.flow), answer)
+    bundles = (_leaving(layout), _joining(layout), _filling(layout), _counting(layout), _floating(layout))
+    answer = solve(connect(_supply(layout), *bundles))
+    leaving, joining, filling, _, _ = split(answer.flow, *bundles)
+    return proven(tasks, _decode(layout, leaving, joining, filling), answer)
 
 
-def _network(layout: _Layout) -> FlowNetwork:
-    tasks, limits, classes, held = layout.tasks, layout.limits, layout.classes, layout.held
+def _leaving(layout: _Layout) -> Arcs:
+    """Place -> class: tasks of a group that leave their owner."""
+    tasks, held = layout.tasks, layout.held
     owner = tasks.owner[held.first]
-    here = limits.family[held.first] * layout.clients + owner
-    there = limits.family[classes.first][:, None] * layout.racks + np.arange(layout.racks)
-    places, clients = np.arange(layout.places), np.arange(layout.clients)
-    free = np.zeros(2 * layout.places + layout.clients, dtype=np.int64)
+    refund = tasks.traffic[held.first, tasks.client_rack[owner]] * scale(tasks)
+    return arcs(
+        tail=layout.limits.family[held.first] * layout.clients + owner,
+        head=layout.first_class + layout.classes.of[held.first],
+        capacity=held.size,
+        unit_cost=-refund,
+    )
+
+
+def _joining(layout: _Layout) -> Arcs:
+    """Class -> pool: to one of the racks, within the family."""
+    classes, racks = layout.classes, layout.racks
+    pool = layout.limits.family[classes.first][:, None] * racks + np.arange(racks)
+    return arcs(
+        tail=np.repeat(layout.first_class + np.arange(len(classes.size)), racks),
+        head=layout.first_pool + pool.ravel(),
+        capacity=np.repeat(classes.size, racks),
+        unit_cost=arrival_cost(layout.tasks, layout.tasks.traffic[classes.first].ravel()),
+    )
+
+
+def _filling(layout: _Layout) -> Arcs:
+    """Pool -> place: to any client of the rack."""
+    places = np.arange(layout.places)
+    return arcs(layout.first_pool + layout.place_pool, places, layout.limits.cap.ravel(), 0)
+
+
+def _counting(layout: _Layout) -> Arcs:
+    """Place -> client: what a client holds of a family."""
+    places = np.arange(layout.places)
+    return arcs(places, layout.places + layout.place_client, layout.limits.cap.ravel(), 0)
+
+
+def _floating(layout: _Layout) -> Arcs:
+    """Client -> float: what a client holds above its least."""
+    clients = layout.places + np.arange(layout.clients)
+    return arcs(clients, layout.float_node, layout.limits.most - layout.limits.least, 0)
+
+
+def _supply(layout: _Layout) -> Int64s:
+    tasks, limits = layout.tasks, layout.limits
     supply = np.zeros(layout.float_node + 1, dtype=np.int64)
     supply[: layout.places] = np.bincount(limits.family * layout.clients + tasks.owner, minlength=layout.places)
     supply[layout.places : layout.first_class] = -limits.least
     supply[layout.float_node] = int(limits.least.sum()) - len(tasks)
-    return network(
-        tail=np.concatenate(
-            [
-                here,
-                np.repeat(layout.first_class + np.arange(len(classes.size)), layout.racks),
-                layout.first_pool + layout.place_pool,
-                places,
-                layout.places + clients,
-            ]
-        ),
-        head=np.concatenate(
-            [
-                layout.first_class + classes.of[held.first],
-                layout.first_pool + there.ravel(),
-                places,
-                layout.places + layout.place_client,
-                np.full(layout.clients, layout.float_node),
-            ]
-        ),
-        capacity=np.concatenate(
-            [
-                held.size,
-                np.repeat(classes.size, layout.racks),
-                limits.cap.ravel(),
-                limits.cap.ravel(),
-                limits.most - limits.least,
-            ]
-        ),
-        unit_cost=np.concatenate(
-            [
-                -tasks.traffic[held.first, tasks.client_rack[owner]] * scale(tasks),
-                arrival_cost(tasks, tasks.traffic[classes.first].ravel()),
-                free,
-            ]
-        ),
-        supply=supply,
-    )
+    return supply
 
 
-def _decode(layout: _Layout, flow: Int64s) -> Int32s:
+def _decode(layout: _Layout, leaving: Int64s, joining: Int64s, filling: Int64s) -> Int32s:
     """Tasks that leave, dealt to pools by class, then to the places that each pool fills."""
-    classes, held = layout.classes, layout.held
-    leaving, joining, filling, _ = np.split(
-        flow, np.cumsum([len(held.size), len(classes.size) * layout.racks, layout.places])
-    )
-    leavers = last_of_each(held, leaving)
-    lines = np.arange(len(joining))
-    family = layout.limits.family[classes.first][lines // layout.racks]
-    movers, pool = deal(
-        leavers, classes.of[leavers], family * layout.racks + lines % layout.racks, joining, lines // layout.racks
-    )
+    classes, racks = layout.classes, layout.racks
+    leavers = last_of_each(layout.held, leaving)
+    joined_class, rack = np.divmod(np.arange(len(joining)), racks)
+    pools = layout.limits.family[classes.first][joined_class] * racks + rack
+    movers, pool = deal(leavers, classes.of[leavers], pools, joining, joined_class)
     movers, target = deal(movers, pool, layout.place_client, filling, layout.place_pool)
     client = layout.tasks.owner.copy()
     client[movers] = target

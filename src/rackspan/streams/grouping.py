@@ -43,7 +43,7 @@ def last_of_each(groups: Groups, count: Int64s) -> Int64s:
 
 
 def deal(
-    rows: Int64s, pile: Int64s, destination: Int64s | Int32s, count: Int64s, piles: Int64s
+    rows: Int64s, pile: Int64s, destination: Int64s | Int32s, count: Int64s, piles: Int64s | Int32s
 ) -> tuple[Int64s, Int64s]:
     """Give out the rows of each pile to destinations: line i hands `count[i]` rows of pile `piles[i]` to `destination[i]`.
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from rackspan.flow import network, solve
+from rackspan.flow import Arcs, arcs, connect, solve, split
 from rackspan.streams.costs import OwnedTasks
 from rackspan.streams.grouping import Groups, deal, group_rows, last_of_each, traffic_classes
 from rackspan.streams.optimum import Optimum, arrival_cost, proven, scale, unmoved
@@ -24,35 +24,38 @@ def min_traffic(tasks: OwnedTasks) -> Optimum:
     """
     if not len(tasks):
         return unmoved(tasks)
-    rack = tasks.client_rack[tasks.owner]
     classes = traffic_classes(tasks.traffic)
-    held = group_rows(classes.of, rack)
-    racks = tasks.traffic.shape[1]
-    leave_traffic = tasks.traffic[held.first, rack[held.first]]
-    arrive_traffic = tasks.traffic[classes.first].ravel()
-    # Nodes: racks, then classes. Arcs: rack -> class for tasks that leave, class -> rack for tasks that arrive.
-    class_nodes = racks + np.arange(len(classes.size))
-    answer = solve(
-        network(
-            tail=np.concatenate([rack[held.first], np.repeat(class_nodes, racks)]),
-            head=np.concatenate([class_nodes[classes.of[held.first]], np.tile(np.arange(racks), len(class_nodes))]),
-            capacity=np.concatenate([held.size, np.repeat(classes.size, racks)]),
-            unit_cost=np.concatenate([-leave_traffic * scale(tasks), arrival_cost(tasks, arrive_traffic)]),
-            supply=np.zeros(racks + len(class_nodes), dtype=np.int64),
-        )
-    )
-    leaving, arriving = answer.flow[: len(held.size)], answer.flow[len(held.size) :]
+    held = group_rows(classes.of, tasks.client_rack[tasks.owner])
+    bundles = _leaving(tasks, classes, held), _arriving(tasks, classes)
+    nodes = tasks.traffic.shape[1] + len(classes.size)
+    answer = solve(connect(np.zeros(nodes, dtype=np.int64), *bundles))
+    leaving, arriving = split(answer.flow, *bundles)
     return proven(tasks, _decode(tasks, classes, held, leaving, arriving), answer)
+
+
+def _leaving(tasks: OwnedTasks, classes: Groups, held: Groups) -> Arcs:
+    """Rack -> class. Racks are the first nodes, classes follow."""
+    rack = tasks.client_rack[tasks.owner[held.first]]
+    refund = tasks.traffic[held.first, rack] * scale(tasks)
+    return arcs(rack, tasks.traffic.shape[1] + classes.of[held.first], held.size, -refund)
+
+
+def _arriving(tasks: OwnedTasks, classes: Groups) -> Arcs:
+    """Class -> rack."""
+    racks = tasks.traffic.shape[1]
+    price = arrival_cost(tasks, tasks.traffic[classes.first])
+    classes_at = racks + np.arange(len(classes.size))[:, None]
+    columns = np.broadcast_arrays(classes_at, np.arange(racks), classes.size[:, None], price)
+    return arcs(*(column.ravel() for column in columns))
 
 
 def _decode(tasks: OwnedTasks, classes: Groups, held: Groups, leaving: Int64s, arriving: Int64s) -> Int32s:
     """Tasks that leave, dealt to racks by class, then to the vacancies they left behind."""
-    racks = tasks.traffic.shape[1]
     leavers = last_of_each(held, leaving)
-    lines = np.arange(len(arriving))
-    movers, rack = deal(leavers, classes.of[leavers], lines % racks, arriving, lines // racks)
+    joined_class, rack = np.divmod(np.arange(len(arriving)), tasks.traffic.shape[1])
+    movers, arrived_in = deal(leavers, classes.of[leavers], rack, arriving, joined_class)
     vacancies = np.bincount(tasks.owner[leavers], minlength=len(tasks.client_rack))
-    movers, target = deal(movers, rack, np.arange(len(vacancies)), vacancies, tasks.client_rack.astype(np.int64))
+    movers, target = deal(movers, arrived_in, np.arange(len(vacancies)), vacancies, tasks.client_rack)
     client = tasks.owner.copy()
     client[movers] = target
     return client

@@ -1,15 +1,18 @@
 """The `partitions` of a problem as columns, and the tasks' columns that point into them."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from rackspan.model.ids import INT64_MAX, RackId
+from rackspan.model.ids import RackId
 from rackspan.streams.ids import topic_of
 from rackspan.streams.problem import Int64s, PartitionColumns, PartitionLists, TaskColumns
 from rackspan.streams.reading import a_list, a_number, refuse
 from rackspan.streams.task_format import TaskRow
+
+MAX_WEIGHT: Final = 2**40
+"""A TiB in bytes: sums over a million tasks then stay within 64 bits."""
 
 
 def read_partitions(
@@ -73,8 +76,8 @@ def _weight(name: str, weights: Mapping[str, Any], needed: bool) -> int:
             refuse(f"partition {name}", "has no weight; give every partition of a task one in partition_weights")
         return 0
     weight = a_number(weights[name], f"partition {name}: weight")
-    if not 0 <= weight <= INT64_MAX:
-        refuse(f"partition {name}", f"weight is {weight}; a weight is not negative and fits 64 bits")
+    if not 0 <= weight <= MAX_WEIGHT:
+        refuse(f"partition {name}", f"weight is {weight}, outside 0 to {MAX_WEIGHT}; give weights in a larger unit")
     return weight
 
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from rackspan.streams.client_state import ClientState
 from rackspan.streams.config import Costs
-from rackspan.streams.costs import cross_rack
+from rackspan.streams.costs import cross_rack, priced
 from rackspan.streams.joint_standby import solve_standby_tasks_jointly
 from rackspan.streams.optimize_standby import MayMove, StandbyCosts, exchange_standby_tasks
 from rackspan.streams.options import Beyond, Options
@@ -16,7 +16,8 @@ def optimize_standby(
 ) -> int:
     """Rearrange the standbys on `states` for less traffic. Returns their cost. Needs rack awareness on."""
     crossing = cross_rack(problem.tasks.changelog, problem.partitions)
-    prices = StandbyCosts(crossing * costs.traffic, problem.client_rack, costs.non_overlap)
+    count = sum(len(state.standby) for state in states)
+    prices = StandbyCosts(priced(crossing, costs, count), problem.client_rack, costs.non_overlap)
     cost = exchange_standby_tasks(states, prices, may_move)
     if Beyond.JOINT_STANDBYS in options:
         # Overlap ranks the ways to one cost; the joint solution is after the least traffic, and starts from the pairs'.
