@@ -8,9 +8,6 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.placement.least_possible import least_leaders, least_replicas
-from tests.placement.scenarios_of_load import cluster
-from tests.placement.snapshots import registered, snapshot_of
 
 from rackspan.audit import RackPolicy, audit
 from rackspan.audit.loads import replica_bound
@@ -20,6 +17,9 @@ from rackspan.model.partitions import Int32s
 from rackspan.model.racks import even_spread, rack_map
 from rackspan.placement import UsableBroker, checked
 from rackspan.placement.balanced import BalancedReplicaPlacer
+from tests.placement.least_possible import least_leaders, least_replicas
+from tests.placement.scenarios_of_load import cluster
+from tests.placement.snapshots import registered, snapshot_of
 
 LEADERS = "replica.placer.balanced.leaders"
 REPLICAS = "replica.placer.balanced.replicas"
