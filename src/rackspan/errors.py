@@ -3,6 +3,10 @@
     RackspanError                     one line: which thing, why, what next
     ├── UsageError                    a flag, key or spec file that says something impossible
     ├── InvalidSnapshot               a snapshot that contradicts itself or its format
+    ├── InvalidProblem                an assignment problem (KIP-925) that contradicts itself or its format
+    ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs leave 64 bits
+    ├── UnprovenAnswer                a solver's answer failed our check of it: a bug, never the user's fault
+    ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
     ├── InvalidWarehouse              a pipeline folder that is not one, or is of another version
     ├── SourceError                   a cluster could not be read
     │   ├── ClusterUnreachable        nobody answered in time
@@ -22,6 +26,9 @@ __all__ = [
     "ClusterRequestFailed",
     "ClusterUnauthorized",
     "ClusterUnreachable",
+    "InvalidFlow",
+    "InvalidProblem",
+    "InvalidReassignment",
     "InvalidSnapshot",
     "InvalidWarehouse",
     "KafkaProcessFailed",
@@ -34,6 +41,7 @@ __all__ = [
     "RackspanError",
     "RetriableProduceError",
     "SourceError",
+    "UnprovenAnswer",
     "UsageError",
 ]
 
@@ -48,6 +56,22 @@ class UsageError(RackspanError):
 
 class InvalidSnapshot(RackspanError):
     """A snapshot breaks its format or contradicts itself."""
+
+
+class InvalidProblem(RackspanError):
+    """An assignment problem breaks its format or contradicts itself."""
+
+
+class InvalidFlow(RackspanError):
+    """A flow network is malformed, cannot be satisfied, or has costs beyond 64 bits."""
+
+
+class UnprovenAnswer(RackspanError):
+    """An answer failed the check that proves it; it is withheld."""
+
+
+class InvalidReassignment(RackspanError):
+    """A reassignment file, or a file of topics to move, breaks its format or contradicts itself."""
 
 
 class InvalidWarehouse(RackspanError):

@@ -5,17 +5,21 @@ Every verb takes values and returns values; the clock, the network and the disk 
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from rackspan import acks as _acks
 from rackspan import audit as _audit
 from rackspan import pipeline as _pipeline
+from rackspan import plan as _plan
+from rackspan import reassign as _reassign
 from rackspan.acks import HardenAdvice
-from rackspan.audit import Audit, RackLoss, RackPolicy
+from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
 from rackspan.model import ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.pipeline import Collected, RunReport
+from rackspan.plan import Caps, Step
+from rackspan.reassign import Plan, ReassignmentDocument, Request
 from rackspan.sources import rack_locator as _rack_locator
 from rackspan.sources import rack_locators as _rack_locators
 from rackspan.sources import snapshot_file as _snapshot_file
@@ -28,9 +32,11 @@ __all__ = [
     "collect",
     "collect_every",
     "harden",
+    "lint_reassignment",
     "live_cluster",
     "located",
     "outage",
+    "plan_reassignment",
     "report",
     "run_pipeline",
     "snapshot",
@@ -108,6 +114,22 @@ def harden(
 ) -> list[HardenAdvice]:
     """For each topic the least min.insync.replicas that forces its racks, and what that costs."""
     return _acks.harden(snapshot, policy, topic_filter)
+
+
+# ── move
+
+
+def plan_reassignment(
+    snapshot: ClusterSnapshot, policy: RackPolicy, request: Request, caps: Caps
+) -> tuple[Plan, Sequence[Step]]:
+    """The least movement that does what is asked, with the bound that proves it, in steps by risk."""
+    planned = _reassign.plan(snapshot, policy, request)
+    return planned, _plan.in_steps(planned, policy, caps)
+
+
+def lint_reassignment(snapshot: ClusterSnapshot, policy: RackPolicy, document: ReassignmentDocument) -> list[Finding]:
+    """What is wrong with anyone's plan: where it leads, what it passes through, what it copies needlessly."""
+    return _reassign.lint(snapshot, policy, document)
 
 
 # ── the pipeline

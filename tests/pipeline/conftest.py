@@ -1,6 +1,7 @@
 """One Spark for all tests of the pipeline: it takes seconds to start and none to share."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 from pyspark.sql import SparkSession
@@ -10,5 +11,13 @@ from rackspan.pipeline import session
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    with session.spark_session("local[2]") as started:
+    with quick_java(), session.spark_session("local[2]") as started:
         yield started
+
+
+@contextmanager
+def quick_java() -> Iterator[None]:
+    """A JVM that lives for a minute spends most of it optimising itself, unless told not to."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        yield

@@ -5,8 +5,10 @@ thing a process did not do. A victim is forked from a server (this file as a pro
 imports would take a hundred times as long as the work.
 """
 
+import importlib
 import json
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -33,14 +35,28 @@ class Victims:
 
     def killed_at(self, moment: int, work: Callable[..., None], root: Path, *more: Any) -> bool:
         """Do `work(root, *more)` and kill it at its Nth touch. False where it was done before that."""
+        self._ask(moment, work, root, *more)
+        return self._ended() != 0
+
+    @contextmanager
+    def at_work(self, work: Callable[..., None], root: Path, *more: Any) -> Iterator[Callable[[], bool]]:
+        """Do `work(root, *more)` beside the block, which is given a function that says whether it is done."""
+        answers = self.server.stdout
+        assert answers is not None
+        self._ask(-1, work, root, *more)
+        yield lambda: bool(select.select([answers], [], [], 0)[0])
+        assert self._ended() == 0
+
+    def _ask(self, moment: int, work: Callable[..., None], root: Path, *more: Any) -> None:
         assert self.server.stdin is not None
-        assert self.server.stdout is not None
-        request = [moment, work.__name__, str(root), *more]
-        self.server.stdin.write(json.dumps(request, default=str) + "\n")
+        self.server.stdin.write(json.dumps([moment, work.__name__, str(root), *more], default=str) + "\n")
         self.server.stdin.flush()
+
+    def _ended(self) -> int:
+        assert self.server.stdout is not None
         ended = int(self.server.stdout.readline())
         assert ended in (0, -signal.SIGKILL), f"neither done nor killed: {ended}"
-        return ended != 0
+        return ended
 
 
 @contextmanager
@@ -87,7 +103,11 @@ def kill_myself_at(moment: int, root: Path) -> None:
 
 def without_fsync() -> None:
     """A SIGKILL takes nothing that was written, flushed to the disk or not; a thousand flushes take minutes."""
-    os.fsync = lambda fd: None
+    os.fsync = _unflushed  # type: ignore[assignment]
+
+
+def _unflushed(_descriptor: int) -> None:
+    return None
 
 
 WORK = {work.__name__: work for work in (collected, refreshed)}
@@ -96,6 +116,8 @@ WORK = {work.__name__: work for work in (collected, refreshed)}
 def serve() -> None:
     """Answer each request, a line of JSON, with the exit code of a forked victim."""
     without_fsync()
+    # Arrow imports it with its first table: here once instead of in every victim.
+    importlib.import_module("pandas")
     for line in sys.stdin:
         moment, work, root, *more = json.loads(line)
         victim = os.fork()

@@ -30,6 +30,9 @@ class PartitionConstraint:
     remedy: Callable[[Evidence, int], str]
     severity: Callable[[Evidence, int], Severity] = lambda _seen, _row: Severity.VIOLATION
 
+    def findings(self, seen: Evidence) -> Iterator[Finding]:
+        return (finding for _row, finding in self.findings_by_row(seen))
+
     def findings_by_row(self, seen: Evidence) -> Iterator[tuple[int, Finding]]:
         for row in np.flatnonzero(self.broken(seen)).tolist():
             yield row, self.finding(seen, row)

@@ -7,7 +7,6 @@ started and stopped. Ours is `newSession()` of it either way, so the settings be
 import os
 import shutil
 import sys
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from importlib.util import find_spec
@@ -16,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 
 import rackspan
 from rackspan.errors import MissingRequirement, UsageError
+from rackspan.java import find_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -65,14 +65,6 @@ def require_pyspark() -> None:
         raise MissingRequirement("pyspark is not installed, and the pipeline runs on it; pip install 'rackspan[spark]'")
 
 
-def require_java() -> None:
-    """Errors: MissingRequirement. The one place here that looks for Java."""
-    home = os.environ.get("JAVA_HOME")
-    if shutil.which("java", path=f"{home}/bin" if home else None) is None:
-        where = f"JAVA_HOME={home} holds no bin/java" if home else "no java on the PATH"
-        raise MissingRequirement(f"{where}, and Spark needs Java 17 or newer; install a JDK (openjdk-17-jdk-headless)")
-
-
 def is_local(master: str) -> bool:
     return master.startswith("local") and not master.startswith("local-cluster")
 
@@ -98,36 +90,61 @@ def start_settings(master: str | None) -> dict[str, str]:
 
 
 def _started(master: str | None) -> "SparkSession":
+    from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
     from pyspark.sql import SparkSession
 
     if SparkContext._active_spark_context is not None:
         return SparkSession.builder.getOrCreate()
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
-    if not submitted:
-        require_java()
-    # Without it workers start with the python3 of the PATH, which has neither rackspan nor NumPy.
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     settings = start_settings(master if submitted or master else LOCAL)
     try:
-        session = SparkSession.builder.config(conf=SparkConf().setAll(list(settings.items()))).getOrCreate()
-    except Exception as error:
+        with _environment(_launch_variables(settings, submitted=submitted)):
+            session = SparkSession.builder.config(conf=SparkConf().setAll(list(settings.items()))).getOrCreate()
+    except (PySparkException, Py4JError, OSError) as error:
         line = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise UsageError(f"Spark did not start on {master or LOCAL}: {line}; look at --master and Java") from error
     session.sparkContext.setLogLevel("ERROR")
     return session
 
 
+def _launch_variables(settings: Mapping[str, str], *, submitted: bool) -> dict[str, str]:
+    """What PySpark looks up when it starts a JVM and, later, workers. Errors: MissingRequirement without Java."""
+    # Spark's own start script takes JAVA_HOME as it comes; this one was asked for its version.
+    variables = {} if submitted else {"JAVA_HOME": str(find_java().home)}
+    if settings.get("spark.master", "").startswith("local"):
+        # Without it workers start with the python3 of the PATH, which has neither rackspan nor NumPy.
+        variables["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    return variables
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set for a block only: whoever called us may start programs of their own."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
 def _ship_code(session: "SparkSession") -> None:
-    """Send this very package to executors on other machines; local ones import it as we did."""
+    """Send this very package to executors on other machines, once a session; local ones import it as we did."""
+    from pyspark import SparkFiles
+
     context = session.sparkContext
     if is_local(context.master or LOCAL):
         return
-    folder = Path(tempfile.mkdtemp(prefix="rackspan-"))
-    try:
+    # Executors fetch it from here for as long as the session lives, and Spark removes the folder with it.
+    folder = Path(SparkFiles.getRootDirectory())
+    if not (folder / "rackspan.zip").exists():
         context.addPyFile(packaged(folder))
-    finally:
-        shutil.rmtree(folder, ignore_errors=True)
 
 
 def packaged(folder: Path) -> str:

@@ -75,6 +75,14 @@ class _Strict(HTMLParser):
         self.open[-1].held.append(data)
 
 
+def drawn(picture: str) -> Element:
+    """A picture on its own as a tree."""
+    reader = _Strict()
+    reader.feed(picture)
+    assert reader.open == [reader.root], f"never closed: {[one.tag for one in reader.open[1:]]}"
+    return reader.root
+
+
 def parsed(page: str) -> Element:
     """The page as a tree. Fails on what HTML leaves to a browser's mercy: unclosed elements, ids twice, dead links."""
     reader = _Strict()

@@ -11,8 +11,8 @@ from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import Warehouse, create_warehouse, run, store
 from rackspan.pipeline.manifest import read_manifest
-from rackspan.pipeline.report import render
-from rackspan.pipeline.report.from_warehouse import latest_known, report_data
+from rackspan.pipeline.report import render, report
+from rackspan.pipeline.report.from_warehouse import latest_known
 from rackspan.pipeline.warehouse import stored_snapshots
 from tests.pipeline.report import story
 from tests.pipeline.report.story import report_by_hand
@@ -34,13 +34,13 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Warehouse
     return made
 
 
-def test_the_report_on_a_warehouse_is_that_worked_out_by_hand(warehouse: Warehouse) -> None:
-    told = to_the_microsecond(report_data(warehouse, story.POLICY))
+def test_the_report_on_a_warehouse_is_that_worked_out_by_hand(warehouse: Warehouse, tmp_path: Path) -> None:
+    told = to_the_microsecond(report(warehouse, story.POLICY, tmp_path / "report.html"))
     expected = to_the_microsecond(report_by_hand(SHOP, ODD_NAME, EMPTY))
     for mine, theirs in zip(told.clusters, expected.clusters, strict=True):
         for field in theirs.__slots__:
             assert getattr(mine, field) == getattr(theirs, field), (theirs.cluster_id, field)
-    assert render(told) == render(expected)
+    assert (tmp_path / "report.html").read_text(encoding="utf-8") == render(expected)
 
 
 def test_a_snapshot_collected_since_the_last_run_waits_for_the_next(warehouse: Warehouse) -> None:
@@ -70,4 +70,5 @@ def test_a_warehouse_that_was_never_run_is_told_to_run(tmp_path: Path, spark: An
     store(SHOP[0], fresh)
     assert stored_snapshots(fresh)
     with pytest.raises(InvalidWarehouse, match="has no table partition_durability yet; run rackspan pipeline run"):
-        report_data(fresh, story.POLICY)
+        report(fresh, story.POLICY, tmp_path / "report.html")
+    assert not (tmp_path / "report.html").exists()

@@ -6,11 +6,14 @@ from datetime import timedelta
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from rackspan.audit import RackPolicy
+from rackspan.audit.evidence import evidence
 from rackspan.audit.findings import Severity
-from rackspan.model import ClusterSnapshot
+from rackspan.model import ClusterSnapshot, UnrackedPolicy
 from rackspan.pipeline.report import render, words
 from rackspan.pipeline.report.data import ClusterReport, PartitionState, ReportData
 from rackspan.pipeline.report.page import cards
+from rackspan.pipeline.report.topic_map import topic_map
 from tests.pipeline.report import story
 from tests.pipeline.report.html_checks import Element, parsed
 from tests.pipeline.report.story import TopicPlan, report_by_hand, spread
@@ -253,6 +256,23 @@ def test_a_fleet_begins_with_a_table_that_links_to_every_cluster() -> None:
     assert [row.all("td")[0].text for row in rows] == [cluster.verdict.value for cluster in data.clusters]
     assert len(root.all("details", "cluster")) == 12
     assert root.all("h1")[0].text == "1 of 12 clusters does not survive the loss of a rack. 1 could not be judged."
+
+
+def test_where_no_broker_counts_in_a_rack_the_page_says_what_to_set() -> None:
+    taken = story.snapshot([TopicPlan("orders", [[1, 2]])], brokers={1: None, 2: None})
+    ignoring = RackPolicy(unracked=UnrackedPolicy.IGNORE)
+    seen = evidence(taken, ignoring)
+    cluster = replace(
+        report_by_hand([taken]).clusters[0],
+        losses=(),
+        harmed={},
+        racks=(),
+        topic_map=topic_map(taken, seen, (), {}, 60),
+    )
+    root = parsed(render(ReportData((cluster,), "0")))
+    assert root.all("h1")[0].text == "not judged"
+    assert "Set broker.rack on every broker." in root.text
+    assert "2 replicas in no known rack" in map_rows(root)[0].text
 
 
 def test_an_empty_warehouse_says_what_to_do_next() -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from pathlib import Path
 
+from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
@@ -28,8 +29,8 @@ def build(
                 judged[stored] = _judged(Inputs(spark, warehouse, stored), policy)
             rows = keyed(JOBS[name](judged[stored]), judged[stored].inputs.snapshots, days[0].table)
             write(rows, days[0].table, staging / name)
-    except PySparkException as error:
-        raise InvalidWarehouse(f"{warehouse.root}: Spark stopped: {_first_line(error)}; see --debug") from error
+    except (PySparkException, Py4JError) as error:
+        raise InvalidWarehouse(f"{warehouse.root}: Spark stopped: {_said(error)}; see --debug") from error
     finally:
         for one in judged.values():
             one.registrations.destroy()
@@ -45,5 +46,10 @@ def write(rows: DataFrame, table: Table, folder: Path) -> None:
     together.write.partitionBy("unit").parquet(str(folder))
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0][:300]
+def _said(error: Exception) -> str:
+    """What went wrong at the bottom of Spark's causes, in one line."""
+    cause = getattr(error, "java_exception", None)
+    while cause is not None and cause.getCause() is not None:
+        cause = cause.getCause()
+    text = str(error) if cause is None else cause.toString()
+    return text.strip().splitlines()[0][:400]

@@ -1,13 +1,33 @@
 """The report: one HTML page that says whether each cluster of a warehouse survives the loss of a rack, and why not.
 
-Begin with data.py (what a page tells), then page.py (how it is drawn). words.py holds its sentences, svg.py its
-pictures, topic_map.py and summaries.py fill the data: the first from one snapshot by the judge of `audit`, the second
-from the tables by Spark. The page stands alone: no script, font or picture from elsewhere, so it opens without a
-network. Nothing is judged here. `summaries` needs Spark and is therefore imported by its own name.
+Begin with data.py (what a page tells), then page.py (how it is drawn). words.py holds its sentences, svg.py and
+timeline.py its pictures. topic_map.py and summaries.py fill the data, the first from one snapshot by the judge of
+`audit`, the second from the tables by Spark; from_warehouse.py knows which files those are. The page stands alone: no
+script, font or picture from elsewhere, so it opens without a network. Nothing is judged here. `from_warehouse` and
+`summaries` need Spark, so they are imported only when a report is made.
 """
 
+from pathlib import Path
+
+from rackspan.audit.policy import RackPolicy
+from rackspan.pipeline import session
 from rackspan.pipeline.report.data import ReportData
 from rackspan.pipeline.report.page import render
 from rackspan.pipeline.report.write import write_report
+from rackspan.pipeline.warehouse import Warehouse
 
-__all__ = ["ReportData", "render", "write_report"]
+__all__ = ["ReportData", "render", "report", "write_report"]
+
+
+def report(warehouse: Warehouse, policy: RackPolicy, path: Path, master: str | None = None) -> ReportData:
+    """Write the page about every cluster of a warehouse; returns what it tells.
+
+    Errors: InvalidWarehouse where nothing has been run; MissingRequirement without pyspark or Java; UsageError where
+    the policy refuses a cluster or the page cannot be written.
+    """
+    session.require_pyspark()
+    from rackspan.pipeline.report.from_warehouse import report_data
+
+    data = report_data(warehouse, policy, master)
+    write_report(data, path)
+    return data

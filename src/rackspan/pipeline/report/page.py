@@ -11,19 +11,18 @@ from rackspan.audit.outage import RackLoss, TopicHarm
 from rackspan.model.racks import shown
 from rackspan.pipeline.report import svg, words
 from rackspan.pipeline.report.data import (
-    AT_RISK,
     Cell,
     ClusterReport,
     History,
     Moment,
     PartitionState,
     ReportData,
-    StateCounts,
     TopicMap,
     TopicRow,
     Verdict,
     severity_of,
 )
+from rackspan.pipeline.report.timeline import timeline
 
 TOPICS_HIT_MAX: Final = 8
 """Topics named on a rack's card; the map and `rackspan outage` name more."""
@@ -41,6 +40,9 @@ LONG_NAME: Final = 60
 
 RACKS_IN_WORDS: Final = 6
 """With more racks, a cell of the map has only numbers, and the map scrolls on its own."""
+
+LONG_RACK: Final = 12
+"""Characters of a rack's name that fit beside its bar on a phone; a longer one stands above it."""
 
 CHANGES_MAX: Final = 60
 """Lines of the table under the time line."""
@@ -141,6 +143,13 @@ def dense(drawn: TopicMap) -> bool:
     return len(drawn.racks) > RACKS_IN_WORDS
 
 
+def map_kind(drawn: TopicMap) -> str:
+    """How the map is laid out: numbers alone, or words, with the racks' names beside or above them on a phone."""
+    if dense(drawn):
+        return "dense"
+    return "roomy long" if any(len(rack) > LONG_RACK for rack in drawn.racks) else "roomy"
+
+
 def cell_words(cell: Cell) -> str:
     """`4 replicas, 2 leaders`; `3 of 4 in sync, 1 leader`."""
     if cell.in_sync < cell.replicas:
@@ -213,11 +222,9 @@ _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
 }
 
 _NAMES: Final[Mapping[str, Any]] = {
-    "AT_RISK": AT_RISK,
     "MEANING": words.MEANING,
     "NOT_JUDGED": Verdict.NOT_JUDGED,
     "STATES": tuple(PartitionState),
-    "StateCounts": StateCounts,
     "LONG_NAME": LONG_NAME,
     "RACKS_AS_CARDS": RACKS_AS_CARDS,
     "TOPICS_HIT_MAX": TOPICS_HIT_MAX,
@@ -234,10 +241,12 @@ _NAMES: Final[Mapping[str, Any]] = {
     "leaders_move": leaders_move,
     "held": held,
     "longest": longest,
+    "map_kind": map_kind,
     "members": members,
     "occurred": occurred,
     "sign": sign,
     "svg": svg,
+    "timeline": timeline,
     "title": title,
     "words": words,
     "worst_first": worst_first,

@@ -1,0 +1,89 @@
+"""Plans and lint findings as a person reads them."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from rackspan.cli.output import page, table
+
+STEPS_SHOWN: Final = 20
+FINDINGS_SHOWN: Final = 40
+
+
+def plan_page(document: dict[str, Any]) -> RenderableType:
+    """Steps first, then balance, what cannot be, and the verdict last where the eye stays."""
+    return page(*_steps(document["steps"]), _balances(document), Text(), *_notes(document), _verdict(document))
+
+
+def lint_page(document: dict[str, Any]) -> RenderableType:
+    findings, summary = document["findings"], document["summary"]
+    parts: list[RenderableType] = []
+    if findings:
+        rows = [
+            (one["severity"], one["constraint"], _place(one), one["reason"], one["remedy"])
+            for one in findings[:FINDINGS_SHOWN]
+        ]
+        parts += [table(("severity", "constraint", "partition", "reason", "mend it with"), rows), Text()]
+    if len(findings) > FINDINGS_SHOWN:
+        parts.append(Text(f"and {len(findings) - FINDINGS_SHOWN} more: -o json lists every finding\n", style="dim"))
+    words = f"{_count(summary['partitions'], 'partition')}: {_count(summary['violations'], 'violation')}, {_count(summary['warnings'], 'warning')}"
+    return page(*parts, Text(words, style="bold red" if summary["violations"] else "bold green"))
+
+
+def _steps(steps: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+    if not steps:
+        return
+    yield table(
+        ("step", "partitions", "moves", "bytes", "because"),
+        (
+            (step["step"], len(step["partitions"]), step["moves"], step["bytes"], step["reason"])
+            for step in steps[:STEPS_SHOWN]
+        ),
+    )
+    if len(steps) > STEPS_SHOWN:
+        yield Text(f"and {len(steps) - STEPS_SHOWN} more steps: -o json lists them all", style="dim")
+    yield Text()
+
+
+def _balances(document: dict[str, Any]) -> RenderableType:
+    return table(
+        ("per broker", "before", "after"),
+        (
+            (name, _spread(document["before"][key]), _spread(document["after"][key]))
+            for name, key in (("replicas", "replicas_per_broker"), ("preferred leaders", "leaders_per_broker"))
+        ),
+    )
+
+
+def _notes(document: dict[str, Any]) -> Iterator[RenderableType]:
+    for words in document["left_out"]:
+        yield Text(f"left out: {words}", style="yellow")
+    for one in document["infeasible"]:
+        yield Text(f"cannot be: {one['reason']}; {one['remedy']}", style="bold red")
+
+
+def _verdict(document: dict[str, Any]) -> Text:
+    moves, bound = document["moves"], document["lower_bound"]
+    if not document["partitions"]:
+        return Text("nothing to move", style="bold red" if document["infeasible"] else "bold green")
+    proof = "no plan needs fewer" if moves == bound else f"at least {bound} are needed: {document['gap_reason']}"
+    return Text(
+        f"{_count(moves, 'move')}, {document['bytes']} bytes, {_count(len(document['partitions']), 'partition')}; {proof}",
+        style="bold",
+    )
+
+
+def _spread(spread: dict[str, int]) -> str:
+    return f"{spread['min']} to {spread['max']}"
+
+
+def _place(finding: dict[str, Any]) -> str:
+    if finding["topic"] is None:
+        return ""
+    return finding["topic"] if finding["partition"] is None else f"{finding['topic']}-{finding['partition']}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

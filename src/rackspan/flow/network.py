@@ -1,0 +1,72 @@
+"""A flow network in columns."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+
+from rackspan.errors import InvalidFlow
+
+Int32s = npt.NDArray[np.int32]
+Int64s = npt.NDArray[np.int64]
+Ints = npt.NDArray[Any] | Sequence[int]
+
+MAX_SCALED_COST: Final = 2**62
+"""OR-tools scales unit costs by the number of nodes; beyond this a sum of them would leave 64 bits."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FlowNetwork:
+    """Nodes 0 … len(supply) − 1, arcs in columns. Checked once, here.
+
+    `tail`, `head` (A,) int32; `capacity` (A,) units, not negative; `unit_cost` (A,) of any sign; `supply` (N,) units that
+    enter at a node, negative where they leave; they sum to zero.
+    """
+
+    tail: Int32s
+    head: Int32s
+    capacity: Int64s
+    unit_cost: Int64s
+    supply: Int64s
+
+    def __post_init__(self) -> None:
+        if not len(self.tail) == len(self.head) == len(self.capacity) == len(self.unit_cost):
+            raise InvalidFlow("arc columns differ in length; give every arc a tail, head, capacity and unit cost")
+        if len(self.tail) and not _within(self.tail, self.head, len(self.supply)):
+            raise InvalidFlow(f"an arc names a node outside 0 to {len(self.supply) - 1}; add the node or drop the arc")
+        if (self.capacity < 0).any():
+            raise InvalidFlow(
+                f"arc {int(np.argmax(self.capacity < 0))}: capacity is negative; nothing can flow there, drop it"
+            )
+        if int(self.supply.sum()) != 0:
+            raise InvalidFlow(f"supplies sum to {int(self.supply.sum())}; what enters a network must leave it")
+        if self.largest_cost * (len(self.supply) + 2) >= MAX_SCALED_COST:
+            raise InvalidFlow(
+                f"a unit cost of {self.largest_cost} over {len(self.supply)} nodes leaves 64 bits; use smaller costs or weights"
+            )
+
+    @property
+    def largest_cost(self) -> int:
+        return max(int(self.unit_cost.max()), -int(self.unit_cost.min())) if len(self.unit_cost) else 0
+
+    def cost(self, flow: Int64s) -> int:
+        """What `flow` (A,) costs. Exact: Python's integers carry the sum."""
+        used = np.flatnonzero(flow)
+        return sum(map(int.__mul__, flow[used].tolist(), self.unit_cost[used].tolist()))
+
+
+def network(tail: Ints, head: Ints, capacity: Ints, unit_cost: Ints, supply: Ints) -> FlowNetwork:
+    """Columns from lists or arrays of any integer type. Arcs without capacity are kept: indices stay the caller's."""
+    return FlowNetwork(
+        tail=np.asarray(tail, dtype=np.int32),
+        head=np.asarray(head, dtype=np.int32),
+        capacity=np.asarray(capacity, dtype=np.int64),
+        unit_cost=np.asarray(unit_cost, dtype=np.int64),
+        supply=np.asarray(supply, dtype=np.int64),
+    )
+
+
+def _within(tail: Int32s, head: Int32s, nodes: int) -> bool:
+    return bool(min(tail.min(), head.min()) >= 0 and max(tail.max(), head.max()) < nodes)

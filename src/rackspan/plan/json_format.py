@@ -1,0 +1,202 @@
+"""Plans and reassignments as files: what rackspan writes, what Kafka's own tool reads and writes.
+
+The document of a plan is a reassignment file that kafka-reassign-partitions accepts as it is: it reads `version` and
+`partitions` and passes over the rest.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from rackspan.errors import InvalidReassignment
+from rackspan.model.partitions import unpadded
+from rackspan.plan.steps import Step
+from rackspan.reassign import Balance, ListedPartition, Plan, ReassignmentDocument, Spread
+from rackspan.reassign.document import Fault, faults
+
+VERSION: Final = 1
+
+ANY_LOG_DIR: Final = "any"
+"""Kafka's word for a replica whose log directory is the broker's to choose."""
+
+
+def plan_document(plan: Plan, steps: Sequence[Step] = ()) -> dict[str, Any]:
+    """A plan, its cost, its proof and its steps (CONTRACT 5). Each step lists its partitions with what undoes it."""
+    return {
+        "version": VERSION,
+        "partitions": [
+            {"topic": topic, "partition": partition, "replicas": list(replicas)}
+            for topic, partition, replicas in plan.targets()
+        ],
+        "cluster_id": plan.snapshot.cluster_id,
+        "moves": plan.moves,
+        "lower_bound": plan.lower_bound,
+        "gap_reason": plan.gap_reason,
+        "bytes": plan.bytes,
+        "moves_of_unknown_size": plan.unsized_moves,
+        "before": _balance(plan.before),
+        "after": _balance(plan.after),
+        "left_out": list(plan.left_out),
+        "steps": [_step(plan, number, step) for number, step in enumerate(steps, start=1)],
+        "infeasible": [
+            {"reason": one.reason, "remedy": one.remedy, "partitions": one.partitions} for one in plan.infeasible
+        ],
+    }
+
+
+def reassignment_json(partitions: Sequence[ListedPartition]) -> str:
+    """A reassignment file as Kafka's tool writes it: one line, sorted by topic and partition."""
+    entries = [
+        {
+            "topic": entry.topic,
+            "partition": entry.partition,
+            "replicas": list(entry.replicas),
+            "log_dirs": list(entry.log_dirs or [ANY_LOG_DIR] * len(entry.replicas)),
+        }
+        for entry in sorted(partitions, key=lambda entry: (entry.topic, entry.partition))
+    ]
+    return json.dumps({"version": VERSION, "partitions": entries}, separators=(",", ":"), ensure_ascii=False)
+
+
+def undo(plan: Plan) -> tuple[ListedPartition, ...]:
+    """What brings the placement of the snapshot back."""
+    rows, topics = plan.snapshot.partitions, plan.snapshot.topics
+    return tuple(
+        ListedPartition(topics[rows.topic[row]].name, int(rows.partition[row]), unpadded(rows.replicas[row]))
+        for row in plan.rows.tolist()
+    )
+
+
+def read_reassignment(text: str | bytes) -> ReassignmentDocument:
+    """A reassignment file as it stands; what is wrong inside is kept for `lint` to tell.
+
+    Errors: InvalidReassignment where the text is no JSON object.
+    """
+    top = _top(text, "reassignment")
+    malformed = list(_version_faults(top))
+    partitions = top.get("partitions")
+    if not isinstance(partitions, list):
+        malformed.append(Fault("plan-format", None, None, f"partitions is {_shown(partitions)}, not a list"))
+        return ReassignmentDocument((), tuple(malformed))
+    entries = [_entry(item, index) for index, item in enumerate(partitions)]
+    return ReassignmentDocument(
+        tuple(entry for entry in entries if isinstance(entry, ListedPartition)),
+        (*malformed, *(entry for entry in entries if isinstance(entry, Fault))),
+    )
+
+
+def reassignment_to_apply(text: str | bytes) -> ReassignmentDocument:
+    """The same, refused at its first fault, in the words of Kafka's tool. Errors: InvalidReassignment."""
+    document = read_reassignment(text)
+    for fault in faults(document):
+        raise InvalidReassignment(fault.reason)
+    return document
+
+
+def read_topics_to_move(text: str | bytes) -> tuple[str, ...]:
+    """Topics of a topics-to-move file. Errors: InvalidReassignment."""
+    top = _top(text, "topics-to-move")
+    for fault in _version_faults(top):
+        raise InvalidReassignment(fault.reason)
+    topics = top.get("topics")
+    if not isinstance(topics, list):
+        raise InvalidReassignment(
+            f'topics is {_shown(topics)}, not a list; write {{"topics": [{{"topic": "orders"}}]}}'
+        )
+    names = [_topic_name(item, index) for index, item in enumerate(topics)]
+    twice = _twice(names)
+    if twice:
+        raise InvalidReassignment(f"List of topics to reassign contains duplicate entries: [{', '.join(twice)}]")
+    return tuple(names)
+
+
+def _topic_name(item: object, index: int) -> str:
+    name = item.get("topic") if isinstance(item, dict) else item
+    if not isinstance(name, str):
+        raise InvalidReassignment(f"topics[{index}]: topic is {_shown(name)}, not a string; name a topic")
+    return name
+
+
+def read_broker_list(text: str) -> tuple[int, ...]:
+    """`--broker-list 0,1,2`. Errors: InvalidReassignment."""
+    items = [item.strip() for item in text.split(",")]
+    for item in items:
+        if not item.isascii() or not item.isdigit():
+            raise InvalidReassignment(f"--broker-list {text}: {item!r} is not a broker id; list ids such as 0,1,2")
+    twice = _twice([str(int(item)) for item in items])
+    if twice:
+        raise InvalidReassignment(f"Broker list contains duplicate entries: [{', '.join(twice)}]")
+    return tuple(map(int, items))
+
+
+def _step(plan: Plan, number: int, step: Step) -> dict[str, Any]:
+    rows, topics = plan.snapshot.partitions, plan.snapshot.topics
+    return {
+        "step": number,
+        "reason": step.reason,
+        "moves": step.moves,
+        "bytes": step.bytes,
+        "partitions": [
+            {
+                "topic": topics[rows.topic[row]].name,
+                "partition": int(rows.partition[row]),
+                "replicas": list(unpadded(plan.replicas[entry])),
+                "undo": list(unpadded(rows.replicas[row])),
+            }
+            for entry, row in zip(step.entries.tolist(), plan.rows[step.entries].tolist(), strict=True)
+        ],
+    }
+
+
+def _balance(balance: Balance) -> dict[str, Any]:
+    return {"replicas_per_broker": _spread(balance.replicas), "leaders_per_broker": _spread(balance.leaders)}
+
+
+def _spread(spread: Spread) -> dict[str, int]:
+    return {"min": spread.fewest, "max": spread.most}
+
+
+def _top(text: str | bytes, what: str) -> dict[str, Any]:
+    try:
+        top = json.loads(text)
+    except RecursionError:
+        raise InvalidReassignment(f"not a {what} file: brackets nested too deep; write it anew") from None
+    except ValueError as error:
+        raise InvalidReassignment(f"not JSON: {error}; is the file complete?") from None
+    if not isinstance(top, dict):
+        raise InvalidReassignment(f"not a {what} file: it is {_shown(top)}, not an object")
+    return top
+
+
+def _version_faults(top: dict[str, Any]) -> Iterator[Fault]:
+    version = top.get("version", VERSION)
+    if type(version) is not int or version != VERSION:
+        yield Fault("plan-format", None, None, f"Not supported version field value {_shown(version)}")
+
+
+def _entry(item: object, index: int) -> ListedPartition | Fault:
+    if not isinstance(item, dict):
+        return Fault("plan-format", None, None, f"partitions[{index}] is {_shown(item)}, not an object")
+    topic, partition = item.get("topic"), item.get("partition")
+    if not isinstance(topic, str):
+        return Fault("plan-format", None, None, f"partitions[{index}]: topic is {_shown(topic)}, not a string")
+    if type(partition) is not int:
+        return Fault("plan-format", topic, None, f"{topic}: partition is {_shown(partition)}, not a whole number")
+    replicas, log_dirs = item.get("replicas"), item.get("log_dirs")
+    if not isinstance(replicas, list) or not all(type(broker) is int for broker in replicas):
+        why = f"{topic}-{partition}: replicas is {_shown(replicas)}, not a list of broker ids"
+        return Fault("plan-format", topic, partition, why)
+    if log_dirs is not None and not (isinstance(log_dirs, list) and all(isinstance(one, str) for one in log_dirs)):
+        why = f"{topic}-{partition}: log_dirs is {_shown(log_dirs)}, not a list of strings"
+        return Fault("plan-format", topic, partition, why)
+    return ListedPartition(topic, partition, tuple(replicas), None if log_dirs is None else tuple(log_dirs))
+
+
+def _twice(names: Sequence[str]) -> list[str]:
+    return [name for name, times in Counter(names).items() if times > 1]
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -1,0 +1,186 @@
+"""The judge of anyone's plan: Kafka's, Cruise Control's, topicmappr's, a hand-made one.
+
+A plan is judged by where it leads, by the replica sets it passes through, and by what it copies. The rules on placement
+are audit's own; here is only what a plan can get wrong besides.
+"""
+
+from collections.abc import Iterator, Set
+from dataclasses import replace
+
+import numpy as np
+
+from rackspan.audit.constraints import PARTITION_CONSTRAINTS
+from rackspan.audit.evidence import Evidence, demands, evidence
+from rackspan.audit.findings import Finding, Severity, in_order
+from rackspan.audit.policy import RackPolicy
+from rackspan.model.ids import INT32_MAX, NO_BROKER
+from rackspan.model.partitions import Int64s, PartitionColumns, lengths, padded_lists
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.reassign.bounds import needs
+from rackspan.reassign.document import Fault, ListedPartition, ReassignmentDocument, faults
+from rackspan.reassign.request import Request
+from rackspan.reassign.standing import PLANNED_FACTOR_MAX, standing
+
+OF_THE_TARGET = frozenset(
+    {
+        "rack-spread",
+        "min-insync-racks-satisfiable",
+        "min-insync-replicas-forces-racks",
+        "min-insync-replicas-satisfiable",
+    }
+)
+"""Constraints of audit that a target must keep; the others are about the present."""
+
+ON_THE_WAY = "min-insync-replicas-forces-racks"
+"""The one constraint that a larger replica set can break: two replicas of one rack may be in sync while it moves."""
+
+MEND = "mend the file, or let rackspan reassign plan write one"
+
+
+def lint(snapshot: ClusterSnapshot, policy: RackPolicy, document: ReassignmentDocument) -> list[Finding]:
+    """Everything wrong with a plan for this cluster, violations first.
+
+    A violation means that Kafka refuses the plan or that racks are less safe than asked, during it or after. Faults of
+    the file use the words of Kafka's own tool.
+    """
+    seen = evidence(snapshot, policy)
+    broken = list(faults(document))
+    entries, rows = _known(snapshot, document, {(fault.topic, fault.partition) for fault in broken})
+    fenced = {int(broker.id) for broker in snapshot.brokers if broker.fenced}
+    found = [*map(_finding, broken), *_unknown(snapshot, document)]
+    for entry, row in zip(entries, rows.tolist(), strict=True):
+        found += _of_entry(seen, fenced, entry, row)
+    if len(rows):
+        found += [*_placement(seen, snapshot, policy, entries, rows), *_needless(snapshot, policy, entries, rows)]
+    return in_order(found)
+
+
+def _known(
+    snapshot: ClusterSnapshot, document: ReassignmentDocument, faulty: set[tuple[str | None, int | None]]
+) -> tuple[list[ListedPartition], Int64s]:
+    """Entries without fault whose partitions exist, and their rows."""
+    row_of = _row_numbers(snapshot)
+    entries = [
+        entry
+        for entry in document.partitions
+        if (entry.topic, entry.partition) in row_of and (entry.topic, entry.partition) not in faulty
+    ]
+    return entries, np.array([row_of[entry.topic, entry.partition] for entry in entries], dtype=np.int64)
+
+
+def _row_numbers(snapshot: ClusterSnapshot) -> dict[tuple[str, int], int]:
+    names, rows = [topic.name for topic in snapshot.topics], snapshot.partitions
+    keys = zip((names[code] for code in rows.topic.tolist()), rows.partition.tolist(), strict=True)
+    return {(name, partition): row for row, (name, partition) in enumerate(keys)}
+
+
+def _finding(fault: Fault) -> Finding:
+    return Finding(fault.constraint, Severity.VIOLATION, fault.topic, fault.partition, fault.reason, MEND)
+
+
+def _unknown(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> Iterator[Finding]:
+    """Partitions and brokers the cluster does not have."""
+    brokers, row_of = {int(broker.id) for broker in snapshot.brokers}, _row_numbers(snapshot)
+    for entry in document.partitions:
+        if (entry.topic, entry.partition) not in row_of:
+            why = f"Unable to find partition: {entry.name}"
+            yield Finding("plan-unknown-partition", Severity.VIOLATION, entry.topic, entry.partition, why, MEND)
+        for broker in dict.fromkeys(entry.replicas):
+            if broker >= 0 and broker not in brokers:
+                why = f"Unknown broker id {broker}"
+                yield Finding("plan-unknown-broker", Severity.VIOLATION, entry.topic, entry.partition, why, MEND)
+
+
+def _of_entry(seen: Evidence, fenced_brokers: Set[int], entry: ListedPartition, row: int) -> Iterator[Finding]:
+    """What one entry does to its partition, placement apart."""
+
+    def finding(constraint: str, severity: Severity, reason: str, remedy: str) -> Finding:
+        return Finding(constraint, severity, entry.topic, entry.partition, reason, remedy)
+
+    now, factor = seen.rows.row(row), int(seen.replication_factor[row])
+    new = [broker for broker in entry.replicas if broker not in now.replicas]
+    if len(entry.replicas) != factor:
+        why = f"the replication factor changes from {factor} to {len(entry.replicas)}"
+        yield finding("plan-replication-factor", Severity.WARNING, why, "say so on purpose, or keep the factor")
+    if now.adding_replicas or now.removing_replicas:
+        why = "it is being reassigned already: the plan would replace that"
+        yield finding("plan-reassignment-in-progress", Severity.WARNING, why, "wait for it, or cancel it first")
+    if new and now.leader == NO_BROKER:
+        why = f"it has no leader to copy from: replicas {','.join(map(str, new))} would wait for ever"
+        yield finding("plan-offline-partition", Severity.VIOLATION, why, "bring back a replica that was in sync first")
+    fenced = [broker for broker in new if broker in fenced_brokers]
+    if fenced:
+        why = f"fenced brokers cannot receive: {','.join(map(str, fenced))}; the move would not end"
+        yield finding("plan-fenced-broker", Severity.VIOLATION, why, "bring them back first, or name others")
+    if len(new) == len(entry.replicas):
+        why = "every replica is replaced at once: until all copies are in sync nothing of the target counts"
+        yield finding("plan-replaces-all", Severity.WARNING, why, "keep one replica, or move in two steps")
+
+
+def _placement(
+    seen: Evidence, snapshot: ClusterSnapshot, policy: RackPolicy, entries: list[ListedPartition], rows: Int64s
+) -> Iterator[Finding]:
+    """Audit's constraints on the targets, and on target ∪ current while the copies run."""
+    targets = [_believable(entry.replicas) for entry in entries]
+    arrived = _seen_with(seen, snapshot, policy, rows, targets)
+    for constraint in PARTITION_CONSTRAINTS:
+        if constraint.name in OF_THE_TARGET:
+            yield from constraint.findings(arrived)
+        if constraint.name == ON_THE_WAY:
+            current = [seen.rows.row(row).replicas for row in rows.tolist()]
+            unions = [tuple(dict.fromkeys((*new, *old))) for new, old in zip(targets, current, strict=True)]
+            moving = _seen_with(seen, snapshot, policy, rows, unions)
+            already = constraint.broken(arrived)
+            for row in np.flatnonzero(constraint.broken(moving) & ~already).tolist():
+                one = constraint.finding(moving, row)
+                yield replace(
+                    one,
+                    constraint="plan-intermediate-forces-racks",
+                    severity=Severity.WARNING,
+                    reason=f"while it moves, replicas are {','.join(map(str, unions[row]))}: {one.reason}",
+                    remedy="raise min.insync.replicas until the move is done, or accept it for that time",
+                )
+
+
+def _believable(replicas: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(broker for broker in replicas if broker <= INT32_MAX)
+
+
+def _seen_with(
+    seen: Evidence, snapshot: ClusterSnapshot, policy: RackPolicy, rows: Int64s, replicas: list[tuple[int, ...]]
+) -> Evidence:
+    """The rows as if they stood on `replicas`, all in sync."""
+    now, matrix = snapshot.partitions.take(rows), padded_lists(replicas)
+    nothing = np.full((len(rows), 0), NO_BROKER, dtype=np.int32)
+    there = PartitionColumns(
+        topic=now.topic,
+        partition=now.partition,
+        leader=matrix[:, 0].copy(),
+        replicas=matrix,
+        isr=matrix.copy(),
+        adding_replicas=nothing,
+        removing_replicas=nothing.copy(),
+        size_bytes=now.size_bytes,
+    )
+    return Evidence(seen.registered, seen.topics, there, demands(snapshot.topics, policy).of(there.topic))
+
+
+def _needless(
+    snapshot: ClusterSnapshot, policy: RackPolicy, entries: list[ListedPartition], rows: Int64s
+) -> Iterator[Finding]:
+    """One word on copies beyond what the constraints need."""
+    now = standing(snapshot, policy, Request())
+    targets, current = padded_lists([_believable(entry.replicas) for entry in entries]), now.rows.replicas[rows]
+    moves = int(np.count_nonzero(~(targets[:, :, None] == current[:, None, :]).any(axis=2) & (targets != NO_BROKER)))
+    wanted = np.minimum(lengths(targets), min(len(now.shares.least) - 1, PLANNED_FACTOR_MAX))
+    uncounted = np.count_nonzero((now.replica_index[rows] >= 0) & (now.replica_racks[rows] < 0), axis=1)
+    enough = int(needs(now.replica_racks[rows], uncounted, wanted, now.shares).arrivals.sum())
+    if moves > enough:
+        yield Finding(
+            constraint="plan-needless-moves",
+            severity=Severity.WARNING,
+            topic=None,
+            partition=None,
+            reason=f"it copies {moves} replicas; the constraints of these partitions need {enough}",
+            remedy="rackspan reassign plan",
+        )

@@ -1,0 +1,61 @@
+"""What an operator asks of a plan."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rackspan.errors import UsageError
+from rackspan.model.ids import INT32_MAX
+from rackspan.model.partitions import Bools
+from rackspan.model.snapshot import Topic
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A repair, and what it should do besides.
+
+    `drain`: brokers that shall hold nothing afterwards. `replace`: the same, and what they held stays in their rack
+    where the constraints leave the choice. `replication_factor`: the factor of every chosen topic afterwards.
+    `topics`: a regular expression that must match a whole topic name; None chooses all. `balance`: also move replicas
+    onto brokers that hold too few, new ones above all. `reorder_leaders`: spread preferred leaders by reordering, which
+    copies nothing.
+    """
+
+    drain: frozenset[int] = frozenset()
+    replace: frozenset[int] = frozenset()
+    replication_factor: int | None = None
+    topics: str | None = None
+    balance: bool = False
+    reorder_leaders: bool = True
+
+    def __post_init__(self) -> None:
+        factor = self.replication_factor
+        if factor is not None and not 1 <= factor <= INT32_MAX:
+            raise UsageError(f"replication factor {factor}: a partition has at least one replica; name 1 or more")
+        if self.topics is not None:
+            _compiled(self.topics)
+
+    @property
+    def leaving(self) -> frozenset[int]:
+        """Brokers that hold nothing afterwards."""
+        return self.drain | self.replace
+
+
+def chosen_topics(topics: Sequence[Topic], pattern: str | None) -> Bools:
+    """Which topics a request is about, one entry a topic code. Errors: UsageError for a pattern that matches none."""
+    if pattern is None:
+        return np.ones(len(topics), dtype=np.bool_)
+    matcher = _compiled(pattern)
+    chosen = np.array([matcher.fullmatch(topic.name) is not None for topic in topics], dtype=np.bool_)
+    if not chosen.any():
+        raise UsageError(f"--topic {pattern!r}: no topic has such a name; list them with rackspan audit")
+    return chosen
+
+
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern)
+    except re.error as error:
+        raise UsageError(f"--topic {pattern!r}: not a regular expression: {error}; correct it") from None

@@ -1,0 +1,45 @@
+"""Replica lists after a change: a newcomer takes the place in the order of the replica it stands in for."""
+
+import numpy as np
+
+from rackspan.model.ids import NO_BROKER
+from rackspan.model.partitions import Bools, Int32s, Int64s
+
+
+def with_changes(held: Int32s, leaving: Bools, row: Int64s, broker: Int64s) -> Int32s:
+    """`held` (P, width) without what `leaving` marks or is −1 already, with arrival `broker[i]` at `row[i]`.
+
+    The result is (P, enough), padded on the right. An arrival takes the first free place, so that the order of those
+    that stay, and with it the preferred leader, is kept where it can be.
+    """
+    order = np.argsort(row, kind="stable")
+    row, broker = row[order], broker[order]
+    nth = np.arange(len(row)) - np.searchsorted(row, row)
+    extra = int(nth.max(initial=-1)) + 1
+    free_first = np.pad(np.where(leaving, NO_BROKER, held), ((0, 0), (0, extra)), constant_values=NO_BROKER)
+    places = np.sort(
+        np.where(free_first[row] == NO_BROKER, np.arange(free_first.shape[1]), free_first.shape[1]), axis=1
+    )
+    free_first[row, places[np.arange(len(row)), nth]] = broker
+    return compacted(free_first)
+
+
+def compacted(matrix: Int32s) -> Int32s:
+    """Padding moved to the right of each row, columns of nothing but padding cut off. The order of the rest is kept."""
+    absent = matrix == NO_BROKER
+    gaps = (absent[:, :-1] & ~absent[:, 1:]).any(axis=1)
+    result = matrix.copy()
+    if gaps.any():
+        order = np.argsort(absent[gaps], axis=1, kind="stable")
+        result[gaps] = np.take_along_axis(matrix[gaps], order, axis=1)
+    width = int((result != NO_BROKER).sum(axis=1).max(initial=1))
+    return np.ascontiguousarray(result[:, :width])
+
+
+def led_by(targets: Int32s, rows: Int64s, leader: Int64s) -> Int32s:
+    """`targets` with `leader[i]`, one of the row's replicas, first in `rows[i]`; the others keep their order."""
+    chosen = targets[rows]
+    rest = np.argsort(chosen != leader[:, None], axis=1, kind="stable")
+    result = targets.copy()
+    result[rows] = np.take_along_axis(chosen, rest, axis=1)
+    return result

@@ -1,0 +1,165 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rackspan.errors import InvalidReassignment
+from rackspan.plan import in_steps
+from rackspan.plan.json_format import (
+    plan_document,
+    read_broker_list,
+    read_reassignment,
+    read_topics_to_move,
+    reassignment_json,
+    reassignment_to_apply,
+    undo,
+)
+from rackspan.reassign import ListedPartition, plan
+from tests.reassign.instances import cluster, instance
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "placement.json").read_text())["cases"]
+
+
+def vectors(prefix: str) -> list[dict[str, Any]]:
+    return [case for case in VECTORS if case["id"].startswith(prefix)]
+
+
+def test_a_plan_is_a_reassignment_file_with_its_account() -> None:
+    planned = plan(instance("labelled", 1_000))
+    document = plan_document(planned, in_steps(planned))
+    assert list(document) == [
+        "version",
+        "partitions",
+        "cluster_id",
+        "moves",
+        "lower_bound",
+        "gap_reason",
+        "bytes",
+        "moves_of_unknown_size",
+        "before",
+        "after",
+        "left_out",
+        "steps",
+        "infeasible",
+    ]
+    assert (document["version"], document["moves"], document["lower_bound"], document["infeasible"]) == (
+        1,
+        1148,
+        1148,
+        [],
+    )
+    read = reassignment_to_apply(json.dumps(document))
+    assert [(one.topic, one.partition, one.replicas) for one in read.partitions] == list(planned.targets())
+
+
+def test_every_step_says_what_undoes_it() -> None:
+    planned = plan(instance("broker lost", 1_000))
+    document = plan_document(planned, in_steps(planned))
+    undone = {
+        (one["topic"], one["partition"]): tuple(one["undo"]) for step in document["steps"] for one in step["partitions"]
+    }
+    assert undone == {(one.topic, one.partition): one.replicas for one in undo(planned)}
+
+
+def test_a_file_is_written_as_kafka_writes_it() -> None:
+    (case,) = vectors("r-current-text")
+    entries = [ListedPartition("foo", 1, (4, 5, 6)), ListedPartition("bar", 0, (7, 8))]
+    assert reassignment_json(entries) == case["expect"]["lines"][2]
+
+
+@pytest.mark.parametrize("case", vectors("r-execute-parse-err"), ids=lambda case: case["id"])
+def test_what_kafka_refuses_to_execute_is_refused_in_its_words(case: dict[str, Any]) -> None:
+    with pytest.raises(InvalidReassignment) as told:
+        reassignment_to_apply(json.dumps(case["input"]))
+    assert str(told.value) == case["expect"]["error"]
+
+
+@pytest.mark.parametrize("case", vectors("r-generate-args"), ids=lambda case: case["id"])
+def test_topics_and_brokers_to_move_are_read_as_kafka_reads_them(case: dict[str, Any]) -> None:
+    def read() -> dict[str, list[Any]]:
+        return {
+            "brokers": list(read_broker_list(case["input"]["broker_list"])),
+            "topics": list(read_topics_to_move(json.dumps(case["input"]["topics_json"]))),
+        }
+
+    if "error" in case["expect"]:
+        with pytest.raises(InvalidReassignment) as told:
+            read()
+        assert str(told.value) == case["expect"]["error"]
+    else:
+        assert read() == case["expect"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("", "not JSON: Expecting value: line 1 column 1 (char 0); is the file complete?"),
+        ("[" * 100_000, "not a reassignment file: brackets nested too deep; write it anew"),
+        ("[]", "not a reassignment file: it is [], not an object"),
+        ("{}", "partitions is null, not a list"),
+        ('{"version": 2, "partitions": []}', "Not supported version field value 2"),
+        ('{"version": true, "partitions": []}', "Not supported version field value true"),
+        ('{"partitions": [1]}', "partitions[0] is 1, not an object"),
+        ('{"partitions": [{"topic": 1}]}', "partitions[0]: topic is 1, not a string"),
+        ('{"partitions": [{"topic": "a", "partition": "0"}]}', 'a: partition is "0", not a whole number'),
+        ('{"partitions": [{"topic": "a", "partition": 0}]}', "a-0: replicas is null, not a list of broker ids"),
+        (
+            '{"partitions": [{"topic": "a", "partition": 0, "replicas": [true]}]}',
+            "a-0: replicas is [true], not a list of broker ids",
+        ),
+        (
+            '{"partitions": [{"topic": "a", "partition": 0, "replicas": [1], "log_dirs": [1]}]}',
+            "a-0: log_dirs is [1], not a list of strings",
+        ),
+        (
+            '{"partitions": [{"topic": "a", "partition": 0, "replicas": [1, 2], "log_dirs": ["any"]}]}',
+            "Size of replicas list [1, 2] is different from size of log dirs list [any] for partition a-0",
+        ),
+        ('{"partitions": [{"topic": "a", "partition": 0, "replicas": []}]}', "a-0 would have no replicas"),
+        (
+            '{"partitions": [{"topic": "a", "partition": 0, "replicas": [-1]}]}',
+            "a-0 names broker -1, but an id is not negative",
+        ),
+    ],
+)
+def test_a_file_that_is_wrong_is_told_in_one_line(text: str, line: str) -> None:
+    with pytest.raises(InvalidReassignment) as told:
+        reassignment_to_apply(text)
+    assert str(told.value) == line
+
+
+def test_unsound_entries_are_left_to_the_judge_when_only_read() -> None:
+    document = read_reassignment(
+        '{"version": 3, "partitions": [7, {"topic": "a", "partition": 0, "replicas": [1, 1]}]}'
+    )
+    assert [entry.name for entry in document.partitions] == ["a-0"]
+    assert [fault.reason for fault in document.malformed] == [
+        "Not supported version field value 3",
+        "partitions[0] is 7, not an object",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ('{"version": 2, "topics": []}', "Not supported version field value 2"),
+        ('{"topics": {}}', 'topics is {}, not a list; write {"topics": [{"topic": "orders"}]}'),
+        ('{"topics": [{"topic": 1}]}', "topics[0]: topic is 1, not a string; name a topic"),
+    ],
+)
+def test_topics_that_are_wrong_are_told_in_one_line(text: str, line: str) -> None:
+    with pytest.raises(InvalidReassignment) as told:
+        read_topics_to_move(text)
+    assert str(told.value) == line
+
+
+@pytest.mark.parametrize("text", ["", "1,", "a", "1,-2", "٣"])
+def test_a_broker_list_holds_ids_alone(text: str) -> None:
+    with pytest.raises(InvalidReassignment, match="is not a broker id; list ids such as 0,1,2"):
+        read_broker_list(text)
+
+
+def test_nothing_to_do_is_an_empty_list() -> None:
+    document = plan_document(plan(cluster([[0, 1], [1, 0]], {0: "a", 1: "b"})))
+    assert (document["partitions"], document["moves"], document["steps"]) == ([], 0, [])

@@ -1,0 +1,40 @@
+"""The least movement found by trying everything. Plain loops over tiny clusters, nothing of rackspan's own counting."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from itertools import combinations
+from random import Random
+
+from rackspan.model import ClusterSnapshot
+from tests.reassign.instances import cluster
+
+
+def spread_is_even(racks: Sequence[str], sizes: Counter[str]) -> bool:
+    """Whether moving one replica to another rack with room could make the counts more even."""
+    counts = Counter(racks)
+    return not any(
+        counts[here] - counts[there] >= 2 and counts[there] < sizes[there] for here in counts for there in sizes
+    )
+
+
+def fewest_moves(replicas: Iterable[int], racks: dict[int, str], factor: int) -> int | None:
+    """Over every set of `factor` brokers that is spread evenly, the fewest that are new. None where there is no such set."""
+    sizes, now = Counter(racks.values()), set(replicas)
+    return min(
+        (
+            len(set(brokers) - now)
+            for brokers in combinations(sorted(racks), factor)
+            if spread_is_even([racks[broker] for broker in brokers], sizes)
+        ),
+        default=None,
+    )
+
+
+def tiny_cluster(dice: Random) -> ClusterSnapshot:
+    """At most five brokers, four partitions, four racks; brokers that are gone still hold replicas."""
+    brokers = dice.randint(1, 5)
+    racks = {broker: f"r{dice.randrange(dice.randint(1, 4))}" for broker in range(brokers)}
+    held = [dice.sample(range(brokers), dice.randint(1, min(4, brokers))) for _ in range(dice.randint(1, 4))]
+    for gone in dice.sample(range(brokers), dice.randint(0, min(2, brokers - 1))):
+        del racks[gone]
+    return cluster(held, racks)

@@ -1,0 +1,46 @@
+from itertools import product
+from random import Random
+
+import numpy as np
+import pytest
+
+from rackspan.reassign.leaders import even_leaders
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_no_choice_of_leaders_is_more_even(seed: int) -> None:
+    dice = Random(seed)
+    brokers = dice.randint(1, 5)
+    factor = dice.randint(1, min(3, brokers))
+    placed = [dice.sample(range(brokers), factor) for _ in range(dice.randint(1, 6))]
+    rows, leader = even_leaders(np.array(placed, dtype=np.int32), np.ones(len(placed), bool), np.ones(brokers, bool))
+    led = [row[0] for row in placed]
+    for row, chosen in zip(rows.tolist(), leader.tolist(), strict=True):
+        assert chosen in placed[row]
+        led[row] = chosen
+    fewest = min(sum(choice.count(broker) ** 2 for broker in range(brokers)) for choice in product(*placed))
+    assert sum(led.count(broker) ** 2 for broker in range(brokers)) == fewest
+
+
+def test_leaders_flow_through_brokers_that_neither_gain_nor_lose() -> None:
+    # 0 leads too many, 3 nothing; no partition is on both.
+    placed = np.array([[0, 1], [0, 1], [1, 2], [2, 3]], dtype=np.int32)
+    rows, leader = even_leaders(placed, np.ones(4, bool), np.ones(4, bool))
+    assert rows.tolist() in ([0, 2, 3], [1, 2, 3])
+    assert leader.tolist() == [1, 2, 3]
+
+
+def test_even_leaders_are_left_alone() -> None:
+    placed = np.array([[0, 1], [1, 0]], dtype=np.int32)
+    assert not len(even_leaders(placed, np.ones(2, bool), np.ones(2, bool))[0])
+
+
+def test_nobody_new_leads_from_a_fenced_broker() -> None:
+    placed = np.array([[0, 1], [0, 1]], dtype=np.int32)
+    assert not len(even_leaders(placed, np.ones(2, bool), np.array([True, False]))[0])
+
+
+def test_partitions_that_may_not_change_still_count() -> None:
+    placed = np.array([[0, 1], [0, 1], [0, 1], [0, 1]], dtype=np.int32)
+    rows, leader = even_leaders(placed, np.array([False, False, True, True]), np.ones(2, bool))
+    assert (rows.tolist(), leader.tolist()) == ([2, 3], [1, 1])

@@ -1,0 +1,186 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.audit import RackPolicy, Severity
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
+from rackspan.plan.json_format import read_reassignment
+from rackspan.reassign import ListedPartition, ReassignmentDocument, Request, lint, plan
+from rackspan.reassign.document import faults
+from tests.reassign.instances import cluster, instance
+from tests.strategies import policies, snapshots
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "placement.json").read_text())["cases"]
+REFUSED = [case for case in VECTORS if case["id"].startswith("r-execute-parse-err")]
+PARSED = [case for case in VECTORS if case["id"] in ("r-execute-parse-ok", "r-execute-parse-dirs")]
+SIX = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
+
+
+def orders(
+    replicas: list[int],
+    isr: list[int] | None = None,
+    config: dict[str, str] | None = None,
+    adding: tuple[int, ...] = (),
+    removing: tuple[int, ...] = (),
+) -> ClusterSnapshot:
+    """Topic orders with one partition, on six brokers in three racks."""
+    return ClusterSnapshot(
+        brokers=tuple(Broker(BrokerId(broker), RackId(rack), broker == 6) for broker, rack in SIX.items()),
+        topics=(Topic(TopicName("orders"), config=config or {}),),
+        partitions=columns(
+            topic=[0],
+            partition=[0],
+            leader=[(replicas if isr is None else [*isr, -1])[0]],
+            replicas=[replicas],
+            isr=[replicas if isr is None else isr],
+            adding_replicas=[adding],
+            removing_replicas=[removing],
+        ),
+    )
+
+
+def move(*replicas: int, topic: str = "orders", partition: int = 0) -> ReassignmentDocument:
+    return ReassignmentDocument((ListedPartition(topic, partition, replicas),))
+
+
+def told(
+    snapshot: ClusterSnapshot, document: ReassignmentDocument, policy: RackPolicy = RackPolicy()
+) -> dict[str, str]:
+    return {one.constraint: str(one.severity) for one in lint(snapshot, policy, document)}
+
+
+@pytest.mark.parametrize("case", REFUSED, ids=lambda case: case["id"])
+def test_a_file_kafka_refuses_is_refused_in_kafkas_words(case: dict[str, Any]) -> None:
+    document = read_reassignment(json.dumps(case["input"]))
+    assert next(faults(document)).reason == case["expect"]["error"]
+    snapshot = cluster([[0, 1], [1, 2]], {0: "a", 1: "b", 2: "c", 3: "a", 4: "b"})
+    found = lint(snapshot, RackPolicy(), document)
+    assert case["expect"]["error"] in [one.reason for one in found if one.severity is Severity.VIOLATION]
+
+
+@pytest.mark.parametrize("case", PARSED, ids=lambda case: case["id"])
+def test_a_file_kafka_reads_has_no_fault(case: dict[str, Any]) -> None:
+    document = read_reassignment(json.dumps(case["input"]))
+    assert list(faults(document)) == []
+    assert {entry.name: list(entry.replicas) for entry in document.partitions} == case["expect"]["partitions"]
+    dirs = {
+        f"{entry.name}-{broker}": log_dir
+        for entry in document.partitions
+        for broker, log_dir in zip(entry.replicas, entry.log_dirs or (), strict=True)
+        if log_dir != "any"
+    }
+    assert dirs == case["expect"]["log_dirs"]
+
+
+def test_unknown_brokers_and_partitions_are_named_as_kafka_names_them() -> None:
+    cases = {case["id"]: case for case in VECTORS}
+    case = cases["r-execute-unknown-broker"]
+    entries = [ListedPartition("foo", int(name[-1]), tuple(to)) for name, to in case["input"]["proposed"].items()]
+    racks = {broker: f"r{broker}" for broker in case["input"]["brokers"]}
+    found = lint(cluster([[0, 1]], racks), RackPolicy(), ReassignmentDocument(tuple(entries)))
+    assert case["expect"]["error"] in [one.reason for one in found]
+    missing = cases["r-missing-partition"]
+    found = lint(cluster([[0, 1]], racks), RackPolicy(), move(0, 1, topic="foo", partition=10))
+    assert missing["expect"]["error"] in [one.reason for one in found]
+
+
+def test_a_target_in_one_rack_breaks_the_rack_spread() -> None:
+    assert told(orders([1, 3, 5]), move(1, 2, 5)) == {"rack-spread": "violation", "plan-needless-moves": "warning"}
+
+
+def test_a_target_that_keeps_every_rule_is_clean() -> None:
+    assert told(orders([1, 2, 3]), move(1, 5, 3)) == {}
+
+
+def test_a_target_is_held_against_the_minimums_of_its_topic() -> None:
+    found = told(orders([1, 3, 5], config={"min.insync.racks": "3", "min.insync.replicas": "3"}), move(1, 3))
+    assert found["min-insync-racks-satisfiable"] == "violation"
+    assert found["min-insync-replicas-satisfiable"] == "violation"
+    assert found["plan-replication-factor"] == "warning"
+
+
+def test_two_replicas_of_a_rack_may_acknowledge_alone_while_one_replaces_the_other() -> None:
+    snapshot = orders([1, 3, 5], config={"min.insync.replicas": "2"})
+    found = lint(snapshot, RackPolicy(min_insync_racks=2), move(2, 3, 5))
+    (on_the_way,) = [one for one in found if one.constraint == "plan-intermediate-forces-racks"]
+    assert on_the_way.reason.startswith("while it moves, replicas are 2,3,5,1: min.insync.replicas 2 lets 1 rack alone")
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "document", "constraint", "severity"),
+    [
+        (orders([1, 3, 5]), move(1, 3, 6), "plan-fenced-broker", "violation"),
+        (orders([1, 3, 5], isr=[]), move(1, 4, 5), "plan-offline-partition", "violation"),
+        (orders([1, 3, 5]), move(2, 4, 6), "plan-replaces-all", "warning"),
+        (orders([1, 3, 5]), move(1, 3), "plan-replication-factor", "warning"),
+        (orders([1, 3, 5]), move(), "plan-no-replicas", "violation"),
+        (orders([1, 3, 5]), move(1, 3, -2), "plan-unknown-broker", "violation"),
+        (orders([1, 3, 5]), move(1, 3, 2**40), "plan-unknown-broker", "violation"),
+        (orders([1, 3, 5]), move(1, 3, 5, topic="nobody"), "plan-unknown-partition", "violation"),
+        (
+            orders([1, 3, 5, 4], adding=(4,), removing=(3,)),
+            move(1, 3, 5),
+            "plan-reassignment-in-progress",
+            "warning",
+        ),
+    ],
+)
+def test_what_only_a_plan_can_get_wrong_has_a_name(
+    snapshot: ClusterSnapshot, document: ReassignmentDocument, constraint: str, severity: str
+) -> None:
+    assert told(snapshot, document)[constraint] == severity
+
+
+@pytest.mark.parametrize("name", ["labelled", "five percent", "broker lost"])
+def test_our_own_plans_have_nothing_to_find(name: str) -> None:
+    snapshot = instance(name, 1_000)
+    document = ReassignmentDocument(tuple(ListedPartition(*target) for target in plan(snapshot).targets()))
+    assert {one.constraint for one in lint(snapshot, RackPolicy(), document)} <= {"plan-replaces-all"}
+
+
+@given(snapshots(), policies(), st.sampled_from([None, 1, 3]))
+def test_no_plan_of_ours_is_refused(snapshot: ClusterSnapshot, policy: RackPolicy, factor: int | None) -> None:
+    planned = plan(snapshot, policy, Request(replication_factor=factor))
+    entries = tuple(ListedPartition(*target) for target in planned.targets())
+    if entries:
+        refused = {
+            one.constraint
+            for one in lint(snapshot, policy, ReassignmentDocument(entries))
+            if one.severity is Severity.VIOLATION
+        }
+        # What a topic asks that no placement can give, and partitions nobody can copy from, are not the plan's doing.
+        assert refused <= {
+            "min-insync-racks-satisfiable",
+            "min-insync-replicas-forces-racks",
+            "min-insync-replicas-satisfiable",
+            "plan-offline-partition",
+        }
+
+
+documents = st.builds(
+    ReassignmentDocument,
+    st.lists(
+        st.builds(
+            ListedPartition,
+            st.sampled_from(["orders", "x", "nobody"]),
+            st.integers(-1, 4),
+            st.lists(st.sampled_from([-1, 0, 1, 2, 3, 7, 1001, 2**40]), max_size=4).map(tuple),
+            st.sampled_from([None, ("any",), ("any", "/d")]),
+        ),
+        max_size=4,
+    ).map(tuple),
+)
+
+
+@given(snapshots(), policies(), documents)
+def test_any_document_is_judged_in_single_lines(
+    snapshot: ClusterSnapshot, policy: RackPolicy, document: ReassignmentDocument
+) -> None:
+    for finding in lint(snapshot, policy, document):
+        assert finding.reason
+        assert finding.remedy
+        assert "\n" not in finding.reason + finding.remedy
