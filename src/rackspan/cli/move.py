@@ -1,0 +1,158 @@
+"""rackspan reassign plan, lint."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from rackspan import verbs
+from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.json_format import finding_document
+from rackspan.cli import options, output
+from rackspan.cli.move_pages import lint_page, plan_page
+from rackspan.errors import UsageError
+from rackspan.model.racks import UnrackedPolicy
+from rackspan.plan import Caps
+from rackspan.plan.json_format import plan_document, read_reassignment
+from rackspan.reassign import Request
+
+ERROR = 1
+SOMETHING_TO_ACT_ON = 2
+
+app = typer.Typer(help="Move replicas: the least movement that makes a cluster rack-safe.", no_args_is_help=True)
+
+
+@app.command("plan")
+def plan(
+    bootstrap_server: options.BootstrapServer = None,
+    command_config: options.CommandConfig = None,
+    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
+    snapshot: options.SnapshotPath = None,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
+    drain: Annotated[
+        str | None, typer.Option("--drain", metavar="ID[,ID]", help="Brokers that shall hold nothing afterwards.")
+    ] = None,
+    replace: Annotated[
+        str | None,
+        typer.Option(
+            "--replace", metavar="ID[,ID]", help="As --drain, and what they held stays in their rack if it can."
+        ),
+    ] = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", metavar="REGEX", help="Only topics whose whole name matches.")
+    ] = None,
+    replication_factor: Annotated[
+        int | None, typer.Option("--replication-factor", metavar="N", help="Replicas of each partition afterwards.")
+    ] = None,
+    balance: Annotated[
+        bool, typer.Option("--balance", help="Also fill brokers that hold too little, new ones above all.")
+    ] = False,
+    keep_leaders: Annotated[
+        bool, typer.Option("--keep-leaders", help="Do not reorder replicas to make preferred leaders even.")
+    ] = False,
+    moves_per_step: Annotated[
+        int, typer.Option("--moves-per-step", metavar="N", help="Replicas copied at the same time.")
+    ] = 1_000,
+    moves_per_broker: Annotated[
+        int | None, typer.Option("--moves-per-broker", metavar="N", help="Of those, to one broker.")
+    ] = None,
+    bytes_per_step: Annotated[
+        int | None, typer.Option("--bytes-per-step", metavar="BYTES", help="Bytes copied at the same time.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Also write the plan here, for --reassignment-json-file."),
+    ] = None,
+    unracked: options.Unracked = UnrackedPolicy.SHARED,
+    min_insync_racks: options.MinInsyncRacks = 1,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Plan the least movement into the constraints, with the bound that proves it.
+
+    Exits 0 when nothing has to move, 2 when the plan holds moves, 1 on errors and when part of what was asked cannot be.
+    """
+    request = Request(
+        drain=_ids("--drain", drain),
+        replace=_ids("--replace", replace),
+        replication_factor=replication_factor,
+        topics=topic,
+        balance=balance,
+        reorder_leaders=not keep_leaders,
+    )
+    caps = Caps(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
+    taken = options.source(
+        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
+    ).read()
+    output.warn(taken.warnings)
+    policy = options.policy(unracked, min_insync_racks)
+    planned, steps = verbs.plan_reassignment(taken.snapshot, policy, request, caps)
+    document = plan_document(planned, steps)
+    if out is not None:
+        _save(document, out)
+    output.warn(f"cannot be: {one.reason}; {one.remedy}" for one in planned.infeasible)
+    output.write(document, output_format, plan_page(document))
+    raise typer.Exit(ERROR if planned.infeasible else SOMETHING_TO_ACT_ON if planned.moves else 0)
+
+
+@app.command("lint")
+def lint(
+    reassignment_json_file: Annotated[
+        Path, typer.Option("--reassignment-json-file", metavar="FILE", help="The plan to judge, whoever made it.")
+    ],
+    bootstrap_server: options.BootstrapServer = None,
+    command_config: options.CommandConfig = None,
+    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
+    snapshot: options.SnapshotPath = None,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
+    unracked: options.Unracked = UnrackedPolicy.SHARED,
+    min_insync_racks: options.MinInsyncRacks = 1,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Judge a reassignment file: where it leads, what it passes through, what it copies needlessly.
+
+    Exits 0 when it breaks no constraint, 2 when it does, 1 on errors.
+    """
+    document = read_reassignment(_content(reassignment_json_file))
+    taken = options.source(
+        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
+    ).read()
+    output.warn(taken.warnings)
+    found = verbs.lint_reassignment(taken.snapshot, options.policy(unracked, min_insync_racks), document)
+    written = lint_document(len(document.partitions), found)
+    output.write(written, output_format, lint_page(written))
+    if any(finding.severity is Severity.VIOLATION for finding in found):
+        raise typer.Exit(SOMETHING_TO_ACT_ON)
+
+
+def lint_document(partitions: int, found: list[Finding]) -> dict[str, Any]:
+    """As audit's: a summary, then every finding."""
+    violations = sum(finding.severity is Severity.VIOLATION for finding in found)
+    return {
+        "summary": {"partitions": partitions, "violations": violations, "warnings": len(found) - violations},
+        "findings": [finding_document(finding) for finding in found],
+    }
+
+
+def _ids(flag: str, text: str | None) -> frozenset[int]:
+    items = [] if text is None else [item.strip() for item in text.split(",")]
+    for item in items:
+        if not item.isascii() or not item.isdigit():
+            raise UsageError(f"{flag} {text}: {item!r} is not a broker id; list ids such as 3,4")
+    return frozenset(map(int, items))
+
+
+def _content(file: Path) -> bytes:
+    try:
+        return file.read_bytes()
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}; name a reassignment file") from None
+
+
+def _save(document: dict[str, Any], file: Path) -> None:
+    try:
+        file.write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be written: {error.strerror}; choose another --out") from None
