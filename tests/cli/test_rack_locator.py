@@ -59,6 +59,13 @@ def test_harden_counts_the_located_racks(capsys: pytest.CaptureFixture[str]) -> 
     assert json.loads(out)["topics"][0]["outcome"] == "impossible"
 
 
+def test_reassign_plan_moves_into_the_located_racks(capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "reassign", "plan", "--snapshot", "moment.json", *LOCATED, "-o", "json")
+    (moved,) = json.loads(out)["partitions"]
+    assert code == 2
+    assert 2 in moved["replicas"], "broker 2 alone is in rack y"
+
+
 def test_a_snapshot_is_written_with_the_located_racks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ["--rack-locator-class", "host-pattern", "--rack-locator-properties", r"pattern=^([a-z])\d"]
     assert run(capsys, "snapshot", "--snapshot", "moment.json", *words, "--out", "located.json")[0] == 0
