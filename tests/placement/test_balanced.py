@@ -86,10 +86,10 @@ def test_with_replicas_first_no_placement_has_fewer_on_the_fullest_broker(task: 
     assert max(reached) == least_replicas(racks, task.replicas, nobody_leads, task.partitions, task.replication_factor)
 
 
-@given(tasks(loaded=True, fenced=True))
-def test_a_fenced_broker_never_leads_and_within_a_rack_live_brokers_come_first(task: Task) -> None:
+@given(tasks(loaded=True, fenced=True), st.sampled_from(["leaders", "replicas"]))
+def test_a_fenced_broker_never_leads_and_within_a_rack_live_brokers_come_first(task: Task, first_goal: str) -> None:
     assume(not all(broker.fenced for broker in task.brokers))
-    rows = place(task)
+    rows = place(task, {**task.configs, FIRST_GOAL: first_goal})
     fenced = {broker.id for broker in task.brokers if broker.fenced}
     assert not fenced & set(rows[:, 0].tolist())
     for row in rows.tolist():
