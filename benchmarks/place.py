@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from tests.compat.kafka_placers import KafkaPlacers, Request, request
-
 from rackspan.errors import UsageError
 from rackspan.model import BrokerId, RackId
 from rackspan.placement import CheckedPlacer, UsableBroker, placer_named
+from tests.compat.kafka_placers import KafkaPlacers, Request, request
 
 RUNS: Final = 5
 WARMUPS: Final = 3

@@ -86,8 +86,8 @@ def partitions(draw: st.DrawFn, topic: int, partition: int) -> Partition:
 
 
 @st.composite
-def snapshots(draw: st.DrawFn) -> ClusterSnapshot:
-    """A cluster of up to eight brokers and five topics, well or ill."""
+def snapshots(draw: st.DrawFn, cluster_id: str | None = None, taken_at: datetime | None = None) -> ClusterSnapshot:
+    """A cluster of up to eight brokers and five topics, well or ill, of the cluster and moment named or of any."""
     names = draw(st.lists(st.sampled_from(TOPICS), max_size=len(TOPICS), unique=True))
     rows = [
         draw(partitions(topic, partition))
@@ -95,8 +95,8 @@ def snapshots(draw: st.DrawFn) -> ClusterSnapshot:
         for partition in draw(st.lists(st.integers(0, 4), max_size=4, unique=True))
     ]
     return ClusterSnapshot(
-        cluster_id=draw(st.sampled_from(["5L6g3nShT-eMCtK--X86sw", "-starts_with a dash/slash"])),
-        taken_at=draw(moments),
+        cluster_id=cluster_id or draw(st.sampled_from(["5L6g3nShT-eMCtK--X86sw", "-starts_with a dash/slash"])),
+        taken_at=taken_at or draw(moments),
         controllers=draw(controllers()),
         partial=draw(st.sampled_from([(), ("sizes of broker 3",)])),
         brokers=draw(brokers()),

@@ -12,6 +12,7 @@
     │   ├── InvalidPartitions         no such number of partitions
     │   ├── InvalidReplicationFactor  more replicas than usable brokers, or none
     │   └── PartialRacks              some brokers have a rack and some have none, and racks are enforced (KIP-36)
+    ├── KafkaProcessFailed            a Kafka that rackspan started ended or never became ready
     └── MissingRequirement            Java, an extra or a package is not there; says what to install
 
 An outcome that is expected (a finding, a refusal by rule) is a value, never one of these.
@@ -27,6 +28,7 @@ __all__ = [
     "InvalidReplicationFactor",
     "InvalidSnapshot",
     "InvalidWarehouse",
+    "KafkaProcessFailed",
     "MissingRequirement",
     "PartialRacks",
     "RackspanError",
@@ -88,6 +90,14 @@ class InvalidReplicationFactor(ReplicaPlacementException):
 
 class PartialRacks(ReplicaPlacementException):
     """What Kafka calls AdminOperationException here: a rack is set on some brokers only."""
+
+
+class KafkaProcessFailed(RackspanError):
+    """A Kafka process of ours went wrong. The line says why; `log_tail` is the end of its log, for --debug."""
+
+    def __init__(self, message: str, log_tail: str = "") -> None:
+        super().__init__(message)
+        self.log_tail = log_tail
 
 
 class MissingRequirement(RackspanError):

@@ -92,6 +92,8 @@ def broken(
         found.add("under-min-isr")
     if k > 1 and len(isr_racks) < k:
         found.add("under-min-racks")
+    if len(isr) < len(partition["replicas"]):
+        found.add("under-replicated")
     if set(partition["replicas"]) - listed:
         found.add("unknown-broker")
     if partition["adding_replicas"] or partition["removing_replicas"]:

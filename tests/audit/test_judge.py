@@ -1,11 +1,11 @@
 from hypothesis import given
-from tests.audit import brute_force
-from tests.strategies import policies, snapshots
 
 from rackspan.audit import RackPolicy, Severity, audit, outage
 from rackspan.audit.constraints import PARTITION_CONSTRAINTS
 from rackspan.audit.goals import GOALS
 from rackspan.model import ClusterSnapshot
+from tests.audit import brute_force
+from tests.strategies import policies, snapshots
 
 
 @given(snapshots(), policies())
@@ -33,7 +33,7 @@ def test_a_loss_leaves_what_an_election_step_by_step_leaves(snapshot: ClusterSna
 def test_every_finding_says_why_and_what_next_in_one_line(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     names = {one.name for one in PARTITION_CONSTRAINTS} | {goal.name for goal in GOALS}
     for finding in audit(snapshot, policy).findings:
-        assert finding.constraint in names | {"unracked-broker", "controller-quorum-spread"}
+        assert finding.constraint in names | {"unracked-broker", "controller-quorum-spread", "fenced-broker"}
         assert finding.reason
         assert finding.remedy
         assert "\n" not in finding.reason + finding.remedy

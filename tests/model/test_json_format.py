@@ -3,10 +3,10 @@ from typing import Any
 
 import pytest
 from hypothesis import given
-from tests.strategies import snapshots
 
 from rackspan.errors import InvalidSnapshot
 from rackspan.model import ClusterSnapshot, json_format
+from tests.strategies import snapshots
 
 MINIMAL: dict[str, Any] = {
     "version": 1,

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.strategies import usable_brokers
 
 from rackspan.errors import (
     InvalidPartitions,
@@ -25,6 +24,7 @@ from rackspan.placement.rack_alternated import (
     assign_replicas,
     rack_alternated,
 )
+from tests.strategies import usable_brokers
 
 
 def on_racks(*racks: str | None) -> list[UsableBroker]:
@@ -72,6 +72,15 @@ def plainly(
 
 def test_the_list_of_the_text_alternates_racks() -> None:
     assert rack_alternated(KIP_36) == [0, 3, 1, 5, 4, 2]
+
+
+def test_the_list_of_the_earlier_draft_is_the_same() -> None:
+    assert rack_alternated(on_racks("rack1", "rack1", "rack2", "rack2", "rack3", "rack3")) == [0, 2, 4, 1, 3, 5]
+
+
+def test_four_replicas_on_two_racks_leave_none_empty() -> None:
+    brokers = on_racks("a", "b", "a", "b", "a")
+    assert all({broker % 2 for broker in row} == {0, 1} for row in rows(brokers, 20, 4))
 
 
 def test_exhausted_racks_are_passed_over_and_leave_a_tail() -> None:

@@ -1,7 +1,10 @@
+import pytest
+
 from rackspan.model import BrokerId, RackId
 from rackspan.placement import UsableBroker
 from rackspan.placement.java_random import JavaRandom
 from rackspan.placement.rack_stripes import BrokerList, rack_stripes
+from tests.placement.rigged_dice import ZeroDice
 
 
 def on_rack(broker: int, rack: str, fenced: bool = False) -> UsableBroker:
@@ -25,10 +28,21 @@ def test_a_rack_gives_live_brokers_before_fenced_ones() -> None:
     assert [rack.next_broker(0) for _ in range(3)] == [2, 1, -1]
 
 
-def test_a_list_asked_last_and_first_in_the_same_epoch_believes_to_be_in_the_same_partition() -> None:
-    # With fewer live brokers than two times the racks this happens, and Kafka's placement shows it: after the shuffle
-    # following partition 1 broker 0 is not asked again in epoch 0, so it is arrays' business to stay away.
-    stripes = rack_stripes([on_rack(0, "a"), on_rack(1, "b")], JavaRandom(1))
-    assert stripes.lists_start_afresh is False
-    assert rack_stripes([on_rack(broker, "ab"[broker % 2]) for broker in range(4)], JavaRandom(1)).lists_start_afresh
-    assert rack_stripes([on_rack(0, "a"), on_rack(1, "b", fenced=True)], JavaRandom(1)).lists_start_afresh
+def test_kafka_takes_the_first_partition_after_a_shuffle_for_one_before_it() -> None:
+    # Two brokers on two racks, one replica. Broker 0 was asked in epoch 0, then broker 1 in epoch 1, then comes a shuffle.
+    # Back in epoch 0 broker 0 believes to be asked for the same partition again, and broker 1 has to lead.
+    stripes = rack_stripes([on_rack(0, "a"), on_rack(1, "b")], ZeroDice())
+    racks = list(stripes.striped)
+    assert [stripes.next_partition(1) for _ in range(2)] == [[0], [1]]
+    stripes._shuffle()
+    stripes.striped = racks
+    assert stripes.next_partition(1) == [1]
+
+
+@pytest.mark.parametrize(
+    ("live", "fenced", "afresh"),
+    [("ab", "", False), ("abc", "abc", False), ("abab", "", True), ("a", "b", True), ("aa", "", True)],
+)
+def test_rounds_of_twice_the_racks_or_of_one_broker_never_do_that(live: str, fenced: str, afresh: bool) -> None:
+    brokers = [on_rack(broker, rack, broker >= len(live)) for broker, rack in enumerate(live + fenced)]
+    assert rack_stripes(brokers, JavaRandom(1)).lists_start_afresh is afresh

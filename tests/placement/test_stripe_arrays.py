@@ -1,13 +1,13 @@
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.strategies import usable_brokers
 
 from rackspan.model import BrokerId, RackId
 from rackspan.placement import UsableBroker, stripe_arrays
 from rackspan.placement.java_random import JavaRandom
 from rackspan.placement.rack_stripes import rack_stripes
 from rackspan.placement.stripe_arrays import place_in_stripes
+from tests.strategies import usable_brokers
 
 
 @given(usable_brokers(fenced=True), st.integers(1, 150), st.integers(0, 2**40), st.data())

@@ -4,13 +4,13 @@ from random import Random
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.strategies import usable_brokers
 
 from rackspan.errors import InvalidPartitions, InvalidReplicationFactor, ReplicaPlacementException
 from rackspan.model import BrokerId, RackId
 from rackspan.placement import UsableBroker
 from rackspan.placement.java_random import JavaRandom
 from rackspan.placement.striped import StripedReplicaPlacer
+from tests.strategies import usable_brokers
 
 
 def broker(number: int, rack: str | None, fenced: bool = False) -> UsableBroker:

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import pytest
-from tests.placement.rigged_dice import ZeroDice
 
 from rackspan.errors import InvalidPartitions, InvalidReplicationFactor, PartialRacks, ReplicaPlacementException
 from rackspan.model import BrokerId, RackId
@@ -20,6 +19,7 @@ from rackspan.placement import UsableBroker
 from rackspan.placement.java_random import Dice, JavaRandom, Lcg64
 from rackspan.placement.rack_alternated import assign_replicas, rack_alternated
 from rackspan.placement.striped import StripedReplicaPlacer
+from tests.placement.rigged_dice import ZeroDice
 
 Rows: TypeAlias = list[list[int]]
 

@@ -1,11 +1,19 @@
-"""Constraints on the cluster itself: brokers without a rack, and racks that hold the controller quorum."""
+"""Constraints on the cluster itself: brokers without a rack, fenced brokers, racks that hold the controller quorum."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from rackspan.audit.evidence import Registered
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.quorum import quorum_without
+from rackspan.model.ids import UNNAMED_RACK
 from rackspan.model.racks import UnrackedPolicy, shown
+
+COUNTED_AS: Final = {
+    UnrackedPolicy.SHARED: "all such brokers count as one unnamed rack",
+    UnrackedPolicy.OWN: "it counts as a rack of its own",
+    UnrackedPolicy.IGNORE: "it counts in no rack",
+}
 
 
 def unracked_brokers(registered: Registered) -> Iterator[Finding]:
@@ -13,18 +21,13 @@ def unracked_brokers(registered: Registered) -> Iterator[Finding]:
     rackless = [broker for broker in registered.brokers if broker.rack is None]
     policy = registered.policy.unracked
     mixed = len(rackless) < len(registered.brokers)
-    counted = {
-        UnrackedPolicy.SHARED: "all such brokers count as one unnamed rack",
-        UnrackedPolicy.OWN: "it counts as a rack of its own",
-        UnrackedPolicy.IGNORE: "it counts in no rack",
-    }
     for broker in rackless:
         yield Finding(
             constraint="unracked-broker",
             severity=Severity.VIOLATION if mixed and policy is not UnrackedPolicy.IGNORE else Severity.WARNING,
             topic=None,
             partition=None,
-            reason=f"broker {broker.id} has no rack: {counted[policy]}",
+            reason=f"broker {broker.id} has no rack: {COUNTED_AS[policy]}",
             remedy=f"set broker.rack on broker {broker.id} and restart it",
         )
 
@@ -57,7 +60,21 @@ def controller_quorum_spread(registered: Registered) -> Iterator[Finding]:
         )
 
 
-CLUSTER_CONSTRAINTS = (unracked_brokers, controller_quorum_spread)
+def fenced_brokers(registered: Registered) -> Iterator[Finding]:
+    """Registered, but leading and following nothing: down, or not yet up."""
+    for broker in registered.brokers:
+        if broker.fenced:
+            yield Finding(
+                constraint="fenced-broker",
+                severity=Severity.WARNING,
+                topic=None,
+                partition=None,
+                reason=f"broker {broker.id} (rack {shown(broker.rack or UNNAMED_RACK)}) is fenced: it leads nothing and is in sync with nobody",
+                remedy=f"bring back broker {broker.id}",
+            )
+
+
+CLUSTER_CONSTRAINTS = (unracked_brokers, controller_quorum_spread, fenced_brokers)
 
 
 def cluster_findings(registered: Registered) -> Iterator[Finding]:

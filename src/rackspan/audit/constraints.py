@@ -4,7 +4,7 @@ A constraint on partitions tests a whole batch at once and words a reason only f
 two functions and a line in PARTITION_CONSTRAINTS.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,8 +13,8 @@ import numpy as np
 from rackspan.audit.evidence import Evidence
 from rackspan.audit.findings import Finding, Severity
 from rackspan.model.ids import NO_BROKER
-from rackspan.model.partitions import Bools, Int32s, unpadded
-from rackspan.model.racks import forcing_value, shown
+from rackspan.model.partitions import Bools, lengths, unpadded
+from rackspan.model.racks import shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,9 +30,9 @@ class PartitionConstraint:
     remedy: Callable[[Evidence, int], str]
     severity: Callable[[Evidence, int], Severity] = lambda _seen, _row: Severity.VIOLATION
 
-    def findings(self, seen: Evidence) -> Iterator[Finding]:
+    def findings_by_row(self, seen: Evidence) -> Iterator[tuple[int, Finding]]:
         for row in np.flatnonzero(self.broken(seen)).tolist():
-            yield self.finding(seen, row)
+            yield row, self.finding(seen, row)
 
     def finding(self, seen: Evidence, row: int) -> Finding:
         return Finding(
@@ -46,17 +46,15 @@ class PartitionConstraint:
 
 
 def _rack_spread_broken(seen: Evidence) -> Bools:
-    counts = seen.replica_rack_counts
-    ideal = seen.registered.ideal_spreads(counts.shape[1])[seen.replication_factor]
     # Where every replica's rack is known both sides sum to the same, so "none above" means equal. A replica on an
     # unknown broker leaves its place open: the rest is broken only if no rack for it could make the spread even.
-    return np.asarray((counts > ideal).any(axis=1))
+    return np.asarray((seen.replica_rack_counts > seen.even_rack_counts).any(axis=1))
 
 
 def _rack_spread_reason(seen: Evidence, row: int) -> str:
     racks = seen.registered.rack_map.racks
     factor = int(seen.replication_factor[row])
-    even = [count for count in seen.registered.ideal_spreads(factor)[factor].tolist() if count]
+    even = [count for count in seen.registered.even_counts(factor) if count]
     return (
         f"{factor} replicas stand on {_count(int(seen.replica_rack_count[row]), 'rack')} ({_by_rack(seen, row)}); "
         f"{_count(len(racks), 'rack')} would hold them as {'+'.join(map(str, even))}"
@@ -73,27 +71,27 @@ def _racks_unsatisfiable_reason(seen: Evidence, row: int) -> str:
     factor = int(seen.replication_factor[row])
     why = f"replicas stand on {_count(int(seen.replica_rack_count[row]), 'rack')} ({_by_rack(seen, row)})"
     if racks < asked:
-        why += f", and the cluster has {_count(racks, 'rack')}: add racks or ask for fewer"
+        why += f", and the cluster has {_count(racks, 'rack')}"
     elif factor < asked:
-        why += f", and replication factor {factor} cannot span {asked}: raise it"
+        why += f", and replication factor {factor} cannot span {asked}"
     return f"min.insync.racks {asked} can never be met: {why}"
 
 
 def _racks_not_forced(seen: Evidence) -> Bools:
     asked = seen.asked.min_insync_racks
-    forcing = forcing_value(seen.replica_rack_counts, asked)
     # A placement that cannot span k racks is min-insync-racks-satisfiable's to tell.
-    return np.asarray((asked > 1) & (seen.asked.min_insync_replicas < forcing) & (seen.replica_rack_count >= asked))
+    return np.asarray(
+        (asked > 1) & (seen.asked.min_insync_replicas < seen.forcing_value) & (seen.replica_rack_count >= asked)
+    )
 
 
 def _racks_not_forced_reason(seen: Evidence, row: int) -> str:
     asked = int(seen.asked.min_insync_racks[row])
     now = int(seen.asked.min_insync_replicas[row])
-    value = int(forcing_value(seen.replica_rack_counts[row : row + 1], asked)[0])
     text = f"min.insync.replicas {now} lets {_count(asked - 1, 'rack')} alone acknowledge ({_by_rack(seen, row)}); "
     if seen.asked.enforced[row]:
         return text + f"only brokers that enforce min.insync.racks {asked} prevent it, as Apache Kafka's do not"
-    return text + f"{value} would force {asked} racks"
+    return text + f"{int(seen.forcing_value[row])} would force {asked} racks"
 
 
 def _replicas_unsatisfiable(seen: Evidence) -> Bools:
@@ -112,7 +110,7 @@ def _offline(seen: Evidence) -> Bools:
 
 
 def _offline_reason(seen: Evidence, row: int) -> str:
-    return f"no leader; in sync last: {_held_by_rack(seen, seen.rows.isr[row])}"
+    return f"no leader; in sync last: {_held_by_rack(seen, unpadded(seen.rows.isr[row]))}"
 
 
 def _under_min_isr(seen: Evidence) -> Bools:
@@ -138,6 +136,19 @@ def _under_min_racks_reason(seen: Evidence, row: int) -> str:
         f"in-sync racks {_listed([shown(name) for name in names])} = {len(names)} < min.insync.racks "
         f"{int(seen.asked.min_insync_racks[row])}: {refused}; out of sync: {_listed(_out_of_sync(seen, row))}"
     )
+
+
+def _under_replicated(seen: Evidence) -> Bools:
+    return np.asarray(seen.isr_size < lengths(seen.rows.replicas))
+
+
+def _under_replicated_reason(seen: Evidence, row: int) -> str:
+    missing = _out_of_sync(seen, row)
+    return f"{int(seen.isr_size[row])} of {len(unpadded(seen.rows.replicas[row]))} replicas in sync; out of sync: {_held_by_rack(seen, missing)}"
+
+
+def _bring_back_missing(seen: Evidence, row: int) -> str:
+    return f"bring back {_brokers(_out_of_sync(seen, row))}, or wait until in sync"
 
 
 def _on_unknown_broker(seen: Evidence) -> Bools:
@@ -172,6 +183,15 @@ def _repair(seen: Evidence, row: int) -> str:
     return f"rackspan reassign plan --topic {seen.topic(row)}"
 
 
+def _make_racks_satisfiable(seen: Evidence, row: int) -> str:
+    asked = int(seen.asked.min_insync_racks[row])
+    if len(seen.registered.rack_map.racks) < asked:
+        return "add racks, or lower min.insync.racks"
+    if int(seen.replication_factor[row]) < asked:
+        return f"{_repair(seen, row)} --replication-factor {asked}, or lower min.insync.racks"
+    return _repair(seen, row)
+
+
 def _harden(seen: Evidence, row: int) -> str:
     return f"rackspan acks harden --topic {seen.topic(row)}"
 
@@ -185,22 +205,22 @@ def _lower_min_insync_replicas(seen: Evidence, row: int) -> str:
 
 def _bring_back_out_of_sync(seen: Evidence, row: int) -> str:
     missing = _out_of_sync(seen, row)
-    return f"bring back brokers {_listed(missing)}" if missing else _lower_min_insync_replicas(seen, row)
+    return f"bring back {_brokers(missing)}" if missing else _lower_min_insync_replicas(seen, row)
 
 
 def _bring_back_racks(seen: Evidence, row: int) -> str:
     missing = _out_of_sync(seen, row)
-    return f"bring back brokers {_listed(missing)}" if missing else _repair(seen, row)
+    return f"bring back {_brokers(missing)}" if missing else _make_racks_satisfiable(seen, row)
 
 
 def _bring_back_last_in_sync(seen: Evidence, row: int) -> str:
     last = unpadded(seen.rows.isr[row]) or unpadded(seen.rows.replicas[row])
-    return f"bring back one of brokers {_listed(last)}"
+    return f"bring back {_brokers(last)}" if len(last) == 1 else f"bring back one of {_brokers(last)}"
 
 
 def _bring_back_or_drain(seen: Evidence, row: int) -> str:
-    unknown = _listed(_unknown(seen, row))
-    return f"bring back brokers {unknown}, or rackspan reassign plan --drain {unknown}"
+    unknown = _unknown(seen, row)
+    return f"bring back {_brokers(unknown)}, or rackspan reassign plan --drain {_listed(unknown)}"
 
 
 def _wait(_seen: Evidence, _row: int) -> str:
@@ -218,7 +238,9 @@ def _out_of_sync(seen: Evidence, row: int) -> list[int]:
 
 PARTITION_CONSTRAINTS: Final = (
     PartitionConstraint("rack-spread", _rack_spread_broken, _rack_spread_reason, _repair),
-    PartitionConstraint("min-insync-racks-satisfiable", _racks_unsatisfiable, _racks_unsatisfiable_reason, _repair),
+    PartitionConstraint(
+        "min-insync-racks-satisfiable", _racks_unsatisfiable, _racks_unsatisfiable_reason, _make_racks_satisfiable
+    ),
     PartitionConstraint(
         "min-insync-replicas-forces-racks", _racks_not_forced, _racks_not_forced_reason, _harden, _warn_if_enforced
     ),
@@ -231,6 +253,7 @@ PARTITION_CONSTRAINTS: Final = (
     PartitionConstraint("offline", _offline, _offline_reason, _bring_back_last_in_sync),
     PartitionConstraint("under-min-isr", _under_min_isr, _under_min_isr_reason, _bring_back_out_of_sync),
     PartitionConstraint("under-min-racks", _under_min_racks, _under_min_racks_reason, _bring_back_racks),
+    PartitionConstraint("under-replicated", _under_replicated, _under_replicated_reason, _bring_back_missing, _warn),
     PartitionConstraint("unknown-broker", _on_unknown_broker, _on_unknown_broker_reason, _bring_back_or_drain),
     PartitionConstraint("reassignment-in-progress", _reassigning, _reassigning_reason, _wait, _warn),
 )
@@ -239,27 +262,35 @@ PARTITION_CONSTRAINTS: Final = (
 
 def partition_findings(seen: Evidence) -> Iterator[Finding]:
     """Every constraint that every partition of the batch breaks."""
-    return (finding for constraint in PARTITION_CONSTRAINTS for finding in constraint.findings(seen))
+    return (finding for _row, finding in partition_findings_by_row(seen))
+
+
+def partition_findings_by_row(seen: Evidence) -> Iterator[tuple[int, Finding]]:
+    """The same, each with its row in the batch: one batch may hold partitions of several snapshots."""
+    return (found for constraint in PARTITION_CONSTRAINTS for found in constraint.findings_by_row(seen))
 
 
 def _by_rack(seen: Evidence, row: int) -> str:
     """`r1: 1,4; r2: 2`, the fullest rack first."""
-    staying = np.where(seen.staying[row], seen.rows.replicas[row], NO_BROKER)
-    return _held_by_rack(seen, staying.astype(np.int32))
+    leaving = set(unpadded(seen.rows.removing_replicas[row]))
+    return _held_by_rack(seen, [broker for broker in unpadded(seen.rows.replicas[row]) if broker not in leaving])
 
 
-def _held_by_rack(seen: Evidence, brokers: Int32s) -> str:
-    rack_map = seen.registered.rack_map
+def _held_by_rack(seen: Evidence, brokers: Sequence[int]) -> str:
+    rack_of = seen.registered.rack_map.rack_of
     held: dict[str, list[int]] = {}
-    for broker, code in zip(brokers.tolist(), rack_map.codes(brokers).tolist(), strict=True):
-        if broker != NO_BROKER:
-            held.setdefault(shown(rack_map.racks[code]) if code >= 0 else "rack unknown", []).append(broker)
+    for broker in brokers:
+        held.setdefault(shown(rack_of[broker]) if broker in rack_of else "rack unknown", []).append(broker)
     fullest_first = sorted(held.items(), key=lambda item: (-len(item[1]), item[0]))
     return "; ".join(f"{rack}: {_listed(ids)}" for rack, ids in fullest_first) or "nobody"
 
 
 def _listed(items: Iterable[object]) -> str:
     return ",".join(map(str, items)) or "none"
+
+
+def _brokers(ids: Sequence[int]) -> str:
+    return f"broker {ids[0]}" if len(ids) == 1 else f"brokers {_listed(ids)}"
 
 
 def _count(number: int, noun: str) -> str:

@@ -14,7 +14,7 @@ from rackspan.audit.policy import RackPolicy
 from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import NO_BROKER, RackId
 from rackspan.model.partitions import Bools, Int32s, Int64s, PartitionColumns, lengths
-from rackspan.model.racks import RackMap, counts_descending, distinct_racks, even_spread, rack_map
+from rackspan.model.racks import RackMap, counts_descending, distinct_racks, even_spread, forcing_value, rack_map
 from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, ClusterSnapshot, Topic
 
 
@@ -25,6 +25,10 @@ class Registered:
     brokers: tuple[Broker, ...]
     controllers: tuple[Controller, ...]
     policy: RackPolicy
+
+    def __post_init__(self) -> None:
+        # Here, once, a policy that allows no rackless broker refuses the cluster.
+        _ = self.rack_map
 
     @cached_property
     def rack_map(self) -> RackMap:
@@ -51,14 +55,16 @@ class Registered:
         """Every rack that can be lost: those of brokers and those that hold controllers alone."""
         return tuple(sorted({*self.rack_map.racks, *(rack for rack in self.voter_racks.values() if rack)}))
 
-    def ideal_spreads(self, largest_replication_factor: int) -> Int64s:
-        """Row n: the most even spread of n replicas, largest rack first, cut to the widest partition."""
-        width = largest_replication_factor
-        ideal = np.zeros((width + 1, width), dtype=np.int64)
-        for replication_factor in range(1, width + 1):
-            counts = even_spread(self.rack_map.sizes, replication_factor)[:width]
-            ideal[replication_factor, : len(counts)] = counts
-        return ideal
+    def even_counts(self, replication_factor: int) -> tuple[int, ...]:
+        """The most even spread of that many replicas over the racks, fullest first."""
+        known = self._even_counts
+        if replication_factor not in known:
+            known[replication_factor] = even_spread(self.rack_map.sizes, replication_factor)
+        return known[replication_factor]
+
+    @cached_property
+    def _even_counts(self) -> dict[int, tuple[int, ...]]:
+        return {}
 
 
 @dataclass(frozen=True)
@@ -131,6 +137,21 @@ class Evidence:
     def replica_rack_count(self) -> Int64s:
         """Distinct racks among the staying replicas. Shape (P,)."""
         return np.asarray(np.count_nonzero(self.replica_rack_counts, axis=1))
+
+    @cached_property
+    def even_rack_counts(self) -> Int64s:
+        """What `replica_rack_counts` would be if racks were used as evenly as they can be. Same shape."""
+        width = self.replica_rack_counts.shape[1]
+        ideal = np.zeros((width + 1, width), dtype=np.int64)
+        for replication_factor in range(1, width + 1):
+            counts = self.registered.even_counts(replication_factor)[:width]
+            ideal[replication_factor, : len(counts)] = counts
+        return np.asarray(ideal[self.replication_factor])
+
+    @cached_property
+    def forcing_value(self) -> Int64s:
+        """The least min.insync.replicas that would force the racks asked. Shape (P,)."""
+        return forcing_value(self.replica_rack_counts, self.asked.min_insync_racks)
 
     @cached_property
     def isr_size(self) -> Int64s:

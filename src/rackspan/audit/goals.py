@@ -40,7 +40,9 @@ class Goal:
 def _leaders_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
     brokers = len(registered.brokers)
     even = -(-int(loads.preferred.sum()) // brokers)
-    return _above(registered, loads.preferred, even, f"preferred leader of {{most}} partitions, {even} would be even")
+    return _above(
+        registered, loads.preferred, even, f"is preferred leader of {{most}} partitions, {even} would be even"
+    )
 
 
 def _replicas_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
@@ -51,15 +53,14 @@ def _replicas_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
 def _rack_leaders_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
     rack_map = registered.rack_map
     racked = rack_map.rack_codes >= 0
-    led = np.bincount(rack_map.rack_codes[racked], weights=loads.preferred[racked], minlength=len(rack_map.racks))
-    if not led.sum():
-        return None
-    share = led.sum() * rack_map.sizes / rack_map.sizes.sum()
-    over = led > share * TOLERANCE + rack_map.sizes
+    led = np.bincount(rack_map.rack_codes[racked], loads.preferred[racked], len(rack_map.racks)).astype(np.int64)
+    # In proportion: each broker of the rack leads as many as an even cluster gives its busiest.
+    share = rack_map.sizes * -(-int(led.sum()) // max(1, int(rack_map.sizes.sum())))
+    over = led > share * TOLERANCE + 1
     if not over.any():
         return None
     worst = int(np.argmax(led - share))
-    return f"rack {shown(rack_map.racks[worst])} is preferred leader of {int(led[worst])} partitions, its share is {share[worst]:.0f}"
+    return f"rack {shown(rack_map.racks[worst])} is preferred leader of {led[worst]} partitions, its share is {share[worst]}"
 
 
 def _bytes_uneven(registered: Registered, loads: BrokerLoads) -> str | None:

@@ -1,6 +1,6 @@
 """What each broker carries, as sums: batches add up, so a fleet's loads can be summed anywhere and judged once."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
 from typing import Final
 
@@ -54,13 +54,44 @@ def summed(batches: Iterable[BrokerLoads]) -> BrokerLoads:
     for other in others:
         first = BrokerLoads(
             largest_partition_bytes=max(first.largest_partition_bytes, other.largest_partition_bytes),
-            **{
-                field.name: _added(getattr(first, field.name), getattr(other, field.name))
-                for field in fields(BrokerLoads)
-                if field.name != "largest_partition_bytes"
-            },
+            **{name: _added(getattr(first, name), getattr(other, name)) for name in _summed_fields()},
         )
     return first
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One number of BrokerLoads by itself: which field, at which place of it. Figures of batches add up, but for LARGEST."""
+
+    field: str
+    index: int
+    value: int
+
+
+FACTORS: Final = "by_replication_factor"
+"""The only field whose places are not brokers."""
+
+LARGEST: Final = "largest_partition_bytes"
+"""The only field of which the largest figure counts; figures of all others are summed."""
+
+
+def figures(carried: BrokerLoads) -> Iterator[Figure]:
+    """The loads taken apart into single numbers, zeros left out, so that any engine can sum them."""
+    for name in _summed_fields():
+        column = getattr(carried, name)
+        yield from (Figure(name, index, int(column[index])) for index in np.flatnonzero(column).tolist())
+    yield Figure(LARGEST, 0, carried.largest_partition_bytes)
+
+
+def from_figures(parts: Iterable[Figure], brokers: int) -> BrokerLoads:
+    """The inverse of `figures`, for a cluster of so many brokers; what is absent is zero."""
+    parts = list(parts)
+    factors = [part.index for part in parts if part.field == FACTORS]
+    width = dict.fromkeys(_summed_fields(), brokers) | {FACTORS: max(factors, default=-1) + 1, LARGEST: 1}
+    columns = {name: np.zeros(size, dtype=np.int64) for name, size in width.items()}
+    for part in parts:
+        columns[part.field][part.index] = part.value
+    return BrokerLoads(largest_partition_bytes=int(columns.pop(LARGEST)[0]), **columns)
 
 
 def replica_bound(rack_map: RackMap, by_replication_factor: Int64s) -> int:
@@ -121,6 +152,10 @@ def _bytes_per_broker(replicas: Int32s, size_bytes: Int64s, brokers: int) -> Int
         on: Bools = column >= 0
         np.add.at(held, column[on], size_bytes[on])
     return held
+
+
+def _summed_fields() -> list[str]:
+    return [field.name for field in fields(BrokerLoads) if field.name != LARGEST]
 
 
 def _added(mine: Int64s, theirs: Int64s) -> Int64s:

@@ -13,8 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 import rackspan
-from rackspan.cli import see, settings
-from rackspan.cli.output import stderr_console
+from rackspan.cli import demo, output, pipeline, see, settings
 from rackspan.errors import RackspanError
 
 CLEAN: Final = 0
@@ -58,6 +57,8 @@ def _every_verb(
 app.command()(see.snapshot)
 app.command()(see.audit)
 app.command()(see.outage)
+app.add_typer(pipeline.app)
+app.command()(demo.demo)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -75,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except _UsageMistake as error:
         return _failed(_usage(error), debug)
     except (KeyboardInterrupt, typer.Abort):
-        stderr_console().print("interrupted", style="yellow")
+        output.note("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
         # `rackspan audit | head`: the reader has seen enough. Nothing more may be written to the closed pipe.
@@ -107,11 +108,12 @@ def _defaults(options: Any) -> dict[str, Any]:
 def _usage(error: Any) -> str:
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "rackspan"
-    return f"{' '.join(error.format_message().split()).rstrip('.')}; see {command} --help"
+    words = " ".join(error.format_message().split()).replace("Value error, ", "").rstrip(".")
+    return f"{words}; see {command} --help"
 
 
 def _failed(line: str, debug: bool) -> int:
     if debug:
         traceback.print_exc()
-    stderr_console().print(f"rackspan: {line}", style="red", markup=False)
+    output.fail(line)
     return ERROR

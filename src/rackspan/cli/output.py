@@ -29,6 +29,10 @@ def warn(lines: Iterable[str]) -> None:
         stderr_console().print(f"warning: {line}", style="yellow", markup=False)
 
 
+def fail(line: str) -> None:
+    stderr_console().print(f"rackspan: {line}", style="red", markup=False)
+
+
 def note(line: str) -> None:
     """Progress, for people who wait."""
     stderr_console().print(line, style="dim", markup=False)

@@ -107,7 +107,7 @@ def _finding_row(group: Sequence[dict[str, Any]]) -> Sequence[object]:
     first = group[0]
     partitions = [one["partition"] for one in group if one["partition"] is not None]
     reasons = len({one["reason"] for one in group})
-    more = f" (and {reasons - 1} more reasons)" if reasons > 1 else ""
+    more = f" (and {_count(reasons - 1, 'reason')} more)" if reasons > 1 else ""
     return (
         Text(first["severity"], style="bold red" if first["severity"] == "violation" else "yellow"),
         first["constraint"],

@@ -79,8 +79,18 @@ class RackMap:
 
     def codes_at(self, broker_index: Int32s) -> Int32s:
         """Rack codes of what `broker_index` returned."""
-        # Appending NO_RACK makes index −1 read it.
-        return np.append(self.rack_codes, np.int32(NO_RACK))[broker_index]
+        return self._codes_and_none[broker_index]
+
+    @cached_property
+    def _codes_and_none(self) -> Int32s:
+        # One NO_RACK at the end, for index −1 to read.
+        return np.append(self.rack_codes, np.int32(NO_RACK))
+
+    @cached_property
+    def rack_of(self) -> dict[int, RackId]:
+        """The rack of each broker that counts in one, for messages about single brokers."""
+        by_id = zip(self.broker_ids.tolist(), self.rack_codes.tolist(), strict=True)
+        return {broker: self.racks[code] for broker, code in by_id if code != NO_RACK}
 
     def names(self, codes: Sequence[int] | npt.NDArray[Any]) -> tuple[RackId, ...]:
         """The distinct racks among `codes`, by name."""

@@ -1,0 +1,64 @@
+"""The data pipeline: snapshots of clusters into a warehouse, the judge over all of them on Spark, tables for readers.
+
+Begin with warehouse.py (what lies where), collect.py and incremental.py; frames/ and jobs/ are the Spark part, schemas.py
+what comes out. It writes no rule of its own: Spark carries the functions of rackspan.audit over Arrow batches. Spark is
+imported by `run` alone, so collecting and reading need neither it nor Java.
+"""
+
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from rackspan.audit import RackPolicy
+from rackspan.pipeline.collect import Collected, Stored, collect, collect_every, from_folder, store
+from rackspan.pipeline.incremental import RunReport, Work, refresh
+from rackspan.pipeline.manifest import read_manifest
+from rackspan.pipeline.schemas import TABLES
+from rackspan.pipeline.table import in_force, rows
+from rackspan.pipeline.warehouse import Warehouse, create_warehouse, open_warehouse
+
+__all__ = [
+    "TABLES",
+    "Collected",
+    "RunReport",
+    "Stored",
+    "Warehouse",
+    "collect",
+    "collect_every",
+    "create_warehouse",
+    "from_folder",
+    "open_warehouse",
+    "report",
+    "rows",
+    "run",
+    "store",
+]
+
+
+def run(warehouse: Warehouse, policy: RackPolicy, master: str | None = None) -> RunReport:
+    """Bring every table up to date with Spark; no Spark is started where nothing is to do.
+
+    Errors: InvalidWarehouse, MissingRequirement without pyspark or Java, UsageError where the policy refuses a cluster
+    or Spark does not come up on `master`.
+    """
+
+    def build(work: Mapping[str, list[Work]], policy: RackPolicy, staging: Path) -> None:
+        from rackspan.pipeline import session
+
+        with session.spark_session(master) as spark:
+            from rackspan.pipeline.jobs import build as job
+
+            job.build(spark, warehouse, work, policy, staging)
+
+    return refresh(warehouse, policy, build, now=lambda: datetime.now(UTC), seconds=time.monotonic)
+
+
+def report(warehouse: Warehouse, policy: RackPolicy, out: Path, master: str | None = None) -> None:
+    """Draw one page from the tables in force. Errors: as `run`, and UsageError where `out` cannot be written."""
+    # What is wrong with the warehouse is said before Spark's seconds.
+    in_force(warehouse, read_manifest(warehouse), TABLES["partition_durability"])
+    from rackspan.pipeline.report import write_report
+    from rackspan.pipeline.report.from_warehouse import report_data
+
+    write_report(report_data(warehouse, policy, master), out)

@@ -74,7 +74,9 @@ def _range(counts: Int64s) -> dict[str, int]:
 
 def _bound(spec: PlacementSpec) -> int:
     """Over all brokers of the spec, fenced ones too, with racks as far as the spec lets them count."""
-    by_rack = spec.placer in RACKLESS_IS_A_RACK or aware(spec.brokers, spec.rack_aware or RackAwareMode.SAFE)
+    # What is enforced has been; here a mixture can only mean no racks.
+    mode = RackAwareMode.DISABLED if spec.rack_aware is RackAwareMode.DISABLED else RackAwareMode.SAFE
+    by_rack = spec.placer in RACKLESS_IS_A_RACK or aware(spec.brokers, mode)
     racks: list[RackId | None] = [broker.rack if by_rack else None for broker in spec.brokers]
     counted = [Broker(broker.id, rack) for broker, rack in zip(spec.brokers, racks, strict=True)]
     by_replication_factor = np.bincount([spec.replication_factor], weights=[spec.partitions]).astype(np.int64)

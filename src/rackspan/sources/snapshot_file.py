@@ -7,6 +7,7 @@ The folder holds `cluster.parquet` (one row: version, cluster id, time, controll
 import os
 import shutil
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC
 from pathlib import Path
 from typing import Any, Final
@@ -301,7 +302,9 @@ def _replace_file(path: Path, text: str) -> None:
     except OSError as error:
         raise UsageError(f"{path}: cannot be written: {error.strerror}; choose another --out") from None
     finally:
-        staging.unlink(missing_ok=True)
+        # Where the folder itself is wrong there is nothing to remove, and that is no second error.
+        with suppress(OSError):
+            staging.unlink()
 
 
 def _to_disk(path: Path) -> None:

@@ -1,0 +1,35 @@
+"""How well each partition is held right now, as one word: what a fleet is counted by.
+
+Constraints: the words are those of the judge's own constraints, tested by the same functions; a partition that breaks
+several is given the worst. Goal: none. Method: the masks of constraints.py, in order of how much is already lost.
+Bound: a few passes over the batch. Source: min.insync.racks ("UnderMinRackIsr"), and Kafka's own UnderMinIsr and
+OfflinePartitions.
+"""
+
+from typing import Final
+
+import numpy as np
+
+from rackspan.audit.constraints import PARTITION_CONSTRAINTS
+from rackspan.audit.evidence import Evidence
+from rackspan.model.partitions import Bools, Int64s
+
+ONE_RACK: Final = "one-rack"
+OK: Final = "ok"
+
+STATES: Final = ("offline", "under-min-isr", "under-min-racks", ONE_RACK, OK)
+"""Worst first: no leader; acks=all refused by replicas; by racks; one rack away from loss; none of these."""
+
+_BROKEN: Final = {constraint.name: constraint.broken for constraint in PARTITION_CONSTRAINTS}
+
+
+def states(seen: Evidence) -> Int64s:
+    """The worst state that holds of each partition, as its place in STATES. Shape (P,)."""
+    broken = [_BROKEN[name](seen) for name in STATES if name in _BROKEN]
+    return np.asarray(np.select([*broken, _in_one_rack(seen)], list(range(len(STATES) - 1)), len(STATES) - 1))
+
+
+def _in_one_rack(seen: Evidence) -> Bools:
+    # An in-sync replica whose rack nobody knows is no proof of a second rack, so it does not count as one.
+    several = len(seen.registered.rack_map.racks) > 1
+    return np.asarray((seen.isr_rack_count <= 1) & several)

@@ -1,0 +1,48 @@
+"""rackspan demo."""
+
+import time
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rackspan.cli import output
+
+
+def demo(
+    out: Annotated[
+        Path, typer.Option("--out", metavar="DIR", help="A new folder for the warehouse and the report.")
+    ] = Path("demo"),
+) -> None:
+    """Lose a rack of a real Kafka and see it coming: six brokers in three racks, traffic, Spark, a report.
+
+    Needs Java 17 or newer; fetches Apache Kafka (43 MB) the first time.
+    """
+    from rackspan.demo import tell
+
+    out = _fresh(out)
+    started = time.monotonic()
+    outcome = tell(out, lambda line: output.note(f"{time.monotonic() - started:5.1f} s  {line}"))
+    loss = outcome.foretold
+    racks = " and ".join(loss.racks)
+    verdict = "survives" if loss.survived else "does not survive"
+    offline, refusing = loss.total("offline"), loss.total("under_min_isr")
+    typer.echo(
+        f"The demo cluster {verdict} losing rack {racks}: {offline} partitions offline, {refusing} refusing acks=all."
+    )
+    typer.echo(
+        f"{outcome.acknowledged:,} records acknowledged, "
+        + ("none missing afterwards." if not outcome.missing else f"missing afterwards: {'; '.join(outcome.missing)}.")
+    )
+    typer.echo(f"Report: {outcome.report}")
+    typer.echo(f"Next:   rackspan pipeline table findings --warehouse {outcome.warehouse} --limit 5")
+
+
+def _fresh(out: Path) -> Path:
+    """`out`, or the first of out-2, out-3 … that is not there yet: an earlier demo is not overwritten."""
+    candidate, number = out, 1
+    while candidate.exists():
+        number += 1
+        candidate = out.with_name(f"{out.name}-{number}")
+    candidate.mkdir(parents=True)
+    return candidate

@@ -1,0 +1,151 @@
+"""rackspan pipeline collect, run, report, table."""
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rackspan import verbs
+from rackspan.cli import options, output
+from rackspan.errors import UsageError
+from rackspan.model.racks import UnrackedPolicy
+from rackspan.pipeline import Collected
+
+app = typer.Typer(
+    name="pipeline",
+    help="A series of snapshots, judged on Spark: tables and a report.",
+    no_args_is_help=True,
+)
+
+Master = Annotated[
+    str | None,
+    typer.Option("--master", envvar="RACKSPAN_MASTER", metavar="URL", help="Spark's master; local[*] if not said."),
+]
+
+ERROR = 1
+
+
+@app.command()
+def collect(
+    warehouse: options.Warehouse,
+    bootstrap_server: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--bootstrap-server",
+            "--bootstrap-servers",
+            metavar="HOST:PORT[,…]",
+            help="A running cluster; once for each cluster.",
+            rich_help_panel="Reading clusters",
+        ),
+    ] = None,
+    command_config: options.CommandConfig = None,
+    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
+    snapshot: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--snapshot",
+            metavar="FILE-OR-DIR",
+            help="A snapshot that was taken already; once for each.",
+            rich_help_panel="Reading clusters",
+        ),
+    ] = None,
+    from_snapshots: Annotated[
+        Path | None,
+        typer.Option(
+            "--from-snapshots", metavar="DIR", help="Every snapshot in a folder.", rich_help_panel="Reading clusters"
+        ),
+    ] = None,
+    every: Annotated[
+        float | None, typer.Option("--every", metavar="SECONDS", min=0.1, help="Again and again, until Ctrl-C.")
+    ] = None,
+) -> None:
+    """Keep one snapshot of every source in the warehouse, each whole or not at all, each once."""
+    sources = [
+        *(verbs.live_cluster(servers, command_config, timeout / 1000) for servers in bootstrap_server or ()),
+        *(verbs.snapshot_file(path) for path in snapshot or ()),
+        *(verbs.snapshot_files(from_snapshots) if from_snapshots is not None else ()),
+    ]
+    if not sources:
+        raise UsageError("no source named: give --bootstrap-server HOST:PORT, --snapshot FILE or --from-snapshots DIR")
+    if every is None:
+        failed = _tell(verbs.collect(sources, warehouse))
+        if failed:
+            raise typer.Exit(ERROR)
+        return
+    _tell(verbs.collect_every(sources, warehouse, every))
+
+
+@app.command()
+def run(
+    warehouse: options.Warehouse,
+    master: Master = None,
+    unracked: options.Unracked = UnrackedPolicy.SHARED,
+    min_insync_racks: options.MinInsyncRacks = 1,
+) -> None:
+    """Bring every table up to date with what was collected. Days without news are not touched."""
+    made = verbs.run_pipeline(warehouse, options.policy(unracked, min_insync_racks), master)
+    output.note(
+        f"{made.rows:,} rows in {len(made.written)} days of tables, {len(made.skipped)} days left as they were, "
+        f"{made.seconds:.1f} s"
+    )
+
+
+@app.command()
+def report(
+    warehouse: options.Warehouse,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="Where to.")],
+    master: Master = None,
+    unracked: options.Unracked = UnrackedPolicy.SHARED,
+    min_insync_racks: options.MinInsyncRacks = 1,
+) -> None:
+    """Draw one page from the tables: the verdict, racks by topics, durability over time, findings."""
+    verbs.report(warehouse, options.policy(unracked, min_insync_racks), out, master)
+    output.note(f"{out}: written; it needs no network to be read")
+
+
+@app.command()
+def table(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="partition_durability or findings.")],
+    warehouse: options.Warehouse,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=0, help="At most so many rows.")] = None,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Print a table's rows, in the order of its grain. Needs no Spark."""
+    rows = verbs.table(warehouse, name, limit)
+    if output_format is options.Output.JSON:
+        _write_array(rows)
+        return
+    listed = list(rows)
+    columns = list(listed[0]) if listed else []
+    output.write(
+        listed, output_format, output.table(columns, ([_cell(row[name]) for name in columns] for row in listed))
+    )
+
+
+def _tell(collected: Iterable[Collected]) -> int:
+    """A line a source; returns how many failed."""
+    failed = 0
+    for one in collected:
+        output.warn(one.warnings)
+        if one.error is not None:
+            failed += 1
+            output.fail(str(one.error))
+        elif one.stored is not None:
+            output.note(f"{one.source}: {'kept as' if one.stored.new else 'kept already as'} {one.stored.path}")
+    return failed
+
+
+def _write_array(rows: Iterable[dict[str, object]]) -> None:
+    """A JSON array, row by row: a table may be larger than memory."""
+    before = "["
+    for row in rows:
+        sys.stdout.write(before + json.dumps(row, ensure_ascii=False))
+        before = ",\n "
+    sys.stdout.write("[]\n" if before == "[" else "]\n")
+
+
+def _cell(value: object) -> object:
+    return ",".join(map(str, value)) if isinstance(value, list) else value

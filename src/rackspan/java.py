@@ -1,0 +1,74 @@
+"""Finds the Java that Spark and real Kafka run on. Everything else works without one.
+
+Order: `JAVA_HOME`, then the first `java` on the PATH; the first of them that is new enough is taken.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rackspan.errors import MissingRequirement
+
+LEAST_VERSION: Final = 17
+"""Spark 4 and Kafka 4 brokers are both compiled for Java 17."""
+
+_VERSION_SECONDS: Final = 20.0
+"""How long `java -version` may take; it is a fraction of a second unless the machine is drowning."""
+
+_HOW_TO_INSTALL: Final = (
+    "install a JDK (Debian, Ubuntu: apt install openjdk-17-jdk-headless; macOS: brew install openjdk@17) "
+    "or point JAVA_HOME at one"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Java:
+    """A Java that was asked for its version. `home` is what JAVA_HOME would be."""
+
+    executable: Path
+    version: int
+
+    @property
+    def home(self) -> Path:
+        return self.executable.resolve().parent.parent
+
+
+def find_java(environ: Mapping[str, str] | None = None, least: int = LEAST_VERSION) -> Java:
+    """The first Java of at least version `least`. Errors: MissingRequirement, naming what was found instead."""
+    found = []
+    for executable in _candidates(os.environ if environ is None else environ):
+        version = _version(executable)
+        if version is not None and version >= least:
+            return Java(executable, version)
+        found.append(f"{executable} {'does not start' if version is None else f'is version {version}'}")
+    what = "; ".join(found) or "none was found in JAVA_HOME or on the PATH"
+    raise MissingRequirement(f"Java {least} or newer is needed for Spark and real Kafka, but {what}; {_HOW_TO_INSTALL}")
+
+
+def version_number(text: str) -> int | None:
+    """The feature release in what `java -version` prints: 17 for "17.0.15", 8 for "1.8.0_402"."""
+    match = re.search(r'version "(?:1\.)?(\d+)', text)
+    return int(match.group(1)) if match else None
+
+
+def _candidates(environ: Mapping[str, str]) -> Iterator[Path]:
+    if environ.get("JAVA_HOME"):
+        yield Path(environ["JAVA_HOME"]) / "bin" / "java"
+    on_path = shutil.which("java", path=environ.get("PATH", ""))
+    if on_path:
+        yield Path(on_path)
+
+
+def _version(executable: Path) -> int | None:
+    try:
+        answer = subprocess.run(
+            [executable, "-version"], capture_output=True, text=True, timeout=_VERSION_SECONDS, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return version_number(answer.stderr + answer.stdout)

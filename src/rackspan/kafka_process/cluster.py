@@ -1,0 +1,231 @@
+"""Real Apache Kafka in KRaft mode, started and stopped from Python."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType, TracebackType
+from typing import Final
+
+from rackspan.errors import KafkaProcessFailed, UsageError
+from rackspan.java import find_java
+from rackspan.kafka_process import node_config
+from rackspan.kafka_process.data_folder import DataFolder
+from rackspan.kafka_process.jars import Progress, resolve_jars
+from rackspan.kafka_process.node_process import NodeProcess, stop_deadline
+from rackspan.kafka_process.ports import LOOPBACK, HeldPorts
+from rackspan.kafka_process.runtime import KafkaRuntime, random_cluster_id
+from rackspan.kafka_process.topology import Node, deal
+from rackspan.kafka_process.versions import DEFAULT_VERSION, KafkaVersion
+
+_POLL_SECONDS: Final = 0.1
+
+
+class KafkaCluster:
+    """A Kafka cluster on loopback: `with KafkaCluster(racks=("r1", "r2", "r3"), brokers=6) as cluster: ...`
+
+    Brokers are 1…n, dealt to `racks` in turn (None: a broker without a rack). `controllers` maps voters to racks; an id that
+    is a broker's makes it a combined node; by default brokers 1 to 3 are combined. `config` goes into every node's
+    properties. `data_dir` is kept and can be started again; by default a temporary folder is used and removed. Whatever happens to this process,
+    the Java processes end with it.
+    """
+
+    def __init__(
+        self,
+        racks: Sequence[str | None] = ("r1", "r2", "r3"),
+        brokers: int = 6,
+        *,
+        controllers: Mapping[int, str | None] | None = None,
+        version: str = DEFAULT_VERSION,
+        data_dir: Path | None = None,
+        config: Mapping[str, str] | None = None,
+        progress: Progress | None = None,
+        ready_seconds: float = 120.0,
+    ) -> None:
+        self.version = KafkaVersion.parse(version)
+        self.nodes = deal(racks, brokers, controllers)
+        self.cluster_id = random_cluster_id()
+        self._data_dir = data_dir
+        self._config = dict(config or {})
+        self._progress = progress
+        self._ready_seconds = ready_seconds
+        self._ports = HeldPorts()
+        self._client_ports: Mapping[int, int] = MappingProxyType({})
+        self._folder: DataFolder | None = None
+        self._runtime: KafkaRuntime | None = None
+        self._processes: dict[int, NodeProcess] = {}
+
+    # -- what it is
+
+    @property
+    def brokers(self) -> tuple[Node, ...]:
+        return tuple(node for node in self.nodes if node.is_broker)
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Every broker, stopped ones too: "127.0.0.1:…,127.0.0.1:…"."""
+        return ",".join(f"{LOOPBACK}:{self._client_ports[node.id]}" for node in self.brokers)
+
+    @property
+    def pids(self) -> dict[int, int]:
+        """Java process ids by node id, of the nodes that run."""
+        return {node_id: one.pid for node_id, one in self._processes.items() if one.pid is not None}
+
+    @property
+    def runtime(self) -> KafkaRuntime:
+        """For running Kafka's console tools of the same release."""
+        if self._runtime is None:
+            raise UsageError("the Kafka cluster is not started; use it in a with statement, or call start()")
+        return self._runtime
+
+    def nodes_in(self, rack: str | None) -> tuple[int, ...]:
+        """Brokers and controllers of a rack. Errors: UsageError when there is no such rack."""
+        found = tuple(node.id for node in self.nodes if node.rack == rack)
+        if not found:
+            racks = ", ".join(sorted({str(node.rack) for node in self.nodes}))
+            raise UsageError(f"no rack {rack!r} in this Kafka cluster; its racks are {racks}")
+        return found
+
+    def log_tail(self, node_id: int) -> str:
+        return self._process(node_id).log_tail()
+
+    # -- its life
+
+    def start(self) -> None:
+        """Fetch the jars if need be, prepare every node and start it; returns when all are ready."""
+        java = find_java()
+        self._runtime = KafkaRuntime(java, resolve_jars(self.version, self._progress, java=java))
+        self._folder = DataFolder(self._data_dir)
+        self.cluster_id = self._folder.cluster_id() or self.cluster_id
+        self._prepare(self._folder.path, self._runtime)
+        self._tell(f"starting {len(self.nodes)} Kafka {self.version} nodes")
+        self.start_nodes(self._processes)
+
+    def close(self) -> None:
+        """End everything and remove what is temporary. Safe to call twice."""
+        try:
+            if self._data_dir is not None:
+                self.stop_nodes(self._processes)
+            self.kill_nodes(self._processes)
+        finally:
+            self._ports.close()
+            if self._folder is not None:
+                self._folder.close()
+
+    def __enter__(self) -> "KafkaCluster":
+        try:
+            self.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    # -- racks and brokers, each fault with its inverse
+
+    def stop_rack(self, rack: str | None) -> None:
+        """An orderly stop of a rack's nodes: leaders are handed over first."""
+        self.stop_nodes(self.nodes_in(rack))
+
+    def lose_rack(self, rack: str | None) -> None:
+        """A rack without power: its nodes are gone at once; the controller fences its brokers after their session."""
+        self.kill_nodes(self.nodes_in(rack))
+
+    def start_rack(self, rack: str | None) -> None:
+        """Start a rack's nodes again; returns when they are ready."""
+        self.start_nodes(self.nodes_in(rack))
+
+    def stop_broker(self, broker_id: int) -> None:
+        self.stop_nodes([broker_id])
+
+    def kill_broker(self, broker_id: int) -> None:
+        self.kill_nodes([broker_id])
+
+    def start_broker(self, broker_id: int) -> None:
+        self.start_nodes([broker_id])
+
+    def freeze_broker(self, broker_id: int) -> None:
+        """Its connections stay open and nothing answers, as after a long pause of its machine."""
+        self._process(broker_id).freeze()
+
+    def thaw_broker(self, broker_id: int) -> None:
+        self._process(broker_id).thaw()
+
+    def start_nodes(self, node_ids: Iterable[int]) -> None:
+        chosen = [self._process(node_id) for node_id in node_ids]
+        for one in chosen:
+            for port in self._ports_of(one.node.id):
+                self._ports.release_for_use(port)
+            one.begin_start()
+        self._wait_for(chosen)
+
+    def stop_nodes(self, node_ids: Iterable[int]) -> None:
+        chosen = [self._process(node_id) for node_id in node_ids]
+        for one in chosen:
+            one.begin_stop()
+        deadline = stop_deadline()
+        for one in chosen:
+            one.end_stop(deadline)
+
+    def kill_nodes(self, node_ids: Iterable[int]) -> None:
+        for one in [self._process(node_id) for node_id in node_ids]:
+            one.kill()
+
+    def wait_until_ready(self) -> None:
+        """Until every node that runs has finished its start. Errors: KafkaProcessFailed."""
+        self._wait_for([one for one in self._processes.values() if one.is_running])
+
+    # -- how
+
+    def _prepare(self, folder: Path, runtime: KafkaRuntime) -> None:
+        client_ports = {node.id: self._ports.take() for node in self.nodes if node.is_broker}
+        controller_ports = {node.id: self._ports.take() for node in self.nodes if node.is_controller}
+        self._client_ports, self._controller_ports = client_ports, controller_ports
+        for node in self.nodes:
+            settings = node_config.properties(
+                node, self.nodes, client_ports, controller_ports, folder / f"node-{node.id}", self._config
+            )
+            self._processes[node.id] = NodeProcess(node, folder, settings, runtime)
+        for one in self._processes.values():
+            one.begin_format(self.cluster_id)
+        for one in self._processes.values():
+            one.end_format(self._ready_seconds)
+
+    def _wait_for(self, waited: Sequence[NodeProcess]) -> None:
+        until = time.monotonic() + self._ready_seconds
+        waiting = list(waited)
+        while waiting := [one for one in waiting if not one.is_ready()]:
+            if time.monotonic() > until:
+                raise self._never_ready(waiting)
+            time.sleep(_POLL_SECONDS)
+
+    def _never_ready(self, waiting: Sequence[NodeProcess]) -> KafkaProcessFailed:
+        names = ", ".join(str(one.node.id) for one in waiting)
+        return KafkaProcessFailed(
+            f"Kafka nodes {names} were not ready after {self._ready_seconds:.0f} s; are enough controllers running?",
+            waiting[0].log_tail(),
+        )
+
+    def _process(self, node_id: int) -> NodeProcess:
+        if node_id not in self._processes:
+            known = ", ".join(map(str, self._processes)) or "none, since it is not started"
+            raise UsageError(f"no node {node_id} in this Kafka cluster; its nodes are {known}")
+        return self._processes[node_id]
+
+    def _ports_of(self, node_id: int) -> list[int]:
+        return [ports[node_id] for ports in (self._client_ports, self._controller_ports) if node_id in ports]
+
+    def _tell(self, line: str) -> None:
+        if self._progress is not None:
+            self._progress(line)
+
+
+def console_tool(cluster: KafkaCluster, main_class: str, *arguments: str, seconds: float = 60.0) -> str:
+    """Run one of Kafka's own console tools against the cluster and return what it prints.
+
+    `--bootstrap-server` is added: `console_tool(cluster, "org.apache.kafka.tools.TopicCommand", "--describe")`.
+    Errors: KafkaProcessFailed.
+    """
+    server = ("--bootstrap-server", cluster.bootstrap_servers)
+    return cluster.runtime.run_tool(main_class, *server, *arguments, seconds=seconds)

@@ -1,0 +1,75 @@
+"""Runs one child process and never lets it outlive its owner. Run as a script; imports nothing of rackspan.
+
+    owner ── pipe ──► keeper ── fork ──► Java
+
+The owner writes one byte for a signal (the table below); when the pipe closes, because the owner let go of it or died in
+any way at all, the child is killed. The keeper prints the child's process id as its first line and ends with the
+child's exit status. It signals only its own child, so an id that was given to somebody else is never hit.
+
+Usage: python keeper.py LOG-FILE COMMAND [ARGUMENT...]
+"""
+
+import contextlib
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+SIGNALS = {b"t": signal.SIGTERM, b"k": signal.SIGKILL, b"s": signal.SIGSTOP, b"c": signal.SIGCONT}
+
+POLL_SECONDS = 0.2
+"""How often the child is looked at; also the wait after which an owner is missed whose pipe a stray fork still holds."""
+
+_PR_SET_PDEATHSIG = 1
+
+
+def main() -> int:
+    log_file, command = sys.argv[1], sys.argv[2:]
+    owner = os.getppid()
+    with open(log_file, "ab") as log:
+        # This process has one thread, so the thread that PDEATHSIG is tied to ends only with the process.
+        child = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=log, stderr=log, preexec_fn=_die_with_parent()
+        )
+    print(child.pid, flush=True)
+    try:
+        return _keep(child, owner)
+    finally:
+        child.kill()
+        child.wait()
+
+
+def _keep(child: subprocess.Popen[bytes], owner: int) -> int:
+    while child.poll() is None and os.getppid() == owner:
+        readable, _, _ = select.select([0], [], [], POLL_SECONDS)
+        if readable:
+            asked = os.read(0, 1)
+            if not asked:
+                break
+            child.send_signal(SIGNALS[asked])
+    child.kill()
+    # As a shell reports it: 128 + n for a death by signal n.
+    status = child.wait()
+    return status if status >= 0 else 128 - status
+
+
+def _die_with_parent() -> Callable[[], None] | None:
+    """On Linux the child is killed even if this keeper is: a second belt, since nobody kills keepers on purpose."""
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None).prctl
+
+    def ask() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
+    return ask
+
+
+if __name__ == "__main__":
+    # A Ctrl-C is the owner's to handle; it closes the pipe when it is done.
+    with contextlib.suppress(ValueError):
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.exit(main())

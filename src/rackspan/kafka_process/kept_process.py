@@ -1,0 +1,98 @@
+"""A child process that cannot outlive us: the owner's side of keeper.py."""
+
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from rackspan.kafka_process import keeper
+
+_WAIT_SECONDS: Final = 10.0
+"""For a keeper that was told to kill: it does so at once, so this only bounds the impossible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A command that has run: its exit status, None if it had to be killed, and all it printed."""
+
+    status: int | None
+    output: str
+
+
+def run_kept(command: list[str], seconds: float) -> Ended:
+    """Run a command to its end, or kill it after `seconds`; like subprocess.run, but it never outlives us."""
+    with tempfile.TemporaryDirectory(prefix="rackspan-run-") as folder:
+        kept = KeptProcess(command, Path(folder) / "output")
+        try:
+            status = kept.wait(seconds)
+        finally:
+            kept.kill()
+        return Ended(status, kept.log_file.read_text(errors="replace"))
+
+
+class KeptProcess:
+    """One running command. Its output goes to `log_file`; `pid` is the command's own, not the keeper's."""
+
+    def __init__(self, command: list[str], log_file: Path) -> None:
+        self.log_file = log_file
+        # A session of its own: the terminal's Ctrl-C reaches us alone, and we stop children in good order.
+        # -I and -S: the keeper needs nothing but the standard library and starts in a fifth of the time.
+        with log_file.open("ab") as log:
+            self._keeper = subprocess.Popen(
+                [sys.executable, "-I", "-S", keeper.__file__, str(log_file), *command],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+        self.pid = self._first_line()
+
+    @property
+    def exit_status(self) -> int | None:
+        """None while it runs; 128 + n after a death by signal n."""
+        return self._keeper.poll()
+
+    def terminate(self) -> None:
+        """Ask for an orderly end."""
+        self._signal(b"t")
+
+    def freeze(self) -> None:
+        """Stop it where it stands: its sockets stay open and nothing answers."""
+        self._signal(b"s")
+
+    def thaw(self) -> None:
+        self._signal(b"c")
+
+    def wait(self, seconds: float) -> int | None:
+        """Its exit status, or None if it still runs after `seconds`."""
+        try:
+            return self._keeper.wait(seconds)
+        except subprocess.TimeoutExpired:
+            return None
+
+    def kill(self) -> None:
+        """End it now. Safe to call twice."""
+        for pipe in (self._keeper.stdin, self._keeper.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._keeper.wait(_WAIT_SECONDS)
+
+    def _signal(self, code: bytes) -> None:
+        pipe = self._keeper.stdin
+        if pipe is None or pipe.closed or self.exit_status is not None:
+            return
+        try:
+            pipe.write(code)
+            pipe.flush()
+        except BrokenPipeError:
+            return  # It ended in this moment, which is what most signals are for.
+
+    def _first_line(self) -> int:
+        assert self._keeper.stdout is not None  # noqa: S101 - we asked for the pipe; this is for the type checker
+        line = self._keeper.stdout.readline()
+        if not line:
+            self.kill()
+            raise OSError(f"{self.log_file.name}: the command did not start; see {self.log_file}")
+        return int(line)

@@ -1,0 +1,82 @@
+"""The `server.properties` of one node. Text from values, no file touched."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from rackspan.kafka_process.ports import LOOPBACK
+from rackspan.kafka_process.topology import Node
+
+CLIENT_LISTENER = "CLIENT"
+"""For clients and between brokers."""
+
+CONTROLLER_LISTENER = "CONTROLLER"
+
+
+def defaults(brokers: int) -> dict[str, str]:
+    """What suits a cluster that lives for minutes on one machine: small internal topics, nobody waits for anything."""
+    replication = str(min(3, brokers))
+    least_in_sync = str(min(2, brokers))
+    return {
+        "offsets.topic.replication.factor": replication,
+        "offsets.topic.num.partitions": "3",
+        "transaction.state.log.replication.factor": replication,
+        "transaction.state.log.min.isr": least_in_sync,
+        "transaction.state.log.num.partitions": "3",
+        "share.coordinator.state.topic.replication.factor": replication,
+        "share.coordinator.state.topic.min.isr": least_in_sync,
+        "share.coordinator.state.topic.num.partitions": "3",
+        "default.replication.factor": replication,
+        "min.insync.replicas": "1",
+        "group.initial.rebalance.delay.ms": "0",
+        "auto.create.topics.enable": "false",
+        # A killed broker is fenced after this long (default 9 s, which nobody wants to wait for).
+        "broker.session.timeout.ms": "5000",
+        "broker.heartbeat.interval.ms": "500",
+        # An orderly stop hands its leaders over at the first try or not at all.
+        "controlled.shutdown.max.retries": "1",
+        "controlled.shutdown.retry.backoff.ms": "500",
+        # A replica that lags leaves the ISR after this long (default 30 s).
+        "replica.lag.time.max.ms": "10000",
+        "num.network.threads": "2",
+        "num.io.threads": "4",
+        "background.threads": "2",
+        "num.recovery.threads.per.data.dir": "1",
+        "log.cleaner.dedupe.buffer.size": str(2 * 1024 * 1024),
+    }
+
+
+def properties(
+    node: Node,
+    nodes: Sequence[Node],
+    client_ports: Mapping[int, int],
+    controller_ports: Mapping[int, int],
+    log_dir: Path,
+    config: Mapping[str, str],
+) -> dict[str, str]:
+    """The node's settings; `config` overrides everything except who it is and where it listens."""
+    listeners = {CLIENT_LISTENER: client_ports.get(node.id), CONTROLLER_LISTENER: controller_ports.get(node.id)}
+    own = {
+        "process.roles": node.roles,
+        "node.id": str(node.id),
+        "log.dirs": str(log_dir),
+        "listeners": ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in listeners.items() if port is not None),
+        "controller.listener.names": CONTROLLER_LISTENER,
+        "controller.quorum.voters": ",".join(f"{one}@{LOOPBACK}:{port}" for one, port in controller_ports.items()),
+    }
+    if node.rack is not None:
+        own["broker.rack"] = node.rack
+    if node.is_broker:
+        # A controller alone refuses to know a listener for brokers.
+        own["inter.broker.listener.name"] = CLIENT_LISTENER
+    protocols = f"{CLIENT_LISTENER}:PLAINTEXT,{CONTROLLER_LISTENER}:PLAINTEXT"
+    brokers = sum(one.is_broker for one in nodes)
+    return {"listener.security.protocol.map": protocols, **defaults(brokers), **config, **own}
+
+
+def text(settings: Mapping[str, str]) -> str:
+    """As a Java properties file. Backslashes and newlines are escaped, so that a value arrives as it was given."""
+    return "".join(f"{key}={_escaped(value)}\n" for key, value in sorted(settings.items()))
+
+
+def _escaped(value: str) -> str:
+    return value.replace("\\", "\\\\").replace("\n", "\\n")

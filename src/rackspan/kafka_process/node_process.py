@@ -1,0 +1,117 @@
+"""One Kafka node: its folder, its log and, while it runs, its process."""
+
+import time
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from rackspan.errors import KafkaProcessFailed
+from rackspan.kafka_process import node_config
+from rackspan.kafka_process.kept_process import KeptProcess
+from rackspan.kafka_process.runtime import SERVER, STORAGE_TOOL, KafkaRuntime
+from rackspan.kafka_process.topology import Node
+
+_STARTED: Final = b"Kafka Server started"
+"""Logged when start-up is over; for a broker that includes that the controller has unfenced it (BrokerServer.startup)."""
+
+_TAIL_LINES: Final = 40
+_STOP_SECONDS: Final = 15.0
+"""For an orderly stop. A node whose controllers are gone would wait for minutes."""
+
+
+class NodeProcess:
+    """A node that can be started, stopped, killed and started again on the same data and ports."""
+
+    def __init__(self, node: Node, folder: Path, settings: Mapping[str, str], runtime: KafkaRuntime) -> None:
+        self.node = node
+        self.log_file = folder / f"node-{node.id}.log"
+        self._config_file = folder / f"node-{node.id}.properties"
+        self._config_file.write_text(node_config.text(settings))
+        self._runtime = runtime
+        self._process: KeptProcess | None = None
+        self._started_at = 0
+        """Where in the log the present run begins."""
+
+    @property
+    def pid(self) -> int | None:
+        """Of the Java process, None while there is none."""
+        return self._process.pid if self._process is not None and self.is_running else None
+
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.exit_status is None
+
+    def begin_format(self, cluster_id: str) -> None:
+        """Begin to prepare the data folder; a folder that is prepared already stays as it is."""
+        config = str(self._config_file)
+        self._launch(STORAGE_TOOL, "format", "--ignore-formatted", "-t", cluster_id, "-c", config)
+
+    def end_format(self, seconds: float) -> None:
+        assert self._process is not None  # noqa: S101 - begin_format came first
+        status = self._process.wait(seconds)
+        if status != 0:
+            raise self._failure("could not prepare its data folder")
+        self._process.kill()
+
+    def begin_start(self) -> None:
+        if not self.is_running:
+            self._launch(SERVER, str(self._config_file))
+
+    def is_ready(self) -> bool:
+        """Whether its start-up is over. Errors: KafkaProcessFailed when the process has ended."""
+        if self._process is None or self._process.exit_status is not None:
+            raise self._failure("ended while it started")
+        return _STARTED in self._log()
+
+    def begin_stop(self) -> None:
+        if self._process is not None:
+            self._process.terminate()
+
+    def end_stop(self, deadline: float) -> None:
+        """Wait until `deadline` (time.monotonic) for an orderly end, then kill it."""
+        if self._process is not None:
+            self._process.wait(max(0.0, deadline - time.monotonic()))
+        self.kill()
+
+    def kill(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+
+    def freeze(self) -> None:
+        if self._process is not None:
+            self._process.freeze()
+
+    def thaw(self) -> None:
+        if self._process is not None:
+            self._process.thaw()
+
+    def log_tail(self, lines: int = _TAIL_LINES) -> str:
+        """The end of the present run's log."""
+        return "\n".join(self._log().decode(errors="replace").splitlines()[-lines:])
+
+    def _launch(self, main_class: str, *arguments: str) -> None:
+        self.kill()
+        self._started_at = self.log_file.stat().st_size if self.log_file.exists() else 0
+        self._process = KeptProcess(self._runtime.command(main_class, *arguments), self.log_file)
+
+    def _log(self) -> bytes:
+        with self.log_file.open("rb") as log:
+            log.seek(self._started_at)
+            return log.read()
+
+    def _failure(self, what: str) -> KafkaProcessFailed:
+        tail = self.log_tail()
+        role = "broker" if self.node.is_broker else "controller"
+        return KafkaProcessFailed(f"{role} {self.node.id} {what}: {_telling_line(tail)}", tail)
+
+
+def stop_deadline() -> float:
+    """When nodes that are asked to stop now have had their time."""
+    return time.monotonic() + _STOP_SECONDS
+
+
+def _telling_line(tail: str) -> str:
+    """The line that says why: the last exception or error, not the last line of its stack."""
+    lines = [line.strip() for line in tail.splitlines() if line.strip()]
+    telling = [line for line in lines if "Exception" in line or "ERROR" in line]
+    return (telling or lines or ["its log is empty"])[-1]

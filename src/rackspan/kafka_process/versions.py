@@ -1,0 +1,38 @@
+"""Which releases of Apache Kafka can be started."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from rackspan.errors import UsageError
+
+DEFAULT_VERSION: Final = "4.1.0"
+SCALA_VERSION: Final = "2.13"
+"""The Scala that Kafka's server is compiled for; from Kafka 4.0 on there is no other."""
+
+_LEAST: Final = (3, 5)
+"""From here on a voter set of KRaft is meant for production and DescribeQuorum answers as we read it."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class KafkaVersion:
+    """A release, such as 4.1.0."""
+
+    major: int
+    minor: int
+    patch: int
+
+    @classmethod
+    def parse(cls, text: str) -> "KafkaVersion":
+        match = re.fullmatch(r"(\d+)\.(\d+)\.(\d+)", text)
+        if not match:
+            raise UsageError(f"Kafka version {text!r}: a release has three numbers, such as {DEFAULT_VERSION}")
+        version = cls(*map(int, match.groups()))
+        if (version.major, version.minor) < _LEAST:
+            raise UsageError(
+                f"Kafka version {text}: rackspan starts {'.'.join(map(str, _LEAST))} and newer; choose such as {DEFAULT_VERSION}"
+            )
+        return version
+
+    def __str__(self) -> str:
+        return f"{self.major}.{self.minor}.{self.patch}"

@@ -1,0 +1,79 @@
+"""How well each partition is held, beside the racks that hold it."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.sql import DataFrame
+
+from rackspan.audit.durability import STATES, states
+from rackspan.audit.evidence import Evidence
+from rackspan.model.partitions import UNKNOWN_SIZE, Int32s
+from rackspan.model.racks import NO_RACK
+from rackspan.pipeline.frames.asked import OverBatches
+from rackspan.pipeline.frames.batches import Batch, evidence_batches
+from rackspan.pipeline.frames.registrations import Registrations
+from rackspan.pipeline.schemas import PARTITION_DURABILITY, RACK_NAMES, ddl
+
+OWN_COLUMNS: Final = PARTITION_DURABILITY.columns[2:-1]
+"""Without the keys that Spark joins on and the version."""
+
+DURABILITY: Final = f"snapshot INT, {ddl(OWN_COLUMNS)}"
+
+ARROW: Final = pa.schema([("snapshot", pa.int32()), *((column.name, column.type) for column in OWN_COLUMNS)])
+
+
+def durability(asked_partitions: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
+    """What audit thinks of each partition. Grain: snapshot, topic, partition."""
+    return asked_partitions.mapInArrow(_durability_by_batch(known), DURABILITY)
+
+
+def _durability_by_batch(known: Broadcast[Registrations]) -> OverBatches:
+    def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return map(durability_batch, evidence_batches(batches, known.value))
+
+    return over
+
+
+def durability_batch(batch: Batch) -> pa.RecordBatch:
+    """One row a partition, columns as in DURABILITY."""
+    seen = batch.evidence
+    size_bytes = seen.rows.size_bytes
+    columns = {
+        "snapshot": batch.snapshot,
+        "topic": _words(seen.rows.topic, seen.topics),
+        "partition": seen.rows.partition,
+        "internal": batch.internal,
+        "leader": seen.rows.leader,
+        "replication_factor": seen.replication_factor,
+        "isr_size": seen.isr_size,
+        "replica_racks": rack_names(seen.replica_racks, seen),
+        "isr_racks": rack_names(seen.isr_racks, seen),
+        "replica_rack_count": seen.replica_rack_count,
+        "isr_rack_count": seen.isr_rack_count,
+        "min_insync_replicas": seen.asked.min_insync_replicas,
+        "min_insync_racks": seen.asked.min_insync_racks,
+        "state": _words(states(seen), STATES),
+        "size_bytes": pa.array(size_bytes, mask=size_bytes == UNKNOWN_SIZE),
+    }
+    return pa.record_batch([_as(columns[field.name], field.type) for field in ARROW], schema=ARROW)
+
+
+def rack_names(rack_codes: Int32s, seen: Evidence) -> pa.Array:
+    """The distinct racks of each row by name. `rack_codes` is (P, width); codes ascend as names do."""
+    ordered = np.sort(rack_codes, axis=1)
+    first = ordered != NO_RACK
+    first[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
+    offsets = np.concatenate(([0], np.cumsum(np.count_nonzero(first, axis=1)))).astype(np.int32)
+    names = pa.array(seen.registered.rack_map.racks, pa.string()).take(pa.array(ordered[first]))
+    return pa.ListArray.from_arrays(pa.array(offsets), names, type=RACK_NAMES)
+
+
+def _words(codes: np.ndarray[tuple[int], np.dtype[np.integer]], words: Iterable[str]) -> pa.Array:
+    return pa.array(list(words), pa.string()).take(pa.array(codes))
+
+
+def _as(column: object, kind: pa.DataType) -> pa.Array:
+    return column.cast(kind) if isinstance(column, pa.Array) else pa.array(column).cast(kind)

@@ -1,0 +1,79 @@
+"""What audit finds, in partitions and in whole clusters."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.sql import DataFrame
+
+from rackspan.audit.cluster_constraints import cluster_findings
+from rackspan.audit.constraints import partition_findings_by_row
+from rackspan.audit.findings import Finding
+from rackspan.audit.goals import goal_findings
+from rackspan.audit.loads import Figure, from_figures
+from rackspan.pipeline.frames.asked import OverBatches
+from rackspan.pipeline.frames.batches import Batch, evidence_batches
+from rackspan.pipeline.frames.registrations import Registrations
+from rackspan.pipeline.schemas import FINDINGS, ddl
+
+OWN_COLUMNS: Final = FINDINGS.columns[2:-1]
+
+FOUND: Final = f"snapshot INT, {ddl(OWN_COLUMNS)}"
+
+ARROW: Final = pa.schema([("snapshot", pa.int32()), *((column.name, column.type) for column in OWN_COLUMNS)])
+
+
+def partition_findings(asked_partitions: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
+    """The constraints that partitions break. Grain: snapshot, constraint, topic, partition."""
+    return asked_partitions.mapInArrow(_findings_by_batch(known), FOUND)
+
+
+def whole_cluster_findings(figures: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
+    """The constraints and goals that clusters as a whole miss. Grain: snapshot, constraint, reason.
+
+    `figures` has the grain snapshot, field, index and at least one row for each snapshot (loads.py).
+    """
+
+    def judged(rows: pa.Table) -> pa.Table:
+        return judged_cluster(rows, known.value)
+
+    return figures.groupBy("snapshot").applyInArrow(judged, FOUND)
+
+
+def judged_cluster(rows: pa.Table, known: Registrations) -> pa.Table:
+    """What is found of one snapshot's cluster, from the figures of its loads."""
+    snapshot = rows.column("snapshot")[0].as_py()
+    registered = known.of(snapshot)
+    parts = [Figure(row["field"], row["index"], row["value"]) for row in rows.to_pylist()]
+    loads = from_figures(parts, len(registered.brokers))
+    found = [*cluster_findings(registered), *goal_findings(registered, loads)]
+    return pa.Table.from_batches([_found((snapshot, finding) for finding in found)])
+
+
+def _findings_by_batch(known: Broadcast[Registrations]) -> OverBatches:
+    def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return map(findings_batch, evidence_batches(batches, known.value))
+
+    return over
+
+
+def findings_batch(batch: Batch) -> pa.RecordBatch:
+    """A row a finding, columns as in FOUND."""
+    return _found((int(batch.snapshot[row]), finding) for row, finding in partition_findings_by_row(batch.evidence))
+
+
+def _found(found: Iterable[tuple[int, Finding]]) -> pa.RecordBatch:
+    return pa.RecordBatch.from_pylist([_row(snapshot, finding) for snapshot, finding in found], schema=ARROW)
+
+
+def _row(snapshot: int, finding: Finding) -> dict[str, Any]:
+    return {
+        "snapshot": snapshot,
+        "constraint": finding.constraint,
+        "severity": finding.severity.value,
+        "topic": finding.topic,
+        "partition": finding.partition,
+        "reason": finding.reason,
+        "remedy": finding.remedy,
+    }

@@ -1,0 +1,89 @@
+"""What a run reads: one frame for each file of a snapshot, numbered by snapshot."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rackspan.pipeline import paths
+from rackspan.pipeline.warehouse import StoredSnapshot, Warehouse
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROSECOND: Final = timedelta(microseconds=1)
+
+BROKERS: Final = "id INT, rack STRING, fenced BOOLEAN"
+CONTROLLERS: Final = "controllers ARRAY<STRUCT<id: INT, rack: STRING, voter: BOOLEAN>>"
+TOPICS: Final = "name STRING, internal BOOLEAN, config MAP<STRING, STRING>"
+PARTITIONS: Final = (
+    "topic STRING, partition INT, leader INT, replicas ARRAY<INT>, isr ARRAY<INT>, adding_replicas ARRAY<INT>, "
+    "removing_replicas ARRAY<INT>, size_bytes BIGINT"
+)
+KEYS: Final = "cluster_id STRING, day STRING, taken_at STRING"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """The snapshots of one run. `snapshots` has the grain snapshot; the others are below it."""
+
+    spark: SparkSession
+    warehouse: Warehouse
+    stored: Sequence[StoredSnapshot]
+
+    @property
+    def snapshots(self) -> DataFrame:
+        """Which snapshot is which. Grain: snapshot."""
+        numbered = self.spark.createDataFrame(_numbered(self.stored))
+        moment = F.timestamp_micros("taken_at_micros")
+        return numbered.select("snapshot", "unit", "cluster_id", "day", "folder_key", moment.alias("taken_at"))
+
+    @property
+    def brokers(self) -> DataFrame:
+        """Grain: snapshot, id."""
+        return self._read("brokers", BROKERS)
+
+    @property
+    def clusters(self) -> DataFrame:
+        """Controllers of each cluster. Grain: snapshot."""
+        return self._read("cluster", CONTROLLERS)
+
+    @property
+    def topics(self) -> DataFrame:
+        """Grain: snapshot, name."""
+        return self._read("topics", TOPICS)
+
+    @property
+    def partitions(self) -> DataFrame:
+        """Grain: snapshot, topic, partition."""
+        return self._read("partitions", PARTITIONS)
+
+    def _read(self, name: str, columns: str) -> DataFrame:
+        files = [glob_escaped(one.folder / f"{name}.parquet") for one in self.stored]
+        reader = self.spark.read.schema(f"{columns}, {KEYS}").option("basePath", str(self.warehouse.snapshots))
+        keyed = reader.parquet(*files).withColumnRenamed("taken_at", "folder_key")
+        numbers = F.broadcast(self.snapshots.select("snapshot", "cluster_id", "folder_key"))
+        return keyed.join(numbers, ["cluster_id", "folder_key"]).drop("cluster_id", "day", "folder_key")
+
+
+def glob_escaped(file: Path) -> str:
+    """A path that Hadoop takes literally; it reads every path as a pattern."""
+    return "".join(f"\\{character}" if character in r"\{}[]*?" else character for character in str(file))
+
+
+def _numbered(stored: Sequence[StoredSnapshot]) -> pa.Table:
+    """`unit` numbers the days in the order they are met in, as Work does."""
+    units = {day: unit for unit, day in enumerate(dict.fromkeys(one.day for one in stored))}
+    return pa.table(
+        {
+            "snapshot": pa.array(range(len(stored)), pa.int32()),
+            "unit": pa.array([units[one.day] for one in stored], pa.int32()),
+            "cluster_id": pa.array([one.day.cluster_id for one in stored], pa.string()),
+            "day": pa.array([one.day.day for one in stored], pa.string()),
+            "folder_key": pa.array([paths.moment_text(one.taken_at) for one in stored], pa.string()),
+            "taken_at_micros": pa.array([(one.taken_at - EPOCH) // MICROSECOND for one in stored], pa.int64()),
+        }
+    )

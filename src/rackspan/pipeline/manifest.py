@@ -1,0 +1,158 @@
+"""Which data files of a warehouse are in force: one JSON file, written whole and renamed into place.
+
+A reader that follows it sees one finished run, never half of one. Files it names as `retired` were in force one run
+earlier and are kept for those who are reading them still; other data files of ours below `tables` are garbage.
+"""
+
+import json
+import os
+import re
+import secrets
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final
+
+from rackspan.errors import InvalidWarehouse
+from rackspan.pipeline import paths
+from rackspan.pipeline.warehouse import Day, Warehouse, to_disk
+
+VERSION: Final = 1
+FILE_NAME: Final = "manifest.json"
+
+_DATA_FILE: Final = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{8}-[0-9]{5}\.parquet")
+_STAGED_MANIFEST: Final = re.compile(r"\.manifest\.json\.[0-9]+\.partial")
+
+
+@dataclass(frozen=True, slots=True)
+class TableDay:
+    """One day of one table: what it was made of, and where it is.
+
+    `inputs` is the fingerprint of snapshots, policy and rules; `files` are relative to `DIR/tables`, and empty where
+    the day has no rows.
+    """
+
+    inputs: str
+    schema_version: int
+    rows: int
+    files: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The tables in force. `run` names the run that wrote it; a warehouse without a run has none."""
+
+    run: str | None = None
+    tables: Mapping[str, Mapping[Day, TableDay]] = field(default_factory=dict)
+    retired: tuple[str, ...] = ()
+
+    def day(self, table: str, day: Day) -> TableDay | None:
+        return self.tables.get(table, {}).get(day)
+
+    def files(self) -> set[str]:
+        """Every file in force, relative to `DIR/tables`."""
+        return {file for days in self.tables.values() for one in days.values() for file in one.files}
+
+    def replaced(self, run: str, made: Mapping[str, Mapping[Day, TableDay]]) -> "Manifest":
+        """The manifest after a run. Days it did not make stay as they are."""
+        tables = {name: {**self.tables.get(name, {}), **made.get(name, {})} for name in sorted({*self.tables, *made})}
+        after = Manifest(run, tables)
+        return Manifest(run, tables, retired=tuple(sorted(self.files() - after.files())))
+
+
+def read_manifest(warehouse: Warehouse) -> Manifest:
+    """The manifest in force, an empty one before the first run. Errors: InvalidWarehouse."""
+    file = warehouse.tables / FILE_NAME
+    try:
+        document = json.loads(file.read_bytes())
+    except FileNotFoundError:
+        return Manifest()
+    except (OSError, ValueError):
+        raise InvalidWarehouse(f"{file}: cannot be read as JSON; remove {file.parent} and run again") from None
+    version = document.get("version") if isinstance(document, dict) else None
+    if version != VERSION:
+        raise InvalidWarehouse(
+            f"{file}: version is {version}, but this rackspan reads version {VERSION}; "
+            f"use the rackspan that wrote it, or remove {file.parent} and run again"
+        )
+    try:
+        return _from_document(document)
+    except (AttributeError, KeyError, TypeError, ValueError):
+        raise InvalidWarehouse(f"{file}: not as rackspan writes it; remove {file.parent} and run again") from None
+
+
+def write_manifest(warehouse: Warehouse, manifest: Manifest) -> None:
+    """Put it in force. When this returns it outlives a power cut; until then the old one is in force, whole."""
+    file = warehouse.tables / FILE_NAME
+    staged = file.with_name(f".{FILE_NAME}.{os.getpid()}.partial")
+    staged.write_text(json.dumps(_document(manifest), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    to_disk(staged)
+    staged.replace(file)
+    to_disk(file.parent)
+
+
+def new_run(now: datetime) -> str:
+    """A name for a run: sorts as time does, and no two runs have the same."""
+    return f"{paths.moment_text(now)}-{secrets.token_hex(4)}"
+
+
+def data_file(table: str, day: Day, run: str, number: int) -> str:
+    """Where a run puts one data file, relative to `DIR/tables`."""
+    return (Path(table) / day.folder / f"{run}-{number:05}.parquet").as_posix()
+
+
+def remove_garbage(warehouse: Warehouse, manifest: Manifest) -> int:
+    """Remove data files that are neither in force nor retired. Returns how many. Files of other names are not ours."""
+    kept = manifest.files() | set(manifest.retired)
+    garbage = [file for file in _files_of_ours(warehouse) if file.relative_to(warehouse.tables).as_posix() not in kept]
+    for file in garbage:
+        file.unlink(missing_ok=True)
+    return len(garbage)
+
+
+def _files_of_ours(warehouse: Warehouse) -> Iterable[Path]:
+    return [
+        Path(place, name)
+        for place, _folders, names in os.walk(warehouse.tables)
+        for name in names
+        if _DATA_FILE.fullmatch(name) or _STAGED_MANIFEST.fullmatch(name)
+    ]
+
+
+def _document(manifest: Manifest) -> dict[str, Any]:
+    return {
+        "version": VERSION,
+        "run": manifest.run,
+        "tables": {
+            name: [_day_document(day, one) for day, one in sorted(days.items())]
+            for name, days in manifest.tables.items()
+        },
+        "retired": list(manifest.retired),
+    }
+
+
+def _day_document(day: Day, one: TableDay) -> dict[str, Any]:
+    return {
+        "cluster_id": day.cluster_id,
+        "day": day.day,
+        "schema_version": one.schema_version,
+        "inputs": one.inputs,
+        "rows": one.rows,
+        "files": list(one.files),
+    }
+
+
+def _from_document(document: Mapping[str, Any]) -> Manifest:
+    return Manifest(
+        run=document["run"],
+        tables={
+            name: {Day(one["cluster_id"], one["day"]): _table_day(one) for one in days}
+            for name, days in document["tables"].items()
+        },
+        retired=tuple(document["retired"]),
+    )
+
+
+def _table_day(one: Mapping[str, Any]) -> TableDay:
+    return TableDay(one["inputs"], int(one["schema_version"]), int(one["rows"]), tuple(map(str, one["files"])))

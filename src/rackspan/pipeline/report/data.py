@@ -1,0 +1,270 @@
+"""What a report tells, as values: a fleet of clusters, each with its verdict, its map, its history and its findings.
+
+Everything here is a summary, bounded however large the warehouse is: at most TOPICS_MAX topics and MOMENTS_MAX moments
+a cluster. Times are in UTC, durations in seconds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+
+from rackspan.audit.findings import Severity
+from rackspan.audit.outage import RackLoss, TopicHarm
+from rackspan.model.ids import RackId
+
+TOPICS_MAX: Final = 60
+"""Topics on a cluster's map, the worst first: more than anybody scrolls through, and under 500 KB with 30 racks."""
+
+MOMENTS_MAX: Final = 240
+"""Moments in a cluster's picture: on a phone each is already narrower than a pixel and a half."""
+
+
+class PartitionState(StrEnum):
+    """The worst that holds for a partition, as `partition_durability` has it. Worst first."""
+
+    OFFLINE = "offline"
+    UNDER_MIN_ISR = "under-min-isr"
+    UNDER_MIN_RACKS = "under-min-racks"
+    ONE_RACK = "one-rack"
+    OK = "ok"
+
+    @property
+    def field(self) -> str:
+        """The state's name in StateCounts."""
+        return self.value.replace("-", "_")
+
+
+AT_RISK: Final = tuple(state for state in PartitionState if state is not PartitionState.OK)
+
+
+class Verdict(StrEnum):
+    """Whether a cluster survives the loss of any one rack."""
+
+    SAFE = "rack-safe"
+    NOT_SAFE = "NOT rack-safe"
+    NOT_JUDGED = "not judged"
+
+
+@dataclass(frozen=True, slots=True)
+class StateCounts:
+    """How many partitions are in each state."""
+
+    offline: int = 0
+    under_min_isr: int = 0
+    under_min_racks: int = 0
+    one_rack: int = 0
+    ok: int = 0
+
+    def of(self, state: PartitionState) -> int:
+        return int(getattr(self, state.field))
+
+    @property
+    def total(self) -> int:
+        return self.at_risk + self.ok
+
+    @property
+    def at_risk(self) -> int:
+        """Partitions that are not ok."""
+        return self.offline + self.under_min_isr + self.under_min_racks + self.one_rack
+
+    @property
+    def worst(self) -> PartitionState:
+        return next((state for state in AT_RISK if self.of(state)), PartitionState.OK)
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One snapshot of the history."""
+
+    taken_at: datetime
+    counts: StateCounts
+
+
+@dataclass(frozen=True, slots=True)
+class StateTime:
+    """How long at least one partition was in `state`, and the first moment when most were."""
+
+    state: PartitionState
+    most: int
+    most_at: datetime
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """Durability over time. A state is taken to last until the next snapshot; the last one lasts no time at all.
+
+    `moments` is all of them, or the worst of each of MOMENTS_MAX stretches and the last. `states` names only those that
+    occurred. `seconds_at_risk` counts the time when any partition was not ok.
+    """
+
+    snapshots: int
+    first_taken_at: datetime
+    last_taken_at: datetime
+    moments: tuple[Moment, ...]
+    states: tuple[StateTime, ...]
+    seconds_at_risk: float
+    longest_gap_seconds: float
+
+    @property
+    def seconds(self) -> float:
+        return (self.last_taken_at - self.first_taken_at).total_seconds()
+
+    @property
+    def condensed(self) -> bool:
+        return len(self.moments) < self.snapshots
+
+    @property
+    def worst(self) -> Moment | None:
+        """The first moment that was worst: by partitions offline, then under min ISR, and so on. None if all were ok."""
+        worst = max(self.moments, key=lambda one: [one.counts.of(state) for state in AT_RISK])
+        return worst if worst.counts.at_risk else None
+
+
+@dataclass(frozen=True, slots=True)
+class RackMembers:
+    """Who stands in a rack: broker and controller ids. `fenced` brokers are among `brokers`."""
+
+    rack: RackId
+    brokers: tuple[int, ...]
+    fenced: tuple[int, ...]
+    controllers: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one rack holds of one topic: replicas, those of them in sync, leaders; and what its loss would do to it."""
+
+    replicas: int
+    in_sync: int
+    leaders: int
+    harm: TopicHarm | None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicRow:
+    """A topic across the racks.
+
+    `cells` are in the order of the map's racks; `elsewhere` counts replicas in none of them: on brokers that the cluster
+    does not list, or that count in no rack.
+    """
+
+    topic: str
+    internal: bool
+    partitions: int
+    replication_factors: tuple[int, ...]
+    min_insync_replicas: int
+    min_insync_racks: int
+    states: StateCounts
+    cells: tuple[Cell, ...]
+    elsewhere: int
+
+
+@dataclass(frozen=True, slots=True)
+class TopicMap:
+    """Racks × topics. `rows` holds the worst topics of `topics` in all."""
+
+    racks: tuple[RackId, ...]
+    rows: tuple[TopicRow, ...]
+    topics: int
+
+    def __post_init__(self) -> None:
+        for row in self.rows:
+            if len(row.cells) != len(self.racks):
+                raise ValueError(f"topic {row.topic}: {len(row.cells)} cells on a map of {len(self.racks)} racks")
+
+
+@dataclass(frozen=True, slots=True)
+class FindingGroup:
+    """All findings of one constraint and severity.
+
+    `findings` and `topics` count those of the latest snapshot, 0 where it is over; `topic`, `partition`, `reason` and
+    `remedy` are the first of them in the last snapshot that had any. `snapshots` had it, the last at `last_seen_at`.
+    """
+
+    constraint: str
+    severity: Severity
+    findings: int
+    topics: int
+    snapshots: int
+    last_seen_at: datetime
+    topic: str | None
+    partition: int | None
+    reason: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReport:
+    """One cluster: how it stands in its latest snapshot, and how it came there.
+
+    `losses` has one entry a rack; `harmed` says how many partitions each of them harms, every partition counted once,
+    however many thresholds it falls under.
+    """
+
+    cluster_id: str
+    taken_at: datetime
+    topics: int
+    partitions: int
+    racks: tuple[RackMembers, ...]
+    rackless_brokers: tuple[int, ...]
+    now: RackLoss
+    losses: tuple[RackLoss, ...]
+    harmed: Mapping[RackId, int]
+    topic_map: TopicMap
+    history: History
+    findings: tuple[FindingGroup, ...]
+    partial: tuple[str, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        if any(not loss.survived for loss in self.losses):
+            return Verdict.NOT_SAFE
+        # Where there is nothing to lose, "survives" would be true of everything and say nothing.
+        return Verdict.SAFE if self.losses and self.partitions else Verdict.NOT_JUDGED
+
+    @property
+    def brokers(self) -> int:
+        return len({broker for rack in self.racks for broker in rack.brokers} | set(self.rackless_brokers))
+
+    @property
+    def worst_loss(self) -> RackLoss | None:
+        """The loss that costs most: what is offline first, then the controllers, then refused acknowledgements."""
+        return max(self.losses, key=severity_of, default=None)
+
+    @property
+    def violations(self) -> int:
+        return sum(group.findings for group in self.findings if group.severity is Severity.VIOLATION)
+
+    @property
+    def warnings(self) -> int:
+        return sum(group.findings for group in self.findings if group.severity is Severity.WARNING)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportData:
+    """A fleet, ordered by the need to look: clusters that are not rack-safe first, then by id."""
+
+    clusters: tuple[ClusterReport, ...]
+    rackspan_version: str
+
+    def __post_init__(self) -> None:
+        urgency = (Verdict.NOT_SAFE, Verdict.NOT_JUDGED, Verdict.SAFE)
+        ordered = sorted(self.clusters, key=lambda one: (urgency.index(one.verdict), one.cluster_id))
+        object.__setattr__(self, "clusters", tuple(ordered))
+
+    @property
+    def snapshots(self) -> int:
+        return sum(cluster.history.snapshots for cluster in self.clusters)
+
+
+def severity_of(loss: RackLoss) -> tuple[int, int, int, int]:
+    """How bad a loss is, to be compared."""
+    return (
+        loss.total("offline"),
+        int(loss.quorum_lost),
+        loss.total("under_min_isr"),
+        loss.total("under_min_racks"),
+    )

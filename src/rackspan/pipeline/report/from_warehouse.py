@@ -1,0 +1,77 @@
+"""A warehouse to ReportData: which files are in force, which snapshot of each cluster is the latest, then summarize."""
+
+from collections.abc import Iterable, Mapping
+from datetime import datetime, timedelta
+from itertools import groupby
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rackspan.audit.policy import RackPolicy
+from rackspan.pipeline import session
+from rackspan.pipeline.frames.inputs import glob_escaped
+from rackspan.pipeline.incremental import fingerprint
+from rackspan.pipeline.manifest import Manifest, read_manifest
+from rackspan.pipeline.report.data import ReportData
+from rackspan.pipeline.report.summaries import EPOCH, summarize
+from rackspan.pipeline.schemas import FINDINGS, PARTITION_DURABILITY, Table
+from rackspan.pipeline.table import in_force
+from rackspan.pipeline.warehouse import StoredSnapshot, Warehouse, stored_snapshots
+from rackspan.sources import snapshot_file
+
+
+def report_data(warehouse: Warehouse, policy: RackPolicy, master: str | None = None) -> ReportData:
+    """What the tables in force tell, and the verdict on the latest snapshot of each cluster that they know.
+
+    Snapshots collected since the last run wait for the next one. Errors: InvalidWarehouse where nothing has been run;
+    MissingRequirement without pyspark or Java; UsageError where the policy refuses a cluster.
+    """
+    manifest = read_manifest(warehouse)
+    with session.spark_session(master) as spark:
+        durability = table_frame(spark, warehouse, manifest, PARTITION_DURABILITY)
+        findings = table_frame(spark, warehouse, manifest, FINDINGS)
+        latest = latest_known(warehouse, manifest, policy, last_rows(durability, findings))
+        snapshots = {one.day.cluster_id: snapshot_file.read(one.folder).snapshot for one in latest}
+        return summarize(durability, findings, snapshots, policy)
+
+
+def table_frame(spark: SparkSession, warehouse: Warehouse, manifest: Manifest, table: Table) -> DataFrame:
+    """A table's rows by the manifest. Grain: the table's. Errors: InvalidWarehouse."""
+    days = in_force(warehouse, manifest, table)
+    files = [glob_escaped(warehouse.tables / file) for one in days.values() for file in one.files]
+    return spark.read.schema(table.ddl).parquet(*files) if files else spark.createDataFrame([], table.ddl)
+
+
+def last_rows(*tables: DataFrame) -> dict[str, datetime]:
+    """When the last snapshot of each cluster that has rows was taken."""
+    last: dict[str, datetime] = {}
+    for table in tables:
+        newest = table.groupBy("cluster_id").agg(F.max(F.unix_micros("taken_at")).alias("at_micros"))
+        for row in newest.collect():
+            at = EPOCH + timedelta(microseconds=row.at_micros)
+            last[row.cluster_id] = max(last.get(row.cluster_id, at), at)
+    return last
+
+
+def latest_known(
+    warehouse: Warehouse, manifest: Manifest, policy: RackPolicy, last: Mapping[str, datetime]
+) -> Iterable[StoredSnapshot]:
+    """The latest snapshot of each cluster that the tables know.
+
+    They know a snapshot that has rows, and every snapshot of a day that is up to date: one without partitions may have
+    no rows.
+    """
+    known = (
+        one
+        for day, stored in stored_snapshots(warehouse).items()
+        for up_to_date in [_up_to_date(manifest, stored, policy)]
+        for one in stored
+        if up_to_date or one.taken_at == last.get(day.cluster_id)
+    )
+    for _cluster_id, of_cluster in groupby(known, key=lambda one: one.day.cluster_id):
+        yield max(of_cluster, key=lambda one: one.taken_at)
+
+
+def _up_to_date(manifest: Manifest, stored: list[StoredSnapshot], policy: RackPolicy) -> bool:
+    made = manifest.day(PARTITION_DURABILITY.name, stored[0].day)
+    return made is not None and made.inputs == fingerprint(PARTITION_DURABILITY, stored, policy)

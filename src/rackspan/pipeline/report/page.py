@@ -1,0 +1,245 @@
+"""ReportData to one HTML page. Pure: the same data gives the same bytes."""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from typing import Any, Final
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+
+from rackspan.audit.findings import Severity
+from rackspan.audit.outage import RackLoss, TopicHarm
+from rackspan.model.racks import shown
+from rackspan.pipeline.report import svg, words
+from rackspan.pipeline.report.data import (
+    AT_RISK,
+    Cell,
+    ClusterReport,
+    History,
+    Moment,
+    PartitionState,
+    ReportData,
+    StateCounts,
+    TopicMap,
+    TopicRow,
+    Verdict,
+    severity_of,
+)
+
+TOPICS_HIT_MAX: Final = 8
+"""Topics named on a rack's card; the map and `rackspan outage` name more."""
+
+BROKERS_MAX: Final = 6
+"""Surviving brokers named on a rack's card."""
+
+RACKS_AS_CARDS: Final = 9
+"""With more racks, WORST_AS_CARDS of them get a card and all stand in a table."""
+
+WORST_AS_CARDS: Final = 3
+
+LONG_NAME: Final = 60
+"""Characters of a topic's name that surely fit on the map; longer ones are cut by the page and whole on hovering."""
+
+RACKS_IN_WORDS: Final = 6
+"""With more racks, a cell of the map has only numbers, and the map scrolls on its own."""
+
+CHANGES_MAX: Final = 60
+"""Lines of the table under the time line."""
+
+
+def render(data: ReportData) -> str:
+    """The page. Every name in it is escaped: racks and cluster ids may hold anything."""
+    return _environment().get_template("report.html.j2").render(data=data)
+
+
+@cache
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("rackspan.pipeline.report"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    environment.globals.update(_NAMES)
+    environment.filters.update(_FILTERS)
+    return environment
+
+
+def title(data: ReportData) -> str:
+    if len(data.clusters) == 1:
+        cluster = data.clusters[0]
+        return f"{cluster.cluster_id}: {cluster.verdict.value}"
+    return words.fleet_headline(data).rstrip(".")
+
+
+def sign(verdict: Verdict) -> str:
+    """The mark that stands for a verdict."""
+    return {Verdict.SAFE: "ok", Verdict.NOT_SAFE: "offline"}.get(verdict, "unknown")
+
+
+def worst_first(losses: Sequence[RackLoss]) -> list[RackLoss]:
+    return sorted(losses, key=severity_of, reverse=True)
+
+
+def cards(cluster: ClusterReport) -> list[RackLoss]:
+    """The losses that get a card, the worst first."""
+    losses = worst_first(cluster.losses)
+    if len(losses) <= RACKS_AS_CARDS:
+        return losses
+    return [loss for loss in losses[:WORST_AS_CARDS] if not loss.survived]
+
+
+def members(cluster: ClusterReport, loss: RackLoss) -> str:
+    """`brokers 1, 4 (4 fenced) · controller 101`."""
+    said = []
+    for rack in cluster.racks:
+        if rack.rack in loss.racks:
+            fenced = f" ({_ids(rack.fenced)} fenced)" if rack.fenced else ""
+            said.append(f"{_noun('broker', rack.brokers)}{fenced}")
+            said += [_noun("controller", rack.controllers)] if rack.controllers else []
+    return " · ".join(said)
+
+
+def worst_topics(loss: RackLoss) -> list[TopicHarm]:
+    def badness(harm: TopicHarm) -> tuple[int, int, int, str]:
+        return (-harm.offline, -harm.under_min_isr, -harm.under_min_racks, harm.topic)
+
+    return sorted(loss.topics, key=badness)
+
+
+def harm_words(harm: TopicHarm) -> str:
+    """`6 offline, 2 under min ISR`, in the CLI's words and order."""
+    numbers = (
+        (harm.offline, "offline"),
+        (harm.needs_unclean_election, "unclean election only"),
+        (harm.under_min_isr, "under min ISR"),
+        (harm.under_min_racks, "under min racks"),
+    )
+    return ", ".join(f"{number:,} {what}" for number, what in numbers if number)
+
+
+def harm_state(harm: TopicHarm) -> PartitionState:
+    """The worst that a loss does to a topic."""
+    if harm.offline:
+        return PartitionState.OFFLINE
+    return PartitionState.UNDER_MIN_ISR if harm.under_min_isr else PartitionState.UNDER_MIN_RACKS
+
+
+def harm_count(harm: TopicHarm) -> int:
+    """Partitions in the state that `harm_state` names."""
+    return harm.offline or harm.under_min_isr or harm.under_min_racks
+
+
+def leaders_move(loss: RackLoss) -> str:
+    gained = sorted(loss.leader_surge.items(), key=lambda item: (-item[1], item[0]))
+    named = ", ".join(f"broker {broker} +{leaders:,}" for broker, leaders in gained[:BROKERS_MAX])
+    more = f", and {len(gained) - BROKERS_MAX} more" if len(gained) > BROKERS_MAX else ""
+    return f"{named}{more}" or "none"
+
+
+def dense(drawn: TopicMap) -> bool:
+    return len(drawn.racks) > RACKS_IN_WORDS
+
+
+def cell_words(cell: Cell) -> str:
+    """`4 replicas, 2 leaders`; `3 of 4 in sync, 1 leader`."""
+    if cell.in_sync < cell.replicas:
+        held = f"{cell.in_sync:,} of {cell.replicas:,} in sync"
+    else:
+        held = words.count(cell.replicas, "replica")
+    return f"{held}, {words.count(cell.leaders, 'leader')}" if cell.leaders else held
+
+
+def held(cell: Cell) -> str:
+    """`4`; `3 of 4` where one is out of sync."""
+    return f"{cell.replicas:,}" if cell.in_sync == cell.replicas else f"{cell.in_sync:,} of {cell.replicas:,}"
+
+
+def longest(row: TopicRow) -> int:
+    """Replicas in the topic's fullest rack: the scale of its bars."""
+    return max((cell.replicas for cell in row.cells), default=0)
+
+
+def about(row: TopicRow) -> str:
+    """`6 partitions, replication factor 3, min.insync.replicas 2`."""
+    if not row.partitions:
+        return "no partitions"
+    factors = "–".join(str(one) for one in dict.fromkeys((min(row.replication_factors), max(row.replication_factors))))
+    said = [words.count(row.partitions, "partition"), f"replication factor\N{NO-BREAK SPACE}{factors}"]
+    said.append(f"min.insync.replicas\N{NO-BREAK SPACE}{row.min_insync_replicas}")
+    if row.min_insync_racks > 1:
+        said.append(f"min.insync.racks\N{NO-BREAK SPACE}{row.min_insync_racks}")
+    if row.elsewhere:
+        said.append(f"{words.count(row.elsewhere, 'replica')} in no known rack")
+    return ", ".join(said)
+
+
+def changes(moments: tuple[Moment, ...]) -> list[Moment]:
+    """The moments at which the counts changed: the time line as a table. The latest CHANGES_MAX of them."""
+    changed = [
+        one
+        for before, one in zip((None, *moments), moments, strict=False)
+        if before is None or before.counts != one.counts
+    ]
+    return changed[-CHANGES_MAX:]
+
+
+def occurred(history: History) -> list[PartitionState]:
+    """The states that the history's picture shows, and ok."""
+    return [*(one.state for one in history.states), PartitionState.OK]
+
+
+def is_command(remedy: str) -> bool:
+    return remedy.startswith(("rackspan ", "kafka-"))
+
+
+def _noun(noun: str, ids: tuple[int, ...]) -> str:
+    if not ids:
+        return f"no {noun}s"
+    return f"{noun}{'' if len(ids) == 1 else 's'} {_ids(ids)}"
+
+
+def _ids(ids: tuple[int, ...]) -> str:
+    more = f" and {len(ids) - 20} more" if len(ids) > 20 else ""
+    return ", ".join(map(str, ids[:20])) + more
+
+
+_FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "count": words.count,
+    "listed": words.listed,
+    "rack": shown,
+    "span": words.span,
+    "utc": words.utc,
+}
+
+_NAMES: Final[Mapping[str, Any]] = {
+    "AT_RISK": AT_RISK,
+    "MEANING": words.MEANING,
+    "NOT_JUDGED": Verdict.NOT_JUDGED,
+    "STATES": tuple(PartitionState),
+    "StateCounts": StateCounts,
+    "LONG_NAME": LONG_NAME,
+    "RACKS_AS_CARDS": RACKS_AS_CARDS,
+    "TOPICS_HIT_MAX": TOPICS_HIT_MAX,
+    "VIOLATION": Severity.VIOLATION,
+    "about": about,
+    "cards": cards,
+    "cell_words": cell_words,
+    "changes": changes,
+    "dense": dense,
+    "harm_count": harm_count,
+    "harm_state": harm_state,
+    "harm_words": harm_words,
+    "is_command": is_command,
+    "leaders_move": leaders_move,
+    "held": held,
+    "longest": longest,
+    "members": members,
+    "occurred": occurred,
+    "sign": sign,
+    "svg": svg,
+    "title": title,
+    "words": words,
+    "worst_first": worst_first,
+    "worst_topics": worst_topics,
+}

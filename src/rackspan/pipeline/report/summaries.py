@@ -1,0 +1,191 @@
+"""From the tables to the report: Spark groups, counts and measures time; only what a page shows is collected.
+
+The states and findings come judged from the tables; the verdict comes from the latest snapshot of each cluster through
+the same `outage` that the CLI calls.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from pyspark.sql import DataFrame, Row
+
+from rackspan import __version__
+from rackspan.audit.evidence import evidence
+from rackspan.audit.findings import Severity
+from rackspan.audit.judge import outage
+from rackspan.audit.policy import RackPolicy
+from rackspan.errors import InvalidSnapshot
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.pipeline.report import frames
+from rackspan.pipeline.report.data import (
+    AT_RISK,
+    MOMENTS_MAX,
+    TOPICS_MAX,
+    ClusterReport,
+    FindingGroup,
+    History,
+    Moment,
+    PartitionState,
+    ReportData,
+    StateCounts,
+    StateTime,
+)
+from rackspan.pipeline.report.topic_map import harmed_partitions, rack_members, topic_map
+
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+@dataclass(frozen=True, slots=True)
+class Collected:
+    """What came back from Spark for one cluster."""
+
+    history: History
+    topics_at_risk: Mapping[str, StateCounts]
+    findings: tuple[FindingGroup, ...]
+
+
+def summarize(
+    durability: DataFrame,
+    findings: DataFrame,
+    latest: Mapping[str, ClusterSnapshot],
+    policy: RackPolicy,
+    *,
+    topics_most: int = TOPICS_MAX,
+    moments_most: int = MOMENTS_MAX,
+) -> ReportData:
+    """The report on every cluster of `latest`, which maps the tables' cluster_id to its latest snapshot.
+
+    `durability` and `findings` are the tables `partition_durability` and `findings`. Collected are, for each cluster, at
+    most `topics_most` topics, `moments_most` moments, a group a constraint and one row of numbers.
+    Errors: InvalidSnapshot for a snapshot without a time; UsageError where the policy refuses a cluster.
+    """
+    if not latest:
+        return ReportData((), __version__)
+    at = {cluster_id: _micros(cluster_id, snapshot) for cluster_id, snapshot in latest.items()}
+    collected = collect(durability, findings, at, topics_most, moments_most)
+    clusters = (
+        cluster_report(cluster_id, snapshot, policy, collected[cluster_id], topics_most)
+        for cluster_id, snapshot in latest.items()
+    )
+    return ReportData(tuple(clusters), __version__)
+
+
+def cluster_report(
+    cluster_id: str, snapshot: ClusterSnapshot, policy: RackPolicy, collected: Collected, topics_most: int
+) -> ClusterReport:
+    """One cluster: the judge's word on its latest snapshot, beside what the tables tell."""
+    now, losses = outage(snapshot, policy)
+    seen = evidence(snapshot, policy)
+    return ClusterReport(
+        cluster_id=cluster_id,
+        taken_at=snapshot.taken_at or collected.history.last_taken_at,
+        topics=len(snapshot.topics),
+        partitions=len(snapshot.partitions),
+        racks=rack_members(seen.registered),
+        rackless_brokers=tuple(int(broker.id) for broker in snapshot.brokers if broker.rack is None),
+        now=now,
+        losses=tuple(losses),
+        harmed=harmed_partitions(seen, losses),
+        topic_map=topic_map(snapshot, seen, losses, collected.topics_at_risk, topics_most),
+        history=collected.history,
+        findings=collected.findings,
+        partial=snapshot.partial,
+    )
+
+
+def collect(
+    durability: DataFrame, findings: DataFrame, at: Mapping[str, int], topics_most: int, moments_most: int
+) -> dict[str, Collected]:
+    """Run the frames. `at` is when the latest snapshot of each cluster was taken, in microseconds since 1970 UTC."""
+    latest = durability.sparkSession.createDataFrame(list(at.items()), f"cluster_id string, {frames.AT} long")
+    moments = frames.moments(durability, latest).cache()
+    try:
+        drawn = _by_cluster(frames.drawn_moments(moments, moments_most))
+        numbers = {row.cluster_id: row for row in frames.histories(frames.lasting(moments)).collect()}
+    finally:
+        moments.unpersist()
+    topics = _by_cluster(frames.topics_at_risk(durability, latest, topics_most))
+    groups = _by_cluster(frames.finding_groups(findings, latest))
+    return {
+        cluster_id: Collected(
+            history=_history(numbers[cluster_id], drawn[cluster_id]),
+            topics_at_risk={row.topic: _counts(row) for row in topics[cluster_id]},
+            findings=_findings(groups[cluster_id]),
+        )
+        for cluster_id in at
+    }
+
+
+def _by_cluster(frame: DataFrame) -> dict[str, list[Row]]:
+    rows: dict[str, list[Row]] = defaultdict(list)
+    for row in frame.collect():
+        rows[row.cluster_id].append(row)
+    return rows
+
+
+def _history(numbers: Row, drawn: Iterable[Row]) -> History:
+    return History(
+        snapshots=numbers.snapshots,
+        first_taken_at=_moment(numbers.first),
+        last_taken_at=_moment(numbers["last"]),
+        moments=tuple(Moment(_moment(row[frames.AT]), _counts(row)) for row in sorted(drawn, key=_at)),
+        states=tuple(_state_time(numbers, state) for state in AT_RISK if numbers[f"{state.field}_most"]),
+        seconds_at_risk=numbers.seconds_at_risk,
+        longest_gap_seconds=numbers.longest_gap_seconds,
+    )
+
+
+def _state_time(numbers: Row, state: PartitionState) -> StateTime:
+    return StateTime(
+        state=state,
+        most=numbers[f"{state.field}_most"],
+        most_at=_moment(numbers[f"{state.field}_most_at"]),
+        seconds=numbers[f"{state.field}_seconds"],
+    )
+
+
+def _findings(rows: Iterable[Row]) -> tuple[FindingGroup, ...]:
+    """What still holds first, violations before warnings, the frequent before the rare."""
+    groups = (
+        FindingGroup(
+            constraint=row.constraint,
+            severity=Severity(row.severity),
+            findings=row.findings,
+            topics=row.topics,
+            snapshots=row.snapshots,
+            last_seen_at=_moment(row.last_seen),
+            topic=row.topic,
+            partition=row.partition,
+            reason=row.reason,
+            remedy=row.remedy,
+        )
+        for row in rows
+    )
+    return tuple(sorted(groups, key=_urgency))
+
+
+def _urgency(group: FindingGroup) -> tuple[bool, bool, int, str]:
+    return not group.findings, group.severity is Severity.WARNING, -group.findings, group.constraint
+
+
+def _counts(row: Row) -> StateCounts:
+    return StateCounts(**{state.field: row[state.field] for state in PartitionState})
+
+
+def _at(row: Row) -> int:
+    return int(row[frames.AT])
+
+
+def _moment(micros: int) -> datetime:
+    return EPOCH + timedelta(microseconds=micros)
+
+
+def _micros(cluster_id: str, snapshot: ClusterSnapshot) -> int:
+    if snapshot.taken_at is None:
+        raise InvalidSnapshot(
+            f"cluster {cluster_id!r}: its latest snapshot has no taken_at; collect it again with rackspan pipeline collect"
+        )
+    return (snapshot.taken_at - EPOCH) // timedelta(microseconds=1)

@@ -1,0 +1,280 @@
+"""The report's pictures: inline SVG of our own drawing, coloured by the page's style sheet.
+
+Colour never speaks alone: each state has its own hatching (the patterns of the page's first <svg>) and its count in
+words beside it. What is drawn to scale in percent needs no script to fit a phone; the time line, which has text inside,
+is drawn once for each width.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import pairwise
+from math import ceil
+from typing import Final
+
+from markupsafe import Markup
+
+from rackspan.audit.outage import RackLoss
+from rackspan.pipeline.report import words
+from rackspan.pipeline.report.data import AT_RISK, Cell, History, Moment, PartitionState, StateCounts
+
+CHARACTER: Final = 6.4
+"""Width in px that one character of the time line's text takes at most (11 px, any sans-serif)."""
+
+LAST_MOMENT: Final = 5.0
+"""Width in px of the last moment, which lasts no time and would not be seen."""
+
+CALM_HEIGHT: Final = 110
+"""Height in px where nothing ever happened."""
+
+_STEPS_SECONDS: Final = (
+    *(1, 2, 5, 10, 15, 30),
+    *(60 * minutes for minutes in (1, 2, 5, 10, 15, 30)),
+    *(3600 * hours for hours in (1, 2, 3, 6, 12)),
+    *(86400 * days for days in (1, 2, 7, 14, 28, 91, 182, 364)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A time line's place: outer size and margins in px, and what its axes span."""
+
+    width: int
+    height: int
+    start: datetime
+    end: datetime
+    top_value: int
+    left: float = 40
+    right: float = 14
+    top: float = 54
+    bottom: float = 40
+
+    @property
+    def x_end(self) -> float:
+        return self.width - self.right
+
+    @property
+    def base(self) -> float:
+        return self.height - self.bottom
+
+    def x(self, moment: datetime) -> float:
+        share = (moment - self.start) / (self.end - self.start) if self.end > self.start else 0.0
+        return self.left + share * (self.x_end - LAST_MOMENT - self.left)
+
+    def y(self, value: int) -> float:
+        return self.base - value / self.top_value * (self.base - self.top)
+
+
+def timeline(history: History, ident: str, width: int, height: int) -> Markup:
+    """Partitions at risk over time, stacked, the worst state at the bottom; the worst moment marked.
+
+    `ident` must be unique in the page: title and description are tied to it.
+    """
+    highest = max(one.counts.at_risk for one in history.moments)
+    frame = _frame(history, width, height if highest else CALM_HEIGHT, top_of_axis(highest))
+    parts = [*(_eventful(frame, history) if highest else _calm(frame)), *_time_axis(frame)]
+    return Markup(
+        '<svg class="timeline" viewBox="0 0 {w} {h}" width="{w}" height="{h}" role="img" aria-labelledby="{id}-t {id}-d">'
+        '<title id="{id}-t">Partitions at risk over time</title><desc id="{id}-d">{desc}</desc>{body}</svg>'
+    ).format(w=width, h=frame.height, id=ident, desc=_described(history), body=Markup("\n").join(parts))
+
+
+def state_bar(counts: StateCounts, label: str) -> Markup:
+    """All partitions of one moment as one bar, the worst on the left."""
+    return _bar([(state.value, counts.of(state)) for state in PartitionState], label)
+
+
+def loss_bar(loss: RackLoss, harmed: int, partitions: int, label: str) -> Markup:
+    """What a loss leaves of all partitions, the worst on the left.
+
+    A partition under both thresholds stands with those under min ISR, so that the bar's length is that of them all.
+    """
+    offline, under_min_isr = loss.total("offline"), loss.total("under_min_isr")
+    segments = (
+        (PartitionState.OFFLINE, offline),
+        (PartitionState.UNDER_MIN_ISR, under_min_isr),
+        (PartitionState.UNDER_MIN_RACKS, harmed - offline - under_min_isr),
+        (PartitionState.OK, partitions - harmed),
+    )
+    return _bar([(state.value, number) for state, number in segments], label)
+
+
+def cell_bar(cell: Cell, longest: int) -> Markup:
+    """Replicas of one topic in one rack, to the scale of its fullest rack: in sync filled, out of sync hollow."""
+    in_sync = Markup('<rect class="i" width="{}%" height="9"/>').format(_percent(cell.in_sync, longest))
+    behind = cell.replicas - cell.in_sync
+    hollow = Markup('<rect class="o" x="{}%" width="{}%" height="9"/>')
+    rest = hollow.format(_percent(cell.in_sync, longest), _percent(behind, longest)) if behind > 0 else ""
+    return Markup('<svg class="b">{}{}</svg>').format(in_sync if cell.in_sync else "", rest)
+
+
+def mark(state: str) -> Markup:
+    """The sign of a state or verdict, drawn once a page and used by name."""
+    return Markup('<svg class="k {0}"><use href="#k-{0}"/></svg>').format(state)
+
+
+def top_of_axis(highest: int) -> int:
+    """The least of 1, 2, 5, 10, 20 … that is not below `highest`, or an even step towards it."""
+    scale = 1
+    while True:
+        for step in (1, 2, 4, 5, 6, 8):
+            if step * scale >= highest:
+                return step * scale
+        scale *= 10
+
+
+def time_ticks(start: datetime, end: datetime, most: int) -> list[datetime]:
+    """At most `most` round moments from `start` to `end`, counted from midnight UTC."""
+    seconds = (end - start).total_seconds()
+    whole_days = ceil(seconds / most / 86400 + 1) * 86400
+    step = next((one for one in _STEPS_SECONDS if seconds / one < most), whole_days)
+    midnight = start.replace(hour=0, minute=0, second=0, microsecond=0)
+    first = -(-(start - midnight) // timedelta(seconds=step))
+    ticks: list[datetime] = []
+    tick = midnight + first * timedelta(seconds=step)
+    while tick <= end and len(ticks) < most:
+        ticks.append(tick)
+        tick += timedelta(seconds=step)
+    return ticks
+
+
+def _frame(history: History, width: int, height: int, top_value: int) -> Frame:
+    left = max(40.0, 8 + CHARACTER * len(f"{top_value:,}"))
+    return Frame(width, height, history.first_taken_at, history.last_taken_at, top_value, left)
+
+
+def _eventful(frame: Frame, history: History) -> Iterator[Markup]:
+    yield from _value_axis(frame)
+    yield from _layers(frame, history.moments)
+    yield from _worst(frame, history)
+
+
+def _calm(frame: Frame) -> list[Markup]:
+    """One band: every partition was ok all the time."""
+    band = Markup('<rect class="s ok" x="{}" y="{}" width="{:.1f}" height="{}"/>')
+    return [
+        band.format(frame.left, frame.base - 30, frame.x_end - frame.left, 30),
+        _text(0, frame.base - 36, "all ok", "start"),
+    ]
+
+
+def _value_axis(frame: Frame) -> Iterator[Markup]:
+    values = [0, frame.top_value] if frame.top_value % 2 else [0, frame.top_value // 2, frame.top_value]
+    for value in values:
+        y = frame.y(value)
+        yield Markup('<path class="grid" d="M{} {:.1f}H{:.1f}"/>').format(frame.left, y, frame.x_end)
+        yield _text(frame.left - 6, y + 4, f"{value:,}", "end")
+    yield _text(0, 12, "partitions not ok", "start")
+
+
+def _time_axis(frame: Frame) -> Iterator[Markup]:
+    # A label is 8 characters at most, and needs as much air again beside it.
+    most = max(2, int((frame.x_end - frame.left) / (CHARACTER * 13)))
+    ticks = time_ticks(frame.start, frame.end, most)
+    with_seconds = any(tick.second for tick in ticks)
+    shown_day = None
+    for tick in ticks:
+        x = frame.x(tick)
+        yield Markup('<path class="axis" d="M{0:.1f} {1}v5"/>').format(x, frame.base)
+        yield _beside(x, frame.base + 18, f"{tick:%H:%M:%S}" if with_seconds else f"{tick:%H:%M}", frame)
+        if tick.date() != shown_day:
+            shown_day = tick.date()
+            yield _beside(x, frame.base + 33, f"{tick:%d %b}", frame)
+    yield _text(frame.x_end, 12, "times in UTC", "end")
+
+
+def _layers(frame: Frame, moments: Sequence[Moment]) -> Iterator[Markup]:
+    for level, state in enumerate(AT_RISK):
+        path = "".join(_outline(run) for run in _runs(frame, moments, AT_RISK[:level], state))
+        if path:
+            yield Markup('<path class="s {}" d="{}"/>').format(state.value, path)
+
+
+Step = tuple[float, float, float, float]
+"""A moment's block: left, right, top, bottom in px."""
+
+
+def _runs(
+    frame: Frame, moments: Sequence[Moment], below: Sequence[PartitionState], state: PartitionState
+) -> Iterator[list[Step]]:
+    """Stretches in which a state occurs, as steps, so that where it does not nothing is drawn."""
+    edges = [*(frame.x(moment.taken_at) for moment in moments), frame.x_end]
+    run: list[Step] = []
+    for moment, (left, right) in zip(moments, pairwise(edges), strict=True):
+        under = sum(moment.counts.of(one) for one in below)
+        over = under + moment.counts.of(state)
+        if over > under:
+            run.append((left, right, frame.y(over), frame.y(under)))
+        elif run:
+            yield run
+            run = []
+    if run:
+        yield run
+
+
+def _outline(run: Sequence[Step]) -> str:
+    """There along the tops, back along the bottoms."""
+    there = "".join(f"V{top:.1f}H{right:.1f}" for _, right, top, _ in run)
+    back = "".join(f"V{bottom:.1f}H{left:.1f}" for left, _, _, bottom in reversed(run))
+    return f"M{run[0][0]:.1f} {run[0][3]:.1f}{there}{back}Z"
+
+
+def _worst(frame: Frame, history: History) -> Iterator[Markup]:
+    worst = history.worst
+    if worst is None:
+        return
+    x = frame.x(worst.taken_at)
+    yield Markup('<path class="worst" d="M{0:.1f} {1}V{2}"/>').format(x, frame.top - 8, frame.base)
+    head, counts = f"{_clock(history, worst.taken_at)} worst:", words.states(worst.counts)
+    for line, text in enumerate(reversed(_lines(head, counts, frame.width))):
+        yield _beside(x, frame.top - 12 - 14 * line, text, frame, "worst")
+
+
+def _lines(head: str, counts: str, width: float) -> list[str]:
+    """One line if it fits, else two; what is too long even so is cut, since the table under the picture has it."""
+    room = int(width / CHARACTER)
+    lines = [f"{head} {counts}"] if len(head) + len(counts) < room else [head, counts]
+    return [line if len(line) <= room else f"{line[: room - 1]}…" for line in lines]
+
+
+def _beside(x: float, y: float, text: str, frame: Frame, kind: str = "label") -> Markup:
+    """Text centred on x as far as the picture's edges allow."""
+    half = len(text) * CHARACTER / 2
+    if x - half < 0:
+        return _text(0, y, text, "start", kind)
+    if x + half > frame.width:
+        return _text(frame.width, y, text, "end", kind)
+    return _text(x, y, text, "middle", kind)
+
+
+def _text(x: float, y: float, text: str, anchor: str, kind: str = "label") -> Markup:
+    return Markup('<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(kind, x, y, anchor, text)
+
+
+def _clock(history: History, moment: datetime) -> str:
+    one_day = history.first_taken_at.date() == history.last_taken_at.date()
+    return f"{moment:%H:%M:%S}" if one_day else f"{moment:%d %b %H:%M:%S}"
+
+
+def _described(history: History) -> str:
+    worst = history.worst
+    ends = f"From {words.utc(history.first_taken_at)} to {words.utc(history.last_taken_at)}. {words.risk(history)}"
+    return ends if worst is None else f"{ends} Worst at {words.utc(worst.taken_at)}: {words.states(worst.counts)}."
+
+
+def _bar(segments: Iterable[tuple[str, int]], label: str) -> Markup:
+    present = [(state, number) for state, number in segments if number > 0]
+    total = sum(number for _, number in present)
+    rects, before = [], 0
+    for state, number in present:
+        rects.append(
+            Markup('<rect class="s {}" x="{}%" width="{}%" height="14"/>').format(
+                state, _percent(before, total), _percent(number, total)
+            )
+        )
+        before += number
+    return Markup('<svg class="bar" role="img" aria-label="{}">{}</svg>').format(label, Markup("").join(rects))
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / whole:.1f}".removesuffix(".0") if whole else "0"

@@ -1,0 +1,184 @@
+"""The report's sentences. The same words as the CLI, in the same order; a newcomer should understand the first one."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
+
+from rackspan.audit.outage import RackLoss
+from rackspan.model.racks import shown
+from rackspan.pipeline.report.data import (
+    AT_RISK,
+    ClusterReport,
+    History,
+    PartitionState,
+    ReportData,
+    StateCounts,
+    Verdict,
+)
+
+NAMES_SHOWN: Final = 4
+"""Racks named in a sentence before "and N more"; the pictures name them all."""
+
+MEANING: Final[Mapping[PartitionState, str]] = {
+    PartitionState.OFFLINE: "no leader: it can be neither written nor read",
+    PartitionState.UNDER_MIN_ISR: "fewer replicas in sync than min.insync.replicas: acks=all is refused",
+    PartitionState.UNDER_MIN_RACKS: "in-sync replicas in fewer racks than min.insync.racks asks",
+    PartitionState.ONE_RACK: "every in-sync replica is in one rack, though the cluster has more",
+    PartitionState.OK: "none of these",
+}
+
+_UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
+
+
+def fleet_headline(data: ReportData) -> str:
+    """The verdict on several clusters."""
+    unsafe = sum(cluster.verdict is Verdict.NOT_SAFE for cluster in data.clusters)
+    unjudged = sum(cluster.verdict is Verdict.NOT_JUDGED for cluster in data.clusters)
+    clusters = len(data.clusters)
+    rest = f" {unjudged} could not be judged." if unjudged else ""
+    if unsafe:
+        verb = "does" if unsafe == 1 else "do"
+        return f"{unsafe} of {clusters} clusters {verb} not survive the loss of a rack.{rest}"
+    safe = clusters - unjudged
+    return f"{'All' if safe == clusters else safe} of {clusters} clusters survive the loss of any one rack.{rest}"
+
+
+def headline(cluster: ClusterReport) -> str:
+    """The verdict on one cluster, in one sentence."""
+    if not cluster.losses:
+        return "Whether this cluster survives the loss of a rack cannot be said: no broker has a rack."
+    fatal = [loss for loss in cluster.losses if not loss.survived]
+    worst = cluster.worst_loss
+    if fatal and worst is not None:
+        losing = f"losing rack {_rack(worst)} would {listed(effects(worst))}"
+        if len(cluster.losses) == 1 and len(cluster.racks[0].brokers) == cluster.brokers:
+            return f"All of this cluster is in one rack: {losing}."
+        if len(fatal) == 1:
+            return f"{losing[0].upper()}{losing[1:]}.{_survivable(len(cluster.losses) - 1)}"
+        return f"This cluster does not survive the loss of {named(fatal, 'or')}: {losing}."
+    if not cluster.partitions:
+        return "There are no partitions yet, so there is nothing that the loss of a rack could harm."
+    return f"This cluster survives the loss of any one rack: {listed(_kept(cluster))}."
+
+
+def already_harmed(cluster: ClusterReport) -> str | None:
+    """What is harmed in the latest snapshot, with no rack lost."""
+    harmed = [
+        f"{count(cluster.now.total(field), 'partition')} {words}"
+        for field, words in (
+            ("offline", "offline"),
+            ("under_min_isr", "under min ISR"),
+            ("under_min_racks", "under min racks"),
+        )
+        if cluster.now.total(field)
+    ]
+    if cluster.now.quorum_lost:
+        harmed.append("no majority of controllers")
+    return f"Already harmed, with no rack lost: {listed(harmed)}." if harmed else None
+
+
+def caveats(cluster: ClusterReport) -> list[str]:
+    """What the verdict could not take into account."""
+    said = [f"Could not be read: {words}" for words in cluster.partial]
+    quorum = cluster.now.quorum
+    if quorum is None:
+        said.append("The snapshots tell of no controllers, so the controller quorum is not part of the verdict.")
+    elif quorum.unknown_rack:
+        unknown = ", ".join(map(str, quorum.unknown_rack))
+        said.append(f"Racks of controllers {unknown} are not known; they are taken to survive every loss.")
+    if cluster.rackless_brokers:
+        brokers = ", ".join(map(str, cluster.rackless_brokers[:20]))
+        said.append(f"Brokers without a rack: {brokers}{' and more' if len(cluster.rackless_brokers) > 20 else ''}.")
+    return said
+
+
+def effects(loss: RackLoss) -> list[str]:
+    """What a loss would do, each as a verb phrase; empty if it is survived."""
+    done = []
+    if offline := loss.total("offline"):
+        done.append(f"take {count(offline, 'partition')} offline")
+    if under_min_isr := loss.total("under_min_isr"):
+        done.append(f"leave {count(under_min_isr, 'partition')} under min ISR")
+    if under_min_racks := loss.total("under_min_racks"):
+        done.append(f"leave {count(under_min_racks, 'partition')} under min racks")
+    if loss.quorum_lost:
+        done.append("stop the controllers")
+    return done
+
+
+def quorum(loss: RackLoss) -> str:
+    """Controllers left, as `rackspan audit` prints them."""
+    if loss.quorum is None:
+        return "not known"
+    left = f"{loss.quorum.surviving} of {loss.quorum.voters}"
+    return left if loss.quorum.holds else f"{left}: no majority"
+
+
+def risk(history: History) -> str:
+    """How long partitions were at risk, in one sentence."""
+    if history.snapshots == 1:
+        return "One snapshot so far: this is a moment, not yet a history. Collect again to see how it changes."
+    over = f"{count(history.snapshots, 'snapshot')} over {span(history.seconds)}"
+    if not history.states:
+        return f"Every partition was ok in all {over}."
+    return f"{over}: for {span(history.seconds_at_risk)} of it at least one partition was not ok."
+
+
+def states(counts: StateCounts) -> str:
+    """`18 offline, 4 under-min-isr`; `all ok`."""
+    present = [f"{counts.of(state):,} {state.value}" for state in AT_RISK if counts.of(state)]
+    return ", ".join(present) or "all ok"
+
+
+def named(losses: Sequence[RackLoss], joined_by: str) -> str:
+    names = [_rack(loss) for loss in losses]
+    if len(names) > NAMES_SHOWN + 1:
+        names = [*names[:NAMES_SHOWN], f"{len(names) - NAMES_SHOWN} more racks"]
+    return listed(names, joined_by)
+
+
+def utc(moment: datetime) -> str:
+    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def span(seconds: float) -> str:
+    """`6 min 20 s`: the two largest units, whole seconds; below a second one decimal."""
+    if 0 < seconds < 1:
+        return f"{seconds:.1f} s"
+    rest, parts = round(seconds), []
+    for size, unit in _UNITS:
+        if rest >= size:
+            parts.append(f"{rest // size:,} {unit}")
+            rest %= size
+        elif parts:
+            break
+    return " ".join(parts[:2]) or "0 s"
+
+
+def count(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def listed(items: Sequence[str], joined_by: str = "and") -> str:
+    """`a, b and c`."""
+    if len(items) < 2:
+        return "".join(items)
+    return f"{', '.join(items[:-1])} {joined_by} {items[-1]}"
+
+
+def _rack(loss: RackLoss) -> str:
+    return " and ".join(shown(rack) for rack in loss.racks)
+
+
+def _survivable(others: int) -> str:
+    if not others:
+        return ""
+    return " The other rack can be lost." if others == 1 else f" Each of the other {others} racks can be lost."
+
+
+def _kept(cluster: ClusterReport) -> list[str]:
+    kept = ["no partition goes offline", "none refuses acks=all"]
+    quorum = cluster.now.quorum
+    if quorum is not None and not quorum.unknown_rack:
+        kept.append("the controllers keep their majority")
+    return kept

@@ -1,0 +1,167 @@
+"""The tables of a warehouse as data: columns, types, grain and what each column means.
+
+Spark's DDL and docs/tables.md (`python tools/tables.py > docs/tables.md`) are both drawn from here. A change of columns or meaning raises the table's `version`, and every day of it is made anew.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from rackspan.errors import UsageError
+
+MOMENT: Final = pa.timestamp("us", "UTC")
+RACK_NAMES: Final = pa.list_(pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column. `meaning` is a sentence; `nullable` says that null means something, and the sentence says what."""
+
+    name: str
+    type: pa.DataType
+    meaning: str
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """One table. `grain` names the columns of which no two rows have the same values; rows are sorted by them."""
+
+    name: str
+    meaning: str
+    grain: tuple[str, ...]
+    columns: tuple[Column, ...]
+    version: int = 1
+
+    @property
+    def schema(self) -> pa.Schema:
+        """As the files on disk have it. Spark writes every column nullable, so no more is promised here."""
+        return pa.schema([(column.name, column.type) for column in self.columns])
+
+    @property
+    def ddl(self) -> str:
+        """The same for Spark, as in CREATE TABLE."""
+        return ddl(self.columns)
+
+
+CLUSTER_ID: Final = Column("cluster_id", pa.string(), "The cluster, as Kafka names itself.")
+TAKEN_AT: Final = Column("taken_at", MOMENT, "When the snapshot was taken, in UTC.")
+SCHEMA_VERSION: Final = Column("schema_version", pa.int32(), "The version of this table that the row was written by.")
+
+
+def _table(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[Column]) -> Table:
+    """Every table is keyed by cluster and moment, and says its version last."""
+    return Table(name, meaning, ("cluster_id", "taken_at", *grain), (CLUSTER_ID, TAKEN_AT, *columns, SCHEMA_VERSION))
+
+
+PARTITION_DURABILITY: Final = _table(
+    "partition_durability",
+    "How well each partition was held: the racks of its replicas and of its ISR, what was asked of it, and its state.",
+    ("topic", "partition"),
+    (
+        Column("topic", pa.string(), "The topic."),
+        Column("partition", pa.int32(), "The partition's id within its topic."),
+        Column("internal", pa.bool_(), "Whether Kafka itself owns the topic, as it does `__consumer_offsets`."),
+        Column("leader", pa.int32(), "The leader's broker id, −1 for none."),
+        Column(
+            "replication_factor",
+            pa.int32(),
+            "Replicas of the partition; those that a reassignment is removing are not counted.",
+        ),
+        Column("isr_size", pa.int32(), "Replicas in sync."),
+        Column(
+            "replica_racks",
+            RACK_NAMES,
+            "The distinct racks of the replicas counted, sorted by name. The rack of brokers without `broker.rack` is "
+            "the empty string. Brokers the cluster does not list have no known rack and add none.",
+        ),
+        Column("isr_racks", RACK_NAMES, "The distinct racks of the replicas in sync, in the same way."),
+        Column("replica_rack_count", pa.int32(), "How many racks `replica_racks` names."),
+        Column("isr_rack_count", pa.int32(), "How many racks `isr_racks` names."),
+        Column("min_insync_replicas", pa.int32(), "The topic's effective `min.insync.replicas`."),
+        Column(
+            "min_insync_racks",
+            pa.int32(),
+            "The racks asked for: the topic's own `min.insync.racks` where its brokers know it, the policy's otherwise.",
+        ),
+        Column(
+            "state",
+            pa.string(),
+            "The worst that holds: `offline` (no leader), `under-min-isr` (fewer in sync than `min.insync.replicas`), "
+            "`under-min-racks` (fewer racks in sync than `min.insync.racks`), `one-rack` (no two in-sync replicas are "
+            "known to be in different racks, though the cluster has more than one), `ok`.",
+        ),
+        Column("size_bytes", pa.int64(), "Size of the largest replica's log; null where nobody could say.", True),
+    ),
+)
+
+FINDINGS: Final = _table(
+    "findings",
+    "What `rackspan audit` finds in each snapshot, row for row.",
+    ("constraint", "topic", "partition", "reason"),
+    (
+        Column("constraint", pa.string(), "The constraint or goal that is not met, such as `rack-spread`."),
+        Column("severity", pa.string(), "`violation` (something must be done) or `warning` (somebody should look)."),
+        Column("topic", pa.string(), "The topic; null where the cluster itself is meant.", True),
+        Column("partition", pa.int32(), "The partition; null where the cluster itself is meant.", True),
+        Column("reason", pa.string(), "Why, with the racks and brokers named."),
+        Column("remedy", pa.string(), "What mends it: a rackspan verb or an act of the operator."),
+    ),
+)
+
+TABLES: Final[Mapping[str, Table]] = {table.name: table for table in (PARTITION_DURABILITY, FINDINGS)}
+
+
+def table_named(name: str) -> Table:
+    """Errors: UsageError, listing the tables there are."""
+    if name not in TABLES:
+        raise UsageError(f"table {name!r}: there is none of that name; choose one of {', '.join(TABLES)}")
+    return TABLES[name]
+
+
+def ddl(columns: Iterable[Column]) -> str:
+    return ", ".join(f"`{column.name}` {_spark_type(column.type)}" for column in columns)
+
+
+_SPARK_TYPES: Final = {
+    pa.string(): "STRING",
+    pa.bool_(): "BOOLEAN",
+    pa.int32(): "INT",
+    pa.int64(): "BIGINT",
+    MOMENT: "TIMESTAMP",
+}
+
+
+def _spark_type(kind: pa.DataType) -> str:
+    return f"ARRAY<{_spark_type(kind.value_type)}>" if pa.types.is_list(kind) else _SPARK_TYPES[kind]
+
+
+def document() -> str:
+    """docs/tables.md."""
+    return "\n".join(_lines()) + "\n"
+
+
+def _lines() -> Iterator[str]:
+    yield "# Tables"
+    yield ""
+    yield "Drawn from `src/rackspan/pipeline/schemas.py`; a test holds the two equal."
+    yield ""
+    yield (
+        "A table lies at `DIR/tables/NAME` as Parquet, a folder for each cluster and UTC day. `DIR/tables/manifest.json` "
+        "names the files in force: read those and no others, or let `rackspan pipeline table NAME --warehouse DIR` do it. "
+        "Times are in UTC. Rows are sorted by the grain, in which nulls come first."
+    )
+    for table in TABLES.values():
+        yield from _described(table)
+
+
+def _described(table: Table) -> Iterator[str]:
+    yield f"\n## {table.name}\n"
+    yield f"{table.meaning} Version {table.version}.\n"
+    yield f"Grain: {', '.join(f'`{name}`' for name in table.grain)}.\n"
+    yield "| column | type | null | meaning |"
+    yield "|---|---|---|---|"
+    for column in table.columns:
+        yield f"| `{column.name}` | {_spark_type(column.type).lower()} | {'yes' if column.nullable else 'no'} | {column.meaning} |"

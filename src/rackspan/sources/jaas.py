@@ -1,0 +1,51 @@
+"""The user name and password inside a `sasl.jaas.config` line."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from rackspan.errors import UsageError
+
+_MODULES: Final = ("PlainLoginModule", "ScramLoginModule")
+
+_LINE: Final = re.compile(
+    r"\s*(?P<module>[\w.]+)\s+(?:required|requisite|sufficient|optional)\s*(?P<options>.*);\s*", re.S
+)
+_OPTION: Final = re.compile(r"""\s*([\w.\-]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:\\.|[^'\\])*)'|([^\s;"']+))\s*""", re.S)
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """A user and a password; the password stays out of every message and representation."""
+
+    username: str
+    password: str = field(repr=False)
+
+
+def login(line: str) -> Login:
+    """Read one JAAS entry. Errors: UsageError, never with the line itself, which holds a secret."""
+    match = _LINE.fullmatch(line)
+    if not match:
+        raise UsageError(f'it is not of the form MODULE required username="…" password="…"; (with {_MODULES[0]})')
+    module = match["module"].rsplit(".", 1)[-1]
+    if module not in _MODULES:
+        raise UsageError(f"login module {module} is none of {', '.join(_MODULES)}, which are what rackspan can do")
+    options = _options(match["options"])
+    missing = [name for name in ("username", "password") if name not in options]
+    if missing:
+        raise UsageError(f"it gives no {' and no '.join(missing)}")
+    return Login(options["username"], options["password"])
+
+
+def _options(text: str) -> dict[str, str]:
+    options: dict[str, str] = {}
+    position = 0
+    while position < len(text.rstrip()):
+        match = _OPTION.match(text, position)
+        if not match:
+            raise UsageError('an option in it is not of the form name="value"')
+        name, double, single, bare = match.groups()
+        quoted = double if double is not None else single
+        options[name] = re.sub(r"\\(.)", r"\1", quoted, flags=re.S) if quoted is not None else bare
+        position = match.end()
+    return options

@@ -1,0 +1,46 @@
+"""The state of each partition is the worst word its findings say of it."""
+
+from hypothesis import given
+
+from rackspan.audit import RackPolicy, audit
+from rackspan.audit.durability import ONE_RACK, STATES, states
+from rackspan.audit.evidence import evidence
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
+from tests.strategies import policies, snapshots
+
+
+@given(snapshots(), policies())
+def test_a_state_is_the_first_of_its_constraints_that_the_audit_finds(
+    snapshot: ClusterSnapshot, policy: RackPolicy
+) -> None:
+    found = {(one.topic, one.partition, one.constraint) for one in audit(snapshot, policy).findings}
+    for row, state in zip(snapshot.partitions, states(evidence(snapshot, policy)).tolist(), strict=True):
+        name = snapshot.topics[row.topic].name
+        broken = [word for word in STATES if (name, row.partition, word) in found]
+        assert STATES[state] == broken[0] if broken else STATES[state] in ("one-rack", "ok")
+
+
+def of_one_partition(racks: str, isr: list[int], leader: int = 1, replicas_asked: str = "1") -> str:
+    """The state of a partition on brokers 1… in the given racks, `-` for none."""
+    ids = range(1, len(racks) + 1)
+    snapshot = ClusterSnapshot(
+        brokers=tuple(Broker(BrokerId(one), rack=RackId(rack)) for one, rack in zip(ids, racks, strict=True)),
+        topics=(Topic(TopicName("orders"), config={"min.insync.replicas": replicas_asked}),),
+        partitions=columns(topic=[0], partition=[0], leader=[leader], replicas=[[*ids, 99]], isr=[isr]),
+    )
+    return STATES[int(states(evidence(snapshot, RackPolicy(min_insync_racks=1)))[0])]
+
+
+def test_every_state_has_its_example() -> None:
+    assert of_one_partition("abc", isr=[], leader=-1) == "offline"
+    assert of_one_partition("abc", isr=[1], replicas_asked="2") == "under-min-isr"
+    assert of_one_partition("aab", isr=[1, 2]) == ONE_RACK
+    assert of_one_partition("aab", isr=[1, 3]) == "ok"
+
+
+def test_a_cluster_of_one_rack_cannot_be_blamed_for_it() -> None:
+    assert of_one_partition("aaa", isr=[1, 2]) == "ok"
+
+
+def test_an_in_sync_replica_of_unknown_rack_is_no_second_rack() -> None:
+    assert of_one_partition("abc", isr=[1, 99]) == ONE_RACK

@@ -1,0 +1,66 @@
+from rackspan.audit import RackPolicy, Severity, audit
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
+
+
+def cluster(
+    replicas: list[list[int]], *, leaders: list[int] | None = None, sizes: list[int] | None = None
+) -> ClusterSnapshot:
+    """Six brokers, two in each of three racks, one topic."""
+    return ClusterSnapshot(
+        brokers=tuple(Broker(BrokerId(b), RackId(f"r{b % 3}")) for b in range(6)),
+        topics=(Topic(TopicName("orders")),),
+        partitions=columns(
+            topic=[0] * len(replicas),
+            partition=range(len(replicas)),
+            leader=leaders or [held[0] for held in replicas],
+            replicas=replicas,
+            isr=replicas,
+            size_bytes=sizes,
+        ),
+    )
+
+
+def warnings(snapshot: ClusterSnapshot) -> dict[str, str]:
+    found = audit(snapshot, RackPolicy()).findings
+    assert {finding.severity for finding in found} <= {Severity.WARNING}
+    return {finding.constraint: finding.reason for finding in found}
+
+
+EVEN = [[b, (b + 1) % 6, (b + 2) % 6] for b in range(6)] * 10
+
+
+def test_an_even_cluster_is_left_in_peace() -> None:
+    assert warnings(cluster(EVEN)) == {}
+
+
+def test_one_broker_that_leads_everything_is_named_with_what_would_be_even() -> None:
+    found = warnings(cluster([[0, 1, 2]] * 30 + [[0, 4, 5]] * 30))
+    assert found["leader-balance"] == "broker 0 is preferred leader of 60 partitions, 10 would be even"
+    assert found["replica-balance"] == "broker 0 holds 60 replicas, 30 are possible with racks kept"
+    assert found["rack-leader-balance"] == "rack r0 is preferred leader of 60 partitions, its share is 20"
+
+
+def test_leaders_that_moved_away_are_kafkas_to_move_back() -> None:
+    found = warnings(cluster(EVEN, leaders=[held[1] for held in EVEN]))
+    assert found == {
+        "preferred-leader": "10 of the 10 partitions that prefer broker 0 are led elsewhere; so are 5 more"
+    }
+
+
+def test_bytes_are_fair_up_to_one_partition() -> None:
+    lumpy = [10**12 if index == 0 else 10 for index in range(len(EVEN))]
+    assert warnings(cluster(EVEN, sizes=lumpy)) == {}
+    skewed = [10**9 if held[0] == 0 else 10 for held in EVEN]
+    assert "byte-balance" in warnings(cluster(EVEN, sizes=skewed))
+
+
+def test_a_rack_too_small_for_its_share_is_no_reason_to_warn() -> None:
+    """Three racks of 2, 2 and 1 with RF 3: the lone broker must hold a replica of everything."""
+    brokers = tuple(Broker(BrokerId(b), RackId(r)) for b, r in enumerate(("a", "a", "b", "b", "c")))
+    held = [[(0, 2, 4), (2, 4, 1), (4, 1, 3), (1, 3, 4), (3, 0, 4)][p % 5] for p in range(50)]
+    snapshot = ClusterSnapshot(
+        brokers=brokers,
+        topics=(Topic(TopicName("t")),),
+        partitions=columns(topic=[0] * 50, partition=range(50), leader=[h[0] for h in held], replicas=held, isr=held),
+    )
+    assert warnings(snapshot) == {}

@@ -1,0 +1,66 @@
+from itertools import combinations
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.audit import RackPolicy
+from rackspan.audit.evidence import Evidence, evidence
+from rackspan.audit.loads import loads, replica_bound, summed
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, rack_map
+from rackspan.model.racks import even_spread
+from tests.strategies import policies, snapshots
+
+
+@given(snapshots(), policies(), st.integers(1, 4))
+def test_loads_of_batches_sum_to_the_loads_of_the_whole(
+    snapshot: ClusterSnapshot, policy: RackPolicy, batches: int
+) -> None:
+    whole = evidence(snapshot, policy)
+    parts = [_part(whole, np.arange(len(whole.rows)) % batches == one) for one in range(batches)]
+    together, expected = summed(map(loads, parts)), loads(whole)
+    for name in ("leaders", "preferred", "preferred_led", "replicas", "bytes"):
+        assert getattr(together, name).tolist() == getattr(expected, name).tolist()
+    assert (
+        np.trim_zeros(together.by_replication_factor, "b").tolist()
+        == np.trim_zeros(expected.by_replication_factor, "b").tolist()
+    )
+    assert together.largest_partition_bytes == expected.largest_partition_bytes
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=3), st.integers(1, 3), st.integers(1, 3))
+def test_the_replica_bound_is_what_the_best_of_all_placements_reaches(
+    sizes: list[int], partitions: int, factor: int
+) -> None:
+    factor = min(factor, sum(sizes))
+    counts = np.zeros(factor + 1, dtype=np.int64)
+    counts[factor] = partitions
+    assert replica_bound(rack_map(_brokers(sizes)), counts) == _least_possible_maximum(sizes, partitions, factor)
+
+
+def _part(whole: Evidence, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Evidence:
+    taken = whole.rows.take(rows)
+    asked = type(whole.asked)(
+        whole.asked.min_insync_replicas[rows], whole.asked.min_insync_racks[rows], whole.asked.enforced[rows]
+    )
+    return Evidence(whole.registered, whole.topics, taken, asked)
+
+
+def _brokers(sizes: list[int]) -> list[Broker]:
+    racks = [rack for rack, size in enumerate(sizes) for _ in range(size)]
+    return [Broker(BrokerId(broker), RackId(f"r{rack}")) for broker, rack in enumerate(racks)]
+
+
+def _least_possible_maximum(sizes: list[int], partitions: int, factor: int) -> int:
+    """Every way to place every partition evenly over its racks; the smallest fullest broker."""
+    rack_of = [rack for rack, size in enumerate(sizes) for _ in range(size)]
+    even = even_spread(sizes, factor)
+    sets = [
+        chosen
+        for chosen in combinations(range(len(rack_of)), factor)
+        if tuple(sorted((sum(rack_of[b] == rack for b in chosen) for rack in range(len(sizes))), reverse=True)) == even
+    ]
+    reachable = {(0,) * len(rack_of)}
+    for _ in range(partitions):
+        reachable = {tuple(n + (b in chosen) for b, n in enumerate(load)) for load in reachable for chosen in sets}
+    return min(max(load) for load in reachable)

@@ -1,0 +1,109 @@
+"""One table of wrong inputs, each with the line it gets. All end with 1, none with a trace, none leaves a file."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from tests.cli.conftest import GOOD, Ran
+
+Cli = Callable[..., Ran]
+
+SNAPSHOT = ("--snapshot", "moment.json")
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("audit",), "no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE"),
+        (
+            ("audit", *SNAPSHOT, "--bootstrap-server", "127.0.0.1:1"),
+            "--bootstrap-server and --snapshot: name one of them",
+        ),
+        (
+            ("audit", "--snapshot", "absent.json"),
+            "absent.json: no such file or folder; take a snapshot with rackspan snapshot --out absent.json",
+        ),
+        (("audit", "--bogus"), "No such option: --bogus; see rackspan audit --help"),
+        (("audti",), "No such command 'audti'. Did you mean 'audit'?; see rackspan --help"),
+        (
+            ("audit", *SNAPSHOT, "-o", "xml"),
+            "Invalid value for '--output' / '-o' (env var: 'RACKSPAN_OUTPUT'): 'xml' is not one of 'human', 'json', 'yaml'; see rackspan audit --help",
+        ),
+        (
+            ("audit", *SNAPSHOT, "--min-insync-racks", "0"),
+            "Invalid value for '--min-insync-racks' (env var: 'RACKSPAN_MIN_INSYNC_RACKS'): Input should be greater than or equal to 1; see rackspan audit --help",
+        ),
+        (
+            ("audit", *SNAPSHOT, "--unracked", "maybe"),
+            "Invalid value for '--unracked' (env var: 'RACKSPAN_UNRACKED'): 'maybe' is not one of 'shared', 'own', 'error', 'ignore'; see rackspan audit --help",
+        ),
+        (("outage", *SNAPSHOT, "--lose", "r9"), "rack 'r9': not in this cluster; it has r1, r2, r3"),
+        (("outage", *SNAPSHOT, "--lose", "r1,"), "rack '': not in this cluster; it has r1, r2, r3"),
+        (("snapshot", *SNAPSHOT), "Missing option '--out'; see rackspan snapshot --help"),
+        (
+            ("snapshot", *SNAPSHOT, "--out", "/proc/nowhere/x.json"),
+            "/proc/nowhere/x.json: cannot be written: No such file or directory; choose another --out",
+        ),
+    ],
+)
+def test_a_mistake_gets_one_line(
+    cli: Cli, write: Callable[[object], Path], tmp_path: Path, words: tuple[str, ...], line: str
+) -> None:
+    write(GOOD)
+    ran = cli(*words)
+    assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line}\n")
+    assert [path.name for path in tmp_path.iterdir()] == ["moment.json"]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (
+            "min-insync-racks = \n",
+            "rackspan.toml: not TOML: Invalid value (at line 1, column 20); correct it and run again",
+        ),
+        (
+            "colour = 'red'\n",
+            "rackspan.toml: 'colour' is not a setting; there are bootstrap-server, command-config, master, "
+            "min-insync-racks, output, timeout, unracked, warehouse, [topics], [controllers]",
+        ),
+        ("timeout = [1]\n", "rackspan.toml: timeout is [1], but a setting is a string or a whole number; correct it"),
+        (
+            '[topics."orders"]\nmin.insync.racks = "two"\n',
+            "rackspan.toml: [topics.\"orders\"] min.insync.racks is 'two', but it is a whole number of at least 1",
+        ),
+        (
+            '[topics."orders"]\nmin.insync.replicas = 2\n',
+            'rackspan.toml: [topics."orders"] knows min.insync.racks alone, not min.insync.replicas; remove it',
+        ),
+        ("topics = 1\n", "rackspan.toml: topics is 1, but it is a table; write [topics] above its lines"),
+        (
+            "[controllers]\none = 'r1'\n",
+            "rackspan.toml: [controllers] one = 'r1', but a line reads like 101 = \"r1\"; correct it",
+        ),
+    ],
+)
+def test_a_mistake_in_the_settings_gets_one_line(
+    cli: Cli, write: Callable[[object], Path], tmp_path: Path, text: str, line: str
+) -> None:
+    write(GOOD)
+    (tmp_path / "rackspan.toml").write_text(text)
+    ran = cli("audit", *SNAPSHOT)
+    assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line}\n")
+
+
+def test_debug_shows_the_trace_before_the_line(cli: Cli) -> None:
+    for words in (("--debug", "audit"), ("audit", "--debug")):
+        ran = cli(*words)
+        assert "Traceback" in ran.err
+        assert ran.err.endswith("rackspan: no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE\n")
+
+
+def test_unracked_error_refuses_the_cluster_by_name(cli: Cli, write: Callable[[object], Path]) -> None:
+    write({**GOOD, "brokers": [*GOOD["brokers"], {"id": 7}]})
+    ran = cli("audit", *SNAPSHOT, "--unracked", "error")
+    assert (ran.code, ran.err) == (
+        1,
+        "rackspan: brokers without a rack: 7; set broker.rack on them, or choose --unracked shared, own or ignore\n",
+    )

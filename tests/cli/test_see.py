@@ -1,0 +1,154 @@
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rackspan.sources import snapshot_file
+from tests.cli.conftest import GOOD, Ran, good
+
+Cli = Callable[..., Ran]
+Write = Callable[[object], Path]
+
+
+def test_a_clean_cluster_ends_with_0(cli: Cli, write: Write) -> None:
+    ran = cli("audit", "--snapshot", write(GOOD))
+    assert (ran.code, ran.err) == (0, "")
+    assert "no violations" in ran.out
+    assert "survives the loss of any one rack" in ran.out
+
+
+def test_a_violation_ends_with_2_and_names_the_remedy(cli: Cli, write: Write) -> None:
+    ran = cli("audit", "--snapshot", write(good(replicas=[1, 4, 2], isr=[1, 4, 2])))
+    assert ran.code == 2
+    assert "rackspan reassign plan --topic orders" in ran.out
+
+
+def test_the_json_of_an_audit_is_as_scripts_expect(cli: Cli, write: Write) -> None:
+    ran = cli("audit", "--snapshot", write(good(replicas=[1, 4, 2], isr=[1, 4, 2])), "-o", "json")
+    assert ran.code == 2
+    assert ran.document["summary"]["violations"] == 1
+    assert [finding for finding in ran.document["findings"] if finding["severity"] == "violation"] == [
+        {
+            "constraint": "rack-spread",
+            "severity": "violation",
+            "topic": "orders",
+            "partition": 0,
+            "reason": "3 replicas stand on 2 racks (r1: 1,4; r2: 2); 3 racks would hold them as 1+1+1",
+            "remedy": "rackspan reassign plan --topic orders",
+        }
+    ]
+
+
+def test_yaml_says_what_json_says(cli: Cli, write: Write) -> None:
+    path = write(GOOD)
+    assert (
+        yaml.safe_load(cli("audit", "--snapshot", path, "-o", "yaml").out)
+        == cli("audit", "--snapshot", path, "-o", "json").document
+    )
+
+
+def test_an_outage_that_is_survived_ends_with_0(cli: Cli, write: Write) -> None:
+    ran = cli("outage", "--snapshot", write(GOOD), "-o", "json")
+    assert ran.code == 0
+    assert [(loss["racks"], loss["topics"], loss["leader_surge"]) for loss in ran.document["losses"]] == [
+        (["r1"], [], {"2": 1}),
+        (["r2"], [], {"6": 1}),
+        (["r3"], [], {}),
+    ]
+
+
+def test_an_outage_that_takes_something_offline_ends_with_2(cli: Cli, write: Write) -> None:
+    ran = cli("outage", "--snapshot", write(good(replicas=[1, 4], isr=[1, 4])), "--lose", "r1", "-o", "json")
+    assert ran.code == 2
+    (loss,) = ran.document["losses"]
+    assert loss["racks"] == ["r1"]
+    assert loss["topics"] == [
+        {
+            "topic": "orders",
+            "internal": False,
+            "offline": 1,
+            "needs_unclean_election": 0,
+            "under_min_isr": 0,
+            "under_min_racks": 0,
+        }
+    ]
+
+
+def test_pairs_judges_each_pair_once(cli: Cli, write: Write) -> None:
+    ran = cli("outage", "--snapshot", write(GOOD), "--pairs", "-o", "json")
+    assert [loss["racks"] for loss in ran.document["losses"]] == [["r1", "r2"], ["r1", "r3"], ["r2", "r3"]]
+    assert ran.code == 2
+
+
+def test_racks_are_demanded_by_flag_variable_and_file_in_that_order(
+    cli: Cli, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(good(replicas=[1, 4, 2, 3, 5], isr=[1, 4, 2, 3, 5]))
+
+    def asked(*words: str) -> list[str]:
+        found = cli("audit", "--snapshot", path, "-o", "json", *words).document["findings"]
+        return [
+            one["reason"].split("; ")[-1] for one in found if one["constraint"] == "min-insync-replicas-forces-racks"
+        ]
+
+    assert asked() == []
+    (tmp_path / "rackspan.toml").write_text("min-insync-racks = 2\n")
+    assert asked() == ["3 would force 2 racks"]
+    monkeypatch.setenv("RACKSPAN_MIN_INSYNC_RACKS", "3")
+    assert asked() == ["5 would force 3 racks", "3 would force 3 racks"]
+    assert asked("--min-insync-racks", "2") == ["3 would force 2 racks"]
+    (tmp_path / "rackspan.toml").write_text('[topics."orders"]\nmin.insync.racks = 1\n')
+    assert asked() == []
+
+
+def test_controllers_get_their_racks_from_the_file(cli: Cli, write: Write, tmp_path: Path) -> None:
+    document = {**GOOD, "controllers": [{"id": 101}, {"id": 102}, {"id": 103}]}
+    (tmp_path / "rackspan.toml").write_text('[controllers]\n101 = "r1"\n102 = "r1"\n103 = "r2"\n')
+    ran = cli("audit", "--snapshot", write(document))
+    assert ran.code == 2
+    assert "rack r1 holds 2 of 3 voters (101,102)" in " ".join(ran.out.split())
+
+
+@pytest.mark.parametrize("name", ["copy.json", "copy"])
+def test_a_snapshot_of_a_snapshot_is_the_same(cli: Cli, write: Write, tmp_path: Path, name: str) -> None:
+    path = write(GOOD)
+    ran = cli("snapshot", "--snapshot", path, "--out", tmp_path / name)
+    assert (ran.code, ran.out) == (0, "")
+    assert snapshot_file.read(tmp_path / name).snapshot.same_as(snapshot_file.read(path).snapshot)
+
+
+def test_an_unknown_key_is_a_warning_on_stderr_and_the_data_stay_clean(cli: Cli, write: Write) -> None:
+    ran = cli("audit", "--snapshot", write({**GOOD, "colour": "red"}), "-o", "json")
+    assert (ran.code, ran.err) == (0, "warning: snapshot: unknown key 'colour' ignored\n")
+    assert ran.document["summary"]["violations"] == 0
+
+
+def test_what_could_not_be_read_is_said(cli: Cli, write: Write) -> None:
+    ran = cli("audit", "--snapshot", write({**GOOD, "partial": ["sizes: broker 3 did not answer"]}))
+    assert "could not be read: sizes: broker 3 did not answer" in ran.out
+
+
+def test_names_with_brackets_are_shown_as_they_are(cli: Cli, write: Write) -> None:
+    document = json.loads(json.dumps(GOOD).replace('"r1"', '"[red]r1[/red]"'))
+    assert "[red]r1[/red]" in cli("audit", "--snapshot", write(document)).out
+
+
+def test_the_module_runs_as_the_command_does(write: Write) -> None:
+    words = [sys.executable, "-m", "rackspan", "audit", "--snapshot", str(write(GOOD)), "-o", "json"]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert json.loads(ran.stdout)["summary"]["violations"] == 0
+
+
+def test_a_reader_that_has_seen_enough_is_no_error_worth_a_trace(write: Write) -> None:
+    many = [
+        {"name": f"t{n}", "partitions": [{"partition": 0, "leader": 1, "replicas": [1], "isr": [1]}]}
+        for n in range(3000)
+    ]
+    command = f"{sys.executable} -m rackspan audit --snapshot {write({**GOOD, 'topics': many})} -o json | head -1"
+    ran = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.stderr) == ("{\n", "")

@@ -1,0 +1,105 @@
+"""Real Kafka for a whole test run: started once, when the first test asks, and shared.
+
+A test that stops something starts it again (`whole` waits until it has), and names its own topics.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from rackspan.errors import MissingRequirement
+from rackspan.kafka_process import KafkaCluster
+
+TOPIC_TOOL = "org.apache.kafka.tools.TopicCommand"
+
+
+def _started(cluster: KafkaCluster) -> Iterator[KafkaCluster]:
+    try:
+        cluster.start()
+    except MissingRequirement as missing:
+        cluster.close()
+        pytest.skip(f"NOT TESTED against Apache Kafka {cluster.version}: {missing}")
+    except BaseException:
+        cluster.close()
+        raise
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@pytest.fixture(scope="session")
+def kafka() -> Iterator[KafkaCluster]:
+    """Six brokers in three racks, Kafka 4; brokers 1 to 3 are also the controllers."""
+    yield from _started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=6))
+
+
+@pytest.fixture(scope="session")
+def kafka3() -> Iterator[KafkaCluster]:
+    """Two brokers in two racks, Kafka 3.9; controller 101 stands apart."""
+    yield from _started(KafkaCluster(racks=("r1", "r2"), brokers=2, version="3.9.1", controllers={101: "r1"}))
+
+
+@pytest.fixture(scope="session")
+def secured_kafka() -> Iterator[KafkaCluster]:
+    """One broker that asks for a password and checks rights: users of `SECURED`, of whom only admin may do everything."""
+    yield from _started(KafkaCluster(racks=("r1",), brokers=1, config=SECURED))
+
+
+USERS = {name: f"{name}-secret" for name in ("admin", "reader", "nobody")}
+
+_JAAS = (
+    "org.apache.kafka.common.security.plain.PlainLoginModule required username={name!r} password={password!r} {users};"
+)
+
+SECURED = {
+    "listener.security.protocol.map": "CLIENT:SASL_PLAINTEXT,CONTROLLER:PLAINTEXT",
+    "sasl.enabled.mechanisms": "PLAIN",
+    "sasl.mechanism.inter.broker.protocol": "PLAIN",
+    "listener.name.client.plain.sasl.jaas.config": _JAAS.format(
+        name="admin",
+        password=USERS["admin"],
+        users=" ".join(f"user_{name}={password!r}" for name, password in USERS.items()),
+    ).replace("'", '"'),
+    "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
+    # The controllers' listener has no passwords: whoever comes that way is anonymous.
+    "super.users": "User:admin;User:ANONYMOUS",
+}
+
+
+def client_properties(user: str, password: str | None = None) -> dict[str, str]:
+    """What a user of the secured cluster writes into --command-config."""
+    return {
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.jaas.config": "org.apache.kafka.common.security.plain.PlainLoginModule required "
+        f'username="{user}" password="{password or USERS[user]}";',
+    }
+
+
+def create_topic(
+    cluster: KafkaCluster,
+    name: str,
+    *,
+    partitions: int = 1,
+    replication_factor: int = 1,
+    assignment: list[list[int]] | None = None,
+    config: dict[str, str] | None = None,
+    seconds: float = 30,
+) -> None:
+    """By librdkafka, a second quicker than Kafka's tool; `assignment` lists each partition's replicas."""
+    layout = {"replication_factor": replication_factor} if assignment is None else {"replica_assignment": assignment}
+    wanted = NewTopic(name, len(assignment or ()) or partitions, config=config or {}, **layout)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.create_topics([wanted], request_timeout=seconds)[name].result(seconds + 5)
+
+
+def eventually(holds: Callable[[], bool], what: str, seconds: float = 60.0) -> None:
+    """Wait for something Kafka does in its own time."""
+    until = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < until, f"after {seconds:.0f} s still not so: {what}"
+        time.sleep(0.3)

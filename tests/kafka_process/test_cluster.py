@@ -1,0 +1,100 @@
+"""Real Kafka starts, loses racks, gets them back, and leaves nothing behind."""
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rackspan.errors import KafkaProcessFailed, UsageError
+from rackspan.kafka_process import KafkaCluster, console_tool
+from tests.kafka_fixtures import TOPIC_TOOL, create_topic, eventually
+from tests.processes import alive, gone_within
+
+pytestmark = pytest.mark.kafka
+
+OWNER = """
+import sys, tempfile, time
+tempfile.tempdir = sys.argv[1]
+from rackspan.kafka_process import KafkaCluster
+with KafkaCluster(racks=("r1",), brokers=2, controllers={1: "r1"}) as cluster:
+    print(*cluster.pids.values(), flush=True)
+    time.sleep(1000)
+"""
+
+
+def describe(cluster: KafkaCluster, topic: str) -> str:
+    return console_tool(cluster, TOPIC_TOOL, "--describe", "--topic", topic)
+
+
+def test_every_broker_is_in_its_rack(kafka: KafkaCluster) -> None:
+    said = console_tool(kafka, "org.apache.kafka.tools.BrokerApiVersionsCommand")
+    for node, address in zip(kafka.brokers, kafka.bootstrap_servers.split(","), strict=True):
+        assert f"{address} (id: {node.id} rack: {node.rack} isFenced: false)" in said
+
+
+def test_a_lost_rack_leaves_the_isr_and_comes_back(kafka: KafkaCluster) -> None:
+    create_topic(kafka, "lost", assignment=[[5, 6, 4]])
+    pids = kafka.pids
+    kafka.lose_rack("r2")
+    assert gone_within(5, pids[2], pids[5])
+    assert kafka.pids.keys() == {1, 3, 4, 6}
+    eventually(lambda: "Leader: 6\tReplicas: 5,6,4\tIsr: 6,4" in describe(kafka, "lost"), "broker 5 is out of the ISR")
+    kafka.start_rack("r2")
+    eventually(lambda: "Replicas: 5,6,4\tIsr: 6,4,5" in describe(kafka, "lost"), "broker 5 is in sync again")
+
+
+def test_an_orderly_stop_hands_its_leaders_over_first(kafka: KafkaCluster) -> None:
+    create_topic(kafka, "handed", assignment=[[6, 4, 5]])
+    kafka.stop_broker(6)
+    assert "Leader: 4\tReplicas: 6,4,5\tIsr: 4,5" in describe(kafka, "handed")
+    kafka.start_broker(6)
+    eventually(lambda: "Isr: 4,5,6" in describe(kafka, "handed"), "broker 6 is in sync again")
+
+
+def test_controllers_may_be_processes_of_their_own(kafka3: KafkaCluster) -> None:
+    assert kafka3.pids.keys() == {1, 2, 101}
+    quorum = console_tool(kafka3, "org.apache.kafka.tools.MetadataQuorumCommand", "describe", "--status")
+    assert '"id": 101' in quorum or "[101]" in quorum
+
+
+def test_a_rack_or_node_that_is_not_there_is_named(kafka: KafkaCluster) -> None:
+    with pytest.raises(UsageError, match=r"no rack 'r9'.*r1, r2, r3"):
+        kafka.lose_rack("r9")
+    with pytest.raises(UsageError, match="no node 99"):
+        kafka.kill_broker(99)
+
+
+def test_a_data_folder_of_the_users_own_is_the_same_cluster_the_next_time(kafka: KafkaCluster, tmp_path: Path) -> None:
+    def again() -> KafkaCluster:
+        return KafkaCluster(racks=("r1",), brokers=1, data_dir=tmp_path)
+
+    with again() as first:
+        create_topic(first, "kept")
+    with again() as second:
+        assert second.cluster_id == first.cluster_id
+        assert "Topic: kept\tPartition: 0\tLeader: 1" in describe(second, "kept")
+
+
+def test_a_setting_kafka_refuses_is_told_in_one_line_with_the_log_at_hand(kafka: KafkaCluster) -> None:
+    with pytest.raises(KafkaProcessFailed, match=r"broker 1 .*num\.io\.threads") as failure:
+        KafkaCluster(racks=("r1",), brokers=1, config={"num.io.threads": "many"}).__enter__()
+    assert "\n" not in str(failure.value)
+    assert "ConfigException" in failure.value.log_tail
+
+
+def test_a_console_tool_that_fails_says_why(kafka: KafkaCluster) -> None:
+    with pytest.raises(KafkaProcessFailed, match="TopicCommand ended with status 1"):
+        console_tool(kafka, TOPIC_TOOL, "--describe", "--topic", "no-such-topic")
+
+
+def test_nothing_runs_on_when_the_owner_is_killed(kafka: KafkaCluster, tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        pids = [int(pid) for pid in owner.stdout.readline().split()]
+        assert len(pids) == 2
+        assert all(map(alive, pids))
+        os.kill(owner.pid, signal.SIGKILL)
+        assert gone_within(5, *pids)

@@ -1,0 +1,64 @@
+"""Temporary data goes when its cluster closes, and the next one removes what a dead owner left."""
+
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rackspan.kafka_process.data_folder import PREFIX, DataFolder, sweep
+
+OWNER = """
+import sys, tempfile, time
+tempfile.tempdir = sys.argv[1]
+from rackspan.kafka_process.data_folder import DataFolder
+print(DataFolder().path, flush=True)
+time.sleep(1000)
+"""
+
+
+@pytest.fixture(autouse=True)
+def _own_temporary_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+
+
+def test_a_temporary_folder_is_gone_after_close() -> None:
+    folder = DataFolder()
+    (folder.path / "node-1").mkdir()
+    folder.close()
+    folder.close()
+    assert not folder.path.exists()
+
+
+def test_a_folder_of_the_users_own_is_kept(tmp_path: Path) -> None:
+    folder = DataFolder(tmp_path / "mine")
+    (folder.path / "log").write_text("kept")
+    folder.close()
+    assert (tmp_path / "mine" / "log").read_text() == "kept"
+
+
+def test_a_living_owner_keeps_its_folder(tmp_path: Path) -> None:
+    folder = DataFolder()
+    assert sweep(tmp_path) == []
+    assert folder.path.exists()
+    folder.close()
+
+
+def test_a_folder_that_is_only_called_alike_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / f"{PREFIX}notes").mkdir()
+    assert sweep(tmp_path) == []
+    assert (tmp_path / f"{PREFIX}notes").exists()
+
+
+def test_the_next_cluster_sweeps_what_a_killed_owner_left(tmp_path: Path) -> None:
+    with subprocess.Popen([sys.executable, "-c", OWNER, str(tmp_path)], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        left = Path(owner.stdout.readline().strip())
+        (left / "node-1").mkdir()
+        assert sweep(tmp_path) == []
+        owner.send_signal(signal.SIGKILL)
+        owner.wait()
+    folder = DataFolder()
+    assert not left.exists()
+    folder.close()

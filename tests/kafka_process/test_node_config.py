@@ -1,0 +1,42 @@
+"""A node's properties say who it is, and the user's config decides the rest."""
+
+from pathlib import Path
+
+from rackspan.kafka_process.node_config import properties, text
+from rackspan.kafka_process.topology import Node, deal
+
+NODES = deal(("r1", "r2"), 2, {1: "r1", 101: None})
+
+
+def settings(node: Node, config: dict[str, str] | None = None) -> dict[str, str]:
+    return properties(node, NODES, {1: 9001, 2: 9002}, {1: 9101, 101: 9201}, Path("/data"), config or {})
+
+
+def test_a_combined_node_listens_for_clients_and_controllers() -> None:
+    own = settings(NODES[0])
+    assert own["process.roles"] == "broker,controller"
+    assert own["listeners"] == "CLIENT://127.0.0.1:9001,CONTROLLER://127.0.0.1:9101"
+    assert own["controller.quorum.voters"] == "1@127.0.0.1:9101,101@127.0.0.1:9201"
+    assert own["broker.rack"] == "r1"
+
+
+def test_a_controller_alone_has_no_rack_and_no_client_listener() -> None:
+    own = settings(NODES[2])
+    assert own["listeners"] == "CONTROLLER://127.0.0.1:9201"
+    assert not own.keys() & {"broker.rack", "inter.broker.listener.name"}
+
+
+def test_internal_topics_never_ask_for_more_replicas_than_there_are_brokers() -> None:
+    own = settings(NODES[1])
+    assert own["offsets.topic.replication.factor"] == "2"
+    assert own["transaction.state.log.min.isr"] == "2"
+
+
+def test_config_overrides_a_default_but_not_who_the_node_is() -> None:
+    own = settings(NODES[1], {"min.insync.replicas": "2", "node.id": "7"})
+    assert own["min.insync.replicas"] == "2"
+    assert own["node.id"] == "2"
+
+
+def test_a_value_with_a_backslash_arrives_as_it_was_given() -> None:
+    assert text({"b": "a\\b\nc", "a": "1"}) == "a=1\nb=a\\\\b\\nc\n"

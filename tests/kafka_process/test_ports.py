@@ -1,0 +1,75 @@
+"""A held port can be listened on by a broker of ours, and by nobody who does not share addresses."""
+
+import socket
+import sys
+
+import pytest
+
+from rackspan.kafka_process.ports import LOOPBACK, HeldPorts
+
+linux_only = pytest.mark.skipif(sys.platform != "linux", reason="only Linux lets a port be held while it is used")
+
+
+def listener(port: int, *, reuse: bool) -> socket.socket:
+    server = socket.socket()
+    # Java's server sockets reuse addresses, and so does a Kafka broker's.
+    server.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, int(reuse))
+    server.bind((LOOPBACK, port))
+    server.listen()
+    return server
+
+
+def test_ports_are_distinct_and_below_the_ephemeral_range() -> None:
+    with HeldPorts() as ports:
+        taken = [ports.take() for _ in range(20)]
+    assert len(set(taken)) == 20
+    assert all(1024 < port < 32768 for port in taken)
+
+
+def test_a_held_port_refuses_connections() -> None:
+    with HeldPorts() as ports, socket.socket() as client:
+        assert client.connect_ex((LOOPBACK, ports.take())) != 0
+
+
+@linux_only
+def test_a_broker_listens_on_a_held_port_again_and_again() -> None:
+    with HeldPorts() as ports:
+        port = ports.take()
+        for _ in range(2):
+            with listener(port, reuse=True), socket.create_connection((LOOPBACK, port), timeout=5):
+                pass
+
+
+@linux_only
+def test_a_held_port_is_kept_from_everybody_else() -> None:
+    with HeldPorts() as ports, pytest.raises(OSError, match="in use"):
+        listener(ports.take(), reuse=False)
+
+
+def test_a_port_that_somebody_listens_on_is_never_taken() -> None:
+    class Stubborn:
+        """Dice that name a busy port first."""
+
+        def __init__(self, *faces: int) -> None:
+            self.faces = list(faces)
+
+        def choice(self, _: object) -> int:
+            return self.faces.pop(0)
+
+    with HeldPorts() as free, HeldPorts() as other:
+        busy, idle = free.take(), free.take()
+        free.close()
+        with listener(busy, reuse=True):
+            assert HeldPorts.take(_with_dice(other, Stubborn(busy, idle))) == idle
+
+
+def _with_dice(ports: HeldPorts, dice: object) -> HeldPorts:
+    ports._dice = dice  # type: ignore[assignment]
+    return ports
+
+
+def test_closing_gives_the_port_back() -> None:
+    with HeldPorts() as ports:
+        port = ports.take()
+    with listener(port, reuse=False):
+        pass

@@ -1,0 +1,47 @@
+"""Brokers are dealt to racks in turn, and the quorum is where it was asked for."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.errors import UsageError
+from rackspan.kafka_process.topology import Node, deal
+
+RACKS = ("r1", "r2", "r3")
+
+
+def test_six_brokers_in_three_racks_with_a_voter_in_each() -> None:
+    nodes = deal(RACKS, 6)
+    assert [(node.id, node.rack) for node in nodes] == [
+        (1, "r1"),
+        (2, "r2"),
+        (3, "r3"),
+        (4, "r1"),
+        (5, "r2"),
+        (6, "r3"),
+    ]
+    assert [node.id for node in nodes if node.is_controller] == [1, 2, 3]
+    assert [node.roles for node in nodes[2:4]] == ["broker,controller", "broker"]
+
+
+def test_controllers_may_stand_apart() -> None:
+    assert deal(("r1",), 1, {101: "r2"}) == (Node(1, "r1", True, False), Node(101, "r2", False, True))
+
+
+def test_a_broker_named_as_controller_is_combined_in_its_own_rack() -> None:
+    assert deal(RACKS, 2, {2: None}) == (Node(1, "r1", True, False), Node(2, "r2", True, True))
+
+
+@given(st.lists(st.sampled_from(["r1", "r2", None]), min_size=1, max_size=5), st.integers(1, 30))
+def test_racks_hold_as_many_brokers_as_their_turns_give(racks: list[str | None], brokers: int) -> None:
+    nodes = deal(racks, brokers)
+    assert [node.rack for node in nodes] == [racks[index % len(racks)] for index in range(brokers)]
+    assert sum(node.is_controller for node in nodes) % 2 == 1
+
+
+@pytest.mark.parametrize(("racks", "brokers", "controllers"), [(RACKS, 0, None), ((), 1, None), (RACKS, 1, {})])
+def test_what_cannot_be_a_cluster_is_refused(
+    racks: tuple[str, ...], brokers: int, controllers: dict[int, str | None] | None
+) -> None:
+    with pytest.raises(UsageError):
+        deal(racks, brokers, controllers)

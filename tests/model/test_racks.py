@@ -1,0 +1,78 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.errors import UsageError
+from rackspan.model import Broker, BrokerId, RackId, UnrackedPolicy, rack_map
+from rackspan.model.racks import counts_descending, distinct_racks, even_spread, forcing_value
+
+CODES = st.integers(-1, 4)
+
+
+@st.composite
+def code_rows(draw: st.DrawFn) -> list[list[int]]:
+    width = draw(st.integers(0, 5))
+    return draw(st.lists(st.lists(CODES, min_size=width, max_size=width), min_size=1, max_size=6))
+
+
+@given(code_rows())
+def test_counting_rows_at_once_is_counting_each(rows: list[list[int]]) -> None:
+    codes = np.array(rows, dtype=np.int32)
+    each = [sorted((row.count(code) for code in set(row) - {-1}), reverse=True) for row in rows]
+    assert [[count for count in row if count] for row in counts_descending(codes).tolist()] == each
+    assert distinct_racks(codes).tolist() == [len(counts) for counts in each]
+
+
+@given(st.lists(st.integers(1, 3), min_size=1, max_size=4), st.integers(1, 4))
+def test_the_forcing_value_is_one_more_than_the_fullest_racks_hold(held: list[int], k: int) -> None:
+    counts = np.array([sorted(held, reverse=True)], dtype=np.int64)
+    members = [rack for rack, count in enumerate(held) for _ in range(count)]
+    too_few = [
+        sum(taken)
+        for taken in product((0, 1), repeat=len(members))
+        if len({rack for rack, one in zip(members, taken, strict=True) if one}) < k
+    ]
+    assert forcing_value(counts, k).tolist() == [max(too_few) + 1]
+
+
+def test_five_replicas_as_2_2_1_need_min_insync_replicas_3_for_two_racks() -> None:
+    assert forcing_value(np.array([[2, 2, 1, 0, 0]]), 2).tolist() == [3]
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=4), st.integers(1, 8))
+def test_an_even_spread_has_the_least_squares_of_all(sizes: list[int], factor: int) -> None:
+    wanted = min(factor, sum(sizes))
+    possible = [counts for counts in product(*(range(size + 1) for size in sizes)) if sum(counts) == wanted]
+    best = min(possible, key=lambda counts: sum(count * count for count in counts))
+    assert even_spread(sizes, factor) == tuple(sorted(best, reverse=True))
+
+
+BROKERS = [Broker(BrokerId(3), RackId("b")), Broker(BrokerId(1)), Broker(BrokerId(2)), Broker(BrokerId(9), RackId("a"))]
+
+
+@pytest.mark.parametrize(
+    ("policy", "racks"),
+    [
+        (UnrackedPolicy.SHARED, ["", "", "b", "a"]),
+        (UnrackedPolicy.OWN, ["(broker 1)", "(broker 2)", "b", "a"]),
+        (UnrackedPolicy.IGNORE, [None, None, "b", "a"]),
+    ],
+)
+def test_rackless_brokers_count_as_the_policy_says(policy: UnrackedPolicy, racks: list[str | None]) -> None:
+    counted = rack_map(BROKERS, policy)
+    assert [None if code < 0 else counted.racks[code] for code in counted.rack_codes.tolist()] == racks
+
+
+def test_the_error_policy_names_the_rackless_brokers() -> None:
+    with pytest.raises(UsageError, match="brokers without a rack: 1, 2;"):
+        rack_map(BROKERS, UnrackedPolicy.ERROR)
+
+
+@pytest.mark.parametrize("largest", [9, 2_000_000])
+def test_padding_and_unlisted_brokers_have_no_rack_whatever_the_ids(largest: int) -> None:
+    counted = rack_map([Broker(BrokerId(0), RackId("a")), Broker(BrokerId(largest), RackId("b"))])
+    asked = np.array([[-1, 0, 1], [largest, largest + 1, 2**31 - 1]], dtype=np.int32)
+    assert counted.codes(asked).tolist() == [[-1, 0, -1], [1, -1, -1]]

@@ -1,0 +1,61 @@
+"""Snapshots for the pipeline's tests: small ones by hand, many generated ones at once, recorded ones from files."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, columns
+from rackspan.sources import snapshot_file
+from tests.strategies import snapshots
+
+RECORDED = Path(__file__).parent.parent / "vectors" / "snapshots"
+NOON = datetime(2026, 11, 20, 12, tzinfo=UTC)
+CLUSTER_IDS = ("007", "MkU3OEVBNTcwNTJENDM2Qg", "a/b=c %41 é*{x}")
+
+
+def small(cluster_id: str | None = "one", taken_at: datetime | None = NOON, leader: int = 1) -> ClusterSnapshot:
+    """Three brokers in three racks, one topic of two partitions."""
+    return ClusterSnapshot(
+        cluster_id=cluster_id,
+        taken_at=taken_at,
+        brokers=tuple(Broker(BrokerId(one), rack=RackId(f"r{one}")) for one in (1, 2, 3)),
+        controllers=(Controller(BrokerId(1)), Controller(BrokerId(2)), Controller(BrokerId(3))),
+        topics=(Topic(TopicName("orders"), config={"min.insync.replicas": "2"}),),
+        partitions=columns(
+            topic=[0, 0], partition=[0, 1], leader=[leader, 2], replicas=[[1, 2, 3], [2, 3, 1]], isr=[[1, 2, 3], [2]]
+        ),
+    )
+
+
+def generated(count: int, cluster_ids: Sequence[str] = CLUSTER_IDS) -> list[ClusterSnapshot]:
+    """So many generated snapshots, the same every time, each of its own moment, over a few clusters and two days."""
+    drawn: list[ClusterSnapshot] = []
+
+    @settings(
+        max_examples=count, database=None, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
+    )
+    @given(snapshots())
+    def draw(snapshot: ClusterSnapshot) -> None:
+        drawn.append(snapshot)
+
+    draw()
+    return [
+        replace(one, cluster_id=cluster_ids[number % len(cluster_ids)], taken_at=_moment(number))
+        for number, one in enumerate(drawn[:count])
+    ]
+
+
+def recorded() -> list[ClusterSnapshot]:
+    found = [snapshot_file.read(file).snapshot for file in sorted(RECORDED.glob("*.json"))]
+    assert found, f"{RECORDED} holds no snapshots"
+    return found
+
+
+def _moment(number: int) -> datetime:
+    """Two days' worth, with microseconds, some right at midnight."""
+    return datetime(2026, 11, 21, tzinfo=UTC) + timedelta(
+        minutes=7 * (number // 2) * (-1) ** number, microseconds=number % 3
+    )

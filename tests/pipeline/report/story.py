@@ -1,0 +1,323 @@
+"""Made-up clusters and their history, and the report on them worked out by hand: plain loops, no Spark, no NumPy.
+
+The states follow docs of the table `partition_durability`; findings and losses are the judge's.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from itertools import pairwise
+
+from rackspan import __version__
+from rackspan.audit import Finding, RackPolicy, Severity, audit, outage
+from rackspan.audit.evidence import evidence
+from rackspan.model import UNNAMED_RACK, Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
+from rackspan.model.broker import Controller
+from rackspan.pipeline.report.data import (
+    AT_RISK,
+    TOPICS_MAX,
+    ClusterReport,
+    FindingGroup,
+    History,
+    Moment,
+    PartitionState,
+    ReportData,
+    StateCounts,
+    StateTime,
+)
+from rackspan.pipeline.report.topic_map import rack_members, topic_map
+
+NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
+POLICY = RackPolicy()
+
+
+@dataclass(frozen=True)
+class TopicPlan:
+    """A topic and where its replicas stand: one list of broker ids a partition, preferred leader first."""
+
+    name: str
+    replicas: Sequence[Sequence[int]]
+    min_insync_replicas: int = 2
+    min_insync_racks: int | None = None
+    internal: bool = False
+
+    def topic(self) -> Topic:
+        config = {"min.insync.replicas": str(self.min_insync_replicas)}
+        if self.min_insync_racks is not None:
+            config["min.insync.racks"] = str(self.min_insync_racks)
+        return Topic(TopicName(self.name), internal=self.internal, config=config)
+
+
+def spread(partitions: int, replication_factor: int, brokers: int = 6) -> list[list[int]]:
+    """Brokers dealt in turn: with brokers dealt to racks in turn too, neighbours are in different racks."""
+    return [[1 + (first + follower) % brokers for follower in range(replication_factor)] for first in range(partitions)]
+
+
+def rack_of(broker: int, racks: int = 3) -> RackId:
+    return RackId(f"r{1 + (broker - 1) % racks}")
+
+
+def snapshot(
+    plans: Sequence[TopicPlan],
+    *,
+    brokers: Mapping[int, str | None],
+    gone: Iterable[int] = (),
+    lagging: Iterable[int] = (),
+    at: datetime = NOON,
+    cluster_id: str = "Zk3vQ2h-TRKqB1n8xWcY0g",
+    voters: Mapping[int, str | None] | None = None,
+    partial: tuple[str, ...] = (),
+) -> ClusterSnapshot:
+    """A cluster whose brokers `gone` are fenced and whose brokers `lagging` follow nothing yet."""
+    gone, out = set(gone), {*gone, *lagging}
+    replicas = [partition for plan in plans for partition in plan.replicas]
+    # Where everybody is gone the last in sync stay on the list, as Kafka keeps them.
+    isr = [[one for one in partition if one not in out] or list(partition[:1]) for partition in replicas]
+    return ClusterSnapshot(
+        brokers=tuple(
+            Broker(BrokerId(broker), None if rack is None else RackId(rack), fenced=broker in gone)
+            for broker, rack in brokers.items()
+        ),
+        topics=tuple(plan.topic() for plan in plans),
+        partitions=columns(
+            topic=[code for code, plan in enumerate(plans) for _ in plan.replicas],
+            partition=[partition for plan in plans for partition in range(len(plan.replicas))],
+            leader=[next((one for one in held if one not in gone), -1) for held in isr],
+            replicas=replicas,
+            isr=isr,
+        ),
+        cluster_id=cluster_id,
+        taken_at=at,
+        controllers=tuple(
+            Controller(BrokerId(voter), None if rack is None else RackId(rack))
+            for voter, rack in (voters or {}).items()
+        ),
+        partial=partial,
+    )
+
+
+SIX_BROKERS: Mapping[int, str | None] = {broker: rack_of(broker) for broker in range(1, 7)}
+
+SHOP = (
+    TopicPlan("orders", spread(12, 3)),
+    TopicPlan("payments", [[2, 5, 1], [5, 2, 4], [2, 5, 3], [5, 2, 6]]),
+    TopicPlan("clicks", [[2, 5], [5, 2], [2, 5], [1, 3], [3, 4], [4, 6]], min_insync_replicas=1),
+    TopicPlan("inventory", spread(6, 3), min_insync_racks=2),
+    TopicPlan("audit-log", [[1], [2], [3]], min_insync_replicas=1),
+    TopicPlan("__consumer_offsets", spread(10, 3), internal=True),
+    TopicPlan("__transaction_state", spread(6, 3), internal=True),
+)
+"""Topics placed well and badly: payments has two replicas in r2, clicks is partly in r2 alone, audit-log has no copy."""
+
+
+def shop_history(count: int = 20, voters: Mapping[int, str | None] | None = None) -> list[ClusterSnapshot]:
+    """A shop whose rack r2 is lost at the 7th snapshot, back at the 12th and in sync again at the 15th."""
+    voters = {101: "r1", 102: "r2", 103: "r3"} if voters is None else voters
+    taken = []
+    for index in range(count):
+        gone = [2, 5] if 6 <= index < 11 else []
+        lagging = [2, 5] if 11 <= index < 13 else [5] if index == 13 else []
+        at = NOON + timedelta(seconds=30 * index, microseconds=1000 * index)
+        taken.append(snapshot(SHOP, brokers=SIX_BROKERS, gone=gone, lagging=lagging, at=at, voters=voters))
+    return taken
+
+
+def safe_cluster(cluster_id: str = "calm", at: datetime = NOON) -> ClusterSnapshot:
+    plans = [TopicPlan("orders", spread(12, 3)), TopicPlan("__consumer_offsets", spread(6, 3), internal=True)]
+    return snapshot(plans, brokers=SIX_BROKERS, at=at, cluster_id=cluster_id, voters={101: "r1", 102: "r2", 103: "r3"})
+
+
+def wide_cluster(racks: int = 30, topics: int = 60, cluster_id: str = "wide") -> ClusterSnapshot:
+    """Two brokers a rack; every topic has replicas in every rack, and a name as long as Kafka allows."""
+    brokers = {broker: f"eu-central-{1 + (broker - 1) % racks}" for broker in range(1, 2 * racks + 1)}
+    plans = [
+        TopicPlan(f"{code:03}-" + "long.topic_name-" * 15 + "e" * 5, spread(racks, 2, len(brokers)))
+        for code in range(topics)
+    ]
+    return snapshot(plans, brokers=brokers, cluster_id=cluster_id, voters={1: brokers[1], 2: brokers[2], 3: brokers[3]})
+
+
+def empty_cluster(cluster_id: str = "new") -> ClusterSnapshot:
+    return snapshot([], brokers=SIX_BROKERS, cluster_id=cluster_id)
+
+
+def durability_rows(taken: ClusterSnapshot) -> Iterator[dict[str, object]]:
+    """The rows of `partition_durability`, by loops."""
+    rack = {int(broker.id): broker.rack or UNNAMED_RACK for broker in taken.brokers}
+    for row in taken.partitions:
+        topic = taken.topics[row.topic]
+        replica_racks = sorted({rack[one] for one in row.replicas if one in rack})
+        isr_racks = sorted({rack[one] for one in row.isr if one in rack})
+        asked, racks_asked = (int(topic.config.get(key, "1")) for key in ("min.insync.replicas", "min.insync.racks"))
+        yield {
+            "cluster_id": taken.cluster_id,
+            "taken_at": taken.taken_at,
+            "topic": topic.name,
+            "partition": row.partition,
+            "internal": topic.internal,
+            "leader": row.leader,
+            "replication_factor": len(row.replicas),
+            "isr_size": len(row.isr),
+            "replica_racks": replica_racks,
+            "isr_racks": isr_racks,
+            "replica_rack_count": len(replica_racks),
+            "isr_rack_count": len(isr_racks),
+            "min_insync_replicas": asked,
+            "min_insync_racks": racks_asked,
+            "state": _state(row.leader, len(row.isr), len(isr_racks), asked, racks_asked, len(set(rack.values()))),
+            "size_bytes": None,
+            "schema_version": 1,
+        }
+
+
+def finding_rows(taken: ClusterSnapshot) -> Iterator[dict[str, object]]:
+    """The rows of `findings`: the judge's."""
+    for one in audit(taken, POLICY).findings:
+        yield {
+            "cluster_id": taken.cluster_id,
+            "taken_at": taken.taken_at,
+            "constraint": one.constraint,
+            "severity": one.severity.value,
+            "topic": one.topic,
+            "partition": one.partition,
+            "reason": one.reason,
+            "remedy": one.remedy,
+            "schema_version": 1,
+        }
+
+
+def _state(leader: int, isr: int, isr_racks: int, asked: int, racks_asked: int, cluster_racks: int) -> str:
+    if leader < 0:
+        return "offline"
+    if isr < asked:
+        return "under-min-isr"
+    if racks_asked > 1 and isr_racks < racks_asked:
+        return "under-min-racks"
+    return "one-rack" if isr_racks == 1 and cluster_racks > 1 else "ok"
+
+
+def report_by_hand(*histories: Sequence[ClusterSnapshot]) -> ReportData:
+    """What the report must say: each history is one cluster, in time order."""
+    return ReportData(tuple(_cluster(list(history)) for history in histories), __version__)
+
+
+def _cluster(taken: Sequence[ClusterSnapshot]) -> ClusterReport:
+    latest = taken[-1]
+    now, losses = outage(latest, POLICY)
+    seen = evidence(latest, POLICY)
+    history = _history(taken)
+    return ClusterReport(
+        cluster_id=latest.cluster_id or "",
+        taken_at=history.last_taken_at,
+        topics=len(latest.topics),
+        partitions=len(latest.partitions),
+        racks=rack_members(seen.registered),
+        rackless_brokers=tuple(int(one.id) for one in latest.brokers if one.rack is None),
+        now=now,
+        losses=tuple(losses),
+        harmed={loss.racks[0]: harmed_by_hand(latest, loss.racks[0]) for loss in losses},
+        topic_map=topic_map(latest, seen, losses, _states_by_topic(latest), TOPICS_MAX),
+        history=history,
+        findings=tuple(_groups(taken)),
+        partial=latest.partial,
+    )
+
+
+def harmed_by_hand(taken: ClusterSnapshot, lost: RackId) -> int:
+    """Partitions that are offline or refuse acks=all once a rack's brokers are gone, each judged on its own."""
+    alive = {int(one.id): one.rack or UNNAMED_RACK for one in taken.brokers if not one.fenced}
+    alive = {broker: rack for broker, rack in alive.items() if rack != lost}
+    of_broker = {int(one.id): one.rack for one in taken.brokers}
+    voters = {int(one.id): one.rack or of_broker.get(int(one.id)) for one in taken.controllers if one.voter}
+    majority = not voters or 2 * sum(rack != lost for rack in voters.values()) > len(voters)
+    harmed = 0
+    for row in taken.partitions:
+        config = taken.topics[row.topic].config
+        left = [alive[broker] for broker in row.isr if broker in alive]
+        leads = row.leader >= 0 and (bool(left) if majority else row.leader in alive)
+        asked, racks = (int(config.get(key, "1")) for key in ("min.insync.replicas", "min.insync.racks"))
+        harmed += not leads or len(left) < asked or len(set(left)) < racks
+    return harmed
+
+
+def _states_by_topic(taken: ClusterSnapshot) -> dict[str, StateCounts]:
+    found: dict[str, list[dict[str, object]]] = defaultdict(list)
+    for row in durability_rows(taken):
+        found[str(row["topic"])].append(row)
+    return {topic: _counts(rows) for topic, rows in found.items()}
+
+
+def _counts(rows: Iterable[Mapping[str, object]]) -> StateCounts:
+    numbers = Counter(PartitionState(str(row["state"])).field for row in rows)
+    return StateCounts(**numbers)
+
+
+def _history(taken: Sequence[ClusterSnapshot]) -> History:
+    moments = [Moment(_at(one), _counts(durability_rows(one))) for one in taken]
+    waits = [(after.taken_at - before.taken_at).total_seconds() for before, after in pairwise(moments)]
+    seconds = [*waits, 0.0]
+    timed = list(zip(moments, seconds, strict=True))
+    return History(
+        snapshots=len(moments),
+        first_taken_at=moments[0].taken_at,
+        last_taken_at=moments[-1].taken_at,
+        moments=tuple(moments),
+        states=tuple(_state_time(timed, state) for state in AT_RISK if any(one.counts.of(state) for one in moments)),
+        seconds_at_risk=sum(lasted for one, lasted in timed if one.counts.at_risk),
+        longest_gap_seconds=max(seconds),
+    )
+
+
+def _state_time(timed: Sequence[tuple[Moment, float]], state: PartitionState) -> StateTime:
+    most = max(one.counts.of(state) for one, _ in timed)
+    return StateTime(
+        state=state,
+        most=most,
+        most_at=next(one.taken_at for one, _ in timed if one.counts.of(state) == most),
+        seconds=sum(lasted for one, lasted in timed if one.counts.of(state)),
+    )
+
+
+def _groups(taken: Sequence[ClusterSnapshot]) -> list[FindingGroup]:
+    by_moment = [(_at(one), audit(one, POLICY).findings) for one in taken]
+    kinds = {(one.constraint, one.severity) for _, findings in by_moment for one in findings}
+    groups = [_group(by_moment, constraint, severity) for constraint, severity in kinds]
+    return sorted(
+        groups, key=lambda one: (one.findings == 0, one.severity is Severity.WARNING, -one.findings, one.constraint)
+    )
+
+
+def _group(
+    by_moment: Sequence[tuple[datetime, Sequence[Finding]]], constraint: str, severity: Severity
+) -> FindingGroup:
+    of_kind = [
+        (at, [one for one in findings if (one.constraint, one.severity) == (constraint, severity)])
+        for at, findings in by_moment
+    ]
+    having = [(at, findings) for at, findings in of_kind if findings]
+    last_seen_at, last = having[-1]
+    example = min(last, key=lambda one: (one.topic or "", -1 if one.partition is None else one.partition, one.reason))
+    left = of_kind[-1][1]
+    return FindingGroup(
+        constraint=constraint,
+        severity=severity,
+        findings=len(left),
+        topics=len({one.topic for one in left if one.topic is not None}),
+        snapshots=len(having),
+        last_seen_at=last_seen_at,
+        topic=example.topic,
+        partition=example.partition,
+        reason=example.reason,
+        remedy=example.remedy,
+    )
+
+
+def _at(taken: ClusterSnapshot) -> datetime:
+    assert taken.taken_at is not None
+    return taken.taken_at
+
+
+def at_times(taken: ClusterSnapshot, times: Iterable[datetime]) -> list[ClusterSnapshot]:
+    """The same cluster at several times."""
+    return [replace(taken, taken_at=time) for time in times]

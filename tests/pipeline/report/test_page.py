@@ -1,0 +1,278 @@
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from rackspan.audit.findings import Severity
+from rackspan.model import ClusterSnapshot
+from rackspan.pipeline.report import render, words
+from rackspan.pipeline.report.data import ClusterReport, PartitionState, ReportData
+from rackspan.pipeline.report.page import cards
+from tests.pipeline.report import story
+from tests.pipeline.report.html_checks import Element, parsed
+from tests.pipeline.report.story import TopicPlan, report_by_hand, spread
+from tests.strategies import snapshots
+
+HOSTILE = "\"><script>alert('1')</script><img src=x onerror=alert(2)>&amp;</style>{{ 7*7 }}"
+
+STORIES = {
+    "shop": report_by_hand(story.shop_history(20)),
+    "during the loss": report_by_hand(story.shop_history(9)),
+    "one snapshot": report_by_hand(story.shop_history(1)),
+    "quorum in one rack": report_by_hand(story.shop_history(2, voters={1: "r1", 2: "r1", 3: "r3"})),
+    "calm": report_by_hand(story.at_times(story.safe_cluster(), [story.NOON, story.NOON + timedelta(days=3)])),
+    "no partitions": report_by_hand([story.empty_cluster()]),
+    "thirty racks": report_by_hand([story.wide_cluster()]),
+    "no racks": report_by_hand(
+        [story.snapshot([TopicPlan("orders", spread(3, 3, 3))], brokers={1: None, 2: None, 3: None})]
+    ),
+    "fleet": report_by_hand(
+        story.shop_history(20), [story.empty_cluster()], *([story.safe_cluster(f"calm-{i}")] for i in range(10))
+    ),
+    "long names": report_by_hand(
+        [
+            story.snapshot(
+                [
+                    TopicPlan("x" * 249, [[1, 4]] * 3),
+                    TopicPlan("y" * 249, spread(6, 3)),
+                    TopicPlan("z" * 249, [[1, 2]]),
+                ],
+                brokers={broker: f"{rack}-{'w' * 120}" for broker, rack in story.SIX_BROKERS.items()},
+                gone=[2],
+                at=story.NOON + timedelta(days=hour),
+                cluster_id="c" * 255,
+                partial=("p" * 300,),
+            )
+            for hour in (0, 1)
+        ],
+        [story.safe_cluster()],
+    ),
+    "nothing collected": report_by_hand(),
+}
+
+
+@pytest.fixture(params=STORIES)
+def data(request: pytest.FixtureRequest) -> ReportData:
+    return STORIES[request.param]
+
+
+def test_the_page_is_well_formed(data: ReportData) -> None:
+    root = parsed(render(data))
+    assert root.all("html")[0].attributes["lang"] == "en"
+    assert any(one.attributes.get("name") == "viewport" for one in root.all("meta"))
+    assert root.all("title")[0].text.endswith("rackspan report")
+
+
+def test_the_page_needs_nothing_from_elsewhere(data: ReportData) -> None:
+    page = render(data)
+    assert not re.search(r"https?:|url\((?!#)|@import|//[a-z]", page)
+    root = parsed(page)
+    loading = {"script", "link", "iframe", "img", "object", "embed", "audio", "video", "base", "form"}
+    assert not loading & {one.tag for one in root.walk()}
+    assert not any(name in ("src", "srcset") or name.startswith("on") for one in root.walk() for name in one.attributes)
+
+
+def test_the_same_data_gives_the_same_bytes() -> None:
+    assert render(report_by_hand(story.shop_history(5))) == render(report_by_hand(story.shop_history(5)))
+
+
+def test_a_map_of_sixty_topics_over_thirty_racks_stays_below_500_kb() -> None:
+    assert len(render(STORIES["thirty racks"]).encode()) < 500_000
+
+
+def test_a_fleet_of_forty_clusters_stays_below_1_mb() -> None:
+    shop = story.shop_history(20)
+    fleet = report_by_hand(*([replace(one, cluster_id=f"shop-{i}") for one in shop[-3:]] for i in range(40)))
+    assert len(render(fleet).encode()) < 1_000_000
+
+
+def test_names_are_text_whatever_they_hold() -> None:
+    brokers = {broker: f"{HOSTILE}{rack}" for broker, rack in story.SIX_BROKERS.items()}
+    plans = [TopicPlan("payments", [[1, 4]], min_insync_replicas=1)]
+    taken = story.snapshot(plans, brokers=brokers, cluster_id=HOSTILE, partial=(HOSTILE,))
+    data = report_by_hand([taken])
+    finding = replace(data.clusters[0].findings[0], reason=HOSTILE, remedy=f"rackspan {HOSTILE}")
+    data = ReportData((replace(data.clusters[0], findings=(finding,)),), HOSTILE)
+    root = parsed(render(data))
+    assert not root.all("script")
+    assert not root.all("img")
+    assert len(root.all("style")) == 1
+    assert not any(name.startswith("on") for one in root.walk() for name in one.attributes)
+    shown = " ".join(HOSTILE.split())
+    assert root.all("p", "kicker")[0].all("b")[0].text == shown
+    assert root.all("article", "card")[0].all("h3")[0].text == f"without rack {shown}r1"
+    assert shown in root.all("p", "caveat")[0].text
+    assert root.all("article", "finding")[0].all("code")[0].text == f"rackspan {shown}"
+
+
+def test_names_are_text_in_a_fleet_too() -> None:
+    data = report_by_hand([story.safe_cluster(HOSTILE)], [story.safe_cluster("<b>")])
+    root = parsed(render(data))
+    assert [one.text for one in root.all("table")[0].all("a")] == [" ".join(HOSTILE.split()), "<b>"]
+
+
+def test_the_page_opens_with_the_verdict() -> None:
+    for name, verdict in {"shop": "NOT rack-safe", "calm": "rack-safe", "no partitions": "not judged"}.items():
+        root = parsed(render(STORIES[name]))
+        assert root.all("h1")[0].text == verdict
+        assert root.all("div", "verdict")[0].all("p")[0].text == words.headline(STORIES[name].clusters[0])
+
+
+def test_a_safe_verdict_on_a_partial_snapshot_says_so() -> None:
+    partial = replace(story.safe_cluster(), partial=("topic secret: not authorized",))
+    root = parsed(render(report_by_hand([partial])))
+    assert root.all("h1")[0].text == "rack-safe, as far as it could be read"
+    assert root.all("p", "caveat")[0].text == "Could not be read: topic secret: not authorized"
+
+
+def test_each_card_tells_the_numbers_of_its_loss_in_the_words_of_outage(data: ReportData) -> None:
+    if len(data.clusters) != 1:
+        return
+    cluster = data.clusters[0]
+    drawn = parsed(render(data)).all("article", "card")
+    assert len(drawn) == len(cards(cluster))
+    for card, loss in zip(drawn, cards(cluster), strict=True):
+        told = {pair.all("dt")[0].text: pair.all("dd")[0].text for pair in card.all("dl")[0].all("div")}
+        assert list(told) == [
+            *("offline", "unclean election only", "under min ISR", "under min racks"),
+            *("controllers left", "leaders move"),
+        ]
+        fields = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
+        assert list(told.values())[:4] == [f"{loss.total(field):,}" for field in fields]
+        assert told["controllers left"] == words.quorum(loss)
+        assert card.all("p", "chip")[0].text == ("survived" if loss.survived else "not survived")
+        assert [one.text for one in card.all("summary")] == (
+            [words.count(len(loss.topics), "topic") + " harmed"] if loss.topics else []
+        )
+
+
+def test_with_many_racks_all_losses_stand_in_a_table_and_the_worst_on_cards() -> None:
+    root, cluster = parsed(render(STORIES["thirty racks"])), STORIES["thirty racks"].clusters[0]
+    assert len(root.all("article", "card")) == 3
+    rows = root.all("table")[0].all("tbody")[0].all("tr")
+    assert sorted(row.all("th")[0].text for row in rows) == sorted(loss.racks[0] for loss in cluster.losses)
+    assert {row.all("td")[1].text for row in rows} == {"120"}
+
+
+def map_rows(root: Element) -> Sequence[Element]:
+    return root.all("table", "map")[0].all("tbody")[0].all("tr")
+
+
+def test_the_map_tells_of_each_topic_and_rack_what_stands_there() -> None:
+    root, cluster = parsed(render(STORIES["during the loss"])), STORIES["during the loss"].clusters[0]
+    rows = map_rows(root)
+    assert len(rows) == len(cluster.topic_map.rows) == 7
+    for row, drawn in zip(cluster.topic_map.rows, rows, strict=True):
+        name, state, *cells = (one for one in drawn.held if isinstance(one, Element))
+        assert name.all("b")[0].text == row.topic
+        assert ("(internal)" in name.text) == row.internal
+        assert state.text == words.states(row.states)
+        assert [cell.attributes["data-l"] for cell in cells] == list(cluster.topic_map.racks)
+        for cell, held in zip(cells, row.cells, strict=True):
+            numbers = [int(one) for one in re.findall(r"\d+", cell.text.split("if lost")[0])]
+            expected = [held.replicas] if held.in_sync == held.replicas else [held.in_sync, held.replicas]
+            assert numbers == (expected + ([held.leaders] if held.leaders else []) if held.replicas else [])
+            assert ("if lost" in cell.text) == (held.harm is not None)
+
+
+def test_the_dense_map_has_a_number_in_every_cell_that_holds_replicas() -> None:
+    cluster = STORIES["thirty racks"].clusters[0]
+    for row, drawn in zip(cluster.topic_map.rows, map_rows(parsed(render(STORIES["thirty racks"]))), strict=True):
+        assert drawn.all("b")[0].attributes["title"] == row.topic
+        assert len(row.topic) == 249
+        told = [re.match(r"\d+", cell.text) for cell in drawn.all("td", "c")]
+        # A replica count and "1 led" stand on two lines, which the text alone runs together.
+        assert all(one is not None for one in told)
+        assert [cell.all("i")[0].text for cell in drawn.all("td", "c")] == ["2"] * 30
+        assert [cell.all("small")[0].text for cell in drawn.all("td", "c")] == [
+            f"{cell.leaders} led" for cell in row.cells
+        ]
+
+
+def test_a_map_that_leaves_topics_out_says_how_many_there_are() -> None:
+    plans = [TopicPlan(f"t{code}", [[1, 2, 3]]) for code in range(1000)]
+    root = parsed(render(report_by_hand([story.snapshot(plans, brokers=story.SIX_BROKERS)])))
+    assert "The 60 worst of 1,000 topics." in root.all("p", "read")[0].text
+    assert len(map_rows(root)) == 60
+
+
+def test_time_in_each_state_is_told_as_computed() -> None:
+    cluster = STORIES["shop"].clusters[0]
+    table = next(
+        one
+        for one in parsed(render(STORIES["shop"])).all("div")
+        if one.attributes.get("aria-label") == "Time in each state"
+    )
+    told = [[cell.text for cell in row.walk() if cell.tag in ("th", "td")] for row in table.all("tbody")[0].all("tr")]
+    assert told == [
+        [one.state.value, words.span(one.seconds), f"{one.most:,}", words.utc(one.most_at)]
+        for one in cluster.history.states
+    ]
+    assert told[0] == ["offline", "2 min 30 s", "4", "2026-11-21 12:03:00 UTC"]
+
+
+def test_the_picture_stands_as_a_table_too_a_line_a_change() -> None:
+    table = next(
+        one
+        for one in parsed(render(STORIES["shop"])).all("div")
+        if one.attributes.get("aria-label") == "Durability over time as a table"
+    )
+    told = [[cell.text for cell in row.walk() if cell.tag in ("th", "td")] for row in table.all("tr")]
+    assert told[0] == ["from", *(state.value for state in PartitionState)]
+    assert [line[0][11:19] for line in told[1:]] == ["12:00:00", "12:03:00", "12:05:30", "12:06:30"]
+    assert told[2][1:] == ["4", "4", "0", "2", "37"]
+
+
+def test_one_snapshot_is_drawn_as_a_moment() -> None:
+    root = parsed(render(STORIES["one snapshot"]))
+    assert not root.all("svg", "timeline")
+    assert root.all("figcaption")[0].text == "2026-11-21 12:00:00 UTC: 47 partitions, 6 one-rack"
+
+
+def test_findings_stand_with_reason_remedy_and_counts() -> None:
+    cluster = STORIES["shop"].clusters[0]
+    drawn = parsed(render(STORIES["shop"])).all("article", "finding")
+    assert len(drawn) == len(cluster.findings)
+    for card, group in zip(drawn, cluster.findings, strict=True):
+        assert card.all("h3")[0].text == f"{group.severity.value} {group.constraint}"
+        assert group.reason in card.text
+        assert card.all("p", "remedy")[0].text == f"mend it with {group.remedy}"
+        assert f"in {group.snapshots} of 20 snapshots" in card.text
+        assert ("over" in card.kinds) == (group.findings == 0)
+    assert any(group.findings == 0 for group in cluster.findings)
+    assert any(group.severity is Severity.WARNING for group in cluster.findings)
+
+
+def test_a_fleet_begins_with_a_table_that_links_to_every_cluster() -> None:
+    root, data = parsed(render(STORIES["fleet"])), STORIES["fleet"]
+    rows = root.all("table")[0].all("tbody")[0].all("tr")
+    assert [row.all("a")[0].text for row in rows] == [cluster.cluster_id for cluster in data.clusters]
+    assert [row.all("td")[0].text for row in rows] == [cluster.verdict.value for cluster in data.clusters]
+    assert len(root.all("details", "cluster")) == 12
+    assert root.all("h1")[0].text == "1 of 12 clusters does not survive the loss of a rack. 1 could not be judged."
+
+
+def test_an_empty_warehouse_says_what_to_do_next() -> None:
+    assert "rackspan pipeline collect" in parsed(render(STORIES["nothing collected"])).all("p", "lead")[0].text
+
+
+def test_colour_never_speaks_alone(data: ReportData) -> None:
+    """Every sign has words beside it: the element around it says more than the sign."""
+    root = parsed(render(data))
+    for sign in root.all("svg", "k"):
+        assert sign.parent is not None
+        assert sign.parent.text, sign.attributes
+    for bar in root.all("svg", "bar"):
+        assert bar.attributes["aria-label"]
+
+
+@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@given(snapshots())
+def test_any_cluster_makes_a_well_formed_page(snapshot: ClusterSnapshot) -> None:
+    data = report_by_hand([replace(snapshot, taken_at=story.NOON)])
+    cluster: ClusterReport = data.clusters[0]
+    root = parsed(render(data))
+    assert root.all("div", "verdict")[0].all("p")[0].text == " ".join(words.headline(cluster).split())

@@ -1,0 +1,131 @@
+"""What Spark sums up is what plain loops sum up."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from random import Random
+from typing import Any
+
+import pytest
+
+from rackspan.errors import InvalidSnapshot
+from rackspan.model import ClusterSnapshot
+from rackspan.pipeline.report import render
+from rackspan.pipeline.report.data import AT_RISK, History, ReportData, StateCounts
+from rackspan.pipeline.report.summaries import summarize
+from rackspan.pipeline.schemas import FINDINGS, PARTITION_DURABILITY
+from tests.pipeline.report import story
+from tests.pipeline.report.story import TopicPlan, report_by_hand
+
+pytestmark = [pytest.mark.java, pytest.mark.spark]
+
+
+def restless(seed: int, count: int) -> list[ClusterSnapshot]:
+    """A cluster whose brokers come and go, at uneven times."""
+    dice = Random(seed)
+    at, taken = datetime(2026, 11, 20, 22, 0, tzinfo=UTC), []
+    for _ in range(count):
+        at += timedelta(microseconds=dice.randrange(1, 3_600_000_000))
+        gone = [broker for broker in range(1, 7) if dice.random() < 0.3]
+        lagging = [broker for broker in range(1, 7) if dice.random() < 0.2]
+        taken.append(
+            story.snapshot(
+                story.SHOP, brokers=story.SIX_BROKERS, gone=gone, lagging=lagging, at=at, cluster_id=f"restless {seed}"
+            )
+        )
+    return taken
+
+
+HISTORIES: Sequence[list[ClusterSnapshot]] = (
+    story.shop_history(20),
+    restless(1, 30),
+    restless(2, 2),
+    [story.safe_cluster("calm")],
+    [story.empty_cluster("new")],
+    # Emptied at last, and empty at first.
+    [story.safe_cluster("emptied"), replace(story.empty_cluster("emptied"), taken_at=story.NOON + timedelta(hours=1))],
+)
+
+
+def summarized(spark: Any, histories: Sequence[list[ClusterSnapshot]], **bounds: int) -> ReportData:
+    taken = [one for history in histories for one in history]
+    rows = [row for one in taken for row in story.durability_rows(one)]
+    findings = [row for one in taken for row in story.finding_rows(one)]
+    Random(7).shuffle(rows)
+    return summarize(
+        _frame(spark, rows, PARTITION_DURABILITY.ddl),
+        _frame(spark, findings, FINDINGS.ddl),
+        {str(history[-1].cluster_id): history[-1] for history in histories},
+        story.POLICY,
+        **bounds,
+    )
+
+
+def _frame(spark: Any, rows: list[dict[str, Any]], ddl: str) -> Any:
+    return spark.createDataFrame(rows, ddl)
+
+
+def to_the_microsecond(data: ReportData) -> ReportData:
+    """Sums of floats differ in their last bits with their order."""
+    return ReportData(
+        tuple(replace(one, history=_rounded(one.history)) for one in data.clusters), data.rackspan_version
+    )
+
+
+def _rounded(history: History) -> History:
+    return replace(
+        history,
+        states=tuple(replace(one, seconds=round(one.seconds, 6)) for one in history.states),
+        seconds_at_risk=round(history.seconds_at_risk, 6),
+        longest_gap_seconds=round(history.longest_gap_seconds, 6),
+    )
+
+
+def test_spark_sums_up_what_plain_loops_sum_up(spark: Any) -> None:
+    told, expected = to_the_microsecond(summarized(spark, HISTORIES)), to_the_microsecond(report_by_hand(*HISTORIES))
+    assert [one.cluster_id for one in told.clusters] == [one.cluster_id for one in expected.clusters]
+    for mine, theirs in zip(told.clusters, expected.clusters, strict=True):
+        for field in theirs.__slots__:
+            assert getattr(mine, field) == getattr(theirs, field), (theirs.cluster_id, field)
+
+
+def test_the_page_from_spark_is_the_page_from_plain_loops(spark: Any) -> None:
+    assert render(summarized(spark, HISTORIES[:1])) == render(report_by_hand(*HISTORIES[:1]))
+
+
+def test_a_long_history_is_drawn_by_the_worst_moment_of_each_stretch_and_the_last(spark: Any) -> None:
+    history = restless(3, 60)
+    whole = report_by_hand(history).clusters[0].history
+    drawn = summarized(spark, [history], moments_most=8).clusters[0].history
+    assert (len(drawn.moments), drawn.snapshots, drawn.condensed) == (8, 60, True)
+    assert drawn.moments[-1] == whole.moments[-1]
+    assert set(drawn.moments) <= set(whole.moments)
+    assert drawn.worst == whole.worst
+
+    def badness(counts: StateCounts) -> list[int]:
+        return [counts.of(state) for state in AT_RISK]
+
+    stretches = [[one for row, one in enumerate(whole.moments[:-1]) if row * 7 // 59 == part] for part in range(7)]
+    assert [max(part, key=lambda one: badness(one.counts)) for part in stretches] == list(drawn.moments[:-1])
+    # The numbers beside the picture are still those of all moments.
+    assert _rounded(drawn).states == _rounded(whole).states
+
+
+def test_of_many_topics_at_risk_the_worst_are_brought_back(spark: Any) -> None:
+    plans = [TopicPlan(f"t{code:03}", [[1, 4]] * (1 + code % 3), min_insync_replicas=1) for code in range(80)]
+    plans.append(TopicPlan("zzz", [[1, 2]], min_insync_replicas=3))
+    taken = story.snapshot(plans, brokers=story.SIX_BROKERS)
+    rows = summarized(spark, [[taken]], topics_most=5).clusters[0].topic_map.rows
+    assert [row.topic for row in rows] == ["zzz", "t002", "t005", "t008", "t011"]
+    assert rows[1].states == StateCounts(one_rack=3)
+
+
+def test_a_warehouse_without_snapshots_makes_an_empty_report(spark: Any) -> None:
+    assert summarized(spark, []).clusters == ()
+
+
+def test_a_snapshot_without_a_time_is_refused_by_name(spark: Any) -> None:
+    timeless = replace(story.safe_cluster("calm"), taken_at=None)
+    empty = _frame(spark, [], PARTITION_DURABILITY.ddl)
+    with pytest.raises(InvalidSnapshot, match="cluster 'calm': its latest snapshot has no taken_at; collect it again"):
+        summarize(empty, _frame(spark, [], FINDINGS.ddl), {"calm": timeless}, story.POLICY)

@@ -1,0 +1,146 @@
+from datetime import timedelta
+
+import pytest
+
+from rackspan.audit import RackPolicy, outage
+from rackspan.model import Broker, BrokerId
+from rackspan.pipeline.report import words
+from rackspan.pipeline.report.data import ClusterReport
+from tests.pipeline.report import story
+from tests.pipeline.report.story import TopicPlan, spread
+
+
+def only(*taken: object, **named: object) -> ClusterReport:
+    cluster = story.snapshot(*taken, **{"brokers": story.SIX_BROKERS, **named})  # type: ignore[arg-type]
+    return story.report_by_hand([cluster]).clusters[0]
+
+
+def test_the_verdict_names_the_racks_and_what_the_worst_of_them_would_do() -> None:
+    cluster = story.report_by_hand(story.shop_history(1, voters={101: "r1", 102: "r1", 103: "r3"})).clusters[0]
+    assert words.headline(cluster) == (
+        "This cluster does not survive the loss of r1, r2 or r3: losing rack r1 would take 15 partitions offline and "
+        "stop the controllers."
+    )
+
+
+def test_the_verdict_on_one_bad_rack_says_that_the_others_can_be_lost() -> None:
+    cluster = only([TopicPlan("audit-log", [[1]], min_insync_replicas=1)])
+    assert words.headline(cluster) == (
+        "Losing rack r1 would take 1 partition offline. Each of the other 2 racks can be lost."
+    )
+
+
+def test_the_verdict_on_a_safe_cluster_says_what_keeps_working() -> None:
+    cluster = story.report_by_hand([story.safe_cluster()]).clusters[0]
+    assert words.headline(cluster) == (
+        "This cluster survives the loss of any one rack: no partition goes offline, none refuses acks=all and the "
+        "controllers keep their majority."
+    )
+
+
+def test_controllers_that_nobody_saw_are_not_said_to_keep_their_majority() -> None:
+    cluster = only([TopicPlan("orders", spread(6, 3))])
+    assert "controllers" not in words.headline(cluster)
+    assert "controller quorum is not part of the verdict" in words.caveats(cluster)[0]
+
+
+def test_a_cluster_in_one_rack_is_said_to_be_in_one_rack() -> None:
+    cluster = only([TopicPlan("orders", [[1, 2, 3]])], brokers={1: "a", 2: "a", 3: "a"})
+    assert (
+        words.headline(cluster) == "All of this cluster is in one rack: losing rack a would take 1 partition offline."
+    )
+
+
+def test_brokers_without_a_rack_are_one_rack_without_a_name() -> None:
+    cluster = only([TopicPlan("orders", [[1, 2, 3]])], brokers={1: None, 2: None, 3: None})
+    assert "losing rack (no rack) would" in words.headline(cluster)
+    assert "Brokers without a rack: 1, 2, 3." in words.caveats(cluster)
+
+
+def test_what_is_harmed_already_is_told_apart_from_what_a_loss_would_add() -> None:
+    cluster = story.report_by_hand(story.shop_history(9)).clusters[0]
+    assert words.already_harmed(cluster) == (
+        "Already harmed, with no rack lost: 4 partitions offline and 4 partitions under min ISR."
+    )
+    assert words.already_harmed(story.report_by_hand([story.safe_cluster()]).clusters[0]) is None
+
+
+def test_what_could_not_be_read_is_said() -> None:
+    cluster = only([TopicPlan("orders", spread(6, 3))], partial=("log dirs of broker 3: not authorized",))
+    assert words.caveats(cluster)[0] == "Could not be read: log dirs of broker 3: not authorized"
+
+
+def test_controllers_of_unknown_racks_are_named() -> None:
+    cluster = only([TopicPlan("orders", spread(6, 3))], voters={101: None, 102: "r1", 103: "r2"})
+    assert words.caveats(cluster) == ["Racks of controllers 101 are not known; they are taken to survive every loss."]
+
+
+def test_many_bad_racks_are_counted_after_the_first_four() -> None:
+    cluster = story.report_by_hand([story.wide_cluster(30, 1)]).clusters[0]
+    assert "eu-central-1, eu-central-10, eu-central-11, eu-central-12 or 26 more racks" in words.headline(cluster)
+
+
+def test_controllers_left_are_told_as_audit_tells_them() -> None:
+    voters = {101: "r1", 102: "r1", 103: "r2"}
+    _, losses = outage(story.snapshot([], brokers=story.SIX_BROKERS, voters=voters), RackPolicy())
+    assert [words.quorum(loss) for loss in losses] == ["1 of 3: no majority", "2 of 3", "3 of 3"]
+    _, losses = outage(story.empty_cluster(), RackPolicy())
+    assert words.quorum(losses[0]) == "not known"
+
+
+def test_a_fleet_is_judged_in_one_sentence() -> None:
+    safe, bad, new = [story.safe_cluster()], story.shop_history(1), [story.empty_cluster()]
+    assert words.fleet_headline(story.report_by_hand(safe, safe)) == (
+        "All of 2 clusters survive the loss of any one rack."
+    )
+    assert words.fleet_headline(story.report_by_hand(safe, bad, new)) == (
+        "1 of 3 clusters does not survive the loss of a rack. 1 could not be judged."
+    )
+    assert words.fleet_headline(story.report_by_hand(safe, new)) == (
+        "1 of 2 clusters survive the loss of any one rack. 1 could not be judged."
+    )
+
+
+def test_a_policy_that_counts_rackless_brokers_in_no_rack_leaves_nothing_to_lose() -> None:
+    cluster = only([TopicPlan("orders", [[1]])], brokers={1: None})
+    nobody = ClusterReport(
+        **{field: getattr(cluster, field) for field in cluster.__slots__} | {"losses": (), "racks": ()}
+    )
+    assert words.headline(nobody).endswith("no broker has a rack.")
+    assert Broker(BrokerId(1)).rack is None
+
+
+@pytest.mark.parametrize(
+    ("seconds", "said"),
+    [
+        (0, "0 s"),
+        (0.25, "0.2 s"),
+        (59.6, "1 min"),
+        (380, "6 min 20 s"),
+        (3600, "1 h"),
+        (7501, "2 h 5 min"),
+        (3 * 86400 + 60, "3 d"),
+        (400 * 86400 + 7200, "400 d 2 h"),
+    ],
+)
+def test_a_span_is_told_in_its_two_largest_units(seconds: float, said: str) -> None:
+    assert words.span(seconds) == said
+
+
+def test_times_are_told_in_utc_to_the_second() -> None:
+    assert words.utc(story.NOON + timedelta(microseconds=999_999)) == "2026-11-21 12:00:00 UTC"
+
+
+def test_one_snapshot_is_said_to_be_no_history() -> None:
+    assert words.risk(story.report_by_hand(story.shop_history(1)).clusters[0].history).startswith("One snapshot so far")
+
+
+def test_risk_is_told_in_time() -> None:
+    history = story.report_by_hand(story.shop_history(20)).clusters[0].history
+    assert (
+        words.risk(history) == "20 snapshots over 9 min 30 s: for 9 min 30 s of it at least one partition was not ok."
+    )
+    calm = story.at_times(story.safe_cluster(), [story.NOON, story.NOON + timedelta(days=2)])
+    assert words.risk(story.report_by_hand(calm).clusters[0].history) == (
+        "Every partition was ok in all 2 snapshots over 2 d."
+    )

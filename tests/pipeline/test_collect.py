@@ -1,0 +1,132 @@
+from dataclasses import replace
+from datetime import timedelta
+from itertools import islice
+from pathlib import Path
+
+import pytest
+
+from rackspan.errors import ClusterUnreachable, InvalidSnapshot, UsageError
+from rackspan.model.json_format import ReadSnapshot
+from rackspan.pipeline import Warehouse, collect, collect_every, create_warehouse, from_folder, store
+from rackspan.sources import snapshot_file
+from rackspan.sources.source import Source
+from tests.pipeline.examples import NOON, generated, small
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return create_warehouse(tmp_path / "warehouse")
+
+
+def source(name: str, *answers: ReadSnapshot | Exception) -> Source:
+    """Answers one after the other, then the last one again and again."""
+    left = list(answers)
+
+    def read() -> ReadSnapshot:
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return Source(name, read)
+
+
+def test_a_stored_snapshot_is_the_one_given(warehouse: Warehouse) -> None:
+    for snapshot in generated(30):
+        stored = store(snapshot, warehouse)
+        assert stored.new
+        assert snapshot_file.read(stored.path).snapshot.same_as(snapshot)
+
+
+def test_its_folder_says_cluster_day_and_moment(warehouse: Warehouse) -> None:
+    path = store(small(), warehouse).path
+    assert path.relative_to(warehouse.root).as_posix() == (
+        "snapshots/cluster_id=one/day=2026-11-20/taken_at=20261120T120000.000000Z"
+    )
+
+
+def test_storing_it_again_touches_nothing(warehouse: Warehouse) -> None:
+    first = store(small(), warehouse)
+    before = {file: file.stat().st_mtime_ns for file in first.path.rglob("*")}
+    again = store(small(), warehouse)
+    assert (again.path, again.new) == (first.path, False)
+    assert {file: file.stat().st_mtime_ns for file in first.path.rglob("*")} == before
+
+
+def test_another_snapshot_of_the_same_moment_is_refused_and_the_first_one_kept(warehouse: Warehouse) -> None:
+    first = store(small(), warehouse)
+    with pytest.raises(InvalidSnapshot, match=r"another snapshot of this cluster and moment is kept already"):
+        store(small(leader=2), warehouse)
+    assert snapshot_file.read(first.path).snapshot.same_as(small())
+
+
+@pytest.mark.parametrize(
+    ("snapshot", "missing"),
+    [(small(cluster_id=None), "cluster_id"), (small(""), "cluster_id"), (small(taken_at=None), "taken_at")],
+)
+def test_a_snapshot_without_its_key_is_refused_by_file_and_with_what_to_do(
+    warehouse: Warehouse, tmp_path: Path, snapshot: object, missing: str
+) -> None:
+    folder = tmp_path / "given"
+    snapshot_file.write(snapshot, folder / "today.json")  # type: ignore[arg-type]
+    [came] = collect(from_folder(folder), warehouse)
+    assert str(came.error) == (
+        f"{folder}/today.json: {missing} is missing, and a warehouse is ordered by it; "
+        f'add "{missing}" to the snapshot, or take it again'
+    )
+
+
+def test_a_folder_gives_its_json_files_and_parquet_folders_by_name(warehouse: Warehouse, tmp_path: Path) -> None:
+    given = tmp_path / "given"
+    for hour, name in enumerate(("b.json", "a", "c.json")):
+        given.mkdir(exist_ok=True)
+        snapshot_file.write(small(taken_at=NOON + timedelta(hours=hour)), given / name)
+    (given / "notes.txt").write_text("mine")
+    (given / "empty").mkdir()
+    came = list(collect(from_folder(given), warehouse))
+    assert [Path(one.source).name for one in came] == ["a", "b.json", "c.json"]
+    assert all(one.stored and one.stored.new for one in came)
+
+
+def test_a_folder_without_snapshots_is_a_mistake(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"holds no snapshots"):
+        from_folder(tmp_path)
+    with pytest.raises(UsageError, match=r"no such folder"):
+        from_folder(tmp_path / "nowhere")
+
+
+def test_a_source_that_fails_does_not_keep_others_from_being_read(warehouse: Warehouse) -> None:
+    down = source("down:9092", ClusterUnreachable("down:9092: nobody answered"))
+    up = source("up:9092", ReadSnapshot(small(), ("a warning",)))
+    first, second = collect([down, up], warehouse)
+    assert (first.source, str(first.error), first.stored) == ("down:9092", "down:9092: nobody answered", None)
+    assert second.stored is not None
+    assert second.warnings == ("a warning",)
+
+
+def test_rounds_keep_their_time_and_are_not_made_up_for(warehouse: Warehouse) -> None:
+    clock = [100.0]
+    slept: list[float] = []
+    takes = iter([4.0, 25.0, 1.0, 1.0])
+
+    def read() -> ReadSnapshot:
+        clock[0] += next(takes)
+        return ReadSnapshot(small(taken_at=NOON + timedelta(seconds=clock[0])), ())
+
+    def sleep(seconds: float) -> None:
+        slept.append(seconds)
+        clock[0] += seconds
+
+    rounds = collect_every([Source("one", read)], warehouse, 10, now=lambda: clock[0], sleep=sleep)
+    assert all(one.stored for one in islice(rounds, 4))
+    assert slept == [6.0, 0.0, 9.0]
+
+
+def test_a_snapshot_taken_by_two_collectors_is_kept_once(warehouse: Warehouse) -> None:
+    came = list(collect([source("a", ReadSnapshot(small(), ())), source("b", ReadSnapshot(small(), ()))], warehouse))
+    assert [one.stored.new for one in came if one.stored] == [True, False]
+
+
+def test_time_zones_do_not_make_two_moments_of_one(warehouse: Warehouse) -> None:
+    assert store(small(), warehouse).new
+    assert not store(replace(small(), taken_at=NOON.astimezone()), warehouse).new

@@ -1,0 +1,133 @@
+"""SIGKILL at every touch of a file: nothing is lost, nothing doubled, and no reader sees half of anything."""
+
+import os
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rackspan.audit import RackPolicy
+from rackspan.model import ClusterSnapshot
+from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, rows, store
+from rackspan.pipeline.manifest import read_manifest
+from rackspan.pipeline.schemas import TABLES
+from rackspan.pipeline.warehouse import stored_snapshots
+from rackspan.sources import snapshot_file
+from tests.pipeline import expected
+from tests.pipeline.examples import NOON, small
+from tests.pipeline.killed import Victims, collected, last_touch, refreshed, victims
+
+SNAPSHOTS = [small(taken_at=NOON + timedelta(hours=18 * number), leader=-1 + 2 * (number % 2)) for number in range(3)]
+
+
+@pytest.fixture(scope="module")
+def forked() -> Iterator[Victims]:
+    with victims() as server:
+        yield server
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)  # for the reason given in killed.without_fsync
+
+
+@pytest.fixture
+def given(tmp_path: Path) -> Path:
+    folder = tmp_path / "given"
+    for number, snapshot in enumerate(SNAPSHOTS):
+        folder.mkdir(exist_ok=True)
+        snapshot_file.write(snapshot, folder / f"{number}.json")
+    return folder
+
+
+def deaths(
+    forked: Victims, fresh: Callable[[], Path], work: Callable[..., None], *more: Any
+) -> Iterator[tuple[Path, str]]:
+    """A warehouse for each moment at which the work can die, and what it was about to do. Prints them, counted."""
+    histogram: Counter[str] = Counter()
+    moment = 0
+    while forked.killed_at(moment, work, root := fresh(), *more):
+        histogram[phase(last_touch(root))] += 1
+        yield root, last_touch(root)
+        moment += 1
+    print(f"\n{work.__name__}: killed at {moment} moments: {dict(histogram)}")
+    assert moment >= 20
+
+
+def phase(touch: str) -> str:
+    event, _, path = touch.partition(" ")
+    if "manifest.json" in path:
+        return "switch"
+    if event == "os.rename":
+        return "moving into place"
+    return "staging" if path.startswith("staging") else "write"
+
+
+def readable(warehouse: Warehouse) -> list[ClusterSnapshot]:
+    stored = [one for of_day in stored_snapshots(warehouse).values() for one in of_day]
+    return [snapshot_file.read(one.folder).snapshot for one in stored]
+
+
+def leftovers(warehouse: Warehouse) -> list[Path]:
+    return [entry for entry in warehouse.staging.iterdir() if entry.is_dir()]
+
+
+def test_a_collect_that_was_killed_has_whole_snapshots_and_its_next_run_the_rest(
+    forked: Victims, tmp_path: Path, given: Path
+) -> None:
+    def fresh() -> Path:
+        shutil.rmtree(tmp_path / "warehouse", ignore_errors=True)
+        return create_warehouse(tmp_path / "warehouse").root
+
+    for root, touch in deaths(forked, fresh, collected, given):
+        warehouse = open_warehouse(root)
+        kept = readable(warehouse)
+        assert all(mine.same_as(theirs) for mine, theirs in zip(kept, SNAPSHOTS, strict=False)), touch
+        collected(root, given)
+        after = readable(warehouse)
+        assert len(after) == len(SNAPSHOTS), touch
+        assert all(mine.same_as(theirs) for mine, theirs in zip(after, SNAPSHOTS, strict=True)), touch
+        assert leftovers(warehouse) == [], touch
+
+
+def tables(warehouse: Warehouse) -> dict[str, list[dict[str, Any]]]:
+    return {name: list(rows(warehouse, name)) for name in TABLES}
+
+
+def wanted(min_insync_racks: int) -> dict[str, list[Any]]:
+    policy = RackPolicy(min_insync_racks=min_insync_racks)
+    return {
+        name: expected.ordered(expected.table(name, SNAPSHOTS, policy), table.grain) for name, table in TABLES.items()
+    }
+
+
+def test_a_run_that_was_killed_left_the_old_tables_or_the_new_ones(
+    forked: Victims, tmp_path: Path, given: Path
+) -> None:
+    template = create_warehouse(tmp_path / "template").root
+    for snapshot in SNAPSHOTS:
+        store(snapshot, open_warehouse(template))
+    refreshed(template, 1)
+    old, new = wanted(1), wanted(2)
+
+    def fresh() -> Path:
+        shutil.rmtree(tmp_path / "warehouse", ignore_errors=True)
+        return Path(shutil.copytree(template, tmp_path / "warehouse"))
+
+    for root, touch in deaths(forked, fresh, refreshed, 2):
+        warehouse = open_warehouse(root)
+        assert tables(warehouse) in (old, new), touch
+        refreshed(root, 2)
+        assert tables(warehouse) == new, touch
+        assert leftovers(warehouse) == [], touch
+        assert unreferenced(warehouse) == [], touch
+
+
+def unreferenced(warehouse: Warehouse) -> list[str]:
+    manifest = read_manifest(warehouse)
+    there = {file.relative_to(warehouse.tables).as_posix() for file in warehouse.tables.rglob("*") if file.is_file()}
+    return sorted(there - manifest.files() - set(manifest.retired) - {"manifest.json"})

@@ -1,0 +1,53 @@
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.errors import InvalidSnapshot
+from rackspan.pipeline import paths
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
+MOMENTS = st.datetimes(min_value=datetime(1000, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - a bound is naive
+
+
+@given(NAMES)
+def test_any_name_comes_back_from_its_folder(name: str) -> None:
+    folder = paths.pair("cluster_id", name)
+    assert "/" not in folder
+    assert paths.value_of("cluster_id", folder) == name
+
+
+def test_names_are_escaped_as_hive_does() -> None:
+    assert paths.pair("cluster_id", "a/b=c %é") == "cluster_id=a%2Fb%3Dc %25é"
+
+
+@pytest.mark.parametrize("folder", ["cluster_id", "cluster_id=", "day=1", "cluster_id=a%2fb", "cluster_id=a=b"])
+def test_a_folder_of_another_is_none_of_ours(folder: str) -> None:
+    assert paths.value_of("cluster_id", folder) is None
+
+
+@pytest.mark.parametrize("name", ["x" * 300, "half \ud800 of a pair"])
+def test_a_name_that_no_folder_can_have_is_refused_in_one_line(name: str) -> None:
+    with pytest.raises(InvalidSnapshot, match=r"no name that a folder can have"):
+        paths.pair("cluster_id", name)
+
+
+@given(st.lists(MOMENTS, min_size=2, max_size=2))
+def test_moments_come_back_and_sort_as_time_does(moments: list[datetime]) -> None:
+    texts = [paths.moment_text(moment) for moment in moments]
+    assert [paths.moment_of(text) for text in texts] == moments
+    assert (texts[0] < texts[1]) == (moments[0] < moments[1])
+
+
+def test_a_moment_is_named_in_utc() -> None:
+    moment = datetime(2026, 11, 21, 1, 30, tzinfo=timezone(timedelta(hours=2)))
+    assert paths.moment_text(moment) == "20261120T233000.000000Z"
+    assert paths.day_text(moment) == "2026-11-20"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "20261120T233000Z", "2026-11-20", "20261120T233000.0Z", "20261320T233000.000000Z"]
+)
+def test_what_is_no_moment_is_none(text: str) -> None:
+    assert paths.moment_of(text) is None

@@ -1,0 +1,35 @@
+from pathlib import Path
+
+import pytest
+
+from rackspan.errors import UsageError
+from rackspan.pipeline import schemas
+
+DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "tables.md"
+
+
+def test_the_document_is_what_the_schemas_say() -> None:
+    assert DOCUMENT.read_text(encoding="utf-8") == schemas.document(), (
+        "write it anew: .venv/bin/python tools/tables.py > docs/tables.md"
+    )
+
+
+@pytest.mark.parametrize("table", schemas.TABLES.values(), ids=lambda table: table.name)
+def test_every_table_is_keyed_by_cluster_and_moment_and_ends_with_its_version(table: schemas.Table) -> None:
+    names = table.schema.names
+    assert names[:2] == list(table.grain[:2]) == ["cluster_id", "taken_at"]
+    assert names[-1] == "schema_version"
+    assert set(table.grain) <= set(names)
+    assert len(set(names)) == len(names)
+
+
+def test_spark_is_given_the_same_types() -> None:
+    ddl = schemas.PARTITION_DURABILITY.ddl
+    assert "`taken_at` TIMESTAMP" in ddl
+    assert "`replica_racks` ARRAY<STRING>" in ddl
+    assert "`size_bytes` BIGINT" in ddl
+
+
+def test_an_unknown_table_is_answered_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match=r"table 'durability'.*partition_durability, findings"):
+        schemas.table_named("durability")

@@ -1,0 +1,157 @@
+"""The words of a scenario page, one function each. A page builds a cluster line by line and asks about it."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from rackspan.audit import RackPolicy, audit, outage
+from rackspan.audit.outage import RackLoss
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, UnrackedPolicy
+from rackspan.model.partitions import Partition
+from rackspan.model.racks import shown
+from tests.strategies import from_rows
+
+
+@dataclass
+class World:
+    """What the page has said so far."""
+
+    brokers: list[Broker] = field(default_factory=list)
+    controllers: list[Controller] = field(default_factory=list)
+    topics: list[Topic] = field(default_factory=list)
+    rows: list[Partition] = field(default_factory=list)
+    policy: RackPolicy = field(default_factory=RackPolicy)
+
+    def snapshot(self) -> ClusterSnapshot:
+        return ClusterSnapshot(
+            brokers=tuple(self.brokers),
+            controllers=tuple(self.controllers),
+            topics=tuple(self.topics),
+            partitions=from_rows(self.rows),
+        )
+
+
+def cluster(world: World, *_: str, racks: str, brokers_per_rack: str = "1") -> Iterator[str]:
+    """cluster racks=a,b,c brokers_per_rack=2: ids from 1, dealt to racks in turn."""
+    names = racks.split(",")
+    world.brokers = [
+        Broker(BrokerId(index + 1), RackId(names[index % len(names)]))
+        for index in range(len(names) * int(brokers_per_rack))
+    ]
+    yield from ()
+
+
+def broker(world: World, name: str, *flags: str, rack: str | None = None) -> Iterator[str]:
+    """broker 7 rack=a fenced"""
+    world.brokers.append(Broker(BrokerId(int(name)), None if rack is None else RackId(rack), "fenced" in flags))
+    yield from ()
+
+
+def controllers(world: World, *voters: str) -> Iterator[str]:
+    """controllers 101:a 102:b 103: a controller, its rack after the colon if it is known"""
+    for voter in voters:
+        name, _, rack = voter.partition(":")
+        world.controllers.append(Controller(BrokerId(int(name)), RackId(rack) if rack else None))
+    yield from ()
+
+
+def topic(world: World, name: str, *flags: str, **config: str) -> Iterator[str]:
+    """topic orders min_insync_replicas=2, then its partitions"""
+    dotted = {key.replace("_", "."): value for key, value in config.items()}
+    world.topics.append(Topic(TopicName(name), internal="internal" in flags, config=dotted))
+    yield from ()
+
+
+def partition(
+    world: World,
+    *_: str,
+    replicas: str,
+    isr: str | None = None,
+    leader: str | None = None,
+    adding: str = "",
+    removing: str = "",
+) -> Iterator[str]:
+    """partition replicas=1,2,3 isr=1,2: of the last topic; in sync and led by the first unless said otherwise"""
+    held, in_sync = _ids(replicas), _ids(replicas if isr is None else isr)
+    code = len(world.topics) - 1
+    world.rows.append(
+        Partition(
+            topic=code,
+            partition=sum(row.topic == code for row in world.rows),
+            leader=int(leader) if leader else (in_sync[0] if in_sync else -1),
+            replicas=held,
+            isr=in_sync,
+            adding_replicas=_ids(adding),
+            removing_replicas=_ids(removing),
+            size_bytes=None,
+        )
+    )
+    yield from ()
+
+
+def policy(world: World, *_: str, min_insync_racks: str = "1", unracked: str = "shared") -> Iterator[str]:
+    """policy min_insync_racks=2 unracked=own"""
+    world.policy = replace(world.policy, min_insync_racks=int(min_insync_racks), unracked=UnrackedPolicy(unracked))
+    yield from ()
+
+
+def ask_audit(world: World, *_: str) -> Iterator[str]:
+    findings = audit(world.snapshot(), world.policy).findings
+    for one in findings:
+        where = "cluster" if one.topic is None else f"{one.topic}-{one.partition}"
+        yield f"{one.severity} {one.constraint}, {where}: {one.reason}"
+        yield f"  mend it with: {one.remedy}"
+    if not findings:
+        yield "nothing found"
+
+
+def ask_outage(world: World, *flags: str, lose: str | None = None) -> Iterator[str]:
+    """outage, outage lose=a,b, outage pairs"""
+    named = None if lose is None else tuple(lose.split(","))
+    _, losses = outage(world.snapshot(), world.policy, lose=named, pairs="pairs" in flags)
+    for loss in losses:
+        yield from _told(loss)
+
+
+def _told(loss: RackLoss) -> Iterator[str]:
+    yield f"without {'+'.join(shown(rack) for rack in loss.racks)}: {'survives' if loss.survived else 'does not survive'}"
+    if loss.quorum_lost and loss.quorum is not None:
+        yield f"  controllers left: {loss.quorum.surviving} of {loss.quorum.voters}, no majority"
+    for one in loss.topics:
+        states = {
+            "offline": one.offline,
+            "unclean election only": one.needs_unclean_election,
+            "under min ISR": one.under_min_isr,
+            "under min racks": one.under_min_racks,
+        }
+        marked = f"{one.topic} (internal)" if one.internal else one.topic
+        yield f"  {marked}: " + ", ".join(f"{state} {count}" for state, count in states.items() if count)
+    for gaining, leaders in loss.leader_surge.items():
+        yield f"  broker {gaining} leads {leaders} more"
+
+
+COMMANDS: dict[str, Callable[..., Iterator[str]]] = {
+    "cluster": cluster,
+    "broker": broker,
+    "controllers": controllers,
+    "topic": topic,
+    "partition": partition,
+    "policy": policy,
+    "audit": ask_audit,
+    "outage": ask_outage,
+}
+
+
+def run(lines: Sequence[str]) -> str:
+    """What the page's commands answer."""
+    world = World()
+    answers: list[str] = []
+    for line in lines:
+        if line and not line.startswith("#"):
+            verb, *words = line.split()
+            options = dict(word.split("=", 1) for word in words if "=" in word)
+            answers += COMMANDS[verb](world, *(word for word in words if "=" not in word), **options)
+    return "".join(f"{answer}\n" for answer in answers)
+
+
+def _ids(text: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in text.split(",") if part)

@@ -1,0 +1,25 @@
+"""Every page beside this file: commands, ----, and what they answer. RACKSPAN_REWRITE=1 writes the answers anew."""
+
+import os
+from pathlib import Path
+
+import pytest
+
+from tests.scenarios.commands import run
+
+PAGES = sorted(Path(__file__).parent.glob("*.txt"))
+RULE = "----\n"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_the_page_holds(page: Path) -> None:
+    story, _, expected = page.read_text(encoding="utf-8").partition(RULE)
+    answered = run(story.splitlines())
+    if os.environ.get("RACKSPAN_REWRITE"):
+        page.write_text(story + RULE + answered, encoding="utf-8")
+        expected = answered
+    assert answered == expected
+
+
+def test_there_are_pages() -> None:
+    assert PAGES

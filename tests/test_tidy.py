@@ -1,0 +1,21 @@
+import pytest
+
+from tools import tidy
+
+
+def test_the_tree_is_tidy() -> None:
+    assert tidy.complaints() == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "rule"),
+    [
+        ("src/rackspan/a.py", "x = 1\n" * 601, tidy.too_long),
+        ("src/rackspan/a.py", "# TO" + "DO: later\n", tidy.unfinished),
+        ("docs/a.md", "see /wo" + "rk/here\n", tidy.elsewhere),
+        ("src/rackspan/model/a.py", '"""A node."""\n', tidy.other_words),
+        ("src/rackspan/new/__init__.py", "x = 1\n", tidy.no_front_page),
+    ],
+)
+def test_each_rule_sees_what_it_is_for(name: str, text: str, rule: tidy.Rule) -> None:
+    assert list(rule(name, text))
