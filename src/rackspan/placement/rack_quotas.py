@@ -76,8 +76,7 @@ def replica_quotas(
         most=np.full(len(fleet), partitions, dtype=np.int64),
         turn=leading_first,
     )
-    in_rack = np.maximum(partitions * fewest, fleet.by_rack(least))
-    totals = rack_fill(vessels, in_rack, partitions * most, partitions * replication_factor)
+    totals = rack_fill(vessels, partitions * fewest, partitions * most, partitions * replication_factor)
     return water_fill(vessels, totals)
 
 
