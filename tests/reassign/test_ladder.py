@@ -1,10 +1,10 @@
 import numpy as np
-from tests.reassign.instances import cluster, instance
 
 from rackspan.audit import RackPolicy
 from rackspan.reassign.ladder import FINE_ARCS_MAX, ladder, water_levels
 from rackspan.reassign.request import Request
 from rackspan.reassign.standing import standing
+from tests.reassign.instances import cluster, instance
 
 
 def test_the_water_stands_highest_in_the_rack_that_has_to_hold_most() -> None:

@@ -2,13 +2,13 @@ from random import Random
 
 import numpy as np
 import pytest
-from tests.reassign.brute_force import fewest_moves
-from tests.reassign.instances import cluster
-from tests.reassign.test_planner import judged
 
 from rackspan.audit import RackPolicy
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Topic, TopicName, UnrackedPolicy, columns
 from rackspan.reassign import Request, plan
+from tests.reassign.brute_force import fewest_moves
+from tests.reassign.instances import cluster
+from tests.reassign.test_planner import judged
 
 
 def test_a_replica_out_of_sync_leaves_before_one_in_sync() -> None:

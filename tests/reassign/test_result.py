@@ -1,6 +1,5 @@
-from tests.reassign.instances import cluster
-
 from rackspan.reassign import Request, applied, plan
+from tests.reassign.instances import cluster
 
 
 def test_a_plan_done_leaves_the_snapshot_it_promises() -> None:
