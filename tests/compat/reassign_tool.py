@@ -41,7 +41,7 @@ def moves(snapshot: ClusterSnapshot, proposed: Placed) -> int:
 def _ask(question: str, file: Path) -> str:
     java, lib = find_java(), resolve_jars(KafkaVersion.parse(KAFKA))
     source = Path(__file__).with_name("KafkaReassign.java")
-    words = [java.executable, "-Xmx2g", "-cp", f"{lib}/*", source, question, file]
+    words = [str(java.executable), "-Xmx2g", "-cp", f"{lib}/*", str(source), question, str(file)]
     return subprocess.run(words, capture_output=True, check=True, text=True).stdout
 
 
