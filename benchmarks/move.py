@@ -10,31 +10,21 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from pathlib import Path
 
+from rackspan.errors import MissingRequirement
+from rackspan.model import ClusterSnapshot
 from rackspan.plan import in_steps
 from rackspan.reassign import plan
 from rackspan.sources import snapshot_file
+from tests.compat.reassign_tool import generated, moves
 from tests.reassign.instances import NAMES, instance
 
 RUNS = 3
 
 AIMS_SECONDS = {100_000: 3.0, 1_000_000: 45.0}
 AIM_MEGABYTES = 6_000
-
-# Moves and milliseconds of kafka-reassign-partitions --generate on the same instances (topics of 50 partitions): facts
-# measured once with the published 4.x classes, warm, planning alone; not run here.
-GENERATE = {
-    ("labelled", 1_000): (2271, 27),
-    ("five percent", 1_000): (2242, 20),
-    ("broker lost", 1_000): (2207, 26),
-    ("labelled", 10_000): (28422, 51),
-    ("five percent", 10_000): (28496, 45),
-    ("broker lost", 10_000): (28513, 55),
-    ("labelled", 100_000): (296920, 255),
-    ("five percent", 100_000): (297004, 276),
-    ("broker lost", 100_000): (297018, 222),
-}
 
 
 def main() -> None:
@@ -43,7 +33,9 @@ def main() -> None:
     )
     print("which a busy machine lengthens less; MB: peak of the process")
     print(f"{'partitions':>10}  {'instance':<13}{'moves':>9}{'bound':>9}  {'replicas':>11} {'leaders':>10}  ", end="")
-    print(f"{'seconds':<22}{'read':>6}{'plan':>7}{'steps':>7}{'cpu':>7}{'MB':>6}  --generate (recorded)")
+    print(
+        f"{'seconds':<22}{'read':>6}{'plan':>7}{'steps':>7}{'cpu':>7}{'MB':>6}  Kafka's --generate: moves, replicas and leaders a broker, warm milliseconds of its class alone"
+    )
     medians: dict[tuple[str, int], float] = {}
     for partitions in (10_000, 100_000, 1_000_000):
         for name in NAMES:
@@ -55,7 +47,10 @@ def main() -> None:
 def _case(name: str, partitions: int) -> float:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "snapshot"
-        snapshot_file.write(instance(name, partitions), folder)
+        snapshot = instance(name, partitions)
+        snapshot_file.write(snapshot, folder)
+        theirs = _generate(snapshot, Path(scratch))
+        del snapshot
         runs = [_measured(folder) for _ in range(RUNS)]
     seconds = [run["read"] + run["plan"] + run["steps"] for run in runs]
     one = min(runs, key=lambda run: run["plan"])
@@ -64,17 +59,23 @@ def _case(name: str, partitions: int) -> float:
         f"{partitions:>10}  {name:<13}{one['moves']:>9.0f}{one['bound']:>9.0f}  "
         f"{one['fewest']:.0f}..{one['most']:.0f}  {one['fewest_led']:.0f}..{one['most_led']:.0f}  {ranged:<22}"
         f"{one['read']:>6.2f}{one['plan']:>7.2f}{one['steps']:>7.2f}{min(run['cpu'] for run in runs):>7.2f}{max(run['megabytes'] for run in runs):>6.0f}  "
-        f"{_generate(name, partitions, one['moves'])}",
+        f"{theirs}",
         flush=True,
     )
     return statistics.median(seconds)
 
 
-def _generate(name: str, partitions: int, moves: float) -> str:
-    if (name, partitions) not in GENERATE:
-        return "not recorded"
-    theirs, milliseconds = GENERATE[name, partitions]
-    return f"{theirs} moves, {theirs / moves:.1f} x ours, in {milliseconds} ms"
+def _generate(snapshot: ClusterSnapshot, scratch: Path) -> str:
+    """What Kafka's own class proposes for the same cluster."""
+    try:
+        proposed, milliseconds = generated(snapshot, scratch)
+    except MissingRequirement as missing:
+        return f"not run: {missing}"
+    brokers = [int(broker.id) for broker in snapshot.brokers]
+    held = Counter(broker for replicas in proposed.values() for broker in replicas)
+    led = Counter(replicas[0] for replicas in proposed.values())
+    spreads = [f"{min(count[b] for b in brokers)}..{max(count[b] for b in brokers)}" for count in (held, led)]
+    return f"{moves(snapshot, proposed)} moves, {', '.join(spreads)}, {milliseconds} ms"
 
 
 def _growth(name: str, medians: dict[tuple[str, int], float]) -> None:

@@ -39,6 +39,8 @@ def test_a_plan_is_a_reassignment_file_with_its_account() -> None:
         "moves_of_unknown_size",
         "before",
         "after",
+        "replicas_bound",
+        "topic_ids",
         "left_out",
         "steps",
         "infeasible",

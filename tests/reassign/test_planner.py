@@ -44,7 +44,7 @@ def test_a_broken_cluster_is_mended_with_the_fewest_moves_and_ends_even(name: st
     moves, replicas = MEASURED[name, partitions]
     assert (planned.moves, planned.lower_bound, planned.gap_reason) == (moves, moves, None)
     assert planned.after.replicas.fewest >= replicas.fewest
-    assert planned.after.replicas.most <= replicas.most
+    assert planned.replicas_bound <= planned.after.replicas.most <= replicas.most
     assert planned.after.leaders.most - planned.after.leaders.fewest <= 1
     assert judged(planned) == set()
 
@@ -65,12 +65,15 @@ def test_no_replica_sets_at_all_are_fewer_moves_away(seed: int) -> None:
     assert sum(conflict.partitions for conflict in planned.infeasible) == len(impossible)
 
 
-@given(snapshots(), policies(), st.sampled_from([None, 1, 2, 3, 4]), st.booleans())
+@given(snapshots(), policies(), st.sampled_from([None, 1, 2, 3, 4]), st.booleans(), st.booleans())
 def test_every_partition_ends_legal_or_is_named(
-    snapshot: ClusterSnapshot, policy: RackPolicy, factor: int | None, reorder: bool
+    snapshot: ClusterSnapshot, policy: RackPolicy, factor: int | None, reorder: bool, balance: bool
 ) -> None:
-    planned = plan(snapshot, policy, Request(replication_factor=factor, reorder_leaders=reorder))
-    assert planned.moves == planned.lower_bound
+    request = Request(replication_factor=factor, reorder_leaders=reorder, balance=balance)
+    planned = plan(snapshot, policy, request)
+    assert planned.gap >= 0
+    assert (planned.gap_reason is None) == (planned.gap == 0)
+    assert balance or planned.gap == 0
     named = sum(conflict.partitions for conflict in planned.infeasible)
     moving = {
         (one.topic, one.partition)
@@ -134,6 +137,13 @@ def test_a_lower_factor_copies_nothing() -> None:
     assert planned.after.replicas == Spread(4, 4)
 
 
+def test_an_absurd_factor_is_answered_at_once() -> None:
+    planned = plan(cluster([[0, 1]], {0: "a", 1: "b"}), request=Request(replication_factor=2**31 - 1))
+    assert planned.infeasible[0].reason.startswith(
+        "1 topic (topic-000000) has replication factor 2147483647, 2 brokers"
+    )
+
+
 def test_a_factor_above_the_brokers_is_told_with_the_topics_that_ask_it() -> None:
     planned = plan(cluster([[0, 1]] * 60, {0: "a", 1: "b"}), request=Request(replication_factor=4))
     (conflict,) = planned.infeasible
@@ -146,7 +156,8 @@ def test_a_factor_above_the_brokers_is_told_with_the_topics_that_ask_it() -> Non
 
 
 def test_a_rack_of_fenced_brokers_receives_nothing_and_is_named() -> None:
-    planned = plan(cluster([[0, 2]], {0: "a", 2: "a", 1: "b", 3: "b"}, fenced=[1, 3]))
+    racks = {0: "a", 2: "a", 4: "a", 1: "b", 3: "b"}
+    planned = plan(cluster([[0, 2]], racks, fenced=[1, 3, 4]))
     (conflict,) = planned.infeasible
     assert "need rack b, whose brokers 1,3 are fenced" in conflict.reason
     assert planned.moves == 0

@@ -49,10 +49,13 @@ def _steps(steps: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
 
 def _balances(document: dict[str, Any]) -> RenderableType:
     return table(
-        ("per broker", "before", "after"),
+        ("per broker", "before", "after", "most at best"),
         (
-            (name, _spread(document["before"][key]), _spread(document["after"][key]))
-            for name, key in (("replicas", "replicas_per_broker"), ("preferred leaders", "leaders_per_broker"))
+            (name, _spread(document["before"][key]), _spread(document["after"][key]), best)
+            for name, key, best in (
+                ("replicas", "replicas_per_broker", str(document["replicas_bound"])),
+                ("preferred leaders", "leaders_per_broker", ""),
+            )
         ),
     )
 

@@ -37,6 +37,8 @@ def plan_document(plan: Plan, steps: Sequence[Step] = ()) -> dict[str, Any]:
         "moves_of_unknown_size": plan.unsized_moves,
         "before": _balance(plan.before),
         "after": _balance(plan.after),
+        "replicas_bound": plan.replicas_bound,
+        "topic_ids": _topic_ids(plan),
         "left_out": list(plan.left_out),
         "steps": [_step(plan, number, step) for number, step in enumerate(steps, start=1)],
         "infeasible": [
@@ -128,6 +130,13 @@ def read_broker_list(text: str) -> tuple[int, ...]:
     if twice:
         raise InvalidReassignment(f"Broker list contains duplicate entries: [{', '.join(twice)}]")
     return tuple(map(int, items))
+
+
+def _topic_ids(plan: Plan) -> dict[str, str]:
+    """Which topics are meant, by id where it is known: one deleted and created anew is another."""
+    codes = dict.fromkeys(plan.snapshot.partitions.topic[plan.rows].tolist())
+    topics = [plan.snapshot.topics[code] for code in codes]
+    return {topic.name: topic.topic_id for topic in topics if topic.topic_id is not None}
 
 
 def _step(plan: Plan, number: int, step: Step) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def fenced_racks(snapshot: ClusterSnapshot, now: Standing, rows: Int64s) -> Iter
     """Partitions whose missing replicas only fenced brokers could take."""
     if not len(rows):
         return
-    fenced = np.flatnonzero(~now.receiving)
+    fenced = _in_the_way(now)
     ids = ",".join(map(str, now.homes.broker_ids[fenced].tolist()))
     racks = ",".join(shown(rack) for rack in now.homes.names(now.homes.rack_codes[fenced]))
     yield Conflict(
@@ -50,6 +50,14 @@ def fenced_racks(snapshot: ClusterSnapshot, now: Standing, rows: Int64s) -> Iter
         remedy=f"bring them back, or --drain {ids}",
         partitions=len(rows),
     )
+
+
+def _in_the_way(now: Standing) -> Int64s:
+    """Fenced brokers of racks where nobody can receive; where there is no such rack, all that are fenced."""
+    codes = now.homes.rack_codes
+    able = np.isin(codes, codes[now.receiving])
+    whole_racks = np.flatnonzero(~now.receiving & ~able)
+    return whole_racks if len(whole_racks) else np.flatnonzero(~now.receiving)
 
 
 def broken_minimums(

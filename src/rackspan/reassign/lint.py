@@ -14,7 +14,7 @@ from rackspan.audit.evidence import Evidence, demands, evidence
 from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import INT32_MAX, NO_BROKER
-from rackspan.model.partitions import Int64s, PartitionColumns, lengths, padded_lists
+from rackspan.model.partitions import Int64s, PartitionColumns, lengths, padded_lists, unpadded
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.reassign.bounds import needs
 from rackspan.reassign.document import Fault, ListedPartition, ReassignmentDocument, faults
@@ -31,7 +31,7 @@ OF_THE_TARGET = frozenset(
 )
 """Constraints of audit that a target must keep; the others are about the present."""
 
-ON_THE_WAY = "min-insync-replicas-forces-racks"
+FORCES_RACKS = "min-insync-replicas-forces-racks"
 """The one constraint that a larger replica set can break: two replicas of one rack may be in sync while it moves."""
 
 MEND = "mend the file, or let rackspan reassign plan write one"
@@ -126,20 +126,23 @@ def _placement(
     for constraint in PARTITION_CONSTRAINTS:
         if constraint.name in OF_THE_TARGET:
             yield from constraint.findings(arrived)
-        if constraint.name == ON_THE_WAY:
-            current = [seen.rows.row(row).replicas for row in rows.tolist()]
-            unions = [tuple(dict.fromkeys((*new, *old))) for new, old in zip(targets, current, strict=True)]
-            moving = _seen_with(seen, snapshot, policy, rows, unions)
-            already = constraint.broken(arrived)
-            for row in np.flatnonzero(constraint.broken(moving) & ~already).tolist():
-                one = constraint.finding(moving, row)
-                yield replace(
-                    one,
-                    constraint="plan-intermediate-forces-racks",
-                    severity=Severity.WARNING,
-                    reason=f"while it moves, replicas are {','.join(map(str, unions[row]))}: {one.reason}",
-                    remedy="raise min.insync.replicas until the move is done, or accept it for that time",
-                )
+    current = [seen.rows.row(row).replicas for row in rows.tolist()]
+    unions = [tuple(dict.fromkeys((*new, *old))) for new, old in zip(targets, current, strict=True)]
+    yield from _on_the_way(arrived, _seen_with(seen, snapshot, policy, rows, unions))
+
+
+def _on_the_way(arrived: Evidence, moving: Evidence) -> Iterator[Finding]:
+    """Partitions whose minimum forces racks at the end of the move, but not while it lasts."""
+    (constraint,) = (one for one in PARTITION_CONSTRAINTS if one.name == FORCES_RACKS)
+    for row in np.flatnonzero(constraint.broken(moving) & ~constraint.broken(arrived)).tolist():
+        one, listed = constraint.finding(moving, row), unpadded(moving.rows.replicas[row])
+        yield replace(
+            one,
+            constraint="plan-intermediate-forces-racks",
+            severity=Severity.WARNING,
+            reason=f"while it moves, replicas are {','.join(map(str, listed))}: {one.reason}",
+            remedy="raise min.insync.replicas until the move is done, or accept it for that time",
+        )
 
 
 def _believable(replicas: tuple[int, ...]) -> tuple[int, ...]:

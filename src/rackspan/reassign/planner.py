@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from rackspan.audit.loads import replica_bound
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import NO_BROKER
 from rackspan.model.partitions import Bools, Int32s, Int64s
@@ -125,6 +126,7 @@ def _account(
         gap_reason=bound.why(moves),
         before=balance(now, now.replica_index),
         after=balance(now, targets),
+        replicas_bound=replica_bound(now.homes, np.bincount(_placed_factors(now, stuck))),
         left_out=_left_out(now),
         infeasible=conflicts,
         leaving=request.leaving,
@@ -152,6 +154,13 @@ def balance(now: Standing, index: Int32s) -> Balance:
     first = index[:, 0] if index.shape[1] else np.zeros(0, dtype=np.int32)
     leaders = np.bincount(first[first >= 0], minlength=brokers)
     return Balance(*(Spread(int(one.min()), int(one.max())) for one in (replicas, leaders)))
+
+
+def _placed_factors(now: Standing, stuck: Int64s) -> Int64s:
+    """Replication factors once the plan is done: what is stuck keeps its own."""
+    factors = now.wanted_factor.copy()
+    factors[stuck] = now.current_factor[stuck]
+    return factors
 
 
 def _left_out(now: Standing) -> tuple[str, ...]:

@@ -33,7 +33,8 @@ class Plan:
     """Partitions `rows` (N,) of the snapshot, ascending, get the replica lists `replicas` (N, width), −1 padded.
 
     `arrivals` (N,): copies each needs; `moves` is their sum, `lower_bound` what no plan can undercut, `gap_reason` says
-    why they differ, if they do. `bytes`: what is copied, as far as sizes are known; `unsized_moves` copies have none.
+    why they differ, if they do. `replicas_bound`: the least that the fullest broker can hold in any placement that keeps
+    the racks. `bytes`: what is copied, as far as sizes are known; `unsized_moves` copies have none.
     `left_out`: partitions not looked at, in words. `infeasible`: what of the request cannot be met.
     """
 
@@ -45,6 +46,7 @@ class Plan:
     gap_reason: str | None
     before: Balance
     after: Balance
+    replicas_bound: int
     left_out: tuple[str, ...] = ()
     infeasible: tuple[Conflict, ...] = ()
     leaving: frozenset[int] = frozenset()

@@ -39,7 +39,8 @@ def rack_shares(rack_sizes: Int64s, largest_replication_factor: int) -> RackShar
 
 def _floor_and_ceil(rack_sizes: Int64s, replication_factor: int) -> tuple[Int64s, Int64s]:
     level = 0
-    while level < replication_factor and int(np.minimum(rack_sizes, level + 1).sum()) <= replication_factor:
+    full = int(rack_sizes.max(initial=0))
+    while level < min(replication_factor, full) and int(np.minimum(rack_sizes, level + 1).sum()) <= replication_factor:
         level += 1
     floor = np.minimum(rack_sizes, level)
     over = int(floor.sum()) < replication_factor
