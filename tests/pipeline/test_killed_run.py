@@ -106,15 +106,17 @@ def test_a_run_killed_while_spark_writes_leaves_the_old_tables(root: Path, spark
 def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spark: SparkSession) -> None:
     histogram: Counter[str] = Counter()
     template = Path(shutil.copytree(root, root.parent / "template"))
-    began = time.monotonic()
-    with running(root) as run:
-        assert run.wait(300) == 0
-    whole_run = time.monotonic() - began
 
     def anew() -> None:
         shutil.rmtree(root)
         shutil.copytree(template, root)
 
+    for _ in range(2):  # The first run reads Spark from the disk, and takes far longer than those that follow.
+        anew()
+        began = time.monotonic()
+        with running(root) as run:
+            assert run.wait(300) == 0
+        whole_run = time.monotonic() - began
     for twelfth in range(12):
         anew()
         with running(root) as run:
@@ -122,7 +124,6 @@ def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spar
         if run.returncode == -signal.SIGKILL:
             histogram[by_staging(root)] += 1
         check_and_repair(root)
-        print(histogram)
     died, moment = True, 0
     while died:
         anew()
@@ -131,7 +132,6 @@ def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spar
         if died:
             histogram[by_touch(last_touch(root))] += 1
         check_and_repair(root)
-        print(histogram)
         moment += 4
     print(f"\nkilled {histogram.total()} times: {dict(histogram)}")
     assert histogram.total() >= 20
