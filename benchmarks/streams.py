@@ -58,14 +58,8 @@ def _beside_kafka(limit_seconds: int) -> None:
         kafka = _kafka(group, limit_seconds)
         cost = f"{ours['cost']['stateful']} + {ours['cost']['stateless']}"
         if kafka is None:
-            _row(
-                f"{tasks} x {clients}",
-                strategy,
-                cost,
-                _spread(seconds),
-                f"not finished in {limit_seconds} s",
-                _at_least(limit_seconds, seconds),
-            )
+            # No ratio: on a busy machine the limit, by the clock, says little of the processor time it took.
+            _row(f"{tasks} x {clients}", strategy, cost, _spread(seconds), f"not finished in {limit_seconds} s", "")
             continue
         if kafka["cost"] != ours["cost"]:
             sys.exit(f"costs differ at {tasks} x {clients}, {strategy}: {ours['cost']}, Kafka {kafka['cost']}")
@@ -129,10 +123,6 @@ def _under(group: Document, strategy: str) -> Document:
 
 def _spread(seconds: list[float]) -> str:
     return f"{statistics.median(seconds):.3f} s ({seconds[0]:.3f} to {seconds[-1]:.3f})"
-
-
-def _at_least(limit_seconds: int, seconds: list[float]) -> str:
-    return f"over {limit_seconds / statistics.median(seconds):,.0f}"
 
 
 def _memory_gib() -> float:

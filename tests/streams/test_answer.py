@@ -38,6 +38,17 @@ def test_the_answer_has_its_keys_in_order() -> None:
     ]
 
 
+def test_a_stateless_task_moves_at_no_cost_whatever_is_configured() -> None:
+    document = changed(
+        *(put("tasks", at, {"id": f"0_{at}", "stateful": False, "source": [f"in:{at}"]}) for at in (0, 1)),
+        put("initial_active", {A: ["0_1", "1_0"], B: ["0_0"]}),
+        put("config", {"strategy": "min_traffic", "traffic_cost": 10, "non_overlap_cost": 100}),
+        drop("initial_standby"),
+    )
+    answer = assign(document, "optimize")
+    assert (answer["cost"]["stateless"], answer["certificate"]["stateless"]["moved"]) == (0, 2)
+
+
 def test_off_what_was_given_is_the_answer_with_its_price_and_the_reason() -> None:
     answer = assign(changed(put("config", {}), drop("initial_standby")), "optimize")
     assert (answer["enabled"], answer["reason"]) == (False, "rack.aware.assignment.strategy is none")

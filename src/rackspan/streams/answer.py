@@ -31,7 +31,7 @@ ASSIGNORS: Final[Mapping[str, Assignor]] = {
 
 
 def assign(document: object, assignor: str, options: Options = KAFKA, clock: Clock = float) -> dict[str, Any]:
-    """Answer a problem document (both formats: CONTRACT 4, docs/kips.md). `clock` reads seconds; without one, 0.0.
+    """Answer a problem document. `clock` reads seconds; without one, `seconds` is 0.0.
 
     Errors: InvalidProblem, UsageError; one line each.
     """
