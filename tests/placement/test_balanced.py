@@ -6,6 +6,11 @@ from dataclasses import replace
 import numpy as np
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
+from rackspan.audit import RackPolicy, audit
+from rackspan.audit.loads import replica_bound
+from rackspan.model import BrokerId
+from rackspan.model.racks import even_spread, rack_map
 from tests.placement.least_possible import least_leaders, least_replicas
 from tests.placement.snapshots import registered, snapshot_of
 from tests.placement.tasks import (
@@ -24,11 +29,6 @@ from tests.placement.tasks import (
     place,
     tasks,
 )
-
-from rackspan.audit import RackPolicy, audit
-from rackspan.audit.loads import replica_bound
-from rackspan.model import BrokerId
-from rackspan.model.racks import even_spread, rack_map
 
 
 def rack_counts(task: Task, row: Sequence[int]) -> tuple[int, ...]:

@@ -4,9 +4,6 @@ from collections.abc import Sequence
 
 import numpy as np
 import pytest
-from tests.placement.scenarios_of_load import cluster
-from tests.placement.snapshots import registered
-from tests.placement.tasks import DRAINING, Task, per_broker, place
 
 from rackspan.audit.loads import replica_bound
 from rackspan.errors import InvalidPartitions, InvalidReplicationFactor, PartialRacks, ReplicaPlacementException
@@ -14,6 +11,9 @@ from rackspan.model import BrokerId, RackId
 from rackspan.model.partitions import Int32s
 from rackspan.model.racks import rack_map
 from rackspan.placement import UsableBroker
+from tests.placement.scenarios_of_load import cluster
+from tests.placement.snapshots import registered
+from tests.placement.tasks import DRAINING, Task, per_broker, place
 
 
 def answer(

@@ -5,13 +5,13 @@ from collections.abc import Sequence
 import numpy as np
 import pytest
 from ortools.graph.python import min_cost_flow
-from tests.placement.scenarios_of_load import SEVERAL_PHASES, SINGLE_PHASE, MinMax, Phase, Scenario, min_max, placed
-from tests.placement.snapshots import registered, snapshot_of
 
 from rackspan.audit import RackPolicy, audit
 from rackspan.audit.loads import replica_bound
 from rackspan.model.partitions import Int32s
 from rackspan.model.racks import rack_map
+from tests.placement.scenarios_of_load import SEVERAL_PHASES, SINGLE_PHASE, MinMax, Phase, Scenario, min_max, placed
+from tests.placement.snapshots import registered, snapshot_of
 
 ONE_RACK_GROWN = "3/3/3, +3 brokers in one rack"
 

@@ -1,11 +1,11 @@
 """Choosing leaders among given replicas: as many as wanted wherever replica sets, or an exchange, allow it."""
 
 import numpy as np
-from tests.placement.scenarios_of_load import cluster
 
 from rackspan.placement.balanced_settings import BalancedSettings
 from rackspan.placement.fleet import fleet_of
 from rackspan.placement.leader_order import leader_in_front
+from tests.placement.scenarios_of_load import cluster
 
 
 def test_a_leader_is_handed_on_along_a_chain() -> None:

@@ -3,7 +3,6 @@
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.placement.scenarios_of_load import cluster
 
 from rackspan.model.partitions import Int32s, Int64s
 from rackspan.placement.balanced_settings import BalancedSettings
@@ -11,6 +10,7 @@ from rackspan.placement.fleet import Fleet, fleet_of
 from rackspan.placement.java_random import JavaRandom
 from rackspan.placement.rack_quotas import quotas, rack_shares
 from rackspan.placement.several_a_rack import deal_several_a_rack
+from tests.placement.scenarios_of_load import cluster
 
 
 @given(st.lists(st.integers(1, 6), min_size=1, max_size=3), st.integers(1, 300), st.integers(0, 9), st.integers(0, 99))
