@@ -109,10 +109,14 @@ def _add_evictions(book: ArcBook, brokers: Int64s, choices: EvictionChoices, dea
     """Arcs broker → group and rack, and on to the group where it is free to choose the rack."""
     size = choices.groups.size
     nodes = book.nodes(-choices.node_must * size[choices.node_group])
-    free = np.flatnonzero(choices.node_may)
     groups = book.nodes(-choices.group_free * size)
+    # Where a rack may give all its candidates and must give none, there is nothing for its node to limit.
+    candidates = np.bincount(choices.arc_node, minlength=len(nodes))
+    unlimited = (choices.node_must == 0) & (candidates <= choices.node_may)
+    head = np.where(unlimited[choices.arc_node], groups[choices.arc_group], nodes[choices.arc_node])
     cost = np.where(choices.arc_in_sync, dear, 0)
-    leave = book.add(brokers[choices.arc_broker], nodes[choices.arc_node], size[choices.arc_group], cost)
+    leave = book.add(brokers[choices.arc_broker], head, size[choices.arc_group], cost)
+    free = np.flatnonzero((choices.node_may > 0) & ~unlimited)
     of_free = choices.node_group[free]
     book.add(nodes[free], groups[of_free], choices.node_may[free] * size[of_free])
     return leave
