@@ -7,12 +7,14 @@ import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 from rackspan import acks as _acks
 from rackspan import audit as _audit
 from rackspan import pipeline as _pipeline
 from rackspan import plan as _plan
 from rackspan import reassign as _reassign
+from rackspan import streams as _streams
 from rackspan.acks import HardenAdvice
 from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
 from rackspan.model import ClusterSnapshot
@@ -28,6 +30,7 @@ from rackspan.sources.source import Source
 
 __all__ = [
     "Source",
+    "assign_tasks",
     "audit",
     "collect",
     "collect_every",
@@ -130,6 +133,14 @@ def harden(
 ) -> list[HardenAdvice]:
     """For each topic the least min.insync.replicas that forces its racks, and what that costs."""
     return _acks.harden(snapshot, policy, topic_filter)
+
+
+# ── assign
+
+
+def assign_tasks(problem: object, assignor: str, beyond: Sequence[str] = ()) -> dict[str, Any]:
+    """Stream tasks to clients at least cross-rack cost (KIP-925), with a certificate that nothing is cheaper."""
+    return _streams.assign(problem, assignor, _streams.options_named(*beyond), time.perf_counter)
 
 
 # ── the pipeline
