@@ -1,0 +1,115 @@
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from rackspan.audit import RackPolicy, audit
+from rackspan.audit.findings import Finding
+from rackspan.audit.json_format import finding_document
+from rackspan.sources import snapshot_file
+from tests.cli.conftest import GOOD, Ran
+
+Cli = Callable[..., Ran]
+
+RECORDED = Path(__file__).parent.parent / "vectors" / "snapshots"
+
+
+def test_collect_keeps_each_snapshot_once(cli: Cli, tmp_path: Path) -> None:
+    first = cli("pipeline", "collect", "--from-snapshots", RECORDED, "--warehouse", "w")
+    assert (first.code, first.out) == (0, "")
+    kept = sorted((tmp_path / "w" / "snapshots").glob("*/*/*"))
+    assert len(kept) == len(list(RECORDED.glob("*.json")))
+    again = cli("pipeline", "collect", "--from-snapshots", RECORDED, "--warehouse", "w")
+    assert again.err.count("kept already as") == len(kept)
+    assert sorted((tmp_path / "w" / "snapshots").glob("*/*/*")) == kept
+
+
+def test_one_source_that_fails_is_named_and_the_others_are_kept(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "s").mkdir()
+    (tmp_path / "s" / "a.json").write_text("{")
+    (tmp_path / "s" / "b.json").write_text(json.dumps(GOOD))
+    ran = cli("pipeline", "collect", "--from-snapshots", "s", "--warehouse", "w")
+    assert ran.code == 1
+    assert ran.err.startswith("rackspan: s/a.json: not JSON:")
+    assert len(list((tmp_path / "w" / "snapshots").glob("*/*/*"))) == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ("collect", "--warehouse", "w"),
+            "no source named: give --bootstrap-server HOST:PORT, --snapshot FILE or --from-snapshots DIR",
+        ),
+        (
+            ("collect", "--warehouse", "w", "--from-snapshots", "absent"),
+            "absent: no such folder; name one that holds snapshots",
+        ),
+        (
+            ("collect", "--snapshot", "x.json"),
+            "Missing option '--warehouse' (env var: 'RACKSPAN_WAREHOUSE'); see rackspan pipeline collect --help",
+        ),
+        (("run",), "Missing option '--warehouse' (env var: 'RACKSPAN_WAREHOUSE'); see rackspan pipeline run --help"),
+        (
+            ("table", "findings", "--warehouse", "w", "--limit", "-1"),
+            "Invalid value for '--limit': Input should be greater than or equal to 0; see rackspan pipeline table --help",
+        ),
+    ],
+)
+def test_a_mistake_gets_one_line(cli: Cli, tmp_path: Path, words: tuple[str, ...], line: str) -> None:
+    ran = cli("pipeline", *words)
+    assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line}\n")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", [("run",), ("table", "findings"), ("report", "--out", "r.html")])
+def test_a_folder_that_is_no_warehouse_is_refused(cli: Cli, tmp_path: Path, verb: tuple[str, ...]) -> None:
+    ran = cli("pipeline", *verb, "--warehouse", "absent")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
+    assert ran.err.startswith("rackspan: absent: ")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_tables_before_any_run_are_missed_in_one_line(cli: Cli, tmp_path: Path) -> None:
+    cli("pipeline", "collect", "--from-snapshots", RECORDED, "--warehouse", "w")
+    ran = cli("pipeline", "table", "findings", "--warehouse", "w")
+    where = tmp_path / "w"
+    assert ran.err == f"rackspan: {where}: has no table findings yet; run rackspan pipeline run --warehouse {where}\n"
+    ran = cli("pipeline", "table", "colours", "--warehouse", "w")
+    assert (ran.code, ran.err.count("\n")) == (1, 1)
+    assert "colours" in ran.err
+
+
+@pytest.mark.java
+@pytest.mark.spark
+def test_collected_snapshots_become_the_tables_and_the_page(cli: Cli, tmp_path: Path) -> None:
+    cli("pipeline", "collect", "--from-snapshots", RECORDED, "--warehouse", "w")
+    ran = cli("pipeline", "run", "--warehouse", "w")
+    assert ran.code == 0, ran.err
+    rows = cli("pipeline", "table", "findings", "--warehouse", "w", "-o", "json").document
+    assert [_found(row) for row in rows] == [finding for path in _by_moment() for finding in _audited(path)]
+    untouched = cli("pipeline", "run", "--warehouse", "w")
+    assert "0 rows in 0 days of tables" in untouched.err
+    assert cli("pipeline", "report", "--warehouse", "w", "--out", "page.html").code == 0
+    page = (tmp_path / "page.html").read_text()
+    assert "NOT rack-safe" in page
+
+
+def _by_moment() -> list[Path]:
+    """As a table has them: by cluster and moment."""
+    taken = {path: snapshot_file.read(path).snapshot for path in RECORDED.glob("*.json")}
+    return sorted(taken, key=lambda path: (str(taken[path].cluster_id), str(taken[path].taken_at)))
+
+
+def _audited(path: Path) -> list[dict[str, object]]:
+    findings = audit(snapshot_file.read(path).snapshot, RackPolicy()).findings
+    return [finding_document(one) for one in sorted(findings, key=_grain)]
+
+
+def _grain(one: Finding) -> tuple[object, ...]:
+    return (one.constraint, one.topic or "", -1 if one.partition is None else one.partition, one.reason)
+
+
+def _found(row: dict[str, object]) -> dict[str, object]:
+    return {name: row[name] for name in ("constraint", "severity", "topic", "partition", "reason", "remedy")}
