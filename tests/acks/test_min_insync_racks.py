@@ -86,6 +86,20 @@ def test_racks_are_not_counted_where_the_value_is_1(monkeypatch: pytest.MonkeyPa
     assert counted == [isr("012")] * 3
 
 
+def test_counting_looks_at_each_in_sync_replica_once() -> None:
+    class Watched(dict[BrokerId, int]):
+        looks = 0
+
+        def get(self, key: BrokerId, default: int = 0) -> int:  # type: ignore[override]
+            self.looks += 1
+            return super().get(key, default)
+
+    for size in (1, 10, 1000):
+        bits = Watched({BrokerId(i): 1 << i % 3 for i in range(5000)})
+        assert RackBits(bits, RACKS.racks).count([BrokerId(i) for i in range(size)]) == min(size, 3)
+        assert bits.looks == size
+
+
 def test_acks_0_and_1_are_never_checked() -> None:
     assert [acks for acks in (-1, 0, 1) if is_checked(acks)] == [-1]
 

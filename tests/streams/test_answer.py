@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from rackspan.errors import InvalidProblem, UsageError
 from rackspan.streams import Beyond, Options, assign, options_named
-from tests.streams.problems import problem, with_standbys
+from tests.streams.problems import Document, problem, with_standbys
 from tests.streams.test_enabling import changed
 from tests.streams.test_problem_format import GOOD, A, B, drop, put
 
@@ -95,6 +95,47 @@ def test_optimize_needs_something_to_improve() -> None:
         InvalidProblem, match=r"^problem: initial_active is missing; add it, or choose another --assignor$"
     ):
         assign(changed(drop("initial_active")), "optimize")
+
+
+def two_clients(owners: tuple[list[int], list[int]], stateful: bool, rack: dict[int, str], strategy: str) -> Document:
+    """Clients in racks r1 and r2 that hold tasks by number; task n reads one partition, which is in rack[n]."""
+    return {
+        "config": {"strategy": strategy},
+        "clients": [{"process_id": A, "rack": "r1", "threads": 1}, {"process_id": B, "rack": "r2", "threads": 1}],
+        "tasks": [
+            {
+                "id": f"{n // 4}_{n % 4}",
+                "stateful": stateful,
+                "source": [f"in:{n}"],
+                "changelog": [f"log:{n}"] * stateful,
+            }
+            for n in sorted(rack)
+        ],
+        "partitions": {f"{topic}:{n}": [rack[n]] for topic in ("in", "log") for n in rack},
+        "initial_active": {
+            process_id: [f"{n // 4}_{n % 4}" for n in held] for process_id, held in zip((A, B), owners, strict=True)
+        },
+    }
+
+
+@pytest.mark.parametrize(("stateful", "far", "moved"), [(True, 10, 1), (False, 1, 0)])
+def test_by_default_a_partition_across_racks_costs_10_and_a_move_1_and_without_state_1_and_0(
+    stateful: bool, far: int, moved: int
+) -> None:
+    """One partition that nobody is near, and two tasks that change places to be near theirs."""
+    answer = assign(two_clients(([1, 2], [0]), stateful, {0: "r1", 1: "r2", 2: "elsewhere"}, "min_traffic"), "optimize")
+    assert answer["cost"] == {"stateful": 0, "stateless": 0} | {
+        "stateful" if stateful else "stateless": far + 2 * moved
+    }
+    assert answer["cross_rack"]["active"] == 1
+
+
+@pytest.mark.parametrize(("strategy", "cost"), [("min_traffic", 4), ("balance_subtopology", 6)])
+def test_stateless_tasks_are_spread_too_where_that_is_the_strategy(strategy: str, cost: int) -> None:
+    """Sub-topology 0 reads in rack r1 alone, sub-topology 1 where nobody is; each is shared out evenly or is not."""
+    rack = dict.fromkeys(range(4), "r1") | dict.fromkeys(range(4, 8), "elsewhere")
+    answer = assign(two_clients(([0, 2, 4, 6], [1, 3, 5, 7]), False, rack, strategy), "optimize")
+    assert answer["cost"]["stateless"] == cost
 
 
 def test_weights_move_the_heavy_partition_home() -> None:

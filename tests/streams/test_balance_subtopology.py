@@ -1,5 +1,6 @@
 import numpy as np
 from hypothesis import given
+from hypothesis import strategies as st
 
 from rackspan.streams.balance_subtopology import balance_subtopology, subtopology_limits
 from rackspan.streams.costs import OwnedTasks
@@ -41,6 +42,16 @@ def within(tasks: OwnedTasks, client: Int32s) -> bool:
     counts = np.zeros_like(most)
     np.add.at(counts, (family, client), 1)
     return keeps_quotas(tasks, client) and bool((counts <= most).all())
+
+
+@given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=6, max_size=6))
+def test_the_texts_solution_is_within_its_limits_and_so_is_every_cheapest_one(traffic: list[list[int]]) -> None:
+    """{s1_1}, {s1_2, s2_1}, {s1_3, s2_2, s2_3}, whatever the traffic costs (KIP-925 4.B.II)."""
+    solution = owned(owner=[0, 1, 2, 1, 2, 2], traffic=traffic, client_rack=[0, 1, 2], subtopology=[1, 1, 1, 2, 2, 2])
+    optimum = balance_subtopology(solution)
+    assert within(solution, solution.owner)
+    assert within(solution, optimum.client)
+    assert optimum.cost <= solution.cost(solution.owner)
 
 
 @given(owned_sets())
