@@ -15,15 +15,17 @@ env: .venv/.complete
 demo: env
 	@$(BIN)/rackspan demo
 
+# The fast tests on all cores, then one after another what starts Java, Kafka, a browser or a bare environment.
 test: env
-	$(BIN)/pytest -m "not soak" --cov --cov-report=term:skip-covered
+	$(BIN)/pytest -q -n auto -m "$(FAST)" --cov --cov-report=
+	$(BIN)/pytest -m "not soak and not ($(FAST))" --cov --cov-append --cov-report=term:skip-covered --durations=10
 
 check: env
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache
-	$(BIN)/pytest -q -m "$(FAST)"
+	$(BIN)/pytest -q -n auto -m "$(FAST)"
 
 bench: env
 	$(BIN)/python -m benchmarks

@@ -18,6 +18,7 @@ from rackspan.model import (
     columns,
 )
 from rackspan.model.partitions import Partition
+from rackspan.placement import UsableBroker
 
 RACKS = ("r1", "r2", "r3", "eu-west/1 [a]")
 TOPICS = ("__consumer_offsets", "orders", "payments.v2", "a_b-c", "x")
@@ -132,4 +133,16 @@ def from_rows(rows: list[Partition]) -> PartitionColumns:
         adding_replicas=[row.adding_replicas for row in rows],
         removing_replicas=[row.removing_replicas for row in rows],
         size_bytes=[-1 if row.size_bytes is None else row.size_bytes for row in rows],
+    )
+
+
+@st.composite
+def usable_brokers(draw: st.DrawFn, *, racked: bool = False, fenced: bool = False) -> tuple[UsableBroker, ...]:
+    """One to twelve brokers as placers see them, in any order: all on racks, or perhaps all on none."""
+    ids = draw(st.lists(st.integers(0, 2000), min_size=1, max_size=12, unique=True))
+    names = st.sampled_from([RackId(rack) for rack in RACKS])
+    on_racks = racked or draw(st.booleans())
+    return tuple(
+        UsableBroker(BrokerId(broker), draw(names) if on_racks else None, fenced and draw(st.booleans()))
+        for broker in ids
     )

@@ -12,24 +12,44 @@
     │   ├── ClusterUnreachable        nobody answered in time
     │   ├── ClusterUnauthorized       it answered no; names the missing right
     │   └── ClusterRequestFailed      it answered with an error of its own
+    ├── ReplicaPlacementException     a placer found no placement, or answered with one that cannot be (KIP-660)
+    │   ├── InvalidPartitions         no such number of partitions
+    │   ├── InvalidReplicationFactor  more replicas than usable brokers, or none
+    │   └── PartialRacks              some brokers have a rack and some have none, and racks are enforced (KIP-36)
     ├── KafkaProcessFailed            a Kafka that rackspan started ended or never became ready
+    ├── RackLocatorFailed             a rack locator is not there, or did not answer with racks
+    ├── RetriableProduceError         what a client is told when acks=all is refused; sending again is right
+    │   ├── NotEnoughReplicas         and …AfterAppend: written, but not acknowledged
+    │   └── NotEnoughRacks            and …AfterAppend
     └── MissingRequirement            Java, an extra or a package is not there; says what to install
 
 An outcome that is expected (a finding, a refusal by rule) is a value, never one of these.
 """
+
+from typing import ClassVar
 
 __all__ = [
     "ClusterRequestFailed",
     "ClusterUnauthorized",
     "ClusterUnreachable",
     "InvalidFlow",
+    "InvalidPartitions",
     "InvalidProblem",
     "InvalidReassignment",
+    "InvalidReplicationFactor",
     "InvalidSnapshot",
     "InvalidWarehouse",
     "KafkaProcessFailed",
     "MissingRequirement",
+    "NotEnoughRacks",
+    "NotEnoughRacksAfterAppend",
+    "NotEnoughReplicas",
+    "NotEnoughReplicasAfterAppend",
+    "PartialRacks",
+    "RackLocatorFailed",
     "RackspanError",
+    "ReplicaPlacementException",
+    "RetriableProduceError",
     "SourceError",
     "UnprovenAnswer",
     "UsageError",
@@ -84,12 +104,58 @@ class ClusterRequestFailed(SourceError):
     """The cluster answered a request with an error."""
 
 
+class ReplicaPlacementException(RackspanError):
+    """The replica placer could not compute a placement for the topic or partition (KIP-660, Public Interfaces 4).
+
+    Where it repeats a complaint of Kafka's own placers, the message is Kafka's, letter for letter.
+    """
+
+    retriable: ClassVar[bool] = False
+    """Asked again with the same brokers, a placer fails again."""
+
+
+class InvalidPartitions(ReplicaPlacementException):
+    """Kafka's InvalidPartitionsException."""
+
+
+class InvalidReplicationFactor(ReplicaPlacementException):
+    """Kafka's InvalidReplicationFactorException."""
+
+
+class PartialRacks(ReplicaPlacementException):
+    """What Kafka calls AdminOperationException here: a rack is set on some brokers only."""
+
+
 class KafkaProcessFailed(RackspanError):
     """A Kafka process of ours went wrong. The line says why; `log_tail` is the end of its log, for --debug."""
 
     def __init__(self, message: str, log_tail: str = "") -> None:
         super().__init__(message)
         self.log_tail = log_tail
+
+
+class RackLocatorFailed(RackspanError):
+    """A rack locator cannot be found or made, or did not answer with racks."""
+
+
+class RetriableProduceError(RackspanError):
+    """A produce was refused for now; the same request may succeed later (Kafka's RetriableException)."""
+
+
+class NotEnoughReplicas(RetriableProduceError):
+    """Fewer replicas in sync than min.insync.replicas; nothing was written."""
+
+
+class NotEnoughReplicasAfterAppend(RetriableProduceError):
+    """Written, but fewer replicas in sync than min.insync.replicas when it was to be acknowledged."""
+
+
+class NotEnoughRacks(RetriableProduceError):
+    """In-sync replicas on fewer racks than min.insync.racks; nothing was written."""
+
+
+class NotEnoughRacksAfterAppend(RetriableProduceError):
+    """Written, but in-sync replicas on fewer racks than min.insync.racks when it was to be acknowledged."""
 
 
 class MissingRequirement(RackspanError):

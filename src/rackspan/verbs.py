@@ -3,31 +3,41 @@
 Every verb takes values and returns values; the clock, the network and the disk are met in `sources` and `pipeline`.
 """
 
+import re
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
+from rackspan import acks as _acks
 from rackspan import audit as _audit
 from rackspan import pipeline as _pipeline
 from rackspan import plan as _plan
 from rackspan import reassign as _reassign
+from rackspan import streams as _streams
+from rackspan.acks import HardenAdvice
 from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
 from rackspan.model import ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.pipeline import Collected, RunReport
 from rackspan.plan import Caps, Step
 from rackspan.reassign import Plan, ReassignmentDocument, Request
+from rackspan.sources import rack_locator as _rack_locator
+from rackspan.sources import rack_locators as _rack_locators
 from rackspan.sources import snapshot_file as _snapshot_file
 from rackspan.sources.properties_file import read_properties
 from rackspan.sources.source import Source
 
 __all__ = [
     "Source",
+    "assign_tasks",
     "audit",
     "collect",
     "collect_every",
+    "harden",
     "lint_reassignment",
     "live_cluster",
+    "located",
     "outage",
     "plan_reassignment",
     "report",
@@ -60,6 +70,17 @@ def snapshot_file(path: Path) -> Source:
 def snapshot_files(folder: Path) -> list[Source]:
     """Every snapshot in a folder, by name. Errors: UsageError for none."""
     return list(_pipeline.from_folder(folder))
+
+
+def located(source: Source, rack_locator_class: str, rack_locator_properties: str) -> Source:
+    """The same with the racks that a locator finds, asked anew at every reading. Errors: UsageError, RackLocatorFailed."""
+    locator = _rack_locators.make(rack_locator_class, _rack_locator.parse_properties(rack_locator_properties))
+
+    def read() -> ReadSnapshot:
+        taken = source.read()
+        return ReadSnapshot(_rack_locator.located(taken.snapshot, locator), taken.warnings)
+
+    return Source(source.name, read)
 
 
 # ── see
@@ -102,6 +123,24 @@ def plan_reassignment(
 def lint_reassignment(snapshot: ClusterSnapshot, policy: RackPolicy, document: ReassignmentDocument) -> list[Finding]:
     """What is wrong with anyone's plan: where it leads, what it passes through, what it copies needlessly."""
     return _reassign.lint(snapshot, policy, document)
+
+
+# ── acknowledge
+
+
+def harden(
+    snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy(), topic_filter: re.Pattern[str] | None = None
+) -> list[HardenAdvice]:
+    """For each topic the least min.insync.replicas that forces its racks, and what that costs."""
+    return _acks.harden(snapshot, policy, topic_filter)
+
+
+# ── assign
+
+
+def assign_tasks(problem: object, assignor: str, beyond: Sequence[str] = ()) -> dict[str, Any]:
+    """Stream tasks to clients at least cross-rack cost (KIP-925), with a certificate that nothing is cheaper."""
+    return _streams.assign(problem, assignor, _streams.options_named(*beyond), time.perf_counter)
 
 
 # ── the pipeline

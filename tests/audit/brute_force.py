@@ -82,7 +82,7 @@ def broken(
         found.add("rack-spread")
     if k > 1 and len(held) < k:
         found.add("min-insync-racks-satisfiable")
-    if k > 1 and len(held) >= k and min_replicas(topic) < least_forcing(held, k):
+    if k > 1 and len(held) >= k and min_replicas(topic) < least_forcing([racks.get(one) for one in replicas], k):
         found.add("min-insync-replicas-forces-racks")
     if len(replicas) < min_replicas(topic):
         found.add("min-insync-replicas-satisfiable")
@@ -101,13 +101,12 @@ def broken(
     return found
 
 
-def least_forcing(held: Counter[str], k: int) -> int:
-    """Try every in-sync set: one more than the largest that stands on fewer than k racks."""
-    members = [rack for rack, count in held.items() for _ in range(count)]
+def least_forcing(members: list[str | None], k: int) -> int:
+    """Try every in-sync set: one more than the largest that stands on fewer than k racks. None counts in no rack."""
     largest = 0
     for chosen in product((False, True), repeat=len(members)):
         in_sync = [rack for rack, taken in zip(members, chosen, strict=True) if taken]
-        if len(set(in_sync)) < k:
+        if len({rack for rack in in_sync if rack is not None}) < k:
             largest = max(largest, len(in_sync))
     return largest + 1
 

@@ -66,7 +66,7 @@ def test_a_mistake_gets_one_line(
         (
             "colour = 'red'\n",
             "rackspan.toml: 'colour' is not a setting; there are bootstrap-server, command-config, master, "
-            "min-insync-racks, output, timeout, unracked, warehouse, [topics], [controllers]",
+            "min-insync-racks, output, rack-locator-class, rack-locator-properties, timeout, unracked, warehouse, [topics], [controllers]",
         ),
         ("timeout = [1]\n", "rackspan.toml: timeout is [1], but a setting is a string or a whole number; correct it"),
         (

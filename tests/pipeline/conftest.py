@@ -8,6 +8,8 @@ from pyspark.sql import SparkSession
 
 from rackspan.pipeline import session
 
+QUICK_JAVA = ("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
@@ -19,5 +21,5 @@ def spark() -> Iterator[SparkSession]:
 def quick_java() -> Iterator[None]:
     """A JVM that lives for a minute spends most of it optimising itself, unless told not to."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
+        patch.setenv(*QUICK_JAVA)
         yield

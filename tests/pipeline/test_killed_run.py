@@ -20,6 +20,7 @@ from rackspan.audit import RackPolicy
 from rackspan.pipeline import Warehouse, open_warehouse
 from rackspan.pipeline.schemas import TABLES
 from tests.pipeline import expected
+from tests.pipeline.conftest import QUICK_JAVA
 from tests.pipeline.examples import generated
 from tests.pipeline.killed import last_touch, refreshed
 
@@ -54,7 +55,8 @@ def root(tmp_path: Path) -> Path:
 def running(root: Path, moment: str = NEVER) -> Iterator["subprocess.Popen[bytes]"]:
     """A run in a group of its own; nothing of the group is left when the block ends."""
     command = [sys.executable, "-m", "tests.pipeline.killed_run", str(root), "2", moment]
-    with subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL) as run:
+    environ = {**os.environ, **dict([QUICK_JAVA])}
+    with subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, env=environ) as run:
         try:
             yield run
         finally:
@@ -104,15 +106,17 @@ def test_a_run_killed_while_spark_writes_leaves_the_old_tables(root: Path, spark
 def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spark: SparkSession) -> None:
     histogram: Counter[str] = Counter()
     template = Path(shutil.copytree(root, root.parent / "template"))
-    began = time.monotonic()
-    with running(root) as run:
-        assert run.wait(300) == 0
-    whole_run = time.monotonic() - began
 
     def anew() -> None:
         shutil.rmtree(root)
         shutil.copytree(template, root)
 
+    for _ in range(2):  # The first run reads Spark from the disk, and takes far longer than those that follow.
+        anew()
+        began = time.monotonic()
+        with running(root) as run:
+            assert run.wait(300) == 0
+        whole_run = time.monotonic() - began
     for twelfth in range(12):
         anew()
         with running(root) as run:

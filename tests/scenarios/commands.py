@@ -3,6 +3,8 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
+from rackspan.acks import harden
+from rackspan.acks.wording import loss_words, reason, remedies
 from rackspan.audit import RackPolicy, audit, outage
 from rackspan.audit.outage import RackLoss
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, UnrackedPolicy
@@ -151,6 +153,15 @@ def ask_lint(world: World, *_: str, **wanted: str) -> Iterator[str]:
     yield from moves.linted(world.snapshot(), world.policy, wanted)
 
 
+def ask_harden(world: World, *_: str) -> Iterator[str]:
+    for one in harden(world.snapshot(), world.policy):
+        yield f"{one.topic}{' (internal)' if one.internal else ''}: {one.outcome}, {reason(one)}"
+        for loss in one.losses:
+            yield f"  {loss_words(one, loss)}"
+        for remedy in remedies(one):
+            yield f"  {remedy}"
+
+
 COMMANDS: dict[str, Callable[..., Iterator[str]]] = {
     "cluster": cluster,
     "broker": broker,
@@ -162,6 +173,7 @@ COMMANDS: dict[str, Callable[..., Iterator[str]]] = {
     "outage": ask_outage,
     "plan": ask_plan,
     "lint": ask_lint,
+    "harden": ask_harden,
 }
 
 

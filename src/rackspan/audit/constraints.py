@@ -196,7 +196,9 @@ def _make_racks_satisfiable(seen: Evidence, row: int) -> str:
 
 
 def _harden(seen: Evidence, row: int) -> str:
-    return f"rackspan acks harden --topic {seen.topic(row)}"
+    asked = f" --min-insync-racks {int(seen.asked.min_insync_racks[row])}"
+    # What the topic itself asks, its own config says again; what the policy asks has to be said again.
+    return f"rackspan acks harden --topic {seen.topic(row)}{'' if seen.asked.enforced[row] else asked}"
 
 
 def _lower_min_insync_replicas(seen: Evidence, row: int) -> str:

@@ -150,8 +150,14 @@ class Evidence:
 
     @cached_property
     def forcing_value(self) -> Int64s:
-        """The least min.insync.replicas that would force the racks asked. Shape (P,)."""
-        return forcing_value(self.replica_rack_counts, self.asked.min_insync_racks)
+        """The least min.insync.replicas that forces the racks asked; above the replication factor where none does.
+
+        Of replicas that count in no rack (on unlisted brokers, or rackless under `ignore`) nothing can be promised: each
+        may be in sync beside the fullest racks, so each raises the value by one. Shape (P,).
+        """
+        uncounted = self.replication_factor - self.replica_rack_counts.sum(axis=1)
+        by_counts = forcing_value(self.replica_rack_counts, self.asked.min_insync_racks)
+        return np.where(self.asked.min_insync_racks > 1, by_counts + uncounted, 1)
 
     @cached_property
     def isr_size(self) -> Int64s:

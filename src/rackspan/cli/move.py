@@ -29,6 +29,8 @@ def plan(
     command_config: options.CommandConfig = None,
     timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
     snapshot: options.SnapshotPath = None,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
     drain: Annotated[
         str | None, typer.Option("--drain", metavar="ID[,ID]", help="Brokers that shall hold nothing afterwards.")
     ] = None,
@@ -80,7 +82,9 @@ def plan(
         reorder_leaders=not keep_leaders,
     )
     caps = Caps(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
-    taken = options.source(bootstrap_server, command_config, timeout, snapshot).read()
+    taken = options.source(
+        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
+    ).read()
     output.warn(taken.warnings)
     policy = options.policy(unracked, min_insync_racks)
     planned, steps = verbs.plan_reassignment(taken.snapshot, policy, request, caps)
@@ -101,6 +105,8 @@ def lint(
     command_config: options.CommandConfig = None,
     timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
     snapshot: options.SnapshotPath = None,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
     unracked: options.Unracked = UnrackedPolicy.SHARED,
     min_insync_racks: options.MinInsyncRacks = 1,
     output_format: options.OutputFormat = options.Output.HUMAN,
@@ -110,7 +116,9 @@ def lint(
     Exits 0 when it breaks no constraint, 2 when it does, 1 on errors.
     """
     document = read_reassignment(_content(reassignment_json_file))
-    taken = options.source(bootstrap_server, command_config, timeout, snapshot).read()
+    taken = options.source(
+        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
+    ).read()
     output.warn(taken.warnings)
     found = verbs.lint_reassignment(taken.snapshot, options.policy(unracked, min_insync_racks), document)
     written = lint_document(len(document.partitions), found)

@@ -10,7 +10,7 @@ from rackspan.audit import RackPolicy
 from rackspan.cli import settings
 from rackspan.errors import UsageError
 from rackspan.model.racks import UnrackedPolicy
-from rackspan.verbs import Source, live_cluster, snapshot_file
+from rackspan.verbs import Source, live_cluster, located, snapshot_file
 
 _READ, _JUDGE = "Reading a cluster", "Judging racks"
 
@@ -63,6 +63,26 @@ SnapshotPath: TypeAlias = Annotated[
         rich_help_panel=_READ,
     ),
 ]
+RackLocatorClass: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--rack-locator-class",
+        envvar="RACKSPAN_RACK_LOCATOR_CLASS",
+        metavar="NAME|MODULE:CLASS",
+        help="Where racks come from, when not from the brokers: properties, file, command, host-pattern, availability-zones, or a class of your own.",
+        rich_help_panel=_READ,
+    ),
+]
+RackLocatorProperties: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--rack-locator-properties",
+        envvar="RACKSPAN_RACK_LOCATOR_PROPERTIES",
+        metavar="KEY=VALUE[,…]",
+        help="What the rack locator is given.",
+        rich_help_panel=_READ,
+    ),
+]
 Unracked: TypeAlias = Annotated[
     UnrackedPolicy,
     typer.Option(
@@ -95,8 +115,20 @@ Warehouse: TypeAlias = Annotated[
 DEFAULT_TIMEOUT_MS = 30_000
 
 
-def source(bootstrap_server: str | None, command_config: Path | None, timeout_ms: int, snapshot: Path | None) -> Source:
-    """The one cluster or file that is meant. Errors: UsageError for none and for both."""
+def source(
+    bootstrap_server: str | None,
+    command_config: Path | None,
+    timeout_ms: int,
+    snapshot: Path | None,
+    rack_locator_class: str | None = None,
+    rack_locator_properties: str | None = None,
+) -> Source:
+    """The one cluster or file that is meant, with racks from the locator that is. Errors: UsageError for none and for both."""
+    if rack_locator_class is not None:
+        as_registered = source(bootstrap_server, command_config, timeout_ms, snapshot)
+        return located(as_registered, rack_locator_class, rack_locator_properties or "")
+    if rack_locator_properties is not None:
+        raise UsageError("--rack-locator-properties: for no locator; name one with --rack-locator-class")
     if snapshot is not None and bootstrap_server is not None:
         raise UsageError("--bootstrap-server and --snapshot: name one of them")
     if snapshot is not None:

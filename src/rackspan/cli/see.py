@@ -22,9 +22,16 @@ def snapshot(
     command_config: options.CommandConfig = None,
     timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
     snapshot: options.SnapshotPath = None,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
 ) -> None:
     """Take one moment of a cluster, to be judged later or elsewhere."""
-    taken = verbs.snapshot(options.source(bootstrap_server, command_config, timeout, snapshot), out)
+    taken = verbs.snapshot(
+        options.source(
+            bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
+        ),
+        out,
+    )
     output.warn([*taken.warnings, *taken.snapshot.partial])
     output.note(f"{out}: {len(taken.snapshot.brokers)} brokers, {len(taken.snapshot.partitions)} partitions")
 
@@ -34,6 +41,8 @@ def audit(
     command_config: options.CommandConfig = None,
     timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
     snapshot: options.SnapshotPath = None,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
     unracked: options.Unracked = UnrackedPolicy.SHARED,
     min_insync_racks: options.MinInsyncRacks = 1,
     output_format: options.OutputFormat = options.Output.HUMAN,
@@ -42,7 +51,9 @@ def audit(
 
     Exits 0 when no constraint is broken, 2 when one is, 1 on errors.
     """
-    taken = options.source(bootstrap_server, command_config, timeout, snapshot).read()
+    taken = options.source(
+        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
+    ).read()
     output.warn(taken.warnings)
     judged = verbs.audit(taken.snapshot, options.policy(unracked, min_insync_racks))
     document = audit_document(taken.snapshot, judged)
@@ -56,6 +67,8 @@ def outage(
     command_config: options.CommandConfig = None,
     timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
     snapshot: options.SnapshotPath = None,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
     lose: Annotated[
         str | None, typer.Option("--lose", metavar="RACK[,RACK]", help="Lose these racks together.")
     ] = None,
@@ -68,7 +81,9 @@ def outage(
 
     Exits 0 when every loss is survived, 2 when one is not, 1 on errors.
     """
-    taken = options.source(bootstrap_server, command_config, timeout, snapshot).read()
+    taken = options.source(
+        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
+    ).read()
     output.warn(taken.warnings)
     now, losses = verbs.outage(
         taken.snapshot,

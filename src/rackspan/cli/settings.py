@@ -14,7 +14,18 @@ from rackspan.model.snapshot import MIN_INSYNC_RACKS
 FILE: Final = "rackspan.toml"
 
 OPTION_KEYS: Final = frozenset(
-    {"bootstrap-server", "command-config", "timeout", "unracked", "min-insync-racks", "output", "warehouse", "master"}
+    {
+        "bootstrap-server",
+        "command-config",
+        "timeout",
+        "rack-locator-class",
+        "rack-locator-properties",
+        "unracked",
+        "min-insync-racks",
+        "output",
+        "warehouse",
+        "master",
+    }
 )
 """Flags that may stand in the file, without their dashes."""
 

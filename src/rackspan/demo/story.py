@@ -76,6 +76,7 @@ def _create_topics(bootstrap_servers: str, say: Say) -> None:
 
 
 def _lose_and_restore(cluster: KafkaCluster, traffic: Traffic, say: Say) -> RackLoss:
+    traffic.wait_until_acknowledged()
     time.sleep(QUIET_SECONDS)
     _say_tally(say, "all racks up", traffic.phase())
     foretold = _foretell(cluster, say)
@@ -85,6 +86,7 @@ def _lose_and_restore(cluster: KafkaCluster, traffic: Traffic, say: Say) -> Rack
     _say_tally(say, f"without {LOST_RACK}", traffic.phase())
     say(f"rack {LOST_RACK} comes back")
     cluster.start_rack(LOST_RACK)
+    _say_tally(say, "while it starts", traffic.phase())
     time.sleep(QUIET_SECONDS)
     _say_tally(say, "all racks up again", traffic.phase())
     return foretold

@@ -15,8 +15,11 @@ RECORD_BYTES: Final = 200
 PAUSE_SECONDS: Final = 0.02
 """Between rounds of one record a partition: traffic enough to be seen, little enough for two cores."""
 
-GIVE_UP_MS: Final = 4_000
+GIVE_UP_MS: Final = 8_000
 """How long the producer tries one record before it counts as refused."""
+
+START_SECONDS: Final = 30.0
+"""How long new topics may take to acknowledge their first record."""
 
 
 def confluent_kafka() -> Any:
@@ -77,6 +80,13 @@ class Traffic:
         with self._lock:
             tally, self._tally = self._tally, Tally()
         return tally
+
+    def wait_until_acknowledged(self) -> None:
+        """Until every partition has acknowledged a record, as new topics take a moment to; the tally begins then."""
+        wanted, until = sum(self._partitions.values()), time.monotonic() + START_SECONDS
+        while len(self._ends) < wanted and time.monotonic() < until:
+            time.sleep(PAUSE_SECONDS)
+        self.phase()
 
     def missing(self) -> list[str]:
         """Acknowledged records that are no longer there: partitions whose log ends before the last one acknowledged."""
@@ -142,10 +152,6 @@ class Traffic:
                 with self._lock:
                     self._tally.consumed[message.topic()] += 1
         consumer.close()
-
-
-def wait(seconds: float) -> None:
-    time.sleep(seconds)
 
 
 def _unheard(_error: Any) -> None:

@@ -6,6 +6,17 @@ answer and refuses one it cannot prove). Nobody outside this room sees a flow th
 
 from rackspan.flow.certificate import Certificate, certify
 from rackspan.flow.min_cost_flow import CertifiedFlow, solve
-from rackspan.flow.network import FlowNetwork, network
+from rackspan.flow.network import Arcs, FlowNetwork, arcs, connect, network, split
 
-__all__ = ["Certificate", "CertifiedFlow", "FlowNetwork", "certify", "network", "solve"]
+__all__ = [
+    "Arcs",
+    "Certificate",
+    "CertifiedFlow",
+    "FlowNetwork",
+    "arcs",
+    "certify",
+    "connect",
+    "network",
+    "solve",
+    "split",
+]

@@ -57,6 +57,41 @@ class FlowNetwork:
         return sum(map(int.__mul__, flow[used].tolist(), self.unit_cost[used].tolist()))
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Arcs:
+    """A bundle of arcs of one kind. Columns as in FlowNetwork."""
+
+    tail: Int32s
+    head: Int32s
+    capacity: Int64s
+    unit_cost: Int64s
+
+    def __len__(self) -> int:
+        return len(self.tail)
+
+
+def arcs(tail: Ints | int, head: Ints | int, capacity: Ints | int, unit_cost: Ints | int) -> Arcs:
+    """A bundle from columns of any integer type; a single number stands for a column of it."""
+    columns = np.broadcast_arrays(*(np.asarray(column, dtype=np.int64) for column in (tail, head, capacity, unit_cost)))
+    return Arcs(columns[0].astype(np.int32), columns[1].astype(np.int32), columns[2], columns[3])
+
+
+def connect(supply: Ints, *bundles: Arcs) -> FlowNetwork:
+    """A network of all bundles, their arcs in the order given: `split` takes a flow apart again."""
+    return FlowNetwork(
+        tail=np.concatenate([bundle.tail for bundle in bundles]),
+        head=np.concatenate([bundle.head for bundle in bundles]),
+        capacity=np.concatenate([bundle.capacity for bundle in bundles]),
+        unit_cost=np.concatenate([bundle.unit_cost for bundle in bundles]),
+        supply=np.asarray(supply, dtype=np.int64),
+    )
+
+
+def split(flow: Int64s, *bundles: Arcs) -> list[Int64s]:
+    """Units on the arcs of each bundle."""
+    return np.split(flow, np.cumsum([len(bundle) for bundle in bundles])[:-1])
+
+
 def network(tail: Ints, head: Ints, capacity: Ints, unit_cost: Ints, supply: Ints) -> FlowNetwork:
     """Columns from lists or arrays of any integer type. Arcs without capacity are kept: indices stay the caller's."""
     return FlowNetwork(

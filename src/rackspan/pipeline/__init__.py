@@ -58,6 +58,9 @@ def report(warehouse: Warehouse, policy: RackPolicy, out: Path, master: str | No
     """Draw one page from the tables in force. Errors: as `run`, and UsageError where `out` cannot be written."""
     # What is wrong with the warehouse is said before Spark's seconds.
     in_force(warehouse, read_manifest(warehouse), TABLES["partition_durability"])
+    from rackspan.pipeline import session
+
+    session.require_pyspark()
     from rackspan.pipeline.report import write_report
     from rackspan.pipeline.report.from_warehouse import report_data
 

@@ -7,27 +7,8 @@ script, font or picture from elsewhere, so it opens without a network. Nothing i
 `summaries` need Spark, so they are imported only when a report is made.
 """
 
-from pathlib import Path
-
-from rackspan.audit.policy import RackPolicy
-from rackspan.pipeline import session
 from rackspan.pipeline.report.data import ReportData
 from rackspan.pipeline.report.page import render
 from rackspan.pipeline.report.write import write_report
-from rackspan.pipeline.warehouse import Warehouse
 
-__all__ = ["ReportData", "render", "report", "write_report"]
-
-
-def report(warehouse: Warehouse, policy: RackPolicy, path: Path, master: str | None = None) -> ReportData:
-    """Write the page about every cluster of a warehouse; returns what it tells.
-
-    Errors: InvalidWarehouse where nothing has been run; MissingRequirement without pyspark or Java; UsageError where
-    the policy refuses a cluster or the page cannot be written.
-    """
-    session.require_pyspark()
-    from rackspan.pipeline.report.from_warehouse import report_data
-
-    data = report_data(warehouse, policy, master)
-    write_report(data, path)
-    return data
+__all__ = ["ReportData", "render", "write_report"]

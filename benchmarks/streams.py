@@ -1,0 +1,141 @@
+"""`make bench-streams`: task assignment beside Kafka's own classes, at sizes they finish and at sizes they do not.
+
+One argument: the seconds Kafka's Java may take for one problem (default 60), after which "not finished" stands. Times are
+processor time, so that other work on the machine does not count; of the JVM only the thread that assigns.
+"""
+
+import json
+import os
+import resource
+import statistics
+import sys
+import time
+from typing import Any, Final
+
+from benchmarks._streams_problems import Document, document
+from rackspan.streams import assign_problem
+from rackspan.streams.problem_format import from_document
+from tests.compat import ivy
+from tests.compat.streams_oracle import ask, request
+
+LIMIT_SECONDS: Final = 60
+REPEATS: Final = 5
+JVM_START_SECONDS: Final = 15
+"""Compiling the harness and reading the problem do not count against Kafka."""
+
+BESIDE_KAFKA: Final = (
+    (60, 10, "min_traffic"),
+    (60, 10, "balance_subtopology"),
+    (600, 60, "min_traffic"),
+    (600, 60, "balance_subtopology"),
+    (1000, 100, "min_traffic"),
+)
+GROWTH: Final = {
+    "tasks": [{"tasks": count, "clients": 100} for count in (1_000, 4_000, 16_000, 64_000)],
+    "clients": [{"tasks": 16_000, "clients": count} for count in (50, 200, 800)],
+    "racks": [{"tasks": 16_000, "clients": 200, "racks": count} for count in (2, 3, 6, 12)],
+    "source partitions a task": [{"tasks": 16_000, "clients": 200, "sources": count} for count in (1, 3, 6)],
+}
+
+
+def main(limit_seconds: int = LIMIT_SECONDS) -> None:
+    print(
+        f"machine: {os.cpu_count()} cores, {_memory_gib():.0f} GiB; processor time, median of {REPEATS} runs (least to most)"
+    )
+    print("\nBeside Kafka Streams 4.1.0, optimisation alone (both stateful and stateless tasks)")
+    _beside_kafka(limit_seconds)
+    print("\nA whole fleet, from the problem in memory to a proven assignment")
+    _fleet(100_000, 1_000)
+    print("\nGrowth, from the problem in memory to a proven assignment")
+    _growth()
+
+
+def _beside_kafka(limit_seconds: int) -> None:
+    _row("tasks x clients", "strategy", "cost", "rackspan", "Kafka", "ratio")
+    for tasks, clients, strategy in BESIDE_KAFKA:
+        group = _under(document(tasks, clients), strategy)
+        ours, seconds = _ours(group)
+        kafka = _kafka(group, limit_seconds)
+        cost = f"{ours['cost']['stateful']} + {ours['cost']['stateless']}"
+        if kafka is None:
+            # No ratio: on a busy machine the limit, by the clock, says little of the processor time it took.
+            _row(f"{tasks} x {clients}", strategy, cost, _spread(seconds), f"not finished in {limit_seconds} s", "")
+            continue
+        if kafka["cost"] != ours["cost"]:
+            sys.exit(f"costs differ at {tasks} x {clients}, {strategy}: {ours['cost']}, Kafka {kafka['cost']}")
+        spent = kafka["cpu_ms"] / 1000
+        _row(
+            f"{tasks} x {clients}",
+            strategy,
+            f"{cost}, equal",
+            _spread(seconds),
+            f"{spent:.3f} s",
+            f"{spent / statistics.median(seconds):,.0f}",
+        )
+
+
+def _fleet(tasks: int, clients: int) -> None:
+    _row("tasks x clients", "strategy", "cost", "rackspan", "most memory")
+    group = document(tasks, clients)
+    for strategy in ("min_traffic", "balance_subtopology"):
+        ours, seconds = _ours(_under(group, strategy))
+        cost = f"{ours['cost']['stateful']} + {ours['cost']['stateless']}"
+        _row(
+            f"{tasks} x {clients}",
+            strategy,
+            cost,
+            _spread(seconds),
+            f"{_peak_mib():.0f} MiB with Python and the problem",
+        )
+
+
+def _growth() -> None:
+    _row("grows", "at", "min_traffic", "balance_subtopology")
+    for what, sizes in GROWTH.items():
+        for size in sizes:
+            group = document(**size)
+            spent = [_spread(_ours(_under(group, strategy))[1]) for strategy in ("min_traffic", "balance_subtopology")]
+            _row(what, ", ".join(f"{value:,} {key}" for key, value in size.items()), *spent)
+
+
+def _ours(group: Document) -> tuple[dict[str, Any], list[float]]:
+    """The answer, and the processor seconds each of a few runs took."""
+    problem = from_document(group)
+    answers = [assign_problem(problem, "optimize", clock=time.process_time) for _ in range(REPEATS)]
+    return answers[-1], sorted(answer["seconds"] for answer in answers)
+
+
+def _kafka(group: Document, limit_seconds: int) -> dict[str, Any] | None:
+    """Kafka's answer from one run in a fresh JVM, which is how a rebalance meets it; None when the time ran out."""
+    if ivy.java() is None:
+        sys.exit(
+            "this benchmark runs Kafka's Java beside ours; install a JDK 17 or newer, such as openjdk-17-jre-headless"
+        )
+    answers = ask([request("active", group)], limit_seconds + JVM_START_SECONDS)
+    if answers and "error" in answers[0]:
+        sys.exit(f"Kafka refused the problem: {json.dumps(answers[0])}")
+    return answers[0] if answers and answers[0]["cpu_ms"] <= limit_seconds * 1000 else None
+
+
+def _under(group: Document, strategy: str) -> Document:
+    return {**group, "config": {**group["config"], "strategy": strategy}}
+
+
+def _spread(seconds: list[float]) -> str:
+    return f"{statistics.median(seconds):.3f} s ({seconds[0]:.3f} to {seconds[-1]:.3f})"
+
+
+def _memory_gib() -> float:
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+
+
+def _peak_mib() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+
+
+def _row(*cells: str) -> None:
+    print(" | ".join(cells), flush=True)
+
+
+if __name__ == "__main__":
+    main(*(int(argument) for argument in sys.argv[1:2]))

@@ -1,0 +1,19 @@
+"""Acknowledgements by racks: when acks=all may be answered, and how a Kafka without min.insync.racks is made to agree.
+
+Begin with min_insync_racks.py (the rule, for brokers and gateways), then harden.py (the same strength from
+min.insync.replicas alone). Pure: it never reads an ISR or alters a config; whoever does is told what to do.
+"""
+
+from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost, harden
+from rackspan.acks.min_insync_racks import ProduceVerdict, RackBits, Thresholds, rack_bits
+
+__all__ = [
+    "HardenAdvice",
+    "Outcome",
+    "ProduceVerdict",
+    "RackBits",
+    "RackLossCost",
+    "Thresholds",
+    "harden",
+    "rack_bits",
+]

@@ -1,0 +1,67 @@
+"""Advice as a document: the JSON that scripts rely on, and what the table on a terminal is drawn from."""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost
+from rackspan.acks.spreads import Spread
+from rackspan.acks.wording import kafka_configs, loss_words, reason, remedies
+from rackspan.audit.json_format import head_document
+from rackspan.model.racks import shown
+from rackspan.model.snapshot import ClusterSnapshot
+
+
+def harden_document(
+    snapshot: ClusterSnapshot, advice: Sequence[HardenAdvice], bootstrap_server: str = "HOST:PORT"
+) -> dict[str, Any]:
+    """`commands` set every value that must rise, by Kafka's own tool."""
+    return {
+        "summary": {
+            **head_document(snapshot),
+            "outcomes": dict(sorted(Counter(str(one.outcome) for one in advice).items())),
+        },
+        "topics": [advice_document(one) for one in advice],
+        "commands": [kafka_configs(one, bootstrap_server) for one in advice if one.outcome is Outcome.RAISE],
+    }
+
+
+def advice_document(advice: HardenAdvice) -> dict[str, Any]:
+    """`least` is null where no value forces the racks and lets every partition be written."""
+    return {
+        "topic": advice.topic,
+        "internal": advice.internal,
+        "outcome": str(advice.outcome),
+        "reason": reason(advice),
+        "remedies": remedies(advice),
+        "min_insync_racks": advice.min_insync_racks,
+        "enforced": advice.enforced,
+        "current": advice.current,
+        "least": None if advice.outcome is Outcome.IMPOSSIBLE else advice.least,
+        "decided_by": {"partition": advice.decided_by, "spread": list(advice.spread), "needs": advice.least},
+        "partitions": advice.partitions,
+        "too_few_racks": advice.too_few_racks,
+        "moving": advice.moving,
+        "smallest_replication_factor": advice.smallest_replication_factor,
+        "losses": [loss_document(advice, loss) for loss in advice.losses],
+        "better": [spread_document(one) for one in advice.better],
+    }
+
+
+def loss_document(advice: HardenAdvice, loss: RackLossCost) -> dict[str, Any]:
+    return {
+        "rack": shown(loss.rack),
+        "stopped_by_value": loss.stopped_by_value,
+        "stopped_by_both": loss.stopped_by_both,
+        "words": loss_words(advice, loss),
+    }
+
+
+def spread_document(spread: Spread) -> dict[str, Any]:
+    return {
+        "replication_factor": spread.replication_factor,
+        "spread": list(spread.counts),
+        "least": spread.least,
+        "survives_broker": spread.survives_broker,
+        "survives_rack": spread.survives_rack,
+    }

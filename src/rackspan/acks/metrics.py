@@ -1,0 +1,75 @@
+"""The metrics of min.insync.racks, by name: the proposal's, and Prometheus' as they are served."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+
+class Kind(Enum):
+    GAUGE = "gauge"
+    COUNTER = "counter"
+
+
+class Scope(Enum):
+    PARTITION = "partition"
+    """A series a partition, only where per-partition series are asked for."""
+    BROKER = "broker"
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric. `proposed` is its name in the proposal, and stands in the help text."""
+
+    name: str
+    proposed: str
+    scope: Scope
+    kind: Kind
+    meaning: str
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        return ("topic", "partition") if self.scope is Scope.PARTITION else ()
+
+    @property
+    def help(self) -> str:
+        return f"{self.proposed}: {self.meaning}"
+
+
+METRICS: Final = (
+    Metric(
+        "rackspan_partition_under_min_rack_isr",
+        "UnderMinRackIsr",
+        Scope.PARTITION,
+        Kind.GAUGE,
+        "1 while the ISR spans fewer racks than min.insync.racks, else 0",
+    ),
+    Metric(
+        "rackspan_partition_at_min_rack_isr",
+        "AtMinRackIsr",
+        Scope.PARTITION,
+        Kind.GAUGE,
+        "1 while the ISR spans exactly min.insync.racks racks, else 0",
+    ),
+    Metric("rackspan_partition_isr_racks", "IsrRackCount", Scope.PARTITION, Kind.GAUGE, "distinct racks the ISR spans"),
+    Metric(
+        "rackspan_under_min_rack_isr_partitions",
+        "UnderMinRackIsrPartitionCount",
+        Scope.BROKER,
+        Kind.GAUGE,
+        "partitions led here whose ISR spans fewer racks than min.insync.racks",
+    ),
+    Metric(
+        "rackspan_at_min_rack_isr_partitions",
+        "AtMinRackIsrPartitionCount",
+        Scope.BROKER,
+        Kind.GAUGE,
+        "partitions led here whose ISR spans exactly min.insync.racks racks",
+    ),
+    Metric(
+        "rackspan_rack_check_failures_total",
+        "RackCheckFailureRate",
+        Scope.BROKER,
+        Kind.COUNTER,
+        "produce requests refused for want of racks, those that timed out waiting for racks included",
+    ),
+)

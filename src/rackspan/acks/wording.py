@@ -1,0 +1,118 @@
+"""Advice in words: one line each for the reason, for what a rack's loss costs, and for a spread that does better."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost
+from rackspan.acks.spreads import Spread
+from rackspan.model.racks import shown
+from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+
+
+def reason(advice: HardenAdvice) -> str:
+    """Why the outcome is what it is."""
+    moving = f"; {_count(advice.moving, 'partition')} on the move, judged by where that leads" if advice.moving else ""
+    return _REASONS[advice.outcome](advice) + moving
+
+
+def remedies(advice: HardenAdvice) -> list[str]:
+    """What to do, the value first, then placements; empty where nothing is to be gained."""
+    placed = [f"{spread_words(one)}: {_reassign(advice, one)}" for one in advice.better]
+    if advice.outcome is Outcome.RAISE:
+        return [f"{MIN_INSYNC_REPLICAS}={advice.least}", *placed]
+    if advice.outcome is Outcome.NEVER_MET:
+        return [f"lower {MIN_INSYNC_REPLICAS}, or place more replicas", *placed]
+    if advice.outcome is Outcome.IMPOSSIBLE and not placed:
+        return [f"add racks, or lower {MIN_INSYNC_RACKS}: these racks hold no spread that could"]
+    return placed
+
+
+def loss_words(advice: HardenAdvice, loss: RackLossCost) -> str:
+    """`without a 3 of 6 partitions refuse writes: 2 by the value alone, 1 by min.insync.racks too`"""
+    stopped = loss.stopped_by_value + loss.stopped_by_both
+    alone = f"{loss.stopped_by_value} by the value alone" if loss.stopped_by_value else ""
+    both = f"{loss.stopped_by_both} by {MIN_INSYNC_RACKS} too" if loss.stopped_by_both else ""
+    return (
+        f"without {shown(loss.rack)} {stopped} of {_count(advice.partitions, 'partition')} "
+        f"{'refuses' if stopped == 1 else 'refuse'} writes: {', '.join(filter(None, (alone, both)))}"
+    )
+
+
+def spread_words(spread: Spread) -> str:
+    """`RF 4 as 2/2 has value 3 and survives any 1 broker`"""
+    spare = spread.replication_factor - spread.least
+    survives = "any rack" if spread.survives_rack else f"any {_count(spare, 'broker')}" if spare else "no loss at all"
+    return f"RF {spread.replication_factor} as {counts_words(spread.counts)} has value {spread.least} and survives {survives}"
+
+
+def counts_words(counts: tuple[int, ...]) -> str:
+    return "/".join(map(str, counts)) or "none in a known rack"
+
+
+def kafka_configs(advice: HardenAdvice, bootstrap_server: str) -> str:
+    """The same by Kafka's own tool."""
+    return (
+        f"kafka-configs.sh --bootstrap-server {bootstrap_server} --alter --entity-type topics "
+        f"--entity-name {advice.topic} --add-config {MIN_INSYNC_REPLICAS}={advice.least}"
+    )
+
+
+def _raise(advice: HardenAdvice) -> str:
+    return (
+        f"{MIN_INSYNC_REPLICAS} {advice.current} lets fewer than {advice.min_insync_racks} racks acknowledge "
+        f"({_deciding(advice)}); {advice.least} forces {advice.min_insync_racks}"
+    )
+
+
+def _suffices(advice: HardenAdvice) -> str:
+    more = f"; {advice.least} would do" if advice.current > advice.least else ""
+    return f"{MIN_INSYNC_REPLICAS} {advice.current} forces {advice.min_insync_racks} racks ({_deciding(advice)}){more}"
+
+
+def _enforced(advice: HardenAdvice) -> str:
+    return (
+        f"the brokers hold {MIN_INSYNC_RACKS} {advice.min_insync_racks} themselves; without them it would take "
+        f"{MIN_INSYNC_REPLICAS} {advice.least} ({_deciding(advice)})"
+    )
+
+
+def _impossible(advice: HardenAdvice) -> str:
+    asked = _count(advice.min_insync_racks, "rack")
+    if advice.too_few_racks:
+        return (
+            f"no value forces {asked}: {advice.too_few_racks} of {_count(advice.partitions, 'partition')} "
+            f"{'stands' if advice.too_few_racks == 1 else 'stand'} on fewer"
+        )
+    return (
+        f"no value forces {asked} and lets all be written: {_deciding(advice)} needs {advice.least}, "
+        f"and another partition has {_count(advice.smallest_replication_factor, 'replica')}"
+    )
+
+
+def _never_met(advice: HardenAdvice) -> str:
+    return (
+        f"{MIN_INSYNC_REPLICAS} {advice.current} is above replication factor {advice.smallest_replication_factor}: "
+        f"acks=all is always refused; {advice.least} forces {advice.min_insync_racks} racks"
+    )
+
+
+_REASONS: Final[Mapping[Outcome, Callable[[HardenAdvice], str]]] = {
+    Outcome.NOTHING_ASKED: lambda _advice: "1 rack is enough",
+    Outcome.SUFFICES: _suffices,
+    Outcome.RAISE: _raise,
+    Outcome.ENFORCED: _enforced,
+    Outcome.IMPOSSIBLE: _impossible,
+    Outcome.NEVER_MET: _never_met,
+}
+
+
+def _deciding(advice: HardenAdvice) -> str:
+    return f"{advice.topic}-{advice.decided_by} stands as {counts_words(advice.spread)}"
+
+
+def _reassign(advice: HardenAdvice, spread: Spread) -> str:
+    return f"rackspan reassign plan --topic {advice.topic} --replication-factor {spread.replication_factor}"
+
+
+def _count(number: int, noun: str) -> str:
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

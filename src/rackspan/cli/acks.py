@@ -1,0 +1,72 @@
+"""rackspan acks harden."""
+
+import re
+from typing import Annotated
+
+import typer
+
+from rackspan import verbs
+from rackspan.acks.json_format import harden_document
+from rackspan.cli import options, output
+from rackspan.cli.acks_page import harden_page
+from rackspan.errors import UsageError
+from rackspan.model.racks import UnrackedPolicy
+from rackspan.model.snapshot import ClusterSnapshot
+
+SOMETHING_TO_ACT_ON = 2
+
+app = typer.Typer(name="acks", help="Have acks=all mean racks, on a Kafka that counts replicas.", no_args_is_help=True)
+
+
+@app.callback()
+def _every_verb() -> None:
+    """Keeps `harden` a word of its own while it is the only one."""
+
+
+@app.command()
+def harden(
+    bootstrap_server: options.BootstrapServer = None,
+    command_config: options.CommandConfig = None,
+    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
+    snapshot: options.SnapshotPath = None,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
+    topic: Annotated[
+        str | None, typer.Option("--topic", metavar="REGEX", help="Only topics whose whole name matches.")
+    ] = None,
+    apply: Annotated[bool, typer.Option("--apply", help="Print what sets the values, for this cluster.")] = False,
+    unracked: options.Unracked = UnrackedPolicy.SHARED,
+    min_insync_racks: options.MinInsyncRacks = 1,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Say the least min.insync.replicas that forces each topic's records onto enough racks, and what it costs.
+
+    Nothing is changed. Exits 0 when every topic is forced already, 2 when one is not, 1 on errors.
+    """
+    if apply and snapshot is not None:
+        raise UsageError("--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT")
+    wanted = _pattern(topic)
+    taken = options.source(
+        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
+    ).read()
+    output.warn(taken.warnings)
+    _refuse_if_none_match(taken.snapshot, wanted)
+    advice = verbs.harden(taken.snapshot, options.policy(unracked, min_insync_racks), wanted)
+    document = harden_document(taken.snapshot, advice, bootstrap_server or "HOST:PORT")
+    output.write(document, output_format, harden_page(document))
+    if any(one.to_act_on for one in advice):
+        raise typer.Exit(SOMETHING_TO_ACT_ON)
+
+
+def _pattern(topic: str | None) -> re.Pattern[str] | None:
+    try:
+        return None if topic is None else re.compile(topic)
+    except re.error as error:
+        raise UsageError(f"--topic {topic!r}: not a regular expression: {error}; correct it") from None
+
+
+def _refuse_if_none_match(snapshot: ClusterSnapshot, wanted: re.Pattern[str] | None) -> None:
+    if wanted is not None and not any(wanted.fullmatch(one.name) for one in snapshot.topics):
+        raise UsageError(
+            f"--topic {wanted.pattern!r}: matches none of {len(snapshot.topics)} topics by its whole name; correct it"
+        )

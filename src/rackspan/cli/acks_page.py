@@ -1,0 +1,82 @@
+"""What a person reads of rackspan acks: the same document as -o json, what must be acted on first."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any, Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from rackspan.acks import Outcome
+from rackspan.cli.output import page, table
+
+TOPICS_SHOWN: Final = 40
+
+_STYLES: Final = {
+    Outcome.IMPOSSIBLE: "bold red",
+    Outcome.NEVER_MET: "bold red",
+    Outcome.RAISE: "bold red",
+    Outcome.ENFORCED: "yellow",
+    Outcome.SUFFICES: "green",
+}
+"""In the order in which topics are listed. Topics that ask for one rack are not."""
+
+
+def harden_page(document: dict[str, Any]) -> RenderableType:
+    order = [str(outcome) for outcome in _STYLES]
+    asked = sorted(
+        (one for one in document["topics"] if one["outcome"] in order), key=lambda one: order.index(one["outcome"])
+    )
+    return page(*_topics(asked), *_commands(document["commands"]), _verdict(document["summary"]["outcomes"]))
+
+
+def _topics(asked: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+    if not asked:
+        return
+    yield table(
+        ("outcome", "topic", "now", "least", "racks", "why", "losses that stop writes", "do"),
+        (_row(one) for one in asked[:TOPICS_SHOWN]),
+    )
+    if len(asked) > TOPICS_SHOWN:
+        yield Text(f"and {len(asked) - TOPICS_SHOWN} topics more: -o json lists them", style="dim")
+    yield Text()
+
+
+def _row(topic: dict[str, Any]) -> Sequence[object]:
+    return (
+        Text(topic["outcome"], style=_STYLES[Outcome(topic["outcome"])]),
+        topic["topic"] + (" (internal)" if topic["internal"] else ""),
+        topic["current"],
+        "none" if topic["least"] is None else topic["least"],
+        topic["min_insync_racks"],
+        topic["reason"],
+        "\n".join(loss["words"] for loss in topic["losses"]),
+        "\n".join(topic["remedies"]),
+    )
+
+
+def _commands(commands: Sequence[str]) -> Iterator[RenderableType]:
+    if not commands:
+        return
+    yield Text("By Kafka's own tool:", style="bold")
+    # One line each, however wide: they are there to be copied.
+    yield from (Text(f"  {line}", no_wrap=True, overflow="ignore") for line in commands[:TOPICS_SHOWN])
+    if len(commands) > TOPICS_SHOWN:
+        yield Text(f"  and {len(commands) - TOPICS_SHOWN} more: -o json lists them", style="dim")
+    yield Text()
+
+
+def _verdict(outcomes: dict[str, int]) -> Text:
+    if not outcomes.keys() - {Outcome.NOTHING_ASKED}:
+        return Text("no topic asks for more than 1 rack: say how many with --min-insync-racks N", style="bold yellow")
+    wrong = [
+        f"{outcomes[outcome]} {words}"
+        for outcome, words in (
+            (Outcome.RAISE, "to raise"),
+            (Outcome.IMPOSSIBLE, "impossible as placed"),
+            (Outcome.NEVER_MET, "never writable"),
+        )
+        if outcome in outcomes
+    ]
+    if wrong:
+        return Text(f"topics: {', '.join(wrong)}", style="bold red")
+    return Text("every acknowledged record is on the racks asked for", style="bold green")

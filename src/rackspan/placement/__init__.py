@@ -1,0 +1,31 @@
+"""Replica placement: which brokers hold each partition of a new topic, or of the partitions a topic gains.
+
+Read placer.py (the contract), then rack_alternated.py (KIP-36) and striped.py (KRaft's); registry.py finds a placer by
+name, spec.py answers a placement spec. Never looks at a cluster, and never moves a replica that stands: that is
+`reassign`. Pure: brokers and dice arrive as arguments.
+"""
+
+from rackspan.placement.java_random import Dice
+from rackspan.placement.placer import (
+    CheckedPlacer,
+    PartitionAssignment,
+    ReplicaPlacer,
+    TopicAssignment,
+    UsableBroker,
+    checked,
+    usable,
+)
+from rackspan.placement.registry import configured_placer, placer_named
+
+__all__ = [
+    "CheckedPlacer",
+    "Dice",
+    "PartitionAssignment",
+    "ReplicaPlacer",
+    "TopicAssignment",
+    "UsableBroker",
+    "checked",
+    "configured_placer",
+    "placer_named",
+    "usable",
+]

@@ -1,0 +1,164 @@
+"""What `balanced` knows beyond the brokers it is given: configs, and nothing else (KIP-660, Proposed Changes)."""
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, NoReturn, TypeVar
+
+from rackspan.errors import ReplicaPlacementException
+from rackspan.model.ids import INT32_MAX
+from rackspan.placement.rack_modes import RackAwareMode
+
+PREFIX: Final = "replica.placer.balanced."
+RACK_AWARE_CONFIG: Final = "replica.placer.rack.aware"
+LEADERS_CONFIG: Final = PREFIX + "leaders"
+REPLICAS_CONFIG: Final = PREFIX + "replicas"
+WEIGHTS_CONFIG: Final = PREFIX + "weights"
+DRAINING_CONFIG: Final = PREFIX + "draining"
+NEAR_CAPACITY_CONFIG: Final = PREFIX + "near.capacity"
+NEW_CONFIG: Final = PREFIX + "new"
+NEW_PREFERENCE_CONFIG: Final = PREFIX + "new.preference"
+SPREAD_FIRST_CONFIG: Final = PREFIX + "spread.before.liveness"
+FIRST_GOAL_CONFIG: Final = PREFIX + "first.goal"
+
+MIN_WEIGHT: Final = 0.01
+MAX_WEIGHT: Final = 100.0
+"""A ten-thousand-fold difference between brokers: beyond it one is being drained, or the units are wrong."""
+
+MAX_COUNT: Final = 10_000_000
+"""Replicas on one broker; a thousand times what brokers bear. Levels stay exact in floating point up to here."""
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True)
+class BalancedSettings:
+    """Everything an operator can tell the placer. Brokers that are named and not offered are passed over.
+
+    `leaders`, `replicas`: what brokers carry already; 0 where not said. `weights`: capacity shares; 1 where not said.
+    `draining`: get nothing unless the spread over racks leaves no choice. `near_capacity`: get something only where all
+    others are full. `new`, `new_preference`: how much of what new brokers lag behind the mean they catch up: 1 makes them
+    take all until they are level, as any broker with less load does, 0 only their share of what is being placed.
+    `spread_first`: whether a fenced broker is rather used than the spread over racks given up. `leaders_first`: which
+    goal yields where both cannot be had.
+    """
+
+    rack_aware: RackAwareMode = RackAwareMode.ENFORCED
+    leaders: Mapping[int, int] = field(default_factory=dict)
+    replicas: Mapping[int, int] = field(default_factory=dict)
+    weights: Mapping[int, float] = field(default_factory=dict)
+    draining: frozenset[int] = frozenset()
+    near_capacity: frozenset[int] = frozenset()
+    new: frozenset[int] = frozenset()
+    new_preference: float = 1.0
+    spread_first: bool = True
+    leaders_first: bool = True
+
+
+def balanced_settings(configs: Mapping[str, str]) -> BalancedSettings:
+    """Read the placer's own keys out of a broker's configs; an absent or empty one has its default.
+
+    Errors: ReplicaPlacementException for a value that cannot be, and for a key of ours that there is not.
+    """
+    _refuse_unknown(configs)
+
+    def read(key: str, reader: Callable[[str, str], _Value], default: str) -> _Value:
+        return reader(key, configs.get(key, "").strip() or default)
+
+    settings = BalancedSettings(
+        rack_aware=RackAwareMode(read(RACK_AWARE_CONFIG, _one_of(*RackAwareMode), RackAwareMode.ENFORCED)),
+        leaders=read(LEADERS_CONFIG, _counts, ""),
+        replicas=read(REPLICAS_CONFIG, _counts, ""),
+        weights=read(WEIGHTS_CONFIG, _weights, ""),
+        draining=read(DRAINING_CONFIG, _brokers, ""),
+        near_capacity=read(NEAR_CAPACITY_CONFIG, _brokers, ""),
+        new=read(NEW_CONFIG, _brokers, ""),
+        new_preference=read(NEW_PREFERENCE_CONFIG, _share, "1"),
+        spread_first=read(SPREAD_FIRST_CONFIG, _one_of("true", "false"), "true") == "true",
+        leaders_first=read(FIRST_GOAL_CONFIG, _one_of("leaders", "replicas"), "leaders") == "leaders",
+    )
+    if settings.new and not settings.replicas:
+        _refuse(NEW_CONFIG, "set", f"without {REPLICAS_CONFIG} nobody is known to be behind")
+    return settings
+
+
+def _refuse_unknown(configs: Mapping[str, str]) -> None:
+    known = {value for name, value in globals().items() if name.endswith("_CONFIG")}
+    for key in sorted(configs):
+        if key.startswith(PREFIX) and key not in known:
+            raise ReplicaPlacementException(
+                f"{key}: there is no such config; there are {', '.join(sorted(known))}; correct the config"
+            )
+
+
+def _one_of(*choices: str) -> Callable[[str, str], str]:
+    def reader(key: str, text: str) -> str:
+        if text not in choices:
+            _refuse(key, repr(text), f"it is {', '.join(choices[:-1])} or {choices[-1]}")
+        return text
+
+    return reader
+
+
+def _counts(key: str, text: str) -> Mapping[int, int]:
+    return {broker: _whole(key, value, MAX_COUNT) for broker, value in _pairs(key, text).items()}
+
+
+def _weights(key: str, text: str) -> Mapping[int, float]:
+    weights = {broker: _number(key, value) for broker, value in _pairs(key, text).items()}
+    for broker, weight in weights.items():
+        if not MIN_WEIGHT <= weight <= MAX_WEIGHT:
+            _refuse(
+                key,
+                f"{weight:g} for broker {broker}",
+                f"a weight is {MIN_WEIGHT:g} to {MAX_WEIGHT:g}; name a broker that shall get nothing in {DRAINING_CONFIG}",
+            )
+    return weights
+
+
+def _brokers(key: str, text: str) -> frozenset[int]:
+    return frozenset(_whole(key, one) for one in _items(text))
+
+
+def _share(key: str, text: str) -> float:
+    share = _number(key, text)
+    if not 0 <= share <= 1:
+        _refuse(key, repr(text), "it is between 0 and 1")
+    return share
+
+
+def _pairs(key: str, text: str) -> dict[int, str]:
+    pairs: dict[int, str] = {}
+    for item in _items(text):
+        broker, colon, value = item.partition(":")
+        if not colon:
+            _refuse(key, repr(item), "it is a list of broker:value, such as 0:12,1:9")
+        if _whole(key, broker) in pairs:
+            _refuse(key, repr(text), f"it names broker {broker.strip()} twice")
+        pairs[_whole(key, broker)] = value
+    return pairs
+
+
+def _items(text: str) -> list[str]:
+    return [item.strip() for item in text.split(",")] if text else []
+
+
+def _whole(key: str, text: str, most: int = INT32_MAX) -> int:
+    digits = text.strip()
+    if not (digits.isascii() and digits.isdigit()) or int(digits) > most:
+        _refuse(key, repr(text), f"it names whole numbers of 0 to {most}")
+    return int(digits)
+
+
+def _number(key: str, text: str) -> float:
+    try:
+        number = float(text)
+    except ValueError:
+        _refuse(key, repr(text), "it is a number, such as 0.5")
+    if not math.isfinite(number):
+        _refuse(key, repr(text), "it is a finite number, such as 0.5")
+    return number
+
+
+def _refuse(key: str, found: str, why: str) -> NoReturn:
+    raise ReplicaPlacementException(f"{key} is {found}, but {why}; correct the config")

@@ -1,0 +1,194 @@
+"""Java's dice: java.util.Random, Collections.shuffle and HashMap's order, so that Kafka's random placements can be had again.
+
+Source: the published contract of java.util.Random (its class comment fixes every constant), Collections.shuffle, and
+HashMap's table, which decides in which order StripedReplicaPlacer lets its racks draw.
+"""
+
+from collections.abc import Iterable, MutableSequence
+from dataclasses import dataclass
+from random import Random
+from typing import ClassVar, Final, Protocol, TypeAlias, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+from rackspan.model.ids import RackId
+from rackspan.model.partitions import Int64s
+
+_T = TypeVar("_T")
+_UInt64s: TypeAlias = npt.NDArray[np.uint64]
+
+_DRAW_BITS: Final = 31
+_DRAWS_AT_ONCE: Final = 1 << 16
+"""Few enough to stay in the processor's cache."""
+_MASK_64: Final = 2**64 - 1
+
+
+class Dice(Protocol):
+    """What placers draw from: one number after another, or many at once with the same outcome."""
+
+    def next_int(self, bound: int) -> int:
+        """A number from 0 up to, not including, `bound` (at least 1)."""
+
+    def next_ints(self, bounds: Int64s) -> Int64s:
+        """What `next_int` would give for each of `bounds` in turn. Shape (draws,) in and out."""
+
+
+@dataclass(slots=True)
+class _Congruential:
+    """A linear congruential generator: state = state * multiplier + increment, its top 31 bits are the draw.
+
+    `next_ints` is array-fast: states are found by doubling, since k steps are again one multiplication and one addition.
+    """
+
+    state: int
+
+    multiplier: ClassVar[int]
+    increment: ClassVar[int]
+    bits: ClassVar[int]
+
+    def next_int(self, bound: int) -> int:
+        """java.util.Random.nextInt(bound), rejections included."""
+        if bound < 1:
+            raise ValueError(f"bound {bound}: a draw needs a bound of at least 1")
+        draw = self._next()
+        if bound & (bound - 1) == 0:
+            return (bound * draw) >> _DRAW_BITS
+        # Java subtracts in 32 bits and asks whether the sum overflowed: the last, incomplete run of bounds is unfair.
+        while draw - draw % bound + bound - 1 >= 2**_DRAW_BITS:
+            draw = self._next()
+        return draw % bound
+
+    def next_ints(self, bounds: Int64s) -> Int64s:
+        drawn = np.empty(len(bounds), dtype=np.int64)
+        done = 0
+        while done < len(bounds):
+            batch = slice(done, done + _DRAWS_AT_ONCE)
+            done += self._until_rejected(bounds[batch], drawn[batch])
+        return drawn
+
+    def _next(self) -> int:
+        self.state = (self.state * self.multiplier + self.increment) & ((1 << self.bits) - 1)
+        return self.state >> (self.bits - _DRAW_BITS)
+
+    def _until_rejected(self, bounds: Int64s, drawn: Int64s) -> int:
+        """Fill `drawn` up to the first draw that Java would reject, once in millions; that one is drawn alone."""
+        states = self._states(len(bounds))
+        # 32 bits divide twice as fast, and hold every draw plus every bound.
+        draws = (states >> np.uint64(self.bits - _DRAW_BITS)).astype(np.uint32)
+        modulus = bounds.astype(np.uint32)
+        remainder = draws % modulus
+        power_of_two = (bounds & (bounds - 1)) == 0
+        rejected = ~power_of_two & (draws - remainder + modulus > 2**_DRAW_BITS)
+        accepted = int(rejected.argmax()) if rejected.any() else len(bounds)
+        drawn[:accepted] = remainder[:accepted]
+        scaled = np.flatnonzero(power_of_two[:accepted])
+        drawn[scaled] = (bounds[scaled] * draws[scaled]) >> _DRAW_BITS
+        if accepted > 0:
+            self.state = int(states[accepted - 1])
+        if accepted < len(bounds):
+            drawn[accepted] = self.next_int(int(bounds[accepted]))
+            accepted += 1
+        return accepted
+
+    def _states(self, count: int) -> _UInt64s:
+        """The next `count` states. Method: log2(count) doublings modulo 2^64, which every smaller modulus divides."""
+        states = np.empty(count, dtype=np.uint64)
+        states[0] = (self.state * self.multiplier + self.increment) & _MASK_64
+        factor, term, filled = self.multiplier, self.increment, 1
+        while filled < count:
+            more = min(filled, count - filled)
+            states[filled : filled + more] = states[:more] * np.uint64(factor) + np.uint64(term)
+            factor, term = (factor * factor) & _MASK_64, (factor * term + term) & _MASK_64
+            filled += more
+        states &= np.uint64((1 << self.bits) - 1)
+        return states
+
+
+class JavaRandom(_Congruential):
+    """java.util.Random with its seed."""
+
+    __slots__ = ()
+    multiplier, increment, bits = 0x5DEECE66D, 0xB, 48
+
+    def __init__(self, seed: int) -> None:
+        super().__init__((seed ^ self.multiplier) & ((1 << 48) - 1))
+
+
+class Lcg64(_Congruential):
+    """The generator of Kafka's own placer tests: 64 bits of state, begun at the seed itself."""
+
+    __slots__ = ()
+    multiplier, increment, bits = 2862933555777941757, 3037000493, 64
+
+    def __init__(self, seed: int) -> None:
+        super().__init__(seed & _MASK_64)
+
+
+def java_dice(dice: Random | Dice) -> Dice:
+    """Java's dice seeded from Python's; dice that are Java's already stay what they are."""
+    return JavaRandom(dice.getrandbits(64)) if isinstance(dice, Random) else dice
+
+
+def shuffle(items: MutableSequence[_T], dice: Dice) -> None:
+    """Collections.shuffle."""
+    for bound in range(len(items), 1, -1):
+        other = dice.next_int(bound)
+        items[bound - 1], items[other] = items[other], items[bound - 1]
+
+
+def shuffle_permutations(draws: Int64s) -> Int64s:
+    """Where Collections.shuffle takes each place's item from, for many shuffles at once.
+
+    `draws` is (shuffles, size - 1): draw j was made with bound size - j. Row s of the result, (shuffles, size), holds
+    indices: `items[row]` is the shuffled list. Method: every shuffle's j-th swap in one array operation.
+    """
+    shuffles, size = draws.shape[0], draws.shape[1] + 1
+    # A swap touches one column of all shuffles, so columns are stored as rows.
+    taken_from = np.repeat(np.arange(size, dtype=np.int64)[:, None], shuffles, axis=1)
+    every = np.arange(shuffles)
+    for step, place in enumerate(range(size - 1, 0, -1)):
+        other = draws[:, step]
+        last = taken_from[place].copy()
+        taken_from[place] = taken_from[other, every]
+        taken_from[other, every] = last
+    return np.ascontiguousarray(taken_from.T)
+
+
+def utf16(text: str | None) -> bytes:
+    """The sort key of Java's String order: UTF-16 code units, which is not the order of code points. None comes first."""
+    return b"" if text is None else b"\x01" + text.encode("utf-16-be", "surrogatepass")
+
+
+def hash_map_order(keys: Iterable[RackId | None]) -> list[RackId | None]:
+    """The order in which java.util.HashMap<Optional<String>, ?> yields keys put into it in this order.
+
+    Method: HashMap's table itself. It begins with 16 buckets, doubles beyond three quarters full, and also where a
+    bucket would reach nine keys of the first 64; a bucket keeps the order of arrival. Limit: nine names whose hashes
+    agree in a table of 64 or more would become a tree in Java, whose order is not kept here.
+    """
+    spread = {key: _spread(java_hash(key)) for key in keys}
+    buckets = 16
+    arrived: list[int] = []
+    for value in spread.values():
+        same_bucket = sum((other ^ value) & (buckets - 1) == 0 for other in arrived) if buckets < 64 else 0
+        arrived.append(value)
+        if same_bucket >= 8:
+            buckets *= 2
+        if len(arrived) > buckets * 3 // 4:
+            buckets *= 2
+    return sorted(spread, key=lambda key: spread[key] & (buckets - 1))
+
+
+def _spread(value: int) -> int:
+    """HashMap mixes the upper half of a hash into the lower, which alone chooses the bucket."""
+    return value ^ (value >> 16)
+
+
+def java_hash(text: str | None) -> int:
+    """Optional<String>.hashCode as an unsigned 32-bit number: s[0]*31^(n-1) + … + s[n-1] over UTF-16 units, 0 for none."""
+    units = b"" if text is None else text.encode("utf-16-be", "surrogatepass")
+    value = 0
+    for high, low in zip(units[::2], units[1::2], strict=True):
+        value = (value * 31 + (high << 8 | low)) & 0xFFFFFFFF
+    return value

@@ -1,0 +1,112 @@
+"""Finds the placer an operator named in `replica.placer.class.name` (KIP-660, Public Interfaces 3).
+
+A name is one of ours, one that an installed package registered under the entry-point group `rackspan.placers`, or
+`module:Class` for anything importable.
+"""
+
+import importlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from importlib.metadata import EntryPoint, entry_points
+from random import Random
+from typing import Final, TypeAlias, cast
+
+from rackspan.errors import ReplicaPlacementException, UsageError
+from rackspan.placement.java_random import Dice
+from rackspan.placement.placer import CheckedPlacer, ReplicaPlacer, cause
+
+PLACER_CLASS_CONFIG: Final = "replica.placer.class.name"
+ENTRY_POINT_GROUP: Final = "rackspan.placers"
+
+BROKER_DEFAULT: Final = "striped"
+"""What a broker without the config uses, as KIP-660 has it."""
+
+PLACERS: Final[Mapping[str, str]] = {
+    "balanced": "rackspan.placement.balanced:BalancedReplicaPlacer",
+    "rack-alternated": "rackspan.placement.rack_alternated:RackAlternatedReplicaPlacer",
+    "striped": "rackspan.placement.striped:StripedReplicaPlacer",
+}
+"""By path and not by class: a placer is imported when it is asked for."""
+
+PlacerFactory: TypeAlias = Callable[..., ReplicaPlacer]
+Installed: TypeAlias = Callable[[], Iterable[EntryPoint]]
+
+
+def installed_placers() -> Iterable[EntryPoint]:
+    return entry_points(group=ENTRY_POINT_GROUP)
+
+
+def configured_placer(
+    configs: Mapping[str, str], dice: Random | Dice, installed: Installed = installed_placers
+) -> CheckedPlacer:
+    """The placer a broker with these configs has, configured with them. Errors: as `placer_named`."""
+    return placer_named(configs.get(PLACER_CLASS_CONFIG, BROKER_DEFAULT), configs, dice, installed)
+
+
+def placer_named(
+    name: str, configs: Mapping[str, str], dice: Random | Dice, installed: Installed = installed_placers
+) -> CheckedPlacer:
+    """The placer of that name, made, configured, and checked in all it answers.
+
+    A class whose constructor takes `dice` is given them; any other is made without arguments.
+    Errors: UsageError where the name leads to no placer, ReplicaPlacementException where the placer cannot be made or
+    refuses its configs.
+    """
+    factory = _factory(name, installed)
+    try:
+        placer = factory(dice=dice) if _takes_dice(factory) else factory()
+        placer.configure(configs)
+    except ReplicaPlacementException:
+        raise
+    except Exception as error:
+        raise ReplicaPlacementException(
+            f"{name} could not be made and configured: {cause(error)}; correct the placer, or choose another"
+        ) from error
+    return CheckedPlacer(name, placer)
+
+
+def _factory(name: str, installed: Installed) -> PlacerFactory:
+    found = _load(name, _path(name, installed))
+    lacking = [method for method in ("configure", "place", "close") if not callable(getattr(found, method, None))]
+    if not inspect.isclass(found) or lacking:
+        raise _refusal(
+            name,
+            f"{name} is no placer class: it has no {', '.join(lacking) or 'class'}",
+            "see the contract ReplicaPlacer",
+        )
+    return cast("PlacerFactory", found)
+
+
+def _path(name: str, installed: Installed) -> str:
+    if name in PLACERS:
+        return PLACERS[name]
+    registered = {point.name: point.value for point in installed()}
+    if name in registered:
+        return registered[name]
+    if ":" not in name:
+        known = sorted({*PLACERS, *registered})
+        raise _refusal(name, "there is no such placer", f"choose {', '.join(known)} or write module:Class")
+    return name
+
+
+def _load(name: str, path: str) -> object:
+    module, _, attribute = path.partition(":")
+    try:
+        found: object = importlib.import_module(module)
+        for part in attribute.split("."):
+            found = getattr(found, part)
+    except AttributeError:
+        raise _refusal(name, f"module {module} has no {attribute}", "correct the name") from None
+    except Exception as error:
+        raise _refusal(
+            name, f"module {module or repr('')} cannot be imported: {cause(error)}", "install it or correct the name"
+        ) from error
+    return found
+
+
+def _takes_dice(factory: PlacerFactory) -> bool:
+    return "dice" in inspect.signature(factory).parameters
+
+
+def _refusal(name: str, why: str, what_next: str) -> UsageError:
+    return UsageError(f"{PLACER_CLASS_CONFIG} is {name!r}, but {why}; {what_next}")

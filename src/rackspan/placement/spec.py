@@ -1,0 +1,83 @@
+"""The placement spec of `rackspan place plan`: a document in, an assignment out, no cluster needed.
+
+Begin with `run`; spec_format.py says what stands in the document.
+"""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any, Final
+
+import numpy as np
+
+from rackspan.audit.loads import replica_bound
+from rackspan.model.broker import Broker
+from rackspan.model.ids import RackId
+from rackspan.model.partitions import Int32s, Int64s
+from rackspan.model.racks import rack_map
+from rackspan.placement.java_random import Dice, JavaRandom, Lcg64
+from rackspan.placement.placer import TopicAssignment, UsableBroker
+from rackspan.placement.rack_alternated import RACK_AWARE_CONFIG, START_INDEX_CONFIG
+from rackspan.placement.rack_modes import RackAwareMode, aware
+from rackspan.placement.registry import Installed, installed_placers, placer_named
+from rackspan.placement.spec_format import PlacementSpec, Rng, read
+
+RNGS: Final[Mapping[Rng, type[JavaRandom | Lcg64]]] = {Rng.JAVA: JavaRandom, Rng.LCG64: Lcg64}
+
+RACKLESS_IS_A_RACK: Final = frozenset({"striped"})
+"""Placers to which brokers without a rack are one more rack, so that nothing is refused and no mode applies."""
+
+
+def run(document: object, dice: Random, installed: Installed = installed_placers) -> dict[str, Any]:
+    """The answer to a parsed spec.
+
+    Errors: UsageError for a document that is no spec or names no placer, ReplicaPlacementException from the placer.
+    """
+    spec = read(document)
+    return answer(spec, place(spec, dice, installed))
+
+
+def place(spec: PlacementSpec, dice: Random, installed: Installed = installed_placers) -> TopicAssignment:
+    placer = placer_named(spec.placer, _configs(spec), _dice(spec, dice), installed)
+    try:
+        return placer.place(spec.start_partition, spec.partitions, spec.replication_factor, spec.brokers)
+    finally:
+        placer.close()
+
+
+def answer(spec: PlacementSpec, assignment: TopicAssignment) -> dict[str, Any]:
+    """Keys of `assignments` begin at the start partition; `bound` is the least that the fullest broker can hold."""
+    rows = assignment.replicas
+    return {
+        "assignments": {str(partition): row for partition, row in enumerate(rows.tolist(), spec.start_partition)},
+        "leaders": _range(_per_broker(spec.brokers, rows[:, :1])),
+        "replicas": {**_range(_per_broker(spec.brokers, rows)), "bound": _bound(spec)},
+    }
+
+
+def _configs(spec: PlacementSpec) -> dict[str, str]:
+    given = {START_INDEX_CONFIG: spec.start_index, RACK_AWARE_CONFIG: spec.rack_aware}
+    return {**spec.configs, **{key: str(value) for key, value in given.items() if value is not None}}
+
+
+def _dice(spec: PlacementSpec, dice: Random) -> Dice:
+    return RNGS[spec.rng](dice.getrandbits(64) if spec.seed is None else spec.seed)
+
+
+def _per_broker(brokers: Sequence[UsableBroker], held: Int32s) -> Int64s:
+    ids = np.array(sorted(broker.id for broker in brokers), dtype=np.int32)
+    return np.bincount(np.searchsorted(ids, held.ravel()), minlength=len(ids))
+
+
+def _range(counts: Int64s) -> dict[str, int]:
+    return {"min": int(counts.min()), "max": int(counts.max())}
+
+
+def _bound(spec: PlacementSpec) -> int:
+    """Over all brokers of the spec, fenced ones too, with racks as far as the spec lets them count."""
+    # What is enforced has been; here a mixture can only mean no racks.
+    mode = RackAwareMode.DISABLED if spec.rack_aware is RackAwareMode.DISABLED else RackAwareMode.SAFE
+    by_rack = spec.placer in RACKLESS_IS_A_RACK or aware(spec.brokers, mode)
+    racks: list[RackId | None] = [broker.rack if by_rack else None for broker in spec.brokers]
+    counted = [Broker(broker.id, rack) for broker, rack in zip(spec.brokers, racks, strict=True)]
+    by_replication_factor = np.bincount([spec.replication_factor], weights=[spec.partitions]).astype(np.int64)
+    return replica_bound(rack_map(counted), by_replication_factor)

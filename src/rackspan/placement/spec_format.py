@@ -1,0 +1,163 @@
+"""The placement spec as a document: parsed JSON in, a checked `PlacementSpec` out.
+
+Checked here is what a document can get wrong. Of figures that no cluster can meet, such as more replicas than brokers,
+the placers complain themselves, in Kafka's words.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final, NoReturn, TypeVar
+
+from rackspan.errors import UsageError
+from rackspan.model.ids import INT32_MAX, INT64_MAX, UNNAMED_RACK, BrokerId, RackId
+from rackspan.placement.placer import UsableBroker
+from rackspan.placement.rack_modes import RackAwareMode
+
+PARTITIONS_MAX: Final = 10_000_000
+"""Ten times the largest clusters; beyond it a slip of the finger would fill the memory."""
+
+DEFAULT_PLACER: Final = "balanced"
+
+_BROKER_KEYS: Final = ("id", "rack", "fenced", "host", "port")
+_REQUIRED: Final = ("brokers", "partitions", "replication_factor")
+_KEYS: Final = (
+    *_REQUIRED,
+    *("placer", "start_index", "start_partition", "rack_aware", "seed", "rng", "configs"),
+)
+
+_Choice = TypeVar("_Choice", bound=StrEnum)
+
+
+class Rng(StrEnum):
+    """Whose dice a seed stands for."""
+
+    JAVA = "java"
+    """java.util.Random."""
+    LCG64 = "lcg64"
+    """The generator of Kafka's own placer tests."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementSpec:
+    """What to place and with which placer.
+
+    `start_index` fixes where rack-alternated begins (None: drawn); `rack_aware` None leaves partial racks to the placer;
+    `seed` None leaves the dice to the caller. `configs` go to the placer as a broker's configs would.
+    """
+
+    brokers: tuple[UsableBroker, ...]
+    partitions: int
+    replication_factor: int
+    placer: str = DEFAULT_PLACER
+    start_index: int | None = None
+    start_partition: int = 0
+    rack_aware: RackAwareMode | None = None
+    seed: int | None = None
+    rng: Rng = Rng.JAVA
+    configs: Mapping[str, str] = field(default_factory=dict)
+
+
+def read(document: object) -> PlacementSpec:
+    """Check a parsed spec. Null stands for an absent key, and -1 too where Kafka has it so. Errors: UsageError."""
+    given = _object(document, "spec", _KEYS, _REQUIRED)
+    partitions = _integer(given, "partitions", "spec", -INT32_MAX, PARTITIONS_MAX)
+    start_index = _integer(given, "start_index", "spec", -1, INT32_MAX, absent=-1)
+    start_partition = _integer(given, "start_partition", "spec", -1, INT32_MAX - PARTITIONS_MAX, absent=0)
+    return PlacementSpec(
+        brokers=_brokers(given["brokers"]),
+        partitions=partitions,
+        replication_factor=_integer(given, "replication_factor", "spec", -INT32_MAX, INT32_MAX),
+        placer=_string(given, "placer", "spec") or DEFAULT_PLACER,
+        start_index=start_index if start_index >= 0 else None,
+        start_partition=max(0, start_partition),
+        rack_aware=_choice(given, "rack_aware", RackAwareMode),
+        seed=None if given.get("seed") is None else _integer(given, "seed", "spec", -INT64_MAX - 1, INT64_MAX),
+        rng=_choice(given, "rng", Rng) or Rng.JAVA,
+        configs=_configs(given.get("configs")),
+    )
+
+
+def _brokers(value: object) -> tuple[UsableBroker, ...]:
+    if not isinstance(value, list):
+        _refuse("brokers", f"is {_shown(value)}, not a list; correct it and run again")
+    if not value:
+        _refuse("brokers", "is empty; list at least one")
+    brokers = tuple(_broker(item, f"brokers[{index}]") for index, item in enumerate(value))
+    seen: set[BrokerId] = set()
+    for broker in brokers:
+        if broker.id in seen:
+            _refuse(f"broker {broker.id}", "listed twice; leave one of them out")
+        seen.add(broker.id)
+    return brokers
+
+
+def _broker(value: object, place: str) -> UsableBroker:
+    given = _object(value, place, _BROKER_KEYS, ("id",))
+    fenced = given.get("fenced", False)
+    if not isinstance(fenced, bool):
+        _refuse(place, f"fenced is {_shown(fenced)}, not true or false; correct it and run again")
+    rack = _string(given, "rack", place)
+    return UsableBroker(
+        id=BrokerId(_integer(given, "id", place, 0, INT32_MAX)),
+        rack=None if rack in (None, UNNAMED_RACK) else RackId(rack),
+        fenced=fenced,
+    )
+
+
+def _object(value: object, place: str, known: tuple[str, ...], required: tuple[str, ...]) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        _refuse(place, f"is {_shown(value)}, not an object; correct it and run again")
+    for key in required:
+        if key not in value:
+            _refuse(place, f"{key} is missing; add it and run again")
+    for key in value:
+        if key not in known:
+            _refuse(place, f"there is no key {_shown(key)}; there are {', '.join(known)}")
+    return value
+
+
+def _integer(given: Mapping[str, Any], key: str, place: str, least: int, most: int, absent: int | None = None) -> int:
+    value = given.get(key)
+    if value is None and absent is not None:
+        return absent
+    # type(), not isinstance: JSON's true is no number, though Python's True is an int.
+    if type(value) is not int:
+        _refuse(place, f"{key} is {_shown(value)}, not a whole number; correct it and run again")
+    if not least <= value <= most:
+        _refuse(place, f"{key} is {value}, outside {least} to {most}; correct it and run again")
+    return value
+
+
+def _string(given: Mapping[str, Any], key: str, place: str) -> str | None:
+    value = given.get(key)
+    if value is not None and not isinstance(value, str):
+        _refuse(place, f"{key} is {_shown(value)}, not a string; correct it and run again")
+    return value
+
+
+def _choice(given: Mapping[str, Any], key: str, kind: type[_Choice]) -> _Choice | None:
+    value = given.get(key)
+    if value is None:
+        return None
+    if value not in list(kind):
+        _refuse("spec", f"{key} is {_shown(value)}, but it is {' or '.join(kind)}; correct it and run again")
+    return kind(value)
+
+
+def _configs(value: object) -> Mapping[str, str]:
+    if value is None:
+        return {}
+    if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
+        _refuse("spec", f"configs is {_shown(value)}, but keys and values are strings; correct it and run again")
+    return value
+
+
+def _refuse(place: str, why: str) -> NoReturn:
+    raise UsageError(f"{place}: {why}")
+
+
+def _shown(value: object) -> str:
+    text = json.dumps(value, ensure_ascii=False)
+    return text if len(text) <= 40 else f"{text[:37]}..."

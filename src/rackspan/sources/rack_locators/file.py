@@ -1,0 +1,59 @@
+"""`file`: a mapping kept in a file, `path=FILE`, read at every call.
+
+Either one JSON object, `{"0": "rack1", "1": "rack2"}`, or lines as in a .properties file, `0=rack1`, where `#` and `!`
+open a comment.
+"""
+
+import json
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from rackspan.errors import RackLocatorFailed, UsageError
+from rackspan.model.ids import BrokerId, RackId
+from rackspan.sources.rack_locator import ClusterView, Properties, broker_and_rack, refuse_unknown, required
+
+
+class RackFile:
+    def __init__(self, properties: Properties) -> None:
+        refuse_unknown("file", properties, frozenset({"path"}))
+        self._path = Path(required("file", properties, "path"))
+
+    def rack_info(self, _cluster: ClusterView) -> dict[BrokerId, RackId]:
+        """Errors: RackLocatorFailed where the file cannot be read, UsageError for what it says, by line."""
+        try:
+            text = self._path.read_text(encoding="utf-8")
+        except OSError as error:
+            raise RackLocatorFailed(f"rack locator file: {self._path}: {error.strerror}; correct path") from None
+        except UnicodeDecodeError:
+            raise RackLocatorFailed(f"rack locator file: {self._path}: not UTF-8 text; correct path") from None
+        place = f"rack locator file: {self._path}"
+        entries = _json_entries(place, text) if text.lstrip().startswith("{") else _line_entries(place, text)
+        return _once_each(place, entries)
+
+
+def _json_entries(place: str, text: str) -> Iterator[tuple[BrokerId, RackId]]:
+    try:
+        # As pairs: a dict would keep the last of two and say nothing.
+        pairs = json.loads(text, object_pairs_hook=tuple)
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{place}: not JSON: {error}; correct it") from None
+    return (broker_and_rack(place, broker, rack) for broker, rack in pairs)
+
+
+def _line_entries(place: str, text: str) -> Iterator[tuple[BrokerId, RackId]]:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip() or line.lstrip()[0] in "#!":
+            continue
+        broker, equals, rack = line.partition("=")
+        if not equals:
+            raise UsageError(f"{place} line {number}: {line.strip()!r} has no =; a line reads like 0=rack1")
+        yield broker_and_rack(f"{place} line {number}", broker.strip(), rack)
+
+
+def _once_each(place: str, entries: Iterable[tuple[BrokerId, RackId]]) -> dict[BrokerId, RackId]:
+    racks: dict[BrokerId, RackId] = {}
+    for broker, rack in entries:
+        if broker in racks:
+            raise UsageError(f"{place}: broker {broker} stands there twice; leave one of them out")
+        racks[broker] = rack
+    return racks

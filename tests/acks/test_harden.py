@@ -1,0 +1,195 @@
+"""Harden held against every in-sync set there can be, and against worked cases."""
+
+import re
+from itertools import combinations, product
+
+import pytest
+from hypothesis import given
+
+from rackspan.acks import HardenAdvice, Outcome, harden
+from rackspan.audit import RackPolicy, audit
+from rackspan.errors import UsageError
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
+from tests.audit.brute_force import document, min_racks, min_replicas, rack_of, staying
+from tests.strategies import policies, snapshots
+
+
+def cluster(
+    racks: str, *replicas: list[int], min_insync_replicas: int = 1, removing: list[int] | None = None
+) -> ClusterSnapshot:
+    """Broker i is in rack racks[i], `-` for none; one topic."""
+    return ClusterSnapshot(
+        brokers=tuple(Broker(BrokerId(i), None if r == "-" else RackId(r)) for i, r in enumerate(racks)),
+        topics=(Topic(TopicName("orders"), config={"min.insync.replicas": str(min_insync_replicas)}),),
+        partitions=columns(
+            topic=[0] * len(replicas),
+            partition=range(len(replicas)),
+            leader=[held[0] for held in replicas],
+            replicas=replicas,
+            isr=replicas,
+            removing_replicas=[removing or []] * len(replicas),
+        ),
+    )
+
+
+def advice(snapshot: ClusterSnapshot, k: int, unracked: UnrackedPolicy = UnrackedPolicy.SHARED) -> HardenAdvice:
+    (one,) = harden(snapshot, RackPolicy(min_insync_racks=k, unracked=unracked))
+    return one
+
+
+def racks_in(brokers: tuple[int, ...], racks: dict[int, str]) -> int:
+    return len({racks[broker] for broker in brokers if broker in racks})
+
+
+def forces(value: int, replica_sets: list[list[int]], racks: dict[int, str], k: int) -> bool:
+    """Whether no in-sync set of any partition has `value` members on fewer than k racks."""
+    return all(
+        racks_in(in_sync, racks) >= k
+        for replicas in replica_sets
+        for size in range(value, len(replicas) + 1)
+        for in_sync in combinations(replicas, size)
+    )
+
+
+@given(snapshots(), policies())
+def test_the_least_value_is_the_least_of_all_that_force_the_racks(
+    snapshot: ClusterSnapshot, policy: RackPolicy
+) -> None:
+    plain = document(snapshot)
+    racks, topics = rack_of(plain, policy), {topic["name"]: topic for topic in plain["topics"]}
+    advised = harden(snapshot, policy)
+    assert [one.topic for one in advised] == [name for name, topic in topics.items() if topic["partitions"]]
+    for one in advised:
+        sets = [staying(partition) for partition in topics[one.topic]["partitions"]]
+        k = min_racks(topics[one.topic], policy)
+        assert one.current == min_replicas(topics[one.topic])
+        if k == 1:
+            assert (one.outcome, one.least, one.losses, one.better) == (Outcome.NOTHING_ASKED, 1, (), ())
+            continue
+        assert one.least == next(value for value in range(1, 99) if forces(value, sets, racks, k))
+        assert (one.outcome is Outcome.IMPOSSIBLE) == (one.least > min(map(len, sets)))
+        assert one.too_few_racks == sum(racks_in(tuple(held), racks) < k for held in sets)
+
+
+@given(snapshots(), policies())
+def test_a_loss_costs_what_the_survivors_of_each_partition_say(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
+    plain = document(snapshot)
+    racks, topics = rack_of(plain, policy), {topic["name"]: topic for topic in plain["topics"]}
+    for one in harden(snapshot, policy):
+        value, k = max(one.least, one.current), one.min_insync_racks
+        expected: dict[str, list[int]] = {}
+        if k == 1 or value > one.smallest_replication_factor:
+            assert one.losses == ()
+            continue
+        for lost, partition in product(sorted(set(racks.values())), topics[one.topic]["partitions"]):
+            left = tuple(broker for broker in staying(partition) if racks.get(broker) != lost)
+            rule_allows = racks_in(left, racks) >= k
+            if len(left) < value:
+                expected.setdefault(lost, [0, 0])[0 if rule_allows else 1] += 1
+            else:
+                assert rule_allows, "a forcing value lets nothing through that the rack rule refuses"
+        assert {loss.rack: [loss.stopped_by_value, loss.stopped_by_both] for loss in one.losses} == expected
+
+
+@given(snapshots(), policies())
+def test_audit_finds_nothing_left_to_force_once_the_advice_is_taken(
+    snapshot: ClusterSnapshot, policy: RackPolicy
+) -> None:
+    raised = {one.topic: str(one.least) for one in harden(snapshot, policy) if one.outcome is Outcome.RAISE}
+    hardened = ClusterSnapshot(
+        brokers=snapshot.brokers,
+        partitions=snapshot.partitions,
+        topics=tuple(
+            Topic(
+                topic.name, topic.topic_id, topic.internal, {**topic.config, "min.insync.replicas": raised[topic.name]}
+            )
+            if topic.name in raised
+            else topic
+            for topic in snapshot.topics
+        ),
+    )
+    assert raised.keys() <= not_forced(snapshot, policy)
+    assert not raised.keys() & not_forced(hardened, policy)
+
+
+def not_forced(snapshot: ClusterSnapshot, policy: RackPolicy) -> set[str | None]:
+    findings = audit(snapshot, policy).findings
+    return {one.topic for one in findings if one.constraint == "min-insync-replicas-forces-racks"}
+
+
+WORKED = [
+    # racks, replicas, k, current -> outcome, least, racks stopped by the value alone, by both, spreads that do better
+    ("abcabc", [0, 3, 1, 4, 2], 2, 2, "raise", 3, "", "", []),
+    ("abcabc", [0, 3, 1, 4, 2], 2, 3, "suffices", 3, "", "", []),
+    ("abcabc", [0, 3, 1, 4, 2], 3, 2, "raise", 5, "", "abc", [(2, 2, 2)]),
+    ("abc", [0, 1, 2], 2, 1, "raise", 2, "", "", []),
+    ("abc", [0, 1, 2], 2, 3, "suffices", 2, "abc", "", []),
+    ("abc", [0, 1, 2], 3, 2, "raise", 3, "", "abc", []),
+    ("abcabc", [0, 3, 1, 2], 2, 2, "raise", 3, "a", "", [(2, 2, 1)]),
+    ("abab", [0, 2, 1], 2, 2, "raise", 3, "", "ab", [(2, 2)]),
+    ("abab", [0, 2, 1, 3], 2, 2, "raise", 3, "", "ab", []),
+    ("ababc", [0, 2], 2, 1, "impossible", 3, "", "", [(1, 1), (1, 1, 1)]),
+    ("abab", [0, 2], 2, 1, "impossible", 3, "", "", [(1, 1), (2, 2)]),
+    ("aaaa", [0, 1, 2], 2, 2, "impossible", 4, "", "", []),
+    ("aaaabc", [0, 1, 2, 3], 2, 2, "impossible", 5, "", "", [(2, 1, 1), (1, 1, 1)]),
+    ("abc", [0, 1, 2], 2, 4, "never-met", 2, "", "", []),
+    ("abc", [0, 1, 2], 1, 2, "nothing-asked", 1, "", "", []),
+    ("a--", [0, 1, 2], 2, 2, "raise", 3, "", "-a", []),
+    ("abc", [0, 1, 9], 2, 2, "raise", 3, "", "ab", [(1, 1, 1)]),
+]
+
+
+@pytest.mark.parametrize(("racks", "replicas", "k", "current", "outcome", "least", "price", "both", "better"), WORKED)
+def test_worked_case(
+    racks: str,
+    replicas: list[int],
+    k: int,
+    current: int,
+    outcome: str,
+    least: int,
+    price: str,
+    both: str,
+    better: list[tuple[int, ...]],
+) -> None:
+    one = advice(cluster(racks, replicas, min_insync_replicas=current), k)
+    assert (one.outcome, one.least) == (outcome, least)
+    assert "".join(loss.rack or "-" for loss in one.losses if loss.stopped_by_value) == price
+    assert "".join(loss.rack or "-" for loss in one.losses if loss.stopped_by_both) == both
+    assert [spread.counts for spread in one.better] == better
+
+
+def test_the_most_demanding_partition_decides_for_the_topic() -> None:
+    one = advice(cluster("abcabc", [0, 1, 2], [0, 3, 1], [1, 4, 2]), 2)
+    assert (one.least, one.decided_by, one.spread, one.partitions) == (3, 1, (2, 1), 3)
+
+
+def test_uneven_replication_factors_can_make_it_impossible() -> None:
+    one = advice(cluster("abcabc", [0, 3, 1, 4, 2], [0, 1]), 2)
+    assert (one.outcome, one.least, one.smallest_replication_factor, one.too_few_racks) == ("impossible", 3, 2, 0)
+    assert [spread.counts for spread in one.better] == [(2, 2, 1)]
+
+
+def test_a_rackless_replica_that_counts_in_no_rack_raises_the_value() -> None:
+    snapshot = cluster("ab-", [0, 1, 2])
+    assert advice(snapshot, 2, UnrackedPolicy.IGNORE).least == 3
+    assert advice(snapshot, 2, UnrackedPolicy.OWN).least == 2
+
+
+def test_a_partition_on_the_move_is_judged_by_where_it_leads() -> None:
+    one = advice(cluster("aab", [0, 1, 2], removing=[1]), 2)
+    assert (one.least, one.smallest_replication_factor, one.moving) == (2, 2, 1)
+
+
+def test_topics_are_chosen_by_their_whole_name() -> None:
+    snapshot = cluster("ab", [0, 1])
+    policy = RackPolicy(min_insync_racks=2)
+    assert [one.topic for one in harden(snapshot, policy, re.compile("ord.*"))] == ["orders"]
+    assert harden(snapshot, policy, re.compile("ord")) == []
+
+
+def test_a_policy_that_allows_no_rackless_broker_is_obeyed() -> None:
+    with pytest.raises(UsageError) as refusal:
+        harden(cluster("a-", [0, 1]), RackPolicy(unracked=UnrackedPolicy.ERROR, min_insync_racks=2))
+    assert str(refusal.value) == (
+        "brokers without a rack: 1; set broker.rack on them, or choose --unracked shared, own or ignore"
+    )

@@ -1,0 +1,72 @@
+import pytest
+
+from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds
+from rackspan.acks.replies import error_code, error_message, exception
+from rackspan.errors import (
+    NotEnoughRacks,
+    NotEnoughRacksAfterAppend,
+    NotEnoughReplicas,
+    NotEnoughReplicasAfterAppend,
+    RetriableProduceError,
+)
+from tests.acks.test_min_insync_racks import RACKS, isr
+
+BY_RACKS = "orders-3: in-sync racks a,b = 2 < min.insync.racks 3"
+
+
+@pytest.mark.parametrize(
+    ("verdict", "usual", "extended"),
+    [
+        (ProduceVerdict.ACCEPT, 0, 0),
+        (ProduceVerdict.NOT_ENOUGH_REPLICAS, 19, 19),
+        (ProduceVerdict.NOT_ENOUGH_REPLICAS_AFTER_APPEND, 20, 20),
+        (ProduceVerdict.NOT_ENOUGH_RACKS, 19, 1001),
+        (ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND, 20, 1002),
+    ],
+)
+def test_codes_of_our_own_travel_only_when_asked_for(verdict: ProduceVerdict, usual: int, extended: int) -> None:
+    assert (error_code(verdict), error_code(verdict, extended=True)) == (usual, extended)
+
+
+@pytest.mark.parametrize(
+    ("in_sync", "message"),
+    [
+        ("012", BY_RACKS),
+        ("45", "orders-3: in-sync racks (no rack) = 1 < min.insync.racks 3"),
+        ("4520", "orders-3: in-sync racks (no rack),a,b = 3 < min.insync.racks 4"),
+        ("", "orders-3: in-sync racks none = 0 < min.insync.racks 3"),
+    ],
+)
+def test_the_message_names_the_racks(in_sync: str, message: str) -> None:
+    asked = Thresholds(1, 4 if in_sync == "4520" else 3)
+    for verdict in (ProduceVerdict.NOT_ENOUGH_RACKS, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND):
+        assert error_message(verdict, "orders", 3, isr(in_sync), RACKS, asked) == message
+
+
+@pytest.mark.parametrize("verdict", [ProduceVerdict.ACCEPT, ProduceVerdict.NOT_ENOUGH_REPLICAS])
+def test_kafkas_own_verdicts_keep_kafkas_own_words(verdict: ProduceVerdict) -> None:
+    assert error_message(verdict, "orders", 3, isr("0"), RACKS, Thresholds(2, 3)) is None
+
+
+@pytest.mark.parametrize(
+    ("code", "message", "kind"),
+    [
+        (19, BY_RACKS, NotEnoughRacks),
+        (20, BY_RACKS, NotEnoughRacksAfterAppend),
+        (1001, None, NotEnoughRacks),
+        (1002, BY_RACKS, NotEnoughRacksAfterAppend),
+        (19, None, NotEnoughReplicas),
+        (19, "The size of the current ISR is insufficient", NotEnoughReplicas),
+        (20, None, NotEnoughReplicasAfterAppend),
+    ],
+)
+def test_clients_get_one_retriable_parent(code: int, message: str | None, kind: type[RetriableProduceError]) -> None:
+    raised = exception(code, message)
+    assert type(raised) is kind
+    assert isinstance(raised, RetriableProduceError)
+    assert str(raised) == (message or kind.__doc__)
+
+
+@pytest.mark.parametrize("code", [0, 7, 1003])
+def test_other_codes_are_none_of_ours(code: int) -> None:
+    assert exception(code, BY_RACKS) is None

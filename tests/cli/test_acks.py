@@ -1,0 +1,111 @@
+"""rackspan acks harden, as it is typed."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rackspan.cli import main
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns, json_format
+
+
+@pytest.fixture
+def snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Two brokers in each of three racks; orders stands as 2/2/1 and asks for 2 replicas."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
+    replicas = [0, 3, 1, 4, 2]
+    path = tmp_path / "moment.json"
+    path.write_text(
+        json_format.write(
+            ClusterSnapshot(
+                brokers=tuple(Broker(BrokerId(i), RackId("abc"[i % 3])) for i in range(6)),
+                topics=(Topic(TopicName("orders"), config={"min.insync.replicas": "2"}),),
+                partitions=columns(topic=[0], partition=[0], leader=[0], replicas=[replicas], isr=[replicas]),
+            )
+        )
+    )
+    return path
+
+
+def run(capsys: pytest.CaptureFixture[str], *words: object) -> tuple[int, str, str]:
+    code = main([str(word) for word in words])
+    out, err = capsys.readouterr()
+    return code, out, err
+
+
+def test_a_topic_to_raise_is_something_to_act_on(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "acks", "harden", "--snapshot", snapshot, "--min-insync-racks", 2, "-o", "json")
+    document = json.loads(out)
+    assert code == 2
+    assert document["summary"]["outcomes"] == {"raise": 1}
+    (topic,) = document["topics"]
+    assert (topic["topic"], topic["current"], topic["least"], topic["losses"]) == ("orders", 2, 3, [])
+    assert document["commands"] == [
+        "kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics --entity-name orders"
+        " --add-config min.insync.replicas=3"
+    ]
+
+
+def test_a_person_reads_the_same(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "acks", "harden", "--snapshot", snapshot, "--min-insync-racks", 2)
+    assert code == 2
+    assert "topics: 1 to raise" in out
+    assert "--entity-name orders --add-config min.insync.replicas=3\n" in out
+
+
+def test_a_price_is_shown_rack_by_rack(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    _, out, _ = run(capsys, "acks", "harden", "--snapshot", snapshot, "--min-insync-racks", 3, "-o", "json")
+    (topic,) = json.loads(out)["topics"]
+    assert topic["losses"][0] == {
+        "rack": "a",
+        "stopped_by_value": 0,
+        "stopped_by_both": 1,
+        "words": "without a 1 of 1 partition refuses writes: 1 by min.insync.racks too",
+    }
+    assert topic["better"] == [
+        {"replication_factor": 6, "spread": [2, 2, 2], "least": 5, "survives_broker": True, "survives_rack": False}
+    ]
+
+
+def test_without_racks_asked_for_it_says_how_to_ask(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, _ = run(capsys, "acks", "harden", "--snapshot", snapshot)
+    assert (code, out) == (0, "no topic asks for more than 1 rack: say how many with --min-insync-racks N\n")
+
+
+def test_a_topic_may_ask_for_less_in_the_settings(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (snapshot.parent / "rackspan.toml").write_text('[topics."orders"]\nmin.insync.racks = 1\n')
+    code, out, _ = run(capsys, "acks", "harden", "--snapshot", snapshot, "--min-insync-racks", 2, "-o", "json")
+    assert (code, json.loads(out)["topics"][0]["outcome"]) == (0, "nothing-asked")
+
+
+WRONG = [
+    (
+        ["--snapshot", "moment.json", "--apply"],
+        "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT",
+    ),
+    ([], "no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE"),
+    (["--snapshot", "moment.json", "--bootstrap-server", "h:1"], "--bootstrap-server and --snapshot: name one of them"),
+    (
+        ["--snapshot", "moment.json", "--topic", "ord("],
+        "--topic 'ord(': not a regular expression: missing ), unterminated subpattern at position 3; correct it",
+    ),
+    (
+        ["--snapshot", "moment.json", "--topic", "ord"],
+        "--topic 'ord': matches none of 1 topics by its whole name; correct it",
+    ),
+    (
+        ["--snapshot", "gone.json"],
+        "gone.json: no such file or folder; take a snapshot with rackspan snapshot --out gone.json",
+    ),
+]
+
+
+@pytest.mark.parametrize(("words", "line"), WRONG)
+def test_a_mistake_is_one_line_and_exit_1(
+    snapshot: Path, capsys: pytest.CaptureFixture[str], words: list[str], line: str
+) -> None:
+    before = snapshot.read_bytes()
+    code, out, err = run(capsys, "acks", "harden", *words)
+    assert (code, out, err) == (1, "", f"rackspan: {line}\n")
+    assert snapshot.read_bytes() == before

@@ -1,0 +1,57 @@
+"""Kafka's own placers as a function: requests in, answers out, one JVM for all of them."""
+
+import json
+import subprocess
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from rackspan.placement import UsableBroker
+from tests.compat import ivy
+
+KAFKA_VERSION: Final = "4.0.0"
+"""The last release with both placers: AdminUtils was deleted in 4.1."""
+
+_SOURCE: Final = Path(__file__).parent / "java" / "KafkaPlacers.java"
+
+Request: TypeAlias = Mapping[str, Any]
+
+
+def request(placer: str, brokers: Sequence[UsableBroker], partitions: int, replicas: int, **options: Any) -> Request:
+    """One question; KafkaPlacers.java says which options there are."""
+    listed = [[one.id, one.rack, one.fenced] for one in brokers]
+    return {"placer": placer, "brokers": listed, "partitions": partitions, "replicas": replicas, **options}
+
+
+class KafkaPlacers:
+    """A JVM that stays warm between questions: `with KafkaPlacers() as kafka: kafka.answer(...)`."""
+
+    def __enter__(self) -> "KafkaPlacers":
+        self._jvm = subprocess.Popen(_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return self
+
+    def answer(self, asked: Request) -> dict[str, Any]:
+        if self._jvm.stdin is None or self._jvm.stdout is None:
+            raise RuntimeError("the JVM has no pipes")
+        self._jvm.stdin.write(json.dumps(asked) + "\n")
+        self._jvm.stdin.flush()
+        answered: dict[str, Any] = json.loads(self._jvm.stdout.readline())
+        return answered
+
+    def __exit__(self, *_: object) -> None:
+        self._jvm.kill()
+        self._jvm.communicate()
+
+
+def ask(requests: Iterable[Request], timeout_seconds: float) -> list[dict[str, Any]]:
+    """Kafka's answers in order. The JVM has ended when this returns, whatever happened."""
+    lines = "".join(json.dumps(each) + "\n" for each in requests)
+    done = subprocess.run(
+        _command(), input=lines, stdout=subprocess.PIPE, text=True, timeout=timeout_seconds, check=True
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def _command() -> list[str]:
+    jars = ivy.jars("org.apache.kafka", "kafka-metadata", KAFKA_VERSION)
+    return [ivy.java() or "java", "-Xmx2g", "-XX:+UseSerialGC", "-cp", f"{jars}/*", str(_SOURCE)]

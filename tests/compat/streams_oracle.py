@@ -1,0 +1,38 @@
+"""Kafka Streams' own assignors as a function: problems in, answers out, one JVM for all of them."""
+
+import json
+import subprocess
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from tests.compat import ivy
+
+KAFKA_VERSION: Final = "4.1.0"
+_SOURCE: Final = Path(__file__).parent / "java" / "KafkaAssignors.java"
+
+Request = Mapping[str, Any]
+
+
+def request(mode: str, problem: Mapping[str, Any], movable: str = "any") -> Request:
+    """One question: `mode` is active, standby, high-availability or sticky."""
+    return {"mode": mode, "problem": problem, "movable": movable}
+
+
+def ask(requests: Iterable[Request], timeout_seconds: float, heap: str = "2g") -> list[dict[str, Any]]:
+    """Kafka's answers in order; a shorter list where the time ran out. The JVM has ended when this returns."""
+    lines = "".join(json.dumps(each) + "\n" for each in requests)
+    with subprocess.Popen(
+        _command(heap), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    ) as jvm:
+        try:
+            out, _ = jvm.communicate(lines, timeout=timeout_seconds)
+        except subprocess.TimeoutExpired:
+            jvm.kill()
+            out, _ = jvm.communicate()
+    return [json.loads(line) for line in out.splitlines()]
+
+
+def _command(heap: str) -> list[str]:
+    jars = ivy.jars("org.apache.kafka", "kafka-streams", KAFKA_VERSION)
+    return [ivy.java() or "java", f"-Xmx{heap}", "-XX:+UseSerialGC", "-cp", f"{jars}/*", str(_SOURCE)]

@@ -1,0 +1,114 @@
+"""Random groups, asked of Kafka's published assignors and of ours."""
+
+from collections.abc import Iterator
+from random import Random
+from typing import Any
+
+import pytest
+
+from rackspan.streams import KAFKA, Options, assign, options_named
+from rackspan.streams.client_state import ClientState
+from rackspan.streams.config import HIGH_AVAILABILITY_COSTS
+from rackspan.streams.problem_format import from_document
+from rackspan.streams.standby import optimize_standby
+from rackspan.streams.standby_placement import placer_for
+from tests.compat import ivy
+from tests.compat.streams_oracle import ask, request
+from tests.streams.problems import Document, problem, with_standbys
+
+pytestmark = [
+    pytest.mark.java,
+    pytest.mark.skipif(
+        ivy.java() is None, reason="needs a JDK 17 or newer on the path, such as openjdk-17-jre-headless"
+    ),
+]
+
+STRATEGIES = ("min_traffic", "balance_subtopology")
+TAGS = ((), ("zone",), ("zone", "cluster"))
+
+SIZES = [
+    pytest.param(100, id="100"),
+    pytest.param(1000, id="1000", marks=pytest.mark.soak),
+]
+ASSIGNOR_SIZES = [
+    pytest.param(40, id="40"),
+    pytest.param(400, id="400", marks=pytest.mark.soak),
+]
+
+
+def answers(asked: list[tuple[str, Document, str]]) -> Iterator[tuple[Document, dict[str, Any]]]:
+    """Each problem with Kafka's answer; an error in Kafka fails the test, and so does a missing answer."""
+    kafka = ask([request(mode, document, movable) for mode, document, movable in asked], timeout_seconds=900)
+    for (_, document, _), answer in zip(asked, kafka, strict=True):
+        assert "error" not in answer, (answer, document)
+        yield document, answer
+
+
+@pytest.mark.parametrize("count", SIZES)
+def test_no_active_assignment_costs_more_or_less_than_kafkas(count: int) -> None:
+    dice = Random(count)
+    documents = [problem(dice) for _ in range(count)]
+    asked = [("active", _under(document, strategy), "any") for document in documents for strategy in STRATEGIES]
+    mismatches = [
+        (document["config"], ours["cost"], kafka["cost"])
+        for document, kafka in answers(asked)
+        if (ours := assign(document, "optimize"))["cost"] != kafka["cost"]
+        or _counts(ours["assignment"]) != _counts(kafka["assignment"])
+    ]
+    assert mismatches == []
+
+
+@pytest.mark.parametrize("assignor", ["high-availability", "sticky"])
+@pytest.mark.parametrize("count", ASSIGNOR_SIZES)
+def test_without_racks_every_task_is_where_kafka_puts_it(assignor: str, count: int) -> None:
+    """Placement, balance, movements, warm-ups, tags and stickiness, task by task: no tie is left to chance."""
+    dice = Random(count)
+    documents = [
+        problem(dice, "none", standbys, tags) for standbys in (0, 1, 2) for tags in TAGS for _ in range(count // 9 + 1)
+    ]
+    for document, kafka in answers([(assignor, document, "any") for document in documents]):
+        ours = assign(document, assignor)
+        assert ours["assignment"] == _clients(kafka["assignment"])
+        assert ours["probing_rebalance"] == kafka["probing_rebalance"]
+
+
+@pytest.mark.parametrize("movable", ["any", "racks"])
+@pytest.mark.parametrize("count", ASSIGNOR_SIZES)
+def test_standby_pairs_cost_what_kafkas_cost_and_joint_solving_never_more(movable: str, count: int) -> None:
+    dice = Random(count)
+    documents = [with_standbys(dice, problem(dice)) for _ in range(count)]
+    for document, kafka in answers([("standby", document, movable) for document in documents]):
+        assert _standby_cost(document, movable, options_named("joint-standbys")) <= kafka["cost"]["standby"]
+        if document["config"]["non_overlap_cost"] != 0:
+            # With nothing to pay for moving, Kafka's cycles shuffle equal costs, and later pairs see the difference.
+            assert _standby_cost(document, movable, KAFKA) == kafka["cost"]["standby"]
+
+
+def _standby_cost(document: Document, movable: str, options: Options) -> int:
+    given = from_document(document)
+    assert given.initial_active is not None
+    assert given.initial_standby is not None
+    owner = given.initial_active.tolist()
+    table = [
+        ClientState(
+            index, client, {task for task, at in enumerate(owner) if at == index}, set(given.initial_standby[index])
+        )
+        for index, client in enumerate(given.clients)
+    ]
+    placer = placer_for(given, table, across_racks=movable == "racks")
+    return optimize_standby(given, table, given.configs.costs(HIGH_AVAILABILITY_COSTS), placer.may_move, options)
+
+
+def _under(document: Document, strategy: str) -> Document:
+    return {**document, "config": {**document["config"], "strategy": strategy}}
+
+
+def _clients(assignment: Document) -> Document:
+    return {
+        process_id: {"active": held.get("active", []), "standby": held.get("standby", [])}
+        for process_id, held in assignment.items()
+    }
+
+
+def _counts(assignment: Document) -> dict[str, int]:
+    return {process_id: len(held.get("active", [])) for process_id, held in sorted(assignment.items())}

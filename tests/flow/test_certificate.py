@@ -1,0 +1,48 @@
+import numpy as np
+import pytest
+
+from rackspan.errors import UnprovenAnswer
+from rackspan.flow import FlowNetwork, certify, network
+
+DIAMOND = network(
+    tail=[0, 0, 1, 2], head=[1, 2, 3, 3], capacity=[1, 1, 1, 1], unit_cost=[1, 5, 1, 5], supply=[1, 0, 0, -1]
+)
+
+
+def flow(*units: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    return np.array(units, dtype=np.int64)
+
+
+def test_the_cheapest_way_is_certified_with_a_bound_equal_to_its_cost() -> None:
+    certificate = certify(DIAMOND, flow(1, 0, 1, 0))
+    assert certificate.cost == certificate.lower_bound == 2
+
+
+@pytest.mark.parametrize(
+    ("units", "line"),
+    [
+        (flow(0, 1, 0, 1), "a flow can be made cheaper along a cycle; report this as a bug"),
+        (flow(2, 0, 1, 0), "a flow leaves the capacity of an arc; report this as a bug"),
+        (flow(-1, 0, 1, 0), "a flow leaves the capacity of an arc; report this as a bug"),
+        (flow(1, 0, 0, 0), "a flow gains or loses units at node 1; report this as a bug"),
+        (flow(0, 0, 0, 0), "a flow gains or loses units at node 0; report this as a bug"),
+    ],
+)
+def test_a_flow_that_is_dearer_or_impossible_is_withheld(
+    units: np.ndarray[tuple[int], np.dtype[np.int64]], line: str
+) -> None:
+    with pytest.raises(UnprovenAnswer) as withheld:
+        certify(DIAMOND, units)
+    assert str(withheld.value) == line
+
+
+def test_a_cycle_that_pays_is_found_even_where_nothing_is_supplied() -> None:
+    paying = network(tail=[0, 1], head=[1, 0], capacity=[3, 3], unit_cost=[-2, 1], supply=[0, 0])
+    with pytest.raises(UnprovenAnswer):
+        certify(paying, flow(0, 0))
+    assert certify(paying, flow(3, 3)).cost == -3
+
+
+def test_a_network_without_arcs_has_the_empty_flow() -> None:
+    empty: FlowNetwork = network([], [], [], [], [0, 0])
+    assert certify(empty, flow()).cost == 0

@@ -1,0 +1,55 @@
+"""OR-tools' answers against exhaustive search, and what it refuses."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.errors import InvalidFlow
+from rackspan.flow import FlowNetwork, network, solve
+
+Arc = tuple[int, int, int, int]
+
+
+@st.composite
+def networks(draw: st.DrawFn) -> FlowNetwork:
+    nodes = draw(st.integers(2, 4))
+    node = st.integers(0, nodes - 1)
+    arcs: list[Arc] = draw(
+        st.lists(st.tuples(node, node, st.integers(0, 2), st.integers(-3, 5)).filter(_goes_somewhere), max_size=6)
+    )
+    sent = draw(st.integers(0, 2))
+    supply = [0] * nodes
+    supply[0], supply[-1] = sent, -sent
+    tail, head, capacity, cost = (list(column) for column in zip(*arcs, strict=True)) if arcs else ([], [], [], [])
+    return network(tail, head, capacity, cost, supply)
+
+
+def _goes_somewhere(arc: Arc) -> bool:
+    return arc[0] != arc[1]
+
+
+def cheapest(given_network: FlowNetwork) -> int | None:
+    """Least cost over every flow there is; None where none is feasible."""
+    costs = []
+    for units in product(*(range(capacity + 1) for capacity in given_network.capacity.tolist())):
+        flow = np.array(units, dtype=np.int64)
+        balance = np.zeros_like(given_network.supply)
+        np.add.at(balance, given_network.tail, flow)
+        np.subtract.at(balance, given_network.head, flow)
+        if np.array_equal(balance, given_network.supply):
+            costs.append(given_network.cost(flow))
+    return min(costs, default=None)
+
+
+@given(networks())
+def test_no_flow_is_cheaper_than_the_answer(asked: FlowNetwork) -> None:
+    least = cheapest(asked)
+    if least is None:
+        with pytest.raises(InvalidFlow, match=r"^no flow carries every supply"):
+            solve(asked)
+    else:
+        answer = solve(asked)
+        assert answer.certificate.cost == answer.certificate.lower_bound == least

@@ -1,0 +1,133 @@
+import json
+from itertools import combinations
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from rackspan.errors import RackspanError
+from rackspan.placement.spec import run
+
+CASES = json.loads((Path(__file__).parents[1] / "vectors" / "placement.json").read_text())["cases"]
+AS_SPEC = {
+    "partitions": "partitions",
+    "rf": "replication_factor",
+    "startIndex": "start_index",
+    "startPartition": "start_partition",
+    "seed": "seed",
+    "rng": "rng",
+}
+PLACERS = {"adminutils": "rack-alternated", "striped": "striped"}
+EXACT = [
+    case
+    for case in CASES
+    if case.get("job", {}).get("algo") in PLACERS
+    and case["job"].get("rng") != "zero"
+    and "assignments" in case["expect"]
+]
+
+
+def document(**changes: Any) -> dict[str, Any]:
+    brokers = [{"id": broker, "rack": f"r{broker % 3}"} for broker in range(6)]
+    return {"brokers": brokers, "partitions": 6, "replication_factor": 3, "placer": "rack-alternated", **changes}
+
+
+def brokers(*racks: str | None) -> list[dict[str, Any]]:
+    return [{"id": broker, "rack": rack} for broker, rack in enumerate(racks)]
+
+
+@pytest.mark.parametrize("case", EXACT, ids=lambda case: case["id"])
+def test_a_spec_of_a_kafka_case_is_answered_as_kafka_does(case: dict[str, Any]) -> None:
+    job = case["job"]
+    spec = {AS_SPEC[key]: value for key, value in job.items() if key in AS_SPEC}
+    answer = run({**spec, "brokers": job["brokers"], "placer": PLACERS[job["algo"]]}, Random(1))
+    assert answer["assignments"] == case["expect"]["assignments"][0]
+
+
+def test_an_answer_says_how_even_it_is_and_what_the_bound_would_be() -> None:
+    # Two racks of one and two brokers: the lone broker must hold every partition.
+    answer = run(document(brokers=brokers("a", "b", "b"), replication_factor=2, start_index=0, partitions=3), Random(1))
+    assert answer == {
+        "assignments": {"0": [0, 1], "1": [1, 0], "2": [2, 0]},
+        "leaders": {"min": 1, "max": 1},
+        "replicas": {"min": 1, "max": 3, "bound": 3},
+    }
+
+
+def test_keys_begin_at_the_start_partition() -> None:
+    answer = run(document(start_partition=4, partitions=2, start_index=0), Random(1))
+    assert list(answer["assignments"]) == ["4", "5"]
+
+
+@pytest.mark.parametrize("placer", ["rack-alternated", "striped"])
+def test_a_seed_makes_a_placer_repeatable_whatever_the_callers_dice(placer: str) -> None:
+    first, second = (run(document(placer=placer, seed=7, partitions=99), Random(dice)) for dice in (1, 2))
+    assert first == second
+
+
+def test_without_a_seed_the_callers_dice_decide() -> None:
+    assert run(document(partitions=99), Random(1)) == run(document(partitions=99), Random(1))
+    answers = [json.dumps(run(document(partitions=99), Random(dice))) for dice in range(3)]
+    assert all(one != other for one, other in combinations(answers, 2))
+
+
+@pytest.mark.parametrize("mode", ["safe", "disabled"])
+def test_partial_racks_can_be_ignored(mode: str) -> None:
+    spec = document(brokers=brokers("a", "a", None), partitions=3, replication_factor=2, start_index=0, rack_aware=mode)
+    answer = run(spec, Random(1))
+    assert answer["assignments"] == {"0": [0, 1], "1": [1, 2], "2": [2, 0]}
+    assert answer["replicas"]["bound"] == 2
+
+
+def test_to_striped_rackless_brokers_are_one_more_rack() -> None:
+    spec = document(brokers=brokers("a", "a", None, None), replication_factor=2, placer="striped", partitions=40)
+    assert all({broker // 2 for broker in row} == {0, 1} for row in run(spec, Random(1))["assignments"].values())
+
+
+def test_configs_reach_the_placer() -> None:
+    spec = document(configs={"replica.placer.start.index": "0"}, partitions=1)
+    assert run(spec, Random(1))["assignments"]["0"][0] == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "line"),
+    [
+        ({"partitions": 0}, "Number of partitions must be larger than 0."),
+        ({"replication_factor": -1}, "Replication factor must be larger than 0."),
+        ({"replication_factor": 7}, "Replication factor: 7 larger than available brokers: 6."),
+        (
+            {"brokers": brokers("a", None), "replication_factor": 2},
+            "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment without rack information.",
+        ),
+        (
+            {"placer": "striped", "replication_factor": 0},
+            "Invalid replication factor 0: the replication factor must be positive.",
+        ),
+        (
+            {"placer": "striped", "replication_factor": 7},
+            "The target replication factor of 7 cannot be reached because only 6 broker(s) are registered.",
+        ),
+        (
+            {"placer": "striped", "brokers": [{"id": 0, "fenced": True}], "replication_factor": 1},
+            "All brokers are currently fenced.",
+        ),
+        (
+            {"placer": "striped", "partitions": -1},
+            "Number of partitions was set to an invalid non-positive value.",
+        ),
+        (
+            {"configs": {"replica.placer.rack.aware": "no"}},
+            "replica.placer.rack.aware is 'no', but it is enforced, safe or disabled; correct the config",
+        ),
+    ],
+)
+def test_what_no_placement_can_meet_is_refused_by_the_placer(changes: dict[str, Any], line: str) -> None:
+    with pytest.raises(RackspanError) as refusal:
+        run(document(**changes), Random(1))
+    assert str(refusal.value) == line
+
+
+def test_an_unknown_placer_is_refused_with_those_there_are() -> None:
+    with pytest.raises(RackspanError, match="is 'round-robin', but there is no such placer; choose balanced, "):
+        run(document(placer="round-robin"), Random(1), installed=list)

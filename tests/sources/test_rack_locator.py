@@ -1,0 +1,120 @@
+"""The contract: what a locator is given, and what is made of its answer."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from rackspan.errors import RackLocatorFailed, UsageError
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, columns
+from rackspan.sources.rack_locator import ClusterView, located, parse_properties, rack_info
+from rackspan.sources.rack_locators import make
+from tests.strategies import snapshots
+
+BROKERS = (Broker(BrokerId(1), RackId("a"), host="h1"), Broker(BrokerId(2), None, host="h2"))
+CLUSTER = ClusterView(BROKERS, "c")
+
+
+class Answering:
+    """A locator that answers whatever it was told to, and remembers what it was asked."""
+
+    def __init__(self, answer: Callable[[], Any]) -> None:
+        self.answer = answer
+        self.asked: list[ClusterView] = []
+
+    def rack_info(self, cluster: ClusterView) -> Mapping[BrokerId, RackId]:
+        self.asked.append(cluster)
+        answered: Mapping[BrokerId, RackId] = self.answer()
+        return answered
+
+
+def moment(controllers: tuple[Controller, ...] = ()) -> ClusterSnapshot:
+    none = columns(topic=[], partition=[], leader=[], replicas=[], isr=[])
+    return ClusterSnapshot(brokers=BROKERS, topics=(), partitions=none, cluster_id="c", controllers=controllers)
+
+
+@pytest.mark.parametrize(
+    ("text", "properties"),
+    [
+        # The draft's own example, and its way to write a mapping.
+        ("username=foo,password=bar", {"username": "foo", "password": "bar"}),
+        ("0=rack1,1=rack2", {"0": "rack1", "1": "rack2"}),
+        ("", {}),
+        ("  ", {}),
+        (" a = 1 , b = 2 ", {"a": "1", "b": "2"}),
+        ("url=http://h/?a=b", {"url": "http://h/?a=b"}),
+        (r"pattern=(\w{1\,3})\d,x=", {"pattern": r"(\w{1,3})\d", "x": ""}),
+    ],
+)
+def test_properties_are_pairs_between_commas(text: str, properties: dict[str, str]) -> None:
+    assert parse_properties(text) == properties
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("username=foo,secret", "pair 2 is not key=value; write them as a=1,b=2"),
+        ("=foo", "pair 1 is not key=value; write them as a=1,b=2"),
+        ("a=1,,b=2", "pair 2 is not key=value; write them as a=1,b=2"),
+        ("a=1,", "pair 2 is not key=value; write them as a=1,b=2"),
+        ("a=secret,b=2,a=other", "a stands there twice; leave one of them out"),
+    ],
+)
+def test_malformed_properties_are_an_error_that_shows_no_value(text: str, line: str) -> None:
+    with pytest.raises(UsageError) as refusal:
+        parse_properties(text)
+    assert str(refusal.value) == f"rack.locator.properties: {line}"
+
+
+def test_the_view_is_given_at_every_call_and_the_newest_answer_counts() -> None:
+    answers = iter([{1: "x", 2: "x"}, {2: "y", 77: "z"}, {}])
+    locator = Answering(lambda: next(answers))
+    seen = [[broker.rack for broker in located(moment(), locator).brokers] for _ in range(3)]
+    assert seen == [["x", "x"], [None, "y"], [None, None]]
+    assert locator.asked == [CLUSTER] * 3
+
+
+def test_a_controller_shares_the_rack_of_the_broker_in_its_process() -> None:
+    voters = (Controller(BrokerId(1), RackId("a")), Controller(BrokerId(101), RackId("q")))
+    moved = located(moment(voters), Answering(lambda: {1: "x", 101: "z"}))
+    assert [one.rack for one in moved.controllers] == ["x", "q"]
+
+
+@given(snapshots())
+def test_a_snapshot_located_as_registered_is_the_same_but_for_controllers_of_brokers(snapshot: ClusterSnapshot) -> None:
+    same = located(snapshot, make("registered", {}))
+    assert same.brokers == snapshot.brokers
+    assert same.partitions.same_as(snapshot.partitions)
+    assert (same.topics, same.cluster_id, same.taken_at) == (snapshot.topics, snapshot.cluster_id, snapshot.taken_at)
+
+
+def broken() -> Any:
+    raise KeyError("rack of broker\n2")
+
+
+@pytest.mark.parametrize(
+    ("answer", "line"),
+    [
+        (lambda: None, "answered NoneType, not a mapping of racks; mend it"),
+        (lambda: ["a"], "answered list, not a mapping of racks; mend it"),
+        (lambda: {"1": "a"}, "'1' is no broker id; answer with whole numbers"),
+        (lambda: {-1: "a"}, "-1 is no broker id; answer with whole numbers"),
+        (lambda: {True: "a"}, "True is no broker id; answer with whole numbers"),
+        (lambda: {1: ""}, "broker 1 in rack '', but a rack is a name; leave the broker out instead"),
+        (lambda: {1: None}, "broker 1 in rack None, but a rack is a name; leave the broker out instead"),
+        (broken, "KeyError: 'rack of broker\\n2'; --debug shows where"),
+    ],
+)
+def test_a_wrong_answer_is_one_line(answer: Callable[[], Any], line: str) -> None:
+    with pytest.raises(RackLocatorFailed) as refusal:
+        rack_info(Answering(answer), CLUSTER)
+    assert str(refusal.value) == f"rack locator Answering: {line}"
+
+
+def test_a_locators_own_refusal_is_passed_on() -> None:
+    def refuse() -> Any:
+        raise UsageError("as it was said")
+
+    with pytest.raises(UsageError, match=r"^as it was said$"):
+        rack_info(Answering(refuse), CLUSTER)

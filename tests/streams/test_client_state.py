@@ -1,0 +1,61 @@
+"""The work table and its queue; the first four tests are Kafka's ConstrainedPrioritySetTest (facts 263-266)."""
+
+import pytest
+
+from rackspan.model.ids import RackId
+from rackspan.streams.client_state import ClientState, LeastLoaded
+from rackspan.streams.ids import ProcessId
+from rackspan.streams.problem import Client
+
+
+def client(index: int, tasks: int = 0, threads: int = 1) -> ClientState:
+    process = ProcessId(f"00000000-0000-0000-0000-{index:012d}")
+    return ClientState(index, Client(process, (RackId("r"),), threads), set(range(tasks)))
+
+
+def load(state: ClientState) -> float:
+    return state.load
+
+
+def test_the_least_loaded_client_comes_first() -> None:
+    first, second, third = client(1, tasks=3), client(2, tasks=2), client(3, tasks=1)
+    queue = LeastLoaded([first, second, third], load)
+    assert [queue.poll() for _ in range(4)] == [third, second, first, None]
+
+
+def test_a_client_offered_twice_comes_once() -> None:
+    one = client(1)
+    queue = LeastLoaded([one, one], load)
+    assert [queue.poll(), queue.poll()] == [one, None]
+
+
+def test_only_wanted_clients_come() -> None:
+    one, two = client(1), client(2)
+    queue = LeastLoaded([one, two], load)
+    assert [queue.poll(lambda state: state is one) for _ in range(2)] == [one, None]
+
+
+def test_clients_passed_over_stay() -> None:
+    one, two = client(1), client(2)
+    queue = LeastLoaded([one, two], load)
+    assert [queue.poll(lambda state: state is one) for _ in range(2)] == [one, None]
+    assert [queue.poll(), queue.poll()] == [two, None]
+
+
+def test_offering_again_is_an_update() -> None:
+    one, two = client(1), client(2, tasks=1)
+    queue = LeastLoaded([one, two], load)
+    one.standby.update({7, 8})
+    queue.offer(one)
+    assert [queue.poll(), queue.poll()] == [two, one]
+
+
+def test_load_counts_both_roles_by_threads() -> None:
+    busy = client(1, tasks=2, threads=4)
+    busy.standby.add(9)
+    assert (busy.load, busy.active_load) == (0.75, 0.5)
+
+
+def test_taking_from_an_empty_queue_is_a_mistake_of_ours() -> None:
+    with pytest.raises(LookupError):
+        LeastLoaded([], load).take()

@@ -1,0 +1,135 @@
+"""The whole assignor over generations: valid, converging, and better with racks nearby."""
+
+from copy import deepcopy
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.streams import assign
+from tests.streams.problems import problem
+
+Document = dict[str, Any]
+Answer = dict[str, Any]
+
+STRATEGIES = st.sampled_from(["none", "min_traffic", "balance_subtopology"])
+
+
+@st.composite
+def groups(draw: st.DrawFn) -> Document:
+    tags = draw(st.sampled_from([(), ("zone",)]))
+    dice = Random(draw(st.integers(0, 2**32)))
+    return problem(dice, draw(STRATEGIES), draw(st.integers(0, 2)), tags)
+
+
+def next_generation(document: Document, answer: Answer) -> Document:
+    """The group after everyone has warmed up: who ran a task is at its end, who stood by has caught up."""
+    later = deepcopy(document)
+    for client in later["clients"]:
+        held = answer["assignment"][client["process_id"]]
+        client.update(prev_active=held["active"], prev_standby=held["standby"], lags={})
+    return later
+
+
+@given(groups())
+def test_every_task_is_active_once_and_on_a_client_in_one_role(document: Document) -> None:
+    answer = assign(document, "high-availability")
+    held = answer["assignment"].values()
+    assert sorted(task for client in held for task in client["active"]) == sorted(
+        task["id"] for task in document["tasks"]
+    )
+    assert all(not set(client["active"]) & set(client["standby"]) for client in held)
+
+
+@given(groups())
+def test_warm_ups_stay_within_their_budget(document: Document) -> None:
+    document = {**document, "config": {**document["config"], "num_standbys": 0}}
+    answer = assign(document, "high-availability")
+    extra = sum(len(client["standby"]) for client in answer["assignment"].values())
+    assert extra <= document["config"]["max_warmup_replicas"]
+
+
+@given(groups())
+def test_probing_rebalances_converge_and_a_converged_assignment_stays_put(document: Document) -> None:
+    answer = assign(document, "high-availability")
+    rounds = 0
+    while answer["probing_rebalance"]:
+        rounds += 1
+        assert rounds <= len(document["tasks"]) * (1 + document["config"]["num_standbys"]) + 1
+        document = next_generation(document, answer)
+        answer = assign(document, "high-availability")
+    settled = next_generation(document, answer)
+    again = assign(settled, "high-availability")
+    assert again["assignment"] == answer["assignment"]
+    assert not again["probing_rebalance"]
+
+
+@given(groups())
+def test_racks_never_make_the_lasting_assignment_dearer(document: Document) -> None:
+    def crossing(strategy: str) -> int:
+        config = {**document["config"], "strategy": strategy, "acceptable_recovery_lag": 2**63 - 1}
+        config |= {"traffic_cost": 10, "non_overlap_cost": 0}
+        answer = assign({**document, "config": config}, "high-availability")
+        assert not answer["probing_rebalance"]
+        return int(answer["cross_rack"]["active"])
+
+    assert crossing("min_traffic") <= crossing("balance_subtopology")
+    assert crossing("min_traffic") <= crossing("none")
+
+
+@given(groups(), st.integers(0, 2**32 - 1))
+def test_a_further_rack_local_client_never_raises_traffic(document: Document, seed: int) -> None:
+    """With equal threads nobody gets more tasks when one joins, and what they give up crosses no rack at the newcomer."""
+    document = deepcopy(document)
+    document["config"] |= {"strategy": "min_traffic", "traffic_cost": 10, "non_overlap_cost": 0, "num_standbys": 0}
+    document["config"]["acceptable_recovery_lag"] = 2**63 - 1
+    for task in document["tasks"]:
+        # Stateless tasks would be dealt by what the stateful ones left over.
+        task["stateful"], task["changelog"] = True, ["log:0"]
+    document["partitions"] = {name: [*racks, "local"] for name, racks in document["partitions"].items()} | {
+        "log:0": ["local"]
+    }
+    for client in document["clients"]:
+        client.update(threads=1, prev_active=[], prev_standby=[], lags={})
+    process_id = f"{seed:08x}-0000-4000-8000-000000000000"
+    larger = {**document, "clients": [*document["clients"], {"process_id": process_id, "rack": "local", "threads": 1}]}
+    before, after = assign(document, "high-availability"), assign(larger, "high-availability")
+    assert after["cost"]["stateful"] <= before["cost"]["stateful"]
+
+
+@given(groups(), st.randoms(use_true_random=False))
+def test_equal_groups_get_equal_answers_however_they_are_listed(document: Document, dice: Random) -> None:
+    shuffled = deepcopy(document)
+    dice.shuffle(shuffled["clients"])
+    dice.shuffle(shuffled["tasks"])
+    shuffled["partitions"] = dict(reversed(shuffled["partitions"].items()))
+    for assignor in ("high-availability", "sticky", "optimize"):
+        assert assign(document, assignor) == assign(shuffled, assignor)
+
+
+@pytest.mark.parametrize("lag", [0, 100])
+def test_the_intended_client_takes_over_once_it_is_within_the_acceptable_lag(lag: int) -> None:
+    behind = _two_clients(lag=lag + 1, acceptable=lag)
+    assert _active_on_second(assign(behind, "high-availability")) == []
+    caught_up = _two_clients(lag=lag, acceptable=lag)
+    assert _active_on_second(assign(caught_up, "high-availability")) == ["0_1"]
+
+
+def _two_clients(lag: int, acceptable: int) -> Document:
+    ids = [f"00000000-0000-0000-0000-{at:012d}" for at in (1, 2)]
+    return {
+        "config": {"acceptable_recovery_lag": acceptable},
+        "clients": [
+            {"process_id": ids[0], "threads": 1, "prev_active": ["0_0", "0_1"]},
+            {"process_id": ids[1], "threads": 1, "prev_standby": ["0_1"], "lags": {"0_1": lag}},
+        ],
+        "tasks": [{"id": f"0_{at}", "stateful": True, "source": [f"in:{at}"]} for at in (0, 1)],
+        "partitions": {},
+    }
+
+
+def _active_on_second(answer: Answer) -> list[str]:
+    _, second = answer["assignment"].values()
+    return list(second["active"])

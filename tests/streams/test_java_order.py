@@ -1,0 +1,31 @@
+"""Hash codes and orders as a JVM gave them (TaskId.hashCode, UUID.hashCode, HashSet, PriorityQueue of OpenJDK 17)."""
+
+import pytest
+
+from rackspan.streams.java_order import drained, process_hash, task_hash, walk
+
+
+@pytest.mark.parametrize(("task", "code"), [("0_1", 29822), ("3_7", 32891), ("ab__3_7", 35996)])
+def test_a_task_hashes_as_in_java(task: str, code: int) -> None:
+    assert task_hash(task) == code
+
+
+def test_a_process_hashes_as_in_java() -> None:
+    assert process_hash("8b2c1f00-1234-4abc-9def-000000000007") == 83318203
+
+
+def test_a_copied_set_of_twelve_is_walked_in_more_buckets_than_one_filled_one_by_one() -> None:
+    hashes = [17, *range(1, 12)]
+    assert walk(hashes)[:2] == [0, 1]
+    assert walk(hashes, copied=True)[-1] == 0
+
+
+def test_a_table_that_was_fuller_keeps_its_size() -> None:
+    assert walk([17, 2]) == [0, 1]
+    assert walk([17, 2], fullest=13) == [1, 0]
+
+
+def test_a_heap_gives_up_the_least_first_and_equals_in_its_own_order() -> None:
+    assert drained([(2,), (1,), (3,)]) == [1, 0, 2]
+    assert drained([(1,), (1,), (1,), (1,)]) == [0, 3, 2, 1]
+    assert drained([]) == []
