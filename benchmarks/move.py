@@ -12,7 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
-from benchmarks._measure import Figures
+from benchmarks._measure import Figures, machine
 from rackspan.errors import MissingRequirement
 from rackspan.model import ClusterSnapshot
 from rackspan.plan import in_steps
