@@ -5,7 +5,6 @@ Each case runs in a process of its own, so that its peak memory is its own: read
 
 import json
 import resource
-import statistics
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,7 @@ import time
 from collections import Counter
 from pathlib import Path
 
+from benchmarks._measure import Figures, machine
 from rackspan.errors import MissingRequirement
 from rackspan.model import ClusterSnapshot
 from rackspan.plan import in_steps
@@ -28,14 +28,16 @@ AIM_MEGABYTES = 6_000
 
 
 def main() -> None:
+    print(machine())
     print(
-        "seconds: median (least to most) of", RUNS, "runs, read + plan + steps; cpu: processor seconds of the best run,"
+        f"seconds: median (least to most) of {RUNS} runs, read + plan + steps; cpu: processor seconds of the best run, which a"
     )
-    print("which a busy machine lengthens less; MB: peak of the process")
+    print(
+        "busy machine lengthens less; MB: peak of the process. Kafka's milliseconds are its class alone, warm, without reading."
+    )
     print(f"{'partitions':>10}  {'instance':<13}{'moves':>9}{'bound':>9}  {'replicas':>11} {'leaders':>10}  ", end="")
-    print(
-        f"{'seconds':<22}{'read':>6}{'plan':>7}{'steps':>7}{'cpu':>7}{'MB':>6}  Kafka's --generate: moves, replicas and leaders a broker, warm milliseconds of its class alone"
-    )
+    print(f"{'seconds':<26}{'read':>6}{'plan':>7}{'steps':>7}{'cpu':>7}{'MB':>6}  ", end="")
+    print("kafka-reassign-partitions --generate: moves, replicas, leaders")
     medians: dict[tuple[str, int], float] = {}
     for partitions in (10_000, 100_000, 1_000_000):
         for name in NAMES:
@@ -52,17 +54,16 @@ def _case(name: str, partitions: int) -> float:
         theirs = _generate(snapshot, Path(scratch))
         del snapshot
         runs = [_measured(folder) for _ in range(RUNS)]
-    seconds = [run["read"] + run["plan"] + run["steps"] for run in runs]
+    seconds = Figures(tuple(run["read"] + run["plan"] + run["steps"] for run in runs))
     one = min(runs, key=lambda run: run["plan"])
-    ranged = f"{statistics.median(seconds):.2f} ({min(seconds):.2f} to {max(seconds):.2f})"
     print(
         f"{partitions:>10}  {name:<13}{one['moves']:>9.0f}{one['bound']:>9.0f}  "
-        f"{one['fewest']:.0f}..{one['most']:.0f}  {one['fewest_led']:.0f}..{one['most_led']:.0f}  {ranged:<22}"
+        f"{one['fewest']:.0f}..{one['most']:.0f}  {one['fewest_led']:.0f}..{one['most_led']:.0f}  {seconds.text('s'):<26}"
         f"{one['read']:>6.2f}{one['plan']:>7.2f}{one['steps']:>7.2f}{min(run['cpu'] for run in runs):>7.2f}{max(run['megabytes'] for run in runs):>6.0f}  "
         f"{theirs}",
         flush=True,
     )
-    return statistics.median(seconds)
+    return seconds.median
 
 
 def _generate(snapshot: ClusterSnapshot, scratch: Path) -> str:

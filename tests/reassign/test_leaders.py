@@ -44,3 +44,34 @@ def test_partitions_that_may_not_change_still_count() -> None:
     placed = np.array([[0, 1], [0, 1], [0, 1], [0, 1]], dtype=np.int32)
     rows, leader = even_leaders(placed, np.array([False, False, True, True]), np.ones(2, bool))
     assert (rows.tolist(), leader.tolist()) == ([2, 3], [1, 1])
+
+
+def test_lopsided_replica_sets_are_as_even_as_they_can_be() -> None:
+    # Neighbours share partitions, the further up the more: no reordering brings the ends together.
+    dice = Random(1)
+    first = sorted(dice.randrange(59) ** 2 // 60 for _ in range(3_000))
+    placed = np.array([[broker, broker + 1] for broker in first], dtype=np.int32)
+    rows, leader = even_leaders(placed, np.ones(3_000, bool), np.ones(60, bool))
+    led = placed[:, 0].copy()
+    led[rows] = leader
+    loads = np.bincount(led, minlength=60)
+    follower = placed.sum(axis=1) - led
+    # What one partition can pass on is to its other replica; only longer paths could still help, and they start so.
+    assert (loads[led] - loads[follower] <= 1).all()
+
+
+def test_the_fullest_leader_is_no_fuller_than_the_densest_set_of_brokers_forces() -> None:
+    dice = Random(2)
+    weights = [1 / (broker + 1) for broker in range(12)]
+    placed = [list(dict.fromkeys(dice.choices(range(12), weights, k=6)))[:3] for _ in range(2_000)]
+    matrix = np.array([row + [-1] * (3 - len(row)) for row in placed], dtype=np.int32)
+    rows, leader = even_leaders(matrix, np.ones(2_000, bool), np.ones(12, bool))
+    led = matrix[:, 0].copy()
+    led[rows] = leader
+    most = int(np.bincount(led).max())
+    # Hall: some set of brokers must lead every partition that stands on them alone.
+    inside = [sum((1 << broker) for broker in row) for row in placed]
+    densest = max(
+        -(-sum(members & ~chosen == 0 for members in inside) // chosen.bit_count()) for chosen in range(1, 1 << 12)
+    )
+    assert most == densest

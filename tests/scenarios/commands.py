@@ -10,6 +10,8 @@ from rackspan.audit.outage import RackLoss
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, UnrackedPolicy
 from rackspan.model.partitions import Partition
 from rackspan.model.racks import shown
+from rackspan.reassign import Request
+from tests.scenarios import moves
 from tests.strategies import from_rows
 
 
@@ -131,6 +133,26 @@ def _told(loss: RackLoss) -> Iterator[str]:
         yield f"  broker {gaining} leads {leaders} more"
 
 
+def ask_plan(
+    world: World, *flags: str, drain: str = "", replace: str = "", factor: str | None = None, topic: str | None = None
+) -> Iterator[str]:
+    """plan, plan drain=3,4, plan replace=3, plan factor=3, plan topic=orders, plan balance, plan keep_leaders"""
+    request = Request(
+        drain=frozenset(_ids(drain)),
+        replace=frozenset(_ids(replace)),
+        replication_factor=None if factor is None else int(factor),
+        topics=topic,
+        balance="balance" in flags,
+        reorder_leaders="keep_leaders" not in flags,
+    )
+    yield from moves.planned(world.snapshot(), world.policy, request)
+
+
+def ask_lint(world: World, *_: str, **wanted: str) -> Iterator[str]:
+    """lint orders-0=1,2,3: a plan somebody else made"""
+    yield from moves.linted(world.snapshot(), world.policy, wanted)
+
+
 def ask_harden(world: World, *_: str) -> Iterator[str]:
     for one in harden(world.snapshot(), world.policy):
         yield f"{one.topic}{' (internal)' if one.internal else ''}: {one.outcome}, {reason(one)}"
@@ -149,6 +171,8 @@ COMMANDS: dict[str, Callable[..., Iterator[str]]] = {
     "policy": policy,
     "audit": ask_audit,
     "outage": ask_outage,
+    "plan": ask_plan,
+    "lint": ask_lint,
     "harden": ask_harden,
 }
 

@@ -9,8 +9,10 @@ from rackspan.flow import solve
 from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.reassign.arcs import ArcBook
 
-BULK_ROUNDS = 4
-"""Rounds of flow before single paths finish the work; two suffice on every instance measured."""
+BULK_ROUNDS = 16
+"""Rounds of flow before single paths finish the work. One or two suffice where floor/ceil can be reached; where replica
+sets forbid it each round tells loads apart more finely.
+"""
 
 
 @dataclass(slots=True, eq=False)
@@ -92,17 +94,22 @@ def _shifts(loads: Int64s, tail: Int64s, head: Int64s, capacity: Int64s) -> Int6
     along = book.add(brokers[tail], brokers[head], capacity, 1)
     # Any evening is worth more shifts than a path can have.
     worth = len(loads) + 1
-    for below, above in _steps(loads):
-        book.add(brokers, np.full(len(brokers), sink), above - below, (below + above) * worth)
+    broker, below, above = _steps(loads)
+    book.add(brokers[broker], np.full(len(broker), sink), above - below, (below + above) * worth)
     return solve(book.network(sink)).flow[along]
 
 
-def _steps(loads: Int64s) -> list[tuple[int, int]]:
+def _steps(loads: Int64s) -> tuple[Int64s, Int64s, Int64s]:
+    """Each broker's staircase of leaderships, as broker, from, to: fine around the mean and around what it leads now."""
     mean, most = int(loads.sum()) // len(loads), int(loads.sum())
     reach = np.concatenate((np.arange(9), 8 + np.cumsum(2 ** np.arange(1, 32))))
-    edges = np.concatenate([mean - reach, mean + reach])
-    inside = np.unique(np.concatenate(([0, most], edges[(edges > 0) & (edges < most)])))
-    return list(zip(inside[:-1].tolist(), inside[1:].tolist(), strict=True))
+    reach = np.concatenate((-reach, reach))
+    edges = np.clip(
+        np.hstack([loads[:, None] + reach, np.broadcast_to(mean + reach, (len(loads), len(reach)))]), 0, most
+    )
+    edges = np.sort(np.hstack([edges, np.broadcast_to([0, most], (len(loads), 2))]), axis=1)
+    broker, column = np.nonzero(edges[:, 1:] > edges[:, :-1])
+    return broker, edges[broker, column], edges[broker, column + 1]
 
 
 def _single_path(state: _Leadership) -> bool:

@@ -184,6 +184,6 @@ def _needless(
             severity=Severity.WARNING,
             topic=None,
             partition=None,
-            reason=f"it copies {moves} replicas; the constraints of these partitions need {enough}",
+            reason=f"it copies {moves} replica{'' if moves == 1 else 's'}; the constraints of these partitions need {enough}",
             remedy="rackspan reassign plan",
         )
