@@ -169,5 +169,5 @@ def table(warehouse: Path, name: str, limit: int | None = None) -> Iterator[dict
 
 def report(warehouse: Path, policy: RackPolicy, out: Path, master: str | None = None) -> Path:
     """One page about every cluster of the warehouse, drawn from its tables."""
-    _pipeline.report(_pipeline.open_warehouse(warehouse), policy, out, master)
+    _pipeline.draw_report(_pipeline.open_warehouse(warehouse), policy, out, master)
     return out

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient
 
 from rackspan.audit import RackPolicy, audit, outage
 from rackspan.audit.evidence import evidence
@@ -113,6 +114,10 @@ def story(kafka: KafkaCluster) -> Iterator[Story]:
     finally:
         kafka.start_rack(LOST)
         eventually(lambda: not _fenced(read(kafka)) and _all_in_sync(kafka), "the rack is back and in sync")
+        # The cluster is shared: what other tests count must not depend on what ran before.
+        admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+        for deleted in admin.delete_topics(list(TOPICS)).values():
+            deleted.result(30)
 
 
 def _fenced(snapshot: ClusterSnapshot) -> set[int]:

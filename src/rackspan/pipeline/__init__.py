@@ -27,9 +27,9 @@ __all__ = [
     "collect",
     "collect_every",
     "create_warehouse",
+    "draw_report",
     "from_folder",
     "open_warehouse",
-    "report",
     "rows",
     "run",
     "store",
@@ -54,7 +54,7 @@ def run(warehouse: Warehouse, policy: RackPolicy, master: str | None = None) -> 
     return refresh(warehouse, policy, build, now=lambda: datetime.now(UTC), seconds=time.monotonic)
 
 
-def report(warehouse: Warehouse, policy: RackPolicy, out: Path, master: str | None = None) -> None:
+def draw_report(warehouse: Warehouse, policy: RackPolicy, out: Path, master: str | None = None) -> None:
     """Draw one page from the tables in force. Errors: as `run`, and UsageError where `out` cannot be written."""
     # What is wrong with the warehouse is said before Spark's seconds.
     in_force(warehouse, read_manifest(warehouse), TABLES["partition_durability"])

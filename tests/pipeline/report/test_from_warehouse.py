@@ -9,7 +9,7 @@ import pytest
 
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
-from rackspan.pipeline import Warehouse, create_warehouse, report, run, store
+from rackspan.pipeline import Warehouse, create_warehouse, draw_report, run, store
 from rackspan.pipeline.manifest import read_manifest
 from rackspan.pipeline.report import render, write_report
 from rackspan.pipeline.report.from_warehouse import latest_known, report_data
@@ -71,5 +71,5 @@ def test_a_warehouse_that_was_never_run_is_told_to_run(tmp_path: Path, spark: An
     store(SHOP[0], fresh)
     assert stored_snapshots(fresh)
     with pytest.raises(InvalidWarehouse, match="has no table partition_durability yet; run rackspan pipeline run"):
-        report(fresh, story.POLICY, tmp_path / "report.html")
+        draw_report(fresh, story.POLICY, tmp_path / "report.html")
     assert not (tmp_path / "report.html").exists()
