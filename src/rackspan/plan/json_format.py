@@ -22,7 +22,7 @@ ANY_LOG_DIR: Final = "any"
 
 
 def plan_document(plan: Plan, steps: Sequence[Step] = ()) -> dict[str, Any]:
-    """A plan, its cost, its proof and its steps (CONTRACT 5). Each step lists its partitions with what undoes it."""
+    """A plan, its cost, its proof and its steps (docs/formats.md). Each step lists its partitions with what undoes it."""
     return {
         "version": VERSION,
         "partitions": [

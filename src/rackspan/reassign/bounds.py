@@ -34,7 +34,7 @@ def needs(rack_codes: Int32s, uncounted: Int64s, wanted_factor: Int64s, shares: 
     difference: arrivals = max(k − sum min(c, most), sum (least − c)+). Counted by position within runs of sorted
     codes, so the cost is one sort of each row whatever the number of racks.
     Bound: it is one, and tight: held against every possible replica set of small clusters (tests/reassign).
-    Source: CONTRACT 5's move, |target − current|; water-filling as audit's rack-spread.
+    Source: docs/formats.md's move, |target − current|; water-filling as audit's rack-spread.
     """
     ordered, before = place_in_run(rack_codes)
     factor = wanted_factor[:, None]

@@ -20,7 +20,7 @@ def min_traffic(tasks: OwnedTasks) -> Optimum:
     racks and traffic classes: leaving a rack refunds its traffic, arriving in one pays traffic and non-overlap.
     Needs a non-overlap cost that is not negative; configs see to that.
     Bound: one min-cost flow over R racks and V distinct traffic vectors, at most 2 · R · V arcs, whatever the clients.
-    Source: the objective is Kafka's; the collapse and its proof are ours (docs/kips.md).
+    Source: the objective is Kafka's; the collapse and its proof are ours (docs/rack-collapse.md).
     """
     if not len(tasks):
         return unmoved(tasks)
