@@ -11,5 +11,5 @@ def change_failed(what: str, right: str, error: KafkaError) -> SourceError:
     if isinstance(error, AuthorizationError):
         return ClusterUnauthorized(f"{what}: this user needs {right}; ask for it and run again")
     if isinstance(error, (*TIMEOUTS, KafkaConnectionError)):
-        return ClusterUnreachable(f"{what}, or nobody said so: {cause(error)}; look before trying again")
+        return ClusterUnreachable(f"{what} as far as anybody said: {cause(error)}; look before trying again")
     return ClusterRequestFailed(f"{what}: {words_of(error)}")
