@@ -1,20 +1,24 @@
 """rackspan place and acks harden on real Kafka with uneven racks. The judges are Kafka's own tools and answers."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, Producer
 
-from rackspan.kafka_process import KafkaCluster
+from rackspan.kafka_process import KafkaCluster, console_tool
 from tests.cli.conftest import Ran
 from tests.kafka_fixtures import eventually
-from tests.kafka_tools import described, effective_min_insync_replicas
+from tests.kafka_tools import REASSIGN_TOOL, described, effective_min_insync_replicas
 
 pytestmark = pytest.mark.kafka
 
 Cli = Callable[..., Ran]
 
+RACKS = {1: "r1", 2: "r2", 3: "r3", 4: "r1", 5: "r2"}
+SMALL = ("--partitions", "4", "--replication-factor", "3")
 PLACERS = ("balanced", "rack-alternated", "striped")
 
 
@@ -52,8 +56,7 @@ def test_topics_are_created_and_extended_as_planned_by_each_placer(cli: Cli, une
 
     assert len(planned) == 3 * 17
     eventually(is_as_planned, "kafka-topics describes what was planned")
-    of_racks = {"1": "r1", "2": "r2", "3": "r3", "4": "r1", "5": "r2"}
-    assert all(len({of_racks[str(broker)] for broker in replicas}) == 3 for replicas in planned.values())
+    assert all(len({RACKS[broker] for broker in replicas}) == 3 for replicas in planned.values())
     values = effective_min_insync_replicas(uneven_kafka)
     assert {values[f"placed.by.{placer}"] for placer in PLACERS} == {"2"}
 
@@ -76,6 +79,23 @@ def test_kafka_says_no_and_nothing_is_there(cli: Cli, uneven_kafka: KafkaCluster
     assert not exists(cli, uneven_kafka, "refused")
 
 
+def test_generate_says_what_kafkas_own_tool_says_of_the_present(
+    cli: Cli, uneven_kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    place(cli, uneven_kafka, "create", "--topic", "moved", *SMALL, "--apply")
+    eventually(lambda: exists(cli, uneven_kafka, "moved"), "the topic is there")
+    file = tmp_path / "topics.json"
+    file.write_text('{"topics": [{"topic": "moved"}], "version": 1}')
+    words = ("--topics-to-move-json-file", str(file), "--broker-list", "1,2,3,4,5")
+    kafkas = console_tool(uneven_kafka, REASSIGN_TOOL, "--generate", *words).rstrip("\n").split("\n")
+    ours = cli("reassign", "generate", *words, "--bootstrap-server", uneven_kafka.bootstrap_servers)
+    lines = ours.out.rstrip("\n").split("\n")
+    assert (ours.code, lines[:4]) == (0, kafkas[:4])
+    proposed = json.loads(lines[4])["partitions"]
+    assert [list(one) for one in proposed] == [list(one) for one in json.loads(kafkas[4])["partitions"]]
+    assert all(len({RACKS[broker] for broker in one["replicas"]}) == 3 for one in proposed)
+
+
 def test_hardened_topics_refuse_records_exactly_when_one_rack_alone_is_in_sync(
     cli: Cli, uneven_kafka: KafkaCluster
 ) -> None:
@@ -95,7 +115,6 @@ def test_hardened_topics_refuse_records_exactly_when_one_rack_alone_is_in_sync(
     values = effective_min_insync_replicas(uneven_kafka)
     assert (values["hard"], values["soft"]) == ("3", "2")
 
-    racks = {1: "r1", 2: "r2", 3: "r3", 4: "r1", 5: "r2"}
     in_sync = {1, 2, 3, 4, 5}
     for change, broker in (("", 0), ("stop", 3), ("stop", 2), ("stop", 5), ("start", 3), ("start", 2), ("start", 5)):
         if change == "stop":
@@ -105,7 +124,7 @@ def test_hardened_topics_refuse_records_exactly_when_one_rack_alone_is_in_sync(
             uneven_kafka.start_broker(broker)
             in_sync |= {broker}
         wait_for_isr(uneven_kafka, in_sync)
-        enough = len({racks[one] for one in in_sync}) >= 2
+        enough = len({RACKS[one] for one in in_sync}) >= 2
         assert produced(uneven_kafka, "hard") == (None if enough else KafkaError.NOT_ENOUGH_REPLICAS), in_sync
         if in_sync == {1, 4}:
             assert produced(uneven_kafka, "soft") is None
