@@ -7,25 +7,27 @@ from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized
 from rackspan.kafka_process import KafkaCluster
 from rackspan.sources import questions
 from rackspan.sources.connection import ClusterConnection, ConnectionSettings
-from tests.kafka_fixtures import client_properties
+from tests.kafka_fixtures import client_properties, eventually
 
 pytestmark = pytest.mark.kafka
 
 
-def connection(cluster: KafkaCluster, user: str = "admin") -> ClusterConnection:
-    return ClusterConnection(ConnectionSettings(cluster.bootstrap_servers, client_properties(user), 30.0))
+def connection(cluster: KafkaCluster, user: str | None = "admin") -> ClusterConnection:
+    properties = {} if user is None else client_properties(user)
+    return ClusterConnection(ConnectionSettings(cluster.bootstrap_servers, properties, 30.0))
 
 
-def seen(cluster: KafkaCluster, topic: str) -> list[tuple[int, ...]]:
+def seen(cluster: KafkaCluster, topic: str, user: str | None = "admin") -> list[tuple[int, ...]]:
     """Replicas of each partition as the cluster's metadata have them."""
-    with connection(cluster) as asked:
+    with connection(cluster, user) as asked:
         known = asked.run(questions.metadata, asked)
     found = {one.name: one for one in known.topics}
-    return [one.replicas for one in found[topic].partitions] if topic in found else []
+    rows = sorted(found[topic].partitions, key=lambda one: one.partition) if topic in found else []
+    return [one.replicas for one in rows]
 
 
-def min_insync(cluster: KafkaCluster, topic: str) -> str:
-    with connection(cluster) as asked:
+def min_insync(cluster: KafkaCluster, topic: str, user: str | None = "admin") -> str:
+    with connection(cluster, user) as asked:
         return asked.run(questions.topic_configs, asked, [topic]).values[topic]["min.insync.replicas"]
 
 
@@ -38,6 +40,15 @@ def test_a_topic_is_created_extended_and_configured(secured_kafka: KafkaCluster)
         # What every broker shows is shown to the next reader at once.
         assert min_insync(secured_kafka, "changed") == "3"
     assert seen(secured_kafka, "changed") == [(1,), (1,), (1,)]
+
+
+def test_kafka_3_takes_the_same_requests(kafka3: KafkaCluster) -> None:
+    with connection(kafka3, None) as anybody:
+        create_topic(anybody, "changed", [[2, 1]], {})
+        create_partitions(anybody, "changed", 3, [[1, 2], [2, 1]])
+        alter_topic_configs(anybody, {"changed": {"min.insync.replicas": "2"}})
+    eventually(lambda: seen(kafka3, "changed", None) == [(2, 1), (1, 2), (2, 1)], "every broker shows the partitions")
+    assert min_insync(kafka3, "changed", None) == "2"
 
 
 def test_kafkas_own_words_come_with_what_was_not_done(secured_kafka: KafkaCluster) -> None:

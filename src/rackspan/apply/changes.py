@@ -4,8 +4,9 @@ Errors everywhere: ClusterUnauthorized (names the missing right), ClusterRequest
 ClusterUnreachable where nobody knows whether the change was made.
 """
 
-from collections.abc import Awaitable, Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from itertools import product
+from typing import Any, Final, TypeVar
 
 from kafka.errors import KafkaError, NoError, for_code
 from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest, IncrementalAlterConfigsRequest
@@ -13,7 +14,13 @@ from kafka.protocol.metadata import MetadataRequest
 
 from rackspan.apply.refusals import change_failed
 from rackspan.apply.settling import until_everywhere
+from rackspan.model import NO_BROKER
 from rackspan.sources.connection import ClusterConnection
+
+T = TypeVar("T")
+
+CONFIG_BATCH: Final = 500
+"""Topics in one IncrementalAlterConfigs: a controller refuses requests that would write too many records at once."""
 
 _MS: Final = 1000
 
@@ -87,13 +94,19 @@ async def _create_partitions(
 async def _alter_topic_configs(connection: ClusterConnection, changes: Mapping[str, Mapping[str, str]]) -> None:
     what = {topic: f"configs of topic {topic} were not changed" for topic in changes}
     right = {topic: f"AlterConfigs on Topic {topic}" for topic in changes}
-    for validate_only in (True, False):
+    batches = [dict(batch) for batch in _batches(list(changes.items()), CONFIG_BATCH)]
+    for validate_only, batch in product((True, False), batches):
         request = IncrementalAlterConfigsRequest(
-            resources=[_resource(topic, configs) for topic, configs in changes.items()], validate_only=validate_only
+            resources=[_resource(topic, configs) for topic, configs in batch.items()], validate_only=validate_only
         )
         answer = await _answered(connection.ask(request), "configs of topics were not changed", "AlterConfigs on them")
         _refuse(answer.responses, what, right)
-    await until_everywhere(connection, changes)
+    for batch in batches:
+        await until_everywhere(connection, batch)
+
+
+def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    return (items[start : start + size] for start in range(0, len(items), size))
 
 
 def _resource(topic: str, configs: Mapping[str, str]) -> Any:
@@ -105,6 +118,8 @@ def _resource(topic: str, configs: Mapping[str, str]) -> Any:
 async def _ask_controller(connection: ClusterConnection, request: Any) -> Any:
     """As Kafka's own clients do: with ZooKeeper only the controller creates; with KRaft any broker named passes it on."""
     known = await connection.ask(MetadataRequest(topics=[]))
+    if known.controller_id == NO_BROKER:
+        return await connection.ask(request)
     return await connection.ask_broker(known.controller_id, request)
 
 
@@ -115,7 +130,7 @@ def _patience_ms(connection: ClusterConnection) -> int:
 async def _answered(answer: Awaitable[Any], what: str, right: str) -> Any:
     try:
         return await answer
-    except KafkaError as error:
+    except (KafkaError, OSError) as error:
         raise change_failed(what, right, error) from error
 
 

@@ -31,7 +31,7 @@ async def until_everywhere(connection: ClusterConnection, changes: Mapping[str, 
         for broker in alive.brokers:
             while time.monotonic() < until and not await _shows(connection, broker.node_id, changes, until):
                 await connection.pause(_PAUSE_SECONDS)
-    except KafkaError:
+    except (KafkaError, OSError):
         # The change is made; that a broker cannot be asked is for the next reading to tell.
         return
 
