@@ -44,6 +44,12 @@ def kafka3() -> Iterator[KafkaCluster]:
 
 
 @pytest.fixture(scope="session")
+def uneven_kafka() -> Iterator[KafkaCluster]:
+    """Five brokers in racks of two, two and one, Kafka 4; broker 1 alone is the controller, so all others may stop."""
+    yield from _started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=5, controllers={1: "r1"}))
+
+
+@pytest.fixture(scope="session")
 def secured_kafka() -> Iterator[KafkaCluster]:
     """One broker that asks for a password and checks rights: users of `SECURED`, of whom only admin may do everything."""
     yield from _started(KafkaCluster(racks=("r1",), brokers=1, config=SECURED))

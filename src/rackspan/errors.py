@@ -8,7 +8,7 @@
     ├── UnprovenAnswer                a solver's answer failed our check of it: a bug, never the user's fault
     ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
     ├── InvalidWarehouse              a pipeline folder that is not one, or is of another version
-    ├── SourceError                   a cluster could not be read
+    ├── SourceError                   a cluster could not be read or changed
     │   ├── ClusterUnreachable        nobody answered in time
     │   ├── ClusterUnauthorized       it answered no; names the missing right
     │   └── ClusterRequestFailed      it answered with an error of its own
@@ -89,7 +89,7 @@ class InvalidWarehouse(RackspanError):
 
 
 class SourceError(RackspanError):
-    """A cluster could not be read."""
+    """A cluster could not be read or changed."""
 
 
 class ClusterUnreachable(SourceError):

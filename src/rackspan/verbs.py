@@ -5,9 +5,10 @@ Every verb takes values and returns values; the clock, the network and the disk 
 
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from random import Random
+from typing import TYPE_CHECKING, Any
 
 from rackspan import acks as _acks
 from rackspan import audit as _audit
@@ -19,29 +20,47 @@ from rackspan.acks import HardenAdvice
 from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
 from rackspan.model import ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
+from rackspan.model.snapshot import MIN_INSYNC_REPLICAS
 from rackspan.pipeline import Collected, RunReport
+from rackspan.placement import Dice
+from rackspan.placement import generate as _generate
+from rackspan.placement import new_partitions as _new_partitions
+from rackspan.placement import spec as _spec
+from rackspan.placement.generate import Generated
+from rackspan.placement.new_partitions import PlacerChoice, Proposal
 from rackspan.plan import Caps, Step
 from rackspan.reassign import Plan, ReassignmentDocument, Request
 from rackspan.sources import rack_locator as _rack_locator
 from rackspan.sources import rack_locators as _rack_locators
 from rackspan.sources import snapshot_file as _snapshot_file
 from rackspan.sources.properties_file import read_properties
-from rackspan.sources.source import Source
+from rackspan.sources.source import Cluster, Source
+
+if TYPE_CHECKING:
+    from rackspan.sources.connection import ClusterConnection
 
 __all__ = [
+    "Cluster",
     "Source",
     "assign_tasks",
     "audit",
     "collect",
     "collect_every",
+    "create_partitions",
+    "create_topic",
+    "generate_reassignment",
     "harden",
     "lint_reassignment",
     "live_cluster",
     "located",
     "outage",
+    "place_from_spec",
+    "place_more_partitions",
+    "place_new_topic",
     "plan_reassignment",
     "report",
     "run_pipeline",
+    "set_min_insync_replicas",
     "snapshot",
     "snapshot_file",
     "snapshot_files",
@@ -53,13 +72,20 @@ __all__ = [
 
 def live_cluster(bootstrap_servers: str, command_config: Path | None, timeout_seconds: float) -> Source:
     """A running cluster. Errors: UsageError for a command config that cannot be read or followed."""
-    # The Kafka client is imported where a cluster is read: judging a file should not wait for it.
+    # The Kafka client is imported where a cluster is met: judging a file should not wait for it.
     from rackspan.sources.connection import ConnectionSettings
     from rackspan.sources.live_cluster import read_cluster
 
     properties = {} if command_config is None else read_properties(command_config)
     connection = ConnectionSettings(bootstrap_servers, properties, timeout_seconds)
     return Source(bootstrap_servers, lambda: ReadSnapshot(read_cluster(connection), ()))
+
+
+def _connection(cluster: Cluster) -> "ClusterConnection":
+    from rackspan.sources.connection import ClusterConnection, ConnectionSettings
+
+    properties = {} if cluster.command_config is None else read_properties(cluster.command_config)
+    return ClusterConnection(ConnectionSettings(cluster.bootstrap_servers, properties, cluster.timeout_seconds))
 
 
 def snapshot_file(path: Path) -> Source:
@@ -109,7 +135,62 @@ def outage(
     return _audit.outage(snapshot, policy, lose=lose, pairs=pairs)
 
 
+# ── place
+
+
+def place_from_spec(document: object, dice: Random) -> dict[str, Any]:
+    """The assignment that a parsed placement spec asks for. Errors: UsageError, ReplicaPlacementException."""
+    return _spec.run(document, dice)
+
+
+def place_new_topic(
+    snapshot: ClusterSnapshot,
+    topic: str,
+    partitions: int,
+    replication_factor: int,
+    choice: PlacerChoice,
+    dice: Random | Dice,
+) -> Proposal:
+    """Where a new topic's replicas would go, among all that brokers carry already."""
+    return _new_partitions.new_topic(snapshot, topic, partitions, replication_factor, choice, dice)
+
+
+def place_more_partitions(
+    snapshot: ClusterSnapshot, topic: str, total: int, choice: PlacerChoice, dice: Random | Dice
+) -> Proposal:
+    """Where the partitions would go that a topic lacks up to `total`."""
+    return _new_partitions.more_partitions(snapshot, topic, total, choice, dice)
+
+
+def create_topic(cluster: Cluster, proposal: Proposal, configs: Mapping[str, str]) -> None:
+    """Create the proposed topic, each replica where it is proposed. Errors: SourceError."""
+    from rackspan import apply
+
+    with _connection(cluster) as connection:
+        apply.create_topic(connection, proposal.topic, proposal.assignment.replicas.tolist(), configs)
+
+
+def create_partitions(cluster: Cluster, proposal: Proposal) -> None:
+    """Add the proposed partitions to their topic. Errors: SourceError."""
+    from rackspan import apply
+
+    with _connection(cluster) as connection:
+        added = proposal.assignment.replicas.tolist()
+        apply.create_partitions(connection, proposal.topic, proposal.total, added)
+
+
 # ── move
+
+
+def generate_reassignment(
+    snapshot: ClusterSnapshot,
+    topics: Sequence[str],
+    broker_list: Sequence[int],
+    choice: PlacerChoice,
+    dice: Random | Dice,
+) -> list[Generated]:
+    """Topics placed anew on a list of brokers, as kafka-reassign-partitions --generate does."""
+    return _generate.generate(snapshot, topics, broker_list, choice, dice)
 
 
 def plan_reassignment(
@@ -133,6 +214,19 @@ def harden(
 ) -> list[HardenAdvice]:
     """For each topic the least min.insync.replicas that forces its racks, and what that costs."""
     return _acks.harden(snapshot, policy, topic_filter)
+
+
+def set_min_insync_replicas(cluster: Cluster, advice: Sequence[HardenAdvice]) -> dict[str, int]:
+    """Set the value of each topic whose advice is to raise it; returns what was set. Errors: SourceError."""
+    from rackspan import apply
+
+    values = _acks.values_to_set(advice)
+    if values:
+        with _connection(cluster) as connection:
+            apply.alter_topic_configs(
+                connection, {topic: {MIN_INSYNC_REPLICAS: str(value)} for topic, value in values.items()}
+            )
+    return values
 
 
 # ── assign

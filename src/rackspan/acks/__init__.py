@@ -4,7 +4,7 @@ Begin with min_insync_racks.py (the rule, for brokers and gateways), then harden
 min.insync.replicas alone). Pure: it never reads an ISR or alters a config; whoever does is told what to do.
 """
 
-from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost, harden
+from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost, harden, values_to_set
 from rackspan.acks.min_insync_racks import ProduceVerdict, RackBits, Thresholds, rack_bits
 
 __all__ = [
@@ -16,4 +16,5 @@ __all__ = [
     "Thresholds",
     "harden",
     "rack_bits",
+    "values_to_set",
 ]

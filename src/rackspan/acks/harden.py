@@ -5,7 +5,7 @@ is being reassigned is judged by where that leads, as everywhere. Nothing here e
 """
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import lru_cache
@@ -114,6 +114,11 @@ def harden(
     if len(seen.rows) == 0:
         return []
     return list(_advice(snapshot.topics, seen, _by_topic(seen)))
+
+
+def values_to_set(advice: Sequence[HardenAdvice]) -> dict[str, int]:
+    """min.insync.replicas by topic, where it must rise and can."""
+    return {one.topic: one.least for one in advice if one.outcome is Outcome.RAISE}
 
 
 @dataclass(frozen=True, slots=True)

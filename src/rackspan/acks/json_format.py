@@ -1,15 +1,19 @@
 """Advice as a document: the JSON that scripts rely on, and what the table on a terminal is drawn from."""
 
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
 
 from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost
 from rackspan.acks.spreads import Spread
 from rackspan.acks.wording import kafka_configs, loss_words, reason, remedies
-from rackspan.audit.json_format import head_document
+from rackspan.audit.findings import Finding
+from rackspan.audit.json_format import finding_document, head_document
 from rackspan.model.racks import shown
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model.snapshot import MIN_INSYNC_REPLICAS, ClusterSnapshot
+
+JUDGED_BY: Final = "min-insync-replicas-forces-racks"
+"""The constraint of audit that a hardened topic meets."""
 
 
 def harden_document(
@@ -23,6 +27,14 @@ def harden_document(
         },
         "topics": [advice_document(one) for one in advice],
         "commands": [kafka_configs(one, bootstrap_server) for one in advice if one.outcome is Outcome.RAISE],
+    }
+
+
+def applied_document(values: Mapping[str, int], findings: Sequence[Finding]) -> dict[str, Any]:
+    """What was set, and what audit says of it now: its own rule on min.insync.replicas, judged anew."""
+    return {
+        "applied": [{"topic": topic, MIN_INSYNC_REPLICAS: value} for topic, value in sorted(values.items())],
+        "audit": [finding_document(one) for one in findings if one.constraint == JUDGED_BY],
     }
 
 

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 import rackspan
-from rackspan.cli import acks, demo, move, output, pipeline, see, settings, streams
+from rackspan.cli import acks, demo, move, output, pipeline, place, see, settings, streams
 from rackspan.errors import RackspanError
 
 CLEAN: Final = 0
@@ -57,6 +57,7 @@ def _every_verb(
 app.command()(see.snapshot)
 app.command()(see.audit)
 app.command()(see.outage)
+app.add_typer(place.app)
 app.add_typer(move.app, name="reassign")
 app.add_typer(acks.app, name="acks")
 app.add_typer(streams.app)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from rackspan import verbs
-from rackspan.acks.json_format import harden_document
+from rackspan.acks.json_format import applied_document, harden_document
 from rackspan.cli import options, output
 from rackspan.cli.acks_page import harden_page
 from rackspan.errors import UsageError
@@ -34,25 +34,36 @@ def harden(
     topic: Annotated[
         str | None, typer.Option("--topic", metavar="REGEX", help="Only topics whose whole name matches.")
     ] = None,
-    apply: Annotated[bool, typer.Option("--apply", help="Print what sets the values, for this cluster.")] = False,
+    apply: Annotated[
+        bool, typer.Option("--apply", help="Set the values that must rise, then judge the cluster again.")
+    ] = False,
     unracked: options.Unracked = UnrackedPolicy.SHARED,
     min_insync_racks: options.MinInsyncRacks = 1,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Say the least min.insync.replicas that forces each topic's records onto enough racks, and what it costs.
 
-    Nothing is changed. Exits 0 when every topic is forced already, 2 when one is not, 1 on errors.
+    Nothing is changed without --apply. Exits 0 when every topic is forced (with --apply: now), 2 when one is not, 1 on
+    errors.
     """
-    if apply and snapshot is not None:
-        raise UsageError("--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT")
-    wanted = _pattern(topic)
-    taken = options.source(
+    cluster = options.cluster_to_change(bootstrap_server, command_config, timeout, snapshot) if apply else None
+    wanted, policy = _pattern(topic), options.policy(unracked, min_insync_racks)
+    source = options.source(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
-    ).read()
+    )
+    taken = source.read()
     output.warn(taken.warnings)
     _refuse_if_none_match(taken.snapshot, wanted)
-    advice = verbs.harden(taken.snapshot, options.policy(unracked, min_insync_racks), wanted)
+    advice = verbs.harden(taken.snapshot, policy, wanted)
+    applied: dict[str, int] = {}
+    if cluster is not None:
+        applied = verbs.set_min_insync_replicas(cluster, advice)
+        taken = source.read()
+        advice = verbs.harden(taken.snapshot, policy, wanted)
     document = harden_document(taken.snapshot, advice, bootstrap_server or "HOST:PORT")
+    if cluster is not None:
+        judged = verbs.audit(taken.snapshot, policy)
+        document |= applied_document(applied, judged.findings)
     output.write(document, output_format, harden_page(document))
     if any(one.to_act_on for one in advice):
         raise typer.Exit(SOMETHING_TO_ACT_ON)

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from rackspan.acks import Outcome
 from rackspan.cli.output import page, table
+from rackspan.model.snapshot import MIN_INSYNC_REPLICAS
 
 TOPICS_SHOWN: Final = 40
 
@@ -26,7 +27,12 @@ def harden_page(document: dict[str, Any]) -> RenderableType:
     asked = sorted(
         (one for one in document["topics"] if one["outcome"] in order), key=lambda one: order.index(one["outcome"])
     )
-    return page(*_topics(asked), *_commands(document["commands"]), _verdict(document["summary"]["outcomes"]))
+    return page(
+        *_topics(asked),
+        *_commands(document["commands"]),
+        *_applied(document),
+        _verdict(document["summary"]["outcomes"]),
+    )
 
 
 def _topics(asked: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
@@ -63,6 +69,16 @@ def _commands(commands: Sequence[str]) -> Iterator[RenderableType]:
     if len(commands) > TOPICS_SHOWN:
         yield Text(f"  and {len(commands) - TOPICS_SHOWN} more: -o json lists them", style="dim")
     yield Text()
+
+
+def _applied(document: dict[str, Any]) -> Iterator[RenderableType]:
+    """Only after --apply: what was set, and what audit finds still."""
+    for one in document.get("applied", [])[:TOPICS_SHOWN]:
+        yield Text(f"topic {one['topic']}: {MIN_INSYNC_REPLICAS} is now {one[MIN_INSYNC_REPLICAS]}", style="green")
+    if len(document.get("applied", [])) > TOPICS_SHOWN:
+        yield Text(f"and {len(document['applied']) - TOPICS_SHOWN} topics more: -o json lists them", style="dim")
+    for one in document.get("audit", [])[:TOPICS_SHOWN]:
+        yield Text(f"audit: {one['topic']}: {one['reason']}", style="yellow")
 
 
 def _verdict(outcomes: dict[str, int]) -> Text:

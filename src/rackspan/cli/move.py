@@ -1,4 +1,4 @@
-"""rackspan reassign plan, lint."""
+"""rackspan reassign generate, plan, lint."""
 
 import json
 from pathlib import Path
@@ -10,17 +10,66 @@ from rackspan import verbs
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.json_format import finding_document
 from rackspan.cli import options, output
-from rackspan.cli.move_pages import lint_page, plan_page
+from rackspan.cli.move_pages import generate_page, lint_page, plan_page
 from rackspan.errors import UsageError
 from rackspan.model.racks import UnrackedPolicy
+from rackspan.placement.generate import GENERATE_PLACER, unknown_brokers
 from rackspan.plan import Caps
-from rackspan.plan.json_format import plan_document, read_reassignment
-from rackspan.reassign import Request
+from rackspan.plan.json_format import (
+    plan_document,
+    read_broker_list,
+    read_reassignment,
+    read_topics_to_move,
+    reassignment_json,
+)
+from rackspan.reassign import ListedPartition, Request
 
 ERROR = 1
 SOMETHING_TO_ACT_ON = 2
 
 app = typer.Typer(help="Move replicas: the least movement that makes a cluster rack-safe.", no_args_is_help=True)
+
+
+@app.command("generate")
+def generate(
+    topics_to_move_json_file: Annotated[
+        Path, typer.Option("--topics-to-move-json-file", metavar="FILE", help="Topics to place anew, as JSON.")
+    ],
+    broker_list: Annotated[str, typer.Option("--broker-list", metavar="ID[,ID]", help="Brokers to place them on.")],
+    bootstrap_server: options.BootstrapServer = None,
+    command_config: options.CommandConfig = None,
+    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
+    snapshot: options.SnapshotPath = None,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
+    placer: options.Placer = GENERATE_PLACER,
+    placer_config: options.PlacerConfig = None,
+    ignore_racks: options.IgnoreRacks = False,
+    seed: options.Seed = None,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Place topics anew on a list of brokers, as kafka-reassign-partitions --generate does: nearly everything moves.
+
+    Prints the current and the proposed assignment and changes nothing. `reassign plan` finds the least movement instead.
+    """
+    brokers = read_broker_list(broker_list)
+    topics = read_topics_to_move(_content(topics_to_move_json_file, "topics-to-move"))
+    choice = options.placer_choice(placer, placer_config, ignore_racks)
+    taken = options.source(
+        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
+    ).read()
+    output.warn([*taken.warnings, *taken.snapshot.partial])
+    passed_over = unknown_brokers(taken.snapshot, brokers)
+    output.warn(f"--broker-list: broker {one} is not alive in the cluster; passed over" for one in passed_over)
+    generated = verbs.generate_reassignment(taken.snapshot, topics, brokers, choice, options.dice(seed))
+    current = [ListedPartition(one.topic, one.partition, one.current) for one in generated]
+    proposed = [ListedPartition(one.topic, one.partition, one.proposed) for one in generated]
+    output.write(generated_document(current, proposed), output_format, generate_page(current, proposed))
+
+
+def generated_document(current: list[ListedPartition], proposed: list[ListedPartition]) -> dict[str, Any]:
+    """Both files that Kafka's tool prints: the one that brings all back, and the one to execute."""
+    return {"current": json.loads(reassignment_json(current)), "proposed": json.loads(reassignment_json(proposed))}
 
 
 @app.command("plan")
@@ -144,11 +193,11 @@ def _ids(flag: str, text: str | None) -> frozenset[int]:
     return frozenset(map(int, items))
 
 
-def _content(file: Path) -> bytes:
+def _content(file: Path, what: str = "reassignment") -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}; name a reassignment file") from None
+        raise UsageError(f"{file}: cannot be read: {error.strerror}; name a {what} file") from None
 
 
 def _save(document: dict[str, Any], file: Path) -> None:

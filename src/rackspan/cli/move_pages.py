@@ -7,9 +7,23 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli.output import page, table
+from rackspan.plan.json_format import reassignment_json
+from rackspan.reassign import ListedPartition
 
 STEPS_SHOWN: Final = 20
 FINDINGS_SHOWN: Final = 40
+
+
+def generate_page(current: Sequence[ListedPartition], proposed: Sequence[ListedPartition]) -> RenderableType:
+    """Letter for letter what Kafka's tool prints, so that scripts which cut it apart still can."""
+    lines = (
+        "Current partition replica assignment",
+        reassignment_json(current),
+        "",
+        "Proposed partition reassignment configuration",
+        reassignment_json(proposed),
+    )
+    return page(*(Text(line, no_wrap=True, overflow="ignore") for line in lines))
 
 
 def plan_page(document: dict[str, Any]) -> RenderableType:

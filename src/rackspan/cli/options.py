@@ -1,7 +1,9 @@
 """The flags that verbs share, each declared once."""
 
+from collections.abc import Sequence
 from enum import StrEnum
 from pathlib import Path
+from random import Random
 from typing import Annotated, TypeAlias
 
 import typer
@@ -10,9 +12,13 @@ from rackspan.audit import RackPolicy
 from rackspan.cli import settings
 from rackspan.errors import UsageError
 from rackspan.model.racks import UnrackedPolicy
-from rackspan.verbs import Source, live_cluster, located, snapshot_file
+from rackspan.placement import Dice
+from rackspan.placement.java_random import JavaRandom
+from rackspan.placement.new_partitions import PlacerChoice
+from rackspan.placement.spec_format import DEFAULT_PLACER as DEFAULT_PLACER
+from rackspan.verbs import Cluster, Source, live_cluster, located, snapshot_file
 
-_READ, _JUDGE = "Reading a cluster", "Judging racks"
+_READ, _JUDGE, _PLACE = "Reading a cluster", "Judging racks", "Placing"
 
 
 class Output(StrEnum):
@@ -112,6 +118,38 @@ Warehouse: TypeAlias = Annotated[
     typer.Option("--warehouse", envvar="RACKSPAN_WAREHOUSE", metavar="DIR", help="The folder of snapshots and tables."),
 ]
 
+Placer: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--placer",
+        metavar="NAME|MODULE:CLASS",
+        help="Who places: balanced, rack-alternated, striped, or a class of your own.",
+        rich_help_panel=_PLACE,
+    ),
+]
+PlacerConfig: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--placer-config",
+        metavar="KEY=VALUE",
+        help="What the placer is told, once for each; loads are told anyway.",
+        rich_help_panel=_PLACE,
+    ),
+]
+IgnoreRacks: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--ignore-racks",
+        "--disable-rack-aware",
+        help="Place as if no broker had a rack; where only some have one, the only way.",
+        rich_help_panel=_PLACE,
+    ),
+]
+Seed: TypeAlias = Annotated[
+    int | None,
+    typer.Option("--seed", metavar="N", help="The same dice again (java.util.Random's).", rich_help_panel=_PLACE),
+]
+
 DEFAULT_TIMEOUT_MS = 30_000
 
 
@@ -147,3 +185,35 @@ def policy(unracked: UnrackedPolicy, min_insync_racks: int) -> RackPolicy:
         topic_min_insync_racks=from_file.topic_min_insync_racks,
         controller_racks=from_file.controller_racks,
     )
+
+
+def cluster_to_change(
+    bootstrap_server: str | None, command_config: Path | None, timeout_ms: int, snapshot: Path | None
+) -> Cluster:
+    """The running cluster that --apply is for. Errors: UsageError where none is named."""
+    if snapshot is not None:
+        raise UsageError("--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT")
+    if bootstrap_server is None:
+        raise UsageError("--apply: no cluster named; give --bootstrap-server HOST:PORT")
+    return Cluster(bootstrap_server, command_config, timeout_ms / 1000)
+
+
+def placer_choice(placer: str, placer_config: Sequence[str] | None, ignore_racks: bool) -> PlacerChoice:
+    return PlacerChoice(placer, pairs("--placer-config", placer_config), ignore_racks)
+
+
+def pairs(flag: str, items: Sequence[str] | None) -> dict[str, str]:
+    """KEY=VALUE items; a value may hold commas and equals signs. Errors: UsageError."""
+    found: dict[str, str] = {}
+    for item in items or ():
+        key, equals, value = item.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"{flag} {item}: not of the form KEY=VALUE; correct it")
+        if key.strip() in found:
+            raise UsageError(f"{flag} {item}: {key.strip()} is given twice; leave one of them out")
+        found[key.strip()] = value.strip()
+    return found
+
+
+def dice(seed: int | None) -> Random | Dice:
+    return Random() if seed is None else JavaRandom(seed)

@@ -46,7 +46,8 @@ def write(document: Any, output: Output, human: RenderableType) -> None:
         case Output.YAML:
             yaml.safe_dump(document, sys.stdout, sort_keys=False, allow_unicode=True)
         case Output.HUMAN:
-            console().print(human)
+            # Tables fit themselves to the width; a line that is to be copied or cut apart by a script stays whole.
+            console().print(human, crop=False)
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> Table:

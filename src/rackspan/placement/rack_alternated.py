@@ -121,7 +121,7 @@ def add_partitions(
             f"The number of partitions for a topic can only be increased. Topic {topic} currently has {len(existing)} partitions, {total} would not be an increase."
         )
     by_id = sorted(brokers, key=lambda broker: broker.id)
-    start = _index_of_leader(by_id, existing[0][0])
+    start = index_of_leader(by_id, existing[0][0])
     return assign_replicas(by_id, total - len(existing), len(existing[0]), None, start, len(existing))
 
 
@@ -159,7 +159,7 @@ def _start_and_shift(brokers: int, dice: Dice | None, start_index: int | None) -
     return dice.next_int(brokers), dice.next_int(brokers)
 
 
-def _index_of_leader(by_id: Sequence[UsableBroker], leader: int) -> int:
+def index_of_leader(by_id: Sequence[UsableBroker], leader: int) -> int:
     """Of the first broker whose id is no smaller; where the leader's id is beyond them all, Kafka starts over at 0."""
     return next((index for index, broker in enumerate(by_id) if broker.id >= leader), 0)
 

@@ -131,6 +131,10 @@ class ClusterConnection:
         await self._manager.wait_for(connection.init_future, bound * 1000)
         return await self._exchange(connection, request, bound)
 
+    async def pause(self, seconds: float) -> None:
+        """Let others on the network thread go on meanwhile."""
+        await self._net.sleep(seconds)
+
     def _bounded(self, seconds: float | None) -> float:
         return self.remaining_seconds if seconds is None else min(seconds, self.remaining_seconds)
 

@@ -24,7 +24,7 @@ class LoginRefused(Exception):
 
 
 _AUTHENTICATION = (LoginRefused, SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
-_TIMEOUTS = (KafkaTimeoutError, RequestTimedOutError, NodeNotReadyError)
+TIMEOUTS = (KafkaTimeoutError, RequestTimedOutError, NodeNotReadyError)
 
 _CAUSES = {
     "ECONNREFUSED": "connection refused",
@@ -53,7 +53,9 @@ def nobody_answered(errors: Mapping[str, Exception], seconds: float) -> SourceEr
     if refused:
         address, error = next(iter(refused.items()))
         said = (
-            str(error) if isinstance(error, LoginRefused) else f"refused the login: {_said(error)}; check {_LOGIN_KEYS}"
+            str(error)
+            if isinstance(error, LoginRefused)
+            else f"refused the login: {words_of(error)}; check {_LOGIN_KEYS}"
         )
         return ClusterUnauthorized(f"{address} {said}")
     reasons = "; ".join(f"{address}: {cause(error, seconds)}" for address, error in errors.items())
@@ -75,9 +77,9 @@ def no_answer(bootstrap_servers: str, seconds: float) -> str:
 
 def cause(error: Exception, seconds: float | None = None) -> str:
     """Why one server did not serve us."""
-    if isinstance(error, _TIMEOUTS):
+    if isinstance(error, TIMEOUTS):
         return "no answer in time" if seconds is None else f"no answer within {seconds:g} s"
-    said = _said(error)
+    said = words_of(error)
     return next((words for sign, words in _CAUSES.items() if sign in said), None) or said
 
 
@@ -85,9 +87,9 @@ def request_failed(what: str, right: str, error: Exception) -> SourceError:
     """The error for something a snapshot cannot be without."""
     if isinstance(error, AuthorizationError):
         return ClusterUnauthorized(f"{what} may not be read: this user needs {right}; ask for it and run again")
-    if isinstance(error, (*_TIMEOUTS, KafkaConnectionError)):
+    if isinstance(error, (*TIMEOUTS, KafkaConnectionError)):
         return ClusterUnreachable(f"{what} did not come: {cause(error)}; raise --timeout, or name another broker")
-    return ClusterRequestFailed(f"{what} could not be read: {_said(error)}; try again")
+    return ClusterRequestFailed(f"{what} could not be read: {words_of(error)}; try again")
 
 
 def needs(right: str) -> str:
@@ -101,7 +103,7 @@ def listed(names: Sequence[object], most: int = 3) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def _said(error: Exception) -> str:
+def words_of(error: Exception) -> str:
     """The error's own words without kafka-python's wrapping; its kind where it has none."""
     text = str(error.args[0]) if error.args and error.args[0] is not None else ""
     text = text.replace("KafkaConnectionError: ", "").strip() or type(error).__name__

@@ -1,7 +1,8 @@
-"""Somewhere a snapshot can be had, as verbs and the pipeline take it."""
+"""Somewhere a snapshot can be had, as verbs and the pipeline take it; and a cluster as somebody named it."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 from rackspan.model.json_format import ReadSnapshot
 
@@ -12,3 +13,12 @@ class Source:
 
     name: str
     read: Callable[[], ReadSnapshot]
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """A running cluster and how to reach it. `timeout_seconds` is for each conversation as a whole."""
+
+    bootstrap_servers: str
+    command_config: Path | None = None
+    timeout_seconds: float = 30.0

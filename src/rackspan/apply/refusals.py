@@ -1,0 +1,15 @@
+"""What becomes of a change that was not made, in words: which thing, Kafka's reason, what to do next."""
+
+from kafka.errors import AuthorizationError, KafkaConnectionError
+
+from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, SourceError
+from rackspan.sources.refusals import TIMEOUTS, cause, words_of
+
+
+def change_failed(what: str, right: str, error: Exception) -> SourceError:
+    """The error for a change; `what` says what was not done. Only a silence or a broken connection leaves that open."""
+    if isinstance(error, AuthorizationError):
+        return ClusterUnauthorized(f"{what}: this user needs {right}; ask for it and run again")
+    if isinstance(error, (*TIMEOUTS, KafkaConnectionError, OSError)):
+        return ClusterUnreachable(f"{what} as far as anybody said: {cause(error)}; look before trying again")
+    return ClusterRequestFailed(f"{what}: {words_of(error)}")

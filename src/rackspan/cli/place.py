@@ -1,0 +1,116 @@
+"""rackspan place plan, create, extend."""
+
+import json
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any
+
+import typer
+
+from rackspan import verbs
+from rackspan.cli import options, output
+from rackspan.cli.place_page import proposal_page, spec_page
+from rackspan.errors import UsageError
+from rackspan.placement.proposal_format import proposal_document
+
+app = typer.Typer(
+    name="place",
+    help="Place new topics and partitions: rack-safe, level, on any Kafka.",
+    no_args_is_help=True,
+)
+
+Topic = Annotated[str, typer.Option("--topic", metavar="NAME", help="The topic.")]
+Apply = Annotated[bool, typer.Option("--apply", help="Do it. Without, it is only shown.")]
+
+
+@app.command("plan")
+def plan(
+    spec: Annotated[Path, typer.Option("--spec", metavar="FILE", help="Brokers, figures and a placer, as JSON.")],
+    output_format: options.OutputFormat = options.Output.JSON,
+) -> None:
+    """Answer a placement spec from the file alone; no cluster is asked."""
+    document = verbs.place_from_spec(_spec(spec), Random())
+    output.write(document, output_format, spec_page(document))
+
+
+@app.command("create")
+def create(
+    topic: Topic,
+    partitions: Annotated[int, typer.Option("--partitions", metavar="N", help="How many.")],
+    replication_factor: Annotated[
+        int, typer.Option("--replication-factor", metavar="N", help="Replicas of each partition.")
+    ],
+    bootstrap_server: options.BootstrapServer = None,
+    command_config: options.CommandConfig = None,
+    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
+    snapshot: options.SnapshotPath = None,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
+    placer: options.Placer = options.DEFAULT_PLACER,
+    placer_config: options.PlacerConfig = None,
+    ignore_racks: options.IgnoreRacks = False,
+    seed: options.Seed = None,
+    config: Annotated[
+        list[str] | None,
+        typer.Option("--config", metavar="KEY=VALUE", help="A config of the topic; once for each."),
+    ] = None,
+    apply: Apply = False,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Place a new topic among all that brokers carry already, and create it by explicit assignment with --apply."""
+    configs = options.pairs("--config", config)
+    choice = options.placer_choice(placer, placer_config, ignore_racks)
+    cluster = options.cluster_to_change(bootstrap_server, command_config, timeout, snapshot) if apply else None
+    taken = options.source(
+        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
+    ).read()
+    output.warn([*taken.warnings, *taken.snapshot.partial])
+    proposal = verbs.place_new_topic(taken.snapshot, topic, partitions, replication_factor, choice, options.dice(seed))
+    if cluster is not None:
+        verbs.create_topic(cluster, proposal, configs)
+    document = {**proposal_document(proposal, apply), "config": configs}
+    output.write(document, output_format, proposal_page(document, "created"))
+
+
+@app.command("extend")
+def extend(
+    topic: Topic,
+    partitions: Annotated[
+        int, typer.Option("--partitions", metavar="N", help="How many there shall be afterwards, old ones included.")
+    ],
+    bootstrap_server: options.BootstrapServer = None,
+    command_config: options.CommandConfig = None,
+    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
+    snapshot: options.SnapshotPath = None,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
+    placer: options.Placer = options.DEFAULT_PLACER,
+    placer_config: options.PlacerConfig = None,
+    ignore_racks: options.IgnoreRacks = False,
+    seed: options.Seed = None,
+    apply: Apply = False,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Give a topic more partitions, as many replicas each as it has; what stands stays. Done with --apply."""
+    choice = options.placer_choice(placer, placer_config, ignore_racks)
+    cluster = options.cluster_to_change(bootstrap_server, command_config, timeout, snapshot) if apply else None
+    taken = options.source(
+        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
+    ).read()
+    output.warn([*taken.warnings, *taken.snapshot.partial])
+    proposal = verbs.place_more_partitions(taken.snapshot, topic, partitions, choice, options.dice(seed))
+    if cluster is not None:
+        verbs.create_partitions(cluster, proposal)
+    document = proposal_document(proposal, apply)
+    output.write(document, output_format, proposal_page(document, "added"))
+
+
+def _spec(file: Path) -> Any:
+    try:
+        return json.loads(file.read_bytes())
+    except OSError as error:
+        raise UsageError(f"{file}: cannot be read: {error.strerror}; name a placement spec") from None
+    except RecursionError:
+        raise UsageError(f"{file}: brackets nested too deep for a placement spec; write it anew") from None
+    except ValueError as error:
+        raise UsageError(f"{file}: not JSON: {error}; is the file complete?") from None

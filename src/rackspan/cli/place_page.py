@@ -1,0 +1,54 @@
+"""Placements as a person reads them: partition by partition, then how level they leave the brokers."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from rackspan.cli.output import page, table
+
+PARTITIONS_SHOWN: Final = 40
+
+
+def spec_page(document: Mapping[str, Any]) -> RenderableType:
+    return page(*_assignments(document["assignments"]), _levels({"per broker": document}))
+
+
+def proposal_page(document: Mapping[str, Any], done: str) -> RenderableType:
+    """`done` is what has happened to the partitions where they were applied."""
+    levels = {"per broker, of these": document, "per broker, of all": document["cluster"]}
+    return page(*_assignments(document["assignments"]), _levels(levels), Text(), _verdict(document, done))
+
+
+def _assignments(assignments: Mapping[str, Sequence[int]]) -> Iterator[RenderableType]:
+    shown = list(assignments.items())[:PARTITIONS_SHOWN]
+    yield table(
+        ("partition", "leader", "replicas"),
+        ((int(partition), replicas[0], ",".join(map(str, replicas))) for partition, replicas in shown),
+    )
+    if len(assignments) > len(shown):
+        yield Text(f"and {len(assignments) - len(shown)} more: -o json lists them all", style="dim")
+    yield Text()
+
+
+def _levels(levels: Mapping[str, Mapping[str, Any]]) -> RenderableType:
+    return table(
+        ("", "leaders", "replicas", "fullest at least"),
+        (
+            (name, _range(level["leaders"]), _range(level["replicas"]), f"{level['replicas']['bound']}")
+            for name, level in levels.items()
+        ),
+    )
+
+
+def _verdict(document: Mapping[str, Any], done: str) -> Text:
+    count = len(document["assignments"])
+    words = f"topic {document['topic']}: {count} {'partition' if count == 1 else 'partitions'}"
+    if document["applied"]:
+        return Text(f"{words} {done}", style="bold green")
+    return Text(f"{words} would be {done}; nothing is changed without --apply", style="bold")
+
+
+def _range(level: Mapping[str, int]) -> str:
+    return f"{level['min']} to {level['max']}"

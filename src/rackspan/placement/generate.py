@@ -1,0 +1,104 @@
+"""A reassignment placed from scratch, as kafka-reassign-partitions --generate proposes one (KIP-36, Proposed Changes).
+
+It ignores where replicas stand, so nearly all of them move: `reassign` plans the least movement instead. This is here
+for those who have scripts around Kafka's own.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Final
+
+import numpy as np
+
+from rackspan.errors import UsageError
+from rackspan.model.partitions import Partition
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.placement.carried import Carried, carried
+from rackspan.placement.java_random import Dice
+from rackspan.placement.new_partitions import PlacerChoice, offered
+from rackspan.placement.placer import UsableBroker, usable
+from rackspan.placement.registry import Installed, installed_placers, placer_named
+
+GENERATE_PLACER: Final = "rack-alternated"
+"""AdminUtils, which Kafka's tool used up to 4.0."""
+
+
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """One partition: the replicas it has, and those it would get, preferred leader first."""
+
+    topic: str
+    partition: int
+    current: tuple[int, ...]
+    proposed: tuple[int, ...]
+
+
+def generate(
+    snapshot: ClusterSnapshot,
+    topics: Sequence[str],
+    broker_list: Sequence[int],
+    choice: PlacerChoice,
+    dice: Random | Dice,
+    installed: Installed = installed_placers,
+) -> list[Generated]:
+    """Place each of `topics` anew on the brokers of `broker_list` that are alive, in the order of the list.
+
+    Constraints and goals are the placer's; its replication factor is that of a topic's first partition, as in Kafka.
+    A placer that asks for loads is told those of all other topics and of what is proposed already.
+    Source: ReassignPartitionsCommand.generateAssignment of Apache Kafka 4.
+    Errors: UsageError in Kafka's words for a topic that is not there, ReplicaPlacementException (PartialRacks, …).
+    """
+    _refuse_unknown(snapshot, topics)
+    live = tuple(one for one in usable(snapshot.brokers) if one.id in set(broker_list) and not one.fenced)
+    brokers, _ = offered(live, choice.ignore_racks)
+    held = carried(_without(snapshot, topics))
+    found: list[Generated] = []
+    for topic in topics:
+        placed, held = _placed(topic, _partitions(snapshot, topic), brokers, held, choice, dice, installed)
+        found += placed
+    return found
+
+
+def unknown_brokers(snapshot: ClusterSnapshot, broker_list: Sequence[int]) -> list[int]:
+    """Those of the list that are not alive in the cluster; Kafka's tool passes them over in silence."""
+    alive = {int(broker.id) for broker in snapshot.brokers if not broker.fenced}
+    return [broker for broker in broker_list if broker not in alive]
+
+
+def _placed(
+    topic: str,
+    partitions: Sequence[Partition],
+    brokers: Sequence[UsableBroker],
+    held: Carried,
+    choice: PlacerChoice,
+    dice: Random | Dice,
+    installed: Installed,
+) -> tuple[list[Generated], Carried]:
+    placer = placer_named(choice.name, {**held.on(brokers).configs, **choice.configs}, dice, installed)
+    try:
+        answer = placer.place(0, len(partitions), len(partitions[0].replicas), brokers)
+    finally:
+        placer.close()
+    generated = [
+        Generated(topic, one.partition, one.replicas, tuple(row))
+        for one, row in zip(partitions, answer.replicas.tolist(), strict=True)
+    ]
+    return generated, held.plus(answer)
+
+
+def _refuse_unknown(snapshot: ClusterSnapshot, topics: Sequence[str]) -> None:
+    known = {topic.name for topic in snapshot.topics}
+    for topic in topics:
+        if topic not in known or not _partitions(snapshot, topic):
+            raise UsageError(f"Topic {topic} not found.")
+
+
+def _partitions(snapshot: ClusterSnapshot, topic: str) -> list[Partition]:
+    code = next(code for code, one in enumerate(snapshot.topics) if one.name == topic)
+    return list(snapshot.partitions.take(snapshot.partitions.topic == code))
+
+
+def _without(snapshot: ClusterSnapshot, topics: Sequence[str]) -> ClusterSnapshot:
+    codes = [code for code, one in enumerate(snapshot.topics) if one.name in set(topics)]
+    return replace(snapshot, partitions=snapshot.partitions.take(~np.isin(snapshot.partitions.topic, codes)))

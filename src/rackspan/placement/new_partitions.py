@@ -1,0 +1,167 @@
+"""What `rackspan place create` and `extend` propose: a topic's new partitions on a cluster that carries others already.
+
+As a tool's, not a broker's: brokers of which only some have a rack are refused whatever the placer (KIP-36, Proposed
+Changes: "an exception will be thrown").
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+import numpy as np
+
+from rackspan.errors import InvalidPartitions, UsageError
+from rackspan.model.ids import NO_BROKER, TopicName
+from rackspan.model.partitions import PartitionColumns
+from rackspan.model.snapshot import TOPIC_NAME_RULE, ClusterSnapshot
+from rackspan.placement.carried import Carried, carried
+from rackspan.placement.java_random import Dice
+from rackspan.placement.placer import TopicAssignment, UsableBroker, usable
+from rackspan.placement.rack_alternated import START_INDEX_CONFIG, index_of_leader
+from rackspan.placement.rack_modes import RackAwareMode, aware
+from rackspan.placement.registry import Installed, installed_placers, placer_named
+from rackspan.placement.spec_format import DEFAULT_PLACER, PARTITIONS_MAX
+
+
+@dataclass(frozen=True, slots=True)
+class PlacerChoice:
+    """Who places, and what the operator tells it. `configs` go before what rackspan would tell of loads itself."""
+
+    name: str = DEFAULT_PLACER
+    configs: Mapping[str, str] = field(default_factory=dict)
+    ignore_racks: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Proposal:
+    """Partitions `start_partition` and on of `topic`, as they shall be. `brokers` were offered; `before` is their load."""
+
+    topic: TopicName
+    start_partition: int
+    assignment: TopicAssignment
+    brokers: tuple[UsableBroker, ...]
+    before: Carried
+    by_rack: bool
+
+    @property
+    def total(self) -> int:
+        """Partitions of the topic afterwards."""
+        return self.start_partition + len(self.assignment)
+
+
+def new_topic(
+    snapshot: ClusterSnapshot,
+    topic: str,
+    partitions: int,
+    replication_factor: int,
+    choice: PlacerChoice,
+    dice: Random | Dice,
+    installed: Installed = installed_placers,
+) -> Proposal:
+    """Place a topic that does not exist.
+
+    Errors: UsageError for a name that is taken or none, and for a placer that is none; ReplicaPlacementException.
+    """
+    _refuse_name(snapshot, topic)
+    _refuse_too_many(partitions)
+    return _proposed(snapshot, TopicName(topic), 0, partitions, replication_factor, choice, dice, installed)
+
+
+def more_partitions(
+    snapshot: ClusterSnapshot,
+    topic: str,
+    total: int,
+    choice: PlacerChoice,
+    dice: Random | Dice,
+    installed: Installed = installed_placers,
+) -> Proposal:
+    """Place the partitions a topic lacks up to `total`, with as many replicas as its partition 0 has.
+
+    As with kafka-topics --alter --partitions, `total` is the new number, and what stands stays. `rack-alternated`
+    begins where AdminUtils.addPartitions does, unless told another start.
+    Errors: as `new_topic`, and UsageError for a topic that does not exist or is being reassigned.
+    """
+    rows = _rows(snapshot, topic)
+    first = _replicas_of_first(rows, topic)
+    existing = int(rows.partition.max()) + 1
+    _refuse_too_many(total)
+    if total <= existing:
+        raise InvalidPartitions(
+            f"The topic {topic} currently has {existing} partition(s); {total} would not be an increase."
+        )
+    start = {START_INDEX_CONFIG: str(index_of_leader(_live(usable(snapshot.brokers)), first[0]))}
+    told = PlacerChoice(choice.name, {**start, **choice.configs}, choice.ignore_racks)
+    return _proposed(snapshot, TopicName(topic), existing, total - existing, len(first), told, dice, installed)
+
+
+def offered(brokers: tuple[UsableBroker, ...], ignore_racks: bool) -> tuple[tuple[UsableBroker, ...], bool]:
+    """Brokers as a placer is to see them, and whether by rack. Errors: PartialRacks, as Kafka's tools have it."""
+    if aware(brokers, RackAwareMode.DISABLED if ignore_racks else RackAwareMode.ENFORCED):
+        return brokers, True
+    return tuple(UsableBroker(broker.id, None, broker.fenced) for broker in brokers), False
+
+
+def _proposed(
+    snapshot: ClusterSnapshot,
+    topic: TopicName,
+    start_partition: int,
+    partitions: int,
+    replication_factor: int,
+    choice: PlacerChoice,
+    dice: Random | Dice,
+    installed: Installed,
+) -> Proposal:
+    brokers, by_rack = offered(usable(snapshot.brokers), choice.ignore_racks)
+    before = carried(snapshot)
+    placer = placer_named(choice.name, {**before.configs, **choice.configs}, dice, installed)
+    try:
+        assignment = placer.place(start_partition, partitions, replication_factor, brokers)
+    finally:
+        placer.close()
+    return Proposal(topic, start_partition, assignment, brokers, before, by_rack)
+
+
+def _refuse_name(snapshot: ClusterSnapshot, topic: str) -> None:
+    if not TOPIC_NAME_RULE.fullmatch(topic) or topic in (".", ".."):
+        raise UsageError(
+            f"topic {topic!r}: Kafka allows 1 to 249 letters, digits, '.', '_' and '-'; choose another name"
+        )
+    for other in snapshot.topics:
+        if other.name == topic:
+            raise UsageError(
+                f"topic '{topic}' already exists; give it more partitions with rackspan place extend, or choose another name"
+            )
+        # Metrics write '.' as '_', so Kafka keeps such names apart.
+        if other.name.replace(".", "_") == topic.replace(".", "_"):
+            raise UsageError(f"topic '{topic}' collides with existing topic '{other.name}'; choose another name")
+
+
+def _refuse_too_many(partitions: int) -> None:
+    if partitions > PARTITIONS_MAX:
+        raise UsageError(f"{partitions} partitions: at most {PARTITIONS_MAX} are placed at a time; ask for fewer")
+
+
+def _rows(snapshot: ClusterSnapshot, topic: str) -> PartitionColumns:
+    codes = [code for code, other in enumerate(snapshot.topics) if other.name == topic]
+    rows = snapshot.partitions.take(np.isin(snapshot.partitions.topic, codes))
+    if len(rows) == 0:
+        raise UsageError(f"topic '{topic}' does not exist as expected; create it with rackspan place create")
+    return rows
+
+
+def _replicas_of_first(rows: PartitionColumns, topic: str) -> tuple[int, ...]:
+    moving = (rows.adding_replicas != NO_BROKER).any(axis=1) | (rows.removing_replicas != NO_BROKER).any(axis=1)
+    if moving.any():
+        # Kafka counts the replicas on their way out too, and would take no assignment of any other width.
+        raise UsageError(
+            f"topic '{topic}': partition {rows.partition[moving.argmax()]} is being reassigned; run again when it is done"
+        )
+    if rows.partition[0] != 0:
+        raise UsageError(
+            f"topic '{topic}': partition 0 is missing, whose replicas say how many new ones get; look again"
+        )
+    return rows.row(0).replicas
+
+
+def _live(brokers: tuple[UsableBroker, ...]) -> list[UsableBroker]:
+    return [broker for broker in brokers if not broker.fenced]

@@ -1,0 +1,86 @@
+"""Changes to a real Kafka that checks rights, judged by what Kafka's own tools show afterwards."""
+
+import pytest
+
+from rackspan.apply import alter_topic_configs, create_partitions, create_topic
+from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized
+from rackspan.kafka_process import KafkaCluster
+from rackspan.sources import questions
+from rackspan.sources.connection import ClusterConnection, ConnectionSettings
+from tests.kafka_fixtures import client_properties, eventually
+
+pytestmark = pytest.mark.kafka
+
+
+def connection(cluster: KafkaCluster, user: str | None = "admin") -> ClusterConnection:
+    properties = {} if user is None else client_properties(user)
+    return ClusterConnection(ConnectionSettings(cluster.bootstrap_servers, properties, 30.0))
+
+
+def seen(cluster: KafkaCluster, topic: str, user: str | None = "admin") -> list[tuple[int, ...]]:
+    """Replicas of each partition as the cluster's metadata have them."""
+    with connection(cluster, user) as asked:
+        known = asked.run(questions.metadata, asked)
+    found = {one.name: one for one in known.topics}
+    rows = sorted(found[topic].partitions, key=lambda one: one.partition) if topic in found else []
+    return [one.replicas for one in rows]
+
+
+def min_insync(cluster: KafkaCluster, topic: str, user: str | None = "admin") -> str:
+    with connection(cluster, user) as asked:
+        return asked.run(questions.topic_configs, asked, [topic]).values[topic]["min.insync.replicas"]
+
+
+def test_a_topic_is_created_extended_and_configured(secured_kafka: KafkaCluster) -> None:
+    with connection(secured_kafka) as admin:
+        create_topic(admin, "changed", [[1], [1]], {"min.insync.replicas": "2", "retention.ms": "1000"})
+        create_partitions(admin, "changed", 3, [[1]])
+        assert min_insync(secured_kafka, "changed") == "2"
+        alter_topic_configs(admin, {"changed": {"min.insync.replicas": "3"}})
+        # What every broker shows is shown to the next reader at once.
+        assert min_insync(secured_kafka, "changed") == "3"
+    assert seen(secured_kafka, "changed") == [(1,), (1,), (1,)]
+
+
+def test_kafka_3_takes_the_same_requests(kafka3: KafkaCluster) -> None:
+    with connection(kafka3, None) as anybody:
+        create_topic(anybody, "changed", [[2, 1]], {})
+        create_partitions(anybody, "changed", 3, [[1, 2], [2, 1]])
+        alter_topic_configs(anybody, {"changed": {"min.insync.replicas": "2"}})
+    eventually(lambda: seen(kafka3, "changed", None) == [(2, 1), (1, 2), (2, 1)], "every broker shows the partitions")
+    assert min_insync(kafka3, "changed", None) == "2"
+
+
+def test_kafkas_own_words_come_with_what_was_not_done(secured_kafka: KafkaCluster) -> None:
+    with connection(secured_kafka) as admin:
+        create_topic(admin, "standing", [[1]], {})
+        with pytest.raises(
+            ClusterRequestFailed, match=r"^topic standing was not created: Topic 'standing' already exists"
+        ):
+            create_topic(admin, "standing", [[1]], {})
+        with pytest.raises(ClusterRequestFailed, match=r"^topic nowhere was not created: .*broker 9"):
+            create_topic(admin, "nowhere", [[9]], {})
+        with pytest.raises(ClusterRequestFailed, match=r"^topic standing got no partitions: .*1 partition"):
+            create_partitions(admin, "standing", 1, [])
+        with pytest.raises(ClusterRequestFailed, match=r"^topic absent got no partitions: "):
+            create_partitions(admin, "absent", 2, [[1]])
+    assert (seen(secured_kafka, "standing"), seen(secured_kafka, "nowhere")) == ([(1,)], [])
+
+
+def test_one_refused_topic_leaves_all_configs_as_they_were(secured_kafka: KafkaCluster) -> None:
+    with connection(secured_kafka) as admin:
+        create_topic(admin, "first", [[1]], {"min.insync.replicas": "1"})
+        with pytest.raises(ClusterRequestFailed, match=r"^configs of topic second were not changed: "):
+            alter_topic_configs(admin, {"first": {"min.insync.replicas": "4"}, "second": {"min.insync.replicas": "4"}})
+    assert min_insync(secured_kafka, "first") == "1"
+
+
+def test_a_missing_right_is_named(secured_kafka: KafkaCluster) -> None:
+    with connection(secured_kafka, "nobody") as nobody:
+        with pytest.raises(ClusterUnauthorized, match=r"needs Create on Topic secret or on Cluster; ask for it"):
+            create_topic(nobody, "secret", [[1]], {})
+        with pytest.raises(ClusterUnauthorized, match=r"needs Alter on Topic secret; ask for it"):
+            create_partitions(nobody, "secret", 2, [[1]])
+        with pytest.raises(ClusterUnauthorized, match=r"needs AlterConfigs on Topic secret; ask for it"):
+            alter_topic_configs(nobody, {"secret": {"min.insync.replicas": "2"}})
+    assert seen(secured_kafka, "secret") == []

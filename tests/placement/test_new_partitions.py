@@ -1,0 +1,63 @@
+"""What create and extend propose; the judges are Kafka's own rule for added partitions, and audit."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.audit import RackPolicy, audit
+from rackspan.errors import PartialRacks, UsageError
+from rackspan.model import BrokerId, RackId
+from rackspan.placement import UsableBroker
+from rackspan.placement.java_random import JavaRandom
+from rackspan.placement.new_partitions import PlacerChoice, more_partitions, new_topic
+from rackspan.placement.rack_alternated import add_partitions
+from tests.placement.snapshots import snapshot_of
+
+
+def brokers_in(*racks: str | None) -> tuple[UsableBroker, ...]:
+    return tuple(
+        UsableBroker(BrokerId(i), None if rack is None else RackId(rack), False) for i, rack in enumerate(racks)
+    )
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=3, max_size=9), st.integers(1, 9), st.integers(1, 30), st.data())
+def test_rack_alternated_goes_on_as_adminutils_does(
+    racks: list[str], existing: int, more: int, data: st.DataObject
+) -> None:
+    brokers = brokers_in(*racks)
+    rows = data.draw(st.lists(st.permutations(range(len(racks))), min_size=existing, max_size=existing))
+    standing = {partition: row[:2] for partition, row in enumerate(rows)}
+    snapshot = snapshot_of(brokers, np.array(list(standing.values()), dtype=np.int32))
+    proposal = more_partitions(snapshot, "placed", existing + more, PlacerChoice("rack-alternated"), JavaRandom(0))
+    kafkas = add_partitions("placed", standing, existing + more, brokers)  # type: ignore[arg-type]
+    assert proposal.assignment.replicas.tolist() == kafkas.replicas.tolist()
+    assert (proposal.start_partition, proposal.total) == (existing, existing + more)
+
+
+@given(st.lists(st.sampled_from("abc"), min_size=3, max_size=9), st.integers(1, 30), st.integers(1, 3), st.integers())
+def test_balanced_keeps_the_cluster_clean(racks: list[str], partitions: int, factor: int, seed: int) -> None:
+    brokers = brokers_in(*racks)
+    snapshot = snapshot_of(brokers, np.array([[0]], dtype=np.int32))
+    proposal = new_topic(snapshot, "new", partitions, factor, PlacerChoice(), JavaRandom(seed))
+    judged = audit(snapshot_of(brokers, proposal.assignment.replicas), RackPolicy())
+    assert [one for one in judged.findings if one.constraint == "rack-spread"] == []
+
+
+@pytest.mark.parametrize("placer", ["balanced", "rack-alternated", "striped"])
+def test_the_tool_refuses_partial_racks_whatever_the_placer(placer: str) -> None:
+    snapshot = snapshot_of(brokers_in("a", "b", None), np.array([[0]], dtype=np.int32))
+    with pytest.raises(PartialRacks, match="Not all brokers have rack information"):
+        new_topic(snapshot, "new", 1, 1, PlacerChoice(placer), JavaRandom(0))
+    ignoring = new_topic(snapshot, "new", 3, 3, PlacerChoice(placer, ignore_racks=True), JavaRandom(0))
+    assert ignoring.by_rack is False
+    assert all(broker.rack is None for broker in ignoring.brokers)
+
+
+def test_names_that_metrics_could_not_tell_apart_are_refused() -> None:
+    snapshot = snapshot_of(brokers_in("a"), np.array([[0]], dtype=np.int32))
+    assert new_topic(snapshot, "place.d", 1, 1, PlacerChoice(), JavaRandom(0)).topic == "place.d"
+    dotted = snapshot_of(brokers_in("a"), np.array([[0]], dtype=np.int32))
+    object.__setattr__(dotted.topics[0], "name", "a.b")
+    with pytest.raises(UsageError, match=r"^topic 'a_b' collides with existing topic 'a\.b'; choose another name$"):
+        new_topic(dotted, "a_b", 1, 1, PlacerChoice(), JavaRandom(0))
