@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 
 import numpy as np
-from ortools.graph.python import min_cost_flow
 
 from rackspan.errors import InvalidFlow
 from rackspan.flow.certificate import Certificate, certify
@@ -35,6 +34,9 @@ def _flow(network: FlowNetwork) -> Int64s:
     if not len(network.tail):
         _refuse_supply(network)
         return np.zeros(0, dtype=np.int64)
+    # Imported where a flow is solved: the other verbs need not wait for a solver they never call.
+    from ortools.graph.python import min_cost_flow
+
     solver = min_cost_flow.SimpleMinCostFlow()
     arcs = solver.add_arcs_with_capacity_and_unit_cost(network.tail, network.head, network.capacity, network.unit_cost)
     solver.set_nodes_supplies(np.arange(len(network.supply), dtype=np.int32), network.supply)
