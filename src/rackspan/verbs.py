@@ -1,6 +1,7 @@
 """The whole system on one page: read, judge, decide, act. `cli` and `web` are skins over these.
 
-Every verb takes values and returns values; the clock, the network and the disk are met in `sources` and `pipeline`.
+Every verb takes values and returns values; the clock, the network and the disk are met in `sources`, `apply` and
+`pipeline`.
 """
 
 import re

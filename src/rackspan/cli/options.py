@@ -11,6 +11,7 @@ import typer
 from rackspan.audit import RackPolicy
 from rackspan.cli import settings
 from rackspan.errors import UsageError
+from rackspan.model.ids import INT64_MAX
 from rackspan.model.racks import UnrackedPolicy
 from rackspan.placement import Dice
 from rackspan.placement.java_random import JavaRandom
@@ -147,7 +148,14 @@ IgnoreRacks: TypeAlias = Annotated[
 ]
 Seed: TypeAlias = Annotated[
     int | None,
-    typer.Option("--seed", metavar="N", help="The same dice again (java.util.Random's).", rich_help_panel=_PLACE),
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="The same dice again (java.util.Random's).",
+        min=-INT64_MAX - 1,
+        max=INT64_MAX,
+        rich_help_panel=_PLACE,
+    ),
 ]
 
 DEFAULT_TIMEOUT_MS = 30_000
