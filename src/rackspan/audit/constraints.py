@@ -13,7 +13,7 @@ import numpy as np
 from rackspan.audit.evidence import Evidence
 from rackspan.audit.findings import Finding, Severity
 from rackspan.model.ids import NO_BROKER
-from rackspan.model.partitions import Bools, lengths, unpadded
+from rackspan.model.partitions import Bools, any_in_row, lengths, unpadded
 from rackspan.model.racks import shown
 
 
@@ -51,7 +51,7 @@ class PartitionConstraint:
 def _rack_spread_broken(seen: Evidence) -> Bools:
     # Where every replica's rack is known both sides sum to the same, so "none above" means equal. A replica on an
     # unknown broker leaves its place open: the rest is broken only if no rack for it could make the spread even.
-    return np.asarray((seen.replica_rack_counts > seen.even_rack_counts).any(axis=1))
+    return any_in_row(seen.replica_rack_counts > seen.even_rack_counts)
 
 
 def _rack_spread_reason(seen: Evidence, row: int) -> str:
@@ -155,7 +155,7 @@ def _bring_back_missing(seen: Evidence, row: int) -> str:
 
 
 def _on_unknown_broker(seen: Evidence) -> Bools:
-    return np.asarray(((seen.replica_index < 0) & (seen.rows.replicas != NO_BROKER)).any(axis=1))
+    return any_in_row((seen.replica_index < 0) & (seen.rows.replicas != NO_BROKER))
 
 
 def _on_unknown_broker_reason(seen: Evidence, row: int) -> str:
@@ -166,7 +166,7 @@ def _on_unknown_broker_reason(seen: Evidence, row: int) -> str:
 
 def _reassigning(seen: Evidence) -> Bools:
     adding, removing = seen.rows.adding_replicas, seen.rows.removing_replicas
-    return np.asarray((adding != NO_BROKER).any(axis=1) | (removing != NO_BROKER).any(axis=1))
+    return any_in_row(adding != NO_BROKER) | any_in_row(removing != NO_BROKER)
 
 
 def _reassigning_reason(seen: Evidence, row: int) -> str:

@@ -13,7 +13,7 @@ import numpy as np
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import NO_BROKER, RackId
-from rackspan.model.partitions import Bools, Int32s, Int64s, PartitionColumns, lengths
+from rackspan.model.partitions import Bools, Int32s, Int64s, PartitionColumns, count_in_row, lengths
 from rackspan.model.racks import RackMap, counts_descending, distinct_racks, even_spread, forcing_value, rack_map
 from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, ClusterSnapshot, Topic
 
@@ -117,7 +117,7 @@ class Evidence:
 
     @cached_property
     def replication_factor(self) -> Int64s:
-        return np.asarray(np.count_nonzero(self.staying, axis=1))
+        return count_in_row(self.staying)
 
     @cached_property
     def replica_racks(self) -> Int32s:
@@ -136,7 +136,7 @@ class Evidence:
     @cached_property
     def replica_rack_count(self) -> Int64s:
         """Distinct racks among the staying replicas. Shape (P,)."""
-        return np.asarray(np.count_nonzero(self.replica_rack_counts, axis=1))
+        return count_in_row(self.replica_rack_counts > 0)
 
     @cached_property
     def even_rack_counts(self) -> Int64s:

@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit.evidence import Evidence
-from rackspan.model.partitions import Bools, Int32s, Int64s
+from rackspan.model.partitions import Bools, Int32s, Int64s, any_in_row
 from rackspan.model.racks import RackMap
 
 BELIEVED_BYTES_MAX: Final = 2**50
@@ -137,7 +137,7 @@ def _first_staying(seen: Evidence) -> Int32s:
         return np.empty(0, dtype=np.int32)
     first = seen.staying.argmax(axis=1)[:, None]
     chosen = np.take_along_axis(seen.replica_index, first, axis=1)[:, 0]
-    return np.where(seen.staying.any(axis=1), chosen, np.int32(-1))
+    return np.where(any_in_row(seen.staying), chosen, np.int32(-1))
 
 
 def _per_broker(index: Int32s, brokers: int) -> Int64s:

@@ -14,7 +14,7 @@ from rackspan.audit.evidence import Evidence
 from rackspan.audit.quorum import QuorumAfter, quorum_without
 from rackspan.errors import UsageError
 from rackspan.model.ids import NO_BROKER, RackId
-from rackspan.model.partitions import Bools, Int32s, Int64s
+from rackspan.model.partitions import Bools, Int32s, Int64s, any_in_row, count_in_row
 from rackspan.model.racks import NO_RACK, distinct_racks, shown
 
 LOSSES_MAX = 2_000
@@ -96,14 +96,15 @@ def judge_loss(seen: Evidence, lost_racks: Set[RackId]) -> LossByPartition:
     quorum = quorum_without(seen.registered, lost_racks)
     isr_alive = alive[seen.isr_index]
     leader_alive = alive[seen.leader_index]
-    electable = isr_alive.any(axis=1) if quorum is None or quorum.holds else leader_alive
+    any_in_sync = any_in_row(isr_alive)
+    electable = any_in_sync if quorum is None or quorum.holds else leader_alive
     online = (seen.rows.leader != NO_BROKER) & electable
     racks_left = distinct_racks(np.where(isr_alive, seen.isr_racks, np.int32(NO_RACK)))
     asked = seen.asked
     return LossByPartition(
         offline=~online,
-        needs_unclean_election=~online & ~isr_alive.any(axis=1) & alive[seen.replica_index].any(axis=1),
-        under_min_isr=online & (np.count_nonzero(isr_alive, axis=1) < asked.min_insync_replicas),
+        needs_unclean_election=~online & ~any_in_sync & any_in_row(alive[seen.replica_index]),
+        under_min_isr=online & (count_in_row(isr_alive) < asked.min_insync_replicas),
         under_min_racks=online & (asked.min_insync_racks > 1) & (racks_left < asked.min_insync_racks),
         leader_moves_to=np.where(online & ~leader_alive, _first_electable(seen, alive), np.int32(-1)),
     )
@@ -127,7 +128,7 @@ def _first_electable(seen: Evidence, alive: Bools) -> Int32s:
     """The first replica in assignment order that is alive and in sync, as broker index; −1 for none."""
     chosen = np.full(len(seen.rows), -1, dtype=np.int32)
     for candidate in seen.replica_index.T[::-1]:
-        in_sync = (seen.isr_index == candidate[:, None]).any(axis=1)
+        in_sync = any_in_row(seen.isr_index == candidate[:, None])
         chosen = np.where(in_sync & alive[candidate], candidate, chosen)
     return chosen
 

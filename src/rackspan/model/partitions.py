@@ -121,7 +121,23 @@ def unpadded(row: Int32s) -> tuple[int, ...]:
 
 def lengths(matrix: Int32s) -> Int64s:
     """How many entries of each row are not padding. Shape (P,)."""
-    return np.asarray(np.count_nonzero(matrix != NO_BROKER, axis=1))
+    return count_in_row(matrix != NO_BROKER)
+
+
+def any_in_row(mask: Bools) -> Bools:
+    """Which rows hold a True. Column by column: NumPy's own reduction over three columns takes ten times as long."""
+    found = np.zeros(len(mask), dtype=np.bool_)
+    for column in mask.T:
+        found |= column
+    return found
+
+
+def count_in_row(mask: Bools) -> Int64s:
+    """How many of each row are True, column by column for the same reason."""
+    counted = np.zeros(len(mask), dtype=np.int64)
+    for column in mask.T:
+        counted += column
+    return counted
 
 
 def padded(values: Int32s, offsets: Int64s) -> Int32s:

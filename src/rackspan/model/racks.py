@@ -15,7 +15,7 @@ import numpy.typing as npt
 from rackspan.errors import UsageError
 from rackspan.model.broker import Broker
 from rackspan.model.ids import NO_BROKER, UNNAMED_RACK, RackId
-from rackspan.model.partitions import Bools, Int32s, Int64s
+from rackspan.model.partitions import Bools, Int32s, Int64s, count_in_row
 
 NO_RACK: Final = -1
 """Rack code of padding, of brokers the snapshot does not list, and of rackless brokers under `ignore`."""
@@ -158,7 +158,7 @@ def distinct_racks(rack_codes: Int32s) -> Int64s:
     ordered = np.sort(rack_codes, axis=1)
     counted = ordered != NO_RACK
     counted[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
-    return np.asarray(np.count_nonzero(counted, axis=1))
+    return count_in_row(counted)
 
 
 def forcing_value(counts: Int64s, min_insync_racks: Int64s | int) -> Int64s:

@@ -12,7 +12,7 @@ import numpy as np
 from rackspan.errors import InvalidSnapshot
 from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import NO_BROKER, BrokerId, TopicName
-from rackspan.model.partitions import UNKNOWN_SIZE, Int32s, PartitionColumns
+from rackspan.model.partitions import UNKNOWN_SIZE, Bools, Int32s, PartitionColumns, any_in_row
 
 MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
 MIN_INSYNC_RACKS: Final = "min.insync.racks"
@@ -149,7 +149,7 @@ def _check_partitions(topics: tuple[Topic, ...], rows: PartitionColumns) -> None
         (_negative(rows.removing_replicas), "a broker id in removing_replicas is negative; correct it and run again"),
         (rows.size_bytes < UNKNOWN_SIZE, "size_bytes is not negative; correct it and run again"),
         (_same_as_previous(rows), "listed twice; leave one of them out"),
-        ((rows.replicas == NO_BROKER).all(axis=1), "replicas is empty; a partition has at least one replica"),
+        (~any_in_row(rows.replicas != NO_BROKER), "replicas is empty; a partition has at least one replica"),
         (
             _twice_in_row(rows.replicas),
             "a broker holds a partition once, but replicas names one twice; correct it and run again",
@@ -160,16 +160,16 @@ def _check_partitions(topics: tuple[Topic, ...], rows: PartitionColumns) -> None
             refuse(int(np.argmax(wrong)), why)
 
 
-def _negative(matrix: Int32s) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    return np.asarray((matrix < NO_BROKER).any(axis=1))
+def _negative(matrix: Int32s) -> Bools:
+    return any_in_row(matrix < NO_BROKER)
 
 
-def _same_as_previous(rows: PartitionColumns) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _same_as_previous(rows: PartitionColumns) -> Bools:
     same = np.zeros(len(rows), dtype=np.bool_)
     same[1:] = (rows.topic[1:] == rows.topic[:-1]) & (rows.partition[1:] == rows.partition[:-1])
     return same
 
 
-def _twice_in_row(matrix: Int32s) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _twice_in_row(matrix: Int32s) -> Bools:
     ordered = np.sort(matrix, axis=1)
-    return np.asarray(((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER)).any(axis=1))
+    return any_in_row((ordered[:, 1:] == ordered[:, :-1]) & (ordered[:, 1:] != NO_BROKER))
