@@ -1,5 +1,7 @@
 """rackspan demo."""
 
+import shutil
+import sys
 import time
 from pathlib import Path
 from typing import Annotated
@@ -35,7 +37,9 @@ def demo(
         + ("none missing afterwards." if not outcome.missing else f"missing afterwards: {'; '.join(outcome.missing)}.")
     )
     typer.echo(f"Report: {outcome.report}")
-    typer.echo(f"Next:   rackspan pipeline table findings --warehouse {outcome.warehouse} --limit 5")
+    # From a checkout the command stands in .venv/bin, which no PATH knows.
+    rackspan = "rackspan" if shutil.which("rackspan") else sys.argv[0]
+    typer.echo(f"Next:   {rackspan} pipeline table findings --warehouse {outcome.warehouse} --limit 5")
 
 
 def _fresh(out: Path) -> Path:
