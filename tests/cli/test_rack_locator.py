@@ -66,6 +66,24 @@ def test_reassign_plan_moves_into_the_located_racks(capsys: pytest.CaptureFixtur
     assert 2 in moved["replicas"], "broker 2 alone is in rack y"
 
 
+@pytest.mark.parametrize(
+    "words", [("create", "--topic", "new", "--replication-factor", "2"), ("extend", "--topic", "orders")]
+)
+def test_placing_spreads_over_the_located_racks(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
+    asked = ["place", *words, "--partitions", "4", "--snapshot", "moment.json", *LOCATED, "-o", "json"]
+    code, out, err = run(capsys, *asked)
+    assert (code, err) == (0, "")
+    assert all(2 in replicas for replicas in json.loads(out)["assignments"].values()), "broker 2 alone is in rack y"
+
+
+def test_generate_spreads_over_the_located_racks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    (tmp_path / "topics.json").write_text('{"version": 1, "topics": [{"topic": "orders"}]}')
+    asked = ["reassign", "generate", "--topics-to-move-json-file", "topics.json", "--broker-list", "0,1,2"]
+    code, out, _ = run(capsys, *asked, "--snapshot", "moment.json", *LOCATED, "-o", "json")
+    assert code == 0
+    assert all(2 in one["replicas"] for one in json.loads(out)["proposed"]["partitions"])
+
+
 def test_a_snapshot_is_written_with_the_located_racks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     words = ["--rack-locator-class", "host-pattern", "--rack-locator-properties", r"pattern=^([a-z])\d"]
     assert run(capsys, "snapshot", "--snapshot", "moment.json", *words, "--out", "located.json")[0] == 0
