@@ -29,3 +29,13 @@ def test_the_demo_foretells_the_loss_and_misses_no_acknowledged_record(tmp_path:
     page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
     assert "NOT rack-safe" in page
     assert "payments" in page
+
+
+def test_without_java_the_demo_says_what_to_install_and_leaves_nothing(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "rackspan", "demo", "--out", str(tmp_path / "demo")]
+    bare = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, env=bare)
+    assert (ran.returncode, ran.stdout) == (1, "")
+    assert ran.stderr.startswith("rackspan: Java 17 or newer is needed")
+    assert ran.stderr.count("\n") == 1
+    assert list(tmp_path.iterdir()) == []

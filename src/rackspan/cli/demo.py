@@ -48,5 +48,4 @@ def _fresh(out: Path) -> Path:
     while candidate.exists():
         number += 1
         candidate = out.with_name(f"{out.name}-{number}")
-    candidate.mkdir(parents=True)
     return candidate
