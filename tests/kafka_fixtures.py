@@ -16,7 +16,7 @@ from rackspan.kafka_process import KafkaCluster
 TOPIC_TOOL = "org.apache.kafka.tools.TopicCommand"
 
 
-def _started(cluster: KafkaCluster) -> Iterator[KafkaCluster]:
+def started(cluster: KafkaCluster) -> Iterator[KafkaCluster]:
     try:
         cluster.start()
     except MissingRequirement as missing:
@@ -34,25 +34,25 @@ def _started(cluster: KafkaCluster) -> Iterator[KafkaCluster]:
 @pytest.fixture(scope="session")
 def kafka() -> Iterator[KafkaCluster]:
     """Six brokers in three racks, Kafka 4; brokers 1 to 3 are also the controllers."""
-    yield from _started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=6))
+    yield from started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=6))
 
 
 @pytest.fixture(scope="session")
 def kafka3() -> Iterator[KafkaCluster]:
     """Two brokers in two racks, Kafka 3.9; controller 101 stands apart."""
-    yield from _started(KafkaCluster(racks=("r1", "r2"), brokers=2, version="3.9.1", controllers={101: "r1"}))
+    yield from started(KafkaCluster(racks=("r1", "r2"), brokers=2, version="3.9.1", controllers={101: "r1"}))
 
 
 @pytest.fixture(scope="session")
 def uneven_kafka() -> Iterator[KafkaCluster]:
     """Five brokers in racks of two, two and one, Kafka 4; broker 1 alone is the controller, so all others may stop."""
-    yield from _started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=5, controllers={1: "r1"}))
+    yield from started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=5, controllers={1: "r1"}))
 
 
 @pytest.fixture(scope="session")
 def secured_kafka() -> Iterator[KafkaCluster]:
     """One broker that asks for a password and checks rights: users of `SECURED`, of whom only admin may do everything."""
-    yield from _started(KafkaCluster(racks=("r1",), brokers=1, config=SECURED))
+    yield from started(KafkaCluster(racks=("r1",), brokers=1, config=SECURED))
 
 
 USERS = {name: f"{name}-secret" for name in ("admin", "reader", "nobody")}

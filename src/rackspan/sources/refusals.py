@@ -63,8 +63,11 @@ def nobody_answered(errors: Mapping[str, Exception], seconds: float) -> SourceEr
 
 
 def login_refused(error: Exception, mechanism: str | None) -> Exception:
-    """What a hang-up means once a server has spoken Kafka to us: its words, if any, are lost with the connection."""
-    if not isinstance(error, KafkaConnectionError):
+    """What a hang-up means once a server has spoken Kafka to us.
+
+    The server's own words come or are lost with the connection, as it happens; the same refusal must read the same.
+    """
+    if not isinstance(error, KafkaConnectionError | SaslAuthenticationFailedError):
         return error
     if mechanism is None:
         return LoginRefused(f"wants a login; set security.protocol, {_LOGIN_KEYS}")
