@@ -35,6 +35,15 @@ def test_one_source_that_fails_is_named_and_the_others_are_kept(cli: Cli, tmp_pa
     assert len(list((tmp_path / "w" / "snapshots").glob("*/*/*"))) == 1
 
 
+def test_collect_keeps_the_racks_that_a_locator_finds(cli: Cli, tmp_path: Path) -> None:
+    (tmp_path / "moment.json").write_text(json.dumps(GOOD))
+    racks = ",".join(f"{broker}=x" for broker in range(1, 7))
+    words = ("--rack-locator-class", "properties", "--rack-locator-properties", racks)
+    assert cli("pipeline", "collect", "--snapshot", "moment.json", "--warehouse", "w", *words).code == 0
+    (kept,) = (tmp_path / "w" / "snapshots").glob("*/*/*")
+    assert {broker.rack for broker in snapshot_file.read(kept).snapshot.brokers} == {"x"}
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

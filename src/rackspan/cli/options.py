@@ -170,18 +170,24 @@ def source(
     rack_locator_properties: str | None = None,
 ) -> Source:
     """The one cluster or file that is meant, with racks from the locator that is. Errors: UsageError for none and for both."""
-    if rack_locator_class is not None:
-        as_registered = source(bootstrap_server, command_config, timeout_ms, snapshot)
-        return located(as_registered, rack_locator_class, rack_locator_properties or "")
-    if rack_locator_properties is not None:
-        raise UsageError("--rack-locator-properties: for no locator; name one with --rack-locator-class")
     if snapshot is not None and bootstrap_server is not None:
         raise UsageError("--bootstrap-server and --snapshot: name one of them")
-    if snapshot is not None:
-        return snapshot_file(snapshot)
+    if snapshot is None and bootstrap_server is None:
+        raise UsageError("no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE")
     if bootstrap_server is not None:
-        return live_cluster(bootstrap_server, command_config, timeout_ms / 1000)
-    raise UsageError("no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE")
+        read_from = live_cluster(bootstrap_server, command_config, timeout_ms / 1000)
+    elif snapshot is not None:
+        read_from = snapshot_file(snapshot)
+    return with_racks(read_from, rack_locator_class, rack_locator_properties)
+
+
+def with_racks(read_from: Source, rack_locator_class: str | None, rack_locator_properties: str | None) -> Source:
+    """The same source, its racks from the locator that is named, if one is. Errors: UsageError."""
+    if rack_locator_class is not None:
+        return located(read_from, rack_locator_class, rack_locator_properties or "")
+    if rack_locator_properties is not None:
+        raise UsageError("--rack-locator-properties: for no locator; name one with --rack-locator-class")
+    return read_from
 
 
 def policy(unracked: UnrackedPolicy, min_insync_racks: int) -> RackPolicy:

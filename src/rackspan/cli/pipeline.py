@@ -58,6 +58,8 @@ def collect(
             "--from-snapshots", metavar="DIR", help="Every snapshot in a folder.", rich_help_panel="Reading clusters"
         ),
     ] = None,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
     every: Annotated[
         float | None, typer.Option("--every", metavar="SECONDS", min=0.1, help="Again and again, until Ctrl-C.")
     ] = None,
@@ -70,6 +72,7 @@ def collect(
     ]
     if not sources:
         raise UsageError("no source named: give --bootstrap-server HOST:PORT, --snapshot FILE or --from-snapshots DIR")
+    sources = [options.with_racks(one, rack_locator_class, rack_locator_properties) for one in sources]
     if every is None:
         failed = _tell(verbs.collect(sources, warehouse))
         if failed:
