@@ -5,10 +5,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.model.partitions import Int32s, Int64s
+from rackspan.model.racks import even_shares
 from rackspan.placement.balanced_settings import BalancedSettings
 from rackspan.placement.fleet import Fleet, fleet_of
 from rackspan.placement.java_random import JavaRandom
-from rackspan.placement.rack_quotas import quotas, rack_shares
+from rackspan.placement.rack_quotas import quotas
 from rackspan.placement.several_a_rack import deal_several_a_rack
 from tests.placement.scenarios_of_load import cluster
 
@@ -22,7 +23,7 @@ def test_quotas_are_met_and_racks_hold_floor_or_ceil(sizes: list[int], partition
     assert np.array_equal(np.bincount(columns.reshape(-1), minlength=len(fleet)), shares.replicas)
     ordered = np.sort(columns, axis=0)
     assert (ordered[1:] != ordered[:-1]).all()
-    fewest, most = rack_shares(fleet.rack_sizes, replication_factor)
+    fewest, most = even_shares(fleet.rack_sizes, replication_factor)
     held = per_rack(fleet, columns)
     assert ((held >= fewest[:, None]) & (held <= most[:, None])).all()
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from rackspan.audit.evidence import Evidence
 from rackspan.model.partitions import Bools, Int32s, Int64s, any_in_row
-from rackspan.model.racks import RackMap
+from rackspan.model.racks import RackMap, even_shares
 
 BELIEVED_BYTES_MAX: Final = 2**50
 """One PiB. No log is larger, and sums of what a snapshot claims beyond it could overflow."""
@@ -107,7 +107,7 @@ def replica_bound(rack_map: RackMap, by_replication_factor: Int64s) -> int:
     total = 0
     for factor in np.flatnonzero(by_replication_factor).tolist():
         partitions = int(by_replication_factor[factor])
-        floor, ceil = _shares(sizes, factor)
+        floor, ceil = even_shares(sizes, factor)
         least += partitions * floor
         most += partitions * ceil
         total += partitions * min(factor, int(sizes.sum()))
@@ -119,16 +119,6 @@ def replica_bound(rack_map: RackMap, by_replication_factor: Int64s) -> int:
         fits = held >= total and bool((least <= middle * sizes).all())
         low, high = (low, middle) if fits else (middle + 1, high)
     return low
-
-
-def _shares(sizes: Int64s, replication_factor: int) -> tuple[Int64s, Int64s]:
-    """The fewest and most replicas of one partition that an even spread puts into each rack."""
-    level = 0
-    while np.minimum(sizes, level + 1).sum() <= replication_factor and level < replication_factor:
-        level += 1
-    floor = np.minimum(sizes, level)
-    over = int(floor.sum()) < replication_factor
-    return floor, np.where(over & (sizes > level), level + 1, floor)
 
 
 def _first_staying(seen: Evidence) -> Int32s:

@@ -7,10 +7,9 @@ from typing import Final, NoReturn, TypeVar
 
 from rackspan.errors import ReplicaPlacementException
 from rackspan.model.ids import INT32_MAX
-from rackspan.placement.rack_modes import RackAwareMode
+from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode
 
 PREFIX: Final = "replica.placer.balanced."
-RACK_AWARE_CONFIG: Final = "replica.placer.rack.aware"
 LEADERS_CONFIG: Final = PREFIX + "leaders"
 REPLICAS_CONFIG: Final = PREFIX + "replicas"
 WEIGHTS_CONFIG: Final = PREFIX + "weights"

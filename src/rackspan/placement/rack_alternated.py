@@ -22,9 +22,8 @@ from rackspan.model.partitions import Int64s
 from rackspan.placement.follower_search import follower_search
 from rackspan.placement.java_random import Dice, java_dice, utf16
 from rackspan.placement.placer import TopicAssignment, UsableBroker
-from rackspan.placement.rack_modes import RackAwareMode, aware
+from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode, aware
 
-RACK_AWARE_CONFIG: Final = "replica.placer.rack.aware"
 START_INDEX_CONFIG: Final = "replica.placer.start.index"
 
 ROWS_AT_ONCE: Final = 32_768

@@ -2,9 +2,13 @@
 
 from collections.abc import Sequence
 from enum import StrEnum
+from typing import Final
 
 from rackspan.errors import PartialRacks
 from rackspan.placement.placer import UsableBroker
+
+RACK_AWARE_CONFIG: Final = "replica.placer.rack.aware"
+"""The mode, for the placers that ask for one."""
 
 
 class RackAwareMode(StrEnum):

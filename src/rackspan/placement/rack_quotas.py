@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rackspan.model.partitions import Int64s
+from rackspan.model.racks import even_shares
 from rackspan.placement.fleet import Fleet
 from rackspan.placement.water_fill import Vessels, rack_fill, water_fill
 
@@ -67,7 +68,7 @@ def replica_quotas(
     others will lead the next topics, and each leader is a replica more.
     """
     leading_first = _ranks(np.lexsort((turn, -(fleet.leaders + leaders) / fleet.weight)))
-    fewest, most = rack_shares(fleet.rack_sizes, replication_factor)
+    fewest, most = even_shares(fleet.rack_sizes, replication_factor)
     vessels = Vessels(
         group=fleet.rack,
         held=fleet.shelved(fleet.replicas, partitions),
@@ -78,16 +79,6 @@ def replica_quotas(
     )
     totals = rack_fill(vessels, partitions * fewest, partitions * most, partitions * replication_factor)
     return water_fill(vessels, totals)
-
-
-def rack_shares(sizes: Int64s, replication_factor: int) -> tuple[Int64s, Int64s]:
-    """The fewest and the most replicas of one partition that an even spread puts into racks of these sizes."""
-    level = 0
-    while np.minimum(sizes, level + 1).sum() <= replication_factor and level < replication_factor:
-        level += 1
-    fewest = np.minimum(sizes, level)
-    some_over = int(fewest.sum()) < replication_factor
-    return fewest, np.where(some_over & (sizes > level), level + 1, fewest)
 
 
 def _ranks(order: Int64s) -> Int64s:

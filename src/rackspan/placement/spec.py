@@ -16,8 +16,8 @@ from rackspan.model.partitions import Int32s, Int64s
 from rackspan.model.racks import rack_map
 from rackspan.placement.java_random import Dice, JavaRandom, Lcg64
 from rackspan.placement.placer import TopicAssignment, UsableBroker
-from rackspan.placement.rack_alternated import RACK_AWARE_CONFIG, START_INDEX_CONFIG
-from rackspan.placement.rack_modes import RackAwareMode, aware
+from rackspan.placement.rack_alternated import START_INDEX_CONFIG
+from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode, aware
 from rackspan.placement.registry import Installed, installed_placers, placer_named
 from rackspan.placement.spec_format import PlacementSpec, Rng, read
 

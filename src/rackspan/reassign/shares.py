@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.model.partitions import Int32s, Int64s
-from rackspan.model.racks import NO_RACK
+from rackspan.model.partitions import Int32s, Int64s, count_in_row
+from rackspan.model.racks import NO_RACK, even_shares
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -27,24 +27,13 @@ class RackShares:
 def rack_shares(rack_sizes: Int64s, largest_replication_factor: int) -> RackShares:
     """Floors and ceilings by water-filling: every rack takes one replica more per round until it is full.
 
-    `rack_sizes` (racks,) is brokers per rack. Source: the rule of `audit`'s rack-spread (model.racks.even_spread),
-    rack by rack instead of sorted.
+    `rack_sizes` (racks,) is brokers per rack. Source: the rule of `audit`'s rack-spread (model.racks.even_shares).
     """
     shape = (largest_replication_factor + 1, len(rack_sizes) + 1)
     least, most = np.zeros(shape, dtype=np.int64), np.zeros(shape, dtype=np.int64)
     for factor in range(1, largest_replication_factor + 1):
-        least[factor, :-1], most[factor, :-1] = _floor_and_ceil(rack_sizes, factor)
+        least[factor, :-1], most[factor, :-1] = even_shares(rack_sizes, factor)
     return RackShares(least, most)
-
-
-def _floor_and_ceil(rack_sizes: Int64s, replication_factor: int) -> tuple[Int64s, Int64s]:
-    level = 0
-    full = int(rack_sizes.max(initial=0))
-    while level < min(replication_factor, full) and int(np.minimum(rack_sizes, level + 1).sum()) <= replication_factor:
-        level += 1
-    floor = np.minimum(rack_sizes, level)
-    over = int(floor.sum()) < replication_factor
-    return floor, np.where(over & (rack_sizes > level), level + 1, floor)
 
 
 def place_in_run(rack_codes: Int32s) -> tuple[Int32s, Int64s]:
@@ -58,4 +47,4 @@ def place_in_run(rack_codes: Int32s) -> tuple[Int32s, Int64s]:
 
 def racked(rack_codes: Int32s) -> Int64s:
     """How many entries of each row count in a rack. Shape (P,)."""
-    return np.asarray(np.count_nonzero(rack_codes != NO_RACK, axis=1))
+    return count_in_row(rack_codes != NO_RACK)
