@@ -11,6 +11,7 @@ from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.json_format import finding_document
 from rackspan.cli import options, output
 from rackspan.cli.move_pages import generate_page, lint_page, plan_page
+from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
 from rackspan.model.racks import UnrackedPolicy
 from rackspan.placement.generate import GENERATE_PLACER, unknown_brokers
@@ -201,7 +202,5 @@ def _content(file: Path, what: str = "reassignment") -> bytes:
 
 
 def _save(document: dict[str, Any], file: Path) -> None:
-    try:
-        file.write_text(json.dumps(document, ensure_ascii=False) + "\n", encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be written: {error.strerror}; choose another --out") from None
+    with writing_output(file):
+        replace_file(file, json.dumps(document, ensure_ascii=False) + "\n")

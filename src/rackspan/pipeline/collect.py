@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
+from rackspan.disk import to_disk
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse, RackspanError, UsageError
 from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.pipeline.warehouse import Warehouse, claimed_staging, snapshot_folder, sweep_staging, to_disk
+from rackspan.pipeline.warehouse import Warehouse, claimed_staging, snapshot_folder, sweep_staging
 from rackspan.sources import snapshot_file
 from rackspan.sources.source import Source
 

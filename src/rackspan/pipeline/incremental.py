@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 
 import rackspan
 from rackspan.audit import RackPolicy
+from rackspan.disk import to_disk
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.manifest import (
     Manifest,
@@ -38,7 +39,6 @@ from rackspan.pipeline.warehouse import (
     only_run,
     stored_snapshots,
     sweep_staging,
-    to_disk,
 )
 
 DayOfTable: TypeAlias = tuple[str, Day]

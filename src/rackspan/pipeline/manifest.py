@@ -14,9 +14,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from rackspan.disk import replace_file, to_disk
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import paths
-from rackspan.pipeline.warehouse import Day, Warehouse, to_disk
+from rackspan.pipeline.warehouse import Day, Warehouse
 
 VERSION: Final = 1
 FILE_NAME: Final = "manifest.json"
@@ -85,10 +86,7 @@ def read_manifest(warehouse: Warehouse) -> Manifest:
 def write_manifest(warehouse: Warehouse, manifest: Manifest) -> None:
     """Put it in force. When this returns it outlives a power cut; until then the old one is in force, whole."""
     file = warehouse.tables / FILE_NAME
-    staged = file.with_name(f".{FILE_NAME}.{os.getpid()}.partial")
-    staged.write_text(json.dumps(_document(manifest), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    to_disk(staged)
-    staged.replace(file)
+    replace_file(file, json.dumps(_document(manifest), indent=1, ensure_ascii=False) + "\n")
     to_disk(file.parent)
 
 

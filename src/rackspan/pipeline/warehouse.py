@@ -111,15 +111,6 @@ def snapshot_folder(warehouse: Warehouse, cluster_id: str, taken_at: datetime) -
     return warehouse.snapshots / day.folder / paths.pair("taken_at", paths.moment_text(taken_at))
 
 
-def to_disk(path: Path) -> None:
-    """Return once a file's bytes, or a folder's names, would outlive a power cut."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 @contextmanager
 def claimed_staging(warehouse: Warehouse) -> Iterator[Path]:
     """A new folder below `staging`, ours until the block ends, removed then."""

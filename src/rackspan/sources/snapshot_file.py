@@ -4,10 +4,8 @@ The folder holds `cluster.parquet` (one row: version, cluster id, time, controll
 `topics.parquet` and `partitions.parquet`, with the JSON's names as columns. Writing is all or nothing.
 """
 
-import os
 import shutil
 from collections.abc import Callable
-from contextlib import suppress
 from datetime import UTC
 from pathlib import Path
 from typing import Any, Final
@@ -16,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rackspan.disk import replace_file, staged, to_disk, writing_output
 from rackspan.errors import InvalidSnapshot, UsageError
 from rackspan.model import json_format
 from rackspan.model.broker import Broker, Controller
@@ -84,16 +83,18 @@ def read(path: Path) -> ReadSnapshot:
 def write(snapshot: ClusterSnapshot, path: Path) -> None:
     """Write a JSON file where the name ends in .json, a Parquet folder otherwise. Nothing is left of a failed write."""
     if path.suffix == ".json":
-        _replace_file(path, json_format.write(snapshot))
+        text = json_format.write(snapshot)
+        with writing_output(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            replace_file(path, text)
         return
     if path.exists():
         raise UsageError(f"{path}: exists already; name a new folder, or a file that ends in .json")
-    staging = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    staging = staged(path)
     try:
-        write_folder(snapshot, staging)
-        staging.rename(path)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}; choose another --out") from None
+        with writing_output(path):
+            write_folder(snapshot, staging)
+            staging.rename(path)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
@@ -104,8 +105,8 @@ def write_folder(snapshot: ClusterSnapshot, folder: Path) -> None:
     for name, table in to_tables(snapshot).items():
         file = folder / f"{name}.parquet"
         pq.write_table(table, file, compression="zstd")
-        _to_disk(file)
-    _to_disk(folder)
+        to_disk(file)
+    to_disk(folder)
 
 
 def to_tables(snapshot: ClusterSnapshot) -> dict[str, pa.Table]:
@@ -301,26 +302,3 @@ def _numpy(array: Any, dtype: Any, null: int = 0) -> Any:
         return values
     valid = np.unpackbits(np.frombuffer(validity, dtype=np.uint8), bitorder="little")[here]
     return np.where(valid == 1, values, dtype(null))
-
-
-def _replace_file(path: Path, text: str) -> None:
-    staging = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        staging.write_text(text, encoding="utf-8")
-        _to_disk(staging)
-        staging.replace(path)
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}; choose another --out") from None
-    finally:
-        # Where the folder itself is wrong there is nothing to remove, and that is no second error.
-        with suppress(OSError):
-            staging.unlink()
-
-
-def _to_disk(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
