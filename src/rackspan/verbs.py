@@ -38,7 +38,7 @@ from rackspan.sources.properties_file import read_properties
 from rackspan.sources.source import Cluster, Source
 
 if TYPE_CHECKING:
-    from rackspan.sources.connection import ClusterConnection
+    from rackspan.sources.connection import ClusterConnection, ConnectionSettings
 
 __all__ = [
     "Cluster",
@@ -73,20 +73,24 @@ __all__ = [
 
 def live_cluster(bootstrap_servers: str, command_config: Path | None, timeout_seconds: float) -> Source:
     """A running cluster. Errors: UsageError for a command config that cannot be read or followed."""
+    connection = _settings(Cluster(bootstrap_servers, command_config, timeout_seconds))
     # The Kafka client is imported where a cluster is met: judging a file should not wait for it.
-    from rackspan.sources.connection import ConnectionSettings
     from rackspan.sources.live_cluster import read_cluster
 
-    properties = {} if command_config is None else read_properties(command_config)
-    connection = ConnectionSettings(bootstrap_servers, properties, timeout_seconds)
     return Source(bootstrap_servers, lambda: ReadSnapshot(read_cluster(connection), ()))
 
 
 def _connection(cluster: Cluster) -> "ClusterConnection":
-    from rackspan.sources.connection import ClusterConnection, ConnectionSettings
+    from rackspan.sources.connection import ClusterConnection
+
+    return ClusterConnection(_settings(cluster))
+
+
+def _settings(cluster: Cluster) -> "ConnectionSettings":
+    from rackspan.sources.connection import ConnectionSettings
 
     properties = {} if cluster.command_config is None else read_properties(cluster.command_config)
-    return ClusterConnection(ConnectionSettings(cluster.bootstrap_servers, properties, cluster.timeout_seconds))
+    return ConnectionSettings(cluster.bootstrap_servers, properties, cluster.timeout_seconds)
 
 
 def snapshot_file(path: Path) -> Source:
