@@ -1,6 +1,5 @@
 """rackspan streams assign."""
 
-import json
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -8,9 +7,10 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from rackspan import verbs
+from rackspan import json_text, verbs
 from rackspan.cli import options, output
 from rackspan.errors import InvalidProblem, UsageError
+from rackspan.json_text import NotJson
 from rackspan.streams import ASSIGNORS
 from rackspan.streams.options import Beyond
 
@@ -48,11 +48,11 @@ def assign(
 
 def _document(file: Path) -> Any:
     try:
-        return json.loads(file.read_bytes())
+        return json_text.parse(file.read_bytes())
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}; name a problem file") from None
-    except (ValueError, RecursionError) as error:
-        raise InvalidProblem(f"{file}: not JSON: {error}; is the file complete?") from None
+    except NotJson as error:
+        raise InvalidProblem(f"{file}: {error}") from None
 
 
 def _page(answer: dict[str, Any]) -> RenderableType:
