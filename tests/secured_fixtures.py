@@ -1,6 +1,6 @@
-"""One real broker behind many doors: logins, TLS, client certificates, and certificates that are wrong.
+"""A real cluster behind many doors: logins, TLS, client certificates, and certificates that are wrong.
 
-Every door is a listener of the same broker, so all of them cost one process.
+Every door is a listener of the same brokers, so all of them cost no more processes than one.
 """
 
 from collections.abc import Iterator
@@ -45,7 +45,11 @@ class Secured:
     """Vouches for nobody the brokers know."""
 
     def at(self, door: str) -> str:
-        return self.cluster.bootstrap_servers_of(door)
+        """One broker, so that one line is about one address."""
+        return self.cluster.bootstrap_servers_of(door).split(",")[0]
+
+    def for_admin(self) -> AdminClient:
+        return admin_client(self.cluster)
 
     @cached_property
     def alice(self) -> Identity:
@@ -77,10 +81,10 @@ def scram_login(user: str, mechanism: str, password: str | None = None) -> dict[
 
 @pytest.fixture(scope="session")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """One broker, all doors open; `USERS` may log in by PLAIN and SCRAM, and of them only admin may do everything."""
+    """Two brokers in two racks, all doors open; `USERS` may log in by PLAIN and SCRAM, and of them only admin may do everything."""
     folder = tmp_path_factory.mktemp("secured")
     ours, strangers = authority(folder / "ours", "ours"), authority(folder / "strangers", "strangers")
-    cluster = KafkaCluster(racks=("r1",), brokers=1, listeners=DOORS, config={**SECURED, **_doors(ours)})
+    cluster = KafkaCluster(racks=("r1", "r2"), brokers=2, listeners=DOORS, config={**SECURED, **_doors(ours)})
     for one in started(cluster):
         _add_scram_users(one)
         yield Secured(one, folder, ours, strangers)

@@ -59,7 +59,7 @@ def generate(
     taken = options.source(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
     ).read()
-    output.warn([*taken.warnings, *taken.snapshot.partial])
+    output.warn_of(taken)
     passed_over = unknown_brokers(taken.snapshot, brokers)
     output.warn(f"--broker-list: broker {one} is not alive in the cluster; passed over" for one in passed_over)
     generated = verbs.generate_reassignment(taken.snapshot, topics, brokers, choice, options.dice(seed))
@@ -135,7 +135,7 @@ def plan(
     taken = options.source(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
     ).read()
-    output.warn(taken.warnings)
+    output.warn_of(taken)
     policy = options.policy(unracked, min_insync_racks)
     planned, steps = verbs.plan_reassignment(taken.snapshot, policy, request, caps)
     document = plan_document(planned, steps)
@@ -169,7 +169,7 @@ def lint(
     taken = options.source(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
     ).read()
-    output.warn(taken.warnings)
+    output.warn_of(taken)
     found = verbs.lint_reassignment(taken.snapshot, options.policy(unracked, min_insync_racks), document)
     written = lint_document(len(document.partitions), found)
     output.write(written, output_format, lint_page(written))

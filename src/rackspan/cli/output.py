@@ -10,6 +10,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
 from rackspan.cli.options import Output
+from rackspan.model.json_format import ReadSnapshot
 
 PIPED_WIDTH = 160
 """Columns where there is no terminal to ask: wide enough that a table's lines stay whole."""
@@ -27,6 +28,11 @@ def stderr_console() -> Console:
 def warn(lines: Iterable[str]) -> None:
     for line in lines:
         stderr_console().print(f"warning: {line}", style="yellow", markup=False)
+
+
+def warn_of(taken: ReadSnapshot) -> None:
+    """What is odd about a snapshot, and what it lacks: decisions made on it do not know that either."""
+    warn([*taken.warnings, *taken.snapshot.partial])
 
 
 def fail(line: str) -> None:

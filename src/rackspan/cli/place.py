@@ -64,7 +64,7 @@ def create(
     taken = options.source(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
     ).read()
-    output.warn([*taken.warnings, *taken.snapshot.partial])
+    output.warn_of(taken)
     proposal = verbs.place_new_topic(taken.snapshot, topic, partitions, replication_factor, choice, options.dice(seed))
     if cluster is not None:
         verbs.create_topic(cluster, proposal, configs)
@@ -97,7 +97,7 @@ def extend(
     taken = options.source(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
     ).read()
-    output.warn([*taken.warnings, *taken.snapshot.partial])
+    output.warn_of(taken)
     proposal = verbs.place_more_partitions(taken.snapshot, topic, partitions, choice, options.dice(seed))
     if cluster is not None:
         verbs.create_partitions(cluster, proposal)
