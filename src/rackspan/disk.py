@@ -1,5 +1,6 @@
 """Files as rackspan writes them: whole or not at all, and on the disk when it says so."""
 
+import errno
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,9 @@ def replace_file(path: Path, text: str, errors: str = "strict") -> None:
 
     `errors` says what becomes of characters that UTF-8 cannot hold, as in `str.encode`.
     """
+    if path.exists() and not path.is_file():
+        # A device such as /dev/stdout: a rename would put a file in its place.
+        raise OSError(errno.EINVAL, "Is no regular file", str(path))
     staging = staged(path)
     try:
         staging.write_text(text, encoding="utf-8", errors=errors)

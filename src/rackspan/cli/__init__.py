@@ -75,6 +75,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcome = typer.main.get_command(app).main(
             words, prog_name="rackspan", standalone_mode=False, default_map=_defaults(settings.load().options)
         )
+        # Now, while a disk that is full can still be told: after us nobody would.
+        sys.stdout.flush()
     except RackspanError as error:
         return _failed(str(error), debug)
     except _UsageMistake as error:
@@ -83,13 +85,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output.note("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # `rackspan audit | head`: the reader has seen enough. Nothing more may be written to the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # `rackspan audit | head`: the reader has seen enough.
+        output.give_up_standard_output()
         return ERROR
+    except OSError as error:
+        if error.filename is not None:
+            return _failed(f"{error.filename}: {error.strerror}; correct it and run again", debug)
+        output.give_up_standard_output()
+        return _failed(f"standard output: cannot be written: {error.strerror}; make room, or write elsewhere", debug)
     return outcome if isinstance(outcome, int) else CLEAN
 
 
 def run() -> None:
+    output.open_standard_streams()
     sys.exit(main())
 
 

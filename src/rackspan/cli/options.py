@@ -11,7 +11,7 @@ import typer
 from rackspan.audit import RackPolicy
 from rackspan.cli import settings
 from rackspan.errors import UsageError
-from rackspan.model.ids import INT64_MAX
+from rackspan.model.ids import INT32_MAX, INT64_MAX
 from rackspan.model.racks import UnrackedPolicy
 from rackspan.placement import Dice
 from rackspan.placement.java_random import JavaRandom
@@ -57,6 +57,7 @@ Timeout: TypeAlias = Annotated[
         metavar="MS",
         help="The longest that reading may take, in milliseconds.",
         min=1,
+        max=INT32_MAX,
         rich_help_panel=_READ,
     ),
 ]
@@ -107,6 +108,7 @@ MinInsyncRacks: TypeAlias = Annotated[
         metavar="N",
         help="Racks that must hold what acks=all acknowledges, where the Kafka has no min.insync.racks.",
         min=1,
+        max=INT32_MAX,
         rich_help_panel=_JUDGE,
     ),
 ]

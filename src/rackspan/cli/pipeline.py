@@ -1,6 +1,5 @@
 """rackspan pipeline collect, run, report, table."""
 
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -145,7 +144,7 @@ def _write_array(rows: Iterable[dict[str, object]]) -> None:
     """A JSON array, row by row: a table may be larger than memory."""
     before = "["
     for row in rows:
-        sys.stdout.write(before + json.dumps(row, ensure_ascii=False))
+        sys.stdout.write(before + output.as_json(row))
         before = ",\n "
     sys.stdout.write("[]\n" if before == "[" else "]\n")
 
