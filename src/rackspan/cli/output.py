@@ -15,7 +15,7 @@ from rich.table import Table
 from rackspan.cli.options import Output
 from rackspan.model.json_format import ReadSnapshot
 
-_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 PIPED_WIDTH = 160
 """Columns where there is no terminal to ask: wide enough that a table's lines stay whole."""

@@ -79,7 +79,7 @@ def read_manifest(warehouse: Warehouse) -> Manifest:
         )
     try:
         return _from_document(document)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         raise InvalidWarehouse(f"{file}: not as rackspan writes it; remove {file.parent} and run again") from None
 
 
