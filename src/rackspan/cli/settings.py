@@ -62,6 +62,8 @@ def _read(path: Path) -> Settings:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: not TOML: {error}; correct it and run again") from None
+    except RecursionError:
+        raise UsageError(f"{path}: brackets nested too deep; correct it and run again") from None
     topics, controllers = document.pop("topics", {}), document.pop("controllers", {})
     for key, value in document.items():
         if key not in OPTION_KEYS:

@@ -6,7 +6,6 @@ from typing import Final
 from rackspan.errors import InvalidSnapshot
 from rackspan.model.ids import INT32_MAX, UNNAMED_RACK, BrokerId, RackId
 
-
 PORT_MAX: Final = 65_535
 
 

@@ -30,6 +30,7 @@ TIMEOUTS = (KafkaTimeoutError, RequestTimedOutError, NodeNotReadyError)
 _CAUSES = CAUSES | {
     "ECONNREFUSED": "connection refused",
     "DNS Resolution failure": "no such host name",
+    "'idna' codec": "no such host name",
     "EHOSTUNREACH": "no route to this host",
     "ENETUNREACH": "no route to this network",
     "ETIMEDOUT": "no answer from this host",
