@@ -1,5 +1,6 @@
 """What one consumer remembers between rebalances, and what it says of them in its log."""
 
+import importlib
 import logging
 from collections.abc import Iterable, Mapping
 from time import time_ns
@@ -25,6 +26,9 @@ class Conversation:
         self._cooperative = cooperative
         self._assigned = Assigned()
         self._said: frozenset[str] = frozenset()
+        self._was_off = False
+        # The solver takes a tenth of a second to load, which a consumer should spend here and not in its first rebalance.
+        importlib.import_module("ortools.graph.python.min_cost_flow")
 
     def user_data(self) -> bytes:
         """What this consumer sends when it joins."""
@@ -43,24 +47,27 @@ class Conversation:
 
     def _report(self, group: Group, decision: Decision) -> None:
         """Each warning once, not at every rebalance, until its cause is gone."""
-        off = f"rack awareness is off for the group: {decision.off}; partitions are balanced and stay where they are"
-        warnings = _oddities(group) if decision.off is None else {off, *_oddities(group)}
+        warnings = _warnings(group, decision.off)
         for warning in sorted(warnings - self._said):
             log.warning("%s", warning)
-        if decision.off is None and any(one.startswith("rack awareness is off") for one in self._said):
-            log.warning("rack awareness is on again: every member of the group has a client.rack")
-        self._said = frozenset(warnings)
+        if decision.off is None and self._was_off:
+            log.warning("rack awareness is on again: every member of the group has a rack")
+        self._said, self._was_off = warnings, decision.off is not None
+        # Clients complain of unknown topics themselves; and kafka-python asks before it has read any metadata.
+        for topic in unknown_topics(group):
+            log.info("topic %s has no partitions that are known here; it is left out", topic)
         log.info("%s", _summary(group, decision))
 
 
-def _oddities(group: Group) -> set[str]:
-    unknown = {f"topic {topic} is subscribed to but not known to the cluster" for topic in unknown_topics(group)}
-    far = {
+def _warnings(group: Group, off: str | None) -> frozenset[str]:
+    if off is not None:
+        return frozenset(
+            {f"rack awareness is off for the group: {off}; partitions are balanced and stay where they are"}
+        )
+    return frozenset(
         f"consumer {member.id} is in rack {member.rack}, where no replica of the group's topics is; is client.rack right?"
-        for member in (stranded(group) if any(group.racks.values()) else ())
-        if member.rack is not None
-    }
-    return unknown | far
+        for member in (stranded(group) if group.racks else ())
+    )
 
 
 def _summary(group: Group, decision: Decision) -> str:
