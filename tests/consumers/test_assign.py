@@ -10,7 +10,7 @@ from rackspan.model import RackId
 from tests.consumers.groups import best_by_trying_all, cost_of, groups, valid
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=200, deadline=None)
 @given(groups())
 def test_no_assignment_at_all_is_better(group: Group) -> None:
     answer = assign(group)
@@ -20,14 +20,14 @@ def test_no_assignment_at_all_is_better(group: Group) -> None:
     assert cost[1:] == (answer.cross_rack, answer.moved)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(groups(members=6, partitions=30, alike=True))
 def test_members_that_subscribe_alike_differ_by_one_partition_at_most(group: Group) -> None:
     loads = [len(partitions) for partitions in assign(group).partitions.values()]
     assert not loads or max(loads) - min(loads) <= 1
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(groups(members=6, partitions=30), st.integers(0, 2**32))
 def test_the_order_of_members_and_partitions_does_not_matter(group: Group, seed: int) -> None:
     dice = Random(seed)
@@ -37,7 +37,7 @@ def test_the_order_of_members_and_partitions_does_not_matter(group: Group, seed:
     assert assign(Group(tuple(members), dict(racks))) == assign(group)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(groups(members=6, partitions=30))
 def test_who_has_been_assigned_stays_put(group: Group) -> None:
     first = assign(group)

@@ -106,7 +106,7 @@ def test_epochs_rise_even_where_the_clock_does_not() -> None:
     assert lead(Group((member("a", R1, epoch=3),), RACKS), 5).epoch == 5
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=80, deadline=None)
 @given(groups(members=5, partitions=12), st.lists(st.booleans(), min_size=5, max_size=5))
 def test_eager_and_cooperative_members_settle_and_nobody_reads_what_another_holds(
     group: Group, cooperative: list[bool]

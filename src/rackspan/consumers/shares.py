@@ -15,7 +15,8 @@ Int64s = npt.NDArray[np.int64]
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
     """Every balanced assignment, and no other: members of subscription s hold `least[s]` to `most[s]` partitions, which
-    differ by one at most, and partitions go only from an audience to a subscription in `allowed`.
+    differ by one at most, and partitions go only from an audience to a subscription in `allowed`. Taken together: one of them
+    alone may be wider than any assignment that keeps them all.
 
     `proof` is the certificate of the balance; every balanced assignment has at least `low` partitions on every member.
     """
