@@ -1,5 +1,7 @@
 """Every request and answer we speak, against kio's own codec and kafka-python's."""
 
+from collections.abc import Callable
+from io import BytesIO
 from random import Random
 from struct import pack
 from typing import Any
@@ -40,7 +42,7 @@ def drawn_field(field: FieldShape, dice: Random) -> Any:
 def drawn_one(kind: str | StructShape, dice: Random) -> Any:
     if isinstance(kind, StructShape):
         return drawn(kind, dice)
-    return {
+    draws: dict[str, Callable[[], Any]] = {
         "bool": lambda: dice.random() < 0.5,
         "int8": lambda: dice.randrange(-128, 128),
         "int16": lambda: dice.randrange(-(2**15), 2**15),
@@ -50,14 +52,15 @@ def drawn_one(kind: str | StructShape, dice: Random) -> Any:
         "float64": lambda: dice.random(),
         "string": lambda: "é" * dice.randrange(200),
         "bytes": lambda: dice.randbytes(dice.randrange(200)),
-        "records": lambda: dice.randbytes(dice.randrange(20_000)),
+        "records": lambda: [dice.randbytes(dice.randrange(10_000)) for _ in range(2)],
         "uuid": lambda: UUID(bytes=dice.randbytes(16)) if dice.random() < 0.8 else None,
         # What kio can hold: codes of its enum, times its datetime can say.
         "error_code": lambda: dice.randrange(-1, 120),
         "timedelta_i32": lambda: dice.randrange(2**31),
         "timedelta_i64": lambda: dice.randrange(2**40),
         "datetime_i64": lambda: dice.randrange(2**41),
-    }[kind]()
+    }
+    return draws[kind]()
 
 
 def written(shape: StructShape, values: dict[str, Any]) -> bytes:
@@ -66,33 +69,29 @@ def written(shape: StructShape, values: dict[str, Any]) -> bytes:
     return b"".join(parts)
 
 
-class Collected:
-    """What kio's writer wants to write to."""
-
-    def __init__(self) -> None:
-        self.data = b""
-
-    def write(self, more: bytes) -> None:
-        self.data += more
+def as_batches(value: Any) -> Any:
+    """Records are read as one view, and written from a list of batches."""
+    if isinstance(value, dict):
+        return {name: as_batches(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(as_batches, value))
+    return [value] if isinstance(value, memoryview) else value
 
 
 @pytest.mark.parametrize(("key", "version"), PAIRS)
 @pytest.mark.parametrize("side", ["request", "response"])
 def test_kio_reads_and_writes_the_same_bytes(key: int, version: int, side: str) -> None:
-    load, shape_of = {
-        "request": (load_request_schema, request_shape),
-        "response": (load_response_schema, response_shape),
-    }[side]
-    shape, entity = shape_of(key, version), load(key, version)  # type: ignore[operator]
+    shape = request_shape(key, version) if side == "request" else response_shape(key, version)
+    entity: Any = load_request_schema(key, version) if side == "request" else load_response_schema(key, version)
     for seed in range(6):
         values = drawn(shape, Random(seed))
         ours = written(shape, values)
         theirs, size = entity_reader(entity)(ours, 0)
         assert size == len(ours)
-        collected = Collected()
+        collected = BytesIO()
         entity_writer(entity)(collected, theirs)
-        assert collected.data == ours
-        assert written(shape, read_whole(struct_reader(shape), Cursor(ours))) == ours
+        assert collected.getvalue() == ours
+        assert written(shape, as_batches(read_whole(struct_reader(shape), Cursor(ours)))) == ours
 
 
 BROKERS = [(1, "127.0.0.1", 9092, "r1"), (2, "127.0.0.1", 9093, None)]

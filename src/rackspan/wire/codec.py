@@ -37,7 +37,7 @@ def is_flexible(api_key: int, version: int) -> bool:
     return request_shape(api_key, version).flexible
 
 
-def peek_header(request: bytes) -> tuple[int, int, int]:
+def peek_header(request: bytes | bytearray) -> tuple[int, int, int]:
     """(api key, version, correlation id): what can be read whatever the version is. Errors: MalformedRequest."""
     if len(request) < _HEADER.size:
         raise MalformedRequest(f"a request of {len(request)} bytes; its header alone takes {_HEADER.size}")
@@ -45,7 +45,7 @@ def peek_header(request: bytes) -> tuple[int, int, int]:
     return api_key, version, correlation
 
 
-def read_header(request: bytes) -> RequestHeader:
+def read_header(request: bytes | bytearray) -> RequestHeader:
     """Errors: MalformedRequest, also for a version that no schema describes."""
     api_key, version, correlation = peek_header(request)
     try:
@@ -69,7 +69,7 @@ def _client_id(cursor: Cursor) -> str | None:
         raise MalformedRequest(f"a client id that is not UTF-8: {error}") from error
 
 
-def read_body(request: bytes, header: RequestHeader) -> dict[str, Any]:
+def read_body(request: bytes | bytearray, header: RequestHeader) -> dict[str, Any]:
     """The request as plain values (reading.py). Errors: MalformedRequest."""
     shape = request_shape(header.api_key, header.api_version)
     body: dict[str, Any] = read_whole(struct_reader(shape), Cursor(request, header.body_at))

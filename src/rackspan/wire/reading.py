@@ -1,4 +1,4 @@
-"""From bytes to plain values: dicts of kio's field names, tuples, ints, strings, UUIDs.
+"""From bytes to plain values: dicts of kio's field names, tuples, ints, strings, UUIDs; records as views, not copied.
 
 Whatever the bytes say, reading ends, takes memory in proportion to them, and raises nothing but MalformedRequest.
 """
@@ -21,18 +21,25 @@ class Cursor:
 
     __slots__ = ("at", "data", "elements_left")
 
-    def __init__(self, data: bytes, at: int = 0) -> None:
+    def __init__(self, data: bytes | bytearray, at: int = 0) -> None:
         self.data = data
         self.at = at
         self.elements_left = MAX_ELEMENTS
 
     def take(self, size: int) -> bytes:
-        end = self.at + size
-        if size < 0 or end > len(self.data):
+        at = self.at
+        self.skip(size)
+        return bytes(self.data[at : self.at])
+
+    def view(self, size: int) -> memoryview:
+        at = self.at
+        self.skip(size)
+        return memoryview(self.data)[at : self.at]
+
+    def skip(self, size: int) -> None:
+        if size < 0 or self.at + size > len(self.data):
             raise MalformedRequest(f"{size} bytes wanted at {self.at}, of {len(self.data)} in all")
-        taken = self.data[self.at : end]
-        self.at = end
-        return taken
+        self.at += size
 
     def unsigned_varint(self) -> int:
         value = shift = 0
@@ -95,7 +102,7 @@ def _read_tags(cursor: Cursor, known: Mapping[int, tuple[str, Read]], values: di
         tag, size = cursor.unsigned_varint(), cursor.unsigned_varint()
         end = cursor.at + size
         if tag not in known:
-            cursor.take(size)
+            cursor.skip(size)
             continue
         name, read = known[tag]
         values[name] = read(cursor)
@@ -129,15 +136,14 @@ def _array_reader(one: Read, flexible: bool, nullable: bool) -> Read:
 
 
 def _sized_reader(kind: str, flexible: bool, nullable: bool) -> Read:
-    """Strings and bytes."""
+    """Strings, bytes, records."""
     length = _compact_length if flexible else _int16 if kind == "string" else _int32
 
-    def read_sized(cursor: Cursor) -> bytes | str | None:
+    take = _TAKERS[kind]
+
+    def read_sized(cursor: Cursor) -> bytes | str | memoryview | None:
         size = length(cursor)
-        if size == -1 and nullable:
-            return None
-        taken = cursor.take(size)
-        return taken.decode() if kind == "string" else taken
+        return None if size == -1 and nullable else take(cursor, size)
 
     return read_sized
 
@@ -158,12 +164,21 @@ def _fixed(layout: str) -> Read:
     return read_fixed
 
 
+def _string(cursor: Cursor, size: int) -> str:
+    return cursor.take(size).decode()
+
+
 def _uuid(cursor: Cursor) -> UUID | None:
     taken = cursor.take(16)
     return UUID(bytes=taken) if any(taken) else None
 
 
 _int8, _int16, _int32, _int64 = _fixed(">b"), _fixed(">h"), _fixed(">i"), _fixed(">q")
+_TAKERS: Final[Mapping[str, Callable[[Cursor, int], Any]]] = {
+    "string": _string,
+    "bytes": Cursor.take,
+    "records": Cursor.view,
+}
 _READERS: Final[Mapping[str, Read]] = {
     "bool": _fixed(">?"),
     "int8": _int8,

@@ -67,7 +67,7 @@ def _field(field: Field[Any]) -> FieldShape:
     array = get_origin(inner) is tuple
     if array:
         inner, _ = _without_none(get_args(inner)[0])
-    kind = _struct(inner) if is_dataclass(inner) else field.metadata["kafka_type"]
+    kind = _struct(inner) if isinstance(inner, type) and is_dataclass(inner) else field.metadata["kafka_type"]
     # No id is all zeroes on the wire, in kio's classes and here None: never a null.
     nullable = nullable and kind not in ("uuid", "datetime_i64")
     return FieldShape(field.name, kind, array, nullable, _plain(field.default, kind, array))

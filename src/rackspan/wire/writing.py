@@ -1,10 +1,10 @@
 """From plain values to bytes: the mirror of reading.py.
 
-A field that is left out takes its schema's default, or the empty value of its kind; a field that this version does not
+Records are given as their batches, none of which is copied before all of an answer is joined. A field that is left out takes its schema's default, or the empty value of its kind; a field that this version does not
 have is left out here, so that an answer is built once for every version.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from struct import Struct
 from typing import Any, Final, TypeAlias
@@ -107,7 +107,22 @@ def _array_writer(one: Write, flexible: bool) -> Write:
     return write_array
 
 
+def _records_writer(flexible: bool) -> Write:
+    length = _compact_length if flexible else _INT32.pack
+
+    def write_records(out: list[bytes], batches: Sequence[bytes] | None) -> None:
+        if batches is None:
+            out.append(length(-1))
+            return
+        out.append(length(sum(map(len, batches))))
+        out += batches
+
+    return write_records
+
+
 def _sized_writer(kind: str, flexible: bool) -> Write:
+    if kind == "records":
+        return _records_writer(flexible)
     length = _compact_length if flexible else _INT16.pack if kind == "string" else _INT32.pack
 
     def write_sized(out: list[bytes], value: str | bytes | None) -> None:
@@ -138,7 +153,7 @@ _INT32: Final = Struct(">i")
 _ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
 _NO_UUID: Final = bytes(16)
 NO_TAGS: Final = b"\x00"
-_EMPTY: Final[Mapping[str, Any]] = {"string": "", "bytes": b"", "records": b"", "uuid": None, "bool": False}
+_EMPTY: Final[Mapping[str, Any]] = {"string": "", "bytes": b"", "records": (), "uuid": None, "bool": False}
 _INT64_WRITER: Final = _fixed(Struct(">q"))
 _INT32_WRITER: Final = _fixed(_INT32)
 _INT16_WRITER: Final = _fixed(_INT16)
