@@ -1,0 +1,1 @@
+"""Classic consumer groups, as Kafka's group coordinator runs them."""
