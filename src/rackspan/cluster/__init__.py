@@ -1,1 +1,5 @@
-"""The embedded cluster."""
+"""The embedded cluster: Kafka's brokers and controller in memory, with real racks, for development and tests.
+
+Begin with core/ (every decision, pure); what stands beside it feeds the core from sockets and timers and decides nothing.
+Never a production broker: nothing is written to a disk, and everything ends with the process.
+"""
