@@ -22,6 +22,9 @@
     ├── RetriableProduceError         what a client is told when acks=all is refused; sending again is right
     │   ├── NotEnoughReplicas         and …AfterAppend: written, but not acknowledged
     │   └── NotEnoughRacks            and …AfterAppend
+    ├── WireError                     bytes from a client that are not what the protocol says
+    │   ├── MalformedRequest          the request cannot be read; its connection is closed
+    │   └── CorruptRecords            the request can, but not its records; CORRUPT_MESSAGE
     └── MissingRequirement            Java, an extra or a package is not there; says what to install
 
 An outcome that is expected (a finding, a refusal by rule) is a value, never one of these.
@@ -33,6 +36,7 @@ __all__ = [
     "ClusterRequestFailed",
     "ClusterUnauthorized",
     "ClusterUnreachable",
+    "CorruptRecords",
     "InvalidFlow",
     "InvalidPartitions",
     "InvalidProblem",
@@ -42,6 +46,7 @@ __all__ = [
     "InvalidSnapshot",
     "InvalidWarehouse",
     "KafkaProcessFailed",
+    "MalformedRequest",
     "MissingRequirement",
     "NotEnoughRacks",
     "NotEnoughRacksAfterAppend",
@@ -55,6 +60,7 @@ __all__ = [
     "SourceError",
     "UnprovenAnswer",
     "UsageError",
+    "WireError",
 ]
 
 
@@ -162,6 +168,18 @@ class NotEnoughRacks(RetriableProduceError):
 
 class NotEnoughRacksAfterAppend(RetriableProduceError):
     """Written, but in-sync replicas on fewer racks than min.insync.racks when it was to be acknowledged."""
+
+
+class WireError(RackspanError):
+    """Bytes from a client that are not what the protocol says they are."""
+
+
+class MalformedRequest(WireError):
+    """A request that cannot be read; what follows it on the same connection cannot be trusted either."""
+
+
+class CorruptRecords(WireError):
+    """Records that cannot be stored: cut off, of an unknown version, or other bytes than were sent."""
 
 
 class MissingRequirement(RackspanError):
