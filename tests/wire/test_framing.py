@@ -10,9 +10,9 @@ from rackspan.errors import MalformedRequest
 from rackspan.wire.framing import FrameBuffer, framed
 
 
-def fed(buffer: FrameBuffer, data: bytes, dice: Random | None = None) -> list[bytes]:
+def fed(buffer: FrameBuffer, data: bytes, dice: Random | None = None) -> list[bytes | bytearray]:
     """What asyncio does: ask for room, fill some of it, say how much."""
-    found: list[bytes] = []
+    found: list[bytes | bytearray] = []
     at = 0
     while at < len(data):
         room = buffer.room()
@@ -44,7 +44,7 @@ def test_an_impossible_size_is_refused_before_anything_is_kept(size: int) -> Non
 
 
 def test_whole_requests_before_an_impossible_size_are_still_given() -> None:
-    given_out: list[bytes] = []
+    given_out: list[bytes | bytearray] = []
     buffer = FrameBuffer(max_bytes=1024)
     data = framed([b"whole"]) + b"\xff\xff\xff\xff"
     buffer.room()[: len(data)] = data

@@ -4,7 +4,7 @@ Made for asyncio's BufferedProtocol, which asks where to put bytes and then says
 received where it will be read, without a copy in between.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rackspan.errors import MalformedRequest
@@ -21,10 +21,9 @@ _GROWTH_BYTES: Final = 1024 * 1024
 _SIZE_BYTES: Final = 4
 
 
-def framed(parts: Iterable[bytes]) -> bytes:
-    """One response, its size in front."""
-    body = b"".join(parts)
-    return len(body).to_bytes(_SIZE_BYTES, "big") + body
+def framed(parts: Sequence[bytes]) -> bytes:
+    """One response, its size in front; the only copy that is made of it."""
+    return b"".join((sum(map(len, parts)).to_bytes(_SIZE_BYTES, "big"), *parts))
 
 
 class FrameBuffer:
@@ -53,7 +52,7 @@ class FrameBuffer:
             self._stage = bytearray(_STAGE_BYTES)
         return memoryview(self._stage)[self._filled :]
 
-    def received(self, count: int) -> Iterator[bytes]:
+    def received(self, count: int) -> Iterator[bytes | bytearray]:
         """Take `count` bytes that were put into the room; give every request that is now whole.
 
         Errors: MalformedRequest for a size that is negative or above the maximum; nothing after it can be read.
@@ -62,17 +61,16 @@ class FrameBuffer:
         if self._large is None:
             yield from self._from_stage()
         elif self._filled == self._size:
-            whole = bytes(memoryview(self._large)[: self._size])
-            self._large, self._filled = None, 0
+            whole, self._large, self._filled = self._large, None, 0
             yield whole
 
     def _room_in_large(self, large: bytearray) -> memoryview:
         if self._filled == len(large):
             # Here and not when bytes arrive: asyncio still holds its view of the buffer then, and such a one cannot grow.
-            large.extend(bytes(min(self._size - len(large), max(len(large), _GROWTH_BYTES))))
+            large.extend(bytes(min(self._size - len(large), len(large))))
         return memoryview(large)[self._filled :]
 
-    def _from_stage(self) -> Iterator[bytes]:
+    def _from_stage(self) -> Iterator[bytes | bytearray]:
         view = memoryview(self._stage)
         at = 0
         while self._filled - at >= _SIZE_BYTES:

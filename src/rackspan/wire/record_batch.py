@@ -31,6 +31,7 @@ LENGTH_END: Final = 12
 """A batch is this much longer than its length says."""
 
 MAGIC: Final = 2
+MAGIC_AT: Final = 16
 
 _HEADER: Final = Struct(">qiibIhiqqqhii")
 _BASE_OFFSET: Final = Struct(">q")
