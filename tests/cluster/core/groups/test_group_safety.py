@@ -94,6 +94,25 @@ class Groups(RuleBasedStateMachine):
             client, SyncGroup("g", client.generation, client.member_id, client.instance_id, assignments=assignments)
         )
 
+    @rule(numbers=st.sets(CLIENTS, min_size=1), turn=st.integers(0, 2))
+    def gather(self, numbers: set[int], turn: int) -> None:
+        """These join, and whoever is a member joins with them: a generation begins, which single joins rarely reach."""
+        known = {number for number, client in enumerate(self.clients) if client.joined}
+        for number in [*sorted(numbers), *sorted(numbers | known)]:
+            if self.clients[number].ticket is None:
+                self.join(number, flipped=False, restarted=False)
+        if any(client.ticket is not None for client in self.clients):
+            self.time_passes(REBALANCE_MS)
+        self.everybody_syncs(turn, safe=turn > 0)
+
+    @rule(turn=st.integers(0, 2), safe=st.booleans())
+    def everybody_syncs(self, turn: int, safe: bool) -> None:
+        for number in range(len(self.clients)):
+            self.sync(number, turn)
+        if safe:
+            self.world.settle()
+            self.read_answers()
+
     @rule(number=CLIENTS)
     def heartbeat(self, number: int) -> None:
         client = self.clients[number]
@@ -137,7 +156,7 @@ class Groups(RuleBasedStateMachine):
 
     # What befalls them.
 
-    @rule(milliseconds=st.sampled_from([1, 500, 3_000, SESSION_MS, REBALANCE_MS]))
+    @rule(milliseconds=st.sampled_from([1, 500, 1_000, SESSION_MS]))
     def time_passes(self, milliseconds: int) -> None:
         self.world.passes(milliseconds)
         self.read_answers()
@@ -165,12 +184,14 @@ class Groups(RuleBasedStateMachine):
     def read_answers(self) -> None:
         for client in self.clients:
             if client.ticket is not None and not self.world.waits(client.ticket):
-                self.read_answer(client, self.world.answers[client.ticket])
-                client.ticket = None
+                ticket, client.ticket = client.ticket, None
+                self.read_answer(client, self.world.answers[ticket])
         for ticket in [ticket for ticket in self.commits if not self.world.waits(ticket)]:
             self.read_commit(*self.commits.pop(ticket), self.world.answer(ticket, OffsetCommitAnswer))
 
     def read_answer(self, client: Client, answer: object) -> None:
+        if getattr(answer, "error", None) in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID):
+            client.member_id, client.joined = "", None
         if isinstance(answer, JoinGroupAnswer):
             self.read_join(client, answer)
         if isinstance(answer, SyncGroupAnswer) and answer.error is KafkaError.NONE:
@@ -223,4 +244,4 @@ class Groups(RuleBasedStateMachine):
 
 
 TestGroups = Groups.TestCase
-TestGroups.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
+TestGroups.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
