@@ -16,7 +16,7 @@ from kio.serial import entity_reader, entity_writer
 
 from rackspan.errors import MalformedRequest
 from rackspan.wire.codec import RequestHeader, read_body, read_header, write_body, write_response
-from rackspan.wire.reading import Cursor, read_whole, struct_reader
+from rackspan.wire.reading import Cursor, read_value, struct_reader
 from rackspan.wire.schema import FieldShape, StructShape, request_shape, response_shape
 from rackspan.wire.writing import struct_writer
 
@@ -91,7 +91,7 @@ def test_kio_reads_and_writes_the_same_bytes(key: int, version: int, side: str) 
         collected = BytesIO()
         entity_writer(entity)(collected, theirs)
         assert collected.getvalue() == ours
-        assert written(shape, as_batches(read_whole(struct_reader(shape), Cursor(ours)))) == ours
+        assert written(shape, as_batches(read_value(struct_reader(shape), Cursor(ours)))) == ours
 
 
 BROKERS = [(1, "127.0.0.1", 9092, "r1"), (2, "127.0.0.1", 9093, None)]

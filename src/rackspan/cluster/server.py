@@ -8,7 +8,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import Awaitable
-from typing import Final, Protocol, TypeAlias
+from typing import Final, Protocol, TypeAlias, cast
 
 from rackspan.errors import MalformedRequest
 from rackspan.wire.framing import MAX_REQUEST_BYTES, FrameBuffer, framed
@@ -57,14 +57,13 @@ class Connection(asyncio.BufferedProtocol):
     # What asyncio calls.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if peer else ""
         self._door.connections.add(self)
         self.balance()
 
-    def get_buffer(self, sizehint: int) -> memoryview:
+    def get_buffer(self, _sizehint: int) -> memoryview:
         return self._frames.room()
 
     def buffer_updated(self, nbytes: int) -> None:
@@ -88,7 +87,7 @@ class Connection(asyncio.BufferedProtocol):
         self._can_write = True
         self.balance()
 
-    def connection_lost(self, exc: Exception | None) -> None:
+    def connection_lost(self, _exc: Exception | None) -> None:
         self._transport = None
         self._door.connections.discard(self)
         for waiting in self._waiting:

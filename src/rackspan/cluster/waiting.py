@@ -1,7 +1,7 @@
 """Fetches that wait at a broker for news of their partitions (Kafka's purgatory)."""
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
 from rackspan.cluster.core.ids import TopicPartition
@@ -36,18 +36,16 @@ class Purgatory:
         return len(self._waiting)
 
 
-async def until(done: Callable[[], bool], news: Callable[[Wake], None], seconds: float) -> bool:
-    """Wait until `done`, looking again whenever woken; False when the time is over. `news` is told whom to wake."""
+async def until(done: Callable[[], bool], news: Callable[[], Awaitable[object]], seconds: float) -> bool:
+    """Wait until `done`, looking again after each `news`; False when the time is over."""
     loop = asyncio.get_running_loop()
     deadline = loop.time() + seconds
     while not done():
-        woken = asyncio.Event()
-        news(woken.set)
         left = deadline - loop.time()
         if left <= 0:
             return False
         try:
-            await asyncio.wait_for(woken.wait(), left)
+            await asyncio.wait_for(news(), left)
         except TimeoutError:
             return done()
     return True

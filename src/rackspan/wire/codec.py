@@ -12,7 +12,7 @@ from typing import Any, Final
 from kio.index import KioIndexError
 
 from rackspan.errors import MalformedRequest
-from rackspan.wire.reading import Cursor, read_whole, skip_tags, struct_reader
+from rackspan.wire.reading import Cursor, read_value, skip_tags, struct_reader
 from rackspan.wire.schema import request_shape, response_shape
 from rackspan.wire.writing import NO_TAGS, struct_writer
 
@@ -72,7 +72,7 @@ def _client_id(cursor: Cursor) -> str | None:
 def read_body(request: bytes | bytearray, header: RequestHeader) -> dict[str, Any]:
     """The request as plain values (reading.py). Errors: MalformedRequest."""
     shape = request_shape(header.api_key, header.api_version)
-    body: dict[str, Any] = read_whole(struct_reader(shape), Cursor(request, header.body_at))
+    body: dict[str, Any] = read_value(struct_reader(shape), Cursor(request, header.body_at))
     return body
 
 

@@ -64,15 +64,15 @@ class Cursor:
 Read: TypeAlias = Callable[[Cursor], Any]
 
 
-def read_whole(read: Read, cursor: Cursor) -> Any:
-    """One value that ends where the bytes end. Errors: MalformedRequest."""
+def read_value(read: Read, cursor: Cursor) -> Any:
+    """One value. What follows it is left alone, as Kafka does: librdkafka ends Metadata requests with tags too many.
+
+    Errors: MalformedRequest.
+    """
     try:
-        value = read(cursor)
+        return read(cursor)
     except (struct.error, UnicodeDecodeError) as error:
         raise MalformedRequest(f"at {cursor.at} of {len(cursor.data)} bytes: {error}") from error
-    if cursor.at != len(cursor.data):
-        raise MalformedRequest(f"{len(cursor.data) - cursor.at} bytes follow what was to be all")
-    return value
 
 
 @cache
