@@ -34,6 +34,7 @@ class NaiveLog:
 
     def truncate(self, offset: int) -> None:
         if offset >= self.end:
+            self.epoch_of_the_empty = None if offset == self.end else self.epoch_of_the_empty
             return
         if offset < self.start:
             self.restart(offset)

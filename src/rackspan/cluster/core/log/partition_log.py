@@ -128,6 +128,8 @@ class PartitionLog:
         The epochs and what is known of producers go back with it.
         """
         if offset >= self.end_offset:
+            # An epoch in which nothing was written is no epoch of this log: followers would ask for it for ever.
+            self.epochs.truncate_from_end(offset)
             return False
         if offset < self.start_offset:
             self.restart_at(offset)
