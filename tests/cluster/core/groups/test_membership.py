@@ -1,5 +1,7 @@
 """What Kafka documents of joining, syncing, living and leaving, case by case."""
 
+from typing import Any
+
 import pytest
 
 from rackspan.cluster.core.errors import KafkaError
@@ -171,10 +173,10 @@ def test_the_protocol_most_members_prefer_is_chosen_among_those_all_know() -> No
 @pytest.mark.parametrize(
     "fields", [{"protocol_type": "connect"}, {"protocols": (Protocol("other", b""),)}], ids=["type", "protocols"]
 )
-def test_a_member_that_could_not_be_assigned_to_is_refused(fields: dict[str, object]) -> None:
+def test_a_member_that_could_not_be_assigned_to_is_refused(fields: dict[str, Any]) -> None:
     world = World()
     world.stable(1)
-    assert world.joined(world.join(**fields)).error is KafkaError.INCONSISTENT_GROUP_PROTOCOL  # type: ignore[arg-type]
+    assert world.joined(world.join(**fields)).error is KafkaError.INCONSISTENT_GROUP_PROTOCOL
 
 
 @pytest.mark.parametrize(
@@ -188,9 +190,9 @@ def test_a_member_that_could_not_be_assigned_to_is_refused(fields: dict[str, obj
         ({"protocol_type": ""}, KafkaError.INCONSISTENT_GROUP_PROTOCOL),
     ],
 )
-def test_a_join_that_makes_no_sense_is_refused(fields: dict[str, object], error: KafkaError) -> None:
+def test_a_join_that_makes_no_sense_is_refused(fields: dict[str, Any], error: KafkaError) -> None:
     world = World()
-    assert world.joined(world.join(**fields)).error is error  # type: ignore[arg-type]
+    assert world.joined(world.join(**fields)).error is error
 
 
 def test_a_full_group_takes_nobody_more() -> None:
@@ -209,11 +211,11 @@ def test_a_full_group_takes_nobody_more() -> None:
         ({"group_id": "unknown"}, KafkaError.UNKNOWN_MEMBER_ID),
     ],
 )
-def test_a_sync_that_is_not_of_this_generation_is_refused(change: dict[str, object], error: KafkaError) -> None:
+def test_a_sync_that_is_not_of_this_generation_is_refused(change: dict[str, Any], error: KafkaError) -> None:
     world = World()
     (member,) = world.stable(1)
-    fields = {"group_id": "g", "generation": 1, "member_id": member.member_id} | change
-    assert world.ask(SyncGroup(**fields), SyncGroupAnswer).error is error  # type: ignore[arg-type]
+    fields: dict[str, Any] = {"group_id": "g", "generation": 1, "member_id": member.member_id} | change
+    assert world.ask(SyncGroup(**fields), SyncGroupAnswer).error is error
 
 
 def test_an_initial_delay_gathers_a_group_that_starts_up() -> None:
@@ -230,8 +232,8 @@ def test_an_initial_delay_gathers_a_group_that_starts_up() -> None:
 # Static members.
 
 
-def static(world: World, instance_id: str = "i", **fields: object) -> int:
-    return world.join(group_instance_id=instance_id, **fields)  # type: ignore[arg-type]
+def static(world: World, instance_id: str = "i", **fields: Any) -> int:
+    return world.join(group_instance_id=instance_id, **fields)
 
 
 def stable_static(world: World) -> JoinGroupAnswer:

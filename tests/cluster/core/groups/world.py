@@ -2,9 +2,9 @@
 
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from rackspan.cluster.core.batch import Batch, Marker
 from rackspan.cluster.core.coordination import Answer, Append, CoordinatorEffect, marker_batch
@@ -104,11 +104,12 @@ class World:
 
     # Members.
 
-    def join(self, member_id: str = "", group_id: str = "g", **fields: object) -> int:
-        request = JoinGroup(group_id, "consumer", RANGE, 10_000, 60_000, member_id, client_id="c")
-        return self.send(replaced(request, **fields))
+    def join(self, member_id: str = "", **fields: Any) -> int:
+        """Any field of JoinGroup but the few that all members of group g have in common here."""
+        request = JoinGroup("g", "consumer", RANGE, 10_000, 60_000, member_id, client_id="c")
+        return self.send(replace(request, **fields))
 
-    def new_member(self, **fields: object) -> int:
+    def new_member(self, **fields: Any) -> int:
         """Both rounds of a dynamic member's first join; the ticket of the second."""
         first = self.answer(self.join(**fields), JoinGroupAnswer)
         assert first.error is KafkaError.MEMBER_ID_REQUIRED
@@ -128,14 +129,9 @@ class World:
         tickets = [self.new_member(group_id=group_id)]
         while len(tickets) < members:
             newcomer = self.new_member(group_id=group_id)
-            tickets = [self.join(self.joined(t).member_id, group_id) for t in tickets] + [newcomer]
+            tickets = [self.join(self.joined(t).member_id, group_id=group_id) for t in tickets] + [newcomer]
         answers = sorted((self.joined(t) for t in tickets), key=lambda a: a.member_id != a.leader)
         for answer in answers:
             self.sync(answer, group_id=group_id)
         self.settle()
         return answers
-
-
-def replaced(request: JoinGroup, **fields: object) -> JoinGroup:
-    known = {name: getattr(request, name) for name in JoinGroup.__dataclass_fields__}
-    return JoinGroup(**(known | fields))  # type: ignore[arg-type]
