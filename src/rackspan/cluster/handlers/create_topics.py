@@ -1,13 +1,12 @@
 """CreateTopics (key 19), versions 2-7. Placed by the cluster's replica placer (KIP-660). Ids and configs of what was made: v7, v5."""
 
 from collections.abc import Iterable
-from typing import Any, Final
+from typing import Any
 
 from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.core.configs import ConfigValue, topic_values
 from rackspan.cluster.core.messages import CreateTopics, NewTopic, TopicResult
 from rackspan.cluster.handlers.failures import timed_out
-
-CONFIGS_NOT_SHOWN: Final = None
 
 
 async def handle(call: Call) -> Body:
@@ -41,5 +40,23 @@ def _created(call: Call, result: TopicResult) -> dict[str, Any]:
         "error_message": result.message,
         "num_partitions": result.partitions,
         "replication_factor": result.replication_factor,
-        "configs": CONFIGS_NOT_SHOWN,
+        # Never null: Kafka's topics tool trips over that.
+        "configs": [_config(value) for value in _configs(call, str(result.key))],
+    }
+
+
+def _configs(call: Call, topic: str) -> Iterable[ConfigValue]:
+    """Of a topic that this broker knows by now; of one that was only tried there is nothing to show."""
+    broker = call.broker
+    known = topic in broker.image.topics
+    return topic_values(broker.image, broker.settings, topic, broker.id) if known else ()
+
+
+def _config(value: ConfigValue) -> dict[str, Any]:
+    return {
+        "name": value.key,
+        "value": value.value,
+        "read_only": False,
+        "config_source": value.source,
+        "is_sensitive": False,
     }

@@ -4,21 +4,20 @@ A topic that is not there is created where client and cluster allow it, and answ
 Answers are encoded once for each (version, topics) and metadata: a thousand topics cost a client's poll nothing.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
 from rackspan.cluster.answers import Answer, Body, Call, Encoded
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.messages import AdminResult, CreateTopics, NewTopic
+from rackspan.cluster.core.messages import NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
+from rackspan.cluster.creation import create_missing
 from rackspan.cluster.handlers.topics import INTERNAL_TOPICS, offline_replicas
 from rackspan.wire.codec import write_body
 
 ALWAYS_CREATED_BEFORE = 4
 """Older versions cannot say that a missing topic is to stay missing."""
-
-CREATION_MS = 5_000
 
 
 def handle(call: Call) -> Any:
@@ -39,20 +38,8 @@ def _to_create(call: Call, asked: Sequence[dict[str, Any]]) -> list[str]:
 
 
 async def _after_creation(call: Call, asked: Sequence[dict[str, Any]], missing: Sequence[str]) -> Answer:
-    broker = call.broker
-    topics = tuple(NewTopic(name) for name in dict.fromkeys(missing))
-    results: Iterable[AdminResult] = await broker.ask_controller(
-        lambda ticket: CreateTopics(ticket, topics, automatic=True), CREATION_MS, ()
-    )
-    refused: dict[str, KafkaError] = {str(one.key): one.error for one in results if one.error is not KafkaError.NONE}
-    wanted = {topic.name for topic in topics} - refused.keys()
-    await broker.until_image(lambda image: all(_led(image, topic) for topic in wanted), CREATION_MS)
+    refused = await create_missing(call.broker, [NewTopic(name) for name in dict.fromkeys(missing)])
     return _body(call, asked, refused) if refused else _cached(call, asked)
-
-
-def _led(image: MetadataImage, topic: str) -> bool:
-    found = image.topics.get(topic)
-    return found is not None and all(partition.leader != NO_LEADER for partition in found.partitions)
 
 
 def _cached(call: Call, asked: Sequence[dict[str, Any]] | None) -> Encoded:

@@ -1,0 +1,38 @@
+"""One embedded cluster for every test that does not break it: topics keep tests apart."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import MissingRequirement
+from rackspan.java import find_java
+from rackspan.kafka_process.jars import resolve_jars
+from rackspan.kafka_process.runtime import KafkaRuntime
+from rackspan.kafka_process.versions import DEFAULT_VERSION
+
+RunTool = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[EmbeddedCluster]:
+    """Six brokers in three racks; whoever takes something away gives it back."""
+    with EmbeddedCluster(racks=3, brokers=6, seed=1) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def run_tool(cluster: EmbeddedCluster) -> RunTool:
+    """Kafka's own console tools against the embedded cluster: (class, *arguments) to what they print."""
+    try:
+        java = find_java()
+        runtime = KafkaRuntime(java, resolve_jars(DEFAULT_VERSION, lambda _: None, java=java))
+    except MissingRequirement as missing:
+        pytest.skip(f"NOT TESTED against Kafka's console tools: {missing}")
+
+    def run(main_class: str, *arguments: str, seconds: float = 60.0) -> str:
+        return runtime.run_tool(
+            main_class, "--bootstrap-server", cluster.bootstrap_servers, *arguments, seconds=seconds
+        )
+
+    return run
