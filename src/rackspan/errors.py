@@ -4,6 +4,7 @@
     ├── UsageError                    a flag, key or spec file that says something impossible
     ├── InvalidSnapshot               a snapshot that contradicts itself or its format
     ├── InvalidProblem                an assignment problem (KIP-925) that contradicts itself or its format
+    ├── InvalidRecord                 a coordinator's record that is cut, damaged or of an unknown version
     ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs leave 64 bits
     ├── UnprovenAnswer                a solver's answer failed our check of it: a bug, never the user's fault
     ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
@@ -40,6 +41,7 @@ __all__ = [
     "InvalidPartitions",
     "InvalidProblem",
     "InvalidReassignment",
+    "InvalidRecord",
     "InvalidReplicationFactor",
     "InvalidSnapshot",
     "InvalidWarehouse",
@@ -88,6 +90,10 @@ class UnprovenAnswer(RackspanError):
 
 class InvalidReassignment(RackspanError):
     """A reassignment file, or a file of topics to move, breaks its format or contradicts itself."""
+
+
+class InvalidRecord(RackspanError):
+    """A record of a coordinator's own topic that cannot be read."""
 
 
 class InvalidWarehouse(RackspanError):

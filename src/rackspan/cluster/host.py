@@ -9,20 +9,25 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
+from random import Random
 from typing import Any, Final
 
 from rackspan.cluster.clock import Clock
+from rackspan.cluster.coordinators import OFFSETS_TOPIC, Coordinating
 from rackspan.cluster.core import messages
 from rackspan.cluster.core.broker import Broker, BrokerIdentity
 from rackspan.cluster.core.configs import ConfigSource, ConfigValue
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, Ticket
+from rackspan.cluster.core.groups import GroupCoordinator
+from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, Ticket, TopicPartition
+from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.dispatch import dispatch
 from rackspan.cluster.handlers import HANDLERS, refuse_version
+from rackspan.cluster.internal_topics import group_settings
 from rackspan.cluster.listener import Listener
 from rackspan.cluster.network import Network
 from rackspan.cluster.producer_ids import ProducerIds
@@ -76,6 +81,11 @@ class BrokerHost:
         self._open_tickets: set[Ticket] = set()
         self._image_news = asyncio.Event()
 
+    @property
+    def logs(self) -> dict[TopicPartition, PartitionLog]:
+        """What lies on its disk."""
+        return self.disk.logs
+
     # Its process.
 
     @property
@@ -88,6 +98,7 @@ class BrokerHost:
         self._incarnation += 1
         identity = BrokerIdentity(self.id, self._incarnation, self.rack, *self.listener.address)
         self._broker = Broker(identity, self.settings, self.disk)
+        self._begin_to_coordinate()
         self._shared.traffic.racks[self.id] = self.rack
         self._shared.network.attach(self.id, self.receive)
         self.tick(self._shared.clock.now())
@@ -101,11 +112,14 @@ class BrokerHost:
 
         A killed process leaves what it has written to the machine, and so its logs whole; a machine without power does not.
         """
-        if self._broker is not None and not power_loss:
+        if self._broker is None:
+            return
+        if not power_loss:
             self.disk.clean_shutdown_epoch = self._broker.broker_epoch
         self._shared.network.detach(self.id)
         self._broker = None
         self.frozen = False
+        self.group_requests.stop()
         self._held.clear()
         self._shared.tickets.forget(self._open_tickets)
         self._open_tickets.clear()
@@ -129,6 +143,11 @@ class BrokerHost:
         for connection in tuple(self.connections):
             connection.balance()
 
+    def _begin_to_coordinate(self) -> None:
+        dice = Random(f"{self.cluster_id}/{self.id}/{self._incarnation}")
+        self.groups = GroupCoordinator(group_settings(self.settings.extra_configs), dice)
+        self.group_requests = Coordinating(self, OFFSETS_TOPIC, self.groups)
+
     # Its doors.
 
     def receive(self, source: NodeId, message: Message) -> None:
@@ -141,6 +160,7 @@ class BrokerHost:
     def tick(self, now: int) -> None:
         if self._broker is not None and not self.frozen:
             self._carry_out(self._broker.on_tick(now))
+            self.group_requests.tick(now)
 
     def serve(self, request: bytes | bytearray, client_host: str) -> list[bytes] | Awaitable[list[bytes] | None] | None:
         """From a client; see dispatch."""
@@ -160,8 +180,11 @@ class BrokerHost:
                 case messages.Reply(ticket, result):
                     self._open_tickets.discard(ticket)
                     self._shared.tickets.answer(ticket, result)
-                case messages.WatermarkMoved(partition=partition) | messages.LeadershipChanged(partition=partition):
+                case messages.WatermarkMoved(partition=partition):
                     self.purgatory.news(partition)
+                case messages.LeadershipChanged():
+                    self.purgatory.news(effect.partition)
+                    self.group_requests.leadership(effect)
                 case messages.MetadataMoved():
                     self._new_image()
                 case messages.Stopped():
@@ -181,6 +204,10 @@ class BrokerHost:
         if self._broker is None:
             raise asyncio.CancelledError(f"broker {self.id} is not running")
         return self._broker
+
+    @property
+    def now(self) -> int:
+        return self._shared.clock.now()
 
     @property
     def image(self) -> MetadataImage:

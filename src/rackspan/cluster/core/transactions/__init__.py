@@ -1,0 +1,1 @@
+"""Transactions, as Kafka's transaction coordinator runs them."""
