@@ -69,7 +69,7 @@ class World:
         self._order = 0
         self._tickets = 0
         self._incarnations = 0
-        self.disks = {BrokerId(broker): Disk() for broker in self.racks}
+        self.disks: dict[int, Disk] = {broker: Disk() for broker in self.racks}
         self.rack_of = dict(self.racks)
         self.controller = Controller(self.settings, Random(self.seed + 1), self.controller_rules)
         self.nodes: dict[NodeId, Node] = {CONTROLLER: self.controller}
@@ -87,7 +87,7 @@ class World:
         identity = BrokerIdentity(
             BrokerId(broker), self._incarnations, None if rack is None else RackId(rack), port=9000 + broker
         )
-        node = Broker(identity, self.settings, self.disks[BrokerId(broker)], self.broker_rules)
+        node = Broker(identity, self.settings, self.disks[broker], self.broker_rules)
         self.nodes[broker] = node
         self._process[broker] = self._incarnations
         self._tick(broker)
@@ -97,7 +97,7 @@ class World:
         """End a process in disorder. `lost` batches at the end of each log were never written to the disk."""
         node = self.broker(broker)
         del self.nodes[broker]
-        disk = self.disks[BrokerId(broker)]
+        disk = self.disks[broker]
         if lost is None:
             disk.clean_shutdown_epoch = node.broker_epoch
         else:
