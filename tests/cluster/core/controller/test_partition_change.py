@@ -105,9 +105,7 @@ def check_leader(
     if clean:
         assert after.leader in clean
         assert change.election is not Election.PREFERRED or REPLICAS[0] not in clean or after.leader == 1
-        assert change.election is Election.PREFERRED or before.leader not in clean or after.leader == before.leader, (
-            shown
-        )
+        assert change.election is Election.PREFERRED or before.leader not in clean or after.leader == before.leader
     elif change.election is Election.UNCLEAN and alive:
         assert after.leader == alive[0]
     else:
