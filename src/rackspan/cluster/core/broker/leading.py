@@ -130,7 +130,8 @@ class Leading:
         if leader.advance_watermark():
             self._local.effects.append(WatermarkMoved(leader.partition))
             self._wake(leader)
-        self._local.effects.extend(leader.acknowledged())
+        if leader.purgatory.has_reached(leader.log.high_watermark):
+            self._local.effects.extend(leader.acknowledged())
 
     # Followers' fetches.
 
