@@ -262,6 +262,11 @@ class World:
             delay = self.dice.randint(*LINK_MS)
             self._push(self.now + delay, effect.destination, 0, source, effect.message)
 
+    @property
+    def next_ticket(self) -> Ticket:
+        """What the next question of a client will be answered under."""
+        return self._tickets + 1
+
     def _ticket(self) -> Ticket:
         self._tickets += 1
         return self._tickets
