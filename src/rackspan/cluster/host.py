@@ -80,6 +80,7 @@ class BrokerHost:
         self._held: deque[tuple[NodeId, Message]] = deque()
         self._open_tickets: set[Ticket] = set()
         self._image_news = asyncio.Event()
+        self._begin_to_coordinate()
 
     # Its process.
 
