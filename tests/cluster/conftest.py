@@ -9,7 +9,7 @@ from rackspan.errors import MissingRequirement
 from rackspan.java import find_java
 from rackspan.kafka_process.jars import resolve_jars
 from rackspan.kafka_process.runtime import KafkaRuntime
-from rackspan.kafka_process.versions import DEFAULT_VERSION
+from rackspan.kafka_process.versions import DEFAULT_VERSION, KafkaVersion
 
 RunTool = Callable[..., str]
 
@@ -26,7 +26,7 @@ def run_tool(cluster: EmbeddedCluster) -> RunTool:
     """Kafka's own console tools against the embedded cluster: (class, *arguments) to what they print."""
     try:
         java = find_java()
-        runtime = KafkaRuntime(java, resolve_jars(DEFAULT_VERSION, lambda _: None, java=java))
+        runtime = KafkaRuntime(java, resolve_jars(KafkaVersion.parse(DEFAULT_VERSION), lambda _: None, java=java))
     except MissingRequirement as missing:
         pytest.skip(f"NOT TESTED against Kafka's console tools: {missing}")
 

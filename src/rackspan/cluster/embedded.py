@@ -172,7 +172,7 @@ class EmbeddedCluster:
 
         async def taken() -> ClusterSnapshot:
             whole = self._whole
-            disks = {broker: host.logs for broker, host in whole.hosts.items()}
+            disks = {broker: host.disk.logs for broker, host in whole.hosts.items()}
             return snapshot(whole.image, whole.settings, disks, whole.cluster_id, whole.clock.now())
 
         return self._do(taken())

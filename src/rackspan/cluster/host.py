@@ -15,8 +15,9 @@ from typing import Any, Final
 from rackspan.cluster.clock import Clock
 from rackspan.cluster.coordinators import OFFSETS_TOPIC, Coordinating
 from rackspan.cluster.core import messages
-from rackspan.cluster.core.broker import Broker, ReadResult
+from rackspan.cluster.core.broker import Broker, BrokerIdentity
 from rackspan.cluster.core.configs import ConfigSource, ConfigValue
+from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, Ticket, TopicPartition
@@ -66,7 +67,7 @@ class BrokerHost:
         self.id = broker
         self.rack = rack
         self.listener = Listener(lambda: Connection(self))
-        self.logs: dict[TopicPartition, PartitionLog] = {}
+        self.disk = Disk()
         self.connections: set[Connection] = set()
         self.frozen = False
         self.purgatory = Purgatory()
@@ -75,12 +76,16 @@ class BrokerHost:
         self.slow_disk_ms = 0
         self._shared = shared
         self._broker: Broker | None = None
-        self._clean_epoch = -1
         self._incarnation = 0
         self._held: deque[tuple[NodeId, Message]] = deque()
         self._open_tickets: set[Ticket] = set()
         self._image_news = asyncio.Event()
         self._begin_to_coordinate()
+
+    @property
+    def logs(self) -> dict[TopicPartition, PartitionLog]:
+        """What lies on its disk."""
+        return self.disk.logs
 
     # Its process.
 
@@ -92,16 +97,8 @@ class BrokerHost:
         """A new process, which registers by itself."""
         await self.listener.open()
         self._incarnation += 1
-        self._broker = Broker(
-            self.id,
-            self._incarnation,
-            self.rack,
-            *self.listener.address,
-            self.settings,
-            self.logs,
-            previous_broker_epoch=self._clean_epoch,
-        )
-        self._clean_epoch = -1
+        identity = BrokerIdentity(self.id, self._incarnation, self.rack, *self.listener.address)
+        self._broker = Broker(identity, self.settings, self.disk)
         self._begin_to_coordinate()
         self._shared.traffic.racks[self.id] = self.rack
         self._shared.network.attach(self.id, self.receive)
@@ -111,8 +108,15 @@ class BrokerHost:
         """Begin to end in order; the process ends when the controller has let it go."""
         self._act(CLIENT, messages.ShutDown())
 
-    def kill(self) -> None:
-        """End the process at once. Whoever is connected is cut off; whoever comes is refused."""
+    def kill(self, *, power_loss: bool = False) -> None:
+        """End the process at once. Whoever is connected is cut off; whoever comes is refused.
+
+        A killed process leaves what it has written to the machine, and so its logs whole; a machine without power does not.
+        """
+        if self._broker is None:
+            return
+        if not power_loss:
+            self.disk.clean_shutdown_epoch = self._broker.broker_epoch
         self._shared.network.detach(self.id)
         self._broker = None
         self.frozen = False
@@ -185,7 +189,6 @@ class BrokerHost:
                 case messages.MetadataMoved():
                     self._new_image()
                 case messages.Stopped():
-                    self._clean_epoch = self.broker.broker_epoch
                     self.kill()
                 case messages.Warned(line):
                     log.warning("broker %d: %s", self.id, line)
@@ -259,12 +262,6 @@ class BrokerHost:
         """Wait until this broker knows what the controller has committed by now; False when the time is over."""
         offset = self._shared.committed_offset()
         return await self.until_image(lambda image: image.offset >= offset, min(timeout_ms, _CAUGHT_UP_MS))
-
-    def read(self, *args: Any, **kwargs: Any) -> ReadResult:
-        return self.broker.read(*args, **kwargs)
-
-    def leaders_view(self, partition: TopicPartition, leader_epoch: int) -> Any:
-        return self.broker.view(partition, leader_epoch)
 
     def endpoints(self, brokers: Iterable[BrokerId]) -> list[dict[str, Any]]:
         """Where brokers are, for clients that are sent to them."""

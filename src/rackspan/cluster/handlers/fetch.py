@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rackspan.cluster.answers import Answer, Body, Call
+from rackspan.cluster.core.broker import Isolation
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.log.producer_state import AbortedTransaction
@@ -17,6 +18,9 @@ from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.handlers.topics import topic_name
 
 READ_COMMITTED: Final = 1
+FOLLOWERS_FROM: Final = 11
+"""Older clients expect to read from leaders alone."""
+
 NO_SESSION: Final = 0
 NEW_SESSION_EPOCHS: Final = (0, -1)
 NO_PREFERENCE: Final = -1
@@ -117,20 +121,20 @@ def _read(call: Call, one: _Wanted, left: int, *, first: bool, seen: _Round) -> 
     if not one.known:
         seen.final = True
         return {"partition_index": one.partition.partition, "error_code": KafkaError.UNKNOWN_TOPIC_ID}, 0
-    # The first records found are given even if they are more than was asked for: else a reader of a large batch would
-    # stand still (KIP-74).
-    max_bytes = min(left, one.max_bytes)
-    result = call.broker.read(
+    result = call.broker.broker.read(
         one.partition,
         one.offset,
-        max_bytes if first or max_bytes > 0 else 0,
-        committed_only=call.body["isolation_level"] == READ_COMMITTED,
+        min(left, one.max_bytes),
+        Isolation(call.body["isolation_level"] & READ_COMMITTED),
         rack=call.body.get("rack_id") or None,
-        leader_epoch=one.leader_epoch,
-        at_least_one=first,
+        follower_ok=call.version >= FOLLOWERS_FROM,
+        current_leader_epoch=one.leader_epoch,
     )
     seen.final |= result.error is not KafkaError.NONE or result.preferred_read_replica != NO_PREFERENCE
     records = [batch.data for batch in result.batches]
+    # The first batch found is given even if it is more than was asked for: else its reader would stand still (KIP-74).
+    if not first and sum(map(len, records)) > left:
+        records = []
     body = {
         "partition_index": one.partition.partition,
         "error_code": call.broker.code(result.error),

@@ -8,17 +8,15 @@ where every log is local here.
 from typing import Any, Final
 
 from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.core.broker import Isolation
+from rackspan.cluster.core.broker.reading import EARLIEST, MAX_TIMESTAMP, OffsetResult
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.opened_records import RecordPlace, first_at, latest
 
-LATEST: Final = -1
-EARLIEST: Final = -2
-MAX_TIMESTAMP: Final = -3
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
 
-NOWHERE: Final = RecordPlace(-1, -1)
 READ_COMMITTED: Final = 1
 
 
@@ -33,36 +31,29 @@ def handle(call: Call) -> Body:
 
 def _listed(call: Call, topic: str, one: dict[str, Any]) -> dict[str, Any]:
     partition = TopicPartition(topic, one["partition_index"])
-    view = call.broker.leaders_view(partition, one.get("current_leader_epoch", -1))
-    if isinstance(view, KafkaError):
-        return {
-            "partition_index": partition.partition,
-            "error_code": view,
-            "timestamp": -1,
-            "offset": -1,
-            "leader_epoch": -1,
-        }
-    committed_only = call.body.get("isolation_level", 0) == READ_COMMITTED
-    upper = view.log.last_stable_offset if committed_only else view.log.high_watermark
-    place = _place(view.log, one["timestamp"], upper)
+    result = _asked(call, partition, one)
+    place = _place(result, one["timestamp"])
     return {
         "partition_index": partition.partition,
-        "error_code": KafkaError.NONE,
+        "error_code": call.broker.code(result.error),
         "timestamp": place.timestamp,
         "offset": place.offset,
-        "leader_epoch": view.leader_epoch if place.offset >= 0 else -1,
-    }  # fmt: skip
+        "leader_epoch": result.leader_epoch if place.offset >= 0 else -1,
+    }
 
 
-def _place(log: Any, timestamp: int, upper: int) -> RecordPlace:
-    if timestamp == LATEST:
-        return RecordPlace(upper, -1)
-    if timestamp in (EARLIEST, EARLIEST_LOCAL):
-        return RecordPlace(log.start_offset, -1)
-    if timestamp == LATEST_TIERED:
-        return NOWHERE
-    if timestamp == MAX_TIMESTAMP:
-        batch = log.batch_of_greatest_timestamp(upper)
-        return latest(batch) if batch is not None else NOWHERE
-    batch = log.batch_at_timestamp(timestamp, upper)
-    return first_at(batch, timestamp) if batch is not None else NOWHERE
+def _asked(call: Call, partition: TopicPartition, one: dict[str, Any]) -> OffsetResult:
+    if one["timestamp"] == LATEST_TIERED:
+        return OffsetResult(KafkaError.NONE)
+    return call.broker.broker.offset_for_timestamp(
+        partition,
+        EARLIEST if one["timestamp"] == EARLIEST_LOCAL else one["timestamp"],
+        Isolation(call.body.get("isolation_level", 0) & READ_COMMITTED),
+        one.get("current_leader_epoch", -1),
+    )
+
+
+def _place(result: OffsetResult, timestamp: int) -> RecordPlace:
+    if result.batch is None:
+        return RecordPlace(result.offset, -1)
+    return latest(result.batch) if timestamp == MAX_TIMESTAMP else first_at(result.batch, timestamp)

@@ -16,12 +16,12 @@ def handle(call: Call) -> Body:
 
 
 def _end(call: Call, topic: str, one: dict[str, Any]) -> dict[str, Any]:
-    result = call.broker.offset_for_leader_epoch(
-        TopicPartition(topic, one["partition"]), one["current_leader_epoch"], one["leader_epoch"]
+    error, end = call.broker.broker.offset_for_leader_epoch(
+        TopicPartition(topic, one["partition"]), one["leader_epoch"], one["current_leader_epoch"]
     )
     return {
         "partition": one["partition"],
-        "error_code": call.broker.code(result.error),
-        "leader_epoch": result.leader_epoch,
-        "end_offset": result.offset,
+        "error_code": call.broker.code(error),
+        "leader_epoch": end.epoch,
+        "end_offset": end.end_offset,
     }
