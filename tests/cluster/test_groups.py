@@ -68,7 +68,7 @@ def poll_until(consumers: list[Consumer], holds: Callable[[], bool]) -> list[Mes
 
 
 def consumed(consumer: Consumer, count: int) -> list[Message]:
-    found = []
+    found: list[Message] = []
     while len(found) < count:
         message = consumer.poll(SECONDS)
         assert message is not None, f"{len(found)} of {count} records came"
