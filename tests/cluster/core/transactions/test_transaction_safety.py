@@ -46,6 +46,16 @@ class Transactions(RuleBasedStateMachine):
         self.world.producer_ids += 1
         self.ask(producer, InitProducerId("t", TIMEOUT_MS, self.world.producer_ids))
 
+    @rule(producer=st.integers(0, 1), again=st.booleans(), partitions=st.sets(st.sampled_from(PARTITIONS), min_size=1))
+    def begin_a_transaction(self, producer: int, again: bool, partitions: set[TopicPartition]) -> None:
+        """What single steps rarely reach: a producer that writes to several partitions."""
+        if again or self.known[producer].producer_id < 0:
+            self.init(producer)
+            self.all_settles()
+        for partition in sorted(partitions):
+            self.add(producer, partition)
+            self.all_settles()
+
     @rule(producer=st.integers(0, 1), partition=st.sampled_from(PARTITIONS))
     def add(self, producer: int, partition: TopicPartition) -> None:
         who = self.known[producer]
