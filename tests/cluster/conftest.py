@@ -1,5 +1,6 @@
 """One embedded cluster for every test that does not break it: topics keep tests apart."""
 
+import subprocess
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -30,9 +31,13 @@ def run_tool(cluster: EmbeddedCluster) -> RunTool:
     except MissingRequirement as missing:
         pytest.skip(f"NOT TESTED against Kafka's console tools: {missing}")
 
-    def run(main_class: str, *arguments: str, seconds: float = 60.0) -> str:
-        return runtime.run_tool(
-            main_class, "--bootstrap-server", cluster.bootstrap_servers, *arguments, seconds=seconds
-        )
+    def run(main_class: str, *arguments: str, stdin: str | None = None, seconds: float = 60.0) -> str:
+        command = (main_class, "--bootstrap-server", cluster.bootstrap_servers, *arguments)
+        if stdin is None:
+            return runtime.run_tool(*command, seconds=seconds)
+        return subprocess.run(
+            runtime.command(*command, log_level="error"),
+            input=stdin, capture_output=True, text=True, timeout=seconds, check=True,
+        ).stdout  # fmt: skip
 
     return run

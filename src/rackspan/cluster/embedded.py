@@ -39,7 +39,7 @@ class EmbeddedCluster:
 
     def __init__(
         self,
-        racks: int | Sequence[RackId | None] = 3,
+        racks: int | Sequence[str | None] = 3,
         brokers: int = 3,
         *,
         config: Mapping[str, str] | None = None,
@@ -137,11 +137,11 @@ class EmbeddedCluster:
 
     def address(self, broker: int) -> str:
         """host:port of one broker, lost or not."""
-        host, port = self._whole.hosts[BrokerId(broker)].listener.address
+        host, port = self._faults.host(broker).listener.address
         return f"{host}:{port}"
 
     def rack(self, broker: int) -> RackId | None:
-        return self._whole.hosts[BrokerId(broker)].rack
+        return self._faults.host(broker).rack
 
     # What the controller knows.
 
@@ -177,23 +177,31 @@ class EmbeddedCluster:
 
         return self._do(taken())
 
+    def metrics(self) -> dict[BrokerId, dict[str, int]]:
+        """The metrics of min.insync.racks by broker and by the names they are served under; of running brokers."""
+
+        async def read() -> dict[BrokerId, dict[str, int]]:
+            return {broker: host.broker.metrics() for broker, host in self._whole.hosts.items() if host.running}
+
+        return self._do(read())
+
     def traffic(self) -> dict[Flow, int]:
         """Bytes of records that have flowed, by path, topic, client and racks."""
         return self._whole.traffic.flows()
 
     # What can go wrong, and be mended.
 
-    def lose_rack(self, rack: RackId | None) -> None:
+    def lose_rack(self, rack: str | None) -> None:
         """Its brokers refuse connections and are fenced at once."""
-        self._do(self._faults.lose_rack(rack))
+        self._do(self._faults.lose_rack(_rack_id(rack)))
 
-    def restore_rack(self, rack: RackId | None) -> None:
+    def restore_rack(self, rack: str | None) -> None:
         """Returns when its brokers are registered; on an idle cluster the ISR is whole within 2 s."""
-        self._do(self._faults.restore_rack(rack))
+        self._do(self._faults.restore_rack(_rack_id(rack)))
 
-    def kill(self, *brokers: int) -> None:
-        """End their processes without a word."""
-        self._do(self._faults.kill(brokers))
+    def kill(self, *brokers: int, power_loss: bool = False) -> None:
+        """End their processes without a word. After a power loss their logs are not trusted to be whole (KIP-966)."""
+        self._do(self._faults.kill(brokers, power_loss=power_loss))
 
     def stop(self, broker: int) -> None:
         """End its process in order: leaderships are handed over first."""
@@ -232,26 +240,30 @@ class EmbeddedCluster:
     def heal(self, one: int, other: int) -> None:
         self._do(self._faults.heal(one, other))
 
-    def isolate_rack(self, rack: RackId | None) -> None:
+    def isolate_rack(self, rack: str | None) -> None:
         """Its brokers reach each other and their clients, nobody else."""
-        self._do(self._faults.isolate_rack(rack))
+        self._do(self._faults.isolate_rack(_rack_id(rack)))
 
-    def rejoin_rack(self, rack: RackId | None) -> None:
-        self._do(self._faults.rejoin_rack(rack))
+    def rejoin_rack(self, rack: str | None) -> None:
+        self._do(self._faults.rejoin_rack(_rack_id(rack)))
 
-    def change_rack(self, broker: int, rack: RackId | None) -> None:
+    def change_rack(self, broker: int, rack: str | None) -> None:
         """The broker is restarted in another rack, its disk with it."""
-        self._do(self._faults.change_rack(broker, rack))
+        self._do(self._faults.change_rack(broker, _rack_id(rack)))
 
 
-def _rack_names(racks: int | Sequence[RackId | None]) -> tuple[RackId | None, ...]:
+def _rack_names(racks: int | Sequence[str | None]) -> tuple[RackId | None, ...]:
     if isinstance(racks, int):
         names: tuple[RackId | None, ...] = tuple(RackId(f"r{index + 1}") for index in range(racks))
     else:
-        names = tuple(racks)
+        names = tuple(map(_rack_id, racks))
     if not names:
         raise UsageError("racks: a cluster has at least one; give a number or names, None for brokers without a rack")
     return names
+
+
+def _rack_id(rack: str | None) -> RackId | None:
+    return None if rack is None else RackId(rack)
 
 
 def _configured(settings: ClusterSettings, config: Mapping[str, str], brokers: int) -> ClusterSettings:

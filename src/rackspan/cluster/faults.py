@@ -40,11 +40,11 @@ class Faults:
 
     # A broker's process ends, and another begins.
 
-    async def kill(self, brokers: Sequence[int]) -> None:
+    async def kill(self, brokers: Sequence[int], *, power_loss: bool = False) -> None:
         """At once and without a word; the controller learns of it at once too, as if the session had run out."""
         hosts = [self.host(broker) for broker in brokers]
         for host in hosts:
-            host.kill()
+            host.kill(power_loss=power_loss)
         for host in hosts:
             self._assembly.controller.fence(host.id)
 
