@@ -79,6 +79,7 @@ class Leading:
             leader.terms = self._local.terms(leader.partition.topic)
             self._settle(leader)
             self._propose_joiners(now, leader)
+        self._count_late(now)
 
     def register_anew(self) -> None:
         self._requests.forget()
@@ -129,7 +130,8 @@ class Leading:
         if leader.advance_watermark():
             self._local.effects.append(WatermarkMoved(leader.partition))
             self._wake(leader)
-        self._local.effects.extend(leader.acknowledged())
+        if leader.purgatory.has_reached(leader.log.high_watermark):
+            self._local.effects.extend(leader.acknowledged())
 
     # Followers' fetches.
 
@@ -168,10 +170,23 @@ class Leading:
             return
         session.declare(position)
         if self._counts(session):
-            leader.fetched(now, session.broker, session.broker_epoch, position.offset)
-            self._settle(leader)
-            if session.broker not in leader.isr.committed:
-                self._propose_joiners(now, leader)
+            self._count(now, leader, session, position)
+        else:
+            session.uncounted[position.partition] = None
+
+    def _count(self, now: int, leader: Leader, session: FetchSession, position: FetchPosition) -> None:
+        leader.fetched(now, session.broker, session.broker_epoch, position.offset)
+        self._settle(leader)
+        if session.broker not in leader.isr.committed:
+            self._propose_joiners(now, leader)
+
+    def _count_late(self, now: int) -> None:
+        """Followers that fetched before the image had their registration, and have been idle since."""
+        for session in self._sessions.values():
+            if session.uncounted and self._counts(session):
+                uncounted, session.uncounted = session.uncounted, {}
+                for partition in uncounted:
+                    self._count(now, self.leaders[partition], session, session.positions[partition])
 
     def _counts(self, session: FetchSession) -> bool:
         registered = self._local.image.brokers.get(session.broker)
