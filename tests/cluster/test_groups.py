@@ -1,6 +1,8 @@
 """Consumer groups with three client libraries and Kafka's own tool: joining, leaving, crashing, the coordinator's loss."""
 
 import asyncio
+import subprocess
+import sys
 import time
 from collections.abc import Callable, Iterator
 from uuid import uuid4
@@ -127,6 +129,33 @@ def test_a_static_member_that_restarts_keeps_what_it_had(members: Callable[..., 
     again = members(**{"group.instance.id": "i1"})
     poll_until([one, again], lambda: bool(owned(again)))
     assert owned(again) == before
+
+
+CRASHING_MEMBER = """
+import sys
+from confluent_kafka import Consumer
+servers, group, topic = sys.argv[1:]
+consumer = Consumer({"bootstrap.servers": servers, "group.id": group, "session.timeout.ms": 1000})
+consumer.subscribe([topic])
+while not consumer.assignment():
+    consumer.poll(0.05)
+print("owns", flush=True)
+while True:
+    consumer.poll(0.05)
+"""
+
+
+def test_what_a_crashed_member_owned_goes_to_the_others(
+    cluster: EmbeddedCluster, members: Callable[..., Consumer], group: str, topic: str
+) -> None:
+    command = [sys.executable, "-c", CRASHING_MEMBER, cluster.bootstrap_servers, group, topic]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as crashing:
+        assert crashing.stdout is not None
+        assert crashing.stdout.readline() == "owns\n"
+        survivor = members()
+        poll_until([survivor], lambda: len(owned(survivor)) == 2)
+        crashing.kill()
+        poll_until([survivor], shares([survivor]))
 
 
 def committed(cluster: EmbeddedCluster, group: str, topic: str) -> list[int]:

@@ -9,11 +9,14 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from rackspan.cluster import EmbeddedCluster
+from rackspan.kafka_process.runtime import KafkaRuntime
 from rackspan.model.ids import BrokerId
 from tests.cluster.conftest import RunTool
 from tests.cluster.test_groups import SECONDS, consumed
 
 TRANSACTIONS_TOOL = "org.apache.kafka.tools.TransactionsCommand"
+
+PRODUCER_TOOL = "org.apache.kafka.tools.ProducerPerformance"
 
 
 def unique(prefix: str) -> str:
@@ -136,6 +139,17 @@ def test_a_transaction_outlives_its_coordinators_rack(cluster: EmbeddedCluster, 
         cluster.restore_rack(lost)
         cluster.wait_for_isr()
     assert values(reader(cluster, topic), 2) == [b"before", b"during"]
+
+
+@pytest.mark.java
+def test_the_java_producer_writes_in_transactions(cluster: EmbeddedCluster, runtime: KafkaRuntime, topic: str) -> None:
+    runtime.run_tool(
+        PRODUCER_TOOL,
+        *("--producer-props", f"bootstrap.servers={cluster.bootstrap_servers}"),
+        *("--topic", topic, "--num-records", "500", "--record-size", "100", "--throughput", "-1"),
+        *("--transactional-id", unique("java"), "--transaction-duration-ms", "50"),
+    )
+    assert len(values(reader(cluster, topic), 500)) == 500
 
 
 @pytest.mark.java
