@@ -23,13 +23,18 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 @pytest.fixture(scope="session")
-def run_tool(cluster: EmbeddedCluster) -> RunTool:
-    """Kafka's own console tools against the embedded cluster: (class, *arguments) to what they print."""
+def runtime() -> KafkaRuntime:
+    """Kafka's jars and a Java to run them."""
     try:
         java = find_java()
-        runtime = KafkaRuntime(java, resolve_jars(KafkaVersion.parse(DEFAULT_VERSION), lambda _: None, java=java))
+        return KafkaRuntime(java, resolve_jars(KafkaVersion.parse(DEFAULT_VERSION), lambda _: None, java=java))
     except MissingRequirement as missing:
         pytest.skip(f"NOT TESTED against Kafka's console tools: {missing}")
+
+
+@pytest.fixture(scope="session")
+def run_tool(cluster: EmbeddedCluster, runtime: KafkaRuntime) -> RunTool:
+    """Kafka's own console tools against the embedded cluster: (class, *arguments) to what they print."""
 
     def run(main_class: str, *arguments: str, stdin: str | None = None, seconds: float = 60.0) -> str:
         command = (main_class, "--bootstrap-server", cluster.bootstrap_servers, *arguments)

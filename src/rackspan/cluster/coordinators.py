@@ -14,6 +14,8 @@ from rackspan.cluster.core.coordination import Answer, Append
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET, Ticket, TopicPartition
 from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResult
+from rackspan.cluster.core.metadata import NO_LEADER
+from rackspan.cluster.core.transactions import TransactionCoordinator, WriteMarker
 
 if TYPE_CHECKING:
     from rackspan.cluster.host import BrokerHost
@@ -114,3 +116,39 @@ class Coordinating:
 
     def _appended(self, write: int, result: ProduceResult) -> None:
         self.carry_out(self._coordinator.on_appended(self._host.now, write, result.error, result.base_offset))
+
+
+class CoordinatingTransactions(Coordinating):
+    """And its markers go to whoever leads the partitions, over the links between brokers."""
+
+    def __init__(self, host: "BrokerHost", coordinator: TransactionCoordinator) -> None:
+        super().__init__(host, TRANSACTIONS_TOPIC, coordinator)
+        self._transactions = coordinator
+
+    def _carry_out_one(self, effect: Any) -> None:
+        if isinstance(effect, WriteMarker):
+            self._write_marker(effect)
+        else:
+            super()._carry_out_one(effect)
+
+    def _write_marker(self, marker: WriteMarker) -> None:
+        state = self._host.image.partition(marker.partition)
+        if state is None:
+            self._marked(marker, KafkaError.NONE)  # Deleted with its topic: nobody will read it.
+        elif state.leader == NO_LEADER:
+            self._marked(marker, KafkaError.LEADER_NOT_AVAILABLE)
+        else:
+            self._host.ask_broker(
+                state.leader,
+                lambda ticket: Produce(ticket, marker.partition, (marker.batch,), -1, _APPEND_MS, internal=True),
+                lambda result: self._marked(marker, result.error),
+                _APPEND_MS,
+                ProduceResult(KafkaError.REQUEST_TIMED_OUT),
+            )
+
+    def _marked(self, marker: WriteMarker, error: KafkaError) -> None:
+        self.carry_out(
+            self._transactions.on_marked(
+                self._host.now, marker.transactional_id, marker.batch.producer_epoch, marker.partition, error
+            )
+        )

@@ -13,7 +13,7 @@ from random import Random
 from typing import Any, Final
 
 from rackspan.cluster.clock import Clock
-from rackspan.cluster.coordinators import OFFSETS_TOPIC, Coordinating
+from rackspan.cluster.coordinators import OFFSETS_TOPIC, Coordinating, CoordinatingTransactions
 from rackspan.cluster.core import messages
 from rackspan.cluster.core.broker import Broker, BrokerIdentity
 from rackspan.cluster.core.configs import ConfigSource, ConfigValue
@@ -25,9 +25,10 @@ from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.cluster.dispatch import dispatch
 from rackspan.cluster.handlers import HANDLERS, refuse_version
-from rackspan.cluster.internal_topics import group_settings
+from rackspan.cluster.internal_topics import group_settings, transaction_settings
 from rackspan.cluster.listener import Listener
 from rackspan.cluster.network import Network
 from rackspan.cluster.producer_ids import ProducerIds
@@ -80,6 +81,7 @@ class BrokerHost:
         self._held: deque[tuple[NodeId, Message]] = deque()
         self._open_tickets: set[Ticket] = set()
         self._image_news = asyncio.Event()
+        self._begin_to_coordinate()
 
     @property
     def logs(self) -> dict[TopicPartition, PartitionLog]:
@@ -120,6 +122,7 @@ class BrokerHost:
         self._broker = None
         self.frozen = False
         self.group_requests.stop()
+        self.transaction_requests.stop()
         self._held.clear()
         self._shared.tickets.forget(self._open_tickets)
         self._open_tickets.clear()
@@ -147,6 +150,8 @@ class BrokerHost:
         dice = Random(f"{self.cluster_id}/{self.id}/{self._incarnation}")
         self.groups = GroupCoordinator(group_settings(self.settings.extra_configs), dice)
         self.group_requests = Coordinating(self, OFFSETS_TOPIC, self.groups)
+        self.transactions = TransactionCoordinator(transaction_settings(self.settings.extra_configs))
+        self.transaction_requests = CoordinatingTransactions(self, self.transactions)
 
     # Its doors.
 
@@ -161,6 +166,7 @@ class BrokerHost:
         if self._broker is not None and not self.frozen:
             self._carry_out(self._broker.on_tick(now))
             self.group_requests.tick(now)
+            self.transaction_requests.tick(now)
 
     def serve(self, request: bytes | bytearray, client_host: str) -> list[bytes] | Awaitable[list[bytes] | None] | None:
         """From a client; see dispatch."""
@@ -170,7 +176,25 @@ class BrokerHost:
         if self.frozen:
             self._held.append((source, message))
         elif self._broker is not None:
-            self._carry_out(self._broker.on_message(self._shared.clock.now(), source, message))
+            self._carry_out(self._broker.on_message(self._shared.clock.now(), source, self._overheard(message)))
+
+    def _overheard(self, message: Message) -> Message:
+        """The end of a transaction in `__consumer_offsets` is told to the groups there once it is written."""
+        if not isinstance(message, messages.Produce) or message.partition.topic != OFFSETS_TOPIC:
+            return message
+        batch = message.batches[0]
+        if batch.marker is None:
+            return message
+        marker, number, asked = batch.marker, message.partition.partition, message.ticket
+
+        def written(result: messages.ProduceResult) -> None:
+            if result.error is KafkaError.NONE:
+                self.groups.on_marker(number, batch.producer_id, marker)
+            self._shared.tickets.answer(asked, result)
+
+        ticket = self._shared.tickets.draw(written)
+        self._open_tickets.add(ticket)
+        return replace(message, ticket=ticket)
 
     def _carry_out(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
@@ -185,6 +209,7 @@ class BrokerHost:
                 case messages.LeadershipChanged():
                     self.purgatory.news(effect.partition)
                     self.group_requests.leadership(effect)
+                    self.transaction_requests.leadership(effect)
                 case messages.MetadataMoved():
                     self._new_image()
                 case messages.Stopped():
@@ -242,6 +267,20 @@ class BrokerHost:
         future: asyncio.Future[Any] = loop.create_future()
         self.ask(question, lambda result: None if future.done() else future.set_result(result))
         return await _within(future, timeout_ms, otherwise)
+
+    def ask_broker(
+        self,
+        broker: BrokerId,
+        question: Callable[[Ticket], Message],
+        answered: Callable[[Any], None],
+        timeout_ms: int,
+        otherwise: Any,
+    ) -> None:
+        """Ask another broker, or this one, over the link between them; `otherwise` where it is silent for so long."""
+        ticket = self._shared.tickets.draw(answered)
+        self._open_tickets.add(ticket)
+        self._shared.network.send(self.id, broker, question(ticket), signed=CLIENT)
+        asyncio.get_running_loop().call_later(timeout_ms / 1000, self._shared.tickets.answer, ticket, otherwise)
 
     async def ask_controller(self, question: Callable[[Ticket], Message], timeout_ms: int, otherwise: Any) -> Any:
         """The controller's answer, over this broker's link to it, or `otherwise` when the time is over."""

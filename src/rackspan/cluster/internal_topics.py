@@ -7,6 +7,7 @@ from rackspan.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from rackspan.cluster.core.groups import GroupSettings
 from rackspan.cluster.core.messages import CreateTopics, NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
+from rackspan.cluster.core.transactions import TransactionSettings
 
 if TYPE_CHECKING:
     from rackspan.cluster.host import BrokerHost
@@ -38,6 +39,15 @@ def group_settings(configs: Mapping[str, str]) -> GroupSettings:
     """The group coordinator's, from broker configs by Kafka's names; see GroupSettings for what is left unsaid."""
     said = {name: int(configs[name.replace("_", ".")]) for name in _GROUP_CONFIGS if name.replace("_", ".") in configs}
     return GroupSettings(**said, offsets_topic_num_partitions=partition_count(OFFSETS_TOPIC, configs))
+
+
+def transaction_settings(configs: Mapping[str, str]) -> TransactionSettings:
+    """The transaction coordinator's, likewise."""
+    partitions = partition_count(TRANSACTIONS_TOPIC, configs)
+    longest = configs.get("transaction.max.timeout.ms")
+    if longest is None:
+        return TransactionSettings(transaction_state_log_num_partitions=partitions)
+    return TransactionSettings(int(longest), partitions)
 
 
 async def leader_of(host: "BrokerHost", topic: str, partition: int) -> PartitionState | None:

@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from rackspan.cluster.answers import Body, Call, Handler
 from rackspan.cluster.handlers import (
+    add_offsets_to_txn,
+    add_partitions_to_txn,
     alter_configs,
     alter_partition_reassignments,
     create_partitions,
@@ -20,8 +22,11 @@ from rackspan.cluster.handlers import (
     describe_configs,
     describe_groups,
     describe_log_dirs,
+    describe_producers,
     describe_topic_partitions,
+    describe_transactions,
     elect_leaders,
+    end_txn,
     fetch,
     find_coordinator,
     heartbeat,
@@ -32,6 +37,7 @@ from rackspan.cluster.handlers import (
     list_groups,
     list_offsets,
     list_partition_reassignments,
+    list_transactions,
     metadata,
     offset_commit,
     offset_delete,
@@ -39,7 +45,9 @@ from rackspan.cluster.handlers import (
     offset_for_leader_epoch,
     produce,
     sync_group,
+    txn_offset_commit,
     unregister_broker,
+    write_txn_markers,
 )
 
 UNSUPPORTED_VERSION: Final = 35
@@ -85,6 +93,11 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     21: Handler(range(3), delete_records.handle),
     22: Handler(range(6), init_producer_id.handle),
     23: Handler(range(2, 5), offset_for_leader_epoch.handle),
+    24: Handler(range(6), add_partitions_to_txn.handle),
+    25: Handler(range(5), add_offsets_to_txn.handle),
+    26: Handler(range(6), end_txn.handle),
+    27: Handler(range(1, 2), write_txn_markers.handle),
+    28: Handler(range(6), txn_offset_commit.handle),
     32: Handler(range(1, 5), describe_configs.handle),
     33: Handler(range(3), alter_configs.handle),
     35: Handler(range(1, 5), describe_log_dirs.handle),
@@ -96,6 +109,9 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     46: Handler(range(1), list_partition_reassignments.handle),
     47: Handler(range(1), offset_delete.handle),
     60: Handler(range(3), describe_cluster.handle),
+    61: Handler(range(1), describe_producers.handle),
     64: Handler(range(1), unregister_broker.handle),
+    65: Handler(range(1), describe_transactions.handle),
+    66: Handler(range(2), list_transactions.handle),
     75: Handler(range(1), describe_topic_partitions.handle),
 }
