@@ -1,6 +1,7 @@
 """Connections over real sockets, before a door that answers in whatever order it likes."""
 
 import asyncio
+import resource
 from collections.abc import Awaitable, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -138,16 +139,26 @@ def test_a_frozen_broker_accepts_and_says_nothing_until_it_thaws() -> None:
     asyncio.run(scene())
 
 
-def test_half_open_and_idle_connections_are_held_beside_one_that_works() -> None:
+def allow_files(wanted: int) -> None:
+    """Both ends of every connection are ours."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(2_000, marks=pytest.mark.soak)])
+def test_half_open_and_idle_connections_are_held_beside_one_that_works(count: int) -> None:
+    allow_files(2 * count + 200)
+
     async def scene() -> None:
         async with listening(lambda request: [request]) as (door, port):
-            idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(200)]
+            idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(count)]
             for _, writer in idle[::2]:
                 writer.write(b"\x00\x00\x01")
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(framed([b"hello"]))
             assert await received(reader) == b"hello"
-            assert len(door.connections) == 201
+            assert len(door.connections) == count + 1
             for _, one in [*idle, (reader, writer)]:
                 one.close()
 
