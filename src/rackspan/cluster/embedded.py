@@ -8,12 +8,12 @@ import logging
 import threading
 from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
-from dataclasses import replace
 from random import Random
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
 from rackspan.cluster.assembly import Assembly
+from rackspan.cluster.configured import configured
 from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
@@ -51,7 +51,7 @@ class EmbeddedCluster:
             raise UsageError(f"brokers {brokers}: a cluster has at least one")
         self.racks = names
         self._rack_of = {BrokerId(index + 1): names[index % len(names)] for index in range(brokers)}
-        self._settings = _configured(settings or ClusterSettings(), config or {}, brokers)
+        self._settings = configured(settings or ClusterSettings(), config or {}, brokers)
         self._dice = Random(seed)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -264,13 +264,6 @@ def _rack_names(racks: int | Sequence[str | None]) -> tuple[RackId | None, ...]:
 
 def _rack_id(rack: str | None) -> RackId | None:
     return None if rack is None else RackId(rack)
-
-
-def _configured(settings: ClusterSettings, config: Mapping[str, str], brokers: int) -> ClusterSettings:
-    factor = min(settings.default_replication_factor, brokers)
-    return replace(
-        settings, default_replication_factor=factor, extra_configs={**settings.extra_configs, **config}
-    )  # fmt: skip
 
 
 def _in_sync(image: MetadataImage, topic: str | None) -> bool:

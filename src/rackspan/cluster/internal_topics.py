@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 from rackspan.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from rackspan.cluster.core.groups import GroupSettings
+from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.messages import CreateTopics, NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
 from rackspan.cluster.core.transactions import TransactionSettings
@@ -61,8 +62,9 @@ async def leader_of(host: "BrokerHost", topic: str, partition: int) -> Partition
 
 
 def _led(image: MetadataImage, topic: str, partition: int) -> bool:
-    found = image.topics.get(topic)
-    return found is not None and found.partitions[partition].leader != NO_LEADER
+    # Somebody may have made the topic by hand, with fewer partitions.
+    state = image.partition(TopicPartition(topic, partition))
+    return state is not None and state.leader != NO_LEADER
 
 
 async def _create(host: "BrokerHost", topic: str) -> None:
