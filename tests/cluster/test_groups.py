@@ -218,6 +218,17 @@ def test_an_admin_client_alters_and_deletes_offsets_and_groups(
     assert committed(cluster, group, topic)[0] < 0
 
 
+def test_offsets_go_with_their_topic(cluster: EmbeddedCluster, group: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    wanted = [TopicPartition(topic, 0, 7)]
+    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])[group].result(SECONDS)
+    admin.delete_topics([topic])[topic].result(SECONDS)
+    deadline = time.monotonic() + SECONDS
+    while committed(cluster, group, topic)[0] == 7:
+        assert time.monotonic() < deadline
+    assert committed(cluster, group, topic)[0] < 0
+
+
 def test_kafka_python_consumes_in_a_group_and_commits(cluster: EmbeddedCluster, group: str, topic: str) -> None:
     def consumer() -> KafkaConsumer:
         servers = cluster.bootstrap_servers.split(",")

@@ -7,7 +7,7 @@ with a kill and is a new one after a restart; the disk and the port stay.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from random import Random
 from typing import Any, Final
@@ -20,7 +20,7 @@ from rackspan.cluster.core.configs import ConfigSource, ConfigValue
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
-from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, Ticket, TopicPartition
+from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, Ticket, TopicId, TopicPartition
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import MetadataImage
@@ -147,6 +147,7 @@ class BrokerHost:
             connection.balance()
 
     def _begin_to_coordinate(self) -> None:
+        self._topics_known: Mapping[TopicId, str] = {}
         dice = Random(f"{self.cluster_id}/{self.id}/{self._incarnation}")
         self.groups = GroupCoordinator(group_settings(self.settings.extra_configs), dice)
         self.group_requests = Coordinating(self, OFFSETS_TOPIC, self.groups)
@@ -221,6 +222,14 @@ class BrokerHost:
         self.metadata_cache.clear()
         self._image_news.set()
         self._image_news = asyncio.Event()
+        self._forget_deleted_topics()
+
+    def _forget_deleted_topics(self) -> None:
+        """What groups have committed goes with its topic. Told apart by id: one of the same name may be there already."""
+        known, self._topics_known = self._topics_known, self.image.topic_names
+        gone = [known[topic_id] for topic_id in known.keys() - self._topics_known.keys()]
+        if gone:
+            self.group_requests.carry_out(self.groups.on_topics_deleted(self.now, gone))
 
     # What handlers ask.
 
