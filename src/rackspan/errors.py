@@ -4,6 +4,7 @@
     ├── UsageError                    a flag, key or spec file that says something impossible
     ├── InvalidSnapshot               a snapshot that contradicts itself or its format
     ├── InvalidProblem                an assignment problem (KIP-925) that contradicts itself or its format
+    ├── InvalidRecord                 a coordinator's record that is cut, damaged or of an unknown version
     ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs leave 64 bits
     ├── UnprovenAnswer                a solver's answer failed our check of it: a bug, never the user's fault
     ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
@@ -21,6 +22,9 @@
     ├── RetriableProduceError         what a client is told when acks=all is refused; sending again is right
     │   ├── NotEnoughReplicas         and …AfterAppend: written, but not acknowledged
     │   └── NotEnoughRacks            and …AfterAppend
+    ├── WireError                     bytes from a client that are not what the protocol says
+    │   ├── MalformedRequest          the request cannot be read; its connection is closed
+    │   └── CorruptRecords            the request can, but not its records; CORRUPT_MESSAGE
     └── MissingRequirement            Java, an extra or a package is not there; says what to install
 
 An outcome that is expected (a finding, a refusal by rule) is a value, never one of these.
@@ -32,14 +36,17 @@ __all__ = [
     "ClusterRequestFailed",
     "ClusterUnauthorized",
     "ClusterUnreachable",
+    "CorruptRecords",
     "InvalidFlow",
     "InvalidPartitions",
     "InvalidProblem",
     "InvalidReassignment",
+    "InvalidRecord",
     "InvalidReplicationFactor",
     "InvalidSnapshot",
     "InvalidWarehouse",
     "KafkaProcessFailed",
+    "MalformedRequest",
     "MissingRequirement",
     "NotEnoughRacks",
     "NotEnoughRacksAfterAppend",
@@ -53,6 +60,7 @@ __all__ = [
     "SourceError",
     "UnprovenAnswer",
     "UsageError",
+    "WireError",
 ]
 
 
@@ -82,6 +90,10 @@ class UnprovenAnswer(RackspanError):
 
 class InvalidReassignment(RackspanError):
     """A reassignment file, or a file of topics to move, breaks its format or contradicts itself."""
+
+
+class InvalidRecord(RackspanError):
+    """A record of a coordinator's own topic that cannot be read."""
 
 
 class InvalidWarehouse(RackspanError):
@@ -156,6 +168,18 @@ class NotEnoughRacks(RetriableProduceError):
 
 class NotEnoughRacksAfterAppend(RetriableProduceError):
     """Written, but in-sync replicas on fewer racks than min.insync.racks when it was to be acknowledged."""
+
+
+class WireError(RackspanError):
+    """Bytes from a client that are not what the protocol says they are."""
+
+
+class MalformedRequest(WireError):
+    """A request that cannot be read; what follows it on the same connection cannot be trusted either."""
+
+
+class CorruptRecords(WireError):
+    """Records that cannot be stored: cut off, of an unknown version, or other bytes than were sent."""
 
 
 class MissingRequirement(RackspanError):

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 import rackspan
-from rackspan.cli import acks, demo, move, output, pipeline, place, see, settings, streams
+from rackspan.cli import acks, cluster, demo, move, output, pipeline, place, see, settings, streams
 from rackspan.errors import RackspanError
 
 CLEAN: Final = 0
@@ -62,6 +62,7 @@ app.add_typer(move.app, name="reassign")
 app.add_typer(acks.app, name="acks")
 app.add_typer(streams.app)
 app.add_typer(pipeline.app)
+app.add_typer(cluster.app, name="cluster")
 app.command()(demo.demo)
 
 

@@ -83,6 +83,10 @@ def write(document: Any, output: Output, human: RenderableType) -> None:
             console().print(human, crop=False)
 
 
+def flush() -> None:
+    sys.stdout.flush()
+
+
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> Table:
     """A plain table: numbers to the right, words to the left, no lines drawn."""
     drawn = Table(box=None, title=title, title_justify="left", title_style="bold", header_style="bold", pad_edge=False)

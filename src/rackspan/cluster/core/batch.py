@@ -1,0 +1,92 @@
+"""A record batch as the core sees it: the facts of its header, and bytes it never looks into.
+
+Source: Kafka's record batch format v2. `baseOffset` (bytes 0-7) and `partitionLeaderEpoch` (bytes 12-15) stand outside the
+CRC, so that a leader stamps them without touching what the producer signed.
+"""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+NO_PRODUCER: Final = -1
+NO_SEQUENCE: Final = -1
+NO_TIMESTAMP: Final = -1
+
+HEADER_BYTES: Final = 61
+SEQUENCES: Final = 2**31
+"""Sequence numbers wrap to 0 after the largest int32 (DefaultRecordBatch.incrementSequence)."""
+
+_BASE_OFFSET: Final = struct.Struct(">q")
+_LEADER_EPOCH: Final = struct.Struct(">i")
+_LEADER_EPOCH_AT: Final = 12
+
+
+class Marker(IntEnum):
+    """What a transaction's control batch says; the numbers are those of its record's key."""
+
+    ABORT = 0
+    COMMIT = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """One batch, offsets `base_offset` to `last_offset`. `data` is its bytes as on the wire, or empty in a simulation.
+
+    A producer's batch starts at offset 0 with any leader epoch; `stamped` makes it the leader's. `marker` is set on the
+    control batch that ends a transaction. Timestamps in ms since 1970.
+    """
+
+    base_offset: int
+    last_offset: int
+    leader_epoch: int
+    data: bytes | bytearray = b""
+    producer_id: int = NO_PRODUCER
+    producer_epoch: int = -1
+    base_sequence: int = NO_SEQUENCE
+    max_timestamp: int = NO_TIMESTAMP
+    transactional: bool = False
+    control: bool = False
+    marker: Marker | None = None
+
+    @property
+    def record_count(self) -> int:
+        return self.last_offset - self.base_offset + 1
+
+    @property
+    def size_bytes(self) -> int:
+        return len(self.data)
+
+    @property
+    def idempotent(self) -> bool:
+        """Whether a producer numbers it; markers have a producer and no number."""
+        return self.base_sequence != NO_SEQUENCE
+
+    @property
+    def last_sequence(self) -> int:
+        return (self.base_sequence + self.last_offset - self.base_offset) % SEQUENCES
+
+    def stamped(self, base_offset: int, leader_epoch: int) -> "Batch":
+        """The same batch at an offset of a leader's log. A bytearray is stamped in place, bytes are copied."""
+        return Batch(
+            base_offset,
+            base_offset + self.last_offset - self.base_offset,
+            leader_epoch,
+            _stamped(self.data, base_offset, leader_epoch),
+            self.producer_id,
+            self.producer_epoch,
+            self.base_sequence,
+            self.max_timestamp,
+            self.transactional,
+            self.control,
+            self.marker,
+        )
+
+
+def _stamped(data: bytes | bytearray, base_offset: int, leader_epoch: int) -> bytes | bytearray:
+    if not data:
+        return data
+    stamped = data if isinstance(data, bytearray) else bytearray(data)
+    _BASE_OFFSET.pack_into(stamped, 0, base_offset)
+    _LEADER_EPOCH.pack_into(stamped, _LEADER_EPOCH_AT, leader_epoch)
+    return stamped

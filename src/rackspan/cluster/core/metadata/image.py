@@ -1,0 +1,201 @@
+"""The cluster as folded from the controller's records up to an offset.
+
+An image is never changed: `folded` copies what a batch of records touches and shares the rest, so that a batch costs what
+it touches plus one shallow copy of the table of topics.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+from typing import Any, Final
+
+from rackspan.acks import RackBits, rack_bits
+from rackspan.cluster.core.ids import BrokerId, TopicId, TopicPartition
+from rackspan.cluster.core.metadata.partition import PartitionState
+from rackspan.cluster.core.metadata.records import (
+    BrokerChanged,
+    BrokerRegistered,
+    BrokerUnregistered,
+    ConfigResource,
+    ConfigSet,
+    PartitionSet,
+    ProducerIdsAllocated,
+    Record,
+    ResourceType,
+    TopicCreated,
+    TopicDeleted,
+)
+from rackspan.model.broker import Broker
+from rackspan.model.ids import RackId
+from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+
+THRESHOLD_KEYS: Final = frozenset({MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS})
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerImage:
+    """One registered broker. `broker_epoch` is the offset of its registration: it tells its incarnations apart."""
+
+    id: BrokerId
+    broker_epoch: int
+    incarnation: int
+    rack: RackId | None
+    host: str
+    port: int
+    fenced: bool = True
+    in_controlled_shutdown: bool = False
+
+    @property
+    def active(self) -> bool:
+        """May lead and join an ISR."""
+        return not (self.fenced or self.in_controlled_shutdown)
+
+
+@dataclass(frozen=True, slots=True)
+class TopicImage:
+    """A topic and its partitions, the index being the partition."""
+
+    name: str
+    topic_id: TopicId
+    partitions: tuple[PartitionState, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataImage:
+    """`offset` counts the records folded in. `thresholds_version` is the offset just past the last change of min.insync.*."""
+
+    offset: int = 0
+    brokers: Mapping[BrokerId, BrokerImage] = field(default_factory=dict)
+    topics: Mapping[str, TopicImage] = field(default_factory=dict)
+    topic_names: Mapping[TopicId, str] = field(default_factory=dict)
+    configs: Mapping[ConfigResource, Mapping[str, str]] = field(default_factory=dict)
+    racks: RackBits = field(default_factory=lambda: rack_bits(()))
+    next_producer_id: int = 0
+    thresholds_version: int = 0
+
+    def partition(self, partition: TopicPartition) -> PartitionState | None:
+        topic = self.topics.get(partition.topic)
+        if topic is None or not 0 <= partition.partition < len(topic.partitions):
+            return None
+        return topic.partitions[partition.partition]
+
+    def config_of(self, resource: ConfigResource) -> Mapping[str, str]:
+        """What was set there, without defaults."""
+        return self.configs.get(resource, _NOTHING)
+
+    def model_brokers(self) -> tuple[Broker, ...]:
+        """The brokers as `placement` and `acks` are told of them, in order of id."""
+        return tuple(
+            Broker(one.id, one.rack, not one.active, one.host, one.port)
+            for one in sorted(self.brokers.values(), key=lambda broker: broker.id)
+        )
+
+
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
+EMPTY_IMAGE: Final = MetadataImage()
+
+
+def folded(image: MetadataImage, records: Iterable[Record]) -> MetadataImage:
+    """`image` with more records."""
+    draft = _Draft(image)
+    for record in records:
+        draft.offset += 1
+        _APPLY[type(record)](draft, record)
+    return draft.image()
+
+
+class _Draft:
+    """An image being folded: tables are copied once, when first written to."""
+
+    def __init__(self, image: MetadataImage) -> None:
+        self.before = image
+        self.offset = image.offset
+        self.brokers = dict(image.brokers)
+        self.topics = dict(image.topics)
+        self.topic_names = dict(image.topic_names)
+        self.configs = dict(image.configs)
+        self.partitions: dict[str, list[PartitionState]] = {}
+        self.next_producer_id = image.next_producer_id
+        self.thresholds_version = image.thresholds_version
+
+    def image(self) -> MetadataImage:
+        for topic, partitions in self.partitions.items():
+            self.topics[topic] = replace(self.topics[topic], partitions=tuple(partitions))
+        return MetadataImage(
+            self.offset,
+            self.brokers,
+            self.topics,
+            self.topic_names,
+            self.configs,
+            self._racks(),
+            self.next_producer_id,
+            self.thresholds_version,
+        )
+
+    def _racks(self) -> RackBits:
+        if self.brokers == self.before.brokers:
+            return self.before.racks
+        return rack_bits(Broker(one.id, one.rack) for one in self.brokers.values())
+
+
+def _registered(draft: _Draft, record: BrokerRegistered) -> None:
+    draft.brokers[record.broker] = BrokerImage(
+        record.broker, record.broker_epoch, record.incarnation, record.rack, record.host, record.port
+    )
+
+
+def _changed(draft: _Draft, record: BrokerChanged) -> None:
+    draft.brokers[record.broker] = replace(
+        draft.brokers[record.broker], fenced=record.fenced, in_controlled_shutdown=record.in_controlled_shutdown
+    )
+
+
+def _unregistered(draft: _Draft, record: BrokerUnregistered) -> None:
+    del draft.brokers[record.broker]
+
+
+def _topic_created(draft: _Draft, record: TopicCreated) -> None:
+    draft.topics[record.topic] = TopicImage(record.topic, record.topic_id)
+    draft.topic_names[record.topic_id] = record.topic
+
+
+def _topic_deleted(draft: _Draft, record: TopicDeleted) -> None:
+    del draft.topics[record.topic]
+    del draft.topic_names[record.topic_id]
+    draft.partitions.pop(record.topic, None)
+    draft.configs.pop(ConfigResource(ResourceType.TOPIC, record.topic), None)
+
+
+def _partition_set(draft: _Draft, record: PartitionSet) -> None:
+    topic, partition = record.partition
+    partitions = draft.partitions.get(topic)
+    if partitions is None:
+        partitions = draft.partitions[topic] = list(draft.topics[topic].partitions)
+    partitions[partition : partition + 1] = [record.state]
+
+
+def _config_set(draft: _Draft, record: ConfigSet) -> None:
+    values = dict(draft.configs.get(record.resource, _NOTHING))
+    if record.value is None:
+        values.pop(record.key, None)
+    else:
+        values[record.key] = record.value
+    draft.configs[record.resource] = values
+    if record.key in THRESHOLD_KEYS:
+        draft.thresholds_version = draft.offset
+
+
+def _producer_ids(draft: _Draft, record: ProducerIdsAllocated) -> None:
+    draft.next_producer_id = record.next_producer_id
+
+
+_APPLY: Final[Mapping[type[Record], Callable[[_Draft, Any], None]]] = {
+    BrokerRegistered: _registered,
+    BrokerChanged: _changed,
+    BrokerUnregistered: _unregistered,
+    TopicCreated: _topic_created,
+    TopicDeleted: _topic_deleted,
+    PartitionSet: _partition_set,
+    ConfigSet: _config_set,
+    ProducerIdsAllocated: _producer_ids,
+}
