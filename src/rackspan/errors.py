@@ -7,6 +7,8 @@
     ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs leave 64 bits
     ├── UnprovenAnswer                a solver's answer failed our check of it: a bug, never the user's fault
     ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
+    ├── InvalidJournal                the journal of a reassignment is no journal, or another plan's
+    ├── ReassignmentStopped           the cluster is not what the plan assumed; what runs goes on, nothing is started
     ├── InvalidWarehouse              a pipeline folder that is not one, or is of another version
     ├── SourceError                   a cluster could not be read or changed
     │   ├── ClusterUnreachable        nobody answered in time
@@ -33,6 +35,7 @@ __all__ = [
     "ClusterUnauthorized",
     "ClusterUnreachable",
     "InvalidFlow",
+    "InvalidJournal",
     "InvalidPartitions",
     "InvalidProblem",
     "InvalidReassignment",
@@ -48,6 +51,7 @@ __all__ = [
     "PartialRacks",
     "RackLocatorFailed",
     "RackspanError",
+    "ReassignmentStopped",
     "ReplicaPlacementException",
     "RetriableProduceError",
     "SourceError",
@@ -82,6 +86,14 @@ class UnprovenAnswer(RackspanError):
 
 class InvalidReassignment(RackspanError):
     """A reassignment file, or a file of topics to move, breaks its format or contradicts itself."""
+
+
+class InvalidJournal(RackspanError):
+    """A file is not the journal of a reassignment, or of another plan or version."""
+
+
+class ReassignmentStopped(RackspanError):
+    """The cluster is not, or no longer, what a plan assumed; nothing more is started."""
 
 
 class InvalidWarehouse(RackspanError):
