@@ -17,7 +17,7 @@ from rackspan.errors import (
     ReassignmentStopped,
 )
 from rackspan.plan.effects import CancelMoves, Effect, Finished, Paused, Record, SetConfigs, StartMoves, Stop, Wait
-from rackspan.plan.events import Account, Event
+from rackspan.plan.events import Account, Ended, Event, StepDone
 from rackspan.plan.execution import Limits, Question, decide, question
 from rackspan.plan.observed import ObservedCluster
 from rackspan.plan.throttle import ConfigKey
@@ -80,14 +80,20 @@ def carry_out(
 
     Errors: ReassignmentStopped where the cluster is not what the plan assumed; SourceError.
     """
-    waiting, refusal, last = _Waiting(pace), None, None
+    waiting, refusal, last, confirmed = _Waiting(pace), None, None, None
     while True:
         try:
             seen = cluster.observe(question(ledger.account, limits))
-        except ClusterUnreachable as error:
+        except (ClusterUnreachable, ClusterRequestFailed) as error:
             waiting.for_what_may_never_come(error)
             continue
         effect = decide(ledger.account, seen, limits)
+        if _ends_something(effect) and effect != confirmed:
+            # A broker may be behind the controller: what it shows as done is believed when it still is a moment later.
+            confirmed = effect
+            pace.sleep(pace.settle_seconds)
+            continue
+        confirmed = None
         if refusal is not None and isinstance(effect, Wait | Stop | Paused | Finished):
             raise refusal
         yield Happened(effect, ledger.account, seen)
@@ -123,6 +129,10 @@ def _do(effect: Effect, cluster: ClusterHands, ledger: Journal | Ledger) -> None
             cluster.cancel_moves(places)
         case _:
             pass
+
+
+def _ends_something(effect: Effect) -> bool:
+    return isinstance(effect, Finished) or (isinstance(effect, Record) and isinstance(effect.event, StepDone | Ended))
 
 
 def _spent(limits: Limits, effect: Effect, last: Effect | None) -> Limits:

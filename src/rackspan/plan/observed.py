@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from rackspan.model import ClusterSnapshot
 from rackspan.plan.throttle import ConfigKey
 from rackspan.plan.written import PartitionMove, TopicPartition, Toward
 
@@ -69,3 +70,21 @@ def standing(move: PartitionMove, toward: Toward, seen: ObservedCluster) -> Stan
     if set(replicas) in (start, end):
         return Standing.STARTABLE
     return Standing.SETTLING if set(replicas) == start | end else Standing.ELSEWHERE
+
+
+def observed(snapshot: ClusterSnapshot) -> ObservedCluster:
+    """What a snapshot shows of any plan. It holds no throttles."""
+    rows, names = snapshot.partitions, [str(topic.name) for topic in snapshot.topics]
+    places = [(names[row.topic], row) for row in rows]
+    return ObservedCluster(
+        cluster_id=snapshot.cluster_id,
+        brokers=frozenset(int(broker.id) for broker in snapshot.brokers if not broker.fenced),
+        topic_ids={str(topic.name): topic.topic_id for topic in snapshot.topics},
+        replicas={(name, row.partition): row.replicas for name, row in places},
+        isr={(name, row.partition): row.isr for name, row in places},
+        in_flight={
+            (name, row.partition): InFlight(row.replicas, row.adding_replicas, row.removing_replicas)
+            for name, row in places
+            if row.adding_replicas or row.removing_replicas
+        },
+    )
