@@ -35,6 +35,9 @@ class Journal:
         self.close()
 
     def close(self) -> None:
+        """What was refused before it began leaves no file."""
+        if self._account is None:
+            self.path.unlink(missing_ok=True)
         self._file.close()
 
     @property

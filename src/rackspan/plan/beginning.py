@@ -3,7 +3,8 @@
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rackspan.errors import ReassignmentStopped
+from rackspan.errors import InvalidJournal, ReassignmentStopped
+from rackspan.plan.events import Account
 from rackspan.plan.mismatch import mismatch, missing_brokers, other_cluster, running_beside
 from rackspan.plan.observed import ObservedCluster, Standing, standing
 from rackspan.plan.written import PartitionMove, Toward, WrittenPlan
@@ -18,6 +19,14 @@ def beginning(plan: WrittenPlan, toward: Toward, seen: ObservedCluster) -> Writt
     for why in _reasons_against(plan, begun, toward, seen):
         raise ReassignmentStopped(why)
     return begun
+
+
+def going_on(begun: Account, plan: WrittenPlan, seen: ObservedCluster, journal: str) -> None:
+    """Refuse another plan's journal, and another cluster. Errors: InvalidJournal, ReassignmentStopped."""
+    if not begun.plan.same_targets(plan):
+        raise InvalidJournal(f"{journal}: the journal of another plan; name the --journal of this one")
+    if why := other_cluster(begun.plan, seen):
+        raise ReassignmentStopped(why)
 
 
 def with_originals(plan: WrittenPlan, seen: ObservedCluster) -> WrittenPlan:
