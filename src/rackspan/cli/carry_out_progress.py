@@ -64,7 +64,7 @@ class _Lines:
 
     def say(self, one: "Happened", words: str | None) -> None:
         now = time.monotonic()
-        is_due = not isinstance(one.effect, Wait) or now - self._said_at >= LINE_EVERY_SECONDS
+        is_due = one.effect != Wait() or now - self._said_at >= LINE_EVERY_SECONDS
         if words is not None and words != self._last and is_due:
             output.note(words)
             self._said_at, self._last = now, words
