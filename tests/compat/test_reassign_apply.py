@@ -17,7 +17,8 @@ from random import Random
 from typing import Any
 
 import pytest
-from confluent_kafka.admin import AdminClient, AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 
 from rackspan.audit import RackPolicy, audit
 from rackspan.kafka_process import KafkaCluster, console_tool
@@ -127,10 +128,11 @@ def throttles(cluster: KafkaCluster) -> dict[str, str]:
     """Every replication throttle that is set on a broker or on the topic, as librdkafka describes them."""
     brokers = [ConfigResource(ConfigResource.Type.BROKER, str(node.id)) for node in cluster.brokers]
     asked = [*brokers, ConfigResource(ConfigResource.Type.TOPIC, TOPIC)]
+    describing = admin(cluster)
     own = {ConfigSource.DYNAMIC_BROKER_CONFIG.value, ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
     return {
         f"{resource.name} {entry.name}": str(entry.value)
-        for resource, answer in admin(cluster).describe_configs(asked).items()
+        for resource, answer in describing.describe_configs(asked).items()
         for entry in answer.result(30).values()
         if ".replication.throttled." in entry.name and entry.source in own
     }
@@ -139,7 +141,8 @@ def throttles(cluster: KafkaCluster) -> dict[str, str]:
 def set_own(cluster: KafkaCluster, operation: AlterConfigOpType) -> None:
     entries = [ConfigEntry(key, value, incremental_operation=operation) for key, value in OWN.items()]
     resource = ConfigResource(ConfigResource.Type.BROKER, "2", incremental_configs=entries)
-    admin(cluster).incremental_alter_configs([resource])[resource].result(30)
+    changing = admin(cluster)
+    changing.incremental_alter_configs([resource])[resource].result(30)
 
 
 def admin(cluster: KafkaCluster) -> AdminClient:
