@@ -132,7 +132,8 @@ def throttles(cluster: KafkaCluster) -> dict[str, str]:
     own = {ConfigSource.DYNAMIC_BROKER_CONFIG.value, ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
     return {
         f"{resource.name} {entry.name}": str(entry.value)
-        for resource, answer in describing.describe_configs(asked).items()
+        for one in asked  # librdkafka asks one broker at a time.
+        for resource, answer in describing.describe_configs([one]).items()
         for entry in answer.result(30).values()
         if ".replication.throttled." in entry.name and entry.source in own
     }
@@ -221,6 +222,75 @@ def check_undo(moved: Reassign) -> None:
 def test_killed_at_any_moment_it_is_gone_on_with_and_can_be_undone(moved: Reassign) -> None:
     check_killed_run(moved, KILLS, seed=1)
     check_undo(moved)
+
+
+def a_receiver(plan: Path) -> int:
+    """A broker that the first step copies to; rather not a controller."""
+    step = json.loads(plan.read_text())["steps"][0]
+    receivers = {broker for one in step["partitions"] for broker in set(one["replicas"]) - set(one["undo"])}
+    return max(receivers)
+
+
+def refused(moved: Reassign, verb: str, *words: str) -> str:
+    """The one line of a command that is refused; the cluster and the journal are as they were."""
+    before = replicas(moved.cluster), throttles(moved.cluster), moved.journal.read_bytes()
+    code, out, err = moved.run(verb, *words)
+    assert (code, out) == (1, ""), err
+    assert (replicas(moved.cluster), throttles(moved.cluster), moved.journal.read_bytes()) == before
+    return err.removeprefix("rackspan: ").rstrip("\n")
+
+
+def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_with(moved: Reassign) -> None:
+    cluster, lost_broker = moved.cluster, a_receiver(moved.plan)
+    moved.journal.unlink(missing_ok=True)
+    with writing(cluster, TOPIC, len(BADLY), "lost-broker") as acknowledged:
+        process = moved.start("apply", "--apply", "--throttle", str(BYTES_PER_SECOND), "--patience", "1")
+        eventually(lambda: "throttling" in moved.events(), "a step is about to start")
+        cluster.kill_broker(lost_broker)
+        try:
+            _, err = process.communicate(timeout=RUN_SECONDS)
+            assert process.returncode == 1
+            assert f"rackspan: broker {lost_broker} is gone or fenced and shall receive {TOPIC}-" in err
+            check_refusals(moved)
+            assert moved.run("cancel", "--apply")[0] == 0
+            assert all(listed in (*BADLY, *targets(moved.plan)) for listed in replicas(cluster))
+            assert not any(one.adding or one.removing for one in described(cluster).values())
+        finally:
+            cluster.start_broker(lost_broker)
+        code, _, err = moved.run("apply", "--apply", "--throttle", str(BYTES_PER_SECOND))
+        assert code == 0, err
+    assert {line.rpartition(" is ")[2] for line in kafkas_verdicts(cluster, moved.plan)} == {"completed."}
+    assert throttles(cluster) == {f"2 {key}": value for key, value in OWN.items()}
+    assert lost(cluster, TOPIC, acknowledged) == set()
+    check_undo(moved)
+
+
+def targets(plan: Path) -> list[list[int]]:
+    return [one["replicas"] for one in json.loads(plan.read_text())["partitions"]]
+
+
+def check_refusals(moved: Reassign) -> None:
+    """While something is in flight: what may not be begun beside it, and what is not this cluster's."""
+    said = refused(moved, "apply", "--apply", "--journal", str(moved.folder / "second.journal"))
+    assert said.endswith(
+        "is being reassigned already, and not by this journal; wait for the end or cancel it, then run again"
+    )
+    assert not (moved.folder / "second.journal").exists()
+    said = refused(moved, "apply", "--apply", "--cluster-id", "another")
+    assert said == f"--cluster-id another: the plan is for cluster {moved.cluster.cluster_id}; name one of them"
+    elsewhere = {**json.loads(moved.plan.read_text()), "cluster_id": "another", "steps": []}
+    other = moved.folder / "other.json"
+    other.write_text(json.dumps(elsewhere))
+    said = refused(moved, "apply", "--apply", "--plan", str(other))
+    assert said.startswith(f"this is cluster {moved.cluster.cluster_id}, the plan is for another; ")
+    topic = {"version": 1, "partitions": [{"topic": "absent", "partition": 0, "replicas": [1]}]}
+    other.write_text(json.dumps(topic))
+    where = ("--plan", str(other), "--cluster-id", moved.cluster.cluster_id)
+    said = refused(moved, "apply", "--apply", *where)
+    assert said == "topic absent is not in the cluster; make a new plan with rackspan reassign plan"
+    topic["partitions"] = [{"topic": TOPIC, "partition": 5, "replicas": [6, 3, 77]}]
+    other.write_text(json.dumps(topic))
+    assert "being reassigned" in refused(moved, "apply", "--apply", *where)
 
 
 @pytest.mark.soak

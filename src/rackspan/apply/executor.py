@@ -80,55 +80,75 @@ def carry_out(
 
     Errors: ReassignmentStopped where the cluster is not what the plan assumed; SourceError.
     """
-    waiting, refusal, last, confirmed = _Waiting(pace), None, None, None
+    run = _Run(cluster, ledger, limits, pace)
     while True:
-        try:
-            seen = cluster.observe(question(ledger.account, limits))
-        except (ClusterUnreachable, ClusterRequestFailed) as error:
-            waiting.for_what_may_never_come(error)
+        found = run.look()
+        if found is None:
             continue
-        effect = decide(ledger.account, seen, limits)
-        if _ends_something(effect) and effect != confirmed:
-            # A broker may be behind the controller: what it shows as done is believed when it still is a moment later.
-            confirmed = effect
-            pace.sleep(pace.settle_seconds)
-            continue
-        confirmed = None
-        if refusal is not None and isinstance(effect, Wait | Stop | Paused | Finished):
-            raise refusal
-        yield Happened(effect, ledger.account, seen)
-        if isinstance(effect, Stop):
-            raise ReassignmentStopped(effect.why)
-        if isinstance(effect, Paused | Finished):
+        yield found
+        if isinstance(found.effect, Stop):
+            raise ReassignmentStopped(found.effect.why)
+        if isinstance(found.effect, Paused | Finished):
             return
+        run.carry_out(found.effect)
+
+
+class _Run:
+    """What a run keeps in memory, all of which may be lost: its patience, and what it may still copy."""
+
+    def __init__(self, cluster: ClusterHands, ledger: Journal | Ledger, limits: Limits, pace: Pace) -> None:
+        self._cluster, self._ledger, self._limits, self._pace = cluster, ledger, limits, pace
+        self._waiting = _Waiting(pace)
+        self._refusal: RackspanError | None = None
+        self._last: Effect | None = None
+        self._confirmed: Effect | None = None
+
+    def look(self) -> Happened | None:
+        """The next effect and why; None where one look was not enough to tell."""
+        so_far = self._ledger.account
         try:
-            _do(effect, cluster, ledger)
+            seen = self._cluster.observe(question(so_far, self._limits))
+        except (ClusterUnreachable, ClusterRequestFailed) as error:
+            self._waiting.for_what_may_never_come(error)
+            return None
+        effect = decide(so_far, seen, self._limits)
+        if _ends_something(effect) and effect != self._confirmed:
+            # A broker may be behind the controller: what it shows as done is believed when it still is a moment later.
+            self._confirmed = effect
+            self._pace.sleep(self._pace.settle_seconds)
+            return None
+        self._confirmed = None
+        if self._refusal is not None and isinstance(effect, Wait | Stop | Paused | Finished):
+            raise self._refusal
+        return Happened(effect, so_far, seen)
+
+    def carry_out(self, effect: Effect) -> None:
+        try:
+            self._do(effect)
         except (ClusterRequestFailed, ClusterUnauthorized) as error:
-            if not limits.starting:
+            if self._refusal is not None:
                 raise
-            # What was throttled for it is given back first.
-            limits, refusal = replace(limits, starting=False), error
+            # What was throttled for it is given back before the refusal is told.
+            self._limits, self._refusal = replace(self._limits, starting=False), error
         except ClusterUnreachable as error:
-            waiting.for_what_may_never_come(error)
-            last = effect
-            continue
-        limits = _spent(limits, effect, last)
-        waiting.after(effect, last)
-        last = effect
+            self._waiting.for_what_may_never_come(error)
+        else:
+            self._waiting.after(effect, self._last)
+        self._limits = _spent(self._limits, effect, self._last)
+        self._last = effect
 
-
-def _do(effect: Effect, cluster: ClusterHands, ledger: Journal | Ledger) -> None:
-    match effect:
-        case Record(event):
-            ledger.append(event)
-        case SetConfigs(values):
-            cluster.set_configs(values)
-        case StartMoves(targets):
-            cluster.start_moves(targets)
-        case CancelMoves(places):
-            cluster.cancel_moves(places)
-        case _:
-            pass
+    def _do(self, effect: Effect) -> None:
+        match effect:
+            case Record(event):
+                self._ledger.append(event)
+            case SetConfigs(values):
+                self._cluster.set_configs(values)
+            case StartMoves(targets):
+                self._cluster.start_moves(targets)
+            case CancelMoves(places):
+                self._cluster.cancel_moves(places)
+            case _:
+                pass
 
 
 def _ends_something(effect: Effect) -> bool:
