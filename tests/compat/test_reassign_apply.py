@@ -227,7 +227,7 @@ def test_killed_at_any_moment_it_is_gone_on_with_and_can_be_undone(moved: Reassi
 def a_receiver(plan: Path) -> int:
     """A broker that the first step copies to; rather not a controller."""
     step = json.loads(plan.read_text())["steps"][0]
-    receivers = {broker for one in step["partitions"] for broker in set(one["replicas"]) - set(one["undo"])}
+    receivers: set[int] = {broker for one in step["partitions"] for broker in set(one["replicas"]) - set(one["undo"])}
     return max(receivers)
 
 
@@ -244,7 +244,7 @@ def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_w
     cluster, lost_broker = moved.cluster, a_receiver(moved.plan)
     moved.journal.unlink(missing_ok=True)
     with writing(cluster, TOPIC, len(BADLY), "lost-broker") as acknowledged:
-        process = moved.start("apply", "--apply", "--throttle", str(BYTES_PER_SECOND), "--patience", "1")
+        process = moved.start("apply", "--apply", "--throttle", str(BYTES_PER_SECOND), "--patience", "20")
         eventually(lambda: "throttling" in moved.events(), "a step is about to start")
         cluster.kill_broker(lost_broker)
         try:

@@ -90,11 +90,15 @@ async def _broker_configs(
         name: connection.start(questions.own_broker_configs, connection, int(name), wanted, _BROKER_SECONDS)
         for name, wanted in keys.items()
     }
-    return {
-        ConfigKey(Holder.BROKER, name, key): value
-        for name, answer in answers.items()
-        for key, value in (await answer).items()
-    }
+    found: dict[ConfigKey, str | None] = {}
+    for name, answer in answers.items():
+        try:
+            own = await answer
+        except (KafkaError, OSError) as error:
+            # Dead, and not fenced yet; or it may not be asked. A run that left it out would forget its throttle.
+            raise request_failed(f"the throttle of broker {name}", "DescribeConfigs on Cluster", error) from error
+        found |= {ConfigKey(Holder.BROKER, name, key): value for key, value in own.items()}
+    return found
 
 
 async def _set_configs(connection: ClusterConnection, values: Mapping[ConfigKey, str | None]) -> None:
