@@ -125,8 +125,8 @@ def kafkas_verdicts(cluster: KafkaCluster, plan: Path) -> list[str]:
 
 
 def throttles(cluster: KafkaCluster) -> dict[str, str]:
-    """Every replication throttle that is set on a broker or on the topic, as librdkafka describes them."""
-    brokers = [ConfigResource(ConfigResource.Type.BROKER, str(node.id)) for node in cluster.brokers]
+    """Every replication throttle that is set on a broker that runs or on the topic, as librdkafka describes them."""
+    brokers = [ConfigResource(ConfigResource.Type.BROKER, str(node)) for node in cluster.pids]
     asked = [*brokers, ConfigResource(ConfigResource.Type.TOPIC, TOPIC)]
     describing = admin(cluster)
     own = {ConfigSource.DYNAMIC_BROKER_CONFIG.value, ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
@@ -162,7 +162,7 @@ def moved(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     produce(kafka, TOPIC, len(BADLY), BYTES_EACH)
     set_own(kafka, AlterConfigOpType.SET)
     reassign = Reassign(kafka, tmp_path_factory.mktemp("moved"))
-    words = ("--topic", TOPIC, "--moves-per-step", "2", "--out", str(reassign.plan), "-o", "json")
+    words = ("--topic", TOPIC, "--moves-per-step", "1", "--out", str(reassign.plan), "-o", "json")
     planned = subprocess.run(reassign.command("plan", *words), cwd=reassign.folder, capture_output=True, text=True)
     assert planned.returncode == 2, planned.stderr
     yield reassign

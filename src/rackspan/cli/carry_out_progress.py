@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 LINE_EVERY_SECONDS: Final = 30.0
 """Between two lines about the same wait, where there is no terminal."""
 
+STALLED_SECONDS: Final = 5.0
+"""How long something keeps a run before it is named."""
+
 Say = Callable[["Happened", str | None], None]
 
 
@@ -50,7 +53,7 @@ def _telling() -> Iterator[Say]:
             done = progress(one.account, one.seen)
             bar.update(task, description=f"step {done.step} of {done.steps}", completed=done.copied, total=done.copies)
             if words is not None and not isinstance(one.effect, Wait):
-                output.note(words)
+                bar.console.print(words, style="dim", markup=False)
 
         yield say
 
@@ -58,16 +61,24 @@ def _telling() -> Iterator[Say]:
 class _Lines:
     """Each thing that happens, and of waiting a line every so often."""
 
-    def __init__(self) -> None:
-        self._said_at = time.monotonic()
-        self._last = ""
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._said_at = self._stalled_since = now()
+        self._stalled: str | None = None
 
     def say(self, one: "Happened", words: str | None) -> None:
-        now = time.monotonic()
-        is_due = one.effect != Wait() or now - self._said_at >= LINE_EVERY_SECONDS
-        if words is not None and words != self._last and is_due:
+        now = self._now()
+        if words is not None and (not isinstance(one.effect, Wait) or self._is_due(one.effect, now)):
             output.note(words)
-            self._said_at, self._last = now, words
+            self._said_at = now
+
+    def _is_due(self, wait: Wait, now: float) -> bool:
+        if wait.stalled != self._stalled:
+            self._stalled, self._stalled_since = wait.stalled, now
+        # A broker that lags for a moment is not worth a word.
+        is_new = wait.stalled is not None and self._said_at < self._stalled_since
+        lasts = now - self._stalled_since >= STALLED_SECONDS
+        return (is_new and lasts) or now - self._said_at >= LINE_EVERY_SECONDS
 
 
 def _words(one: "Happened") -> str | None:
