@@ -206,7 +206,8 @@ def check_killed_run(moved: Reassign, kills: int, seed: int) -> None:
 
 
 def check_undo(moved: Reassign) -> None:
-    assert moved.run("undo")[0] == 0
+    code, _, err = moved.run("undo")
+    assert code == 0, err
     code, out, err = moved.run("undo", "--apply", "-o", "json")
     assert (code, json.loads(out)["state"]) == (0, "undone"), err
     assert replicas(moved.cluster) == BADLY
@@ -254,7 +255,8 @@ def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_w
             assert process.returncode == 1
             assert f"rackspan: broker {lost_broker} is gone or fenced and shall receive {TOPIC}-" in err
             check_refusals(moved)
-            assert moved.run("cancel", "--apply")[0] == 0
+            code, _, err = moved.run("cancel", "--apply")
+            assert code == 0, err
             assert all(listed in (*BADLY, *targets(moved.plan)) for listed in replicas(cluster))
             assert not any(one.adding or one.removing for one in described(cluster).values())
         finally:

@@ -1,6 +1,7 @@
 """A running cluster as a run sees and changes it: a conversation for each look and each change.
 
-So no connection outlives the broker it was opened to, and every look has a deadline of its own.
+So no connection outlives the broker it was opened to, and every look has a deadline of its own. What a run takes: Alter and
+Describe on Cluster, Describe on the plan's topics; with a throttle DescribeConfigs and AlterConfigs on both.
 """
 
 from collections.abc import Mapping

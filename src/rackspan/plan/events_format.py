@@ -8,7 +8,7 @@ from rackspan.errors import InvalidJournal, InvalidReassignment
 from rackspan.plan.events import Began, Cancelled, Ended, Event, StepDone, Throttling, Turned, Unthrottled
 from rackspan.plan.throttle import ConfigKey, Holder
 from rackspan.plan.written import Toward
-from rackspan.plan.written_format import plan_as_read, read_plan
+from rackspan.plan.written_format import plan_as_read, plan_of
 
 VERSION: Final = 1
 
@@ -46,7 +46,7 @@ def _document(event: Event) -> dict[str, Any]:
 def _began(line: Mapping[str, Any]) -> Began:
     if line["version"] != VERSION:
         raise InvalidJournal(f"version {line['version']!r} is not known; take the rackspan that wrote it")
-    return Began(read_plan(json.dumps(line["plan"])))
+    return Began(plan_of(line["plan"]))
 
 
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Event]]] = {
@@ -64,7 +64,7 @@ def _event(line: str, number: int) -> Event:
     try:
         document = json.loads(line)
         return _READERS[document["event"]](document)
-    except (ValueError, KeyError, TypeError, IndexError, RecursionError, InvalidReassignment):
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, InvalidReassignment):
         raise InvalidJournal(f"line {number} is no event; restore the file, or name another --journal") from None
 
 

@@ -19,14 +19,13 @@ class Progress:
 
 
 def progress(so_far: Account, seen: ObservedCluster) -> Progress:
-    toward, step = so_far.toward, so_far.step
-    steps = so_far.plan.in_order(toward)
-    done = sum(one.copies(toward) for one in steps if one.number in so_far.done)
+    step, copies = so_far.step, so_far.plan.copies(so_far.toward)
+    done = sum(copies[number] for number in so_far.done)
     return Progress(
-        step=min(len(so_far.done) + 1, len(steps)),
-        steps=len(steps),
+        step=min(len(so_far.done) + 1, len(copies)),
+        steps=len(copies),
         copied=done + (_copied(step, so_far, seen) if step is not None else 0),
-        copies=sum(one.copies(toward) for one in steps),
+        copies=sum(copies.values()),
         moving=sum(place in so_far.plan.by_place for place in seen.in_flight),
     )
 

@@ -74,6 +74,18 @@ class WrittenPlan:
     def by_place(self) -> Mapping[TopicPartition, PartitionMove]:
         return {move.place: move for move in self.moves()}
 
+    def copies(self, toward: Toward) -> Mapping[int, int]:
+        """Replicas that each step copies, by its number."""
+        return self._copies_back if toward is Toward.ORIGINALS else self._copies
+
+    @cached_property
+    def _copies(self) -> Mapping[int, int]:
+        return {step.number: step.copies(Toward.TARGETS) for step in self.steps}
+
+    @cached_property
+    def _copies_back(self) -> Mapping[int, int]:
+        return {step.number: step.copies(Toward.ORIGINALS) for step in self.steps}
+
     @property
     def says_undo(self) -> bool:
         return all(move.undo for move in self.moves())

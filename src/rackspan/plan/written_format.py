@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rackspan.errors import InvalidReassignment
-from rackspan.plan.json_format import reassignment_to_apply
+from rackspan.plan.json_format import reassignment_object, reassignment_of, sound
 from rackspan.plan.written import PartitionMove, TopicPartition, WrittenPlan, WrittenStep
 from rackspan.reassign import ListedPartition
 
@@ -20,10 +20,14 @@ UNSTEPPED_REASON = "in the order of the file"
 
 def read_plan(text: str | bytes) -> WrittenPlan:
     """Errors: InvalidReassignment, in the words of Kafka's tool where it has words."""
-    listed = reassignment_to_apply(text).partitions
+    return plan_of(reassignment_object(text))
+
+
+def plan_of(top: dict[str, Any]) -> WrittenPlan:
+    """The plan that a parsed file says. Errors: as read_plan."""
+    listed = sound(reassignment_of(top)).partitions
     for entry in listed:
         _refuse_log_dirs(entry)
-    top = json.loads(text)
     steps = tuple(_steps(_list(top, "steps", "the plan"))) or tuple(_unstepped(listed))
     plan = WrittenPlan(_cluster_id(top), _topic_ids(top), steps)
     _refuse_other_steps(plan, {(entry.topic, entry.partition): entry.replicas for entry in listed})
