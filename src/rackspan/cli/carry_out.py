@@ -49,7 +49,7 @@ JournalPath = Annotated[
     typer.Option(
         "--journal",
         metavar="FILE",
-        help="Where the run is written down, to be gone on with.  [default: the plan's name and .journal]",
+        help="Where the run is written down, to be gone on with; the plan's name and .journal where not given.",
         rich_help_panel=_RUN,
     ),
 ]
