@@ -188,6 +188,7 @@ def check_killed_run(moved: Reassign, kills: int, seed: int) -> None:
     cluster = moved.cluster
     assert replicas(cluster) == BADLY
     assert findings(cluster) != []
+    moved.journal.unlink(missing_ok=True)
     with writing(cluster, TOPIC, len(BADLY), f"seed-{seed}") as acknowledged:
         moments = kill_and_go_on(moved, kills, Random(seed))
     print(f"\nkilled {len(moments)} times, by the last event of the journal:")
@@ -196,7 +197,7 @@ def check_killed_run(moved: Reassign, kills: int, seed: int) -> None:
     print(
         f"  after {sorted(moment.events for moment in moments)} events; {len(acknowledged)} records acknowledged meanwhile"
     )
-    assert len(moments) >= min(kills, 10)
+    assert len({moment.events for moment in moments}) >= min(kills, 10) - 1, "the kills are spread over the run"
     assert {line.rpartition(" is ")[2] for line in kafkas_verdicts(cluster, moved.plan)} == {"completed."}
     assert moved.run("verify")[0] == 0
     assert findings(cluster) == []
