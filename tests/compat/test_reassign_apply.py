@@ -109,8 +109,8 @@ class Reassign:
         finally:
             process.kill()
             _, said = process.communicate()
-        words = said.strip().rpartition("\n")[2].partition(": ")[2]
-        return Moment(len(self.events()), re.sub(r"\d+ \w+ ", "", words) or "looking")
+        doing = said.strip().rpartition("\n")[2].partition(": ")[2]
+        return Moment(len(self.events()), re.sub(r"\d+ \w+ ", "", doing) or "looking")
 
 
 def replicas(cluster: KafkaCluster) -> list[list[int]]:
