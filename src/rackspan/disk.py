@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from rackspan.errors import UsageError
 
@@ -36,6 +37,13 @@ def replace_file(path: Path, text: str, errors: str = "strict") -> None:
         with suppress(OSError):
             staging.unlink()
         raise
+
+
+def append_line(file: BinaryIO, line: str) -> None:
+    """Add a line in UTF-8 and return once it is on the disk; a kill in between leaves part of it, without its line feed."""
+    file.write(line.encode() + b"\n")
+    file.flush()
+    os.fsync(file.fileno())
 
 
 def staged(path: Path) -> Path:

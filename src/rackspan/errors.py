@@ -8,6 +8,8 @@
     ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs leave 64 bits
     ├── UnprovenAnswer                a solver's answer failed our check of it: a bug, never the user's fault
     ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
+    ├── InvalidJournal                the journal of a reassignment is no journal, or another plan's
+    ├── ReassignmentStopped           the cluster is not what the plan assumed; what runs goes on, nothing is started
     ├── InvalidWarehouse              a pipeline folder that is not one, or is of another version
     ├── SourceError                   a cluster could not be read or changed
     │   ├── ClusterUnreachable        nobody answered in time
@@ -38,6 +40,7 @@ __all__ = [
     "ClusterUnreachable",
     "CorruptRecords",
     "InvalidFlow",
+    "InvalidJournal",
     "InvalidPartitions",
     "InvalidProblem",
     "InvalidReassignment",
@@ -55,6 +58,7 @@ __all__ = [
     "PartialRacks",
     "RackLocatorFailed",
     "RackspanError",
+    "ReassignmentStopped",
     "ReplicaPlacementException",
     "RetriableProduceError",
     "SourceError",
@@ -94,6 +98,14 @@ class InvalidReassignment(RackspanError):
 
 class InvalidRecord(RackspanError):
     """A record of a coordinator's own topic that cannot be read."""
+
+
+class InvalidJournal(RackspanError):
+    """A file is not the journal of a reassignment, or of another plan or version."""
+
+
+class ReassignmentStopped(RackspanError):
+    """The cluster is not, or no longer, what a plan assumed; nothing more is started."""
 
 
 class InvalidWarehouse(RackspanError):

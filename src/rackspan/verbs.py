@@ -29,7 +29,11 @@ from rackspan.placement import new_partitions as _new_partitions
 from rackspan.placement import spec as _spec
 from rackspan.placement.generate import Generated
 from rackspan.placement.new_partitions import PlacerChoice, Proposal
-from rackspan.plan import Caps, Step
+from rackspan.plan import Caps, Limits, Step, Toward, WrittenPlan
+from rackspan.plan.beginning import beginning, going_on
+from rackspan.plan.events import Account, Turned, after
+from rackspan.plan.observed import observed
+from rackspan.plan.verdict import PartitionVerdict, verdicts
 from rackspan.reassign import Plan, ReassignmentDocument, Request
 from rackspan.sources import rack_locator as _rack_locator
 from rackspan.sources import rack_locators as _rack_locators
@@ -38,6 +42,7 @@ from rackspan.sources.properties_file import read_properties
 from rackspan.sources.source import Cluster, Source
 
 if TYPE_CHECKING:
+    from rackspan.apply import Happened
     from rackspan.sources.connection import ClusterConnection, ConnectionSettings
 
 __all__ = [
@@ -45,6 +50,9 @@ __all__ = [
     "Source",
     "assign_tasks",
     "audit",
+    "cancel_reassignment",
+    "carry_out",
+    "check_reassignment",
     "collect",
     "collect_every",
     "create_partitions",
@@ -66,6 +74,7 @@ __all__ = [
     "snapshot_file",
     "snapshot_files",
     "table",
+    "verify_reassignment",
 ]
 
 # ── where snapshots come from
@@ -209,6 +218,44 @@ def plan_reassignment(
 def lint_reassignment(snapshot: ClusterSnapshot, policy: RackPolicy, document: ReassignmentDocument) -> list[Finding]:
     """What is wrong with anyone's plan: where it leads, what it passes through, what it copies needlessly."""
     return _reassign.lint(snapshot, policy, document)
+
+
+def verify_reassignment(snapshot: ClusterSnapshot, plan: WrittenPlan) -> list[PartitionVerdict]:
+    """How far anyone's reassignment is, partition by partition."""
+    return verdicts(plan, observed(snapshot))
+
+
+def check_reassignment(snapshot: ClusterSnapshot, plan: WrittenPlan, toward: Toward, journal: Path) -> Account:
+    """Where a run would begin or go on, if it may. Errors: ReassignmentStopped, with the reason; InvalidJournal."""
+    from rackspan.apply.journal import peek
+
+    begun, seen = peek(journal), observed(snapshot)
+    if begun is None:
+        return Account(beginning(plan, toward, seen), toward)
+    going_on(begun, plan, seen, str(journal))
+    return after(begun, Turned(toward))
+
+
+def carry_out(
+    cluster: Cluster, plan: WrittenPlan, toward: Toward, journal: Path, limits: Limits, patience_seconds: float
+) -> "Iterator[Happened]":
+    """Carry a plan out, or undo it; a journal that has begun is gone on with. Errors: ReassignmentStopped, SourceError."""
+    from rackspan import apply
+
+    with apply.Journal(journal) as opened:
+        live, pace = apply.LiveCluster(_settings(cluster)), apply.Pace(patience_seconds)
+        yield from apply.run(live, plan, toward, opened, limits, pace)
+
+
+def cancel_reassignment(
+    cluster: Cluster, plan: WrittenPlan, journal: Path, patience_seconds: float
+) -> "Iterator[Happened]":
+    """Take back what is in flight of a plan, and give throttles back. Errors: as carry_out."""
+    from rackspan import apply
+
+    with apply.Journal(journal) as opened:
+        live, pace = apply.LiveCluster(_settings(cluster)), apply.Pace(patience_seconds)
+        yield from apply.cancel(live, plan, opened, pace)
 
 
 # ── acknowledge
