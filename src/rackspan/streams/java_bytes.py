@@ -45,6 +45,10 @@ class JavaBytes:
         """Kafka's `bytes`: an int32 length, then as many."""
         return self.raw(self.int32())
 
+    def string(self) -> str:
+        """Kafka's `string`: an int16 length, then UTF-8."""
+        return self.text(self.raw(self.int16()))
+
     def nullable_string(self) -> str | None:
         """Kafka's nullable `string`: an int16 length, −1 for null."""
         length = self.int16()
