@@ -192,7 +192,7 @@ def test_what_cannot_be_told_is_told_so(cli: Cli, monkeypatch: pytest.MonkeyPatc
     assert ran.code == 0
     assert ran.out.splitlines()[-4:] == [
         "not told: active tasks have no price: client 00000000-0000-4000-8000-000000000003 has no client.rack; set it on every consumer",
-        "not told: client old is older than Kafka 3.5 and cannot tell its rack; upgrade it",
+        "not told: client old is older than Kafka 3.4 and cannot tell its rack; upgrade it",
         "",
         "no price: see above",
     ]

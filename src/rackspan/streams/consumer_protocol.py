@@ -11,7 +11,7 @@ from rackspan.streams.assignment_info import TopicPartition
 from rackspan.streams.java_bytes import JavaBytes
 
 WITH_RACK: Final = 3
-"""The version of a subscription that tells `client.rack` (KIP-881, Kafka 3.5)."""
+"""The version of a subscription that tells `client.rack` (KIP-881, Kafka 3.4)."""
 
 _NULL: Final = -1
 
