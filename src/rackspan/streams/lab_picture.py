@@ -7,16 +7,16 @@ from markupsafe import Markup
 
 Document = Mapping[str, Any]
 
-WIDTH: Final = 760
+WIDTH: Final = 800
 ROW: Final = 26
 HEAD: Final = 62
 FOOT: Final = 22
-LABELS: Final = 236
+LABELS: Final = 272
 """Width in px kept for the settings' names."""
-GAP: Final = 56
+GAP: Final = 62
 """Width in px between both panels, and after the last: room for a bar's number."""
-PANEL: Final = (WIDTH - LABELS - 2 * GAP - 60) / 2
-"""Width in px of one panel's longest bar; the rounds stand in the last 60."""
+PANEL: Final = (WIDTH - LABELS - 2 * GAP - 50) / 2
+"""Width in px of one panel's longest bar; the rounds stand in the last 50."""
 
 STYLE: Final = Markup(
     "<style>svg{font:12px system-ui,sans-serif;color-scheme:light dark;--ink:#1b1f24;--soft:#59636e;--across:#b35900;"
@@ -63,7 +63,7 @@ def _section(problem: Document) -> Markup:
 def _head(problem: Document) -> Iterator[Markup]:
     size = f"{problem['tasks']} tasks, {problem['clients']} clients, {problem['racks']} racks"
     yield _text(0, 16, f"{problem['problem']}: {size}", "head")
-    yield _text(LABELS, 42, "partitions across racks: active, standby", "soft")
+    yield _text(LABELS, 42, "across racks: active, standby", "soft")
     yield _text(LABELS + PANEL + GAP, 42, "active tasks moved", "soft")
     yield _text(WIDTH, 42, "rounds", "soft", "end")
     yield Markup('<path class="line" d="M0 50H{}"/>').format(WIDTH)
