@@ -3,13 +3,15 @@
 from random import Random
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackspan.streams import audit_group, capture, could_be_less, streams_group
 from tests.streams.groups import cluster, described, member
 
 Document = dict[str, Any]
+A_QUARTER = settings(max_examples=settings().max_examples // 4)
+"""Each example is four assignments."""
 RACKS = ("r1", "r2", "r3")
 
 
@@ -46,6 +48,7 @@ def by_hand(problem: Document) -> dict[str, int]:
     return {"active": crossing("prev_active", "source"), "standby": crossing("prev_standby", "changelog")}
 
 
+@A_QUARTER
 @given(st.integers(0, 2**32))
 def test_now_is_what_loops_count_and_clients_add_up_to_it(seed: int) -> None:
     audit, problem = audited(Random(seed))
@@ -57,6 +60,7 @@ def test_now_is_what_loops_count_and_clients_add_up_to_it(seed: int) -> None:
         )
 
 
+@A_QUARTER
 @given(st.integers(0, 2**32))
 def test_min_traffic_is_the_least_of_the_strategies_and_none_is_off(seed: int) -> None:
     audit, _ = audited(Random(seed))
@@ -66,6 +70,7 @@ def test_min_traffic_is_the_least_of_the_strategies_and_none_is_off(seed: int) -
     assert audit["strategies"]["none"]["reason"] == "rack.aware.assignment.strategy is none"
 
 
+@A_QUARTER
 @given(st.integers(0, 2**32))
 def test_a_client_without_rack_leaves_the_others_their_price(seed: int) -> None:
     audit, _ = audited(Random(seed), (*RACKS, None))

@@ -1,8 +1,13 @@
+from dataclasses import replace
+from random import Random
+
 import pytest
 
-from rackspan.errors import InvalidGroup
-from rackspan.streams.live_group import DescribedGroup, streams_group
-from tests.streams.groups import PROCESS, described, member
+from rackspan.errors import InvalidGroup, RackspanError
+from rackspan.streams import audit_group, capture
+from rackspan.streams.live_group import DescribedGroup, DescribedMember, streams_group
+from tests.streams.groups import PROCESS, cluster, described, member
+from tests.streams.test_subscription import mutated
 
 ONE = member("a", active={"0_0": ["orders:0"], "0_1": ["orders:1"]})
 
@@ -91,3 +96,28 @@ def test_a_group_that_cannot_be_priced_gets_one_line(group: DescribedGroup, line
     with pytest.raises(InvalidGroup) as refused:
         streams_group(group)
     assert str(refused.value) == line
+
+
+def test_10000_groups_with_a_corrupted_member_are_understood_or_refused_in_one_line() -> None:
+    """All the way to a price: what passes for a group must have one, or say why not."""
+    dice = Random(7)
+    good = member("b", process=2, rack="r2", active={"1_0": ["x:0"]}, standby={"0_0": ["orders:0"]}, tags={"zone": "z"})
+    snapshot = cluster({"orders": [[1], [2]], "x": [[1]], "shop-s-changelog": [[1], [2]]})
+    priced, lines = 0, []
+    for _ in range(10_000):
+        try:
+            group = streams_group(described(good, corrupted(ONE, dice)))
+            if dice.random() < 0.05:
+                audit_group(group, capture(group, snapshot, {}))
+                priced += 1
+        except RackspanError as error:
+            lines.append(str(error))
+    assert priced > 10
+    assert 5_000 < len(lines) < 10_000
+    assert not any("\n" in line for line in lines)
+
+
+def corrupted(one: DescribedMember, dice: Random) -> DescribedMember:
+    if dice.random() < 0.5:
+        return replace(one, metadata=mutated(one.metadata, dice))
+    return replace(one, assignment=mutated(one.assignment, dice))

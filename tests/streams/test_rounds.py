@@ -1,7 +1,7 @@
 from random import Random
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackspan.streams import assign, from_document
@@ -9,9 +9,12 @@ from rackspan.streams.rounds import after, present, settle
 from tests.streams.problems import problem
 from tests.streams.test_high_availability import next_generation
 
+A_QUARTER = settings(max_examples=settings().max_examples // 4)
+"""Each example is many rebalances."""
 SEEDS = st.integers(0, 2**32)
 
 
+@A_QUARTER
 @given(SEEDS, st.sampled_from(["none", "min_traffic", "balance_subtopology"]), st.integers(0, 2))
 def test_a_group_settles_where_probing_rebalances_lead(seed: int, strategy: str, standbys: int) -> None:
     document = problem(Random(seed), strategy, standbys)

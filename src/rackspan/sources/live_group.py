@@ -3,15 +3,30 @@
 What it takes: Describe on the group.
 """
 
-from typing import Any
+from typing import Any, Final
 
-from kafka.errors import GroupIdNotFoundError, KafkaError, NoError, for_code
+from kafka.errors import (
+    CoordinatorLoadInProgressError,
+    CoordinatorNotAvailableError,
+    GroupIdNotFoundError,
+    KafkaError,
+    NoError,
+    NotCoordinatorError,
+    for_code,
+)
 from kafka.protocol.admin import DescribeGroupsRequest
 from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
 from rackspan.sources.connection import ClusterConnection, ConnectionSettings
 from rackspan.sources.refusals import request_failed
 from rackspan.streams.live_group import DescribedGroup, DescribedMember
+
+COORDINATOR_SECONDS: Final = 10.0
+"""How long a group may be without coordinator before it counts as unreadable; elections take about one."""
+
+_PAUSE_SECONDS: Final = 0.2
+
+_COORDINATOR_MOVES: Final = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
 
 
 def read_group(settings: ConnectionSettings, group_id: str) -> DescribedGroup:
@@ -22,11 +37,23 @@ def read_group(settings: ConnectionSettings, group_id: str) -> DescribedGroup:
 
 async def _described(connection: ClusterConnection, group_id: str) -> DescribedGroup:
     try:
-        coordinator = await _coordinator(connection, group_id)
-        answer = await connection.ask_broker(coordinator, DescribeGroupsRequest(groups=[group_id]))
-        return _group(answer.groups[0])
+        return await _once_there_is_a_coordinator(connection, group_id)
     except KafkaError as error:
         raise request_failed(f"group {group_id}", f"Describe on Group {group_id}", error) from error
+
+
+async def _once_there_is_a_coordinator(connection: ClusterConnection, group_id: str) -> DescribedGroup:
+    """Kafka answers so while a coordinator moves, and for the first group that anybody ever asks of."""
+    until = connection.remaining_seconds - COORDINATOR_SECONDS
+    while True:
+        try:
+            coordinator = await _coordinator(connection, group_id)
+            answer = await connection.ask_broker(coordinator, DescribeGroupsRequest(groups=[group_id]))
+            return _group(answer.groups[0])
+        except _COORDINATOR_MOVES:
+            if connection.remaining_seconds <= max(until, _PAUSE_SECONDS):
+                raise
+            await connection.pause(_PAUSE_SECONDS)
 
 
 async def _coordinator(connection: ClusterConnection, group_id: str) -> int:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from rackspan.errors import UsageError
-from rackspan.streams.live_group import Family, StreamsGroup
+from rackspan.streams.live_group import Family, StreamsGroup, family
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ def _changelog_topics(group: StreamsGroup, partition_counts: Mapping[str, int]) 
 
 def _candidates(group: StreamsGroup, topic: str, partitions: int) -> list[Family]:
     twin = f"{topic.removesuffix('-changelog')}-repartition"
-    readers = {task.rpartition("_")[0] for task, sources in group.sources.items() if (twin, 0) in sources}
+    readers = {family(task) for task, sources in group.sources.items() if (twin, 0) in sources}
     sized = {name for name, count in group.tasks_of.items() if count == partitions}
     return sorted(readers & sized or sized)
 

@@ -13,7 +13,7 @@ HEAD: Final = 62
 FOOT: Final = 22
 LABELS: Final = 272
 """Width in px kept for the settings' names."""
-GAP: Final = 62
+GAP: Final = 72
 """Width in px between both panels, and after the last: room for a bar's number."""
 PANEL: Final = (WIDTH - LABELS - 2 * GAP - 50) / 2
 """Width in px of one panel's longest bar; the rounds stand in the last 50."""
