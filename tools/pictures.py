@@ -94,6 +94,8 @@ def _strategy(figures: Figures, strategy: str) -> Iterator[Markup]:
 
 
 def _line(points: list[Point], whose: str, dash: str, strategy: str) -> Iterator[Markup]:
+    if not points:
+        return
     placed = [f"{_x(tasks):.1f} {_y(seconds):.1f}" for tasks, seconds in points]
     yield Markup('<path class="line {} {}" d="M{}"/>').format(whose, dash, "L".join(placed))
     for tasks, seconds in points:
