@@ -19,7 +19,7 @@ FIGURES: Final = FOLDER / "streams.json"
 
 WIDTH: Final = 800
 HEIGHT: Final = 420
-LEFT, RIGHT, TOP, BOTTOM = 66, 196, 44, 46
+LEFT, RIGHT, TOP, BOTTOM = 66, 214, 44, 46
 X_DECADES: Final = (1.6, 5.0)
 """Tasks, from 40 to 100,000, as powers of ten."""
 Y_DECADES: Final = (-3.3, 3.4)
