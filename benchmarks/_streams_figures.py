@@ -17,7 +17,7 @@ from typing import Any, Final
 from benchmarks import streams
 from benchmarks._streams_problems import document
 from rackspan.disk import replace_file
-from rackspan.streams import lab, settings
+from rackspan.streams import replay, settings
 
 FILE: Final = Path(__file__).parent.parent / "docs" / "pictures" / "streams.json"
 STRATEGIES: Final = ("min_traffic", "balance_subtopology")
@@ -65,7 +65,7 @@ def _cost() -> dict[str, Any]:
     tasks, clients = COST_AT
     group = document(tasks, clients)
     group["config"]["num_standbys"] = 1
-    answer = lab({"a group": group}, settings([], [], []))
+    answer = replay({"a group": group}, settings([], [], []))
     return {"sources": sum(len(task["source"]) for task in group["tasks"]), **answer["problems"][0]}
 
 

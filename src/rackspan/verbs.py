@@ -261,7 +261,7 @@ def capture_streams(
     group: StreamsGroup, snapshot: ClusterSnapshot, changelogs: Mapping[str, Sequence[str]] = _NO_CHANGELOGS
 ) -> Captured:
     """A running group as an assignment problem. `changelogs` by sub-topology, where names and sizes do not tell."""
-    return _streams.capture(group, snapshot, changelogs)
+    return _streams.capture_group(group, snapshot, changelogs)
 
 
 def audit_streams(group: StreamsGroup, captured: Captured) -> dict[str, Any]:
@@ -273,7 +273,7 @@ def streams_lab(
     problems: Mapping[str, object], settings: Sequence[Setting], beyond: Sequence[str] = ()
 ) -> dict[str, Any]:
     """Groups under every setting: cost, balance, stickiness, and rounds until each comes to rest."""
-    return _streams.lab(problems, settings, _streams.options_named(*beyond))
+    return _streams.replay(problems, settings, _streams.options_named(*beyond))
 
 
 # ── the pipeline

@@ -53,7 +53,7 @@ class Application:
             said.append(ran.document)
             return said[-2:].count(ran.document) == 2 and self._agrees(ran.document)
 
-        eventually(at_rest, f"group {self.group} of {members} processes is at rest", 120)
+        eventually(at_rest, f"group {self.group} of {members} processes is at rest", 240)
         return said[-1]
 
     def _agrees(self, audit: dict[str, Any]) -> bool:

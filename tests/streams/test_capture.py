@@ -1,6 +1,6 @@
 from typing import Any
 
-from rackspan.streams import Captured, capture, from_document, streams_group
+from rackspan.streams import Captured, capture_group, from_document, streams_group
 from tests.streams.groups import PROCESS, cluster, described, member
 
 TOPICS = {
@@ -23,7 +23,7 @@ def captured(*, changelogs: dict[str, list[str]] | None = None, **topics: Any) -
         )
         for at in range(3)
     ]
-    return capture(streams_group(described(*members)), cluster({**TOPICS, **topics}), changelogs or {})
+    return capture_group(streams_group(described(*members)), cluster({**TOPICS, **topics}), changelogs or {})
 
 
 def test_a_captured_group_is_a_problem_that_says_what_runs_where() -> None:
@@ -59,7 +59,9 @@ def test_a_broker_without_a_rack_and_one_that_is_gone_are_null() -> None:
 
 
 def test_a_topic_that_the_cluster_does_not_show_is_left_out() -> None:
-    found = capture(streams_group(described(member("a", active={"0_0": ["orders:0"]}))), cluster({"other": [[1]]}), {})
+    found = capture_group(
+        streams_group(described(member("a", active={"0_0": ["orders:0"]}))), cluster({"other": [[1]]}), {}
+    )
     assert found.document["partitions"] == {}
 
 
@@ -87,5 +89,5 @@ def test_warm_ups_of_a_few_tasks_are_not_taken_for_standbys() -> None:
             member("b", process=2, standby={"0_0": ["orders:0"]}),
         )
     )
-    found = capture(group, cluster({"orders": [[1]] * 3, "shop-s-changelog": [[1]] * 3}), {})
+    found = capture_group(group, cluster({"orders": [[1]] * 3, "shop-s-changelog": [[1]] * 3}), {})
     assert found.document["config"]["num_standbys"] == 0

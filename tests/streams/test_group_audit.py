@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rackspan.streams import audit_group, capture, could_be_less, streams_group
+from rackspan.streams import audit_group, capture_group, could_be_less, streams_group
 from tests.streams.groups import cluster, described, member
 
 Document = dict[str, Any]
@@ -30,7 +30,7 @@ def audited(dice: Random, racks: tuple[str | None, ...] = RACKS) -> tuple[Docume
         held[dice.randrange(clients)]["active"][f"1_{at}"] = [f"clicks:{at}"]
     members = [member(f"c{at}", process=at + 1, rack=dice.choice(racks), **roles) for at, roles in enumerate(held)]
     group = streams_group(described(*members))
-    captured = capture(group, cluster(topics), {})
+    captured = capture_group(group, cluster(topics), {})
     return audit_group(group, captured), captured.document
 
 
@@ -91,7 +91,7 @@ def test_a_group_in_place_could_not_be_less_and_one_out_of_place_could() -> None
             for at, rack in enumerate(racks)
         ]
         found = streams_group(described(*members))
-        return audit_group(found, capture(found, cluster({"orders": [[1], [2]]}), {}))
+        return audit_group(found, capture_group(found, cluster({"orders": [[1], [2]]}), {}))
 
     in_place, swapped = group(["r1", "r2"]), group(["r2", "r1"])
     assert (in_place["now"]["cross_rack"]["active"], could_be_less(in_place)) == (0, False)
@@ -106,7 +106,7 @@ def test_standbys_of_unknown_changelogs_have_no_price_and_are_no_reason_to_act()
             member("b", process=2, rack="r2", standby={"0_0": ["orders:0"]}),
         )
     )
-    audit = audit_group(found, capture(found, cluster({"orders": [[1]]}), {}))
+    audit = audit_group(found, capture_group(found, cluster({"orders": [[1]]}), {}))
     assert audit["now"]["cross_rack"] == {"active": 0, "standby": None}
     assert audit["at_best"] == {"active": 0, "standby": None}
     assert [client["cross_rack"]["standby"] for client in audit["clients"]] == [None, None]

@@ -4,7 +4,7 @@ from typing import Any
 import pytest
 
 from rackspan.errors import UsageError
-from rackspan.streams import assign, lab, settings
+from rackspan.streams import assign, replay, settings
 from rackspan.streams.config import Costs, Strategy
 from rackspan.streams.lab import Setting
 from tests.streams.problems import problem
@@ -13,7 +13,7 @@ Document = dict[str, Any]
 
 
 def runs(document: Document, *assignors: str, weights: tuple[str, ...] = ()) -> list[Document]:
-    found: list[Document] = lab({"one": document}, settings(assignors, [], weights))["problems"][0]["runs"]
+    found: list[Document] = replay({"one": document}, settings(assignors, [], weights))["problems"][0]["runs"]
     return found
 
 

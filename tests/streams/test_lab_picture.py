@@ -2,7 +2,7 @@ import xml.etree.ElementTree as ElementTree
 from random import Random
 from typing import Any
 
-from rackspan.streams import lab, settings
+from rackspan.streams import replay, settings
 from rackspan.streams.lab_picture import WIDTH, lab_picture
 from tests.streams.problems import problem
 
@@ -11,7 +11,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 
 def answered(*names: str) -> dict[str, Any]:
     chosen = settings([], [], [])
-    return lab({name: problem(Random(at), standbys=1) for at, name in enumerate(names)}, chosen)
+    return replay({name: problem(Random(at), standbys=1) for at, name in enumerate(names)}, chosen)
 
 
 def parsed(document: dict[str, Any]) -> ElementTree.Element:

@@ -4,7 +4,7 @@ from random import Random
 import pytest
 
 from rackspan.errors import InvalidGroup, RackspanError
-from rackspan.streams import audit_group, capture
+from rackspan.streams import audit_group, capture_group
 from rackspan.streams.live_group import DescribedGroup, DescribedMember, streams_group
 from tests.streams.groups import PROCESS, cluster, described, member
 from tests.streams.test_subscription import mutated
@@ -108,7 +108,7 @@ def test_10000_groups_with_a_corrupted_member_are_understood_or_refused_in_one_l
         try:
             group = streams_group(described(good, corrupted(ONE, dice)))
             if dice.random() < 0.05:
-                audit_group(group, capture(group, snapshot, {}))
+                audit_group(group, capture_group(group, snapshot, {}))
                 priced += 1
         except RackspanError as error:
             lines.append(str(error))

@@ -9,11 +9,10 @@ that moves the fewest tasks.
 """
 
 from rackspan.streams.answer import ASSIGNORS, assign, assign_problem
-from rackspan.streams.capture import Captured, capture
+from rackspan.streams.capture import Captured, capture_group
 from rackspan.streams.config import AssignmentConfigs, Strategy
 from rackspan.streams.group_audit import audit_group, could_be_less
-from rackspan.streams.lab import Setting, settings
-from rackspan.streams.lab import run as lab
+from rackspan.streams.lab import Setting, replay, settings
 from rackspan.streams.live_group import DescribedGroup, DescribedMember, StreamsGroup, streams_group
 from rackspan.streams.options import KAFKA, Beyond, Options, options_named
 from rackspan.streams.problem import Client, Problem
@@ -36,12 +35,12 @@ __all__ = [
     "assign",
     "assign_problem",
     "audit_group",
-    "capture",
+    "capture_group",
     "could_be_less",
     "from_document",
-    "lab",
     "options_named",
     "read",
+    "replay",
     "settings",
     "streams_group",
 ]

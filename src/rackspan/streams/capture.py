@@ -28,7 +28,7 @@ class Captured:
     unknown: tuple[str, ...]
 
 
-def capture(group: StreamsGroup, snapshot: ClusterSnapshot, given: Mapping[str, Sequence[str]]) -> Captured:
+def capture_group(group: StreamsGroup, snapshot: ClusterSnapshot, given: Mapping[str, Sequence[str]]) -> Captured:
     """Write down a group with the racks of its partitions. `given` are changelogs by sub-topology.
 
     `num_standbys` is as many as most tasks with state have. Errors: UsageError for a wrong `given`.

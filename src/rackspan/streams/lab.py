@@ -55,7 +55,7 @@ def _costs(text: str) -> Costs:
     return Costs(int(traffic), int(overlap))
 
 
-def run(documents: Mapping[str, object], chosen: Sequence[Setting], options: Options = KAFKA) -> Document:
+def replay(documents: Mapping[str, object], chosen: Sequence[Setting], options: Options = KAFKA) -> Document:
     """Replay each problem under each setting. `documents` by name. Errors: InvalidProblem, UsageError, naming the file."""
     return {"problems": [_problem(name, from_document(one), chosen, options) for name, one in documents.items()]}
 

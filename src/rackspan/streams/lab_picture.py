@@ -28,7 +28,7 @@ STYLE: Final = Markup(
 
 
 def lab_picture(document: Document) -> str:
-    """Draw what `lab.run` answers. Pure: equal documents give equal bytes."""
+    """Draw what `lab.replay` answers. Pure: equal documents give equal bytes."""
     sections, top = [], 0
     for problem in document["problems"]:
         sections.append(Markup('<g transform="translate(0 {})">{}</g>').format(top, _section(problem)))
