@@ -182,7 +182,7 @@ def test_people_read_clients_strategies_and_a_verdict(cli: Cli, monkeypatch: pyt
         "none 0 of 2 0 of 2 2",
         "min_traffic 0 of 2 0 of 2 2",
         "balance_subtopology 0 of 2 0 of 2 2",
-        "4 partitions cross racks needlessly: set rack.aware.assignment.strategy=min_traffic on every client",
+        "2 partitions cross racks needlessly: set rack.aware.assignment.strategy=min_traffic on every client",
     ]
 
 

@@ -87,7 +87,7 @@ def _verdict(audit: Document) -> str:
         return "no price: see above"
     if not could_be_less(audit):
         return "no strategy reads less across racks"
-    spare = sum(max(0, now[role] - best[role]) for role in now if now[role] is not None and best[role] is not None)
+    spare = now["active"] - best["active"]
     return f"{spare} partitions cross racks needlessly: set rack.aware.assignment.strategy=min_traffic on every client"
 
 

@@ -48,7 +48,7 @@ public final class KafkaUserData {
             sums.put(task, dice.nextBoolean() ? -2L : version < 7 ? -3L : dice.nextLong(1_000_000_000_000L));
         }
         final UUID process = new UUID(dice.nextLong(), dice.nextLong());
-        final Map<String, String> tags = version < 11 ? Map.of() : Map.of("zone", "eu-1" + dice.nextInt(3), "rack", "r1");
+        final Map<String, String> tags = version < 11 ? Map.of() : new TreeMap<>(Map.of("zone", "eu-1" + dice.nextInt(3), "rack", "r1"));
         final int error = version < 9 ? 0 : dice.nextInt(3);
         final String endPoint = version < 2 ? "" : "host-" + dice.nextInt(9) + ":9" + dice.nextInt(100);
         final ByteBuffer bytes = new SubscriptionInfo(
