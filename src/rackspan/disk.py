@@ -52,9 +52,9 @@ def staged(path: Path) -> Path:
 
 
 @contextmanager
-def writing_output(path: Path) -> Iterator[None]:
-    """Tell a user's wrong --out in one line. Errors: UsageError, naming the path."""
+def writing_output(path: Path, flag: str = "--out") -> Iterator[None]:
+    """Tell a user's wrong --out, or other `flag`, in one line. Errors: UsageError, naming the path."""
     try:
         yield
     except OSError as error:
-        raise UsageError(f"{path}: cannot be written: {error.strerror}; choose another --out") from None
+        raise UsageError(f"{path}: cannot be written: {error.strerror}; choose another {flag}") from None

@@ -5,6 +5,7 @@
     ├── InvalidSnapshot               a snapshot that contradicts itself or its format
     ├── InvalidProblem                an assignment problem (KIP-925) that contradicts itself or its format
     ├── InvalidRecord                 a coordinator's record that is cut, damaged or of an unknown version
+    ├── InvalidGroup                  what a group's members say of themselves is not Kafka Streams', or is broken
     ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs leave 64 bits
     ├── UnprovenAnswer                a solver's answer failed our check of it: a bug, never the user's fault
     ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
@@ -40,6 +41,7 @@ __all__ = [
     "ClusterUnreachable",
     "CorruptRecords",
     "InvalidFlow",
+    "InvalidGroup",
     "InvalidJournal",
     "InvalidPartitions",
     "InvalidProblem",
@@ -82,6 +84,10 @@ class InvalidSnapshot(RackspanError):
 
 class InvalidProblem(RackspanError):
     """An assignment problem breaks its format or contradicts itself."""
+
+
+class InvalidGroup(RackspanError):
+    """A group is not one of Kafka Streams, or what its members say of themselves cannot be read."""
 
 
 class InvalidFlow(RackspanError):

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rackspan import acks as _acks
@@ -40,6 +41,7 @@ from rackspan.sources import rack_locators as _rack_locators
 from rackspan.sources import snapshot_file as _snapshot_file
 from rackspan.sources.properties_file import read_properties
 from rackspan.sources.source import Cluster, Source
+from rackspan.streams import Captured, Setting, StreamsGroup
 
 if TYPE_CHECKING:
     from rackspan.apply import Happened
@@ -50,7 +52,9 @@ __all__ = [
     "Source",
     "assign_tasks",
     "audit",
+    "audit_streams",
     "cancel_reassignment",
+    "capture_streams",
     "carry_out",
     "check_reassignment",
     "collect",
@@ -67,15 +71,19 @@ __all__ = [
     "place_more_partitions",
     "place_new_topic",
     "plan_reassignment",
+    "read_streams_group",
     "report",
     "run_pipeline",
     "set_min_insync_replicas",
     "snapshot",
     "snapshot_file",
     "snapshot_files",
+    "streams_lab",
     "table",
     "verify_reassignment",
 ]
+
+_NO_CHANGELOGS: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 # ── where snapshots come from
 
@@ -287,6 +295,32 @@ def set_min_insync_replicas(cluster: Cluster, advice: Sequence[HardenAdvice]) ->
 def assign_tasks(problem: object, assignor: str, beyond: Sequence[str] = ()) -> dict[str, Any]:
     """Stream tasks to clients at least cross-rack cost (KIP-925), with a certificate that nothing is cheaper."""
     return _streams.assign(problem, assignor, _streams.options_named(*beyond), time.perf_counter)
+
+
+def read_streams_group(cluster: Cluster, group: str) -> StreamsGroup:
+    """A running Kafka Streams group. Errors: SourceError, InvalidGroup where it is none or not at rest."""
+    from rackspan.sources.live_group import read_group
+
+    return _streams.streams_group(read_group(_settings(cluster), group))
+
+
+def capture_streams(
+    group: StreamsGroup, snapshot: ClusterSnapshot, changelogs: Mapping[str, Sequence[str]] = _NO_CHANGELOGS
+) -> Captured:
+    """A running group as an assignment problem. `changelogs` by sub-topology, where names and sizes do not tell."""
+    return _streams.capture_group(group, snapshot, changelogs)
+
+
+def audit_streams(group: StreamsGroup, captured: Captured) -> dict[str, Any]:
+    """What a running group reads across racks now, at best, and under each of Kafka's strategies."""
+    return _streams.audit_group(group, captured)
+
+
+def streams_lab(
+    problems: Mapping[str, object], settings: Sequence[Setting], beyond: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Groups under every setting: cost, balance, stickiness, and rounds until each comes to rest."""
+    return _streams.replay(problems, settings, _streams.options_named(*beyond))
 
 
 # ── the pipeline
