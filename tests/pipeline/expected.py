@@ -3,12 +3,16 @@
 Findings are the audit's own list; states and racks are told from the words of docs/tables.md.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from rackspan.audit import RackPolicy, audit
 from rackspan.model import ClusterSnapshot, Partition, Topic, UnrackedPolicy
 from rackspan.model.json_format import utc_text
+from tests.audit import brute_force
+
+HARM = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
 
 Rows = list[dict[str, Any]]
 
@@ -34,7 +38,42 @@ def partition_durability(snapshot: ClusterSnapshot, policy: RackPolicy) -> Rows:
     return [_durability(snapshot, policy, racks, row) for row in snapshot.partitions]
 
 
-EXPECTED = {"findings": findings, "partition_durability": partition_durability}
+def outage_impact(snapshot: ClusterSnapshot, policy: RackPolicy) -> Rows:
+    cluster = brute_force.document(snapshot)
+    losses: list[list[str]] = [[], *([rack] for rack in brute_force.all_racks(cluster, policy))]
+    return [row for lost in losses for row in _impact(snapshot, cluster, policy, lost)]
+
+
+def _impact(
+    snapshot: ClusterSnapshot, cluster: brute_force.Document, policy: RackPolicy, lost: list[str]
+) -> Iterator[dict[str, Any]]:
+    after = brute_force.after_loss(cluster, policy, set(lost))
+    quorum_lost = brute_force.quorum_lost(cluster, policy, set(lost))
+    internal = {topic["name"]: topic["internal"] for topic in cluster["topics"]}
+    total: Counter[str] = sum(after["topics"].values(), Counter())
+    keys = {**_keys(snapshot), "lost_racks": lost}
+    nothing = {"survived": None, "quorum_holds": None, "leader_surge": None, "schema_version": 1}
+    yield {
+        **keys,
+        "topic": None,
+        "internal": None,
+        **{state: total[state] for state in HARM},
+        "survived": not total and not quorum_lost,
+        "quorum_holds": not quorum_lost if brute_force.voters(cluster, policy) else None,
+        "leader_surge": [{"broker": broker, "leaders": n} for broker, n in sorted(after["surge"].items())],
+        "schema_version": 1,
+    }
+    for topic, counts in after["topics"].items():
+        yield {
+            **keys,
+            "topic": topic,
+            "internal": internal[topic],
+            **{state: counts[state] for state in HARM},
+            **nothing,
+        }
+
+
+EXPECTED = {"findings": findings, "partition_durability": partition_durability, "outage_impact": outage_impact}
 
 
 def table(name: str, snapshots: Iterable[ClusterSnapshot], policy: RackPolicy) -> Rows:

@@ -13,6 +13,7 @@ from rackspan.errors import UsageError
 
 MOMENT: Final = pa.timestamp("us", "UTC")
 RACK_NAMES: Final = pa.list_(pa.string())
+LEADER_SURGE: Final = pa.list_(pa.struct([("broker", pa.int32()), ("leaders", pa.int64())]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +112,52 @@ FINDINGS: Final = _table(
     ),
 )
 
-TABLES: Final[Mapping[str, Table]] = {table.name: table for table in (PARTITION_DURABILITY, FINDINGS)}
+OUTAGE_IMPACT: Final = _table(
+    "outage_impact",
+    "What losing each rack would do, as `rackspan outage` has it: for each snapshot and each loss a row for the whole "
+    "cluster, whether or not it is harmed, and a row for each topic that is. Losses are nothing at all, which tells what "
+    "is harmed already and is counted by every loss, and each rack by itself; pairs of racks are left to "
+    "`rackspan outage --pairs`.",
+    ("lost_racks", "topic"),
+    (
+        Column(
+            "lost_racks",
+            RACK_NAMES,
+            "The racks lost together, sorted by name; none where nothing is lost. The rack of brokers without "
+            "`broker.rack` is the empty string.",
+        ),
+        Column("topic", pa.string(), "The topic; null in the row for the whole cluster.", True),
+        Column("internal", pa.bool_(), "Whether Kafka itself owns the topic; null for the whole cluster.", True),
+        Column("offline", pa.int64(), "Partitions without a leader."),
+        Column(
+            "needs_unclean_election",
+            pa.int64(),
+            "Those of them that only a replica out of sync could lead, losing records.",
+        ),
+        Column("under_min_isr", pa.int64(), "Partitions online that refuse `acks=all` for want of replicas in sync."),
+        Column("under_min_racks", pa.int64(), "Partitions online whose ISR spans fewer racks than asked."),
+        Column(
+            "survived",
+            pa.bool_(),
+            "Whether nothing is offline or under a minimum, and the controllers can decide; null for a topic.",
+            True,
+        ),
+        Column(
+            "quorum_holds",
+            pa.bool_(),
+            "Whether a majority of the controllers is left; null for a topic, and where the snapshot tells of no voters.",
+            True,
+        ),
+        Column(
+            "leader_surge",
+            LEADER_SURGE,
+            "The leaderships each surviving broker takes over, by broker id; null for a topic.",
+            True,
+        ),
+    ),
+)
+
+TABLES: Final[Mapping[str, Table]] = {table.name: table for table in (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT)}
 
 
 def table_named(name: str) -> Table:
@@ -135,7 +181,11 @@ _SPARK_TYPES: Final = {
 
 
 def _spark_type(kind: pa.DataType) -> str:
-    return f"ARRAY<{_spark_type(kind.value_type)}>" if pa.types.is_list(kind) else _SPARK_TYPES[kind]
+    if pa.types.is_list(kind):
+        return f"ARRAY<{_spark_type(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        return f"STRUCT<{', '.join(f'{field.name}: {_spark_type(field.type)}' for field in kind)}>"
+    return _SPARK_TYPES[kind]
 
 
 def document() -> str:

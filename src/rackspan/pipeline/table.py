@@ -57,7 +57,13 @@ def _sorted(rows: pa.Table, table: Table) -> pa.Table:
     keys: dict[str, pa.ChunkedArray] = {}
     order = []
     for name in table.grain:
-        keys |= {f"{name} is null": rows.column(name).is_null(), name: rows.column(name)}
+        column = rows.column(name)
+        if pa.types.is_list(column.type):
+            # Arrow sorts no lists. No name holds the character that sorts first, and the length tells [] from [""].
+            keys |= {name: pc.binary_join(column, "\0"), f"{name} length": pc.list_value_length(column)}
+            order += [(name, "ascending"), (f"{name} length", "ascending")]
+            continue
+        keys |= {f"{name} is null": column.is_null(), name: column}
         order += [(f"{name} is null", "descending"), (name, "ascending")]
     return rows.take(pc.sort_indices(pa.table(keys), sort_keys=order))
 

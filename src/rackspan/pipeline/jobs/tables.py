@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rackspan.audit import RackPolicy
-from rackspan.pipeline.frames import asked, durability, findings, loads
+from rackspan.pipeline.frames import asked, durability, findings, loads, outage
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.pipeline.schemas import Table
@@ -45,7 +45,20 @@ def all_findings(judged: Judged) -> DataFrame:
     return findings.partition_findings(judged.partitions, judged.registrations).unionByName(in_clusters)
 
 
-JOBS: Final[Mapping[str, Job]] = {"partition_durability": partition_durability, "findings": all_findings}
+def outage_impact(judged: Judged) -> DataFrame:
+    """Grain: snapshot, lost_racks, topic."""
+    spark, known = judged.inputs.spark, judged.registrations
+    losses = outage.losses_of_snapshots(spark, outage.losses(spark, known.value), known.value)
+    harm = outage.summed_harm(outage.partial_harm(judged.partitions, known))
+    in_topics = outage.topic_impact(harm, losses)
+    return in_topics.unionByName(outage.cluster_impact(harm, losses), allowMissingColumns=True)
+
+
+JOBS: Final[Mapping[str, Job]] = {
+    "partition_durability": partition_durability,
+    "findings": all_findings,
+    "outage_impact": outage_impact,
+}
 
 
 def keyed(rows: DataFrame, snapshots: DataFrame, table: Table) -> DataFrame:
