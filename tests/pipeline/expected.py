@@ -5,13 +5,16 @@ Findings are the audit's own list; states and racks are told from the words of d
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 from rackspan.audit import RackPolicy, audit
 from rackspan.model import ClusterSnapshot, Partition, Topic, UnrackedPolicy
 from rackspan.model.json_format import utc_text
-from tests.audit import brute_force
+from tests.audit import brute_force, brute_force_drift
 
+NEVER = datetime.min.replace(tzinfo=UTC)
 HARM = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
 
 Rows = list[dict[str, Any]]
@@ -73,11 +76,24 @@ def _impact(
         }
 
 
+def drift(snapshots: Iterable[ClusterSnapshot], policy: RackPolicy) -> Rows:
+    """Of clusters' snapshots in any order; the first of each cluster is only there to be compared with."""
+    in_time = sorted(snapshots, key=lambda one: (str(one.cluster_id), utc_text(one.taken_at or NEVER)))
+    return [
+        {**_keys(after), "previous_taken_at": _keys(before)["taken_at"], **row, "schema_version": 1}
+        for before, after in pairwise(in_time)
+        if before.cluster_id == after.cluster_id
+        for row in brute_force_drift.drift(brute_force.document(before), brute_force.document(after), policy)
+    ]
+
+
 EXPECTED = {"findings": findings, "partition_durability": partition_durability, "outage_impact": outage_impact}
 
 
 def table(name: str, snapshots: Iterable[ClusterSnapshot], policy: RackPolicy) -> Rows:
     """All rows of a table over some snapshots, in order of nothing."""
+    if name == "drift":
+        return drift(snapshots, policy)
     return [row for snapshot in snapshots for row in EXPECTED[name](snapshot, policy)]
 
 

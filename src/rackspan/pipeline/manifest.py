@@ -19,7 +19,9 @@ from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import paths
 from rackspan.pipeline.warehouse import Day, Warehouse
 
-VERSION: Final = 1
+VERSION: Final = 2
+READABLE: Final = (1, 2)
+"""Version 1 had no `previous`. It is read as it is, and the next run that makes anything writes version 2."""
 FILE_NAME: Final = "manifest.json"
 
 _DATA_FILE: Final = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{8}-[0-9]{5}\.parquet")
@@ -31,13 +33,15 @@ class TableDay:
     """One day of one table: what it was made of, and where it is.
 
     `inputs` is the fingerprint of snapshots, policy and rules; `files` are relative to `DIR/tables`, and empty where
-    the day has no rows.
+    the day has no rows. `previous` is the snapshot before the day that its first one was compared with, if any
+    (incremental.seen_before).
     """
 
     inputs: str
     schema_version: int
     rows: int
     files: tuple[str, ...]
+    previous: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +76,9 @@ def read_manifest(warehouse: Warehouse) -> Manifest:
     except (OSError, ValueError):
         raise InvalidWarehouse(f"{file}: cannot be read as JSON; remove {file.parent} and run again") from None
     version = document.get("version") if isinstance(document, dict) else None
-    if version != VERSION:
+    if version not in READABLE or isinstance(version, bool):
         raise InvalidWarehouse(
-            f"{file}: version is {version}, but this rackspan reads version {VERSION}; "
+            f"{file}: version is {version}, but this rackspan reads up to version {VERSION}; "
             f"use the rackspan that wrote it, or remove {file.parent} and run again"
         )
     try:
@@ -138,6 +142,7 @@ def _day_document(day: Day, one: TableDay) -> dict[str, Any]:
         "inputs": one.inputs,
         "rows": one.rows,
         "files": list(one.files),
+        "previous": one.previous,
     }
 
 
@@ -153,4 +158,5 @@ def _from_document(document: Mapping[str, Any]) -> Manifest:
 
 
 def _table_day(one: Mapping[str, Any]) -> TableDay:
-    return TableDay(one["inputs"], int(one["schema_version"]), int(one["rows"]), tuple(map(str, one["files"])))
+    files = tuple(map(str, one["files"]))
+    return TableDay(one["inputs"], int(one["schema_version"]), int(one["rows"]), files, one.get("previous"))

@@ -4,11 +4,12 @@ Spark's DDL and docs/tables.md (`python tools/tables.py > docs/tables.md`) are b
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
 
+from rackspan.audit.drift import CHANGES
 from rackspan.errors import UsageError
 
 MOMENT: Final = pa.timestamp("us", "UTC")
@@ -35,6 +36,8 @@ class Table:
     grain: tuple[str, ...]
     columns: tuple[Column, ...]
     version: int = 1
+    looks_back: bool = False
+    """Whether a day's rows depend on the last snapshot before that day as well."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -157,7 +160,42 @@ OUTAGE_IMPACT: Final = _table(
     ),
 )
 
-TABLES: Final[Mapping[str, Table]] = {table.name: table for table in (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT)}
+DRIFT: Final = replace(
+    _table(
+        "drift",
+        "What changed between each snapshot and the one before it of the same cluster: what, when it was first seen, which "
+        "safety it took or gave, and which change caused that. The first snapshot of a cluster has no rows.",
+        ("change", "topic", "partition", "broker"),
+        (
+            Column(
+                "previous_taken_at",
+                MOMENT,
+                "When the snapshot before was taken; the change happened between the two.",
+            ),
+            Column("change", pa.string(), "What happened, one of the words below."),
+            Column("topic", pa.string(), "The topic; null for changes of brokers and voters.", True),
+            Column("partition", pa.int32(), "The partition; null where a topic as a whole is meant, or none.", True),
+            Column("broker", pa.int32(), "The broker, or the voting controller; null for topics and partitions.", True),
+            Column("before", pa.string(), "What was, as said below; null for nothing.", True),
+            Column("after", pa.string(), "What is, in the same way.", True),
+            Column(
+                "cause",
+                pa.string(),
+                "Only where safety was lost or gained: the `change` of the same moment that would have done it alone, of "
+                "the same partition, its topic, or the broker `cause_broker`; `several` where none would.",
+                True,
+            ),
+            Column(
+                "cause_broker", pa.int32(), "The broker that the cause is about; null where it is about none.", True
+            ),
+        ),
+    ),
+    looks_back=True,
+)
+
+TABLES: Final[Mapping[str, Table]] = {
+    table.name: table for table in (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
+}
 
 
 def table_named(name: str) -> Table:
@@ -205,6 +243,9 @@ def _lines() -> Iterator[str]:
     )
     for table in TABLES.values():
         yield from _described(table)
+    yield "\n| change | what happened |"
+    yield "|---|---|"
+    yield from (f"| `{name}` | {meaning} |" for name, meaning in CHANGES.items())
 
 
 def _described(table: Table) -> Iterator[str]:

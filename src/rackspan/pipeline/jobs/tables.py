@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rackspan.audit import RackPolicy
-from rackspan.pipeline.frames import asked, durability, findings, loads, outage
+from rackspan.pipeline.frames import asked, drift, durability, findings, loads, outage
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.pipeline.schemas import Table
@@ -26,7 +26,12 @@ class Judged:
     @property
     def partitions(self) -> DataFrame:
         """Each partition beside what is asked of it. Grain: snapshot, topic, partition."""
-        return asked.asked_partitions(self.inputs.partitions, asked.asked(self.inputs.topics, self.policy))
+        return asked.asked_partitions(self.inputs.partitions, self.asked)
+
+    @property
+    def asked(self) -> DataFrame:
+        """What each topic asks. Grain: snapshot, topic."""
+        return asked.asked(self.inputs.topics, self.policy)
 
 
 Job: TypeAlias = Callable[[Judged], DataFrame]
@@ -54,10 +59,25 @@ def outage_impact(judged: Judged) -> DataFrame:
     return in_topics.unionByName(outage.cluster_impact(harm, losses), allowMissingColumns=True)
 
 
+def all_drift(judged: Judged) -> DataFrame:
+    """Grain: snapshot, change, topic, partition, broker."""
+    inputs, known = judged.inputs, judged.registrations
+    pairs = drift.pairs(inputs, known.value)
+    partitions = drift.partitions_twice(judged.partitions, pairs)
+    topics = drift.topics_twice(inputs.topics, judged.asked, pairs)
+    found = (
+        drift.registration_drift(inputs, known.value)
+        .unionByName(drift.topic_drift(topics, partitions))
+        .unionByName(drift.partition_drift(partitions, topics, pairs, known))
+    )
+    return drift.compared_with(found, pairs, inputs.snapshots)
+
+
 JOBS: Final[Mapping[str, Job]] = {
     "partition_durability": partition_durability,
     "findings": all_findings,
     "outage_impact": outage_impact,
+    "drift": all_drift,
 }
 
 
