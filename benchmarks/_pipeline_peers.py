@@ -126,6 +126,6 @@ def _asked(folder: Path) -> pl.LazyFrame:
     files = f"{folder}/snapshots/*/*/*"
     partitions = pl.scan_parquet(f"{files}/partitions.parquet", hive_partitioning=True, try_parse_hive_dates=False)
     topics = pl.scan_parquet(f"{files}/topics.parquet", hive_partitioning=True, try_parse_hive_dates=False)
-    minimum = pl.col("config").list.eval(pl.element().struct.field("value")).list.first().cast(pl.Int32)
+    minimum = pl.col("config").map.get("min.insync.replicas").cast(pl.Int32)
     asked = topics.select("cluster_id", "taken_at", pl.col("name").alias("topic"), minimum.alias("min_isr"))
     return partitions.join(asked, on=["cluster_id", "taken_at", "topic"])
