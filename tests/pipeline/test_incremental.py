@@ -312,9 +312,32 @@ def test_a_table_of_another_schema_version_is_not_read_as_this_one(warehouse: Wa
     text = (warehouse.tables / "manifest.json").read_text()
     (warehouse.tables / "manifest.json").write_text(text.replace('"schema_version": 1', '"schema_version": 7'))
     with pytest.raises(
-        InvalidWarehouse, match=r"findings of 2026-11-20 has schema version 7, but this rackspan reads 1"
+        InvalidWarehouse, match=r"findings of 2026-11-20 has schema version 7, but this rackspan reads 1; use"
     ):
         rows(warehouse, "findings")
+
+
+def test_days_of_an_older_schema_version_are_made_anew_or_refused_where_their_snapshots_are_gone(
+    warehouse: Warehouse,
+) -> None:
+    folder = store(small(), warehouse).path
+    store(small(taken_at=NOON + DAY), warehouse)
+    refresh(warehouse)
+    text = (warehouse.tables / "manifest.json").read_text()
+    # The inputs name the version too, so a day of another version has other inputs.
+    text = text.replace('"schema_version": 1', '"schema_version": 0').replace('"inputs": "', '"inputs": "older ')
+    (warehouse.tables / "manifest.json").write_text(text)
+    with pytest.raises(InvalidWarehouse, match=r"has schema version 0, .* reads 1; run rackspan pipeline run"):
+        rows(warehouse, "findings")
+    shutil.rmtree(folder.parent)
+    assert days(refresh(warehouse)) == {"2026-11-21"}
+    with pytest.raises(
+        InvalidWarehouse, match=r"findings of 2026-11-20 .* reads 1; the snapshots of one are gone, so put them back"
+    ):
+        rows(warehouse, "findings")
+    store(small(), warehouse)
+    refresh(warehouse)
+    assert len(list(rows(warehouse, "partition_durability"))) == 4
 
 
 def test_a_data_file_that_is_no_parquet_is_named(warehouse: Warehouse) -> None:

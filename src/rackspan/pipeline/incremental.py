@@ -23,6 +23,7 @@ from rackspan.audit import RackPolicy
 from rackspan.disk import to_disk
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import paths
+from rackspan.pipeline.compaction import compacted
 from rackspan.pipeline.manifest import (
     Manifest,
     TableDay,
@@ -179,7 +180,7 @@ def _made(
                 }
                 for name, works in by_table.items()
             }
-            after = before.replaced(run, made)
+            after = compacted(warehouse, before.replaced(run, made), staging).after(before)
             write_manifest(warehouse, after)
     except OSError as error:
         raise InvalidWarehouse(f"{warehouse.root}: cannot be written: {error.strerror}; make room or rights") from None

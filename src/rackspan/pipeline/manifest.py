@@ -60,10 +60,13 @@ class Manifest:
         return {file for days in self.tables.values() for one in days.values() for file in one.files}
 
     def replaced(self, run: str, made: Mapping[str, Mapping[Day, TableDay]]) -> "Manifest":
-        """The manifest after a run. Days it did not make stay as they are."""
+        """The days in force after a run. Those it did not make stay as they are."""
         tables = {name: {**self.tables.get(name, {}), **made.get(name, {})} for name in sorted({*self.tables, *made})}
-        after = Manifest(run, tables)
-        return Manifest(run, tables, retired=tuple(sorted(self.files() - after.files())))
+        return Manifest(run, tables)
+
+    def after(self, before: "Manifest") -> "Manifest":
+        """The same, with what only the one before had in force as retired."""
+        return Manifest(self.run, self.tables, retired=tuple(sorted(before.files() - self.files())))
 
 
 def read_manifest(warehouse: Warehouse) -> Manifest:
@@ -102,6 +105,12 @@ def new_run(now: datetime) -> str:
 def data_file(table: str, day: Day, run: str, number: int) -> str:
     """Where a run puts one data file, relative to `DIR/tables`."""
     return (Path(table) / day.folder / f"{run}-{number:05}.parquet").as_posix()
+
+
+def month_file(table: str, cluster_id: str, month: str, run: str) -> str:
+    """Where a run puts a whole month (compaction.py), relative to `DIR/tables`."""
+    folder = Path(table, paths.pair("cluster_id", cluster_id), paths.pair("month", month))
+    return (folder / f"{run}-00000.parquet").as_posix()
 
 
 def remove_garbage(warehouse: Warehouse, manifest: Manifest) -> int:
