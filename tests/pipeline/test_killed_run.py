@@ -132,7 +132,7 @@ def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spar
         if died:
             histogram[by_touch(last_touch(root))] += 1
         check_and_repair(root)
-        moment += 4
+        moment += 8
     print(f"\nkilled {histogram.total()} times: {dict(histogram)}")
     assert histogram.total() >= 20
 
