@@ -151,4 +151,6 @@ def _write_array(rows: Iterable[dict[str, object]]) -> None:
 
 
 def _cell(value: object) -> object:
-    return ",".join(map(str, value)) if isinstance(value, list) else value
+    if isinstance(value, dict):
+        return ":".join(map(str, value.values()))
+    return ",".join(str(_cell(one)) for one in value) if isinstance(value, list) else value
