@@ -27,11 +27,12 @@ def fleet(root: Path, partitions: int) -> Warehouse:
 
 
 def _moment(number: int, partitions: int) -> ClusterSnapshot:
-    """One partition in a hundred has one replica in a wrong rack, one in fifty one out of sync, one in a thousand no leader."""
+    """Of a thousand partitions ten have a replica in a wrong rack, twenty one out of sync, five two, and one no leader."""
     whole = snapshot(partitions, misplaced=0.01, seed=number)
     dice = np.random.default_rng(number)
     isr = whole.partitions.isr.copy()
     isr[dice.random(partitions) < 0.02, 2] = NO_BROKER
+    isr[dice.random(partitions) < 0.005, 1:] = NO_BROKER
     leader = np.where(dice.random(partitions) < 0.001, np.int32(NO_BROKER), whole.partitions.leader)
     columns = replace(whole.partitions, isr=isr, leader=leader)
     return replace(whole, taken_at=FIRST + timedelta(minutes=15 * number), partitions=columns)
