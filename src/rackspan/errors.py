@@ -5,9 +5,12 @@
     ├── InvalidSnapshot               a snapshot that contradicts itself or its format
     ├── InvalidProblem                an assignment problem (KIP-925) that contradicts itself or its format
     ├── InvalidRecord                 a coordinator's record that is cut, damaged or of an unknown version
+    ├── InvalidGroup                  what a group's members say of themselves is not Kafka Streams', or is broken
     ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs leave 64 bits
     ├── UnprovenAnswer                a solver's answer failed our check of it: a bug, never the user's fault
     ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
+    ├── InvalidJournal                the journal of a reassignment is no journal, or another plan's
+    ├── ReassignmentStopped           the cluster is not what the plan assumed; what runs goes on, nothing is started
     ├── InvalidWarehouse              a pipeline folder that is not one, or is of another version
     ├── SourceError                   a cluster could not be read or changed
     │   ├── ClusterUnreachable        nobody answered in time
@@ -38,6 +41,8 @@ __all__ = [
     "ClusterUnreachable",
     "CorruptRecords",
     "InvalidFlow",
+    "InvalidGroup",
+    "InvalidJournal",
     "InvalidPartitions",
     "InvalidProblem",
     "InvalidReassignment",
@@ -55,6 +60,7 @@ __all__ = [
     "PartialRacks",
     "RackLocatorFailed",
     "RackspanError",
+    "ReassignmentStopped",
     "ReplicaPlacementException",
     "RetriableProduceError",
     "SourceError",
@@ -80,6 +86,10 @@ class InvalidProblem(RackspanError):
     """An assignment problem breaks its format or contradicts itself."""
 
 
+class InvalidGroup(RackspanError):
+    """A group is not one of Kafka Streams, or what its members say of themselves cannot be read."""
+
+
 class InvalidFlow(RackspanError):
     """A flow network is malformed, cannot be satisfied, or has costs beyond 64 bits."""
 
@@ -94,6 +104,14 @@ class InvalidReassignment(RackspanError):
 
 class InvalidRecord(RackspanError):
     """A record of a coordinator's own topic that cannot be read."""
+
+
+class InvalidJournal(RackspanError):
+    """A file is not the journal of a reassignment, or of another plan or version."""
+
+
+class ReassignmentStopped(RackspanError):
+    """The cluster is not, or no longer, what a plan assumed; nothing more is started."""
 
 
 class InvalidWarehouse(RackspanError):

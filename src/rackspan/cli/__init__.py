@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 import rackspan
-from rackspan.cli import acks, cluster, demo, move, output, pipeline, place, see, settings, streams
+from rackspan.cli import acks, carry_out, cluster, demo, move, output, pipeline, place, see, settings, streams
 from rackspan.errors import RackspanError
 
 CLEAN: Final = 0
@@ -58,6 +58,10 @@ app.command()(see.snapshot)
 app.command()(see.audit)
 app.command()(see.outage)
 app.add_typer(place.app)
+move.app.command("apply")(carry_out.apply)
+move.app.command("verify")(carry_out.verify)
+move.app.command("cancel")(carry_out.cancel)
+move.app.command("undo")(carry_out.undo)
 app.add_typer(move.app, name="reassign")
 app.add_typer(acks.app, name="acks")
 app.add_typer(streams.app)

@@ -211,6 +211,13 @@ def cluster_to_change(
         raise UsageError("--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT")
     if bootstrap_server is None:
         raise UsageError("--apply: no cluster named; give --bootstrap-server HOST:PORT")
+    return cluster_named(bootstrap_server, command_config, timeout_ms)
+
+
+def cluster_named(bootstrap_server: str | None, command_config: Path | None, timeout_ms: int) -> Cluster:
+    """The running cluster that is meant. Errors: UsageError where none is."""
+    if bootstrap_server is None:
+        raise UsageError("no cluster named: give --bootstrap-server HOST:PORT")
     return Cluster(bootstrap_server, command_config, timeout_ms / 1000)
 
 

@@ -77,7 +77,16 @@ def read_reassignment(text: str | bytes) -> ReassignmentDocument:
 
     Errors: InvalidReassignment where the text is no JSON object.
     """
-    top = _top(text, "reassignment")
+    return reassignment_of(reassignment_object(text))
+
+
+def reassignment_object(text: str | bytes) -> dict[str, Any]:
+    """The file's object, not yet believed. Errors: InvalidReassignment."""
+    return _top(text, "reassignment")
+
+
+def reassignment_of(top: dict[str, Any]) -> ReassignmentDocument:
+    """What the object says, and what is wrong inside."""
     malformed = list(_version_faults(top))
     partitions = top.get("partitions")
     if not isinstance(partitions, list):
@@ -92,7 +101,11 @@ def read_reassignment(text: str | bytes) -> ReassignmentDocument:
 
 def reassignment_to_apply(text: str | bytes) -> ReassignmentDocument:
     """The same, refused at its first fault, in the words of Kafka's tool. Errors: InvalidReassignment."""
-    document = read_reassignment(text)
+    return sound(read_reassignment(text))
+
+
+def sound(document: ReassignmentDocument) -> ReassignmentDocument:
+    """The document itself where nothing is wrong with it. Errors: InvalidReassignment, with the first fault."""
     for fault in faults(document):
         raise InvalidReassignment(fault.reason)
     return document
