@@ -59,9 +59,9 @@ def lose_two_racks(
 
 def _set(bootstrap_servers: str, value: str) -> None:
     client: Any = confluent_kafka()
-    admin = client.admin
-    entry = admin.ConfigEntry(MIN_INSYNC_RACKS, value, incremental_operation=admin.AlterConfigOpType.SET)
-    resource = admin.ConfigResource(admin.ResourceType.TOPIC, LEDGER.name, incremental_configs=[entry])
-    altered = admin.AdminClient({"bootstrap.servers": bootstrap_servers}).incremental_alter_configs([resource])
-    for done in altered.values():
+    entry = client.admin.ConfigEntry(MIN_INSYNC_RACKS, value, incremental_operation=client.admin.AlterConfigOpType.SET)
+    topic = client.admin.ConfigResource(client.admin.ResourceType.TOPIC, LEDGER.name, incremental_configs=[entry])
+    # Named, since librdkafka gives up what is under way when nobody holds its client any more.
+    admin = client.admin.AdminClient({"bootstrap.servers": bootstrap_servers, "log_level": 0})
+    for done in admin.incremental_alter_configs([topic]).values():
         done.result(30)

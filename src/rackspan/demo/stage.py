@@ -4,24 +4,16 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
-from typing import Final, Protocol
+from typing import Final
 
 from rackspan.demo.topics import BROKERS, RACKS
 from rackspan.errors import MissingRequirement
+from rackspan.model.ids import BrokerId
 
 Say = Callable[[str], None]
 
 SESSION_CONFIG: Final = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
 """A demo is short: three seconds instead of Kafka's nine until a silent broker is fenced."""
-
-
-class Cluster(Protocol):
-    """What both kinds offer."""
-
-    @property
-    def bootstrap_servers(self) -> str: ...
-
-    def lose_rack(self, rack: str) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +50,7 @@ def embedded(say: Say) -> Iterator[Stage]:
         )
 
 
-def _summed(metrics: Mapping[int, Mapping[str, int]], name: str) -> int:
+def _summed(metrics: Mapping[BrokerId, Mapping[str, int]], name: str) -> int:
     return sum(broker[name] for broker in metrics.values())
 
 

@@ -121,12 +121,8 @@ def _states(offline: int, under_min_isr: int) -> Iterator[str]:
 
 
 def _say_tally(say: Say, when: str, tally: Tally) -> None:
-    words = [
-        f"{topic} {tally.acknowledged[topic]} acknowledged"
-        + (f" and {tally.refused[topic]} refused" if tally.refused[topic] else "")
-        for topic in sorted({*tally.acknowledged, *tally.refused})
-    ]
-    say(f"  {when}: {', '.join(words)}")
+    refused = ", ".join(f"{topic} {count:,}" for topic, count in sorted(tally.refused.items()) if count)
+    say(f"  {when}: {tally.acknowledged.total():,} records acknowledged; refused: {refused or 'none'}")
 
 
 @contextmanager
