@@ -12,6 +12,7 @@ from random import Random
 from types import TracebackType
 from typing import Any, Final, TypeVar
 
+from rackspan.cluster.administration import Administration
 from rackspan.cluster.assembly import Assembly
 from rackspan.cluster.configured import configured
 from rackspan.cluster.core.ids import TopicPartition
@@ -19,6 +20,7 @@ from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionSt
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.faults import Faults
 from rackspan.cluster.moment import snapshot
+from rackspan.cluster.standing import Standing, standing
 from rackspan.cluster.traffic import Flow
 from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
@@ -106,6 +108,7 @@ class EmbeddedCluster:
     async def _put_together(self) -> None:
         self._assembly = Assembly(self._rack_of, self._settings, self._dice)
         self._faults = Faults(self._assembly)
+        self._administration = Administration(self._assembly)
         await self._assembly.start(START_SECONDS)
 
     def _do(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
@@ -188,6 +191,41 @@ class EmbeddedCluster:
     def traffic(self) -> dict[Flow, int]:
         """Bytes of records that have flowed, by path, topic, client and racks."""
         return self._whole.traffic.flows()
+
+    def standing(self) -> Standing:
+        """How brokers, links and partitions stand, for whoever reads of a failure."""
+
+        async def taken() -> Standing:
+            return standing(self._whole)
+
+        return self._do(taken())
+
+    # What an admin client would ask for, where a test has none at hand.
+
+    def create_topic(
+        self,
+        topic: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        *,
+        config: Mapping[str, str] | None = None,
+        replicas: Sequence[Sequence[int]] | None = None,
+    ) -> None:
+        """-1 is the cluster's default; `replicas` lists each partition's brokers. Errors: UsageError with Kafka's reason."""
+        self._do(self._administration.create(topic, partitions, replication_factor, config or {}, replicas or ()))
+
+    def alter_topic(self, topic: str, **config: str | int | None) -> None:
+        """Set configs, underscores for Kafka's dots; None takes the topic's own value away. Errors: UsageError."""
+        self._do(self._administration.alter(topic, config))
+
+    def reset(self) -> None:
+        """As new: faults undone, topics, groups and transactions gone, dynamic configs gone, no traffic counted."""
+        self._do(self._faults.undo())
+        self._do(self._administration.forget_everything())
+
+    def undo_faults(self) -> None:
+        """The inverse of every fault below at once. Returns when every broker may lead, in the rack it began in."""
+        self._do(self._faults.undo())
 
     # What can go wrong, and be mended.
 

@@ -22,6 +22,7 @@ class Faults:
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
+        self._rack_of = {host.id: host.rack for host in assembly.hosts.values()}
 
     def host(self, broker: int) -> BrokerHost:
         """Errors: UsageError for a broker that is none of this cluster's."""
@@ -74,6 +75,18 @@ class Faults:
         host.kill()
         host.rack = rack
         await self._assembly.start_brokers([host.id], RETURN_SECONDS)
+
+    async def undo(self) -> None:
+        """Take back whatever is wrong, by whichever fault. Returns when every broker may lead, in the rack it began in."""
+        self._assembly.network.mend()
+        for host in self._assembly.hosts.values():
+            host.slow_disk_ms = 0
+            host.thaw()
+            if host.rack != self._rack_of[host.id]:
+                host.kill()
+                host.rack = self._rack_of[host.id]
+        await self._assembly.start_brokers(self._assembly.hosts, RETURN_SECONDS)
+        await self._assembly.until(lambda: all(map(self._assembly.in_office, self._assembly.hosts)), RETURN_SECONDS)
 
     # A broker runs, and something is wrong with it.
 
