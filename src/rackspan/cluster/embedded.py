@@ -10,7 +10,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from random import Random
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rackspan.cluster.administration import Administration
 from rackspan.cluster.assembly import Assembly
@@ -25,6 +25,9 @@ from rackspan.cluster.traffic import Flow
 from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.model.snapshot import ClusterSnapshot
+
+if TYPE_CHECKING:
+    from rackspan.cluster.metrics_server import MetricsServer
 
 log = logging.getLogger(__name__)
 
@@ -58,6 +61,7 @@ class EmbeddedCluster:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._assembly: Assembly | None = None
+        self._metrics: MetricsServer | None = None
 
     # Its life.
 
@@ -86,6 +90,9 @@ class EmbeddedCluster:
 
     def close(self) -> None:
         """End every broker and give the ports back. Whatever was written is gone."""
+        if self._metrics is not None:
+            self._metrics.close()
+            self._metrics = None
         if self._loop is not None and self._loop.is_running():
             self._loop.call_soon_threadsafe(self._loop.stop)
         if self._thread is not None:
@@ -187,6 +194,33 @@ class EmbeddedCluster:
             return {broker: host.broker.metrics() for broker, host in self._whole.hosts.items() if host.running}
 
         return self._do(read())
+
+    def serve_metrics(self, listen: str = "127.0.0.1:0", *, partitions: bool = False) -> str:
+        """Serve them to Prometheus over HTTP on loopback, until `close`; HOST:PORT of it, a free port for 0.
+
+        `partitions` adds a series for each partition. Errors: UsageError, off loopback too.
+        """
+        # Imported here: few clusters are scraped, and every cluster would wait for it.
+        from rackspan.cluster.metrics_server import BrokerMetrics, MetricsServer
+
+        async def taken() -> list[BrokerMetrics]:
+            running = [host for host in self._whole.hosts.values() if host.running]
+            return [
+                BrokerMetrics(
+                    host.id, host.rack, host.broker.metrics(), host.broker.partition_metrics() if partitions else {}
+                )
+                for host in running
+            ]
+
+        if self._metrics is not None:
+            raise UsageError(f"this cluster serves its metrics already, at {self._metrics.address}")
+        self._metrics = MetricsServer(listen, lambda: self._do(taken()), partitions=partitions)
+        return self._metrics.address
+
+    @property
+    def metrics_address(self) -> str | None:
+        """HOST:PORT where its metrics are served, if they are."""
+        return None if self._metrics is None else self._metrics.address
 
     def traffic(self) -> dict[Flow, int]:
         """Bytes of records that have flowed, by path, topic, client and racks."""
