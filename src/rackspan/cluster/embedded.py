@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from rackspan.cluster.administration import Administration
 from rackspan.cluster.assembly import Assembly
-from rackspan.cluster.configured import configured
+from rackspan.cluster.configured import check_racks, configured
 from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
@@ -57,6 +57,7 @@ class EmbeddedCluster:
         self.racks = names
         self._rack_of = {BrokerId(index + 1): names[index % len(names)] for index in range(brokers)}
         self._settings = configured(settings or ClusterSettings(), config or {}, brokers)
+        check_racks(self._settings, self._rack_of)
         self._dice = Random(seed)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
