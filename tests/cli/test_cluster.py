@@ -5,6 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
+import urllib.request
 
 import pytest
 
@@ -13,7 +14,10 @@ from rackspan.cli import main
 
 @pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
 def test_a_cluster_comes_up_says_where_it_is_and_ends_cleanly(ended_by: signal.Signals) -> None:
-    command = [sys.executable, "-m", "rackspan", "cluster", "up", "--racks", "2", "--brokers", "4", "-o", "json"]
+    command = [
+        *(sys.executable, "-m", "rackspan", "cluster", "up", "--racks", "2", "--brokers", "4"),
+        *("--metrics-listen", "127.0.0.1:0", "-o", "json"),
+    ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         said = ""
@@ -27,6 +31,8 @@ def test_a_cluster_comes_up_says_where_it_is_and_ends_cleanly(ended_by: signal.S
             host, port = address.split(":")
             assert host == "127.0.0.1"
             socket.create_connection((host, int(port)), 5).close()
+        with urllib.request.urlopen(f"http://{found['metrics']}/metrics", timeout=10) as scraped:
+            assert b'rackspan_rack_check_failures_total{broker="4",rack="r2"} 0' in scraped.read()
         process.send_signal(ended_by)
         _, notes = process.communicate(timeout=30)
     assert process.returncode == 0
@@ -34,7 +40,17 @@ def test_a_cluster_comes_up_says_where_it_is_and_ends_cleanly(ended_by: signal.S
     assert "Traceback" not in notes
 
 
-@pytest.mark.parametrize("wrong", [("--racks", "0"), ("--brokers", "0"), ("--kafka", "four")])
-def test_what_cannot_come_up_is_one_line(wrong: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        ("--racks", "0"),
+        ("--brokers", "0"),
+        ("--kafka", "four"),
+        ("--metrics-listen", "0.0.0.0:9404"),
+        ("--metrics-listen", "127.0.0.1:many"),
+        ("--kafka", "4.1.0", "--metrics-listen", "127.0.0.1:0"),
+    ],
+)
+def test_what_cannot_come_up_is_one_line(wrong: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["cluster", "up", *wrong]) == 1
     assert capsys.readouterr().err.count("\n") == 1

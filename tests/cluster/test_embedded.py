@@ -6,9 +6,9 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic, TopicPartition
+from confluent_kafka.cimpl import NewTopic
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
@@ -98,35 +98,3 @@ def test_partitions_under_min_insync_racks_are_counted_by_their_leaders() -> Non
         cluster.restore_rack("r2")
         cluster.wait_for_isr()
         assert under() == 0
-
-
-def test_followers_serve_the_consumers_of_their_rack_and_bytes_between_racks_are_counted() -> None:
-    with EmbeddedCluster(racks=3, brokers=3) as cluster:
-        producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
-        producer.produce("orders", b"x" * 10_000)
-        producer.flush(30)
-        leader = cluster.leader("orders", 0)
-        for broker in cluster.brokers:
-            consumer = Consumer(
-                {
-                    "bootstrap.servers": cluster.bootstrap_servers,
-                    "client.rack": cluster.rack(broker),
-                    "client.id": f"reader-{broker}",
-                    "group.id": "readers",
-                    "enable.auto.commit": False,
-                    "log_level": 0,
-                }
-            )
-            consumer.assign([TopicPartition("orders", 0, OFFSET_BEGINNING)])
-            message = consumer.poll(30)
-            assert message is not None
-            consumer.close()
-        fetched = [flow for flow in cluster.traffic() if flow.path == "fetch" and flow.topic == "orders"]
-        assert {(flow.client, flow.from_rack, flow.to_rack) for flow in fetched} == {
-            (f"reader-{broker}", cluster.rack(broker), cluster.rack(broker)) for broker in cluster.brokers
-        }
-        assert leader is not None
-        replicated = {(flow.from_rack, flow.to_rack) for flow in cluster.traffic() if flow.path == "replicate"}
-        assert replicated == {
-            (cluster.rack(leader), cluster.rack(broker)) for broker in cluster.brokers if broker != leader
-        }

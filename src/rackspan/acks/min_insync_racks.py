@@ -11,7 +11,7 @@ request that waits in the leader is otherwise acknowledged when the ISR shrinks 
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import Enum
 from types import MappingProxyType
 from typing import Final
@@ -51,6 +51,16 @@ class Thresholds:
         for key, value in (("replicas", self.min_insync_replicas), ("racks", self.min_insync_racks)):
             if value < 1:
                 raise UsageError(f"min.insync.{key} is {value}, but it is a whole number of at least 1; correct it")
+
+    def of_partition(self, replication_factor: int) -> "Thresholds":
+        """What a partition with so many replicas is held to: more of them in sync than there are is never asked.
+
+        Source: Kafka's Partition.effectiveMinIsr and PartitionChangeBuilder; Kafka 3.9 and 4.1 acknowledge acks=all with
+        one replica and min.insync.replicas=2. Racks are not lowered: a value that cannot be met is the operator's to mend.
+        """
+        if self.min_insync_replicas <= replication_factor:
+            return self
+        return replace(self, min_insync_replicas=replication_factor)
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import typer
 
 from rackspan.cli import output
 from rackspan.cli.options import Output, OutputFormat
-from rackspan.errors import MissingRequirement
+from rackspan.errors import MissingRequirement, UsageError
 
 app = typer.Typer(help="A cluster of one's own, to develop and test against.", no_args_is_help=True)
 
@@ -29,17 +29,36 @@ def up(
         str | None,
         typer.Option("--kafka", metavar="VERSION", help="Real Apache Kafka of this version instead; needs Java 17."),
     ] = None,
+    metrics_listen: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-listen",
+            metavar="127.0.0.1:PORT",
+            help="Serve the metrics of min.insync.racks to Prometheus here; port 0 for any free one.",
+        ),
+    ] = None,
+    metrics_partitions: Annotated[
+        bool, typer.Option("--metrics-partitions", help="With --metrics-listen: a series for each partition too.")
+    ] = False,
     output_format: OutputFormat = Output.HUMAN,
 ) -> None:
     """Start a cluster on loopback, print where it is, and keep it until Ctrl-C. For development and tests."""
     names = [f"r{index + 1}" for index in range(racks)]
-    with _ended_by_signals(), _embedded(names, brokers) if kafka is None else _real(names, brokers, kafka) as found:
+    if kafka is None:
+        cluster = _embedded(names, brokers, metrics_listen, partitions=metrics_partitions)
+    elif metrics_listen is None:
+        cluster = _real(names, brokers, kafka)
+    else:
+        raise UsageError("--metrics-listen: real Kafka has no min.insync.racks to tell of; leave out --kafka")
+    with _ended_by_signals(), cluster as found:
         _show(found, output_format)
         threading.Event().wait()
 
 
 @contextmanager
-def _embedded(racks: list[str], brokers: int) -> Iterator[dict[str, Any]]:
+def _embedded(
+    racks: list[str], brokers: int, metrics_listen: str | None, *, partitions: bool
+) -> Iterator[dict[str, Any]]:
     if find_spec("kio") is None:
         raise MissingRequirement(
             "kio is not installed, and the embedded cluster speaks by it; pip install 'rackspan[cluster]'"
@@ -47,9 +66,12 @@ def _embedded(racks: list[str], brokers: int) -> Iterator[dict[str, Any]]:
     from rackspan.cluster import EmbeddedCluster
 
     with EmbeddedCluster(racks, brokers) as cluster:
-        output.note("An embedded cluster in memory, for development and tests: what is written to it ends with it.")
         rows = [{"id": one, "rack": cluster.rack(one), "address": cluster.address(one)} for one in cluster.brokers]
-        yield {"kind": "embedded", "bootstrap_servers": cluster.bootstrap_servers, "brokers": rows}
+        metrics = (
+            {} if metrics_listen is None else {"metrics": cluster.serve_metrics(metrics_listen, partitions=partitions)}
+        )
+        output.note("An embedded cluster in memory, for development and tests: what is written to it ends with it.")
+        yield {"kind": "embedded", "bootstrap_servers": cluster.bootstrap_servers, "brokers": rows, **metrics}
 
 
 @contextmanager
@@ -75,7 +97,9 @@ def _real(racks: list[str], brokers: int, version: str) -> Iterator[dict[str, An
 def _show(found: dict[str, Any], output_format: Output) -> None:
     rows = [(one["id"], one["rack"], one["address"]) for one in found["brokers"]]
     servers = f"bootstrap.servers={found['bootstrap_servers']}"
-    output.write(found, output_format, output.page(servers, output.table(("broker", "rack", "address"), rows)))
+    metrics = [f"metrics: http://{found['metrics']}/metrics"] if "metrics" in found else []
+    table = output.table(("broker", "rack", "address"), rows)
+    output.write(found, output_format, output.page(servers, *metrics, table))
     # Whoever reads this through a pipe waits for it while we go on.
     output.flush()
     output.note("Ctrl-C ends it.")

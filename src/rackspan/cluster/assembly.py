@@ -62,9 +62,10 @@ class Assembly:
         started = [broker for broker in brokers if not self.hosts[broker].running]
         for broker in started:
             await self.hosts[broker].start()
-        await self.until(lambda: all(self._in_office(broker) for broker in started), seconds)
+        await self.until(lambda: all(self.in_office(broker) for broker in started), seconds)
 
-    def _in_office(self, broker: BrokerId) -> bool:
+    def in_office(self, broker: BrokerId) -> bool:
+        """Registered, and not fenced."""
         registered = self.image.brokers.get(broker)
         return registered is not None and not registered.fenced
 

@@ -4,9 +4,11 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any, Final
 
+from rackspan.acks.config import ConfigOutcome, SetAt, judge_broker_config
 from rackspan.cluster.core.configs import BROKER_CONFIGS
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.errors import UsageError
+from rackspan.model.ids import BrokerId, RackId
 
 
 def configured(settings: ClusterSettings, config: Mapping[str, str], brokers: int) -> ClusterSettings:
@@ -22,6 +24,14 @@ def configured(settings: ClusterSettings, config: Mapping[str, str], brokers: in
     factor: dict[str, Any] = {"default_replication_factor": min(settings.default_replication_factor, brokers)}
     others = {key: value for key, value in config.items() if key not in _FIELDS}
     return replace(settings, **{**factor, **fields}, extra_configs={**settings.extra_configs, **others})
+
+
+def check_racks(settings: ClusterSettings, rack_of: Mapping[BrokerId, RackId | None]) -> None:
+    """Errors: UsageError for brokers that would refuse to start (min.insync.racks, Validation)."""
+    for broker, rack in rack_of.items():
+        verdict = judge_broker_config(str(settings.min_insync_racks), SetAt.BROKER_START, rack, ())
+        if verdict.outcome is ConfigOutcome.REFUSES_TO_START:
+            raise UsageError(f"broker {broker} refuses to start: {verdict.error}")
 
 
 def _check(key: str, value: str) -> None:

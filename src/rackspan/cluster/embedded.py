@@ -10,19 +10,24 @@ from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from random import Random
 from types import TracebackType
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
+from rackspan.cluster.administration import Administration
 from rackspan.cluster.assembly import Assembly
-from rackspan.cluster.configured import configured
+from rackspan.cluster.configured import check_racks, configured
 from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.faults import Faults
 from rackspan.cluster.moment import snapshot
+from rackspan.cluster.standing import Standing, standing
 from rackspan.cluster.traffic import Flow
 from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.model.snapshot import ClusterSnapshot
+
+if TYPE_CHECKING:
+    from rackspan.cluster.metrics_server import MetricsServer
 
 log = logging.getLogger(__name__)
 
@@ -52,10 +57,12 @@ class EmbeddedCluster:
         self.racks = names
         self._rack_of = {BrokerId(index + 1): names[index % len(names)] for index in range(brokers)}
         self._settings = configured(settings or ClusterSettings(), config or {}, brokers)
+        check_racks(self._settings, self._rack_of)
         self._dice = Random(seed)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._assembly: Assembly | None = None
+        self._metrics: MetricsServer | None = None
 
     # Its life.
 
@@ -84,6 +91,9 @@ class EmbeddedCluster:
 
     def close(self) -> None:
         """End every broker and give the ports back. Whatever was written is gone."""
+        if self._metrics is not None:
+            self._metrics.close()
+            self._metrics = None
         if self._loop is not None and self._loop.is_running():
             self._loop.call_soon_threadsafe(self._loop.stop)
         if self._thread is not None:
@@ -106,6 +116,7 @@ class EmbeddedCluster:
     async def _put_together(self) -> None:
         self._assembly = Assembly(self._rack_of, self._settings, self._dice)
         self._faults = Faults(self._assembly)
+        self._administration = Administration(self._assembly)
         await self._assembly.start(START_SECONDS)
 
     def _do(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
@@ -185,9 +196,71 @@ class EmbeddedCluster:
 
         return self._do(read())
 
+    def serve_metrics(self, listen: str = "127.0.0.1:0", *, partitions: bool = False) -> str:
+        """Serve them to Prometheus over HTTP on loopback, until `close`; HOST:PORT of it, a free port for 0.
+
+        `partitions` adds a series for each partition. Errors: UsageError, off loopback too.
+        """
+        # Imported here: few clusters are scraped, and every cluster would wait for it.
+        from rackspan.cluster.metrics_server import BrokerMetrics, MetricsServer
+
+        async def taken() -> list[BrokerMetrics]:
+            running = [host for host in self._whole.hosts.values() if host.running]
+            return [
+                BrokerMetrics(
+                    host.id, host.rack, host.broker.metrics(), host.broker.partition_metrics() if partitions else {}
+                )
+                for host in running
+            ]
+
+        if self._metrics is not None:
+            raise UsageError(f"this cluster serves its metrics already, at {self._metrics.address}")
+        self._metrics = MetricsServer(listen, lambda: self._do(taken()), partitions=partitions)
+        return self._metrics.address
+
+    @property
+    def metrics_address(self) -> str | None:
+        """HOST:PORT where its metrics are served, if they are."""
+        return None if self._metrics is None else self._metrics.address
+
     def traffic(self) -> dict[Flow, int]:
         """Bytes of records that have flowed, by path, topic, client and racks."""
         return self._whole.traffic.flows()
+
+    def standing(self) -> Standing:
+        """How brokers, links and partitions stand, for whoever reads of a failure."""
+
+        async def taken() -> Standing:
+            return standing(self._whole)
+
+        return self._do(taken())
+
+    # What an admin client would ask for, where a test has none at hand.
+
+    def create_topic(
+        self,
+        topic: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        *,
+        config: Mapping[str, str] | None = None,
+        replicas: Sequence[Sequence[int]] | None = None,
+    ) -> None:
+        """-1 is the cluster's default; `replicas` lists each partition's brokers. Errors: UsageError with Kafka's reason."""
+        self._do(self._administration.create(topic, partitions, replication_factor, config or {}, replicas or ()))
+
+    def alter_topic(self, topic: str, **config: str | int | None) -> None:
+        """Set configs, underscores for Kafka's dots; None takes the topic's own value away. Errors: UsageError."""
+        self._do(self._administration.alter(topic, config))
+
+    def reset(self) -> None:
+        """As new: faults undone, topics, groups and transactions gone, dynamic configs gone, no traffic counted."""
+        self._do(self._faults.undo())
+        self._do(self._administration.forget_everything())
+
+    def undo_faults(self) -> None:
+        """The inverse of every fault below at once. Returns when every broker may lead, in the rack it began in."""
+        self._do(self._faults.undo())
 
     # What can go wrong, and be mended.
 

@@ -16,12 +16,16 @@ from rackspan.model.ids import BrokerId, RackId
 RETURN_SECONDS: Final = 10.0
 """How long a broker that is started again may take to register."""
 
+_HEARD_MS: Final = 1_000
+"""A broker behind a slow link is not waited for longer."""
+
 
 class Faults:
     """Of one cluster."""
 
     def __init__(self, assembly: Assembly) -> None:
         self._assembly = assembly
+        self._rack_of = {host.id: host.rack for host in assembly.hosts.values()}
 
     def host(self, broker: int) -> BrokerHost:
         """Errors: UsageError for a broker that is none of this cluster's."""
@@ -47,6 +51,7 @@ class Faults:
             host.kill(power_loss=power_loss)
         for host in hosts:
             self._assembly.controller.fence(host.id)
+        await self._heard()
 
     async def stop(self, broker: int) -> None:
         """In order: its leaderships are handed over first, and its logs are known to be whole when it comes back."""
@@ -75,6 +80,18 @@ class Faults:
         host.rack = rack
         await self._assembly.start_brokers([host.id], RETURN_SECONDS)
 
+    async def undo(self) -> None:
+        """Take back whatever is wrong, by whichever fault. Returns when every broker may lead, in the rack it began in."""
+        self._assembly.network.mend()
+        for host in self._assembly.hosts.values():
+            host.slow_disk_ms = 0
+            host.thaw()
+            if host.rack != self._rack_of[host.id]:
+                host.kill()
+                host.rack = self._rack_of[host.id]
+        await self._assembly.start_brokers(self._assembly.hosts, RETURN_SECONDS)
+        await self._assembly.until(lambda: all(map(self._assembly.in_office, self._assembly.hosts)), RETURN_SECONDS)
+
     # A broker runs, and something is wrong with it.
 
     async def freeze(self, brokers: Sequence[int]) -> None:
@@ -97,6 +114,7 @@ class Faults:
         """The controller hears nothing of it any more; brokers and clients do."""
         self._assembly.network.cut((self.host(broker).id, CONTROLLER))
         self._assembly.controller.fence(self.host(broker).id)
+        await self._heard()
 
     async def unfence(self, broker: int) -> None:
         """Returns when the controller lets it lead again."""
@@ -122,6 +140,13 @@ class Faults:
     async def rejoin_rack(self, rack: RackId | None) -> None:
         for host in self.in_rack(rack):
             self._assembly.network.heal(*both_ways(host.id, self._outside(rack)))
+
+    async def _heard(self) -> None:
+        """Whoever hears the controller has heard: a test's next request meets brokers that know what it did."""
+        deaf = {to for source, to in self._assembly.network.cuts if source == CONTROLLER}
+        for host in self._assembly.hosts.values():
+            if host.running and not host.frozen and host.id not in deaf:
+                await host.caught_up(_HEARD_MS)
 
     def _others(self, broker: int) -> list[NodeId]:
         return [other for other in self._assembly.hosts if other != broker]

@@ -62,6 +62,19 @@ class Network:
         for link in links:
             self._delay_ms[link] = milliseconds
 
+    def mend(self) -> None:
+        """Every link holds, at its own speed."""
+        self._cut.clear()
+        self._delay_ms.clear()
+
+    @property
+    def cuts(self) -> list[Link]:
+        return sorted(self._cut)
+
+    @property
+    def delays_ms(self) -> dict[Link, int]:
+        return {link: late for link, late in sorted(self._delay_ms.items()) if late}
+
     def _deliver_all(self) -> None:
         # What these messages bring about waits for the next turn: sockets are served in between.
         turn, self._under_way = self._under_way, deque()

@@ -70,3 +70,6 @@ class Traffic:
 
     def flows(self) -> dict[Flow, int]:
         return dict(self._bytes)
+
+    def forget(self) -> None:
+        self._bytes.clear()

@@ -220,6 +220,28 @@ def test_a_coordinators_own_append_is_subject_to_the_rule() -> None:
     assert reply.result.error is KafkaError.NOT_ENOUGH_RACKS
 
 
+def test_more_replicas_than_there_are_is_never_asked_but_more_racks_are() -> None:
+    """Real Kafka 3.9 and 4.1 acknowledge acks=all with one replica and min.insync.replicas=2."""
+    w = world(ONE_A_RACK)
+    single = w.create("single", [1], min_insync_replicas="2")
+    racks = w.create("racks", [1], min_insync_racks="2")
+    w.settle()
+    assert w.produced(single).error is KafkaError.NONE
+    assert w.produced(racks).error is KafkaError.NOT_ENOUGH_RACKS
+
+
+def test_the_only_replica_needs_no_elr_and_comes_back_to_lead() -> None:
+    w = world(ONE_A_RACK, elr=Elr.KAFKA)
+    pair = w.create("pair", [1, 2], min_insync_replicas="3")
+    w.settle()
+    lose(w, 2)
+    assert w.state(pair).elr == (2,)
+    w.start(2)
+    w.settle()
+    assert (w.state(pair).isr, w.state(pair).elr) == ((1, 2), ())
+    assert w.produced(pair).error is KafkaError.NONE
+
+
 # Section 3: validation.
 
 

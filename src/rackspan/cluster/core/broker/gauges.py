@@ -8,7 +8,7 @@ from rackspan.cluster.core.broker.leader import Leader
 
 def partition_metrics(leader: Leader) -> dict[str, int]:
     racks = leader.terms.racks.count(leader.isr.committed)
-    asked = leader.terms.asked.min_insync_racks
+    asked = leader.asked.min_insync_racks
     return {
         "rackspan_partition_under_min_rack_isr": int(racks < asked),
         "rackspan_partition_at_min_rack_isr": int(racks == asked),

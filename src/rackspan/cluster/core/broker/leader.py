@@ -106,7 +106,7 @@ class Leader:
     def _refusal(self, message: Produce) -> ProduceResult | None:
         if not is_checked(message.acks):
             return None
-        verdict = self._rules.before_append(self._rules.counted(self.isr), self.terms.racks, self.terms.asked)
+        verdict = self._rules.before_append(self._rules.counted(self.isr), self.terms.racks, self.asked)
         return None if verdict is ProduceVerdict.ACCEPT else self._refused(verdict)
 
     def _batch_error(self, message: Produce) -> ProduceResult | None:
@@ -178,7 +178,7 @@ class Leader:
         target = rules.watermark(log.end_offset, rules.maximal(self.isr), self.followers)
         if target <= log.high_watermark:
             return False
-        if not rules.watermark_may_advance(rules.counted(self.isr), self.terms.racks, self.terms.asked):
+        if not rules.watermark_may_advance(rules.counted(self.isr), self.terms.racks, self.asked):
             return False
         log.high_watermark = target
         return True
@@ -186,7 +186,7 @@ class Leader:
     def acknowledged(self) -> Iterator[Reply]:
         """To everybody whose records the watermark has passed: the offset, or that the ISR no longer spans enough."""
         reached = self.purgatory.reached(self.log.high_watermark)
-        verdict = self._rules.before_acknowledgement(self._rules.counted(self.isr), self.terms.racks, self.terms.asked)
+        verdict = self._rules.before_acknowledgement(self._rules.counted(self.isr), self.terms.racks, self.asked)
         for waiting in reached:
             accepted = verdict is ProduceVerdict.ACCEPT
             yield Reply(waiting.ticket, self._acknowledged(waiting.base_offset) if accepted else self._refused(verdict))
@@ -204,11 +204,15 @@ class Leader:
         for waiting in self.purgatory.emptied():
             yield Reply(waiting.ticket, ProduceResult(KafkaError.NOT_LEADER_OR_FOLLOWER))
 
-    # What is wrong.
+    # What is asked, and what is wrong.
+
+    @property
+    def asked(self) -> Thresholds:
+        return self.terms.asked.of_partition(len(self.replicas))
 
     @property
     def lacks_racks(self) -> bool:
-        return missed(self.isr.committed, self.terms.racks, self.terms.asked) is Threshold.RACKS
+        return missed(self.isr.committed, self.terms.racks, self.asked) is Threshold.RACKS
 
     def _refused(self, verdict: ProduceVerdict) -> ProduceResult:
         self._counters.rack_check_failures += verdict in BY_RACKS
@@ -216,11 +220,11 @@ class Leader:
 
     def _message(self, verdict: ProduceVerdict) -> str:
         topic, partition = self.partition
-        isr, terms = self._rules.counted(self.isr), self.terms
-        words = error_message(verdict, topic, partition, isr, terms.racks, terms.asked)
+        isr, asked = self._rules.counted(self.isr), self.asked
+        words = error_message(verdict, topic, partition, isr, self.terms.racks, asked)
         return words or (
             f"The size of the current ISR : {len(isr)} is insufficient to satisfy the min.isr requirement of "
-            f"{terms.asked.min_insync_replicas} for partition {self.partition}"
+            f"{asked.min_insync_replicas} for partition {self.partition}"
         )
 
 

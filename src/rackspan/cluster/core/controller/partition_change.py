@@ -129,7 +129,7 @@ def _candidates_of_elr(
 
     Only a first look: `isr` is the one from before the election, which may grow no larger.
     """
-    if conditions.elr is Elr.OFF or (isr and _met(isr, conditions)):
+    if conditions.elr is Elr.OFF or (isr and _met(isr, target, conditions)):
         return ()
     left = dict.fromkeys((*before.elr, *before.isr))
     gone = {*isr, *change.shut_down_uncleanly}
@@ -149,8 +149,8 @@ def _lost(before: PartitionState, target: PartitionState) -> bool:
     return target.leader not in (NO_LEADER, before.leader, *before.isr, *before.elr)
 
 
-def _met(isr: Collection[BrokerId], conditions: Conditions) -> bool:
-    asked = conditions.asked
+def _met(isr: Collection[BrokerId], target: PartitionState, conditions: Conditions) -> bool:
+    asked = conditions.asked.of_partition(len(target.replicas))
     if conditions.elr is Elr.KAFKA:
         return len(isr) >= asked.min_insync_replicas
     return missed(isr, conditions.racks, asked) is None

@@ -1,0 +1,92 @@
+"""The metrics of min.insync.racks as Prometheus reads them; its own parser is the judge."""
+
+import urllib.request
+from collections.abc import Iterator
+
+import pytest
+from confluent_kafka import Producer
+from prometheus_client.parser import text_string_to_metric_families
+
+from rackspan.acks.metrics import METRICS, Scope
+from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import UsageError
+
+
+@pytest.fixture
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(racks=3, brokers=3) as started:
+        started.create_topic("orders", 2, config={"min.insync.racks": "2"})
+        yield started
+
+
+def scraped(address: str) -> str:
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
+        return str(answer.read().decode())
+
+
+def series(address: str) -> dict[tuple[str, str, str], float]:
+    """By name, broker, and partition ("" where it is of the broker)."""
+    return {
+        (sample.name, sample.labels["broker"], sample.labels.get("partition", "")): sample.value
+        for family in text_string_to_metric_families(scraped(address))
+        for sample in family.samples
+    }
+
+
+def test_every_broker_tells_its_own_and_the_proposals_names_stand_in_the_help(cluster: EmbeddedCluster) -> None:
+    address = cluster.serve_metrics()
+    assert cluster.metrics_address == address
+    text = scraped(address)
+    of_brokers = [metric for metric in METRICS if metric.scope is Scope.BROKER]
+    assert {name for name, _, _ in series(address)} == {metric.name for metric in of_brokers}
+    assert {broker for _, broker, _ in series(address)} == {"1", "2", "3"}
+    assert all(f"# HELP {metric.name} {metric.proposed}: " in text for metric in of_brokers)
+    assert 'rack="r2"' in text
+
+
+def test_a_series_a_partition_only_where_it_is_asked_for(cluster: EmbeddedCluster) -> None:
+    found = series(cluster.serve_metrics(partitions=True))
+    assert {name for name, _, _ in found} == {metric.name for metric in METRICS}
+    for index in range(2):
+        assert found["rackspan_partition_isr_racks", str(cluster.leader("orders", index)), str(index)] == 3
+
+
+def test_the_loss_of_two_racks_is_seen_and_the_refusals_are_counted(cluster: EmbeddedCluster) -> None:
+    address = cluster.serve_metrics(partitions=True)
+    cluster.lose_rack("r1")
+    assert {value for (name, _, _), value in series(address).items() if "_at_min_" in name} >= {1.0}
+    cluster.lose_rack("r2")
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "message.timeout.ms": 1500, "log_level": 0})
+    producer.produce("orders", b"x", partition=0)
+    producer.flush(10)
+    found = series(address)
+    assert {broker for _, broker, _ in found} == {"3"}
+    assert found["rackspan_under_min_rack_isr_partitions", "3", ""] == 2
+    assert found["rackspan_at_min_rack_isr_partitions", "3", ""] == 0
+    assert found["rackspan_partition_under_min_rack_isr", "3", "0"] == 1
+    assert found["rackspan_partition_isr_racks", "3", "0"] == 1
+    assert found["rackspan_rack_check_failures_total", "3", ""] >= 1
+
+
+def test_metrics_end_with_their_cluster() -> None:
+    with EmbeddedCluster(brokers=1) as cluster:
+        address = cluster.serve_metrics()
+        with pytest.raises(UsageError, match="serves its metrics already"):
+            cluster.serve_metrics()
+    assert cluster.metrics_address is None
+    with pytest.raises(OSError, match="refused"):
+        scraped(address)
+
+
+@pytest.mark.parametrize(
+    "listen", ["0.0.0.0:0", "example.org:9404", ":9404", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000"]
+)
+def test_nobody_listens_off_loopback_or_nowhere(cluster: EmbeddedCluster, listen: str) -> None:
+    with pytest.raises(UsageError, match="metrics listener"):
+        cluster.serve_metrics(listen)
+
+
+def test_a_port_that_is_taken_is_told(cluster: EmbeddedCluster) -> None:
+    taken = cluster.address(1)
+    with pytest.raises(UsageError, match="in use; choose another port"):
+        cluster.serve_metrics(taken)

@@ -1,0 +1,144 @@
+"""What the proposal's system tests need: something to test (`Subject`), and producers that say what they are told.
+
+A subject is a cluster, or a gateway before one: the tests know it by these few names and by Kafka's own protocol.
+"""
+
+import subprocess
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Final, Protocol
+
+from confluent_kafka import KafkaError, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._resource import ResourceType
+
+from rackspan.kafka_process.runtime import KafkaRuntime
+from tests.kafka_tools import CONFIG_TOOL
+
+SENDER: Final = Path(__file__).parent / "java" / "KafkaSender.java"
+PATIENCE_SECONDS: Final = 60
+NO_ERROR: Final = "-"
+
+
+class Subject(Protocol):
+    """Three racks r1, r2 and r3 that can be lost, where min.insync.racks holds. The controller is in none of them."""
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+    def lose_rack(self, rack: str) -> None: ...
+
+    def restore_rack(self, rack: str) -> None: ...
+
+    def wait_for_isr(self) -> None: ...
+
+    def rack_check_failures(self) -> int:
+        """RackCheckFailureRate of the brokers that run, each since it started."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a producer was told of one record. `error` is Kafka's name for it, None for an acknowledgement."""
+
+    error: str | None
+    message: str = ""
+
+
+class Client(Protocol):
+    """A producer's library, and the way in which people who use it alter configs."""
+
+    def once(self, topic: str) -> Said:
+        """One record, one attempt."""
+        ...
+
+    def patient(self, topic: str) -> "Future[Said]":
+        """One record, sent again until it is acknowledged or a minute is over."""
+        ...
+
+    def alter(self, topic: str, config: Mapping[str, str]) -> None: ...
+
+
+class Librdkafka:
+    """confluent-kafka, and its admin client."""
+
+    def __init__(self, subject: Subject) -> None:
+        self._servers: dict[str, str | int | float | bool] = {
+            "bootstrap.servers": subject.bootstrap_servers,
+            "log_level": 0,
+        }
+        self._admin = AdminClient(self._servers)
+
+    def once(self, topic: str) -> Said:
+        return self._sent(topic, {"retries": 0, "message.timeout.ms": 20_000})
+
+    def patient(self, topic: str) -> "Future[Said]":
+        future: Future[Said] = Future()
+        config = {"message.timeout.ms": PATIENCE_SECONDS * 1000}
+        threading.Thread(target=lambda: future.set_result(self._sent(topic, config)), daemon=True).start()
+        return future
+
+    def _sent(self, topic: str, config: Mapping[str, object]) -> Said:
+        answers: list[KafkaError | None] = []
+        producer = Producer({**self._servers, "acks": "all", **config})
+        producer.produce(topic, b"x", on_delivery=lambda error, _: answers.append(error))
+        producer.flush(PATIENCE_SECONDS + 10)
+        (error,) = answers
+        return Said(None) if error is None else Said(error.name(), error.str())
+
+    def alter(self, topic: str, config: Mapping[str, str]) -> None:
+        entries = [
+            ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in config.items()
+        ]
+        wanted = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
+        self._admin.incremental_alter_configs([wanted])[wanted].result(30)
+
+
+class JavaProducer:
+    """Kafka's own producer in a JVM that lives as long as this, and kafka-configs.sh."""
+
+    def __init__(self, subject: Subject, runtime: KafkaRuntime) -> None:
+        self._servers, self._runtime = subject.bootstrap_servers, runtime
+        self._numbers = count(1)
+        self._waiting: dict[str, Future[Said]] = {}
+        source = runtime.command(str(SENDER), self._servers, log_level="off")
+        self._jvm = subprocess.Popen(source, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self._jvm.stdout is not None
+        for line in self._jvm.stdout:
+            number, error, message = line.rstrip("\n").split("\t")
+            self._waiting.pop(number).set_result(Said(None if error == NO_ERROR else error, message))
+
+    def once(self, topic: str) -> Said:
+        return self._asked(topic, 0, 30).result(PATIENCE_SECONDS)
+
+    def patient(self, topic: str) -> "Future[Said]":
+        return self._asked(topic, 1_000_000, PATIENCE_SECONDS)
+
+    def _asked(self, topic: str, retries: int, seconds: int) -> "Future[Said]":
+        number = str(next(self._numbers))
+        future = self._waiting[number] = Future()
+        assert self._jvm.stdin is not None
+        self._jvm.stdin.write(f"{number} {topic} {retries} {seconds}\n")
+        self._jvm.stdin.flush()
+        return future
+
+    def alter(self, topic: str, config: Mapping[str, str]) -> None:
+        wanted = ",".join(f"{key}={value}" for key, value in config.items())
+        entity = ("--entity-type", "topics", "--entity-name", topic)
+        self._runtime.run_tool(
+            CONFIG_TOOL, "--bootstrap-server", self._servers, "--alter", *entity, "--add-config", wanted
+        )
+
+    def close(self) -> None:
+        self._jvm.kill()
+        self._jvm.communicate()
+        self._reader.join()

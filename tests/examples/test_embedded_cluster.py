@@ -1,0 +1,36 @@
+"""The examples of the embedded cluster, as somebody runs them: whole processes."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+
+
+def ran(*words: str, folder: Path) -> str:
+    done = subprocess.run(
+        [sys.executable, *words], cwd=folder, capture_output=True, text=True, timeout=120, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_a_rack_is_lost_in_fifteen_lines(tmp_path: Path) -> None:
+    script = EXAMPLES / "embedded_cluster.py"
+    assert ran(str(script), folder=tmp_path).splitlines() == [
+        "no rack lost, in sync r1, r2, r3:",
+        "  acknowledged",
+        "r1 lost, in sync r2, r3:",
+        "  acknowledged",
+        "r2 lost, in sync r3:",
+        "  refused",
+    ]
+    code = [line for line in script.read_text().splitlines() if line and not line.startswith(('"""', "from "))]
+    assert len(code) <= 15
+
+
+def test_the_tests_of_an_application_pass_in_a_pytest_of_its_own(tmp_path: Path) -> None:
+    said = ran(
+        "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLES / "test_orders_survive.py"), folder=tmp_path
+    )
+    assert "3 passed" in said

@@ -1,0 +1,167 @@
+"""The pytest plug-in as somebody else's test run sees it: a folder of its own, a pytest of its own."""
+
+import pytest
+
+ORDERS = """
+    from rackspan.testing import losing
+
+    def test_it(rackspan_cluster):
+        rackspan_cluster.create_topic("orders", 1, 3)
+"""
+
+
+def ran(pytester: pytest.Pytester, text: str, *options: str, **outcomes: int) -> pytest.RunResult:
+    """What pytest says of a file with this text. A process of its own, as the plug-in must be found by its entry point."""
+    pytester.makepyfile(text)
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider", *options, timeout=120)
+    result.assert_outcomes(**outcomes)
+    return result
+
+
+def test_a_test_is_given_a_cluster_as_its_markers_say(pytester: pytest.Pytester) -> None:
+    ran(
+        pytester,
+        """
+        import pytest
+        pytestmark = pytest.mark.rackspan(racks=2)
+
+        def test_the_default_is_three_racks_unless_the_module_says_so(rackspan_cluster):
+            assert (rackspan_cluster.racks, rackspan_cluster.brokers) == (("r1", "r2"), (1, 2, 3))
+
+        @pytest.mark.rackspan(brokers=4, config={"min.insync.racks": "2"})
+        class TestOfAClass:
+            @pytest.mark.rackspan(racks=("a", "b", "c"))
+            def test_the_nearest_marker_goes_first(self, rackspan_cluster):
+                assert (rackspan_cluster.racks, len(rackspan_cluster.brokers)) == (("a", "b", "c"), 4)
+                rackspan_cluster.create_topic("orders")
+                assert rackspan_cluster.snapshot().topics[0].config["min.insync.racks"] == "2"
+
+        @pytest.mark.lose_rack("r2")
+        @pytest.mark.freeze_brokers(1)
+        def test_faults_are_there_from_the_beginning(rackspan_cluster):
+            assert [one.states for one in rackspan_cluster.standing().brokers] == [
+                ("frozen",), ("down", "fenced"), ("up",),
+            ]
+        """,
+        "--strict-markers",
+        passed=3,
+    )
+
+
+@pytest.mark.parametrize("scope", ["function", "session"])
+def test_whatever_a_test_does_the_next_one_finds_a_cluster_as_new(pytester: pytest.Pytester, scope: str) -> None:
+    pytester.makeini(f"[pytest]\nrackspan_cluster_scope = {scope}\n")
+    ran(
+        pytester,
+        """
+        import pytest
+        from confluent_kafka import Consumer, Producer
+        from rackspan.testing import losing
+
+        seen = set()
+
+        @pytest.mark.parametrize("turn", range(2))
+        def test_it(rackspan_cluster, turn):
+            cluster = rackspan_cluster
+            seen.add(cluster.cluster_id)
+            assert [one.states for one in cluster.standing().brokers] == [("up",)] * 3
+            assert not cluster.standing().links
+            assert not cluster.snapshot().topics
+            assert not cluster.traffic()
+            producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+            producer.produce("orders", str(turn))
+            assert producer.flush(30) == 0
+            consumer = Consumer({"bootstrap.servers": cluster.bootstrap_servers, "group.id": "g", "log_level": 0,
+                                 "auto.offset.reset": "earliest", "allow.auto.create.topics": True})
+            consumer.subscribe(["orders"])
+            message = None
+            for _ in range(30):
+                message = consumer.poll(1)
+                if message and not message.error():
+                    break
+            assert message.value() == str(turn).encode()
+            consumer.close()
+            with losing(cluster, "r1"):
+                assert cluster.standing().brokers[0].states == ("down", "fenced")
+            cluster.lose_rack("r3")
+            cluster.freeze(1)
+            cluster.change_rack(2, "r1")
+            cluster.cut(1, 2)
+
+        def test_there_were_as_many_clusters():
+            assert len(seen) == CLUSTERS
+        """.replace("CLUSTERS", {"function": "2", "session": "1"}[scope]),
+        passed=3,
+    )
+
+
+def test_a_failed_test_says_how_its_cluster_stood_and_what_it_was_warned_of(pytester: pytest.Pytester) -> None:
+    result = ran(
+        pytester,
+        """
+        def test_it(rackspan_cluster):
+            rackspan_cluster.create_topic("orders", 1, 3, config={"min.insync.racks": "9"})
+            rackspan_cluster.lose_rack("r1")
+            rackspan_cluster.lag(2, 250)
+            assert False
+        """,
+        failed=1,
+    )
+    result.stdout.fnmatch_lines(
+        [
+            "*- rackspan cluster -*",
+            "broker 1  rack r1  127.0.0.1:*  down, fenced",
+            "broker 2  rack r2  127.0.0.1:*  up",
+            "  broker 1 to broker 2: 250 ms late",
+            "  orders-0: leader *, replicas *, in sync * (racks r2,r3)",
+            '  rackspan_under_min_rack_isr_partitions{broker="?"} 1',
+            "*- rackspan warnings -*",
+            "*min.insync.racks 9: the cluster has 3 racks*",
+        ]
+    )
+
+
+def test_a_mistake_in_a_marker_is_one_line(pytester: pytest.Pytester) -> None:
+    result = ran(
+        pytester,
+        """
+        import pytest
+
+        @pytest.mark.rackspan(rack=2)
+        def test_an_argument_that_is_none(rackspan_cluster): ...
+
+        @pytest.mark.rackspan(config={"min.insync.rakcs": "2"})
+        def test_a_config_that_is_none(rackspan_cluster): ...
+
+        @pytest.mark.lose_rack("r9")
+        def test_a_rack_that_is_none(rackspan_cluster): ...
+        """,
+        errors=3,
+    )
+    said = result.stdout.str()
+    assert "marker rackspan: 'rack' shapes no cluster; there are racks, brokers, config, settings, seed" in said
+    assert "config 'min.insync.rakcs': not a broker config of this cluster" in said
+    assert "rack 'r9': this cluster has r1, r2, r3" in said
+    assert "Traceback" not in said
+    assert "clusters.py" not in said
+
+
+def test_a_scope_that_is_none_is_refused(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nrackspan_cluster_scope = module\n")
+    result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    assert "rackspan_cluster_scope 'module': there are function and session" in result.stderr.str()
+
+
+def test_a_run_that_asks_for_no_cluster_imports_none(pytester: pytest.Pytester) -> None:
+    ran(
+        pytester,
+        """
+        import sys
+
+        def test_it():
+            heavy = {"rackspan.cluster", "kio", "numpy", "pyarrow", "confluent_kafka", "prometheus_client"}
+            assert "rackspan.testing.plugin" in sys.modules
+            assert not heavy & set(sys.modules)
+        """,
+        passed=1,
+    )
