@@ -94,7 +94,7 @@ class Watch:
             return
         self._watermarks[machine.id] = seen
         self.rules.watermark(
-            machine.id, machine.incarnation, *seen, leader.isr.committed, leader.asked.min_insync_racks
+            machine.id, machine.incarnation, *seen, leader.isr.committed, leader.terms.asked.min_insync_racks
         )
 
     def leadership(self, machine: Machine, effect: LeadershipChanged) -> None:
@@ -119,7 +119,7 @@ class Watch:
                     f"broker {machine.id} acknowledges offset {offset}, which does not hold the record",
                 )
             self.rules.acknowledged(
-                machine.id, offset, entries[offset], leader.isr.committed, leader.asked.min_insync_racks
+                machine.id, offset, entries[offset], leader.isr.committed, leader.terms.asked.min_insync_racks
             )
 
     # What the controller did
