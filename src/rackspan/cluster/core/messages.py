@@ -124,14 +124,14 @@ class AlterPartitionAnswer:
 
 @dataclass(frozen=True, slots=True)
 class FetchPosition:
-    """Where a follower stands in one partition."""
+    """Where a follower stands in one partition, and which watermark it has heard of."""
 
     partition: TopicPartition
     topic_id: TopicId
     leader_epoch: int
     offset: int
     last_fetched_epoch: int
-    log_start: int
+    high_watermark: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,10 +152,16 @@ class ReplicaFetch:
 
 @dataclass(frozen=True, slots=True)
 class FetchedPartition:
-    """News of one partition. `diverging` is (epoch, end offset) where the logs part (KIP-595): truncate, ask again."""
+    """News of one partition, for a follower that stands at `offset` after a record of `last_fetched_epoch`.
+
+    Taken elsewhere it would leave a hole, or follow upon another's record: a follower heeds it only there. `diverging` is
+    (epoch, end offset) where the logs part (KIP-595): truncate, ask again.
+    """
 
     partition: TopicPartition
     leader_epoch: int
+    offset: int
+    last_fetched_epoch: int
     error: KafkaError
     high_watermark: int = NO_OFFSET
     log_start: int = 0

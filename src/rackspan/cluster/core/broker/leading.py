@@ -1,0 +1,324 @@
+"""Everything a broker does as a leader: of produces, of its followers' fetches, of the ISR."""
+
+from rackspan.cluster.core.broker.isr_requests import IsrRequests
+from rackspan.cluster.core.broker.leader import Leader
+from rackspan.cluster.core.broker.local import Local
+from rackspan.cluster.core.broker.sessions import FetchSession, news, standing, trouble
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import CONTROLLER, BrokerId, TopicId, TopicPartition
+from rackspan.cluster.core.messages import (
+    AlterPartitionAnswer,
+    DeleteRecords,
+    DeleteRecordsResult,
+    FetchAnswer,
+    FetchedPartition,
+    FetchPosition,
+    IsrAnswer,
+    IsrChange,
+    LeadershipChanged,
+    Produce,
+    ProduceResult,
+    ReplicaFetch,
+    Reply,
+    Send,
+    WatermarkMoved,
+)
+from rackspan.cluster.core.metadata import PartitionState
+
+
+class Leading:
+    """Costs nothing for a partition that is idle: what has to be looked at is kept in the ordered sets below."""
+
+    def __init__(self, local: Local) -> None:
+        self._local = local
+        self.leaders: dict[TopicPartition, Leader] = {}
+        self._sessions: dict[BrokerId, FetchSession] = {}
+        self._woken: dict[BrokerId, None] = {}
+        """Followers whose parked question may have an answer."""
+        self._behind: dict[TopicPartition, None] = {}
+        """Where a member of the ISR is, or lately was, behind."""
+        self._waited_on: dict[TopicPartition, None] = {}
+        """Where a produce waits, or lately did."""
+        self._requests = IsrRequests()
+        self._next_lag_check = 0
+
+    # Leaderships.
+
+    def lead(self, now: int, partition: TopicPartition, topic_id: TopicId, state: PartitionState) -> None:
+        """Begin a leadership, or go on with it under a newer state."""
+        leader = self.leaders.get(partition)
+        if leader is None or leader.leader_epoch != state.leader_epoch or leader.topic_id != topic_id:
+            self._begin(now, partition, topic_id, state)
+        elif leader.update(state, now):
+            self._requests.drop(partition)
+            self._settle(leader)
+            self._propose_joiners(now, leader)
+
+    def _begin(self, now: int, partition: TopicPartition, topic_id: TopicId, state: PartitionState) -> None:
+        self.resign(partition)
+        leader = self.leaders[partition] = self._local.new_leader(partition, topic_id, state, now)
+        self._behind[partition] = None
+        self._local.effects.append(LeadershipChanged(partition, True, state.leader_epoch))
+        self._settle(leader)
+
+    def resign(self, partition: TopicPartition) -> None:
+        """Cease to lead; who waits is told, followers declare themselves anew to whoever leads next."""
+        leader = self.leaders.pop(partition, None)
+        if leader is None:
+            return
+        self._requests.drop(partition)
+        for session in self._sessions.values():
+            session.forget(partition)
+        self._local.effects.extend(leader.resigned())
+        self._local.effects.append(LeadershipChanged(partition, False, leader.leader_epoch))
+
+    def renew_terms(self, now: int) -> None:
+        """Configs, racks or brokers have changed: count anew, and let go whom the new values let go."""
+        self._local.forget_terms()
+        for leader in self.leaders.values():
+            leader.terms = self._local.terms(leader.partition.topic)
+            self._settle(leader)
+            self._propose_joiners(now, leader)
+
+    def register_anew(self) -> None:
+        self._requests.forget()
+
+    # Produces.
+
+    def produce(self, now: int, message: Produce) -> None:
+        leader = self.leaders.get(message.partition)
+        if leader is None:
+            self._local.effects.append(Reply(message.ticket, ProduceResult(self._absence(message.partition))))
+            return
+        end = leader.log.end_offset
+        result = leader.produce(now, message)
+        if result is not None:
+            self._local.effects.append(Reply(message.ticket, result))
+        else:
+            self._waited_on[message.partition] = None
+        if leader.log.end_offset != end:
+            self._appended(leader)
+        self._settle(leader)
+
+    def _absence(self, partition: TopicPartition) -> KafkaError:
+        known = self._local.image.partition(partition) is not None
+        return KafkaError.NOT_LEADER_OR_FOLLOWER if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+
+    def _appended(self, leader: Leader) -> None:
+        if leader.followers:
+            self._behind[leader.partition] = None
+            self._wake(leader)
+        leader.log.trim(leader.terms.retained_bytes)
+
+    def delete_records(self, message: DeleteRecords) -> None:
+        self._local.effects.append(Reply(message.ticket, self._deleted(message)))
+
+    def _deleted(self, message: DeleteRecords) -> DeleteRecordsResult:
+        leader = self.leaders.get(message.partition)
+        if leader is None:
+            return DeleteRecordsResult(self._absence(message.partition))
+        log = leader.log
+        offset = log.high_watermark if message.offset == -1 else message.offset
+        if not log.start_offset <= offset <= log.high_watermark:
+            return DeleteRecordsResult(KafkaError.OFFSET_OUT_OF_RANGE)
+        log.delete_below(offset)
+        return DeleteRecordsResult(KafkaError.NONE, log.start_offset)
+
+    def _settle(self, leader: Leader) -> None:
+        """Move the watermark if it may, tell readers and followers, acknowledge."""
+        if leader.advance_watermark():
+            self._local.effects.append(WatermarkMoved(leader.partition))
+            self._wake(leader)
+        self._local.effects.extend(leader.acknowledged())
+
+    # Followers' fetches.
+
+    def fetch(self, now: int, message: ReplicaFetch) -> None:
+        verdict = standing(self._sessions, message)
+        if verdict is None:
+            return
+        if verdict is not KafkaError.NONE:
+            self._sessions.pop(message.broker, None)
+            self._send(message.broker, FetchAnswer(message.broker_epoch, message.sequence, verdict))
+            return
+        session = self._session(message)
+        session.parked_until = now + self._local.settings.fetch_max_wait_ms
+        for partition in message.forgotten:
+            session.forget(partition)
+        for position in message.positions:
+            self._declared(now, session, position)
+        if session.has_news:
+            self._woken[message.broker] = None
+
+    def _session(self, message: ReplicaFetch) -> FetchSession:
+        session = self._sessions.get(message.broker)
+        if session is None or message.full:
+            session = FetchSession(message.broker, message.broker_epoch, message.sequence)
+            self._sessions[message.broker] = session
+        session.sequence = message.sequence
+        return session
+
+    def _declared(self, now: int, session: FetchSession, position: FetchPosition) -> None:
+        leader = self.leaders.get(position.partition)
+        refused = trouble(leader, position)
+        if refused is not None or leader is None:
+            session.refuse(
+                refused or FetchedPartition(position.partition, -1, -1, -1, KafkaError.NOT_LEADER_OR_FOLLOWER)
+            )
+            return
+        session.declare(position)
+        if self._counts(session):
+            leader.fetched(now, session.broker, session.broker_epoch, position.offset)
+            self._settle(leader)
+            if session.broker not in leader.isr.committed:
+                self._propose_joiners(now, leader)
+
+    def _counts(self, session: FetchSession) -> bool:
+        registered = self._local.image.brokers.get(session.broker)
+        return registered is not None and self._local.rules.counts(session.broker_epoch, registered.broker_epoch)
+
+    def _wake(self, leader: Leader) -> None:
+        partition = leader.partition
+        for broker in leader.followers:
+            session = self._sessions.get(broker)
+            if session is not None and partition in session.positions:
+                session.ready[partition] = None
+                if session.parked_until is not None:
+                    self._woken[broker] = None
+
+    def answer_woken(self) -> None:
+        """Answer every parked question that has news by now; called once a message, when all is settled."""
+        if not self._woken:
+            return
+        woken, self._woken = self._woken, {}
+        for broker in woken:
+            session = self._sessions.get(broker)
+            if session is not None and session.parked_until is not None:
+                self._answer(session, even_if_empty=False)
+
+    def _answer(self, session: FetchSession, even_if_empty: bool) -> None:
+        partitions = self._news(session)
+        if partitions or even_if_empty:
+            session.parked_until = None
+            answer = FetchAnswer(session.broker_epoch, session.sequence, KafkaError.NONE, tuple(partitions))
+            self._send(session.broker, answer)
+
+    def _news(self, session: FetchSession) -> list[FetchedPartition]:
+        found, session.troubles = session.troubles, []
+        ready, session.ready = session.ready, {}
+        left = self._local.settings.fetch_max_bytes
+        for partition in ready:
+            if left <= 0:
+                session.ready[partition] = None
+                continue
+            fetched = self._news_of(session, partition, left)
+            if fetched is not None:
+                found.append(fetched)
+                left -= sum(batch.size_bytes for batch in fetched.batches)
+        return found
+
+    def _news_of(self, session: FetchSession, partition: TopicPartition, left: int) -> FetchedPartition | None:
+        leader, position = self.leaders.get(partition), session.positions.get(partition)
+        if leader is None or position is None:
+            return None
+        return news(leader, session, position, min(left, self._local.settings.fetch_max_partition_bytes))
+
+    def _send(self, broker: BrokerId, answer: FetchAnswer) -> None:
+        self._local.effects.append(Send(broker, answer))
+
+    # The ISR.
+
+    def _propose_joiners(self, now: int, leader: Leader) -> None:
+        if leader.isr.pending is not None or len(leader.isr.committed) == len(leader.replicas):
+            return
+        lag = self._local.settings.replica_lag_time_max_ms
+        joiners = [broker for broker in leader.joiners(now, lag) if self._is_eligible(leader, broker)]
+        if joiners:
+            self._local.counters.isr_expands += 1
+            self._propose(leader, (*leader.isr.committed, *joiners))
+
+    def _is_eligible(self, leader: Leader, broker: BrokerId) -> bool:
+        """Alive as far as the image knows, and the process that fetched is the one it knows (KIP-841, KIP-903)."""
+        registered = self._local.image.brokers.get(broker)
+        fetched_as = leader.followers[broker].broker_epoch
+        return registered is not None and registered.active and registered.broker_epoch == fetched_as
+
+    def _propose(self, leader: Leader, isr: tuple[BrokerId, ...]) -> None:
+        ordered = tuple(replica for replica in leader.replicas if replica in isr)
+        leader.isr.ask(ordered)
+        members = tuple((member, self._epoch_of(leader, member)) for member in ordered)
+        self._requests.ask(
+            IsrChange(leader.partition, leader.topic_id, leader.leader_epoch, leader.isr.partition_epoch, members)
+        )
+
+    def _epoch_of(self, leader: Leader, member: BrokerId) -> int:
+        if member == self._local.id:
+            return self._local.broker_epoch
+        if member not in leader.isr.committed:
+            return leader.followers[member].broker_epoch
+        registered = self._local.image.brokers.get(member)
+        return -1 if registered is None else registered.broker_epoch
+
+    def altered(self, now: int, answer: AlterPartitionAnswer) -> None:
+        if answer.broker_epoch != self._local.broker_epoch:
+            return
+        asked = self._requests.answered(answer)
+        # An answer may overtake the metadata: under thresholds not heard of yet, only the image may speak.
+        outrun = answer.thresholds_version > self._local.image.thresholds_version
+        for one in answer.answers:
+            change = asked.get(one.partition)
+            leader = self.leaders.get(one.partition)
+            if change is not None and leader is not None and leader.leader_epoch == change.leader_epoch:
+                self._altered_one(now, leader, change, one, outrun)
+
+    def _altered_one(self, now: int, leader: Leader, change: IsrChange, answer: IsrAnswer, outrun: bool) -> None:
+        if answer.error is KafkaError.NONE:
+            if not outrun and leader.isr.commit(answer.isr, answer.partition_epoch):
+                self._settle(leader)
+                self._propose_joiners(now, leader)
+        elif self._local.rules.is_dead(answer.error) and leader.isr.partition_epoch == change.partition_epoch:
+            leader.isr.take_back()
+            self._settle(leader)
+
+    def request_changes(self, now: int) -> None:
+        """Send what there is to ask of the controller; called once a message and at every tick."""
+        local = self._local
+        request = self._requests.next_request(
+            now, local.id, local.broker_epoch, local.settings.alter_partition_retry_ms
+        )
+        if request is not None:
+            local.effects.append(Send(CONTROLLER, request))
+
+    # The clock.
+
+    def tick(self, now: int) -> None:
+        for session in self._sessions.values():
+            if session.parked_until is not None and session.parked_until <= now:
+                self._answer(session, even_if_empty=True)
+        self._expire(now)
+        if now >= self._next_lag_check:
+            # Kafka looks every half of the limit; a quarter makes "out for one and a half times the limit" a rare end.
+            self._next_lag_check = now + self._local.settings.replica_lag_time_max_ms // 4
+            self._remove_stragglers(now)
+
+    def _expire(self, now: int) -> None:
+        for partition in list(self._waited_on):
+            leader = self.leaders.get(partition)
+            if leader is not None:
+                self._local.effects.extend(leader.timed_out(now))
+            if leader is None or not leader.purgatory:
+                del self._waited_on[partition]
+
+    def _remove_stragglers(self, now: int) -> None:
+        for partition in list(self._behind):
+            leader = self.leaders.get(partition)
+            if leader is None or not leader.has_members_behind:
+                del self._behind[partition]
+            elif leader.isr.pending is None:
+                self._remove_stragglers_of(now, leader)
+
+    def _remove_stragglers_of(self, now: int, leader: Leader) -> None:
+        gone = leader.stragglers(now, self._local.settings.replica_lag_time_max_ms)
+        if gone:
+            self._local.counters.isr_shrinks += 1
+            self._propose(leader, tuple(member for member in leader.isr.committed if member not in gone))

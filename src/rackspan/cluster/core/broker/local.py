@@ -1,0 +1,72 @@
+"""What all parts of one broker share."""
+
+from dataclasses import dataclass, field
+
+from rackspan.cluster.core.broker.counters import Counters
+from rackspan.cluster.core.broker.leader import Leader, LeaderTerms
+from rackspan.cluster.core.broker.lifecycle import Lifecycle
+from rackspan.cluster.core.broker.rules import BrokerRules
+from rackspan.cluster.core.configs import thresholds_of, topic_value
+from rackspan.cluster.core.disk import Disk
+from rackspan.cluster.core.ids import BrokerId, TopicId, TopicPartition
+from rackspan.cluster.core.log import PartitionLog
+from rackspan.cluster.core.messages import Effect
+from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage, PartitionState
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.model.ids import RackId
+
+
+@dataclass(slots=True)
+class Local:
+    """`image` is the broker's own, which may be stale. `effects` collects what the message at hand brings about."""
+
+    id: BrokerId
+    settings: ClusterSettings
+    disk: Disk
+    rules: BrokerRules
+    lifecycle: Lifecycle
+    counters: Counters = field(default_factory=Counters)
+    image: MetadataImage = EMPTY_IMAGE
+    effects: list[Effect] = field(default_factory=list)
+    _terms: dict[str, LeaderTerms] = field(default_factory=dict)
+
+    @property
+    def broker_epoch(self) -> int:
+        return self.lifecycle.broker_epoch
+
+    def rack_of(self, broker: BrokerId) -> RackId | None:
+        registered = self.image.brokers.get(broker)
+        return None if registered is None else registered.rack
+
+    def log(self, partition: TopicPartition, topic_id: TopicId) -> PartitionLog:
+        """The log on the disk, or a new one: a deleted topic's log is not its namesake's."""
+        log = self.disk.logs.get(partition)
+        if log is None or log.topic_id != topic_id:
+            log = self.disk.logs[partition] = PartitionLog(topic_id)
+        return log
+
+    def new_leader(self, partition: TopicPartition, topic_id: TopicId, state: PartitionState, now: int) -> Leader:
+        log = self.log(partition, topic_id)
+        return Leader(self.id, partition, log, state, self.terms(partition.topic), self.rules, self.counters, now)
+
+    def terms(self, topic: str) -> LeaderTerms:
+        """Of every partition of the topic led here; kept until the configs or the racks change."""
+        terms = self._terms.get(topic)
+        if terms is None:
+            terms = self._terms[topic] = self._read_terms(topic)
+        return terms
+
+    def forget_terms(self) -> None:
+        self._terms.clear()
+
+    def _read_terms(self, topic: str) -> LeaderTerms:
+        def number(key: str) -> int:
+            return int(topic_value(self.image, self.settings, topic, key, self.id).value or 0)
+
+        limit, retention = self.settings.log_max_bytes, number("retention.bytes")
+        return LeaderTerms(
+            thresholds_of(self.image, self.settings, topic, self.id),
+            self.image.racks,
+            number("max.message.bytes"),
+            limit if retention < 0 else min(limit, retention),
+        )

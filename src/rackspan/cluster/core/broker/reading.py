@@ -1,0 +1,116 @@
+"""What readers are told: how far they may read, from whom they had better (KIP-392), which transactions were aborted.
+
+Queries only: nothing here changes anything. Whoever has to wait is woken by `WatermarkMoved` and asks again.
+"""
+
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.broker.follower import Follower
+from rackspan.cluster.core.broker.leader import Leader
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, BrokerId
+from rackspan.cluster.core.log import AbortedTransaction, EpochEnd, PartitionLog
+from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage
+from rackspan.model.ids import RackId
+
+LATEST: Final = -1
+EARLIEST: Final = -2
+MAX_TIMESTAMP: Final = -3
+
+
+class Isolation(IntEnum):
+    """Kafka's numbers."""
+
+    READ_UNCOMMITTED = 0
+    READ_COMMITTED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ReadResult:
+    """`batches` end below the offset the reader may see. `preferred_read_replica` set: nothing was read, ask there.
+
+    `diverging` is (epoch, end offset) where the reader's last fetched epoch is not the leader's.
+    """
+
+    error: KafkaError
+    high_watermark: int = NO_OFFSET
+    last_stable_offset: int = NO_OFFSET
+    log_start: int = NO_OFFSET
+    batches: tuple[Batch, ...] = ()
+    aborted: tuple[AbortedTransaction, ...] = ()
+    preferred_read_replica: BrokerId = NO_LEADER
+    diverging: EpochEnd | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetResult:
+    """For a timestamp: the first batch with a record at it or later, whose records the asker looks through.
+
+    `batch` is None for the special timestamps and where there is none; `offset` is then the answer.
+    """
+
+    error: KafkaError
+    offset: int = NO_OFFSET
+    leader_epoch: int = NO_EPOCH
+    batch: Batch | None = None
+
+
+def readable_to(log: PartitionLog, isolation: Isolation) -> int:
+    return log.last_stable_offset if isolation is Isolation.READ_COMMITTED else log.high_watermark
+
+
+def read(log: PartitionLog, offset: int, max_bytes: int, isolation: Isolation) -> ReadResult:
+    """Committed batches from `offset` on; none at the end."""
+    stable = log.last_stable_offset
+    upper = stable if isolation is Isolation.READ_COMMITTED else log.high_watermark
+    if not log.start_offset <= offset <= log.end_offset:
+        return ReadResult(KafkaError.OFFSET_OUT_OF_RANGE, log.high_watermark, stable, log.start_offset)
+    batches = log.read(offset, upper, max_bytes)
+    aborted = log.aborted_transactions(offset, batches[-1].last_offset + 1) if batches else ()
+    return ReadResult(KafkaError.NONE, log.high_watermark, stable, log.start_offset, batches, aborted)
+
+
+def epoch_error(replica: Leader | Follower, current_leader_epoch: int) -> KafkaError:
+    """Whether the asker's view of the leadership is this replica's (KIP-320)."""
+    if current_leader_epoch in (NO_EPOCH, replica.leader_epoch):
+        return KafkaError.NONE
+    older = current_leader_epoch < replica.leader_epoch
+    return KafkaError.FENCED_LEADER_EPOCH if older else KafkaError.UNKNOWN_LEADER_EPOCH
+
+
+def preferred_read_replica(leader: Leader, image: MetadataImage, offset: int, rack: RackId | None) -> BrokerId | None:
+    """The member of the ISR in the reader's rack that holds `offset` and is furthest; None where the leader is best.
+
+    Constraints: in sync, alive, in the rack, known to hold the offset. Goal: the greatest end offset, then the order of
+    the replicas. A leader in the rack keeps its readers. Source: KIP-392, RackAwareReplicaSelector.
+    """
+    own = image.brokers.get(leader.broker)
+    if not rack or (own is not None and own.rack == rack):
+        return None
+    found = [
+        one for one in leader.replicas if one in leader.isr.committed and _serves(leader, image, one, offset, rack)
+    ]
+    return max(found, key=lambda one: leader.followers[one].end_offset, default=None)
+
+
+def _serves(leader: Leader, image: MetadataImage, broker: BrokerId, offset: int, rack: RackId) -> bool:
+    registered, follower = image.brokers.get(broker), leader.followers.get(broker)
+    if registered is None or follower is None or not registered.active or registered.rack != rack:
+        return False
+    return follower.end_offset >= offset >= leader.log.start_offset
+
+
+def offset_for(log: PartitionLog, timestamp: int, upper: int) -> OffsetResult:
+    """ListOffsets; `timestamp` in ms or one of the special ones, `upper` what the asker may see."""
+    if timestamp == LATEST:
+        return OffsetResult(KafkaError.NONE, upper, log.epoch_at(upper))
+    if timestamp == EARLIEST:
+        return OffsetResult(KafkaError.NONE, log.start_offset, log.epoch_at(log.start_offset + 1))
+    greatest = timestamp == MAX_TIMESTAMP
+    batch = log.batch_of_greatest_timestamp(upper) if greatest else log.batch_at_timestamp(timestamp, upper)
+    if batch is None:
+        return OffsetResult(KafkaError.NONE)
+    return OffsetResult(KafkaError.NONE, batch.base_offset, batch.leader_epoch, batch)

@@ -1,0 +1,70 @@
+"""A leader's decisions, each a method: a test that plants a mistake overrides one."""
+
+from collections.abc import Collection, Mapping
+
+from rackspan.acks import ProduceVerdict, RackBits, Thresholds
+from rackspan.acks.min_insync_racks import before_acknowledgement, before_append, watermark_may_advance
+from rackspan.cluster.core.broker.isr import Isr
+from rackspan.cluster.core.broker.replica_state import FollowerState
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import BrokerId
+
+
+class BrokerRules:
+    """What makes one broker differ from another; it holds no state.
+
+    The ISR that counts against thresholds is the committed one, at all three moments; the one that holds the watermark
+    back is the maximal, which includes whoever is about to join.
+    """
+
+    def before_append(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> ProduceVerdict:
+        return before_append(isr, racks, asked)
+
+    def watermark_may_advance(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> bool:
+        return watermark_may_advance(isr, racks, asked)
+
+    def before_acknowledgement(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> ProduceVerdict:
+        return before_acknowledgement(isr, racks, asked)
+
+    def watermark(
+        self, end_offset: int, maximal_isr: Collection[BrokerId], followers: Mapping[BrokerId, FollowerState]
+    ) -> int:
+        """What every member of the maximal ISR holds; `end_offset` is the leader's own."""
+        lowest = end_offset
+        for member in maximal_isr:
+            follower = followers.get(member)
+            if follower is not None and follower.end_offset < lowest:
+                lowest = follower.end_offset
+        return lowest
+
+    def counted(self, isr: Isr) -> tuple[BrokerId, ...]:
+        """Who counts against the thresholds."""
+        return isr.committed
+
+    def maximal(self, isr: Isr) -> tuple[BrokerId, ...]:
+        """Whom the watermark waits for."""
+        return isr.maximal
+
+    def is_dead(self, error: KafkaError) -> bool:
+        """Whether an ISR change refused like this can never be accepted any more, and so may be taken back."""
+        return error is KafkaError.INELIGIBLE_REPLICA
+
+    def has_caught_up(self, follower: FollowerState, high_watermark: int, epoch_start: int) -> bool:
+        """At the watermark is not enough: a new leader's may be behind what its epoch inherited (KAFKA-7128)."""
+        return follower.end_offset >= high_watermark and follower.end_offset >= epoch_start
+
+    def is_out_of_sync(self, follower: FollowerState, end_offset: int, now: int, lag_max_ms: int) -> bool:
+        """Behind, and not once caught up for longer than `replica.lag.time.max.ms`."""
+        return follower.end_offset < end_offset and now - follower.caught_up_at > lag_max_ms
+
+    def counts(self, broker_epoch: int, registered_epoch: int) -> bool:
+        """Whether a fetch is from the process the image knows: a broker that moved to another rack is a new one."""
+        return broker_epoch == registered_epoch
+
+    def duplicate_waits(self) -> bool:
+        """A retry is acknowledged by the same rule as the original."""
+        return True
+
+    def keeps_purgatory(self) -> bool:
+        """Whether who waits for a leader that resigned may still be acknowledged by it: never."""
+        return False

@@ -1,0 +1,38 @@
+"""Configs of topics and brokers: which keys there are, what a value may be, and which value is in effect.
+
+Begin with definitions.py, then effective.py. What an alteration does is the controller's to say (controller/alter_configs.py).
+"""
+
+from rackspan.cluster.core.configs.definitions import (
+    BROKER_CONFIGS,
+    TOPIC_CONFIGS,
+    ConfigDefinition,
+    ConfigType,
+)
+from rackspan.cluster.core.configs.effective import (
+    DEFAULT_BROKER,
+    ConfigSource,
+    ConfigValue,
+    broker_resource,
+    broker_values,
+    thresholds_of,
+    topic_resource,
+    topic_value,
+    topic_values,
+)
+
+__all__ = [
+    "BROKER_CONFIGS",
+    "DEFAULT_BROKER",
+    "TOPIC_CONFIGS",
+    "ConfigDefinition",
+    "ConfigSource",
+    "ConfigType",
+    "ConfigValue",
+    "broker_resource",
+    "broker_values",
+    "thresholds_of",
+    "topic_resource",
+    "topic_value",
+    "topic_values",
+]

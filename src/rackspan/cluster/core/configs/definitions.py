@@ -1,0 +1,171 @@
+"""Every config key the cluster knows, with its type, default and, for a topic's, the broker key that gives its default.
+
+Keys that only steer files on a disk are kept and shown, and change nothing here: tools expect them. Source: Kafka's
+LogConfig, ServerLogConfigs and DynamicBrokerConfig; min.insync.racks is the proposal's.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from rackspan.model.ids import INT32_MAX, INT64_MAX
+from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+
+
+class ConfigType(IntEnum):
+    """Kafka's numbers (DescribeConfigs)."""
+
+    BOOLEAN = 1
+    STRING = 2
+    INT = 3
+    LONG = 5
+    DOUBLE = 6
+    LIST = 7
+
+
+_RANGES: Final[Mapping[ConfigType, tuple[float, float]]] = {
+    ConfigType.INT: (-(2**31), INT32_MAX),
+    ConfigType.LONG: (-(2**63), INT64_MAX),
+    ConfigType.DOUBLE: (0, 1),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigDefinition:
+    """One key. `default` None means unset. `choices`, where given, are all a value (or a list's item) may be."""
+
+    key: str
+    type: ConfigType
+    default: str | None
+    broker_key: str | None = None
+    least: int | None = None
+    choices: tuple[str, ...] = ()
+    read_only: bool = False
+
+    def complaint(self, text: str) -> str | None:
+        """Why `text` is no value of this key, in Kafka's words; None if it is one."""
+        check = _CHECKS[self.type]
+        trouble = check(self, text.strip())
+        return f"Invalid value {text} for configuration {self.key}: {trouble}" if trouble else None
+
+
+def _boolean(_definition: ConfigDefinition, text: str) -> str | None:
+    return None if text.lower() in ("true", "false") else "Expected value to be either true or false"
+
+
+def _number(definition: ConfigDefinition, text: str) -> str | None:
+    kind = float if definition.type is ConfigType.DOUBLE else int
+    try:
+        value = kind(text)
+    except ValueError:
+        return f"Not a number of type {definition.type.name}"
+    low, high = _RANGES[definition.type]
+    least = low if definition.least is None else definition.least
+    if value < least:
+        return f"Value must be at least {least}"
+    return None if value <= high else f"Value must be no more than {high}"
+
+
+def _string(definition: ConfigDefinition, text: str) -> str | None:
+    if definition.choices and text not in definition.choices:
+        return f"String must be one of: {', '.join(definition.choices)}"
+    return None
+
+
+def _list(definition: ConfigDefinition, text: str) -> str | None:
+    troubles = (_string(definition, item.strip()) for item in text.split(",") if text)
+    return next((trouble for trouble in troubles if trouble), None)
+
+
+_CHECKS: Final = {
+    ConfigType.BOOLEAN: _boolean,
+    ConfigType.STRING: _string,
+    ConfigType.INT: _number,
+    ConfigType.LONG: _number,
+    ConfigType.DOUBLE: _number,
+    ConfigType.LIST: _list,
+}
+
+_COMPRESSIONS = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
+_TIMES = ("CreateTime", "LogAppendTime")
+_WEEK_MS = str(7 * 24 * 3_600_000)
+_DAY_MS = str(24 * 3_600_000)
+_FOREVER = str(INT64_MAX)
+
+
+def _table(*definitions: ConfigDefinition) -> Mapping[str, ConfigDefinition]:
+    return {definition.key: definition for definition in definitions}
+
+
+_D, _T = ConfigDefinition, ConfigType
+
+TOPIC_CONFIGS: Final = _table(
+    _D("cleanup.policy", _T.LIST, "delete", "log.cleanup.policy", choices=("compact", "delete")),
+    _D("compression.type", _T.STRING, "producer", "compression.type", choices=_COMPRESSIONS),
+    _D("delete.retention.ms", _T.LONG, _DAY_MS, "log.cleaner.delete.retention.ms", 0),
+    _D("file.delete.delay.ms", _T.LONG, "60000", "log.segment.delete.delay.ms", 0),
+    _D("flush.messages", _T.LONG, _FOREVER, "log.flush.interval.messages", 1),
+    _D("flush.ms", _T.LONG, _FOREVER, "log.flush.interval.ms", 0),
+    _D("follower.replication.throttled.replicas", _T.LIST, ""),
+    _D("index.interval.bytes", _T.INT, "4096", "log.index.interval.bytes", 0),
+    _D("leader.replication.throttled.replicas", _T.LIST, ""),
+    _D("local.retention.bytes", _T.LONG, "-2", "log.local.retention.bytes", -2),
+    _D("local.retention.ms", _T.LONG, "-2", "log.local.retention.ms", -2),
+    _D("max.compaction.lag.ms", _T.LONG, _FOREVER, "log.cleaner.max.compaction.lag.ms", 1),
+    _D("max.message.bytes", _T.INT, "1048588", "message.max.bytes", 0),
+    _D("message.timestamp.after.max.ms", _T.LONG, "3600000", "log.message.timestamp.after.max.ms", 0),
+    _D("message.timestamp.before.max.ms", _T.LONG, _FOREVER, "log.message.timestamp.before.max.ms", 0),
+    _D("message.timestamp.type", _T.STRING, "CreateTime", "log.message.timestamp.type", choices=_TIMES),
+    _D("min.cleanable.dirty.ratio", _T.DOUBLE, "0.5", "log.cleaner.min.cleanable.ratio", 0),
+    _D("min.compaction.lag.ms", _T.LONG, "0", "log.cleaner.min.compaction.lag.ms", 0),
+    _D(MIN_INSYNC_RACKS, _T.INT, "1", MIN_INSYNC_RACKS, 1),
+    _D(MIN_INSYNC_REPLICAS, _T.INT, "1", MIN_INSYNC_REPLICAS, 1),
+    _D("preallocate", _T.BOOLEAN, "false", "log.preallocate"),
+    _D("remote.storage.enable", _T.BOOLEAN, "false"),
+    _D("retention.bytes", _T.LONG, "-1", "log.retention.bytes", -1),
+    _D("retention.ms", _T.LONG, _WEEK_MS, "log.retention.ms", -1),
+    _D("segment.bytes", _T.INT, str(2**30), "log.segment.bytes", 14),
+    _D("segment.index.bytes", _T.INT, str(10 * 2**20), "log.index.size.max.bytes", 4),
+    _D("segment.jitter.ms", _T.LONG, "0", "log.roll.jitter.ms", 0),
+    _D("segment.ms", _T.LONG, _WEEK_MS, "log.roll.ms", 1),
+    _D("unclean.leader.election.enable", _T.BOOLEAN, "false", "unclean.leader.election.enable"),
+)
+
+_OF_TOPICS = {
+    definition.broker_key: _D(
+        definition.broker_key, definition.type, definition.default, None, definition.least, definition.choices
+    )
+    for definition in TOPIC_CONFIGS.values()
+    if definition.broker_key is not None
+}
+
+BROKER_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
+    **_OF_TOPICS,
+    **_table(
+        _D("advertised.listeners", _T.STRING, None, read_only=True),
+        _D("auto.create.topics.enable", _T.BOOLEAN, "true", read_only=True),
+        _D("auto.leader.rebalance.enable", _T.BOOLEAN, "false", read_only=True),
+        _D("broker.id", _T.INT, None, read_only=True),
+        _D("broker.rack", _T.STRING, None, read_only=True),
+        _D("default.replication.factor", _T.INT, "3", least=1, read_only=True),
+        _D("extended.error.codes", _T.BOOLEAN, "false"),
+        _D("follower.replication.throttled.rate", _T.LONG, _FOREVER, least=0),
+        _D("group.initial.rebalance.delay.ms", _T.INT, "0", least=0, read_only=True),
+        _D("inter.broker.protocol.version", _T.STRING, "4.1", read_only=True),
+        _D("leader.replication.throttled.rate", _T.LONG, _FOREVER, least=0),
+        _D("log.dirs", _T.STRING, None, read_only=True),
+        _D("node.id", _T.INT, None, read_only=True),
+        _D("num.partitions", _T.INT, "1", least=1, read_only=True),
+        _D("offsets.topic.num.partitions", _T.INT, "50", least=1, read_only=True),
+        _D("offsets.topic.replication.factor", _T.INT, "3", least=1, read_only=True),
+        _D("rack.locator.class", _T.STRING, None, read_only=True),
+        _D("rack.locator.properties", _T.STRING, None, read_only=True),
+        _D("replica.alter.log.dirs.io.max.bytes.per.second", _T.LONG, _FOREVER, least=0),
+        _D("replica.lag.time.max.ms", _T.LONG, "30000", least=1, read_only=True),
+        _D("replica.placer.class.name", _T.STRING, "striped", read_only=True),
+        _D("replica.selector.class", _T.STRING, None, read_only=True),
+        _D("transaction.state.log.num.partitions", _T.INT, "50", least=1, read_only=True),
+        _D("transaction.state.log.replication.factor", _T.INT, "3", least=1, read_only=True),
+    ),
+}

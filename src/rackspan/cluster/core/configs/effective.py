@@ -1,0 +1,127 @@
+"""Which value of a key is in effect, and where it comes from: topic over broker over cluster-wide over static over default."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from typing import Final
+
+from rackspan.acks import Thresholds
+from rackspan.cluster.core.configs.definitions import BROKER_CONFIGS, TOPIC_CONFIGS
+from rackspan.cluster.core.ids import BrokerId
+from rackspan.cluster.core.metadata import ConfigResource, MetadataImage, ResourceType
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+
+DEFAULT_BROKER: Final = ConfigResource(ResourceType.BROKER, "")
+"""What holds for every broker without a value of its own."""
+
+
+class ConfigSource(IntEnum):
+    """Kafka's numbers (DescribeConfigs)."""
+
+    TOPIC = 1
+    BROKER = 2
+    DEFAULT_BROKER = 3
+    STATIC = 4
+    DEFAULT = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigValue:
+    """What a key is, and the same with source and key from the most to the least specific (DescribeConfigs' synonyms)."""
+
+    key: str
+    value: str | None
+    source: ConfigSource
+    synonyms: tuple[tuple[str, str | None, ConfigSource], ...]
+
+
+def topic_resource(topic: str) -> ConfigResource:
+    return ConfigResource(ResourceType.TOPIC, topic)
+
+
+def broker_resource(broker: BrokerId) -> ConfigResource:
+    return ConfigResource(ResourceType.BROKER, str(broker))
+
+
+def topic_values(
+    image: MetadataImage, settings: ClusterSettings, topic: str, broker: BrokerId | None
+) -> tuple[ConfigValue, ...]:
+    """Every config of a topic, as `broker` sees it."""
+    return tuple(topic_value(image, settings, topic, key, broker) for key in TOPIC_CONFIGS)
+
+
+def topic_value(
+    image: MetadataImage, settings: ClusterSettings, topic: str, key: str, broker: BrokerId | None
+) -> ConfigValue:
+    """One config of a topic; with no broker, as the controller counts: without any broker's own values."""
+    definition = TOPIC_CONFIGS[key]
+    own = image.config_of(topic_resource(topic)).get(key)
+    found = [] if own is None else [(key, own, ConfigSource.TOPIC)]
+    if definition.broker_key is not None:
+        found.extend(_of_broker(image, settings, definition.broker_key, broker))
+    return _value(key, found, definition.default)
+
+
+def broker_values(image: MetadataImage, settings: ClusterSettings, broker: BrokerId) -> tuple[ConfigValue, ...]:
+    """Every config of a broker."""
+    return tuple(
+        _value(key, list(_of_broker(image, settings, key, broker)), definition.default)
+        for key, definition in BROKER_CONFIGS.items()
+    )
+
+
+def thresholds_of(image: MetadataImage, settings: ClusterSettings, topic: str, broker: BrokerId | None) -> Thresholds:
+    """What acks=all asks of the topic's partitions on `broker`."""
+
+    def number(key: str) -> int:
+        return int(topic_value(image, settings, topic, key, broker).value or 1)
+
+    return Thresholds(number(MIN_INSYNC_REPLICAS), number(MIN_INSYNC_RACKS))
+
+
+def _of_broker(
+    image: MetadataImage, settings: ClusterSettings, key: str, broker: BrokerId | None
+) -> Iterator[tuple[str, str, ConfigSource]]:
+    own = image.config_of(broker_resource(broker)).get(key) if broker is not None else None
+    everyones = image.config_of(DEFAULT_BROKER).get(key)
+    static = _registered(image, broker).get(key) or static_configs(settings).get(key)
+    for value, source in (
+        (own, ConfigSource.BROKER),
+        (everyones, ConfigSource.DEFAULT_BROKER),
+        (static, ConfigSource.STATIC),
+    ):
+        if value is not None:
+            yield key, value, source
+
+
+def _registered(image: MetadataImage, broker: BrokerId | None) -> Mapping[str, str]:
+    """What a broker told the controller of itself."""
+    one = image.brokers.get(broker) if broker is not None else None
+    if one is None:
+        return {}
+    rack = {} if one.rack is None else {"broker.rack": str(one.rack)}
+    return {"broker.id": str(one.id), "node.id": str(one.id), **rack}
+
+
+def static_configs(settings: ClusterSettings) -> Mapping[str, str]:
+    """The settings under the names Kafka's server.properties has for them."""
+    return {
+        MIN_INSYNC_REPLICAS: str(settings.min_insync_replicas),
+        MIN_INSYNC_RACKS: str(settings.min_insync_racks),
+        "unclean.leader.election.enable": str(settings.unclean_leader_election).lower(),
+        "auto.create.topics.enable": str(settings.auto_create_topics).lower(),
+        "auto.leader.rebalance.enable": str(settings.auto_leader_rebalance).lower(),
+        "default.replication.factor": str(settings.default_replication_factor),
+        "num.partitions": str(settings.num_partitions),
+        "replica.lag.time.max.ms": str(settings.replica_lag_time_max_ms),
+        "message.max.bytes": str(settings.message_max_bytes),
+        "extended.error.codes": str(settings.extended_error_codes).lower(),
+        **settings.extra_configs,
+    }
+
+
+def _value(key: str, found: list[tuple[str, str, ConfigSource]], default: str | None) -> ConfigValue:
+    synonyms = (*found, (key, default, ConfigSource.DEFAULT))
+    _, value, source = synonyms[0]
+    return ConfigValue(key, value, source, synonyms)

@@ -1,0 +1,68 @@
+"""AlterPartition: a leader asks for another ISR (KIP-497, KIP-841, KIP-903)."""
+
+from rackspan.cluster.core.controller.context import Context
+from rackspan.cluster.core.controller.partition_change import PartitionChange
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import NodeId
+from rackspan.cluster.core.messages import (
+    AlterPartition,
+    AlterPartitionAnswer,
+    Effect,
+    IsrAnswer,
+    IsrChange,
+    Send,
+)
+from rackspan.cluster.core.metadata import PartitionState
+
+
+def alter_partition(context: Context, _now: int, source: NodeId, message: AlterPartition) -> list[Effect]:
+    """Commit what may be committed. An attempt that is not newer than the last is dropped: its answer is not awaited."""
+    session = context.sessions.get(message.broker)
+    registered = context.image.brokers.get(message.broker)
+    if session is None or registered is None or registered.broker_epoch != message.broker_epoch:
+        stale = AlterPartitionAnswer(message.broker_epoch, message.attempt, KafkaError.STALE_BROKER_EPOCH)
+        return [Send(source, stale)]
+    if not context.rules.is_new_attempt(session.last_attempt, message):
+        return []
+    session.last_attempt = message.attempt
+    answers = tuple(_alter_one(context, message, change) for change in message.changes)
+    version = context.image.thresholds_version
+    return [
+        Send(source, AlterPartitionAnswer(message.broker_epoch, message.attempt, KafkaError.NONE, version, answers))
+    ]
+
+
+def _alter_one(context: Context, message: AlterPartition, change: IsrChange) -> IsrAnswer:
+    topic = context.image.topics.get(change.partition.topic)
+    state = context.image.partition(change.partition)
+    if topic is None or state is None or topic.topic_id != change.topic_id:
+        return IsrAnswer(change.partition, KafkaError.UNKNOWN_TOPIC_ID)
+    error = _error(context, message, change, state)
+    if error is not KafkaError.NONE:
+        return IsrAnswer(change.partition, error)
+    return _commit(context, change, state)
+
+
+def _error(context: Context, message: AlterPartition, change: IsrChange, state: PartitionState) -> KafkaError:
+    members = [member for member, _ in change.isr]
+    if change.leader_epoch != state.leader_epoch:
+        return KafkaError.FENCED_LEADER_EPOCH if change.leader_epoch < state.leader_epoch else KafkaError.NOT_CONTROLLER
+    if state.leader != message.broker or not set(members) <= set(state.replicas) or message.broker not in members:
+        return KafkaError.INVALID_REQUEST
+    if not context.rules.is_current(state, change):
+        return KafkaError.INVALID_UPDATE_VERSION
+    if not all(context.rules.may_join(context.image, member, epoch) for member, epoch in change.isr):
+        return KafkaError.INELIGIBLE_REPLICA
+    return KafkaError.NONE
+
+
+def _commit(context: Context, change: IsrChange, state: PartitionState) -> IsrAnswer:
+    isr = tuple(member for member, _ in change.isr)
+    record = context.change(
+        change.partition, state, PartitionChange(isr=isr), context.conditions(change.partition.topic)
+    )
+    after = state if record is None else record.state
+    if record is not None:
+        context.write(record)
+    error = KafkaError.NONE if after.leader_epoch == state.leader_epoch else KafkaError.NEW_LEADER_ELECTED
+    return IsrAnswer(change.partition, error, after.leader_epoch, after.partition_epoch, after.isr)

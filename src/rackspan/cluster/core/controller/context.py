@@ -1,0 +1,72 @@
+"""What every kind of request works upon."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from rackspan.cluster.core.controller.metadata_log import MetadataLog
+from rackspan.cluster.core.controller.partition_change import Conditions, PartitionChange
+from rackspan.cluster.core.controller.rules import ControllerRules
+from rackspan.cluster.core.ids import BrokerId, TopicPartition
+from rackspan.cluster.core.metadata import MetadataImage, PartitionSet, PartitionState, Record
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.placement import CheckedPlacer
+
+
+@dataclass(slots=True)
+class Session:
+    """One registered broker as the controller remembers it beyond the metadata. Times in ms."""
+
+    broker_epoch: int
+    last_heard: int
+    metadata_offset: int = -1
+    last_attempt: int = -1
+    """The newest AlterPartition of this broker epoch."""
+    shutting_down_since: int | None = None
+    """The metadata offset from which on it leads nothing; set once it asked to shut down."""
+
+
+@dataclass(slots=True)
+class Context:
+    """The controller's state. `settings` may be replaced while it runs: each value is read where it is used."""
+
+    settings: ClusterSettings
+    dice: Random
+    rules: ControllerRules
+    log: MetadataLog
+    place: Callable[[Mapping[str, str]], CheckedPlacer]
+    sessions: dict[BrokerId, Session] = field(default_factory=dict)
+    warnings: list[str] = field(default_factory=list)
+    next_rebalance: int = 0
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.log.image
+
+    def write(self, *records: Record) -> None:
+        self.log.write(records)
+
+    def write_all(self, records: Iterable[Record]) -> None:
+        self.log.write(records)
+
+    def conditions(self, topic: str, without: BrokerId | None = None) -> Conditions:
+        """What a change of one of the topic's partitions happens under; `without` may not lead, whatever the image says."""
+        image = self.image
+        return Conditions(
+            may_lead=lambda broker: broker != without and self.rules.may_lead(image, broker),
+            racks=image.racks,
+            asked=self.rules.thresholds(image, self.settings, topic),
+            elr=self.settings.elr,
+        )
+
+    def change(
+        self, partition: TopicPartition, state: PartitionState, change: PartitionChange, conditions: Conditions
+    ) -> PartitionSet | None:
+        """The record of a change, None where nothing changes."""
+        after = self.rules.changed(state, change, conditions)
+        return None if after is state else PartitionSet(partition, after)
+
+    def partitions(self) -> Iterator[tuple[TopicPartition, PartitionState]]:
+        for topic in self.image.topics.values():
+            for index, state in enumerate(topic.partitions):
+                yield TopicPartition(topic.name, index), state

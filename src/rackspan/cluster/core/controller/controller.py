@@ -1,0 +1,112 @@
+"""The controller's two doors, and which request goes where."""
+
+from collections.abc import Callable, Mapping
+from random import Random
+from typing import Any, Final, TypeAlias
+
+from rackspan.cluster.core.controller.alter_configs import alter_configs
+from rackspan.cluster.core.controller.alter_partition import alter_partition
+from rackspan.cluster.core.controller.context import Context
+from rackspan.cluster.core.controller.elections import elect, rebalance
+from rackspan.cluster.core.controller.metadata_log import MetadataLog
+from rackspan.cluster.core.controller.new_partitions import create_partitions
+from rackspan.cluster.core.controller.producer_ids import allocate_producer_ids
+from rackspan.cluster.core.controller.reassignments import alter_reassignments
+from rackspan.cluster.core.controller.registrations import fence, heartbeat, register, sweep, unregister
+from rackspan.cluster.core.controller.rules import ControllerRules
+from rackspan.cluster.core.controller.topics import create_topics, delete_topics
+from rackspan.cluster.core.ids import BrokerId, NodeId
+from rackspan.cluster.core.messages import (
+    AllocateProducerIds,
+    AlterConfigs,
+    AlterPartition,
+    AlterPartitionReassignments,
+    CreatePartitions,
+    CreateTopics,
+    DeleteTopics,
+    Effect,
+    ElectLeaders,
+    FetchMetadata,
+    Heartbeat,
+    Message,
+    RegisterBroker,
+    UnregisterBroker,
+    Warned,
+)
+from rackspan.cluster.core.metadata import MetadataImage
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.placement import CheckedPlacer, configured_placer
+
+PlacerOf: TypeAlias = Callable[[Mapping[str, str], Random], CheckedPlacer]
+FromBroker: TypeAlias = Callable[[Context, int, NodeId, Any], list[Effect]]
+FromClient: TypeAlias = Callable[[Context, int, Any], list[Effect]]
+
+
+class Controller:
+    """One controller, never lost. `dice` draw topic ids and placements; `rules` are its decisions."""
+
+    def __init__(
+        self,
+        settings: ClusterSettings,
+        dice: Random,
+        rules: ControllerRules | None = None,
+        placer_of: PlacerOf = configured_placer,
+    ) -> None:
+        log = MetadataLog(settings.metadata_max_wait_ms, settings.metadata_records_kept)
+        self._context = Context(
+            settings, dice, rules or ControllerRules(), log, lambda configs: placer_of(configs, dice)
+        )
+
+    @property
+    def image(self) -> MetadataImage:
+        return self._context.image
+
+    def on_message(self, now: int, source: NodeId, message: Message) -> list[Effect]:
+        """Take a broker's message or a client's request; other messages are not for a controller, and are dropped."""
+        handle = _FROM_BROKERS.get(type(message))
+        if handle is not None:
+            return self._outcome(now, handle(self._context, now, source, message))
+        administer = _FROM_CLIENTS.get(type(message))
+        if administer is not None:
+            return self._outcome(now, administer(self._context, now, message))
+        return []
+
+    def on_tick(self, now: int) -> list[Effect]:
+        sweep(self._context, now)
+        rebalance(self._context, now)
+        return self._outcome(now, [])
+
+    def fence(self, now: int, broker: BrokerId) -> list[Effect]:
+        """Fence a broker at once, as if its session had run out: a fault for tests."""
+        fence(self._context, broker)
+        return self._outcome(now, [])
+
+    def _outcome(self, now: int, effects: list[Effect]) -> list[Effect]:
+        """And whoever waits for metadata hears of what was written."""
+        effects.extend(self._context.log.answers(now))
+        if self._context.warnings:
+            effects.extend(Warned(warning) for warning in self._context.warnings)
+            self._context.warnings.clear()
+        return effects
+
+
+def _fetch_metadata(context: Context, now: int, source: NodeId, message: FetchMetadata) -> list[Effect]:
+    return context.log.fetch(now, source, message)
+
+
+_FROM_BROKERS: Final[Mapping[type[Message], FromBroker]] = {
+    RegisterBroker: register,
+    Heartbeat: heartbeat,
+    FetchMetadata: _fetch_metadata,
+    AlterPartition: alter_partition,
+}
+_FROM_CLIENTS: Final[Mapping[type[Message], FromClient]] = {
+    CreateTopics: create_topics,
+    DeleteTopics: delete_topics,
+    CreatePartitions: create_partitions,
+    AlterConfigs: alter_configs,
+    ElectLeaders: elect,
+    AlterPartitionReassignments: alter_reassignments,
+    AllocateProducerIds: allocate_producer_ids,
+    UnregisterBroker: unregister,
+}

@@ -1,0 +1,119 @@
+"""Elections: when a broker goes or comes, when an operator asks (KIP-460), when preferred leaders are to lead again."""
+
+from collections.abc import Callable, Iterable
+
+from rackspan.cluster.core.configs import topic_value
+from rackspan.cluster.core.controller.context import Context
+from rackspan.cluster.core.controller.partition_change import Election, PartitionChange
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import BrokerId, TopicPartition
+from rackspan.cluster.core.messages import AdminResult, Effect, ElectLeaders, Reply
+from rackspan.cluster.core.metadata import NO_LEADER, PartitionSet, PartitionState
+
+_OF = {False: Election.PREFERRED, True: Election.UNCLEAN}
+
+
+def leave_isr(context: Context, broker: BrokerId, uncleanly: bool) -> None:
+    """Take a broker that is gone out of every ISR, and elect others where it led.
+
+    One that went uncleanly leaves the ELR too: the end of its log may be lost (KIP-966).
+    """
+
+    def change(state: PartitionState) -> PartitionChange | None:
+        if broker not in state.isr and broker != state.leader and not (uncleanly and broker in state.elr):
+            return None
+        isr = tuple(member for member in state.isr if member != broker)
+        return PartitionChange(isr=isr, shut_down_uncleanly=(broker,) if uncleanly else ())
+
+    _change_each(context, change, without=broker)
+
+
+def return_to_office(context: Context, broker: BrokerId) -> None:
+    """A broker may lead again: elect where nobody leads and it is a replica."""
+
+    def change(state: PartitionState) -> PartitionChange | None:
+        return PartitionChange() if state.leader == NO_LEADER and broker in state.replicas else None
+
+    _change_each(context, change)
+
+
+def _change_each(
+    context: Context, change: Callable[[PartitionState], PartitionChange | None], without: BrokerId | None = None
+) -> None:
+    records: list[PartitionSet] = []
+    for partition, state in context.partitions():
+        asked = change(state)
+        if asked is not None:
+            records.extend(_record(context, partition, state, asked, without))
+    context.write_all(records)
+
+
+def _record(
+    context: Context,
+    partition: TopicPartition,
+    state: PartitionState,
+    change: PartitionChange,
+    without: BrokerId | None = None,
+) -> Iterable[PartitionSet]:
+    allowed = _allowed(context, partition.topic, change)
+    record = context.change(partition, state, allowed, context.conditions(partition.topic, without))
+    return () if record is None else (record,)
+
+
+def _allowed(context: Context, topic: str, change: PartitionChange) -> PartitionChange:
+    """Unclean where the topic lets it be."""
+    text = topic_value(context.image, context.settings, topic, "unclean.leader.election.enable", None).value
+    if change.election is Election.ONLINE and text == "true":
+        return PartitionChange(
+            isr=change.isr, election=Election.UNCLEAN, shut_down_uncleanly=change.shut_down_uncleanly
+        )
+    return change
+
+
+def elect(context: Context, _now: int, message: ElectLeaders) -> list[Effect]:
+    """ElectLeaders. With every partition asked for, those that need no election are left out of the answer, as Kafka does."""
+    asked = message.partitions
+    listed = [partition for partition, _ in context.partitions()] if asked is None else list(dict.fromkeys(asked))
+    results = [_elect_one(context, partition, _OF[message.unclean]) for partition in listed]
+    if asked is None:
+        results = [result for result in results if result.error is not KafkaError.ELECTION_NOT_NEEDED]
+    return [Reply(message.ticket, tuple(results))]
+
+
+def _elect_one(context: Context, partition: TopicPartition, election: Election) -> AdminResult:
+    state = context.image.partition(partition)
+    if state is None:
+        return AdminResult(partition, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition {partition}")
+    if _needless(state, election):
+        return AdminResult(partition, KafkaError.ELECTION_NOT_NEEDED)
+    record = context.change(partition, state, PartitionChange(election=election), context.conditions(partition.topic))
+    if record is None or record.state.leader == NO_LEADER or not _reached(record.state, election):
+        return AdminResult(partition, _UNMET[election])
+    context.write(record)
+    return AdminResult(partition, KafkaError.NONE)
+
+
+_UNMET = {
+    Election.PREFERRED: KafkaError.PREFERRED_LEADER_NOT_AVAILABLE,
+    Election.UNCLEAN: KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE,
+}
+
+
+def _needless(state: PartitionState, election: Election) -> bool:
+    if election is Election.PREFERRED:
+        return state.leader == state.preferred_leader
+    return state.leader != NO_LEADER
+
+
+def _reached(state: PartitionState, election: Election) -> bool:
+    return election is Election.UNCLEAN or state.leader == state.preferred_leader
+
+
+def rebalance(context: Context, now: int) -> None:
+    """Preferred leaders lead again, every so often, where `auto.leader.rebalance.enable` says so."""
+    if not context.settings.auto_leader_rebalance or now < context.next_rebalance:
+        return
+    context.next_rebalance = now + context.settings.leader_imbalance_check_interval_ms
+    for partition, state in list(context.partitions()):
+        if state.leader != state.preferred_leader:
+            _elect_one(context, partition, Election.PREFERRED)

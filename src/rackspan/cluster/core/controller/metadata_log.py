@@ -1,0 +1,53 @@
+"""The controller's records, and the brokers that wait for more of them."""
+
+from collections.abc import Iterable
+
+from rackspan.cluster.core.ids import NodeId
+from rackspan.cluster.core.messages import Effect, FetchMetadata, MetadataSlice, Send
+from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage, Record, folded
+
+
+class MetadataLog:
+    """`image` is all records folded. One controller, no quorum: what is written is committed."""
+
+    def __init__(self, max_wait_ms: int, records_kept: int) -> None:
+        self.image: MetadataImage = EMPTY_IMAGE
+        self._records: list[Record] = []
+        self._first = 0
+        self._max_wait_ms = max_wait_ms
+        self._records_kept = records_kept
+        self._waiting: dict[NodeId, tuple[FetchMetadata, int]] = {}
+        """The question of each broker, and until when (ms) it may wait: the newest replaces the one before."""
+
+    def write(self, records: Iterable[Record]) -> None:
+        new = tuple(records)
+        if not new:
+            return
+        self.image = folded(self.image, new)
+        self._records.extend(new)
+        if len(self._records) > 2 * self._records_kept:
+            gone = len(self._records) - self._records_kept
+            del self._records[:gone]
+            self._first += gone
+
+    def fetch(self, now: int, source: NodeId, message: FetchMetadata) -> list[Effect]:
+        """Answer at once where there is something new, else when there is, or after a while."""
+        if message.offset < self.image.offset:
+            self._waiting.pop(source, None)
+            return [Send(source, self._slice(message))]
+        self._waiting[source] = (message, now + self._max_wait_ms)
+        return []
+
+    def answers(self, now: int) -> list[Effect]:
+        """To whoever waited long enough, or no longer needs to."""
+        due = [
+            source
+            for source, (message, deadline) in self._waiting.items()
+            if deadline <= now or message.offset < self.image.offset
+        ]
+        return [Send(source, self._slice(self._waiting.pop(source)[0])) for source in due]
+
+    def _slice(self, message: FetchMetadata) -> MetadataSlice:
+        if message.offset < self._first:
+            return MetadataSlice(message.incarnation, message.offset, image=self.image)
+        return MetadataSlice(message.incarnation, message.offset, tuple(self._records[message.offset - self._first :]))

@@ -1,0 +1,71 @@
+"""CreatePartitions: a topic grows."""
+
+from rackspan.cluster.core.controller.context import Context
+from rackspan.cluster.core.controller.placing import assignment_complaint, first_state, placed
+from rackspan.cluster.core.controller.refusals import Refused, placement_refusals
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import BrokerId, TopicPartition
+from rackspan.cluster.core.messages import AdminResult, CreatePartitions, Effect, MorePartitions, Reply
+from rackspan.cluster.core.metadata import PartitionSet, TopicImage
+
+
+def create_partitions(context: Context, _now: int, message: CreatePartitions) -> list[Effect]:
+    return [Reply(message.ticket, tuple(_grow(context, one, message.validate_only) for one in message.topics))]
+
+
+def _grow(context: Context, asked: MorePartitions, validate_only: bool) -> AdminResult:
+    try:
+        topic = _topic(context, asked)
+        records = _records(context, topic, _assignments(context, topic, asked))
+    except Refused as refused:
+        return AdminResult(asked.topic, refused.error, refused.message)
+    if not validate_only:
+        context.write_all(records)
+    return AdminResult(asked.topic, KafkaError.NONE)
+
+
+def _topic(context: Context, asked: MorePartitions) -> TopicImage:
+    topic = context.image.topics.get(asked.topic)
+    if topic is None:
+        raise Refused(KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+    now = len(topic.partitions)
+    if any(state.reassigning for state in topic.partitions):
+        raise Refused(KafkaError.REASSIGNMENT_IN_PROGRESS, f"A partition of {asked.topic} is being reassigned.")
+    if asked.total <= now:
+        word = "already has" if asked.total == now else "currently has"
+        raise Refused(
+            KafkaError.INVALID_PARTITIONS,
+            f"The topic {asked.topic} {word} {now} partition(s); {asked.total} would not be an increase.",
+        )
+    return topic
+
+
+def _assignments(context: Context, topic: TopicImage, asked: MorePartitions) -> tuple[tuple[BrokerId, ...], ...]:
+    new = asked.total - len(topic.partitions)
+    factor = len(topic.partitions[0].replicas)
+    if asked.assignments is None:
+        with placement_refusals():
+            return placed(context, len(topic.partitions), new, factor, automatic=False)
+    complaint = assignment_complaint(context, asked.assignments)
+    if len(asked.assignments) != new:
+        complaint = f"Attempted to add {new} additional partition(s), but only {len(asked.assignments)} assignment(s) were specified."
+    elif complaint is None and len(asked.assignments[0]) != factor:
+        complaint = (
+            f"The manual partition assignment has {len(asked.assignments[0])} replica(s) where the topic has {factor}."
+        )
+    if complaint is not None:
+        raise Refused(KafkaError.INVALID_REPLICA_ASSIGNMENT, complaint)
+    return asked.assignments
+
+
+def _records(context: Context, topic: TopicImage, assignments: tuple[tuple[BrokerId, ...], ...]) -> list[PartitionSet]:
+    records: list[PartitionSet] = []
+    for index, replicas in enumerate(assignments, len(topic.partitions)):
+        state = first_state(context, replicas)
+        if state is None:
+            raise Refused(
+                KafkaError.INVALID_REPLICA_ASSIGNMENT,
+                f"All brokers of the assignment {list(replicas)} are fenced or in controlled shutdown.",
+            )
+        records.append(PartitionSet(TopicPartition(topic.name, index), state))
+    return records

@@ -1,0 +1,179 @@
+"""The one way in which a partition's state changes: what is asked in, the next state out.
+
+Source: Kafka's PartitionChangeBuilder and PartitionReassignmentReplicas; KIP-455 (reassignment), KIP-966 (ELR), with two
+differences of ours: an ELR that may count racks, and no fallback to the last known leader, which can elect a log that
+was cut short.
+"""
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass, replace
+from enum import Enum
+
+from rackspan.acks import RackBits, Thresholds
+from rackspan.acks.min_insync_racks import missed
+from rackspan.cluster.core.ids import BrokerId
+from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
+from rackspan.cluster.core.settings import Elr
+
+
+class Election(Enum):
+    """How far an election may go."""
+
+    ONLINE = "online"
+    """Keep a leader that may lead; else the first replica of the ISR or ELR that may."""
+    PREFERRED = "preferred"
+    """The first replica, if it may lead; else as online."""
+    UNCLEAN = "unclean"
+    """And if none may, the first that is alive: what it lacks is lost."""
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionChange:
+    """What is asked; None leaves as it is. `shut_down_uncleanly` may have lost the end of their logs."""
+
+    isr: tuple[BrokerId, ...] | None = None
+    replicas: tuple[BrokerId, ...] | None = None
+    adding: tuple[BrokerId, ...] | None = None
+    removing: tuple[BrokerId, ...] | None = None
+    election: Election = Election.ONLINE
+    shut_down_uncleanly: Collection[BrokerId] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What the change happens under. `may_lead` says of a broker that it is registered, not fenced and not leaving."""
+
+    may_lead: Callable[[BrokerId], bool]
+    racks: RackBits
+    asked: Thresholds
+    elr: Elr
+
+
+def changed(before: PartitionState, change: PartitionChange, conditions: Conditions) -> PartitionState:
+    """The next state, `before` itself where nothing changes.
+
+    Constraints: the leader is in the ISR and may lead, or there is none. ISR, ELR, adding and removing are replicas; ISR
+    and ELR are disjoint. Whoever is neither in the ISR nor in the ELR leads by unclean election alone. An ISR that misses
+    a threshold forgets no member that left it cleanly. Both epochs never go back.
+    Goals: keep the leader; else follow the order of the replicas.
+    Method: finish a reassignment whose new replicas are all in sync, elect, then say who stays electable.
+    Bound: O(replicas squared).
+    """
+    target = _reassigned(_asked(before, change, conditions))
+    elected = _elected(before, target, change, conditions)
+    after = _with_elr(before, elected, change, conditions)
+    return before if after == before else _numbered(before, after)
+
+
+def _asked(before: PartitionState, change: PartitionChange, conditions: Conditions) -> PartitionState:
+    isr = before.isr if change.isr is None else change.isr
+    if not isr and conditions.elr is Elr.OFF:
+        # Without an ELR the last member stays, so that somebody is left to elect.
+        isr = before.isr
+    replicas = before.replicas if change.replicas is None else change.replicas
+    return replace(
+        before,
+        replicas=replicas,
+        isr=tuple(member for member in isr if member in replicas),
+        adding=before.adding if change.adding is None else change.adding,
+        removing=before.removing if change.removing is None else change.removing,
+    )
+
+
+def _reassigned(target: PartitionState) -> PartitionState:
+    """The end of a reassignment: every added replica is in sync, and someone stays."""
+    isr = _without(target.isr, target.removing)
+    if not target.reassigning or not isr or not set(target.adding) <= set(isr):
+        return target
+    return replace(target, replicas=_without(target.replicas, target.removing), isr=isr, adding=(), removing=())
+
+
+def _elected(
+    before: PartitionState, target: PartitionState, change: PartitionChange, conditions: Conditions
+) -> PartitionState:
+    leader = _leader(before, target, change, conditions)
+    # A leader from outside the ISR is all that is in sync with itself.
+    isr = target.isr if leader in target.isr or leader == NO_LEADER else (leader,)
+    return replace(target, leader=leader, isr=isr)
+
+
+def _leader(
+    before: PartitionState, target: PartitionState, change: PartitionChange, conditions: Conditions
+) -> BrokerId:
+    candidates = [broker for broker in target.replicas if conditions.may_lead(broker)]
+    eligible = _electable(before, target, change, conditions)
+    clean = [broker for broker in candidates if broker in eligible]
+    if change.election is not Election.PREFERRED and before.leader in clean:
+        return before.leader
+    if change.election is Election.PREFERRED and target.preferred_leader not in clean and before.leader in clean:
+        return before.leader
+    unclean = candidates if change.election is Election.UNCLEAN else []
+    return next(iter([*clean, *unclean]), NO_LEADER)
+
+
+def _electable(
+    before: PartitionState, target: PartitionState, change: PartitionChange, conditions: Conditions
+) -> Collection[BrokerId]:
+    """Who may lead without losing an acknowledged record."""
+    return (*target.isr, *_candidates_of_elr(before, target.isr, target, change, conditions))
+
+
+def _candidates_of_elr(
+    before: PartitionState,
+    isr: tuple[BrokerId, ...],
+    target: PartitionState,
+    change: PartitionChange,
+    conditions: Conditions,
+) -> tuple[BrokerId, ...]:
+    """Who has left the ISR since it last met its thresholds: the watermark stood still, so they hold all below it.
+
+    Only a first look: `isr` is the one from before the election, which may grow no larger.
+    """
+    if conditions.elr is Elr.OFF or (isr and _met(isr, conditions)):
+        return ()
+    left = dict.fromkeys((*before.elr, *before.isr))
+    gone = {*isr, *change.shut_down_uncleanly}
+    return tuple(broker for broker in left if broker not in gone and broker in target.replicas)
+
+
+def _with_elr(
+    before: PartitionState, target: PartitionState, change: PartitionChange, conditions: Conditions
+) -> PartitionState:
+    if change.election is Election.UNCLEAN and _lost(before, target):
+        return replace(target, elr=())
+    return replace(target, elr=_candidates_of_elr(before, target.isr, target, change, conditions))
+
+
+def _lost(before: PartitionState, target: PartitionState) -> bool:
+    """Whether the leader came from outside ISR and ELR: what the others hold beyond its log is void."""
+    return target.leader != before.leader and target.leader not in (*before.isr, *before.elr)
+
+
+def _met(isr: Collection[BrokerId], conditions: Conditions) -> bool:
+    asked = conditions.asked
+    if conditions.elr is Elr.KAFKA:
+        return len(isr) >= asked.min_insync_replicas
+    return missed(isr, conditions.racks, asked) is None
+
+
+def _numbered(before: PartitionState, after: PartitionState) -> PartitionState:
+    """The next epochs, and who was last in the ISR when.
+
+    A replica taken away raises the leader epoch too, so that its fetches are refused from now on.
+    """
+    new_leadership = after.leader != before.leader or not set(before.replicas) <= set(after.replicas)
+    return replace(
+        after,
+        leader_epoch=before.leader_epoch + new_leadership,
+        partition_epoch=before.partition_epoch + 1,
+        left_isr=_left_isr(before, after),
+    )
+
+
+def _left_isr(before: PartitionState, after: PartitionState) -> tuple[tuple[BrokerId, int], ...]:
+    last_in = dict(before.left_isr) | dict.fromkeys(before.isr, before.partition_epoch)
+    return tuple((broker, last_in[broker]) for broker in _without(after.replicas, after.isr) if broker in last_in)
+
+
+def _without(brokers: tuple[BrokerId, ...], gone: Collection[BrokerId]) -> tuple[BrokerId, ...]:
+    return tuple(broker for broker in brokers if broker not in gone)

@@ -1,0 +1,72 @@
+"""Where new partitions go: the cluster's placer is asked (KIP-660), for creation, addition and auto-creation alike."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from rackspan.cluster.core.controller.context import Context
+from rackspan.cluster.core.ids import BrokerId
+from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
+from rackspan.placement import usable
+from rackspan.placement.carried import Carried
+from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode
+
+
+def placed(
+    context: Context, start_partition: int, partitions: int, replication_factor: int, automatic: bool
+) -> tuple[tuple[BrokerId, ...], ...]:
+    """The replicas of each new partition. Errors: ReplicaPlacementException, UsageError for a placer that is not there."""
+    placer = context.place(_configs(context, automatic))
+    try:
+        brokers = usable(context.image.model_brokers())
+        answer = placer.place(start_partition, partitions, replication_factor, brokers)
+        return tuple(row.replicas for row in answer)
+    finally:
+        placer.close()
+
+
+def _configs(context: Context, automatic: bool) -> Mapping[str, str]:
+    """The broker's configs, what brokers carry, and for auto-creation KIP-36's leniency towards a partial rack map."""
+    lenient = {RACK_AWARE_CONFIG: RackAwareMode.SAFE.value} if automatic else {}
+    return {**_carried(context).configs, **context.settings.extra_configs, **lenient}
+
+
+def _carried(context: Context) -> Carried:
+    """Preferred leaders and replicas of each broker; a reassignment counts where it leads."""
+    leaders: Counter[int] = Counter()
+    replicas: Counter[int] = Counter()
+    for _, state in context.partitions():
+        staying = [broker for broker in state.replicas if broker not in state.removing]
+        leaders[staying[0]] += 1
+        replicas.update(staying)
+    ids = sorted(context.image.brokers)
+    return Carried(*(np.array(column, dtype=np.int64) for column in _columns(ids, leaders, replicas)))
+
+
+def _columns(ids: Sequence[BrokerId], leaders: Counter[int], replicas: Counter[int]) -> tuple[list[int], ...]:
+    return list(ids), [leaders[broker] for broker in ids], [replicas[broker] for broker in ids]
+
+
+def first_state(context: Context, replicas: tuple[BrokerId, ...]) -> PartitionState | None:
+    """A new partition: whoever may lead is in sync, the first of them leads. None where nobody may."""
+    isr = tuple(broker for broker in replicas if context.rules.may_lead(context.image, broker))
+    return PartitionState(replicas, isr, isr[0] if isr else NO_LEADER) if isr else None
+
+
+def assignment_complaint(context: Context, assignments: Sequence[tuple[BrokerId, ...]]) -> str | None:
+    """Why replicas named by hand cannot be; None if they can."""
+    for replicas in assignments:
+        if not replicas:
+            return "The manual partition assignment includes an empty replica list."
+        if len(set(replicas)) < len(replicas):
+            return "The manual partition assignment includes the same broker more than once."
+        unknown = [broker for broker in replicas if broker not in context.image.brokers]
+        if unknown:
+            return f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
+        if len(replicas) != len(assignments[0]):
+            return (
+                f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is "
+                f"not consistent with previous partitions, which have {len(assignments[0])} replica(s)."
+            )
+    return None

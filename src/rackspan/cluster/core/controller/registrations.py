@@ -1,0 +1,153 @@
+"""Who is registered: registrations, heartbeats, sessions that run out, shutdown in order.
+
+A broker's epoch is the offset of its registration in the metadata. It is fenced until it has seen that registration,
+when its session runs out, and when it has shut down.
+"""
+
+from rackspan.acks.config import SetAt, judge_broker_config
+from rackspan.cluster.core.controller.context import Context, Session
+from rackspan.cluster.core.controller.elections import leave_isr, return_to_office
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import NO_EPOCH, BrokerId, NodeId
+from rackspan.cluster.core.messages import (
+    AdminResult,
+    Effect,
+    Heartbeat,
+    HeartbeatAnswer,
+    RegisterBroker,
+    RegistrationAnswer,
+    Reply,
+    Send,
+    UnregisterBroker,
+)
+from rackspan.cluster.core.metadata import BrokerChanged, BrokerImage, BrokerRegistered, BrokerUnregistered
+from rackspan.model.broker import Broker
+from rackspan.model.snapshot import MIN_INSYNC_RACKS
+
+
+def register(context: Context, now: int, source: NodeId, message: RegisterBroker) -> list[Effect]:
+    """A broker came up, or its answer was lost and it asks again."""
+    before = context.image.brokers.get(message.broker)
+    if before is not None and before.incarnation == message.incarnation:
+        return [Send(source, RegistrationAnswer(message.incarnation, KafkaError.NONE, before.broker_epoch))]
+    if before is not None and _is_taken(before, message):
+        return [
+            Send(source, RegistrationAnswer(message.incarnation, KafkaError.DUPLICATE_BROKER_REGISTRATION, NO_EPOCH))
+        ]
+    complaint = _complaint(context, message)
+    if complaint is not None:
+        context.warnings.append(f"broker {message.broker} refused: {complaint}")
+        return [Send(source, RegistrationAnswer(message.incarnation, KafkaError.INVALID_REGISTRATION, NO_EPOCH))]
+    _replace_registration(context, now, before, message)
+    epoch = context.image.brokers[message.broker].broker_epoch
+    return [Send(source, RegistrationAnswer(message.incarnation, KafkaError.NONE, epoch))]
+
+
+def _is_taken(before: BrokerImage, message: RegisterBroker) -> bool:
+    """An older process of the same broker, whose registration was long on its way, does not push out the newer."""
+    return message.incarnation < before.incarnation
+
+
+def _complaint(context: Context, message: RegisterBroker) -> str | None:
+    """min.insync.racks above 1 in a broker's own configs needs a rack (min.insync.racks, Validation)."""
+    text = message.configs.get(MIN_INSYNC_RACKS, str(context.settings.min_insync_racks))
+    itself = Broker(message.broker, message.rack)
+    others = [broker for broker in context.image.model_brokers() if broker.id != message.broker]
+    verdict = judge_broker_config(text, SetAt.BROKER_START, message.rack, [*others, itself])
+    return verdict.error
+
+
+def _replace_registration(context: Context, now: int, before: BrokerImage | None, message: RegisterBroker) -> None:
+    """Fence first, then leave every ISR, then register.
+
+    In another order a broker whose session has run out, but was not swept yet, would be elected again in the same epoch
+    with an empty memory.
+    """
+    if before is not None:
+        _fence(context, before, in_controlled_shutdown=before.in_controlled_shutdown)
+        leave_isr(context, message.broker, uncleanly=not context.rules.shut_down_cleanly(before, message))
+    epoch = context.image.offset
+    context.write(
+        BrokerRegistered(message.broker, epoch, message.incarnation, message.rack, message.host, message.port)
+    )
+    context.sessions[message.broker] = Session(epoch, now)
+
+
+def heartbeat(context: Context, now: int, source: NodeId, message: Heartbeat) -> list[Effect]:
+    """Keep a session, unfence who has caught up, let go who wants to."""
+    registered = context.image.brokers.get(message.broker)
+    session = context.sessions.get(message.broker)
+    if registered is None or session is None or registered.broker_epoch != message.broker_epoch:
+        return [Send(source, HeartbeatAnswer(message.broker_epoch, KafkaError.STALE_BROKER_EPOCH))]
+    session.last_heard = now
+    session.metadata_offset = max(session.metadata_offset, message.metadata_offset)
+    if message.want_shut_down:
+        _begin_shutdown(context, registered, session)
+    elif registered.fenced and not message.want_fence and message.metadata_offset > registered.broker_epoch:
+        _unfence(context, registered)
+    return [Send(source, _answer(context, message, session))]
+
+
+def _answer(context: Context, message: Heartbeat, session: Session) -> HeartbeatAnswer:
+    registered = context.image.brokers[message.broker]
+    may_end = message.want_shut_down and _is_known_to_all(context, session)
+    if may_end and not registered.fenced:
+        _fence(context, registered, in_controlled_shutdown=True)
+    return HeartbeatAnswer(message.broker_epoch, KafkaError.NONE, registered.fenced or may_end, may_end)
+
+
+def _begin_shutdown(context: Context, broker: BrokerImage, session: Session) -> None:
+    if session.shutting_down_since is not None:
+        return
+    context.write(BrokerChanged(broker.id, broker.broker_epoch, broker.fenced, in_controlled_shutdown=True))
+    leave_isr(context, broker.id, uncleanly=False)
+    session.shutting_down_since = context.image.offset
+
+
+def _is_known_to_all(context: Context, session: Session) -> bool:
+    """Every broker in office has heard that this one leads nothing."""
+    since = session.shutting_down_since
+    in_office = [other for other, image in context.image.brokers.items() if not image.fenced]
+    return since is not None and all(
+        context.sessions[other].metadata_offset >= since for other in in_office if other in context.sessions
+    )
+
+
+def _unfence(context: Context, broker: BrokerImage) -> None:
+    context.write(BrokerChanged(broker.id, broker.broker_epoch, fenced=False, in_controlled_shutdown=False))
+    return_to_office(context, broker.id)
+
+
+def _fence(context: Context, broker: BrokerImage, in_controlled_shutdown: bool) -> None:
+    if not broker.fenced:
+        context.write(BrokerChanged(broker.id, broker.broker_epoch, True, in_controlled_shutdown))
+
+
+def fence(context: Context, broker: BrokerId) -> None:
+    """Fence a broker now, as when its session runs out."""
+    registered = context.image.brokers.get(broker)
+    if registered is None or registered.fenced:
+        return
+    _fence(context, registered, registered.in_controlled_shutdown)
+    leave_isr(context, broker, uncleanly=False)
+
+
+def sweep(context: Context, now: int) -> None:
+    """Fence whoever has not been heard of for the time of a session."""
+    limit = now - context.settings.session_timeout_ms
+    for broker, session in list(context.sessions.items()):
+        if session.last_heard < limit:
+            fence(context, broker)
+
+
+def unregister(context: Context, _now: int, message: UnregisterBroker) -> list[Effect]:
+    """Forget a broker that is gone for good (KIP-185). It must be fenced; its replicas stay where they are."""
+    registered = context.image.brokers.get(message.broker)
+    if registered is None:
+        result = AdminResult(message.broker, KafkaError.BROKER_ID_NOT_REGISTERED, f"Broker {message.broker} not found")
+    else:
+        fence(context, message.broker)
+        context.write(BrokerUnregistered(message.broker, registered.broker_epoch))
+        context.sessions.pop(message.broker, None)
+        result = AdminResult(message.broker, KafkaError.NONE)
+    return [Reply(message.ticket, (result,))]

@@ -1,0 +1,18 @@
+"""What outlives a broker's process: its logs, and the mark a clean shutdown leaves."""
+
+from dataclasses import dataclass, field
+
+from rackspan.cluster.core.ids import NO_EPOCH, TopicPartition
+from rackspan.cluster.core.log import PartitionLog
+
+
+@dataclass(slots=True)
+class Disk:
+    """One broker's. `clean_shutdown_epoch` is the broker epoch that ended with every log whole, NO_EPOCH otherwise.
+
+    Whoever owns the disk decides what a fault does to it: a process that is killed loses nothing it had written, so its
+    mark may be set; a power loss cuts logs short, and an empty disk never has a mark.
+    """
+
+    logs: dict[TopicPartition, PartitionLog] = field(default_factory=dict)
+    clean_shutdown_epoch: int = NO_EPOCH

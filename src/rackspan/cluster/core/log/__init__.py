@@ -1,0 +1,10 @@
+"""One partition's log on one broker: batches, leader epochs, what is known of producers, transactions.
+
+Begin with partition_log.py. It holds no watermark policy and no ISR: who may read how far is the broker's to say.
+"""
+
+from rackspan.cluster.core.log.epoch_cache import EpochCache, EpochEnd
+from rackspan.cluster.core.log.partition_log import PartitionLog
+from rackspan.cluster.core.log.producer_state import AbortedTransaction, Duplicate
+
+__all__ = ["AbortedTransaction", "Duplicate", "EpochCache", "EpochEnd", "PartitionLog"]

@@ -1,0 +1,197 @@
+"""One replica's log: batches in order of offset, and all that is derived from them.
+
+Offsets may have gaps between batches only where a follower copied them so. `high_watermark` is kept here as Kafka keeps
+it in a checkpoint file: it outlives the broker's process, and whoever owns the replica moves it.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
+from typing import Final
+
+from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import NO_EPOCH, TopicId
+from rackspan.cluster.core.log.epoch_cache import EpochCache, EpochEnd
+from rackspan.cluster.core.log.producer_state import AbortedTransaction, Duplicate
+from rackspan.cluster.core.log.rebuilding import RebuildableStates
+
+_TRIM_TO: Final = 0.9
+"""Part of the allowed size that is left after a trim, so that it is not done again at every append."""
+
+
+class PartitionLog:
+    """A log belongs to a disk and outlives brokers. `topic_id` tells it from a deleted topic's of the same name."""
+
+    __slots__ = (
+        "_bases",
+        "_batches",
+        "_states",
+        "end_offset",
+        "epochs",
+        "high_watermark",
+        "size_bytes",
+        "start_offset",
+        "topic_id",
+    )
+
+    def __init__(self, topic_id: TopicId) -> None:
+        self.topic_id = topic_id
+        self.start_offset = 0
+        self.end_offset = 0
+        self.high_watermark = 0
+        self.size_bytes = 0
+        self.epochs = EpochCache()
+        self._batches: list[Batch] = []
+        self._bases: list[int] = []
+        self._states = RebuildableStates()
+
+    @property
+    def batches(self) -> tuple[Batch, ...]:
+        return tuple(self._batches)
+
+    @property
+    def last_epoch(self) -> int:
+        return self.epochs.latest
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Up to here every transaction is decided, and its decision below the high watermark (KIP-98)."""
+        unstable = self._states.now.first_unstable(self.high_watermark)
+        return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
+
+    def check(self, batch: Batch) -> KafkaError | Duplicate:
+        """What the producer's numbering says of a batch about to be appended."""
+        return self._states.now.check(batch)
+
+    def append_as_leader(self, batch: Batch, leader_epoch: int) -> Batch:
+        """Give a producer's batch its offset and epoch; the stamped batch."""
+        stamped = batch.stamped(self.end_offset, leader_epoch)
+        self.append(stamped)
+        return stamped
+
+    def append(self, batch: Batch) -> None:
+        """A batch that has its offset and epoch already: a leader's own, or a copy of it on a follower."""
+        self.epochs.assign(batch.leader_epoch, batch.base_offset)
+        self._batches.append(batch)
+        self._bases.append(batch.base_offset)
+        self._states.append(batch)
+        self.end_offset = batch.last_offset + 1
+        self.size_bytes += batch.size_bytes
+
+    def read(self, offset: int, upper: int, max_bytes: int) -> tuple[Batch, ...]:
+        """Whole batches from the one that holds `offset`, ending before `upper`; the first one however large it is."""
+        index = max(0, bisect_right(self._bases, offset) - 1)
+        if index < len(self._batches) and self._batches[index].last_offset < offset:
+            index += 1
+        return self._fitting(index, upper, max_bytes)
+
+    def _fitting(self, index: int, upper: int, max_bytes: int) -> tuple[Batch, ...]:
+        found: list[Batch] = []
+        left = max_bytes
+        while index < len(self._batches) and self._batches[index].last_offset < upper:
+            batch = self._batches[index]
+            if found and batch.size_bytes > left:
+                break
+            found.append(batch)
+            left -= batch.size_bytes
+            index += 1
+        return tuple(found)
+
+    def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
+        return self.epochs.end_offset(epoch, self.end_offset)
+
+    def epoch_at(self, offset: int) -> int:
+        """The leader epoch of the record just below `offset`, NO_EPOCH where nothing is below it."""
+        index = bisect_left(self._bases, offset) - 1
+        return self._batches[index].leader_epoch if index >= 0 else NO_EPOCH
+
+    def batch_at_timestamp(self, timestamp: int, upper: int) -> Batch | None:
+        """The first batch below `upper` with a record at `timestamp` (ms) or later."""
+        return next(
+            (batch for batch in self._batches if batch.max_timestamp >= timestamp and batch.last_offset < upper), None
+        )
+
+    def batch_of_greatest_timestamp(self, upper: int) -> Batch | None:
+        """The first of those below `upper` with the greatest timestamp (KIP-734)."""
+        seen = [batch for batch in self._batches if batch.last_offset < upper]
+        return max(seen, key=lambda batch: batch.max_timestamp, default=None)
+
+    def aborted_transactions(self, offset: int, upper: int) -> tuple[AbortedTransaction, ...]:
+        """Those with a record in [`offset`, `upper`)."""
+        aborted = self._states.now.aborted
+        first = bisect_left(aborted, offset, key=lambda one: one.last_offset)
+        return tuple(one for one in aborted[first:] if one.first_offset < upper)
+
+    def truncate_to(self, offset: int) -> bool:
+        """Cut off everything from `offset` on, and with it a batch that spans it; whether anything went.
+
+        The epochs and what is known of producers go back with it.
+        """
+        if offset >= self.end_offset:
+            # An epoch in which nothing was written is no epoch of this log: followers would ask for it for ever.
+            self.epochs.truncate_from_end(offset)
+            return False
+        if offset < self.start_offset:
+            self.restart_at(offset)
+        else:
+            self._cut(self._first_reaching(offset), offset)
+        return True
+
+    def _first_reaching(self, offset: int) -> int:
+        """Index of the first batch that holds `offset` or stands beyond it."""
+        index = bisect_left(self._bases, offset)
+        return index - 1 if index and self._batches[index - 1].last_offset >= offset else index
+
+    def _cut(self, index: int, offset: int) -> None:
+        end = min(offset, self._bases[index]) if index < len(self._bases) else offset
+        self.size_bytes -= _size_bytes(self._batches[index:])
+        del self._batches[index:], self._bases[index:]
+        self.end_offset = max(end, self.start_offset)
+        self.high_watermark = min(self.high_watermark, self.end_offset)
+        self.epochs.truncate_from_end(self.end_offset)
+        self._states.truncated(self.end_offset, self._batches, self._bases)
+
+    def delete_below(self, offset: int) -> None:
+        """Move the start to `offset`: retention, DeleteRecords, or a leader that did so. A spanning batch stays whole.
+
+        Producers are still known: a retry of what was deleted is a duplicate. An offset past the end starts over.
+        """
+        if offset > self.end_offset:
+            self.restart_at(offset)
+        elif offset > self.start_offset:
+            self._drop(self._first_reaching(offset), offset)
+
+    def _drop(self, kept_from: int, offset: int) -> None:
+        gone = self._batches[:kept_from]
+        del self._batches[:kept_from], self._bases[:kept_from]
+        self.start_offset = offset
+        self.high_watermark = max(self.high_watermark, offset)
+        self.size_bytes -= _size_bytes(gone)
+        self.epochs.truncate_from_start(offset)
+        self._states.deleted(gone, offset)
+
+    def restart_at(self, offset: int) -> None:
+        """Forget everything, producers too; the next record has `offset`."""
+        self._batches, self._bases = [], []
+        self.start_offset = self.end_offset = self.high_watermark = offset
+        self.size_bytes = 0
+        self.epochs.clear()
+        self._states = RebuildableStates()
+
+    def trim(self, max_bytes: int) -> bool:
+        """Where the log is larger, forget its oldest batches below the high watermark; whether any went."""
+        if self.size_bytes <= max_bytes:
+            return False
+        size, start = self.size_bytes, self.start_offset
+        for batch in self._batches:
+            if size <= max_bytes * _TRIM_TO or batch.last_offset >= self.high_watermark:
+                break
+            size -= batch.size_bytes
+            start = batch.last_offset + 1
+        before = self.start_offset
+        self.delete_below(start)
+        return self.start_offset > before
+
+
+def _size_bytes(batches: Sequence[Batch]) -> int:
+    return sum(batch.size_bytes for batch in batches)

@@ -1,0 +1,156 @@
+"""What a log knows of the producers that number their batches: the last five batches of each, and open transactions.
+
+Entries are values, so that a snapshot is one shallow copy. Source: KIP-98, Kafka's ProducerStateManager and
+ProducerAppendInfo.
+"""
+
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, SEQUENCES, Batch, Marker
+from rackspan.cluster.core.errors import KafkaError
+
+WINDOW: Final = 5
+"""Batches remembered: a producer has at most five in flight."""
+
+
+class Written(NamedTuple):
+    """One remembered batch."""
+
+    first_sequence: int
+    last_sequence: int
+    base_offset: int
+    last_offset: int
+    timestamp: int
+
+
+class Duplicate(NamedTuple):
+    """A batch that stands in the log already."""
+
+    base_offset: int
+    last_offset: int
+
+
+class ProducerEntry(NamedTuple):
+    """One producer. `transaction_start` is the first offset of its open transaction, None without one."""
+
+    epoch: int
+    window: tuple[Written, ...] = ()
+    transaction_start: int | None = None
+
+    @property
+    def last_sequence(self) -> int:
+        return self.window[-1].last_sequence if self.window else NO_SEQUENCE
+
+
+class AbortedTransaction(NamedTuple):
+    """Offsets from the first of its batches to its marker."""
+
+    producer_id: int
+    first_offset: int
+    last_offset: int
+
+
+class CompletedTransaction(NamedTuple):
+    first_offset: int
+    last_offset: int
+
+
+class ProducerStates:
+    """All producers of one log."""
+
+    __slots__ = ("aborted", "completed", "entries", "open")
+
+    def __init__(self) -> None:
+        self.entries: dict[int, ProducerEntry] = {}
+        self.open: dict[int, int] = {}
+        """First offset by producer id, of open transactions in the order of their offsets."""
+        self.completed: list[CompletedTransaction] = []
+        """Whose markers may stand above the high watermark still."""
+        self.aborted: list[AbortedTransaction] = []
+
+    def check(self, batch: Batch) -> KafkaError | Duplicate:
+        """Whether a producer may append this now: NONE, why not, or where it stands already.
+
+        A producer the log does not know may begin anywhere: what it wrote before may have been deleted.
+        """
+        entry = self.entries.get(batch.producer_id)
+        if entry is None or not batch.idempotent:
+            return KafkaError.NONE if entry is None else _epoch_error(entry, batch)
+        return _duplicate(entry, batch) or _epoch_error(entry, batch) or _sequence_error(entry, batch)
+
+    def append(self, batch: Batch) -> None:
+        """Take note of a batch that was appended."""
+        if batch.producer_id == NO_PRODUCER:
+            return
+        if batch.marker is not None:
+            self._end_transaction(batch, batch.marker)
+        elif batch.idempotent:
+            self._remember(batch)
+
+    def replay(self, batches: Iterable[Batch]) -> None:
+        for batch in batches:
+            self.append(batch)
+
+    def first_unstable(self, high_watermark: int) -> int | None:
+        """The first offset of a transaction that is open, or whose marker the high watermark has not passed."""
+        while self.completed and self.completed[0].last_offset < high_watermark:
+            self.completed.pop(0)
+        starts = [one.first_offset for one in self.completed if one.last_offset >= high_watermark]
+        starts.extend(self.open.values())
+        return min(starts) if starts else None
+
+    def copy(self) -> "ProducerStates":
+        """The same, to go on from independently."""
+        twin = ProducerStates()
+        twin.entries, twin.open = dict(self.entries), dict(self.open)
+        twin.completed, twin.aborted = list(self.completed), list(self.aborted)
+        return twin
+
+    def forget_below(self, start_offset: int) -> None:
+        """Transactions that ended below the log's start concern no reader; producers are still known."""
+        self.completed = [one for one in self.completed if one.last_offset >= start_offset]
+        self.aborted = [one for one in self.aborted if one.last_offset >= start_offset]
+
+    def _remember(self, batch: Batch) -> None:
+        entry = self.entries.get(batch.producer_id)
+        written = Written(
+            batch.base_sequence, batch.last_sequence, batch.base_offset, batch.last_offset, batch.max_timestamp
+        )
+        same_epoch = entry is not None and entry.epoch == batch.producer_epoch
+        window = (*entry.window[1 - WINDOW :], written) if entry is not None and same_epoch else (written,)
+        start = entry.transaction_start if entry is not None else None
+        if batch.transactional and start is None:
+            start = self.open[batch.producer_id] = batch.base_offset
+        self.entries[batch.producer_id] = ProducerEntry(batch.producer_epoch, window, start)
+
+    def _end_transaction(self, batch: Batch, marker: Marker) -> None:
+        entry = self.entries.get(batch.producer_id)
+        window = entry.window if entry is not None and entry.epoch == batch.producer_epoch else ()
+        self.entries[batch.producer_id] = ProducerEntry(batch.producer_epoch, window)
+        start = self.open.pop(batch.producer_id, None)
+        if start is None:
+            return
+        self.completed.append(CompletedTransaction(start, batch.last_offset))
+        if marker is Marker.ABORT:
+            self.aborted.append(AbortedTransaction(batch.producer_id, start, batch.last_offset))
+
+
+def _duplicate(entry: ProducerEntry, batch: Batch) -> Duplicate | None:
+    if entry.epoch != batch.producer_epoch:
+        return None
+    first, last = batch.base_sequence, batch.last_sequence
+    for written in entry.window:
+        if written.first_sequence == first and written.last_sequence == last:
+            return Duplicate(written.base_offset, written.last_offset)
+    return None
+
+
+def _epoch_error(entry: ProducerEntry, batch: Batch) -> KafkaError:
+    return KafkaError.INVALID_PRODUCER_EPOCH if batch.producer_epoch < entry.epoch else KafkaError.NONE
+
+
+def _sequence_error(entry: ProducerEntry, batch: Batch) -> KafkaError:
+    """A newer epoch begins at 0; within one, numbers follow each other."""
+    expected = (entry.last_sequence + 1) % SEQUENCES if batch.producer_epoch == entry.epoch else 0
+    return KafkaError.NONE if batch.base_sequence == expected else KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER

@@ -1,0 +1,57 @@
+"""Producer states that can go back: a truncation must leave what the remaining log says, never what was cut off.
+
+Constraints: after any appends, truncations and deletions the states are those of replaying the log from its start, upon
+what the deleted part had said.
+Method: a baseline at the log's start, moved over each batch that is deleted, and a snapshot every INTERVAL batches;
+truncation restores the last snapshot not beyond it and replays the rest.
+Bound: INTERVAL batches a truncation; memory producers x batches / INTERVAL.
+Source: Kafka's producer snapshots (ProducerStateManager). State kept over a truncation would answer a retry with an
+offset that is gone.
+"""
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import Final
+
+from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.ids import NO_OFFSET
+from rackspan.cluster.core.log.producer_state import ProducerStates
+
+INTERVAL: Final = 1_000
+
+
+class RebuildableStates:
+    """The producers of a log, now and at earlier ends of it."""
+
+    __slots__ = ("_baseline", "_since", "_snapshots", "now")
+
+    def __init__(self) -> None:
+        self.now = ProducerStates()
+        self._baseline = ProducerStates()
+        self._snapshots: list[tuple[int, ProducerStates]] = []
+        """(the end of what it covers, the states there), ascending."""
+        self._since = 0
+
+    def append(self, batch: Batch) -> None:
+        self.now.append(batch)
+        self._since += 1
+        if self._since >= INTERVAL:
+            self._snapshots.append((batch.last_offset + 1, self.now.copy()))
+            self._since = 0
+
+    def truncated(self, end_offset: int, batches: Sequence[Batch], bases: Sequence[int]) -> None:
+        """The log now ends at `end_offset` and holds `batches`, whose base offsets are `bases`."""
+        while self._snapshots and self._snapshots[-1][0] > end_offset:
+            self._snapshots.pop()
+        covered, states = self._snapshots[-1] if self._snapshots else (NO_OFFSET, self._baseline)
+        self.now = states.copy()
+        rest = batches[bisect_left(bases, covered) :]
+        self.now.replay(rest)
+        self._since = len(rest)
+
+    def deleted(self, batches: Sequence[Batch], start_offset: int) -> None:
+        """These were the log's first; it now begins at `start_offset`."""
+        self._baseline.replay(batches)
+        self._snapshots = [snapshot for snapshot in self._snapshots if snapshot[0] > start_offset]
+        for states in (self.now, self._baseline):
+            states.forget_below(start_offset)

@@ -1,0 +1,206 @@
+"""The log against a plain list of records, through any appends, truncations and deletions."""
+
+from random import Random
+from uuid import UUID
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rackspan.cluster.core.batch import SEQUENCES, Batch, Marker
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.log import Duplicate, PartitionLog, rebuilding
+from tests.cluster.core.log.naive_log import NaiveLog, Record
+
+TOPIC_ID = UUID(int=7)
+PRODUCERS = (-1, 1, 2)
+
+
+class Twins:
+    """A log and its naive twin, driven by the same dice."""
+
+    def __init__(self, seed: int) -> None:
+        self.dice = Random(seed)
+        self.log = PartitionLog(TOPIC_ID)
+        self.naive = NaiveLog()
+        self.epoch = 0
+
+    def step(self) -> None:
+        kind = self.dice.choices([self.append, self.mark, self.truncate, self.delete, self.elect], [12, 4, 2, 1, 2])[0]
+        kind()
+        self.log.high_watermark = self.dice.randint(self.log.start_offset, self.log.end_offset)
+
+    def elect(self) -> None:
+        self.epoch += self.dice.randint(1, 2)
+
+    def append(self) -> None:
+        producer, count = self.dice.choice(PRODUCERS), self.dice.randint(1, 3)
+        epoch = -1 if producer == -1 else (self.naive.producer_epoch(producer) or 0) + (self.dice.random() < 0.1)
+        written = self.naive.batches_of(producer)
+        same = bool(written) and written[-1][-1].producer_epoch == epoch
+        first = -1 if producer == -1 else written[-1][-1].sequence + 1 if same else 0
+        transactional = producer == 2
+        batch = Batch(0, count - 1, -1, b"", producer, epoch, first, 10 * count, transactional)
+        if producer != -1:
+            assert self.log.check(batch) is KafkaError.NONE
+        stamped = self.log.append_as_leader(batch, self.epoch)
+        self.naive.append(
+            [
+                Record(
+                    stamped.base_offset + i, self.epoch, producer, epoch, first + i, stamped.base_offset, transactional
+                )
+                for i in range(count)
+            ]
+        )
+
+    def mark(self) -> None:
+        epoch = self.naive.producer_epoch(2)
+        if epoch is None:
+            return
+        marker = self.dice.choice([Marker.ABORT, Marker.COMMIT])
+        batch = Batch(0, 0, -1, b"", 2, epoch, -1, 1, transactional=True, control=True, marker=marker)
+        offset = self.log.append_as_leader(batch, self.epoch).base_offset
+        self.naive.append([Record(offset, self.epoch, 2, epoch, -1, offset, True, marker.name)])
+
+    def truncate(self) -> None:
+        offset = self.dice.randint(max(0, self.naive.end - 6), self.naive.end + 1)
+        self.log.truncate_to(offset)
+        self.naive.truncate(offset)
+
+    def delete(self) -> None:
+        offset = self.dice.randint(self.naive.start, min(self.naive.start + 8, self.naive.end))
+        self.log.delete_below(offset)
+        self.naive.delete(offset)
+
+
+@given(st.integers(0, 2**32), st.integers(1, 60))
+@settings(max_examples=150, deadline=None)
+def test_a_log_is_what_a_list_of_records_is(seed: int, steps: int) -> None:
+    twins = Twins(seed)
+    for _ in range(steps):
+        twins.step()
+    assert_alike(twins)
+
+
+def test_a_log_with_many_snapshots_of_its_producers_is_still_what_a_list_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(rebuilding, "INTERVAL", 3)
+    for seed in range(150):
+        twins = Twins(seed)
+        for _ in range(seed % 60):
+            twins.step()
+        assert_alike(twins)
+
+
+def assert_alike(twins: Twins) -> None:
+    log, naive = twins.log, twins.naive
+    assert (log.start_offset, log.end_offset) == (naive.start, naive.end)
+    assert [batch.base_offset for batch in log.batches] == sorted({record.base for record in naive.records})
+    assert list(log.epochs.entries) == naive.epochs()
+    assert_reads(twins)
+    assert_epoch_ends(twins)
+    assert_producers(twins)
+    assert_transactions(twins)
+
+
+def assert_reads(twins: Twins) -> None:
+    log, naive = twins.log, twins.naive
+    for offset in range(naive.start, naive.end + 1):
+        wanted = sorted({r.base for r in naive.records if last_of(naive, r.base) >= offset})
+        assert [batch.base_offset for batch in log.read(offset, naive.end, 2**31)] == wanted
+
+
+def last_of(naive: NaiveLog, base: int) -> int:
+    return max(record.offset for record in naive.records if record.base == base)
+
+
+def assert_epoch_ends(twins: Twins) -> None:
+    log, naive = twins.log, twins.naive
+    epochs = dict(naive.epochs())
+    for epoch in range(twins.epoch + 2):
+        above = [start for one, start in epochs.items() if one > epoch]
+        if not epochs or epoch > max(epochs):
+            wanted = (-1, -1)
+        else:
+            floor = max((one for one in epochs if one <= epoch), default=epoch)
+            wanted = (floor, min(above, default=naive.end))
+        assert log.end_offset_for_epoch(epoch) == wanted
+
+
+def assert_producers(twins: Twins) -> None:
+    for producer in (1, 2):
+        epoch = twins.naive.producer_epoch(producer)
+        written = twins.naive.batches_of(producer)
+        for records in written:
+            first, last = records[0], records[-1]
+            again = Batch(0, last.offset - first.offset, -1, b"", producer, first.producer_epoch, first.sequence)
+            assert twins.log.check(again) == Duplicate(first.offset, last.offset)
+        if epoch is not None:
+            after = written[-1][-1].sequence + 1 if written else 0
+            assert twins.log.check(numbered(producer, epoch, after)) is KafkaError.NONE
+            assert twins.log.check(numbered(producer, epoch, after + 1)) is KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
+            assert twins.log.check(numbered(producer, epoch + 1, 0)) is KafkaError.NONE
+            assert twins.log.check(numbered(producer, epoch + 1, 4)) is KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER
+            assert twins.log.check(numbered(producer, epoch - 1, 0)) is KafkaError.INVALID_PRODUCER_EPOCH
+
+
+def numbered(producer: int, epoch: int, sequence: int) -> Batch:
+    return Batch(0, 0, -1, b"", producer, epoch, sequence)
+
+
+def assert_transactions(twins: Twins) -> None:
+    log, naive = twins.log, twins.naive
+    done = naive.transactions(2)
+    unstable = [start for start, end, _ in done if end is None or end >= log.high_watermark]
+    assert log.last_stable_offset == min([log.high_watermark, *unstable])
+    aborted = [(2, start, end) for start, end, marker in done if marker == "ABORT" and end is not None]
+    for offset in range(naive.start, naive.end, 3):
+        wanted = [one for one in aborted if one[2] >= offset and one[1] < naive.end]
+        assert list(log.aborted_transactions(offset, naive.end)) == wanted
+
+
+def test_reading_stops_at_the_limit_but_answers_at_least_one_batch() -> None:
+    log = PartitionLog(TOPIC_ID)
+    for _ in range(5):
+        log.append_as_leader(Batch(0, 0, -1, bytes(100)), 0)
+    assert [batch.base_offset for batch in log.read(1, 5, 250)] == [1, 2]
+    assert [batch.base_offset for batch in log.read(1, 5, 1)] == [1]
+    assert [batch.base_offset for batch in log.read(1, 3, 1000)] == [1, 2]
+
+
+def test_a_leader_stamps_offset_and_epoch_into_the_bytes_and_touches_nothing_else() -> None:
+    log = PartitionLog(TOPIC_ID)
+    log.append_as_leader(Batch(0, 4, -1, bytes(61)), 3)
+    stamped = log.append_as_leader(Batch(0, 0, -1, b"\xff" * 70), 9)
+    assert stamped.data[:8] == (5).to_bytes(8, "big")
+    assert stamped.data[12:16] == (9).to_bytes(4, "big")
+    assert stamped.data[8:12] + stamped.data[16:] == b"\xff" * 58
+
+
+def test_a_trim_keeps_what_the_watermark_has_not_passed() -> None:
+    log = PartitionLog(TOPIC_ID)
+    for _ in range(10):
+        log.append_as_leader(Batch(0, 0, -1, bytes(100)), 0)
+    log.high_watermark = 3
+    assert log.trim(500)
+    assert (log.start_offset, log.end_offset, log.size_bytes) == (3, 10, 700)
+    assert not log.trim(500)
+    assert not log.trim(1000)
+
+
+def test_sequences_wrap_to_zero() -> None:
+    log = PartitionLog(TOPIC_ID)
+    log.append_as_leader(Batch(0, 2, -1, b"", 1, 0, SEQUENCES - 2), 0)
+    assert log.check(numbered(1, 0, 1)) is KafkaError.NONE
+
+
+def test_batches_are_found_by_timestamp() -> None:
+    log = PartitionLog(TOPIC_ID)
+    for timestamp in (5, 30, 20):
+        log.append_as_leader(Batch(0, 1, -1, max_timestamp=timestamp), 0)
+    first = log.batch_at_timestamp(10, 6)
+    greatest = log.batch_of_greatest_timestamp(6)
+    assert first is not None
+    assert greatest is not None
+    assert (first.base_offset, greatest.base_offset) == (2, 2)
+    assert log.batch_at_timestamp(10, 2) is None
+    assert log.batch_at_timestamp(31, 6) is None
