@@ -16,7 +16,9 @@ class WorldKind:
 
     `lossy`: power cuts take unflushed tails and disks are lost, in fewer than k racks. `moving`: a broker restarts in
     another rack. `dynamic`: min.insync.racks and min.insync.replicas are changed while traffic flows. `unclean`: unclean
-    election is allowed. `unnamed`: some brokers have no rack. `reassigning`: replicas are moved while all this goes on.
+    election is allowed. `unnamed`: some brokers have no rack. `reassigning`: replicas are moved while all this goes on. `trusted`: the controller
+    knows that who is killed lost nothing, as is so where machines live on; a Kafka broker that is killed leaves no
+    clean-shutdown mark, and is not electable until it has caught up.
     """
 
     name: str
@@ -25,6 +27,7 @@ class WorldKind:
     dynamic: bool = False
     unclean: bool = False
     unnamed: bool = False
+    trusted: bool = True
     reassigning: bool = False
     elr: Elr = Elr.RACKS
 
@@ -39,7 +42,7 @@ class WorldKind:
 
         A threshold that was lowered meanwhile empties the ELR, rightly: not demanded where it is changed.
         """
-        return self.demands_survival and not (self.lossy or self.dynamic) and self.elr is Elr.RACKS
+        return self.demands_survival and not (self.lossy or self.dynamic) and self.trusted and self.elr is Elr.RACKS
 
 
 _CLEAN: Final = WorldKind("clean")
@@ -50,8 +53,9 @@ KINDS: Final[Mapping[str, WorldKind]] = {
         _CLEAN,
         replace(_CLEAN, name="kafka-elr", elr=Elr.KAFKA),
         replace(_CLEAN, name="no-elr", elr=Elr.OFF),
-        replace(_CLEAN, name="lossy", lossy=True),
-        replace(_CLEAN, name="lossy-no-elr", lossy=True, elr=Elr.OFF),
+        replace(_CLEAN, name="lossy", lossy=True, trusted=False),
+        replace(_CLEAN, name="lossy-no-elr", lossy=True, trusted=False, elr=Elr.OFF),
+        replace(_CLEAN, name="killed", trusted=False),
         replace(_CLEAN, name="moving", moving=True),
         replace(_CLEAN, name="dynamic", dynamic=True),
         replace(_CLEAN, name="unnamed", unnamed=True),

@@ -54,5 +54,7 @@ class Network:
         return bool(self.stale.get(destination)) and isinstance(message, MetadataSlice)
 
     def heal(self) -> None:
+        self.between_ms = self.controller_ms = (1, 2)
+        self.duplicates = 0.0
         for broken in (self.cut, self.slow, self.stale, self.isr_delayed):
             broken.clear()

@@ -39,8 +39,9 @@ def draw_shape(kind: WorldKind, dice: Random) -> Shape:
     racks = _racks(kind, dice)
     named = len({rack or "" for rack in racks.values()})
     tick = dice.randint(20, 50)
-    session = dice.randint(150, 900)
     slow_controller = dice.random() < 0.3
+    # Heartbeats over a slow link arrive in bunches: a short session would never last.
+    session = dice.randint(600, 900) if slow_controller else dice.randint(150, 900)
     return Shape(
         kind=kind,
         racks=racks,

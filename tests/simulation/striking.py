@@ -65,7 +65,7 @@ def _follower(world: "Running", fault: Fault) -> set[BrokerId]:
 def _joiner(world: "Running", fault: Fault) -> set[BrokerId]:
     leader = world.watch.evidence.committed.leader
     broker = None if leader is None else world.machines[leader].broker
-    leading = None if broker is None else broker.leading(world.watch.partition)
+    leading = None if broker is None else broker.leaders.get(world.watch.partition)
     pending = set() if leading is None or leading.isr.pending is None else set(leading.isr.pending)
     joining = sorted(pending - set(leading.isr.committed)) if leading is not None else []
     return {joining[0]} if joining else _follower(world, fault)

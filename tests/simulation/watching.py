@@ -85,7 +85,7 @@ class Watch:
         return kept
 
     def _look_at_watermark(self, machine: Machine) -> None:
-        leader = None if machine.broker is None else machine.broker.leading(self.partition)
+        leader = None if machine.broker is None else machine.broker.leaders.get(self.partition)
         if leader is None:
             self._watermarks.pop(machine.id, None)
             return
@@ -105,7 +105,7 @@ class Watch:
         """An answer leaves. Only what acks=all promised is held against the racks."""
         if result.error is not KafkaError.NONE or request.acks != -1 or machine.broker is None:
             return
-        leader = machine.broker.leading(self.partition)
+        leader = machine.broker.leaders.get(self.partition)
         batch = request.batches[0]
         if leader is None:
             raise Violation("I1", self.evidence.event, f"broker {machine.id} acknowledges and does not lead")

@@ -6,7 +6,6 @@ The world owns every setting and all dice. What Kafka does is the core's; what h
 striking.py; who judges is judges/.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final
@@ -22,10 +21,12 @@ from rackspan.cluster.core.messages import (
     NewTopic,
     Produce,
     ProduceResult,
+    RegisterBroker,
     Reply,
     Send,
     Stopped,
 )
+from rackspan.cluster.core.metadata import BrokerImage
 from rackspan.model.ids import BrokerId
 from tests.simulation.clients import Producer
 from tests.simulation.clock import Clock
@@ -40,13 +41,28 @@ from tests.simulation.watching import Watch
 
 ORDERS: Final = TopicPartition("orders", 0)
 
+QUICK_MS: Final = (1, 2)
+"""The network before traffic begins and after all healed; slowness and repeats belong to the time between."""
+
+TRAFFIC_FROM_MS: Final = 280
+
 
 @dataclass(frozen=True, slots=True)
 class Build:
     """The code under test. A planted bug replaces one of these."""
 
-    broker_rules: Callable[[], BrokerRules] = BrokerRules
-    controller_rules: Callable[[], ControllerRules] = ControllerRules
+    broker_rules: type[BrokerRules] = BrokerRules
+    controller_rules: type[ControllerRules] = ControllerRules
+
+
+def _trusting(rules: type[ControllerRules]) -> type[ControllerRules]:
+    """The same rules of a controller who knows that in this world who is killed loses nothing."""
+
+    class Trusting(rules):  # type: ignore[misc, valid-type]
+        def shut_down_cleanly(self, before: BrokerImage, registration: RegisterBroker) -> bool:
+            return True
+
+    return Trusting
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,11 +110,14 @@ class Running:
             self.clock,
             dice.network,
             self.deliver,
-            self.shape.network_ms,
-            self.shape.controller_ms,
-            self.shape.duplicates,
+            QUICK_MS,
+            QUICK_MS,
+            0.0,
         )
-        self.controller = Controller(self.settings, Random(f"controller {world.seed}"), world.build.controller_rules())
+        rules = world.build.controller_rules
+        self.controller = Controller(
+            self.settings, Random(f"controller {world.seed}"), (_trusting(rules) if world.kind.trusted else rules)()
+        )
         self.machines = {id: Machine(id, rack) for id, rack in self.shape.racks.items()}
         self.watch = Watch(world.kind, ORDERS, self.machines, self.controller)
         self.producers: list[Producer] = []
@@ -137,10 +156,11 @@ class Running:
             self.start_broker(machine)
         self.clock.at(0, self._tick_controller)
         self.clock.at(200, self._create_topic)
+        self.clock.at(TRAFFIC_FROM_MS, self._grow_slow)
         for index in range(self.shape.producers):
             producer = self._producer(index)
             self.producers.append(producer)
-            self.clock.at(280 + index, producer.start)
+            self.clock.at(TRAFFIC_FROM_MS + index, producer.start)
         for machine in self.machines.values():
             self._flush_now_and_then(machine)
 
@@ -156,6 +176,10 @@ class Running:
             },
         )
         self.ask_controller(CreateTopics(self.next("ticket"), (topic,)))
+
+    def _grow_slow(self) -> None:
+        self.network.between_ms, self.network.controller_ms = self.shape.network_ms, self.shape.controller_ms
+        self.network.duplicates = self.shape.duplicates
 
     def _heal(self) -> None:
         self.network.heal()

@@ -93,7 +93,12 @@ class Evidence:
     def truncated(self, broker: BrokerId, offset: int) -> list[Acked]:
         """What went from there on, as far as it was acknowledged."""
         replica = self.replicas[broker]
-        gone = [acked for acked in self._acked_in(replica, offset) if replica.holds(acked.offset, acked.entry)]
+        gone = [
+            acked
+            for acked in self._acked_in(replica, offset)
+            # A retry may have put the record there a second time: only the copy that was acknowledged counts.
+            if acked.offset >= offset and replica.holds(acked.offset, acked.entry)
+        ]
         del replica.entries[offset:]
         replica.missing.update(acked.entry.record for acked in gone)
         return gone
