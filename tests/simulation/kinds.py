@@ -33,8 +33,11 @@ class WorldKind:
 
     @property
     def demands_survival(self) -> bool:
-        """G2: the survivor that was last in the ISR holds every acknowledged record."""
-        return not self.unclean and not self.moving
+        """G2: the survivor that was last in the ISR holds every acknowledged record.
+
+        Not where replicas are reassigned: taking one away takes what it alone held beside the leader.
+        """
+        return not (self.unclean or self.moving or self.reassigning)
 
     @property
     def demands_availability(self) -> bool:

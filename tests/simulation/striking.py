@@ -227,6 +227,8 @@ def _lose_disk(world: "Running", machine: Machine) -> None:
 
 def _move(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
     """One broker is stopped, and starts in another rack."""
+    if not machines:
+        return _nothing
     machine = machines[0]
     undo = _down(world, [machine])
     others = [rack for rack in RACKS if rack != machine.rack]

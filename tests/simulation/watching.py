@@ -54,6 +54,8 @@ class Watch:
 
     def _look_at_log(self, machine: Machine) -> None:
         log = machine.disk.logs.get(self.partition)
+        if log is not self._mirrors[machine.id].log:
+            self._another_log(machine, log)
         if log is None:
             return
         mirror, told = self._mirrors[machine.id], len(self.evidence.replicas[machine.id].entries)
@@ -63,6 +65,15 @@ class Watch:
             for batch in log.read(told, log.end_offset, 1 << 30):
                 self._tell(machine, batch)
                 mirror.last = batch
+
+    def _another_log(self, machine: Machine, log: PartitionLog | None) -> None:
+        """A replica that was reassigned away is deleted; any other log that vanishes was truncated to nothing."""
+        self._mirrors[machine.id] = Mirror(log)
+        gone = self.evidence.truncated(machine.id, 0)
+        if machine.id in self.evidence.reassigned_away:
+            self.evidence.reassigned_away.discard(machine.id)
+        else:
+            self.rules.truncated(machine.id, gone)
 
     def _tell(self, machine: Machine, batch: Batch) -> None:
         for index in range(batch.record_count):
@@ -135,6 +146,7 @@ class Watch:
 
     def _committed(self, state: PartitionState) -> Committed:
         """Who was last in the ISR is remembered here anew, not taken from the code under test."""
+        self.evidence.reassigned_away.update(set(self.machines) - set(state.replicas))
         seen = dict(self.evidence.committed.last_in_isr)
         seen.update(dict.fromkeys(state.isr, state.partition_epoch))
         return Committed(
@@ -169,7 +181,7 @@ class Watch:
         self.evidence.truncated(machine.id, kept)
         log = machine.disk.logs.get(self.partition)
         batches = () if log is None else log.batches
-        self._mirrors[machine.id].last = batches[-1] if batches else None
+        self._mirrors[machine.id] = Mirror(log, batches[-1] if batches else None)
 
     def settled(self) -> None:
         logs = {

@@ -79,7 +79,8 @@ class Evidence:
     committed: Committed = field(default_factory=Committed)
     losses: list[tuple[int, str]] = field(default_factory=list)
     appended_at: dict[Entry, int] = field(default_factory=dict)
-    unclean_elections: int = 0
+    reassigned_away: set[BrokerId] = field(default_factory=set)
+    """Who was no replica for a while: such a log may be deleted."""
 
     def appended(self, broker: BrokerId, entry: Entry) -> None:
         replica = self.replicas[broker]

@@ -72,11 +72,19 @@ class Leading:
         self._local.effects.extend(leader.resigned())
         self._local.effects.append(LeadershipChanged(partition, False, leader.leader_epoch))
 
-    def renew_terms(self, now: int) -> None:
-        """Configs, racks or brokers have changed: count anew, and let go whom the new values let go."""
+    def renew_terms(self) -> None:
+        """Configs, racks or brokers have changed.
+
+        Nothing is settled yet: thresholds and an ISR that came together count together, or the watermark would move
+        under a pair that never was in force.
+        """
         self._local.forget_terms()
         for leader in self.leaders.values():
             leader.terms = self._local.terms(leader.partition.topic)
+
+    def settle_all(self, now: int) -> None:
+        """Let go whom the new terms let go."""
+        for leader in self.leaders.values():
             self._settle(leader)
             self._propose_joiners(now, leader)
 
