@@ -185,11 +185,7 @@ class Leader:
 
     def acknowledged(self) -> Iterator[Reply]:
         """To everybody whose records the watermark has passed: the offset, or that the ISR no longer spans enough."""
-        if not self.purgatory:
-            return
         reached = self.purgatory.reached(self.log.high_watermark)
-        if not reached:
-            return
         verdict = self._rules.before_acknowledgement(self._rules.counted(self.isr), self.terms.racks, self.terms.asked)
         for waiting in reached:
             accepted = verdict is ProduceVerdict.ACCEPT

@@ -1,11 +1,11 @@
 """Everything a broker does as a leader: of produces, of its followers' fetches, of the ISR."""
 
-from rackspan.cluster.core.broker.isr_requests import IsrRequests
+from rackspan.cluster.core.broker.isr_keeping import IsrKeeping
 from rackspan.cluster.core.broker.leader import Leader
 from rackspan.cluster.core.broker.local import Local
 from rackspan.cluster.core.broker.sessions import FetchSession, news, standing, trouble
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import CONTROLLER, BrokerId, TopicId, TopicPartition
+from rackspan.cluster.core.ids import BrokerId, TopicId, TopicPartition
 from rackspan.cluster.core.messages import (
     AlterPartitionAnswer,
     DeleteRecords,
@@ -13,8 +13,6 @@ from rackspan.cluster.core.messages import (
     FetchAnswer,
     FetchedPartition,
     FetchPosition,
-    IsrAnswer,
-    IsrChange,
     LeadershipChanged,
     Produce,
     ProduceResult,
@@ -39,7 +37,7 @@ class Leading:
         """Where a member of the ISR is, or lately was, behind."""
         self._waited_on: dict[TopicPartition, None] = {}
         """Where a produce waits, or lately did."""
-        self._requests = IsrRequests()
+        self._isrs = IsrKeeping(local)
         self._next_lag_check = 0
 
     # Leaderships.
@@ -50,9 +48,9 @@ class Leading:
         if leader is None or leader.leader_epoch != state.leader_epoch or leader.topic_id != topic_id:
             self._begin(now, partition, topic_id, state)
         elif leader.update(state, now):
-            self._requests.drop(partition)
+            self._isrs.drop(partition)
             self._settle(leader)
-            self._propose_joiners(now, leader)
+            self._isrs.propose_joiners(now, leader)
 
     def _begin(self, now: int, partition: TopicPartition, topic_id: TopicId, state: PartitionState) -> None:
         self.resign(partition)
@@ -66,7 +64,7 @@ class Leading:
         leader = self.leaders.pop(partition, None)
         if leader is None:
             return
-        self._requests.drop(partition)
+        self._isrs.drop(partition)
         for session in self._sessions.values():
             session.forget(partition)
         self._local.effects.extend(leader.resigned())
@@ -86,10 +84,11 @@ class Leading:
         """Let go whom the new terms let go."""
         for leader in self.leaders.values():
             self._settle(leader)
-            self._propose_joiners(now, leader)
+            self._isrs.propose_joiners(now, leader)
+        self._count_late(now)
 
     def register_anew(self) -> None:
-        self._requests.forget()
+        self._isrs.register_anew()
 
     # Produces.
 
@@ -137,7 +136,8 @@ class Leading:
         if leader.advance_watermark():
             self._local.effects.append(WatermarkMoved(leader.partition))
             self._wake(leader)
-        self._local.effects.extend(leader.acknowledged())
+        if leader.purgatory.has_reached(leader.log.high_watermark):
+            self._local.effects.extend(leader.acknowledged())
 
     # Followers' fetches.
 
@@ -176,10 +176,23 @@ class Leading:
             return
         session.declare(position)
         if self._counts(session):
-            leader.fetched(now, session.broker, session.broker_epoch, position.offset)
-            self._settle(leader)
-            if session.broker not in leader.isr.committed:
-                self._propose_joiners(now, leader)
+            self._count(now, leader, session, position)
+        else:
+            session.uncounted[position.partition] = None
+
+    def _count(self, now: int, leader: Leader, session: FetchSession, position: FetchPosition) -> None:
+        leader.fetched(now, session.broker, session.broker_epoch, position.offset)
+        self._settle(leader)
+        if session.broker not in leader.isr.committed:
+            self._isrs.propose_joiners(now, leader)
+
+    def _count_late(self, now: int) -> None:
+        """Followers that fetched before the image had their registration, and have been idle since."""
+        for session in self._sessions.values():
+            if session.uncounted and self._counts(session):
+                uncounted, session.uncounted = session.uncounted, {}
+                for partition in uncounted:
+                    self._count(now, self.leaders[partition], session, session.positions[partition])
 
     def _counts(self, session: FetchSession) -> bool:
         registered = self._local.image.brokers.get(session.broker)
@@ -236,66 +249,15 @@ class Leading:
 
     # The ISR.
 
-    def _propose_joiners(self, now: int, leader: Leader) -> None:
-        if leader.isr.pending is not None or len(leader.isr.committed) == len(leader.replicas):
-            return
-        lag = self._local.settings.replica_lag_time_max_ms
-        joiners = [broker for broker in leader.joiners(now, lag) if self._is_eligible(leader, broker)]
-        if joiners:
-            self._local.counters.isr_expands += 1
-            self._propose(leader, (*leader.isr.committed, *joiners))
-
-    def _is_eligible(self, leader: Leader, broker: BrokerId) -> bool:
-        """Alive as far as the image knows, and the process that fetched is the one it knows (KIP-841, KIP-903)."""
-        registered = self._local.image.brokers.get(broker)
-        fetched_as = leader.followers[broker].broker_epoch
-        return registered is not None and registered.active and registered.broker_epoch == fetched_as
-
-    def _propose(self, leader: Leader, isr: tuple[BrokerId, ...]) -> None:
-        ordered = tuple(replica for replica in leader.replicas if replica in isr)
-        leader.isr.ask(ordered)
-        members = tuple((member, self._epoch_of(leader, member)) for member in ordered)
-        self._requests.ask(
-            IsrChange(leader.partition, leader.topic_id, leader.leader_epoch, leader.isr.partition_epoch, members)
-        )
-
-    def _epoch_of(self, leader: Leader, member: BrokerId) -> int:
-        if member == self._local.id:
-            return self._local.broker_epoch
-        if member not in leader.isr.committed:
-            return leader.followers[member].broker_epoch
-        registered = self._local.image.brokers.get(member)
-        return -1 if registered is None else registered.broker_epoch
-
     def altered(self, now: int, answer: AlterPartitionAnswer) -> None:
-        if answer.broker_epoch != self._local.broker_epoch:
-            return
-        asked = self._requests.answered(answer)
-        # An answer may overtake the metadata: under thresholds not heard of yet, only the image may speak.
-        outrun = answer.thresholds_version > self._local.image.thresholds_version
-        for one in answer.answers:
-            change = asked.get(one.partition)
-            leader = self.leaders.get(one.partition)
-            if change is not None and leader is not None and leader.leader_epoch == change.leader_epoch:
-                self._altered_one(now, leader, change, one, outrun)
-
-    def _altered_one(self, now: int, leader: Leader, change: IsrChange, answer: IsrAnswer, outrun: bool) -> None:
-        if answer.error is KafkaError.NONE:
-            if not outrun and leader.isr.commit(answer.isr, answer.partition_epoch):
-                self._settle(leader)
-                self._propose_joiners(now, leader)
-        elif self._local.rules.is_dead(answer.error) and leader.isr.partition_epoch == change.partition_epoch:
-            leader.isr.take_back()
+        for leader, agreed in self._isrs.altered(self.leaders, answer):
             self._settle(leader)
+            if agreed:
+                self._isrs.propose_joiners(now, leader)
 
     def request_changes(self, now: int) -> None:
-        """Send what there is to ask of the controller; called once a message and at every tick."""
-        local = self._local
-        request = self._requests.next_request(
-            now, local.id, local.broker_epoch, local.settings.alter_partition_retry_ms
-        )
-        if request is not None:
-            local.effects.append(Send(CONTROLLER, request))
+        """Called once a message and at every tick."""
+        self._isrs.request_changes(now)
 
     # The clock.
 
@@ -322,11 +284,5 @@ class Leading:
             leader = self.leaders.get(partition)
             if leader is None or not leader.has_members_behind:
                 del self._behind[partition]
-            elif leader.isr.pending is None:
-                self._remove_stragglers_of(now, leader)
-
-    def _remove_stragglers_of(self, now: int, leader: Leader) -> None:
-        gone = leader.stragglers(now, self._local.settings.replica_lag_time_max_ms)
-        if gone:
-            self._local.counters.isr_shrinks += 1
-            self._propose(leader, tuple(member for member in leader.isr.committed if member not in gone))
+            else:
+                self._isrs.propose_without_stragglers(now, leader)

@@ -26,6 +26,10 @@ class Purgatory:
     def __len__(self) -> int:
         return len(self._waiting)
 
+    def has_reached(self, high_watermark: int) -> bool:
+        """Whether anybody waits for no more than this."""
+        return bool(self._waiting) and self._waiting[0][0] <= high_watermark
+
     def add(self, waiting: Waiting) -> None:
         self._count += 1
         heappush(self._waiting, (waiting.required_offset, self._count, waiting))

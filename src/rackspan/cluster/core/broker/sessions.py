@@ -25,6 +25,8 @@ class FetchSession:
     positions: dict[TopicPartition, FetchPosition] = field(default_factory=dict)
     ready: dict[TopicPartition, None] = field(default_factory=dict)
     sent: dict[TopicPartition, int] = field(default_factory=dict)
+    uncounted: dict[TopicPartition, None] = field(default_factory=dict)
+    """Declared by a process that the image did not know then: to be counted when it does."""
     troubles: list[FetchedPartition] = field(default_factory=list)
     parked_until: int | None = None
 
@@ -37,6 +39,7 @@ class FetchSession:
         self.positions.pop(partition, None)
         self.ready.pop(partition, None)
         self.sent.pop(partition, None)
+        self.uncounted.pop(partition, None)
 
     def refuse(self, trouble: FetchedPartition) -> None:
         """Say so in the next answer, and wait for the follower to declare the partition again."""

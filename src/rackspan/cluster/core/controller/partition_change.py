@@ -146,7 +146,7 @@ def _with_elr(
 
 def _lost(before: PartitionState, target: PartitionState) -> bool:
     """Whether the leader came from outside ISR and ELR: what the others hold beyond its log is void."""
-    return target.leader != before.leader and target.leader not in (*before.isr, *before.elr)
+    return target.leader not in (NO_LEADER, before.leader, *before.isr, *before.elr)
 
 
 def _met(isr: Collection[BrokerId], conditions: Conditions) -> bool:

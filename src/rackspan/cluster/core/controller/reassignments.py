@@ -60,7 +60,7 @@ def _check(context: Context, state: PartitionState, replicas: tuple[BrokerId, ..
 
 
 def original_replicas(state: PartitionState) -> tuple[BrokerId, ...]:
-    """The replicas before a reassignment began."""
+    """The replicas before a reassignment began, those that were to go last: their old order is forgotten, as in Kafka."""
     return tuple(broker for broker in state.replicas if broker not in state.adding)
 
 

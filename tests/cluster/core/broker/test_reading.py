@@ -1,0 +1,122 @@
+"""What readers see: committed records, decided transactions, the replica in their own rack."""
+
+from rackspan.cluster.core.batch import Batch, Marker
+from rackspan.cluster.core.broker import Isolation
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import CLIENT, TopicPartition
+from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResult, Produce
+from rackspan.model.ids import RackId
+from tests.cluster.world import World
+
+RACKS: dict[int, str | None] = {1: "a", 2: "b", 3: "c"}
+
+
+def world() -> tuple[World, TopicPartition]:
+    w = World(RACKS)
+    w.run(500)
+    orders = w.create("orders", [1, 2, 3])
+    w.settle()
+    return w, orders
+
+
+def test_a_reader_sees_what_the_watermark_has_passed_and_no_more() -> None:
+    w, orders = world()
+    w.produced(orders, Batch(0, 2, -1))
+    w.freeze(2, w.now + 300)
+    w.produce(1, orders)
+    w.run(100)
+    seen = w.broker(1).read(orders, 0, 1_000)
+    assert (seen.error, seen.high_watermark, [one.base_offset for one in seen.batches]) == (KafkaError.NONE, 3, [0])
+    assert w.broker(1).read(orders, 3, 1_000).batches == ()
+    assert w.broker(1).read(orders, 5, 1_000).error is KafkaError.OFFSET_OUT_OF_RANGE
+    w.run(500)
+    assert [one.base_offset for one in w.broker(1).read(orders, 3, 1_000).batches] == [3]
+
+
+def test_a_reader_in_a_followers_rack_is_sent_there_and_served_there() -> None:
+    w, orders = world()
+    w.produced(orders)
+    w.run(50)
+    there = w.broker(1).read(orders, 0, 1_000, rack=RackId("b"))
+    assert (there.preferred_read_replica, there.batches) == (2, ())
+    assert w.broker(1).read(orders, 0, 1_000, rack=RackId("a")).preferred_read_replica == -1
+    assert w.broker(1).read(orders, 0, 1_000, rack=RackId("elsewhere")).preferred_read_replica == -1
+    served = w.broker(2).read(orders, 0, 1_000, rack=RackId("b"), follower_ok=True)
+    assert [one.base_offset for one in served.batches] == [0]
+    assert w.broker(2).read(orders, 0, 1_000).error is KafkaError.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_follower_out_of_the_isr_is_nobodys_preferred_replica() -> None:
+    w, orders = world()
+    w.isolate(2)
+    w.run(5_000)
+    w.produced(orders)
+    assert w.broker(1).read(orders, 0, 1_000, rack=RackId("b")).preferred_read_replica == -1
+
+
+def test_readers_of_another_leadership_are_told_which_way_they_err() -> None:
+    w, orders = world()
+    broker = w.broker(1)
+    assert broker.read(orders, 0, 10, current_leader_epoch=0).error is KafkaError.NONE
+    assert broker.read(orders, 0, 10, current_leader_epoch=1).error is KafkaError.UNKNOWN_LEADER_EPOCH
+    w.kill(1)
+    w.run(4_000)
+    assert w.broker(2).read(orders, 0, 10, current_leader_epoch=0).error is KafkaError.FENCED_LEADER_EPOCH
+    unknown = w.broker(2).read(TopicPartition("nobody", 0), 0, 10)
+    assert unknown.error is KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_offsets_are_found_by_time_and_by_epoch() -> None:
+    w, orders = world()
+    w.produced(orders, Batch(0, 1, -1, max_timestamp=50))
+    w.produced(orders, Batch(0, 0, -1, max_timestamp=40))
+    w.kill(1)
+    w.run(4_000)
+    w.produced(orders, Batch(0, 0, -1, max_timestamp=60))
+    broker = w.broker(2)
+    found = [broker.offset_for_timestamp(orders, one) for one in (-1, -2, -3, 45, 99)]
+    assert [one.offset for one in found] == [4, 0, 3, 0, -1]
+    assert [one.leader_epoch for one in found] == [1, 0, 1, 0, -1]
+    assert broker.offset_for_leader_epoch(orders, 0) == (KafkaError.NONE, (0, 3))
+    assert broker.offset_for_leader_epoch(orders, 9) == (KafkaError.NONE, (-1, -1))
+
+
+def test_a_transaction_is_read_committed_once_its_marker_is() -> None:
+    w, orders = world()
+    w.produced(orders, Batch(0, 0, -1, b"", 5, 0, 0, transactional=True))
+    w.produced(orders)
+    broker = w.broker(1)
+    assert broker.read(orders, 0, 100, Isolation.READ_COMMITTED).batches == ()
+    assert broker.read(orders, 0, 100, Isolation.READ_COMMITTED).last_stable_offset == 0
+    assert broker.offset_for_timestamp(orders, -1, Isolation.READ_COMMITTED).offset == 0
+    marker = Batch(0, 0, -1, b"", 5, 0, transactional=True, control=True, marker=Marker.ABORT)
+    assert w.produced(orders, marker).error is KafkaError.INVALID_RECORD
+    w._take(1, broker.on_message(w.now, CLIENT, Produce(77, orders, (marker,), internal=True)))
+    w.run_until(lambda: 77 in w.results)
+    w.run(50)
+    seen = broker.read(orders, 0, 100, Isolation.READ_COMMITTED)
+    assert (seen.last_stable_offset, len(seen.batches), seen.aborted) == (3, 3, ((5, 0, 2),))
+    assert [disk.logs[orders].last_stable_offset for disk in w.disks.values()] == [3, 3, 3]
+
+
+def test_deleted_records_are_gone_from_every_replica() -> None:
+    w, orders = world()
+    for _ in range(4):
+        w.produced(orders)
+    results = []
+    for ticket, offset in ((901, 3), (902, 9), (903, -1)):
+        w._take(1, w.broker(1).on_message(w.now, CLIENT, DeleteRecords(ticket, orders, offset)))
+        result = w.results[ticket]
+        assert isinstance(result, DeleteRecordsResult)
+        results.append((result.error, result.low_watermark))
+    assert results == [(KafkaError.NONE, 3), (KafkaError.OFFSET_OUT_OF_RANGE, -1), (KafkaError.NONE, 4)]
+    assert w.broker(1).read(orders, 0, 10).error is KafkaError.OFFSET_OUT_OF_RANGE
+    w.produced(orders)
+    w.run(50)
+    assert [disk.logs[orders].start_offset for disk in w.disks.values()] == [4, 4, 4]
+
+
+def test_bytes_between_racks_are_counted_by_topic() -> None:
+    w, orders = world()
+    w.produced(orders, Batch(0, 0, -1, bytes(100)))
+    assert dict(w.broker(2).counters.replicated_bytes) == {("orders", "a", "b"): 100}

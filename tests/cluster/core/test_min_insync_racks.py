@@ -1,0 +1,360 @@
+"""min.insync.racks in the brokers themselves: the rule's table, its validation, its metrics, what k racks need besides."""
+
+import pytest
+
+from rackspan.acks import min_insync_racks
+from rackspan.acks.metrics import METRICS, Scope
+from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.broker import BrokerRules
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import CLIENT
+from rackspan.cluster.core.messages import (
+    AdminResult,
+    AlterConfigs,
+    AlterResource,
+    ConfigOp,
+    ConfigResult,
+    CreateTopics,
+    NewTopic,
+    Produce,
+    ProduceResult,
+    Reply,
+)
+from rackspan.cluster.core.settings import ClusterSettings, Elr
+from tests.cluster.world import World
+
+TWO_A_RACK: dict[int, str | None] = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
+ONE_A_RACK: dict[int, str | None] = {1: "a", 2: "b", 3: "c"}
+
+
+def world(racks: dict[int, str | None], **changes: object) -> World:
+    made = World(racks, ClusterSettings(**changes))  # type: ignore[arg-type]
+    made.run(500)
+    return made
+
+
+def alter(w: World, kind: int, name: str, value: str | None, key: str = "min.insync.racks") -> AdminResult:
+    op = ConfigOp(key, 0 if value is not None else 1, value)
+    (result,) = w.admin(lambda ticket: AlterConfigs(ticket, (AlterResource(kind, name, (op,)),)))
+    return result
+
+
+def result_of(w: World, ticket: int) -> ProduceResult:
+    w.run_until(lambda: ticket in w.results, 10_000)
+    result = w.results[ticket]
+    assert isinstance(result, ProduceResult)
+    return result
+
+
+def lose(w: World, *brokers: int) -> None:
+    for broker in brokers:
+        w.kill(broker)
+    w.run(4_000)
+
+
+# Section 1: the rule.
+
+
+def test_before_the_append_too_few_racks_refuse_and_nothing_is_written() -> None:
+    w = world(ONE_A_RACK)
+    orders = w.create("orders", [1, 2, 3], min_insync_racks="2")
+    w.settle()
+    lose(w, 2, 3)
+    result = w.produced(orders)
+    assert result.error is KafkaError.NOT_ENOUGH_RACKS
+    assert result.message == "orders-0: in-sync racks a = 1 < min.insync.racks 2"
+    assert w.disks[1].logs[orders].end_offset == 0
+
+
+def test_two_brokers_of_one_rack_are_one_rack() -> None:
+    w = world(TWO_A_RACK)
+    orders = w.create("orders", [1, 2, 3], min_insync_racks="2")
+    w.settle()
+    lose(w, 3)
+    assert w.isr(orders) == {1, 2}
+    assert w.produced(orders).error is KafkaError.NOT_ENOUGH_RACKS
+
+
+def test_each_threshold_alone_gives_its_own_error_and_replicas_go_first() -> None:
+    w = world(ONE_A_RACK)
+    by_replicas = w.create("r", [1, 2, 3], min_insync_replicas="2")
+    by_both = w.create("b", [1, 2, 3], min_insync_replicas="2", min_insync_racks="2")
+    w.settle()
+    lose(w, 2, 3)
+    assert w.produced(by_replicas).error is KafkaError.NOT_ENOUGH_REPLICAS
+    assert w.produced(by_both).error is KafkaError.NOT_ENOUGH_REPLICAS
+
+
+@pytest.mark.parametrize("acks", [0, 1])
+def test_fewer_acks_than_all_are_never_checked(acks: int) -> None:
+    w = world(ONE_A_RACK)
+    orders = w.create("orders", [1, 2, 3], min_insync_racks="3")
+    w.settle()
+    lose(w, 2, 3)
+    assert w.produced(orders, acks=acks).error is KafkaError.NONE
+
+
+def test_the_watermark_stands_still_while_racks_are_missing_and_who_waits_times_out() -> None:
+    w = world(ONE_A_RACK, replica_lag_time_max_ms=400)
+    orders = w.create("orders", [1, 2, 3], min_insync_racks="2")
+    w.settle()
+    w.freeze(2, w.now + 60_000)
+    w.freeze(3, w.now + 60_000)
+    ticket = w.produce(1, orders, timeout_ms=2_000)
+    assert result_of(w, ticket).error is KafkaError.REQUEST_TIMED_OUT
+    assert w.isr(orders) == {1}
+    assert (w.disks[1].logs[orders].end_offset, w.disks[1].logs[orders].high_watermark) == (1, 0)
+    assert w.broker(1).counters.rack_check_failures == 1
+
+
+class WatermarkByReplicas(BrokerRules):
+    """Kafka's own rule for the watermark: racks do not hold it."""
+
+    def watermark_may_advance(self, *_asked: object) -> bool:
+        return True
+
+
+def test_before_the_answer_the_isr_that_let_the_watermark_pass_is_judged_again() -> None:
+    settings = ClusterSettings(replica_lag_time_max_ms=400)
+    w = World(ONE_A_RACK, settings, broker_rules=WatermarkByReplicas())
+    w.run(500)
+    orders = w.create("orders", [1, 2, 3], min_insync_racks="2")
+    w.settle()
+    w.freeze(2, w.now + 60_000)
+    w.freeze(3, w.now + 60_000)
+    result = result_of(w, w.produce(1, orders))
+    assert result.error is KafkaError.NOT_ENOUGH_RACKS_AFTER_APPEND
+    assert w.disks[1].logs[orders].end_offset == 1
+
+
+def test_a_duplicate_waits_for_the_watermark_like_the_original() -> None:
+    w = world(ONE_A_RACK)
+    orders = w.create("orders", [1, 2, 3], min_insync_racks="2")
+    w.settle()
+    w.freeze(2, w.now + 1_000)
+    w.freeze(3, w.now + 1_000)
+    batch = Batch(0, 0, -1, b"", 9, 0, 0)
+    first, again = w.produce(1, orders, batch), w.produce(1, orders, batch)
+    w.run(500)
+    assert not {first, again} & set(w.results)
+    assert [result_of(w, ticket).base_offset for ticket in (first, again)] == [0, 0]
+    assert w.disks[1].logs[orders].end_offset == 1
+
+
+def test_brokers_without_a_rack_share_the_unnamed_one() -> None:
+    w = world({1: None, 2: None, 3: "c"})
+    orders = w.create("orders", [1, 2, 3], min_insync_racks="2")
+    w.settle()
+    lose(w, 3)
+    assert w.produced(orders).error is KafkaError.NOT_ENOUGH_RACKS
+
+
+def test_a_topics_value_goes_before_a_brokers_and_a_brokers_before_the_default() -> None:
+    w = world(ONE_A_RACK)
+    orders, other = w.create("orders", [1, 2, 3]), w.create("other", [1, 2, 3])
+    w.settle()
+    assert alter(w, 4, "", "3").error is KafkaError.NONE
+    assert alter(w, 2, "orders", "1").error is KafkaError.NONE
+    lose(w, 3)
+    assert w.produced(orders).error is KafkaError.NONE
+    assert w.produced(other).error is KafkaError.NOT_ENOUGH_RACKS
+
+
+def test_lowered_during_an_outage_producers_go_on_and_restored_it_rejects_nothing() -> None:
+    w = world(ONE_A_RACK)
+    orders = w.create("orders", [1, 2, 3], min_insync_racks="3")
+    w.settle()
+    lose(w, 3)
+    assert w.produced(orders).error is KafkaError.NOT_ENOUGH_RACKS
+    alter(w, 2, "orders", "2")
+    w.run(20)
+    assert w.produced(orders).error is KafkaError.NONE
+    w.start(3)
+    w.settle()
+    alter(w, 2, "orders", "3")
+    w.run(20)
+    assert w.produced(orders).error is KafkaError.NONE
+
+
+def test_lowering_the_value_lets_go_who_waits() -> None:
+    w = world(ONE_A_RACK, replica_lag_time_max_ms=400)
+    orders = w.create("orders", [1, 2, 3], min_insync_racks="2")
+    w.settle()
+    w.freeze(2, w.now + 60_000)
+    w.freeze(3, w.now + 60_000)
+    ticket = w.produce(1, orders, timeout_ms=30_000)
+    w.run(4_000)
+    assert ticket not in w.results
+    alter(w, 2, "orders", "1")
+    w.run(20)
+    assert result_of(w, ticket).error is KafkaError.NONE
+
+
+def test_with_the_value_one_racks_are_never_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    counted = 0
+
+    def count(*_asked: object) -> int:
+        nonlocal counted
+        counted += 1
+        return 9
+
+    monkeypatch.setattr(min_insync_racks.RackBits, "count", count)
+    w = world(ONE_A_RACK)
+    orders = w.create("orders", [1, 2, 3], min_insync_replicas="2")
+    w.settle()
+    assert all(w.produced(orders).error is KafkaError.NONE for _ in range(20))
+    assert counted == 0
+
+
+def test_a_coordinators_own_append_is_subject_to_the_rule() -> None:
+    """Markers, offsets and the transaction log are acks=all appends like others."""
+    w = world(ONE_A_RACK)
+    offsets = w.create("__consumer_offsets", [1, 2, 3], min_insync_racks="2")
+    w.settle()
+    lose(w, 2, 3)
+    ticket = 1_000_000
+    internal = Produce(ticket, offsets, (Batch(0, 0, -1),), internal=True)
+    (reply,) = w.broker(1).on_message(w.now, CLIENT, internal)
+    assert isinstance(reply, Reply)
+    assert isinstance(reply.result, ProduceResult)
+    assert reply.result.error is KafkaError.NOT_ENOUGH_RACKS
+
+
+# Section 3: validation.
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "two", "", "2147483648"])
+def test_a_value_that_is_no_whole_number_of_at_least_one_is_refused_everywhere(text: str) -> None:
+    w = world(ONE_A_RACK)
+    new = NewTopic("orders", 1, 3, configs={"min.insync.racks": text})
+    (created,) = w.admin(lambda ticket: CreateTopics(ticket, (new,)))
+    assert created.error is KafkaError.INVALID_CONFIG
+    assert "min.insync.racks" in (created.message or "")
+    w.create("orders", [1, 2, 3])
+    for kind, name in ((2, "orders"), (4, ""), (4, "1")):
+        assert alter(w, kind, name, text).error is KafkaError.INVALID_CONFIG
+
+
+def test_a_broker_without_a_rack_refuses_a_dynamic_value_above_one_and_nothing_changes() -> None:
+    w = world({1: None, 2: "b", 3: "c"})
+    before = w.controller.image.configs
+    assert alter(w, 4, "1", "2").error is KafkaError.INVALID_CONFIG
+    assert alter(w, 4, "", "2").error is KafkaError.INVALID_CONFIG
+    assert w.controller.image.configs == before
+    assert alter(w, 4, "2", "2").error is KafkaError.NONE
+
+
+def test_a_broker_without_a_rack_does_not_start_with_a_value_above_one() -> None:
+    w = world({1: None, 2: "b", 3: "c"}, min_insync_racks=2)
+    assert set(w.controller.image.brokers) == {2, 3}
+    assert w.broker(1).phase.value == "refused"
+    assert any("broker.rack" in warning for warning in w.warnings())
+
+
+def test_what_is_accepted_though_odd_is_warned_of_once_with_names_and_numbers() -> None:
+    w = world({1: None, 2: "b", 3: "c"})
+    w.create("orders", [1, 2, 3], min_insync_racks="9")
+    assert any("unnamed rack: 1" in warning for warning in w.warnings())
+    assert any("9" in warning and "3 racks" in warning for warning in w.warnings())
+    result = alter(w, 2, "orders", "8")
+    assert isinstance(result, ConfigResult)
+    assert len(result.warnings) == 2
+
+
+# Section 5: metrics.
+
+
+def test_metrics_say_under_at_and_how_many() -> None:
+    w = world(ONE_A_RACK)
+    orders = w.create("orders", [1, 2, 3], min_insync_racks="3")
+    w.settle()
+    leader = w.broker(1)
+    assert set(leader.metrics()) | set(leader.partition_metrics()[orders]) == {metric.name for metric in METRICS}
+    assert leader.metrics()["rackspan_at_min_rack_isr_partitions"] == 1
+    lose(w, 3)
+    w.produced(orders)
+    assert leader.metrics() == {
+        "rackspan_under_min_rack_isr_partitions": 1,
+        "rackspan_at_min_rack_isr_partitions": 0,
+        "rackspan_rack_check_failures_total": 1,
+    }
+    assert leader.partition_metrics()[orders]["rackspan_partition_isr_racks"] == 2
+    assert {metric.scope for metric in METRICS} == {Scope.PARTITION, Scope.BROKER}
+
+
+# Section 9: what k racks need besides.
+
+
+def test_whoever_lost_power_is_not_electable_until_it_has_caught_up() -> None:
+    """Two racks; one freezes and leaves the ISR, the other loses its tail: it must not lead (P1)."""
+    w = world({1: "a", 2: "b"}, replica_lag_time_max_ms=400)
+    orders = w.create("orders", [2, 1], min_insync_racks="1")
+    w.settle()
+    w.freeze(1, w.now + 60_000)
+    w.run(5_000)
+    assert w.isr(orders) == {2}
+    assert w.produced(orders).error is KafkaError.NONE
+    w.kill(2, lost=1)
+    w.start(2)
+    w.run(3_000)
+    assert (w.state(orders).leader, w.state(orders).isr) == (-1, ())
+
+
+def test_a_killed_process_whose_disk_lost_nothing_leads_again() -> None:
+    w = world({1: "a"})
+    orders = w.create("orders", [1])
+    w.settle()
+    assert w.produced(orders).error is KafkaError.NONE
+    w.kill(1)
+    w.start(1)
+    w.run(2_000)
+    assert w.state(orders).leader == 1
+    assert w.produced(orders).base_offset == 1
+
+
+@pytest.mark.parametrize(("elr", "leader"), [(Elr.RACKS, 3), (Elr.KAFKA, -1), (Elr.OFF, -1)])
+def test_after_the_loss_of_a_rack_an_elr_that_counts_racks_leaves_a_clean_leader(elr: Elr, leader: int) -> None:
+    """b leaves the ISR, and a is lost: only the rack-counting ELR still knows that b holds all that was acknowledged."""
+    w = world({1: "a", 2: "a", 3: "b"}, elr=elr)
+    orders = w.create("orders", [1, 2, 3], min_insync_racks="2")
+    w.settle()
+    assert w.produced(orders).error is KafkaError.NONE
+    w.isolate(3)
+    w.run(4_000)
+    assert w.isr(orders) == {1, 2}
+    w.isolate(1)
+    w.isolate(2)
+    w.cut = {pair for pair in w.cut if 3 not in pair}
+    w.run(8_000)
+    assert w.state(orders).leader == leader
+
+
+def test_a_follower_that_came_back_before_its_leader_heard_of_it_is_counted_once_it_has() -> None:
+    w = world(ONE_A_RACK)
+    orders = w.create("orders", [1, 2, 3])
+    w.settle()
+    w.kill(3)
+    w.run(4_000)
+    w.cut.add((-1, 1))
+    w.start(3)
+    w.run(1_000)
+    assert w.isr(orders) == {1, 2}
+    w.cut.clear()
+    w.run(4_500)
+    assert w.isr(orders) == {1, 2, 3}
+
+
+def test_a_fetch_from_a_process_the_image_does_not_know_does_not_move_the_watermark() -> None:
+    w = world(ONE_A_RACK)
+    orders = w.create("orders", [1, 2, 3], min_insync_racks="3")
+    w.settle()
+    # The leader hears of nothing: to it broker 3 is the process that died, in the rack that it stood in.
+    w.cut.add((-1, 1))
+    w.kill(3)
+    w.rack_of[3] = "a"
+    w.start(3)
+    ticket = w.produce(1, orders, timeout_ms=60_000)
+    w.run(1_500)
+    assert w.disks[3].logs[orders].end_offset == 1
+    assert ticket not in w.results
+    assert w.disks[1].logs[orders].high_watermark == 0
