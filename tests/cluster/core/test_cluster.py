@@ -5,7 +5,7 @@ import pytest
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import TopicPartition
-from rackspan.cluster.core.messages import DeleteTopics
+from rackspan.cluster.core.messages import DeleteTopics, Effect, FetchPosition, ReplicaFetch, Send
 from rackspan.cluster.core.settings import ClusterSettings
 from tests.cluster.world import World
 
@@ -61,13 +61,20 @@ def test_an_idle_cluster_is_whole_within_two_seconds_of_a_racks_return() -> None
 def test_an_idle_cluster_says_as_much_however_many_partitions_it_has(topics: int) -> None:
     w = world()
     for topic in range(topics):
-        w.create(f"t{topic}", *[[1, 2, 3]] * 10)
+        w.create(f"t{topic}", *[[1, 2, 3], [2, 3, 1], [3, 1, 2]] * 3)
     w.settle()
     w.run(2_000)
     before = w.events_done
+    declared: list[FetchPosition] = []
+    w.on_effect = lambda _source, effect: declared.extend(positions_in(effect))
     w.run(10_000)
     # Per second: 80 ticks, 6 pairs of brokers x 2 fetches and answers, 10 heartbeats and metadata questions and answers.
     assert w.events_done - before < 10 * 150
+    assert declared == []
+
+
+def positions_in(effect: Effect) -> tuple[FetchPosition, ...]:
+    return effect.message.positions if isinstance(effect, Send) and isinstance(effect.message, ReplicaFetch) else ()
 
 
 def test_a_leader_that_thaws_learns_that_it_lost_its_office_and_gives_up_what_it_wrote_alone() -> None:

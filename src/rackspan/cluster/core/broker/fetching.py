@@ -24,7 +24,8 @@ class Fetcher:
     backed_off: dict[TopicPartition, int] = field(default_factory=dict)
     """Refused partitions, and when to ask again."""
     sequence: int = 0
-    """Of the question that awaits its answer; 0 where none does."""
+    """Of the last question to this leader: the next one's is one more, or the leader starts the session over."""
+    awaits_answer: bool = False
     asked_at: int = 0
     start_over: bool = True
 
@@ -43,7 +44,7 @@ class Fetcher:
     def heed(self, now: int, answer: FetchAnswer, backoff_ms: int) -> Iterator[tuple[Follower, Heeded]]:
         """Take a leader's answer, also one that another question has overtaken: what fits is used."""
         if answer.sequence == self.sequence:
-            self.sequence = 0
+            self.awaits_answer = False
             self.start_over = answer.error is not KafkaError.NONE
         for fetched in answer.partitions:
             follower = self.followed.get(fetched.partition)
@@ -64,17 +65,18 @@ class Fetcher:
     def is_due(self, now: int, retry_ms: int) -> bool:
         if not self.followed and not self.forgotten:
             return False
-        return bool(self.undeclared) or self.sequence == 0 or now - self.asked_at >= retry_ms
+        return bool(self.undeclared) or not self.awaits_answer or now - self.asked_at >= retry_ms
 
-    def question(self, now: int, broker: BrokerId, broker_epoch: int, sequence: int, retry_ms: int) -> ReplicaFetch:
+    def question(self, now: int, broker: BrokerId, broker_epoch: int, retry_ms: int) -> ReplicaFetch:
         """The next question; a whole one after an error or silence."""
-        full = self.start_over or (self.sequence != 0 and now - self.asked_at >= retry_ms)
+        full = self.start_over or (self.awaits_answer and now - self.asked_at >= retry_ms)
         declared = self.followed if full else self.undeclared
         positions = tuple(
             self.followed[partition].position() for partition in declared if partition not in self.backed_off
         )
-        question = ReplicaFetch(broker, broker_epoch, sequence, full, positions, tuple(self.forgotten))
+        self.sequence += 1
+        question = ReplicaFetch(broker, broker_epoch, self.sequence, full, positions, tuple(self.forgotten))
         self.undeclared.clear()
         self.forgotten.clear()
-        self.sequence, self.asked_at, self.start_over = sequence, now, False
+        self.awaits_answer, self.asked_at, self.start_over = True, now, False
         return question

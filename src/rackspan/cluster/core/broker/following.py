@@ -16,8 +16,6 @@ class Following:
         self.followers: dict[TopicPartition, Follower] = {}
         self._fetchers: dict[BrokerId, Fetcher] = {}
         self._stirred: dict[BrokerId, None] = {}
-        self._sequence = 0
-        """Of the last question to anybody: it rises for as long as the process lives."""
 
     def follow(self, partition: TopicPartition, topic_id: TopicId, state: PartitionState) -> None:
         """Follow the leader of a newer state; an equal epoch changes nothing."""
@@ -46,7 +44,7 @@ class Following:
     def register_anew(self) -> None:
         """A new broker epoch: every session starts over."""
         for fetcher in self._fetchers.values():
-            fetcher.start_over, fetcher.sequence = True, 0
+            fetcher.start_over, fetcher.awaits_answer = True, False
         self._stirred.update(dict.fromkeys(self._fetchers))
 
     def heed(self, now: int, leader: BrokerId, answer: FetchAnswer) -> None:
@@ -90,6 +88,5 @@ class Following:
         retry = local.settings.fetch_retry_ms
         if not fetcher.is_due(now, retry):
             return
-        self._sequence += 1
-        question = fetcher.question(now, local.id, local.broker_epoch, self._sequence, retry)
+        question = fetcher.question(now, local.id, local.broker_epoch, retry)
         local.effects.append(Send(fetcher.leader, question))

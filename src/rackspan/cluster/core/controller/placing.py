@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +12,10 @@ from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
 from rackspan.placement import usable
 from rackspan.placement.carried import Carried
 from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode
+from rackspan.placement.registry import BROKER_DEFAULT, PLACER_CLASS_CONFIG
+
+LOAD_BLIND: Final = frozenset({"striped", "rack-alternated"})
+"""Placers that never look at what brokers carry: counting it for them would make a thousand creations quadratic."""
 
 
 def placed(
@@ -29,7 +34,10 @@ def placed(
 def _configs(context: Context, automatic: bool) -> Mapping[str, str]:
     """The broker's configs, what brokers carry, and for auto-creation KIP-36's leniency towards a partial rack map."""
     lenient = {RACK_AWARE_CONFIG: RackAwareMode.SAFE.value} if automatic else {}
-    return {**_carried(context).configs, **context.settings.extra_configs, **lenient}
+    configs = {**context.settings.extra_configs, **lenient}
+    if configs.get(PLACER_CLASS_CONFIG, BROKER_DEFAULT) in LOAD_BLIND:
+        return configs
+    return {**_carried(context).configs, **configs}
 
 
 def _carried(context: Context) -> Carried:

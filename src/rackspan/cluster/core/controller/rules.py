@@ -22,9 +22,8 @@ class ControllerRules:
 
     def shut_down_cleanly(self, before: BrokerImage, registration: RegisterBroker) -> bool:
         """Its clean-shutdown mark is from its last registration (KIP-966); without it the end of its logs may be lost."""
-        return registration.previous_broker_epoch not in (NO_EPOCH,) and (
-            registration.previous_broker_epoch == before.broker_epoch
-        )
+        mark = registration.previous_broker_epoch
+        return mark != NO_EPOCH and mark == before.broker_epoch
 
     def is_new_attempt(self, last: int, request: AlterPartition) -> bool:
         """A rejected change may travel on in a retry: accepted late, it would put in sync who is no longer."""
