@@ -33,8 +33,9 @@ bench: env
 bench-%: env
 	$(BIN)/python -m benchmarks $*
 
+# One seed of rack disasters, judged: make sim SEED=7 WORLD=lossy.
 sim: env
-	@echo "make sim: there is no simulation yet; it arrives with the embedded cluster" >&2; exit 1
+	@$(BIN)/python -m tests.simulation $(SEED) $(if $(WORLD),--world $(WORLD)) $(if $(COUNT),--count $(COUNT)) $(if $(TRACE),--trace $(TRACE))
 
 soak: env
 	RACKSPAN_SOAK=1 $(BIN)/pytest -m "soak or not package"

@@ -16,7 +16,9 @@ DELIVERY_MS: Final = 2_500
 REQUEST_MS: Final = 400
 BACKOFF_MS: Final = 40
 
-FATAL: Final = frozenset({KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.UNKNOWN_PRODUCER_ID})
+FATAL: Final = frozenset(
+    {KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.UNKNOWN_PRODUCER_ID}
+)
 """After these an idempotent producer begins anew under another producer id."""
 
 

@@ -24,6 +24,7 @@ class Machine:
     frozen_until: int = 0
     down: int = 0
     ticking: bool = False
+
     def flush(self) -> None:
         self.flushed = {partition: log.end_offset for partition, log in self.disk.logs.items()}
 

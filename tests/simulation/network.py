@@ -37,9 +37,7 @@ class Network:
             self._deliver_later(source, destination, message)
 
     def _deliver_later(self, source: NodeId, destination: NodeId, message: Message) -> None:
-        self.clock.after(
-            self._delay(source, destination, message), lambda: self.deliver(source, destination, message)
-        )
+        self.clock.after(self._delay(source, destination, message), lambda: self.deliver(source, destination, message))
 
     def _delay(self, source: NodeId, destination: NodeId, message: Message) -> int:
         span = self.controller_ms if CONTROLLER in (source, destination) else self.between_ms

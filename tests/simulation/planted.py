@@ -123,5 +123,7 @@ class Planted:
 
 PLANTED: Final[Mapping[str, Planted]] = {
     "the proposal as written": Planted(Build(ProposalAsWritten), "clean", 15, frozenset({"I1", "I5"})),
-    "acknowledged before the watermark": Planted(Build(AcknowledgesBeforeWatermark), "clean", 10, frozenset({"I1", "I2", "I5"})),
+    "acknowledged before the watermark": Planted(
+        Build(AcknowledgesBeforeWatermark), "clean", 10, frozenset({"I1", "I2", "I5"})
+    ),
 }

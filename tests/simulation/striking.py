@@ -1,7 +1,8 @@
 """How each fault strikes a world, and how it ends. Who is meant by a target is looked up when it strikes."""
 
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Final, TypeAlias
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId
 from rackspan.cluster.core.messages import (
@@ -22,13 +23,14 @@ from tests.simulation.shape import FAULTS_MS, RACKS
 if TYPE_CHECKING:
     from tests.simulation.world import Running
 
+Key = TypeVar("Key")
 Undo: TypeAlias = Callable[[], None]
 Strike: TypeAlias = "Callable[[Running, Fault, list[Machine]], Undo]"
 
 
 def plan(world: "Running") -> None:
     for fault in world.faults:
-        world.clock.at(fault.at_ms, lambda fault=fault: _strike(world, fault))  # type: ignore[misc]
+        world.clock.at(fault.at_ms, partial(_strike, world, fault))
 
 
 def _strike(world: "Running", fault: Fault) -> None:
@@ -182,7 +184,7 @@ def _delay_isr(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
     return _counted(world.network.isr_delayed, [machine.id for machine in machines])
 
 
-def _counted(counts: "dict[object, int]", keys: "list[object]") -> Undo:
+def _counted(counts: dict[Key, int], keys: Sequence[Key]) -> Undo:
     for key in keys:
         counts[key] = counts.get(key, 0) + 1
 
@@ -204,9 +206,9 @@ def _disk(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
 def _lossy(world: "Running", fault: Fault, machines: list[Machine], lose: "Callable[[Running, Machine], None]") -> Undo:
     """In fewer racks than are asked for: more is beyond any promise. One rack at a time, so that something is left."""
     already = {rack for _, rack in world.watch.evidence.losses}
-    allowed = [
-        machine for machine in machines if len(already | {machine.rack or ""}) < world.shape.min_insync_racks
-    ][:1]
+    allowed = [machine for machine in machines if len(already | {machine.rack or ""}) < world.shape.min_insync_racks][
+        :1
+    ]
     rack = {machine.rack for machine in allowed}
     struck = [machine for machine in machines if machine.rack in rack]
     undo = _down(world, struck)

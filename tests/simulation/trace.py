@@ -8,7 +8,7 @@ from enum import Enum
 from typing import TypeAlias
 from uuid import UUID
 
-Json: TypeAlias = "None | bool | int | float | str | list[Json] | dict[str, Json]"
+Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
 
 class Trace:
@@ -36,7 +36,7 @@ class Trace:
 
 def plain(value: object) -> Json:
     """A message as JSON, in the order of its fields; sets sorted, so that the same message is the same line."""
-    if value is None or isinstance(value, bool | int | float | str) and not isinstance(value, Enum):
+    if value is None or (isinstance(value, bool | int | float | str) and not isinstance(value, Enum)):
         return value
     if isinstance(value, Enum):
         return value.name

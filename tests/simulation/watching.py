@@ -70,9 +70,8 @@ class Watch:
         """A replica that was reassigned away is deleted; any other log that vanishes was truncated to nothing."""
         self._mirrors[machine.id] = Mirror(log)
         gone = self.evidence.truncated(machine.id, 0)
-        if machine.id in self.evidence.reassigned_away:
-            self.evidence.reassigned_away.discard(machine.id)
-        else:
+        known = None if machine.broker is None else machine.broker.image.partition(self.partition)
+        if known is None or (machine.id, known.partition_epoch) not in self.evidence.not_replica:
             self.rules.truncated(machine.id, gone)
 
     def _tell(self, machine: Machine, batch: Batch) -> None:
@@ -146,7 +145,8 @@ class Watch:
 
     def _committed(self, state: PartitionState) -> Committed:
         """Who was last in the ISR is remembered here anew, not taken from the code under test."""
-        self.evidence.reassigned_away.update(set(self.machines) - set(state.replicas))
+        others = set(self.machines) - set(state.replicas)
+        self.evidence.not_replica.update((broker, state.partition_epoch) for broker in others)
         seen = dict(self.evidence.committed.last_in_isr)
         seen.update(dict.fromkeys(state.isr, state.partition_epoch))
         return Committed(

@@ -36,6 +36,7 @@ from tests.simulation.kinds import WorldKind
 from tests.simulation.machine import Machine
 from tests.simulation.network import Network
 from tests.simulation.shape import FAULTS_MS, HEALING_MS, draw_shape
+from tests.simulation.striking import plan
 from tests.simulation.trace import Trace
 from tests.simulation.watching import Watch
 
@@ -118,7 +119,7 @@ class Running:
         self.controller = Controller(
             self.settings, Random(f"controller {world.seed}"), (_trusting(rules) if world.kind.trusted else rules)()
         )
-        self.machines = {id: Machine(id, rack) for id, rack in self.shape.racks.items()}
+        self.machines = {broker: Machine(broker, rack) for broker, rack in self.shape.racks.items()}
         self.watch = Watch(world.kind, ORDERS, self.machines, self.controller)
         self.producers: list[Producer] = []
         self.waiting: dict[Ticket, tuple[Producer, Produce]] = {}
@@ -127,8 +128,6 @@ class Running:
     # The run
 
     def run(self) -> Outcome:
-        from tests.simulation.striking import plan
-
         self._start()
         plan(self)
         events = self.clock.run_until(FAULTS_MS)

@@ -3,7 +3,7 @@
 No rule of Kafka's stands here, and nothing of the code under test is called: only its logs are read.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -79,8 +79,8 @@ class Evidence:
     committed: Committed = field(default_factory=Committed)
     losses: list[tuple[int, str]] = field(default_factory=list)
     appended_at: dict[Entry, int] = field(default_factory=dict)
-    reassigned_away: set[BrokerId] = field(default_factory=set)
-    """Who was no replica for a while: such a log may be deleted."""
+    not_replica: set[tuple[BrokerId, int]] = field(default_factory=set)
+    """(broker, partition epoch) in which the controller counted it among no replicas: whoever knows of it deletes its log."""
 
     def appended(self, broker: BrokerId, entry: Entry) -> None:
         replica = self.replicas[broker]
@@ -127,5 +127,5 @@ class Evidence:
         for acked in self.acked.values():
             acked.lost_racks.add(replica.rack or "")
 
-    def racks_of(self, brokers: Iterator[BrokerId]) -> set[str]:
+    def racks_of(self, brokers: Iterable[BrokerId]) -> set[str]:
         return {self.replicas[broker].rack or "" for broker in brokers}

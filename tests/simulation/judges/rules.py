@@ -36,8 +36,8 @@ class Rules:
     ) -> None:
         """I1, then I2 for the record that has just become a promise."""
         acked = self.evidence.acknowledged(offset, entry, racks_asked)
-        holders = [member for member in isr if self.evidence.replicas[member].holds(offset, entry)]
-        racks = self.evidence.racks_of(iter(holders)) | acked.lost_racks
+        holders = self._holders(isr, offset, entry)
+        racks = self.evidence.racks_of(holders) | acked.lost_racks
         if len(racks) < racks_asked:
             self._break(
                 "I1",
@@ -45,6 +45,14 @@ class Rules:
                 f" sync by {holders} in {len(racks)} racks of {racks_asked} asked for (its ISR {sorted(isr)})",
             )
         self._members_hold_all(self.evidence.committed, "after an acknowledgement")
+
+    def _holders(self, isr: Collection[BrokerId], offset: int, entry: Entry) -> list[BrokerId]:
+        """Members that hold it, and those that an operator has just had taken away: the leader cannot know that yet.
+
+        Whether what stays in the ISR holds it, I2 asks.
+        """
+        replicas = self.evidence.committed.replicas
+        return [one for one in isr if one not in replicas or self.evidence.replicas[one].holds(offset, entry)]
 
     def committed(self, before: Committed, after: Committed) -> None:
         """I2 on every change of the controller's partition."""
@@ -75,14 +83,19 @@ class Rules:
         """I3."""
         who = self.led_by.setdefault(epoch, (broker, incarnation))
         if who != (broker, incarnation):
-            self._break("I3", f"epoch {epoch} is led by broker {broker} ({incarnation}) after broker {who[0]} ({who[1]})")
+            self._break(
+                "I3", f"epoch {epoch} is led by broker {broker} ({incarnation}) after broker {who[0]} ({who[1]})"
+            )
         if self._uncertain():
             return
         replica = self.evidence.replicas[broker]
         for record in sorted(replica.missing):
             acked = self.evidence.acked[record]
             if acked.entry.epoch < epoch and acked.guaranteed:
-                self._break("I3", f"broker {broker} leads epoch {epoch} without acknowledged record {record} of epoch {acked.entry.epoch}")
+                self._break(
+                    "I3",
+                    f"broker {broker} leads epoch {epoch} without acknowledged record {record} of epoch {acked.entry.epoch}",
+                )
 
     def truncated(self, broker: BrokerId, gone: list[Acked]) -> None:
         """I4. What a lossy fault took is not a truncation."""
@@ -90,7 +103,9 @@ class Rules:
             return
         for acked in gone:
             if acked.guaranteed:
-                self._break("I4", f"broker {broker} truncated acknowledged record {acked.entry.record} at offset {acked.offset}")
+                self._break(
+                    "I4", f"broker {broker} truncated acknowledged record {acked.entry.record} at offset {acked.offset}"
+                )
 
     def appended(self, broker: BrokerId, entry: Entry) -> None:
         """I5, the part about idempotent producers. Call before the entry is added to the evidence."""
@@ -118,7 +133,9 @@ class Rules:
         entries = self.evidence.replicas[broker].entries
         for at in range(min(offset, len(self.passed))):
             if at < len(entries) and entries[at] != self.passed[at]:
-                self._break("I5", f"broker {broker} commits {entries[at]} at offset {at}, where {self.passed[at]} was committed")
+                self._break(
+                    "I5", f"broker {broker} commits {entries[at]} at offset {at}, where {self.passed[at]} was committed"
+                )
         for at in range(len(self.passed), min(offset, len(entries))):
             self._readers_safe(broker, at, entries[at], isr, racks_asked)
             self.passed.append(entries[at])
@@ -126,15 +143,19 @@ class Rules:
     def _readers_safe(
         self, broker: BrokerId, offset: int, entry: Entry, isr: Collection[BrokerId], racks_asked: int
     ) -> None:
-        holders = [member for member in isr if self.evidence.replicas[member].holds(offset, entry)]
-        racks = self.evidence.racks_of(iter(holders))
+        racks = self.evidence.racks_of(self._holders(isr, offset, entry))
         if len(racks) < racks_asked:
-            self._break("I5", f"broker {broker} shows readers offset {offset}, held in sync by {len(racks)} racks of {racks_asked} asked for")
+            self._break(
+                "I5",
+                f"broker {broker} shows readers offset {offset}, held in sync by {len(racks)} racks of {racks_asked} asked for",
+            )
 
     def _members_reached(self, broker: BrokerId, offset: int) -> None:
         for member in self.evidence.committed.isr:
             if len(self.evidence.replicas[member].entries) < offset:
-                self._break("I5", f"broker {member} is in the ISR and ends before the watermark {offset} of leader {broker}")
+                self._break(
+                    "I5", f"broker {member} is in the ISR and ends before the watermark {offset} of leader {broker}"
+                )
 
     def settled(self, logs: dict[BrokerId, list[Entry]], leader: BrokerId | None) -> None:
         """I7: `logs` of the replicas that run, once everything healed."""
@@ -144,7 +165,10 @@ class Rules:
             return
         for broker, entries in sorted(logs.items()):
             if entries != logs[leader]:
-                self._break("I7", f"broker {broker} and leader {leader} differ after everything healed: {len(entries)} and {len(logs[leader])} records")
+                self._break(
+                    "I7",
+                    f"broker {broker} and leader {leader} differ after everything healed: {len(entries)} and {len(logs[leader])} records",
+                )
 
     def _losses(self) -> bool:
         return bool(self.evidence.losses)

@@ -48,7 +48,10 @@ class Survival:
         survivor = max(left, key=lambda one: (self.evidence.committed.last_in_isr.get(one, -1), -one))
         broken = self._first_missing(survivor, lost)
         if broken is not None:
-            self._break("I6", f"without racks {sorted(lost)} broker {survivor}, last in the ISR, lacks record {broken.entry.record}")
+            self._break(
+                "I6",
+                f"without racks {sorted(lost)} broker {survivor}, last in the ISR, lacks record {broken.entry.record}",
+            )
 
     def _someone_may_lead(self, left: list[BrokerId], lost: frozenset[str]) -> None:
         electable = set(self.evidence.committed.isr) | set(self.evidence.committed.elr)
@@ -57,7 +60,10 @@ class Survival:
             self.asked += 1
             self.available += found
         if not found and self.kind.demands_availability and self._asked_more_than(lost):
-            self._break("I6", f"without racks {sorted(lost)} nobody of ISR {self.evidence.committed.isr} or ELR {self.evidence.committed.elr} may lead with every acknowledged record")
+            self._break(
+                "I6",
+                f"without racks {sorted(lost)} nobody of ISR {self.evidence.committed.isr} or ELR {self.evidence.committed.elr} may lead with every acknowledged record",
+            )
 
     def _first_missing(self, broker: BrokerId, lost: frozenset[str]) -> Acked | None:
         records = sorted(self.evidence.replicas[broker].missing)
