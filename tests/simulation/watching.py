@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.broker.leader import Leader
 from rackspan.cluster.core.controller import Controller
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import TopicPartition
@@ -10,7 +11,7 @@ from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResult
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.model.ids import BrokerId
-from tests.simulation.judges.evidence import Committed, Entry, Evidence, Replica, Violation
+from tests.simulation.judges.evidence import Committed, Entry, Evidence, LeaderView, Replica, Violation
 from tests.simulation.judges.rules import Rules
 from tests.simulation.judges.survival import Survival
 from tests.simulation.kinds import WorldKind
@@ -103,9 +104,7 @@ class Watch:
         if self._watermarks.get(machine.id) == seen:
             return
         self._watermarks[machine.id] = seen
-        self.rules.watermark(
-            machine.id, machine.incarnation, *seen, leader.isr.committed, leader.terms.asked.min_insync_racks
-        )
+        self.rules.watermark(_view(machine.id, leader), machine.incarnation, *seen)
 
     def leadership(self, machine: Machine, effect: LeadershipChanged) -> None:
         if effect.leads and effect.partition == self.partition:
@@ -128,9 +127,7 @@ class Watch:
                     self.evidence.event,
                     f"broker {machine.id} acknowledges offset {offset}, which does not hold the record",
                 )
-            self.rules.acknowledged(
-                machine.id, offset, entries[offset], leader.isr.committed, leader.terms.asked.min_insync_racks
-            )
+            self.rules.acknowledged(_view(machine.id, leader), offset, entries[offset])
 
     # What the controller did
 
@@ -198,6 +195,10 @@ class Watch:
         logs = [f"{broker}:{replica.entries}" for broker, replica in sorted(self.evidence.replicas.items())]
         committed = self.evidence.committed
         return f"{logs} {committed.leader} {committed.leader_epoch} {committed.isr} {committed.elr}"
+
+
+def _view(broker: BrokerId, leader: Leader) -> LeaderView:
+    return LeaderView(broker, leader.isr.committed, leader.isr.partition_epoch, leader.terms.asked.min_insync_racks)
 
 
 def _holds(log: PartitionLog, batch: Batch) -> bool:

@@ -27,6 +27,15 @@ class Entry(NamedTuple):
     record: int
 
 
+class LeaderView(NamedTuple):
+    """What a leader goes by when it moves its watermark or answers: the committed ISR and threshold as it knows them."""
+
+    broker: BrokerId
+    isr: tuple[BrokerId, ...]
+    partition_epoch: int
+    racks_asked: int
+
+
 @dataclass(slots=True)
 class Acked:
     """An acknowledged record: where it stood, how many racks were asked for, which racks lost something since."""
@@ -126,6 +135,10 @@ class Evidence:
         self.losses.append((self.event, replica.rack or ""))
         for acked in self.acked.values():
             acked.lost_racks.add(replica.rack or "")
+
+    def was_taken_away(self, broker: BrokerId, since: int) -> bool:
+        """Whether it was counted among no replicas in a later partition epoch."""
+        return any(one == broker and epoch > since for one, epoch in self.not_replica)
 
     def racks_of(self, brokers: Iterable[BrokerId]) -> set[str]:
         return {self.replicas[broker].rack or "" for broker in brokers}

@@ -16,7 +16,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from rackspan.model.ids import BrokerId
-from tests.simulation.judges.evidence import Acked, Committed, Entry, Evidence, Violation
+from tests.simulation.judges.evidence import Acked, Committed, Entry, Evidence, LeaderView, Violation
 from tests.simulation.kinds import WorldKind
 
 
@@ -31,28 +31,29 @@ class Rules:
     passed: list[Entry] = field(default_factory=list)
     idempotent: set[int] = field(default_factory=set)
 
-    def acknowledged(
-        self, broker: BrokerId, offset: int, entry: Entry, isr: Collection[BrokerId], racks_asked: int
-    ) -> None:
+    def acknowledged(self, leader: LeaderView, offset: int, entry: Entry) -> None:
         """I1, then I2 for the record that has just become a promise."""
-        acked = self.evidence.acknowledged(offset, entry, racks_asked)
-        holders = self._holders(isr, offset, entry)
+        acked = self.evidence.acknowledged(offset, entry, leader.racks_asked)
+        holders = self._holders(leader, offset, entry)
         racks = self.evidence.racks_of(holders) | acked.lost_racks
-        if len(racks) < racks_asked:
+        if len(racks) < leader.racks_asked:
             self._break(
                 "I1",
-                f"broker {broker} acknowledged record {entry.record} at offset {offset} of epoch {entry.epoch}, held in"
-                f" sync by {holders} in {len(racks)} racks of {racks_asked} asked for (its ISR {sorted(isr)})",
+                f"broker {leader.broker} acknowledged record {entry.record} at offset {offset} of epoch {entry.epoch},"
+                f" held in sync by {holders} in {len(racks)} racks of {leader.racks_asked} asked for (its ISR"
+                f" {sorted(leader.isr)})",
             )
         self._members_hold_all(self.evidence.committed, "after an acknowledgement")
 
-    def _holders(self, isr: Collection[BrokerId], offset: int, entry: Entry) -> list[BrokerId]:
-        """Members that hold it, and those that an operator has just had taken away: the leader cannot know that yet.
+    def _holders(self, leader: LeaderView, offset: int, entry: Entry) -> list[BrokerId]:
+        """Members that hold it, and those that an operator has had taken away: the leader cannot know that yet.
 
         Whether what stays in the ISR holds it, I2 asks.
         """
-        replicas = self.evidence.committed.replicas
-        return [one for one in isr if one not in replicas or self.evidence.replicas[one].holds(offset, entry)]
+        found = [one for one in leader.isr if self.evidence.replicas[one].holds(offset, entry)]
+        if len(found) < len(leader.isr) and self.evidence.not_replica:
+            found += [one for one in leader.isr if self.evidence.was_taken_away(one, leader.partition_epoch)]
+        return found
 
     def committed(self, before: Committed, after: Committed) -> None:
         """I2 on every change of the controller's partition."""
@@ -114,10 +115,9 @@ class Rules:
         ):
             self._break("I5", f"broker {broker} holds idempotent record {entry.record} twice")
 
-    def watermark(
-        self, broker: BrokerId, incarnation: int, epoch: int, offset: int, isr: Collection[BrokerId], racks_asked: int
-    ) -> None:
+    def watermark(self, leader: LeaderView, incarnation: int, epoch: int, offset: int) -> None:
         """I5, for a leader's high watermark."""
+        broker = leader.broker
         key = (broker, epoch)
         before = self.watermarks.get(key, 0)
         if offset < before and self.led_by.get(epoch) == (broker, incarnation):
@@ -125,29 +125,30 @@ class Rules:
         self.watermarks[key] = max(offset, before)
         if self._uncertain() or self._losses():
             return
-        self._same_as_passed(broker, offset, isr, racks_asked)
+        self._same_as_passed(leader, before, offset)
         if epoch == self.evidence.committed.leader_epoch:
             self._members_reached(broker, offset)
 
-    def _same_as_passed(self, broker: BrokerId, offset: int, isr: Collection[BrokerId], racks_asked: int) -> None:
-        entries = self.evidence.replicas[broker].entries
-        for at in range(min(offset, len(self.passed))):
+    def _same_as_passed(self, leader: LeaderView, before: int, offset: int) -> None:
+        """What lay below this leadership's watermark was compared when that moved there."""
+        entries = self.evidence.replicas[leader.broker].entries
+        for at in range(before, min(offset, len(self.passed))):
             if at < len(entries) and entries[at] != self.passed[at]:
                 self._break(
-                    "I5", f"broker {broker} commits {entries[at]} at offset {at}, where {self.passed[at]} was committed"
+                    "I5",
+                    f"broker {leader.broker} commits {entries[at]} at offset {at}, where {self.passed[at]} was committed",
                 )
         for at in range(len(self.passed), min(offset, len(entries))):
-            self._readers_safe(broker, at, entries[at], isr, racks_asked)
+            self._readers_safe(leader, at, entries[at])
             self.passed.append(entries[at])
 
-    def _readers_safe(
-        self, broker: BrokerId, offset: int, entry: Entry, isr: Collection[BrokerId], racks_asked: int
-    ) -> None:
-        racks = self.evidence.racks_of(self._holders(isr, offset, entry))
-        if len(racks) < racks_asked:
+    def _readers_safe(self, leader: LeaderView, offset: int, entry: Entry) -> None:
+        racks = self.evidence.racks_of(self._holders(leader, offset, entry))
+        if len(racks) < leader.racks_asked:
             self._break(
                 "I5",
-                f"broker {broker} shows readers offset {offset}, held in sync by {len(racks)} racks of {racks_asked} asked for",
+                f"broker {leader.broker} shows readers offset {offset}, held in sync by {len(racks)} racks of"
+                f" {leader.racks_asked} asked for",
             )
 
     def _members_reached(self, broker: BrokerId, offset: int) -> None:
