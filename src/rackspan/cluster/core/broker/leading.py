@@ -168,7 +168,7 @@ class Leading:
 
     def _declared(self, now: int, session: FetchSession, position: FetchPosition) -> None:
         leader = self.leaders.get(position.partition)
-        refused = trouble(leader, position)
+        refused = trouble(leader, session.broker, position)
         if refused is not None or leader is None:
             session.refuse(
                 refused or FetchedPartition(position.partition, -1, -1, -1, KafkaError.NOT_LEADER_OR_FOLLOWER)
