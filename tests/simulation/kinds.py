@@ -1,6 +1,9 @@
 """The kinds of world: what may happen in each, and so which guarantees are demanded there.
 
 The name of a kind stands in the line that replays a failure, so a kind is never redefined under its name.
+
+    DEMANDED        every rule holds in every seed
+    SHOWN_TO_FAIL   an assumption of the guarantee is taken away, and the seeds show what that costs
 """
 
 from collections.abc import Mapping
@@ -15,10 +18,11 @@ class WorldKind:
     """One set of assumptions.
 
     `lossy`: power cuts take unflushed tails and disks are lost, in fewer than k racks. `moving`: a broker restarts in
-    another rack. `dynamic`: min.insync.racks and min.insync.replicas are changed while traffic flows. `unclean`: unclean
-    election is allowed. `unnamed`: some brokers have no rack. `reassigning`: replicas are moved while all this goes on. `trusted`: the controller
-    knows that who is killed lost nothing, as is so where machines live on; a Kafka broker that is killed leaves no
-    clean-shutdown mark, and is not electable until it has caught up.
+    another rack. `dynamic`: min.insync.racks and min.insync.replicas are changed while traffic flows. `reassigning`:
+    replicas are moved while all this goes on. `unclean`: unclean election is allowed. `unnamed`: some brokers have no
+    rack. `trusted`: the controller knows that who is killed lost nothing, as is so where machines live on; a Kafka broker
+    that is killed leaves no clean-shutdown mark, and is not electable until it has caught up. `falls_back`: where nobody
+    may lead, the last known leader does. `fails`: the rules that some seeds break, and are to break.
     """
 
     name: str
@@ -29,15 +33,18 @@ class WorldKind:
     unnamed: bool = False
     trusted: bool = True
     reassigning: bool = False
+    falls_back: bool = False
     elr: Elr = Elr.RACKS
+    fails: frozenset[str] = frozenset()
 
     @property
     def demands_survival(self) -> bool:
         """G2: the survivor that was last in the ISR holds every acknowledged record.
 
-        Not where replicas are reassigned: taking one away takes what it alone held beside the leader.
+        Not where replicas are reassigned: taking one away takes what it alone held beside the leader. Nor where a rack
+        holds another broker's disk than it did.
         """
-        return not (self.unclean or self.moving or self.reassigning)
+        return not (self.moving or self.reassigning)
 
     @property
     def demands_availability(self) -> bool:
@@ -49,20 +56,35 @@ class WorldKind:
 
 
 _CLEAN: Final = WorldKind("clean")
+_LOSSY: Final = replace(_CLEAN, lossy=True, trusted=False)
+_LOSES: Final = frozenset({"I2", "I3", "I4"})
+"""What is acknowledged is missing in who joins the ISR, leads or truncates."""
 
-KINDS: Final[Mapping[str, WorldKind]] = {
+DEMANDED: Final[Mapping[str, WorldKind]] = {
     kind.name: kind
     for kind in (
         _CLEAN,
         replace(_CLEAN, name="kafka-elr", elr=Elr.KAFKA),
         replace(_CLEAN, name="no-elr", elr=Elr.OFF),
-        replace(_CLEAN, name="lossy", lossy=True, trusted=False),
-        replace(_CLEAN, name="lossy-no-elr", lossy=True, trusted=False, elr=Elr.OFF),
         replace(_CLEAN, name="killed", trusted=False),
         replace(_CLEAN, name="moving", moving=True),
         replace(_CLEAN, name="dynamic", dynamic=True),
         replace(_CLEAN, name="unnamed", unnamed=True),
-        replace(_CLEAN, name="unclean", unclean=True),
         replace(_CLEAN, name="reassigning", reassigning=True),
+        replace(_LOSSY, name="lossy"),
+        replace(_LOSSY, name="lossy-kafka-elr", elr=Elr.KAFKA),
     )
 }
+
+SHOWN_TO_FAIL: Final[Mapping[str, WorldKind]] = {
+    kind.name: kind
+    for kind in (
+        # Kafka before KIP-966: the last member of an ISR is elected, whatever it lost.
+        replace(_LOSSY, name="lossy-undetected", elr=Elr.OFF, fails=_LOSES),
+        replace(_LOSSY, name="lossy-kafka-elr-fallback", elr=Elr.KAFKA, falls_back=True, fails=_LOSES),
+        replace(_LOSSY, name="lossy-fallback", falls_back=True, fails=_LOSES),
+        replace(_CLEAN, name="unclean", unclean=True, fails=_LOSES | {"I5", "I6"}),
+    )
+}
+
+KINDS: Final[Mapping[str, WorldKind]] = {**DEMANDED, **SHOWN_TO_FAIL}

@@ -21,13 +21,12 @@ from rackspan.cluster.core.messages import (
     NewTopic,
     Produce,
     ProduceResult,
-    RegisterBroker,
     Reply,
     Send,
     Stopped,
 )
-from rackspan.cluster.core.metadata import BrokerImage
 from rackspan.model.ids import BrokerId
+from tests.simulation.assumptions import controller_rules
 from tests.simulation.clients import Producer
 from tests.simulation.clock import Clock
 from tests.simulation.dice import dice_of
@@ -54,16 +53,6 @@ class Build:
 
     broker_rules: type[BrokerRules] = BrokerRules
     controller_rules: type[ControllerRules] = ControllerRules
-
-
-def _trusting(rules: type[ControllerRules]) -> type[ControllerRules]:
-    """The same rules of a controller who knows that in this world who is killed loses nothing."""
-
-    class Trusting(rules):  # type: ignore[misc, valid-type]
-        def shut_down_cleanly(self, before: BrokerImage, registration: RegisterBroker) -> bool:
-            return True
-
-    return Trusting
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,9 +104,10 @@ class Running:
             QUICK_MS,
             0.0,
         )
-        rules = world.build.controller_rules
         self.controller = Controller(
-            self.settings, Random(f"controller {world.seed}"), (_trusting(rules) if world.kind.trusted else rules)()
+            self.settings,
+            Random(f"controller {world.seed}"),
+            controller_rules(world.kind, world.build.controller_rules),
         )
         self.machines = {broker: Machine(broker, rack) for broker, rack in self.shape.racks.items()}
         self.watch = Watch(world.kind, ORDERS, self.machines, self.controller)

@@ -68,8 +68,6 @@ class Rules:
             self._hold_all([*committed.isr, *committed.elr], committed, when)
 
     def _hold_all(self, members: Collection[BrokerId], committed: Committed, when: str) -> None:
-        if self._uncertain():
-            return
         for member in members:
             missing = self.evidence.replicas[member].missing
             lacking = [record for record in missing if self.evidence.acked[record].guaranteed] if missing else []
@@ -87,8 +85,6 @@ class Rules:
             self._break(
                 "I3", f"epoch {epoch} is led by broker {broker} ({incarnation}) after broker {who[0]} ({who[1]})"
             )
-        if self._uncertain():
-            return
         replica = self.evidence.replicas[broker]
         for record in sorted(replica.missing):
             acked = self.evidence.acked[record]
@@ -100,8 +96,6 @@ class Rules:
 
     def truncated(self, broker: BrokerId, gone: list[Acked]) -> None:
         """I4. What a lossy fault took is not a truncation."""
-        if self._uncertain():
-            return
         for acked in gone:
             if acked.guaranteed:
                 self._break(
@@ -123,7 +117,7 @@ class Rules:
         if offset < before and self.led_by.get(epoch) == (broker, incarnation):
             self._break("I5", f"broker {broker}'s watermark went back from {before} to {offset} in epoch {epoch}")
         self.watermarks[key] = max(offset, before)
-        if self._uncertain() or self._losses():
+        if self._losses():
             return
         self._same_as_passed(leader, before, offset)
         if epoch == self.evidence.committed.leader_epoch:
@@ -173,10 +167,6 @@ class Rules:
 
     def _losses(self) -> bool:
         return bool(self.evidence.losses)
-
-    def _uncertain(self) -> bool:
-        """After an unclean election nothing is promised of anything."""
-        return self.kind.unclean
 
     def _break(self, rule: str, text: str) -> None:
         raise Violation(rule, self.evidence.event, text)
