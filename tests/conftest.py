@@ -4,7 +4,7 @@ import os
 
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.kafka_fixtures"]
+pytest_plugins = ["tests.kafka_fixtures", "tests.secured_fixtures"]
 
 # make test runs a seeded tenth of what make soak runs: the same examples every time, so that a red run is repeatable.
 settings.register_profile("test", max_examples=100, derandomize=True, deadline=None)

@@ -1,5 +1,6 @@
 """Clusters as Hypothesis draws them: small, and wrong in every way a real one can be."""
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 from hypothesis import strategies as st
@@ -103,12 +104,25 @@ def snapshots(draw: st.DrawFn, cluster_id: str | None = None, taken_at: datetime
         topics=tuple(
             Topic(
                 TopicName(name),
-                draw(st.sampled_from([None, "AAAAAAAAAAAAAAAAAAAAAQ"])),
+                draw(st.sampled_from([None, "AAAAAAAAAAAAAAAAAAAAAQ", "AAAAAAAAAAAAAAAAAAAAAg"])),
                 name.startswith("__"),
                 draw(configs()),
             )
             for name in names
         ),
+        partitions=from_rows(rows),
+    )
+
+
+@st.composite
+def successors(draw: st.DrawFn, before: ClusterSnapshot) -> ClusterSnapshot:
+    """The same cluster a moment later: of brokers, configs and each partition some as they were and some others."""
+    topics = [replace(one, config=draw(configs())) if draw(st.booleans()) else one for one in before.topics]
+    rows = [draw(partitions(row.topic, row.partition)) if draw(st.booleans()) else row for row in before.partitions]
+    return replace(
+        before,
+        brokers=draw(brokers()) if draw(st.booleans()) else before.brokers,
+        topics=tuple(topics),
         partitions=from_rows(rows),
     )
 

@@ -4,9 +4,13 @@
     ├── UsageError                    a flag, key or spec file that says something impossible
     ├── InvalidSnapshot               a snapshot that contradicts itself or its format
     ├── InvalidProblem                an assignment problem (KIP-925) that contradicts itself or its format
+    ├── InvalidRecord                 a coordinator's record that is cut, damaged or of an unknown version
+    ├── InvalidGroup                  what a group's members say of themselves is not Kafka Streams', or is broken
     ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs leave 64 bits
     ├── UnprovenAnswer                a solver's answer failed our check of it: a bug, never the user's fault
     ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
+    ├── InvalidJournal                the journal of a reassignment is no journal, or another plan's
+    ├── ReassignmentStopped           the cluster is not what the plan assumed; what runs goes on, nothing is started
     ├── InvalidWarehouse              a pipeline folder that is not one, or is of another version
     ├── SourceError                   a cluster could not be read or changed
     │   ├── ClusterUnreachable        nobody answered in time
@@ -21,6 +25,9 @@
     ├── RetriableProduceError         what a client is told when acks=all is refused; sending again is right
     │   ├── NotEnoughReplicas         and …AfterAppend: written, but not acknowledged
     │   └── NotEnoughRacks            and …AfterAppend
+    ├── WireError                     bytes from a client that are not what the protocol says
+    │   ├── MalformedRequest          the request cannot be read; its connection is closed
+    │   └── CorruptRecords            the request can, but not its records; CORRUPT_MESSAGE
     └── MissingRequirement            Java, an extra or a package is not there; says what to install
 
 An outcome that is expected (a finding, a refusal by rule) is a value, never one of these.
@@ -32,14 +39,19 @@ __all__ = [
     "ClusterRequestFailed",
     "ClusterUnauthorized",
     "ClusterUnreachable",
+    "CorruptRecords",
     "InvalidFlow",
+    "InvalidGroup",
+    "InvalidJournal",
     "InvalidPartitions",
     "InvalidProblem",
     "InvalidReassignment",
+    "InvalidRecord",
     "InvalidReplicationFactor",
     "InvalidSnapshot",
     "InvalidWarehouse",
     "KafkaProcessFailed",
+    "MalformedRequest",
     "MissingRequirement",
     "NotEnoughRacks",
     "NotEnoughRacksAfterAppend",
@@ -48,11 +60,13 @@ __all__ = [
     "PartialRacks",
     "RackLocatorFailed",
     "RackspanError",
+    "ReassignmentStopped",
     "ReplicaPlacementException",
     "RetriableProduceError",
     "SourceError",
     "UnprovenAnswer",
     "UsageError",
+    "WireError",
 ]
 
 
@@ -72,6 +86,10 @@ class InvalidProblem(RackspanError):
     """An assignment problem breaks its format or contradicts itself."""
 
 
+class InvalidGroup(RackspanError):
+    """A group is not one of Kafka Streams, or what its members say of themselves cannot be read."""
+
+
 class InvalidFlow(RackspanError):
     """A flow network is malformed, cannot be satisfied, or has costs beyond 64 bits."""
 
@@ -82,6 +100,18 @@ class UnprovenAnswer(RackspanError):
 
 class InvalidReassignment(RackspanError):
     """A reassignment file, or a file of topics to move, breaks its format or contradicts itself."""
+
+
+class InvalidRecord(RackspanError):
+    """A record of a coordinator's own topic that cannot be read."""
+
+
+class InvalidJournal(RackspanError):
+    """A file is not the journal of a reassignment, or of another plan or version."""
+
+
+class ReassignmentStopped(RackspanError):
+    """The cluster is not, or no longer, what a plan assumed; nothing more is started."""
 
 
 class InvalidWarehouse(RackspanError):
@@ -156,6 +186,18 @@ class NotEnoughRacks(RetriableProduceError):
 
 class NotEnoughRacksAfterAppend(RetriableProduceError):
     """Written, but in-sync replicas on fewer racks than min.insync.racks when it was to be acknowledged."""
+
+
+class WireError(RackspanError):
+    """Bytes from a client that are not what the protocol says they are."""
+
+
+class MalformedRequest(WireError):
+    """A request that cannot be read; what follows it on the same connection cannot be trusted either."""
+
+
+class CorruptRecords(WireError):
+    """Records that cannot be stored: cut off, of an unknown version, or other bytes than were sent."""
 
 
 class MissingRequirement(RackspanError):

@@ -9,6 +9,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rackspan import acks as _acks
@@ -29,15 +30,21 @@ from rackspan.placement import new_partitions as _new_partitions
 from rackspan.placement import spec as _spec
 from rackspan.placement.generate import Generated
 from rackspan.placement.new_partitions import PlacerChoice, Proposal
-from rackspan.plan import Caps, Step
+from rackspan.plan import Caps, Limits, Step, Toward, WrittenPlan
+from rackspan.plan.beginning import beginning, going_on
+from rackspan.plan.events import Account, Turned, after
+from rackspan.plan.observed import observed
+from rackspan.plan.verdict import PartitionVerdict, verdicts
 from rackspan.reassign import Plan, ReassignmentDocument, Request
 from rackspan.sources import rack_locator as _rack_locator
 from rackspan.sources import rack_locators as _rack_locators
 from rackspan.sources import snapshot_file as _snapshot_file
 from rackspan.sources.properties_file import read_properties
 from rackspan.sources.source import Cluster, Source
+from rackspan.streams import Captured, Setting, StreamsGroup
 
 if TYPE_CHECKING:
+    from rackspan.apply import Happened
     from rackspan.sources.connection import ClusterConnection, ConnectionSettings
 
 __all__ = [
@@ -45,6 +52,11 @@ __all__ = [
     "Source",
     "assign_tasks",
     "audit",
+    "audit_streams",
+    "cancel_reassignment",
+    "capture_streams",
+    "carry_out",
+    "check_reassignment",
     "collect",
     "collect_every",
     "create_partitions",
@@ -59,14 +71,19 @@ __all__ = [
     "place_more_partitions",
     "place_new_topic",
     "plan_reassignment",
+    "read_streams_group",
     "report",
     "run_pipeline",
     "set_min_insync_replicas",
     "snapshot",
     "snapshot_file",
     "snapshot_files",
+    "streams_lab",
     "table",
+    "verify_reassignment",
 ]
+
+_NO_CHANGELOGS: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 # ── where snapshots come from
 
@@ -211,6 +228,44 @@ def lint_reassignment(snapshot: ClusterSnapshot, policy: RackPolicy, document: R
     return _reassign.lint(snapshot, policy, document)
 
 
+def verify_reassignment(snapshot: ClusterSnapshot, plan: WrittenPlan) -> list[PartitionVerdict]:
+    """How far anyone's reassignment is, partition by partition."""
+    return verdicts(plan, observed(snapshot))
+
+
+def check_reassignment(snapshot: ClusterSnapshot, plan: WrittenPlan, toward: Toward, journal: Path) -> Account:
+    """Where a run would begin or go on, if it may. Errors: ReassignmentStopped, with the reason; InvalidJournal."""
+    from rackspan.apply.journal import peek
+
+    begun, seen = peek(journal), observed(snapshot)
+    if begun is None:
+        return Account(beginning(plan, toward, seen), toward)
+    going_on(begun, plan, seen, str(journal))
+    return after(begun, Turned(toward))
+
+
+def carry_out(
+    cluster: Cluster, plan: WrittenPlan, toward: Toward, journal: Path, limits: Limits, patience_seconds: float
+) -> "Iterator[Happened]":
+    """Carry a plan out, or undo it; a journal that has begun is gone on with. Errors: ReassignmentStopped, SourceError."""
+    from rackspan import apply
+
+    with apply.Journal(journal) as opened:
+        live, pace = apply.LiveCluster(_settings(cluster)), apply.Pace(patience_seconds)
+        yield from apply.run(live, plan, toward, opened, limits, pace)
+
+
+def cancel_reassignment(
+    cluster: Cluster, plan: WrittenPlan, journal: Path, patience_seconds: float
+) -> "Iterator[Happened]":
+    """Take back what is in flight of a plan, and give throttles back. Errors: as carry_out."""
+    from rackspan import apply
+
+    with apply.Journal(journal) as opened:
+        live, pace = apply.LiveCluster(_settings(cluster)), apply.Pace(patience_seconds)
+        yield from apply.cancel(live, plan, opened, pace)
+
+
 # ── acknowledge
 
 
@@ -240,6 +295,32 @@ def set_min_insync_replicas(cluster: Cluster, advice: Sequence[HardenAdvice]) ->
 def assign_tasks(problem: object, assignor: str, beyond: Sequence[str] = ()) -> dict[str, Any]:
     """Stream tasks to clients at least cross-rack cost (KIP-925), with a certificate that nothing is cheaper."""
     return _streams.assign(problem, assignor, _streams.options_named(*beyond), time.perf_counter)
+
+
+def read_streams_group(cluster: Cluster, group: str) -> StreamsGroup:
+    """A running Kafka Streams group. Errors: SourceError, InvalidGroup where it is none or not at rest."""
+    from rackspan.sources.live_group import read_group
+
+    return _streams.streams_group(read_group(_settings(cluster), group))
+
+
+def capture_streams(
+    group: StreamsGroup, snapshot: ClusterSnapshot, changelogs: Mapping[str, Sequence[str]] = _NO_CHANGELOGS
+) -> Captured:
+    """A running group as an assignment problem. `changelogs` by sub-topology, where names and sizes do not tell."""
+    return _streams.capture_group(group, snapshot, changelogs)
+
+
+def audit_streams(group: StreamsGroup, captured: Captured) -> dict[str, Any]:
+    """What a running group reads across racks now, at best, and under each of Kafka's strategies."""
+    return _streams.audit_group(group, captured)
+
+
+def streams_lab(
+    problems: Mapping[str, object], settings: Sequence[Setting], beyond: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Groups under every setting: cost, balance, stickiness, and rounds until each comes to rest."""
+    return _streams.replay(problems, settings, _streams.options_named(*beyond))
 
 
 # ── the pipeline

@@ -71,7 +71,7 @@ def test_a_mistake_gets_one_line(
         ("timeout = [1]\n", "rackspan.toml: timeout is [1], but a setting is a string or a whole number; correct it"),
         (
             '[topics."orders"]\nmin.insync.racks = "two"\n',
-            "rackspan.toml: [topics.\"orders\"] min.insync.racks is 'two', but it is a whole number of at least 1",
+            "rackspan.toml: [topics.\"orders\"] min.insync.racks is 'two', but it is a whole number of 1 to 2147483647",
         ),
         (
             '[topics."orders"]\nmin.insync.replicas = 2\n',

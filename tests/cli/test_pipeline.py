@@ -1,17 +1,20 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from rackspan.audit import RackPolicy, audit
 from rackspan.audit.findings import Finding
 from rackspan.audit.json_format import finding_document
+from rackspan.model.racks import shown
 from rackspan.sources import snapshot_file
 from tests.cli.conftest import GOOD, Ran
 
 Cli = Callable[..., Ran]
 
+TOPIC = ("topic", "internal", "offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
 RECORDED = Path(__file__).parent.parent / "vectors" / "snapshots"
 
 
@@ -98,11 +101,31 @@ def test_collected_snapshots_become_the_tables_and_the_page(cli: Cli, tmp_path: 
     assert ran.code == 0, ran.err
     rows = cli("pipeline", "table", "findings", "--warehouse", "w", "-o", "json").document
     assert [_found(row) for row in rows] == [finding for path in _by_moment() for finding in _audited(path)]
+    impact = cli("pipeline", "table", "outage_impact", "--warehouse", "w", "-o", "json").document
+    for path in RECORDED.glob("*.json"):
+        _check_impact(cli("outage", "--snapshot", path, "-o", "json").document, impact)
+    assert cli("pipeline", "table", "drift", "--warehouse", "w").code == 0
     untouched = cli("pipeline", "run", "--warehouse", "w")
     assert "0 rows in 0 days of tables" in untouched.err
     assert cli("pipeline", "report", "--warehouse", "w", "--out", "page.html").code == 0
     page = (tmp_path / "page.html").read_text()
     assert "NOT rack-safe" in page
+
+
+def _check_impact(told: dict[str, Any], impact: list[dict[str, Any]]) -> None:
+    """What `rackspan outage` says of a snapshot is what the table says of it."""
+    rows = [row for row in impact if (row["cluster_id"], row["taken_at"]) == (told["cluster_id"], told["taken_at"])]
+    losses = [{**told["now"], "racks": []}, *told["losses"]]
+    assert sum(row["topic"] is None for row in rows) == len(losses)
+    for loss in losses:
+        [whole, *topics] = [row for row in rows if [shown(rack) for rack in row["lost_racks"]] == loss["racks"]]
+        assert [{name: row[name] for name in TOPIC} for row in topics] == sorted(
+            loss["topics"], key=lambda one: str(one["topic"])
+        )
+        if loss["racks"]:
+            assert whole["survived"] == loss["survived"]
+            assert {str(one["broker"]): one["leaders"] for one in whole["leader_surge"]} == loss["leader_surge"]
+            assert whole["quorum_holds"] == (loss["controller_quorum"] or {"holds": None})["holds"]
 
 
 def _by_moment() -> list[Path]:

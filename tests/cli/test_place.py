@@ -186,7 +186,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("place", "plan"), "Missing option '--spec'; see rackspan place plan --help"),
     (("place", "plan", "--spec", "none.json"), "none.json: cannot be read: No such file or directory; name a placement spec"),
     (("place", "plan", "--spec", "torn.json"), "torn.json: not JSON: Expecting value: line 1 column 13 (char 12); is the file complete?"),
-    (("place", "plan", "--spec", "deep.json"), "deep.json: brackets nested too deep for a placement spec; write it anew"),
+    (("place", "plan", "--spec", "deep.json"), "deep.json: brackets nested too deep; write the file anew"),
     (("place", "plan", "--spec", "bad-spec.json"), 'spec: partitions is "six", not a whole number; correct it and run again'),
     (("place", "create", "--topic", "new", "--partitions", "1", "--replication-factor", "1"), NO_SOURCE),
     (("place", "create", "--topic", "new", "--partitions", "1", "--replication-factor", "1", "--apply"), "--apply: no cluster named; give --bootstrap-server HOST:PORT"),

@@ -5,7 +5,13 @@ from typing import Any
 
 import pytest
 
+from rackspan import verbs
+from rackspan.cli import options
+from rackspan.model.json_format import ReadSnapshot
+from rackspan.sources.source import Source
+from rackspan.streams import DescribedMember, streams_group
 from tests.cli.conftest import Ran
+from tests.streams.groups import cluster, described, member
 
 Cli = Callable[..., Ran]
 
@@ -62,4 +68,147 @@ def test_people_get_a_table(cli: Cli, problem: Path) -> None:
 )
 def test_a_mistake_gets_one_line(cli: Cli, problem: Path, words: tuple[str, ...], line: str) -> None:
     ran = cli("streams", "assign", *words)
+    assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line}\n")
+
+
+LAB = ("streams", "lab", "--problem")
+
+
+def test_the_lab_prints_a_row_for_each_setting_and_draws_them(cli: Cli, problem: Path, tmp_path: Path) -> None:
+    ran = cli(*LAB, problem, "--assignor", "optimize", "--strategy", "min_traffic", "--out", tmp_path / "lab.svg")
+    assert (ran.code, ran.err) == (0, f"{tmp_path / 'lab.svg'}: drawn\n")
+    assert ran.out.splitlines()[0].strip() == f"{problem}: 2 tasks, 2 clients, 2 racks"
+    assert " ".join(ran.out.splitlines()[2].split()) == ("optimize min_traffic 10/1 0 0 0 2 1 to 1 0 1")
+    assert (tmp_path / "lab.svg").read_text().startswith("<svg xmlns=")
+
+
+def test_the_labs_document_has_every_setting_of_every_problem(cli: Cli, problem: Path, tmp_path: Path) -> None:
+    (tmp_path / "other.json").write_text(problem.read_text())
+    document = cli(
+        *LAB, problem, "--problem", "other.json", "--weights", "10/1", "--weights", "1/10", "-o", "json"
+    ).document
+    assert [one["problem"] for one in document["problems"]] == [str(problem), "other.json"]
+    # Without racks nothing is weighed: one run for each of two assignors, and four for each other strategy.
+    assert [len(one["runs"]) for one in document["problems"]] == [10, 10]
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("lab",), "Missing option '--problem'; see rackspan streams lab --help"),
+        (("lab", "--problem", "no.json"), "no.json: cannot be read: No such file or directory; name a problem file"),
+        (
+            ("lab", "--problem", "broken.json"),
+            "broken.json: not JSON: Expecting value: line 1 column 1 (char 0); is the file complete?",
+        ),
+        (("lab", "--problem", "empty.json"), "empty.json: problem: tasks is missing; add it and run again"),
+        (
+            ("lab", "--problem", "problem.json", "--weights", "ten"),
+            "weights 'ten': they are written TRAFFIC/NON-OVERLAP, such as 10/1; correct them",
+        ),
+        (
+            ("lab", "--problem", "problem.json", "--strategy", "MIN_TRAFFIC"),
+            "rack.aware.assignment.strategy is 'MIN_TRAFFIC'; choose none, min_traffic or balance_subtopology",
+        ),
+        (
+            ("lab", "--problem", "problem.json", "--assignor", "range"),
+            "assignor 'range' is unknown; choose among optimize, high-availability, sticky",
+        ),
+        (
+            ("lab", "--problem", "problem.json", "--weights", "99999999999/1", "--strategy", "min_traffic"),
+            "rack.aware.assignment.traffic_cost is 99999999999, outside 0 to 2147483647; correct it and run again",
+        ),
+        (
+            ("lab", "--problem", "problem.json", "--out", "absent/lab.svg"),
+            "absent/lab.svg: cannot be written: No such file or directory; choose another --out",
+        ),
+        (("audit",), "Missing option '--group'; see rackspan streams audit --help"),
+        (("audit", "--group", "shop"), "no cluster named: give --bootstrap-server HOST:PORT"),
+        (
+            ("audit", "--group", "shop", "--bootstrap-server", "127.0.0.1:1"),
+            "no broker answered: 127.0.0.1:1: connection refused; check --bootstrap-server, and that the cluster is up",
+        ),
+        (
+            ("audit", "--group", "shop", "--bootstrap-server", "127.0.0.1:1", "--changelog", "1"),
+            "--changelog 1: not of the form SUBTOPOLOGY=TOPIC; correct it",
+        ),
+        (
+            ("audit", "--group", "shop", "--bootstrap-server", "127.0.0.1:1", "--rack-locator-class", "nowhere"),
+            "rack locator 'nowhere': nobody offers it; there are availability-zones, command, file, host-pattern, properties, registered, or name a module:Class",
+        ),
+    ],
+)
+def test_a_mistake_in_lab_and_audit_gets_one_line(
+    cli: Cli, problem: Path, tmp_path: Path, words: tuple[str, ...], line: str
+) -> None:
+    (tmp_path / "broken.json").write_text("")
+    (tmp_path / "empty.json").write_text("{}")
+    before = sorted(path.name for path in tmp_path.iterdir())
+    ran = cli("streams", *words)
+    assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line}\n")
+    assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+# -- an audit as people read it, of a group that is handed in
+
+
+def live(*members: DescribedMember, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+    """The words of an audit that meets this group, on a cluster of orders and their one store."""
+    snapshot = cluster({"orders": [[1], [2]], "shop-s-changelog": [[2], [1]]})
+    monkeypatch.setattr(verbs, "read_streams_group", lambda _cluster, _group: streams_group(described(*members)))
+    monkeypatch.setattr(verbs, "live_cluster", lambda *_: Source("here", lambda: ReadSnapshot(snapshot, ())))
+    monkeypatch.setattr(options, "live_cluster", verbs.live_cluster)
+    return ("streams", "audit", "--bootstrap-server", "here:1", "--group", "shop")
+
+
+def swapped(**told: Any) -> list[DescribedMember]:
+    """Two clients, each where the other's partition is, and standing by for the other."""
+    return [
+        member("a", process=1, rack="r1", active={"0_1": ["orders:1"]}, standby={"0_0": ["orders:0"]}, **told),
+        member("b", process=2, rack="r2", active={"0_0": ["orders:0"]}, standby={"0_1": ["orders:1"]}, **told),
+    ]
+
+
+def test_people_read_clients_strategies_and_a_verdict(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = cli(*live(*swapped(), monkeypatch=monkeypatch))
+    assert (ran.code, ran.err) == (2, "")
+    assert [" ".join(line.split()) for line in ran.out.splitlines() if line] == [
+        "group shop: 2 tasks with state, 0 without, 1 standbys each",
+        "client rack threads active across racks standby across racks",
+        "a r1 1 1 1 1 1",
+        "b r2 1 1 1 1 1",
+        "active across racks standby across racks active tasks moved",
+        "now 2 of 2 2 of 2",
+        "none 0 of 2 0 of 2 2",
+        "min_traffic 0 of 2 0 of 2 2",
+        "balance_subtopology 0 of 2 0 of 2 2",
+        "2 partitions cross racks needlessly: set rack.aware.assignment.strategy=min_traffic on every client",
+    ]
+
+
+def test_what_cannot_be_told_is_told_so(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = member("old", process=3, active={"1_0": ["clicks:0"]}, protocol_version=2)
+    ran = cli(*live(*swapped(), old, monkeypatch=monkeypatch))
+    assert ran.code == 0
+    assert ran.out.splitlines()[-4:] == [
+        "not told: active tasks have no price: client 00000000-0000-4000-8000-000000000003 has no client.rack; set it on every consumer",
+        "not told: client old is older than Kafka 3.4 and cannot tell its rack; upgrade it",
+        "",
+        "no price: see above",
+    ]
+
+
+def test_a_captured_group_is_taken_by_assign_and_by_the_lab(
+    cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ran = cli(*live(*swapped(), monkeypatch=monkeypatch), "--capture", "group.json")
+    assert ran.err == "group.json: 2 tasks, 2 clients\n"
+    answer = cli("streams", "assign", "--problem", "group.json").document
+    assert answer["cross_rack"] == {"active": 0, "standby": 0}
+    assert cli(*LAB, "group.json").code == 0
+
+
+def test_a_capture_that_cannot_be_written_gets_one_line(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = cli(*live(*swapped(), monkeypatch=monkeypatch), "--capture", "absent/group.json")
+    line = "absent/group.json: cannot be written: No such file or directory; choose another --capture"
     assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line}\n")

@@ -1,5 +1,6 @@
-"""The demo as a user runs it, whole: real Kafka, a rack lost, Spark, the report."""
+"""The demo as a user runs it, whole: racks lost, Spark, the report; on the embedded cluster and on real Kafka."""
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -10,23 +11,47 @@ from rackspan.errors import MissingRequirement
 from rackspan.java import find_java
 from rackspan.kafka_process import DEFAULT_VERSION, KafkaVersion, resolve_jars
 
+FORETOLD = "The demo cluster does not survive losing rack r1: 3 partitions offline, 2 refusing acks=all."
+
+
+def _demo(out: Path, *flags: str) -> tuple[list[str], str]:
+    """What was told and the report's page."""
+    words = [sys.executable, "-m", "rackspan", "demo", "--out", str(out), *flags]
+    ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
+    assert ran.returncode == 0, ran.stderr[-3000:]
+    return ran.stdout.splitlines(), (out / "report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.java
+@pytest.mark.spark
+def test_the_demo_refuses_what_one_rack_alone_would_hold_and_misses_no_acknowledged_record(tmp_path: Path) -> None:
+    told, page = _demo(tmp_path / "demo")
+    assert told[0] == FORETOLD
+    lost = re.fullmatch(
+        r"With two racks lost, min\.insync\.racks=2 refused ([\d,]+) records that one rack alone would have held;"
+        r" lowered to 1, ([\d,]+) were acknowledged\.",
+        told[1],
+    )
+    assert lost is not None, told[1]
+    assert all(int(count.replace(",", "")) > 0 for count in lost.groups())
+    assert told[2].endswith("records acknowledged, none missing afterwards.")
+    assert "NOT rack-safe" in page
+    assert "ledger" in page
+
 
 @pytest.mark.java
 @pytest.mark.kafka
 @pytest.mark.spark
-def test_the_demo_foretells_the_loss_and_misses_no_acknowledged_record(tmp_path: Path) -> None:
+@pytest.mark.soak
+def test_on_real_kafka_the_demo_foretells_the_loss_and_misses_no_acknowledged_record(tmp_path: Path) -> None:
     try:
         find_java()
         resolve_jars(KafkaVersion.parse(DEFAULT_VERSION))
     except MissingRequirement as missing:
-        pytest.skip(f"NOT TESTED, the demo: {missing}")
-    words = [sys.executable, "-m", "rackspan", "demo", "--out", str(tmp_path / "demo")]
-    ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
-    assert ran.returncode == 0, ran.stderr[-3000:]
-    told = ran.stdout.splitlines()
-    assert told[0] == ("The demo cluster does not survive losing rack r1: 3 partitions offline, 2 refusing acks=all.")
+        pytest.skip(f"NOT TESTED, the demo on real Kafka: {missing}")
+    told, page = _demo(tmp_path / "demo", "--kafka")
+    assert told[0] == FORETOLD
     assert told[1].endswith("records acknowledged, none missing afterwards.")
-    page = (tmp_path / "demo" / "report.html").read_text(encoding="utf-8")
     assert "NOT rack-safe" in page
     assert "payments" in page
 

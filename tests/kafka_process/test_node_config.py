@@ -40,3 +40,10 @@ def test_config_overrides_a_default_but_not_who_the_node_is() -> None:
 
 def test_a_value_with_a_backslash_arrives_as_it_was_given() -> None:
     assert text({"b": "a\\b\nc", "a": "1"}) == "a=1\nb=a\\\\b\\nc\n"
+
+
+def test_more_listeners_are_doors_of_every_broker_with_their_own_protocol() -> None:
+    doors = {"TLS": ("SSL", {1: 9301, 2: 9302})}
+    own = properties(NODES[1], NODES, {1: 9001, 2: 9002}, {1: 9101, 101: 9201}, Path("/data"), {}, doors)
+    assert own["listeners"] == "CLIENT://127.0.0.1:9002,TLS://127.0.0.1:9302"
+    assert own["listener.security.protocol.map"] == "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT,TLS:SSL"

@@ -3,12 +3,19 @@
 Findings are the audit's own list; states and racks are told from the words of docs/tables.md.
 """
 
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any
 
 from rackspan.audit import RackPolicy, audit
 from rackspan.model import ClusterSnapshot, Partition, Topic, UnrackedPolicy
 from rackspan.model.json_format import utc_text
+from tests.audit import brute_force, brute_force_drift
+
+NEVER = datetime.min.replace(tzinfo=UTC)
+HARM = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
 
 Rows = list[dict[str, Any]]
 
@@ -34,11 +41,59 @@ def partition_durability(snapshot: ClusterSnapshot, policy: RackPolicy) -> Rows:
     return [_durability(snapshot, policy, racks, row) for row in snapshot.partitions]
 
 
-EXPECTED = {"findings": findings, "partition_durability": partition_durability}
+def outage_impact(snapshot: ClusterSnapshot, policy: RackPolicy) -> Rows:
+    cluster = brute_force.document(snapshot)
+    losses: list[list[str]] = [[], *([rack] for rack in brute_force.all_racks(cluster, policy))]
+    return [row for lost in losses for row in _impact(snapshot, cluster, policy, lost)]
+
+
+def _impact(
+    snapshot: ClusterSnapshot, cluster: brute_force.Document, policy: RackPolicy, lost: list[str]
+) -> Iterator[dict[str, Any]]:
+    after = brute_force.after_loss(cluster, policy, set(lost))
+    quorum_lost = brute_force.quorum_lost(cluster, policy, set(lost))
+    internal = {topic["name"]: topic["internal"] for topic in cluster["topics"]}
+    total: Counter[str] = sum(after["topics"].values(), Counter())
+    keys = {**_keys(snapshot), "lost_racks": lost}
+    nothing = {"survived": None, "quorum_holds": None, "leader_surge": None, "schema_version": 1}
+    yield {
+        **keys,
+        "topic": None,
+        "internal": None,
+        **{state: total[state] for state in HARM},
+        "survived": not total and not quorum_lost,
+        "quorum_holds": not quorum_lost if brute_force.voters(cluster, policy) else None,
+        "leader_surge": [{"broker": broker, "leaders": n} for broker, n in sorted(after["surge"].items())],
+        "schema_version": 1,
+    }
+    for topic, counts in after["topics"].items():
+        yield {
+            **keys,
+            "topic": topic,
+            "internal": internal[topic],
+            **{state: counts[state] for state in HARM},
+            **nothing,
+        }
+
+
+def drift(snapshots: Iterable[ClusterSnapshot], policy: RackPolicy) -> Rows:
+    """Of clusters' snapshots in any order; the first of each cluster is only there to be compared with."""
+    in_time = sorted(snapshots, key=lambda one: (str(one.cluster_id), utc_text(one.taken_at or NEVER)))
+    return [
+        {**_keys(after), "previous_taken_at": _keys(before)["taken_at"], **row, "schema_version": 1}
+        for before, after in pairwise(in_time)
+        if before.cluster_id == after.cluster_id
+        for row in brute_force_drift.drift(brute_force.document(before), brute_force.document(after), policy)
+    ]
+
+
+EXPECTED = {"findings": findings, "partition_durability": partition_durability, "outage_impact": outage_impact}
 
 
 def table(name: str, snapshots: Iterable[ClusterSnapshot], policy: RackPolicy) -> Rows:
     """All rows of a table over some snapshots, in order of nothing."""
+    if name == "drift":
+        return drift(snapshots, policy)
     return [row for snapshot in snapshots for row in EXPECTED[name](snapshot, policy)]
 
 

@@ -1,6 +1,6 @@
 """A Build without Spark: the expected rows as Parquet. It lets everything around Spark be tested in milliseconds."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -10,6 +10,7 @@ import pyarrow.parquet as pq
 
 from rackspan.audit import RackPolicy
 from rackspan.pipeline.incremental import Work
+from rackspan.pipeline.schemas import Table
 from rackspan.sources import snapshot_file
 from tests.pipeline import expected
 
@@ -23,10 +24,16 @@ def build(work: Mapping[str, list[Work]], policy: RackPolicy, staging: Path) -> 
                 folder.mkdir(parents=True)
                 # Two files where there are two rows, as Spark may leave several.
                 for number, part in enumerate((rows[::2], rows[1::2])):
-                    typed = [{**row, "taken_at": datetime.fromisoformat(row["taken_at"])} for row in part]
-                    pq.write_table(pa.Table.from_pylist(typed, one.table.schema), folder / f"part-{number}.parquet")
+                    pq.write_table(_typed(part, one.table), folder / f"part-{number}.parquet")
+
+
+def _typed(rows: Sequence[Mapping[str, Any]], table: Table) -> pa.Table:
+    moments = [name for name in table.schema.names if name.endswith("taken_at")]
+    typed = [{**row, **{name: datetime.fromisoformat(row[name]) for name in moments}} for row in rows]
+    return pa.Table.from_pylist(typed, table.schema)
 
 
 def _rows(one: Work, policy: RackPolicy) -> list[dict[str, Any]]:
-    snapshots = [snapshot_file.read(stored.folder).snapshot for stored in one.snapshots]
+    read = (one.previous, *one.snapshots) if one.previous else one.snapshots
+    snapshots = [snapshot_file.read(stored.folder).snapshot for stored in read]
     return expected.table(one.table.name, snapshots, policy)

@@ -132,13 +132,13 @@ def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spar
         if died:
             histogram[by_touch(last_touch(root))] += 1
         check_and_repair(root)
-        moment += 4
+        moment += 8
     print(f"\nkilled {histogram.total()} times: {dict(histogram)}")
     assert histogram.total() >= 20
 
 
 def by_staging(root: Path) -> str:
-    if staged(root, "findings/_SUCCESS"):
+    if staged(root, f"{list(TABLES)[-1]}/_SUCCESS"):
         return "staged"
     if staged(root, "*.parquet"):
         return "spark writes"

@@ -1,3 +1,4 @@
+import json
 from collections import Counter
 
 import numpy as np
@@ -9,7 +10,8 @@ from rackspan.audit import RackPolicy
 from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.plan import Caps, in_steps
-from rackspan.reassign import Request, plan
+from rackspan.plan.json_format import plan_document, read_reassignment
+from rackspan.reassign import Request, lint, plan
 from tests.reassign.instances import cluster, instance
 from tests.strategies import policies, snapshots
 
@@ -62,6 +64,32 @@ def test_partitions_that_refuse_writes_move_before_those_that_only_stand_badly()
     assert [step.entries.tolist() for step in steps] == [[2, 1], [0]]
     assert steps[0].reason == "acks=all is refused or unsafe now"
     assert [step.bytes for step in steps] == [150, 1]
+
+
+def test_what_moving_puts_at_risk_comes_after_all_other_copies() -> None:
+    """While a replica moves within three racks, two of four replicas are in one: a minimum of 2 forces no second rack."""
+    racks = {1: "a", 2: "b", 3: "c", 4: "a"}
+    snapshot = ClusterSnapshot(
+        brokers=tuple(Broker(BrokerId(broker), RackId(rack)) for broker, rack in racks.items()),
+        topics=tuple(Topic(TopicName(f"min-{least}"), config={"min.insync.replicas": f"{least}"}) for least in (2, 3)),
+        partitions=columns(
+            topic=[0, 1],
+            partition=[0, 0],
+            leader=[1, 1],
+            replicas=[[1, 2, 3], [1, 2, 3]],
+            isr=[[1, 2, 3], [1, 2, 3]],
+            size_bytes=[1, 100],
+        ),
+    )
+    policy = RackPolicy(min_insync_racks=2)
+    planned = plan(snapshot, policy, Request(drain=frozenset({1}), reorder_leaders=False))
+    steps = in_steps(planned, policy)
+    assert [(step.entries.tolist(), step.reason) for step in steps] == [
+        ([1], "asked for by the request, or for balance"),
+        ([0], "safe now and afterwards, but while it moves one rack too few may acknowledge acks=all"),
+    ]
+    found = [one.constraint for one in lint(snapshot, policy, read_reassignment(json.dumps(plan_document(planned))))]
+    assert found.count("plan-intermediate-forces-racks") == 1
 
 
 def test_what_copies_nothing_comes_last() -> None:

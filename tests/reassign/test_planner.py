@@ -188,7 +188,7 @@ def test_bytes_are_counted_once_for_each_copy() -> None:
         (lambda: Request(topics="("), "--topic '(': not a regular expression"),
         (
             lambda: Request(replication_factor=0),
-            "replication factor 0: a partition has at least one replica; name 1 or more",
+            "replication factor 0: a partition has 1 replica or more; name 1 to 2147483647",
         ),
     ],
 )

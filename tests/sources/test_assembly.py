@@ -81,7 +81,7 @@ def test_sizes_that_may_not_be_asked_for_name_the_right() -> None:
 def test_topics_on_disk_that_are_not_shown_are_said_to_be_hidden() -> None:
     hiding = LogDirs({1: {("a", 0): 1, ("a", 1): 1, ("z", 0): 1, ("secret", 0): 1}})
     [note] = assembled(replace(REPLIES, log_dirs=hiding)).partial
-    assert note.startswith("topics secret: on disk but not shown to this user, who needs Describe on them")
+    assert note.startswith("topics secret: on disk but not shown to this user, who needs Describe on Topic secret")
 
 
 @pytest.mark.parametrize(

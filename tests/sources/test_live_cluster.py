@@ -258,7 +258,7 @@ def test_rights_come_one_by_one_and_each_missing_one_is_named(secured_kafka: Kaf
     acls.allow("reader", "Describe", "--cluster")
     acls.allow("reader", "DescribeConfigs", "--topic", "orders")
     [note] = snapshot(secured_kafka, reader).partial
-    assert note.startswith("topics secret: on disk but not shown to this user, who needs Describe on them")
+    assert note.startswith("topics secret: on disk but not shown to this user, who needs Describe on Topic secret")
 
     acls.allow("reader", "Describe", "--topic", "*")
     acls.allow("reader", "DescribeConfigs", "--topic", "*")

@@ -80,10 +80,14 @@ def test_a_server_of_another_name_is_spoken_to_only_unchecked(identity: Path) ->
 
 
 def test_a_key_file_without_a_key_is_named(identity: Path) -> None:
-    with pytest.raises(UsageError, match=r"cert\.pem cannot be used"):
+    with pytest.raises(
+        UsageError, match=r"ssl\.keystore in --command-config: .*cert\.pem cannot be used: it holds no PEM private key"
+    ):
         tls_context(key_file=str(identity / "cert.pem"))
 
 
 def test_a_file_that_is_not_there_is_named() -> None:
-    with pytest.raises(UsageError, match=r"/absent\.pem cannot be used \(No such file"):
+    with pytest.raises(
+        UsageError, match=r"ssl\.truststore in --command-config: /absent\.pem cannot be used: No such file"
+    ):
         tls_context(ca_file="/absent.pem")

@@ -193,7 +193,8 @@ def test_wrong_weights_are_refused_when_they_are_asked_for(weights: object, line
 
 
 @pytest.mark.parametrize(
-    ("text", "line"), [("{", "not JSON: "), ("[]", "problem: is [], not an object"), ("[" * 100_000, "not ")]
+    ("text", "line"),
+    [("{", "not JSON: "), ("[]", "problem: is [], not an object"), ("[" * 100_000, "brackets nested too deep")],
 )
 def test_a_file_that_is_no_problem_is_refused_in_one_line(text: str, line: str) -> None:
     with pytest.raises(InvalidProblem) as refused:

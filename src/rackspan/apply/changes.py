@@ -4,31 +4,24 @@ Errors everywhere: ClusterUnauthorized (names the missing right), ClusterRequest
 ClusterUnreachable where nobody knows whether the change was made.
 """
 
-from collections.abc import Awaitable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
-from typing import Any, Final, TypeVar
+from typing import Final
 
-from kafka.errors import KafkaError, NoError, for_code
 from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest, IncrementalAlterConfigsRequest
-from kafka.protocol.metadata import MetadataRequest
 
-from rackspan.apply.refusals import change_failed
+from rackspan.apply.requests import (
+    CONFIG_BATCH,
+    TOPIC,
+    altered,
+    answered,
+    ask_controller,
+    batches,
+    patience_ms,
+    refuse,
+)
 from rackspan.apply.settling import until_everywhere
-from rackspan.model import NO_BROKER
 from rackspan.sources.connection import ClusterConnection
-
-T = TypeVar("T")
-
-CONFIG_BATCH: Final = 500
-"""Topics in one IncrementalAlterConfigs: a controller refuses requests that would write too many records at once."""
-
-_MS: Final = 1000
-
-_TOPIC: Final = 2
-"""ConfigResource type of a topic."""
-
-_SET: Final = 0
-"""Config operation of IncrementalAlterConfigs: the value replaces the topic's own; nothing else is touched (KIP-339)."""
 
 _GIVEN: Final = -1
 """What CreateTopics wants as partitions and replication factor where the assignment says both."""
@@ -70,10 +63,10 @@ async def _create_topic(
         ],
         configs=[topic.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
     )
-    request = CreateTopicsRequest(topics=[wanted], timeout_ms=_patience_ms(connection), validate_only=False)
+    request = CreateTopicsRequest(topics=[wanted], timeout_ms=patience_ms(connection), validate_only=False)
     what, right = f"topic {name} was not created", f"Create on Topic {name} or on Cluster"
-    answer = await _answered(_ask_controller(connection, request), what, right)
-    _refuse(answer.topics, {name: what}, {name: right})
+    answer = await answered(ask_controller(connection, request), what, right)
+    refuse(answer.topics, {name: what}, {name: right})
 
 
 async def _create_partitions(
@@ -83,61 +76,23 @@ async def _create_partitions(
     added = [topic.CreatePartitionsAssignment(broker_ids=list(replicas)) for replicas in assignment]
     request = CreatePartitionsRequest(
         topics=[topic(name=name, count=total, assignments=added)],
-        timeout_ms=_patience_ms(connection),
+        timeout_ms=patience_ms(connection),
         validate_only=False,
     )
     what, right = f"topic {name} got no partitions", f"Alter on Topic {name}"
-    answer = await _answered(_ask_controller(connection, request), what, right)
-    _refuse(answer.results, {name: what}, {name: right})
+    answer = await answered(ask_controller(connection, request), what, right)
+    refuse(answer.results, {name: what}, {name: right})
 
 
 async def _alter_topic_configs(connection: ClusterConnection, changes: Mapping[str, Mapping[str, str]]) -> None:
     what = {topic: f"configs of topic {topic} were not changed" for topic in changes}
     right = {topic: f"AlterConfigs on Topic {topic}" for topic in changes}
-    batches = [dict(batch) for batch in _batches(list(changes.items()), CONFIG_BATCH)]
-    for validate_only, batch in product((True, False), batches):
+    portions = [dict(batch) for batch in batches(list(changes.items()), CONFIG_BATCH)]
+    for validate_only, batch in product((True, False), portions):
         request = IncrementalAlterConfigsRequest(
-            resources=[_resource(topic, configs) for topic, configs in batch.items()], validate_only=validate_only
+            resources=[altered(TOPIC, topic, configs) for topic, configs in batch.items()], validate_only=validate_only
         )
-        answer = await _answered(connection.ask(request), "configs of topics were not changed", "AlterConfigs on them")
-        _refuse(answer.responses, what, right)
-    for batch in batches:
+        answer = await answered(connection.ask(request), "configs of topics were not changed", "AlterConfigs on them")
+        refuse(answer.responses, what, right)
+    for batch in portions:
         await until_everywhere(connection, batch)
-
-
-def _batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
-    return (items[start : start + size] for start in range(0, len(items), size))
-
-
-def _resource(topic: str, configs: Mapping[str, str]) -> Any:
-    resource = IncrementalAlterConfigsRequest.AlterConfigsResource
-    altered = [resource.AlterableConfig(name=key, config_operation=_SET, value=value) for key, value in configs.items()]
-    return resource(resource_type=_TOPIC, resource_name=topic, configs=altered)
-
-
-async def _ask_controller(connection: ClusterConnection, request: Any) -> Any:
-    """As Kafka's own clients do: with ZooKeeper only the controller creates; with KRaft any broker named passes it on."""
-    known = await connection.ask(MetadataRequest(topics=[]))
-    if known.controller_id == NO_BROKER:
-        return await connection.ask(request)
-    return await connection.ask_broker(known.controller_id, request)
-
-
-def _patience_ms(connection: ClusterConnection) -> int:
-    return int(connection.remaining_seconds * _MS)
-
-
-async def _answered(answer: Awaitable[Any], what: str, right: str) -> Any:
-    try:
-        return await answer
-    except (KafkaError, OSError) as error:
-        raise change_failed(what, right, error) from error
-
-
-def _refuse(results: Sequence[Any], what: Mapping[str, str], right: Mapping[str, str]) -> None:
-    """Raise for the first result that is a refusal."""
-    for one in results:
-        kind = for_code(one.error_code)
-        if kind is not NoError:
-            name = one.name if hasattr(one, "name") else one.resource_name
-            raise change_failed(what[name], right[name], kind(one.error_message))

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rackspan.audit.evidence import Evidence
+from rackspan.audit.evidence import Evidence, Registered
 from rackspan.audit.quorum import QuorumAfter, quorum_without
 from rackspan.errors import UsageError
 from rackspan.model.ids import NO_BROKER, RackId
@@ -88,6 +88,11 @@ def losses_to_judge(racks: Iterable[RackId], named: tuple[str, ...] | None, pair
     if len(losses) > LOSSES_MAX:
         raise UsageError(f"{len(losses)} losses to judge; name the ones you mean with --lose RACK,RACK")
     return losses
+
+
+def losses_each_rack(registered: Registered) -> list[tuple[RackId, ...]]:
+    """Nothing lost, which tells what is harmed already, and then each rack by itself."""
+    return [(), *((rack,) for rack in registered.failure_racks)]
 
 
 def judge_loss(seen: Evidence, lost_racks: Set[RackId]) -> LossByPartition:

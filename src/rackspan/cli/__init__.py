@@ -13,7 +13,7 @@ from typing import Annotated, Any, Final
 import typer
 
 import rackspan
-from rackspan.cli import acks, demo, move, output, pipeline, place, see, settings, streams
+from rackspan.cli import acks, carry_out, cluster, demo, move, output, pipeline, place, see, settings, streams
 from rackspan.errors import RackspanError
 
 CLEAN: Final = 0
@@ -58,10 +58,15 @@ app.command()(see.snapshot)
 app.command()(see.audit)
 app.command()(see.outage)
 app.add_typer(place.app)
+move.app.command("apply")(carry_out.apply)
+move.app.command("verify")(carry_out.verify)
+move.app.command("cancel")(carry_out.cancel)
+move.app.command("undo")(carry_out.undo)
 app.add_typer(move.app, name="reassign")
 app.add_typer(acks.app, name="acks")
 app.add_typer(streams.app)
 app.add_typer(pipeline.app)
+app.add_typer(cluster.app, name="cluster")
 app.command()(demo.demo)
 
 
@@ -75,6 +80,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         outcome = typer.main.get_command(app).main(
             words, prog_name="rackspan", standalone_mode=False, default_map=_defaults(settings.load().options)
         )
+        # Now, while a disk that is full can still be told: after us nobody would.
+        sys.stdout.flush()
     except RackspanError as error:
         return _failed(str(error), debug)
     except _UsageMistake as error:
@@ -83,13 +90,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         output.note("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # `rackspan audit | head`: the reader has seen enough. Nothing more may be written to the closed pipe.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        # `rackspan audit | head`: the reader has seen enough.
+        output.give_up_standard_output()
         return ERROR
+    except OSError as error:
+        if error.filename is not None:
+            return _failed(f"{error.filename}: {error.strerror}; correct it and run again", debug)
+        output.give_up_standard_output()
+        return _failed(f"standard output: cannot be written: {error.strerror}; make room, or write elsewhere", debug)
     return outcome if isinstance(outcome, int) else CLEAN
 
 
 def run() -> None:
+    output.open_standard_streams()
     sys.exit(main())
 
 

@@ -52,7 +52,7 @@ def harden(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
     )
     taken = source.read()
-    output.warn(taken.warnings)
+    output.warn_of(taken)
     _refuse_if_none_match(taken.snapshot, wanted)
     advice = verbs.harden(taken.snapshot, policy, wanted)
     applied: dict[str, int] = {}

@@ -4,27 +4,33 @@ import shutil
 import sys
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rackspan.cli import output
+
+if TYPE_CHECKING:
+    from rackspan.demo.racks_lost import TwoRacksLost
 
 
 def demo(
     out: Annotated[
         Path, typer.Option("--out", metavar="DIR", help="A new folder for the warehouse and the report.")
     ] = Path("demo"),
+    kafka: Annotated[
+        bool, typer.Option("--kafka", help="Real Apache Kafka instead of the embedded cluster; fetches 43 MB once.")
+    ] = False,
 ) -> None:
-    """Lose a rack of a real Kafka and see it coming: six brokers in three racks, traffic, Spark, a report.
+    """Lose racks and see it coming: six brokers in three racks, traffic by librdkafka, Spark, a report.
 
-    Needs Java 17 or newer; fetches Apache Kafka (43 MB) the first time.
+    Spark needs Java 17 or newer.
     """
     from rackspan.demo import tell
 
     out = _fresh(out)
     started = time.monotonic()
-    outcome = tell(out, lambda line: output.note(f"{time.monotonic() - started:5.1f} s  {line}"))
+    outcome = tell(out, lambda line: output.note(f"{time.monotonic() - started:5.1f} s  {line}"), kafka=kafka)
     loss = outcome.foretold
     racks = " and ".join(loss.racks)
     verdict = "survives" if loss.survived else "does not survive"
@@ -32,6 +38,8 @@ def demo(
     typer.echo(
         f"The demo cluster {verdict} losing rack {racks}: {offline} partitions offline, {refusing} refusing acks=all."
     )
+    if outcome.two_racks is not None:
+        typer.echo(_two_racks(outcome.two_racks))
     typer.echo(
         f"{outcome.acknowledged:,} records acknowledged, "
         + ("none missing afterwards." if not outcome.missing else f"missing afterwards: {'; '.join(outcome.missing)}.")
@@ -40,6 +48,13 @@ def demo(
     # From a checkout the command stands in .venv/bin, which no PATH knows.
     rackspan = "rackspan" if shutil.which("rackspan") else sys.argv[0]
     typer.echo(f"Next:   {rackspan} pipeline table findings --warehouse {outcome.warehouse} --limit 5")
+
+
+def _two_racks(lost: "TwoRacksLost") -> str:
+    return (
+        f"With two racks lost, min.insync.racks=2 refused {lost.refused:,} records that one rack alone would have held;"
+        f" lowered to 1, {lost.acknowledged_lowered:,} were acknowledged."
+    )
 
 
 def _fresh(out: Path) -> Path:

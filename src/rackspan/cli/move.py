@@ -54,12 +54,12 @@ def generate(
     Prints the current and the proposed assignment and changes nothing. `reassign plan` finds the least movement instead.
     """
     brokers = read_broker_list(broker_list)
-    topics = read_topics_to_move(_content(topics_to_move_json_file, "topics-to-move"))
+    topics = read_topics_to_move(file_content(topics_to_move_json_file, "topics-to-move"))
     choice = options.placer_choice(placer, placer_config, ignore_racks)
     taken = options.source(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
     ).read()
-    output.warn([*taken.warnings, *taken.snapshot.partial])
+    output.warn_of(taken)
     passed_over = unknown_brokers(taken.snapshot, brokers)
     output.warn(f"--broker-list: broker {one} is not alive in the cluster; passed over" for one in passed_over)
     generated = verbs.generate_reassignment(taken.snapshot, topics, brokers, choice, options.dice(seed))
@@ -135,7 +135,7 @@ def plan(
     taken = options.source(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
     ).read()
-    output.warn(taken.warnings)
+    output.warn_of(taken)
     policy = options.policy(unracked, min_insync_racks)
     planned, steps = verbs.plan_reassignment(taken.snapshot, policy, request, caps)
     document = plan_document(planned, steps)
@@ -165,11 +165,11 @@ def lint(
 
     Exits 0 when it breaks no constraint, 2 when it does, 1 on errors.
     """
-    document = read_reassignment(_content(reassignment_json_file))
+    document = read_reassignment(file_content(reassignment_json_file))
     taken = options.source(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
     ).read()
-    output.warn(taken.warnings)
+    output.warn_of(taken)
     found = verbs.lint_reassignment(taken.snapshot, options.policy(unracked, min_insync_racks), document)
     written = lint_document(len(document.partitions), found)
     output.write(written, output_format, lint_page(written))
@@ -194,7 +194,7 @@ def _ids(flag: str, text: str | None) -> frozenset[int]:
     return frozenset(map(int, items))
 
 
-def _content(file: Path, what: str = "reassignment") -> bytes:
+def file_content(file: Path, what: str = "reassignment") -> bytes:
     try:
         return file.read_bytes()
     except OSError as error:

@@ -42,7 +42,7 @@ def lint_page(document: dict[str, Any]) -> RenderableType:
         parts += [table(("severity", "constraint", "partition", "reason", "mend it with"), rows), Text()]
     if len(findings) > FINDINGS_SHOWN:
         parts.append(Text(f"and {len(findings) - FINDINGS_SHOWN} more: -o json lists every finding\n", style="dim"))
-    words = f"{_count(summary['partitions'], 'partition')}: {_count(summary['violations'], 'violation')}, {_count(summary['warnings'], 'warning')}"
+    words = f"{count(summary['partitions'], 'partition')}: {count(summary['violations'], 'violation')}, {count(summary['warnings'], 'warning')}"
     return page(*parts, Text(words, style="bold red" if summary["violations"] else "bold green"))
 
 
@@ -87,7 +87,7 @@ def _verdict(document: dict[str, Any]) -> Text:
         return Text("nothing to move", style="bold red" if document["infeasible"] else "bold green")
     proof = "no plan needs fewer" if moves == bound else f"at least {bound} are needed: {document['gap_reason']}"
     return Text(
-        f"{_count(moves, 'move')}, {document['bytes']} bytes, {_count(len(document['partitions']), 'partition')}; {proof}",
+        f"{count(moves, 'move')}, {document['bytes']} bytes, {count(len(document['partitions']), 'partition')}; {proof}",
         style="bold",
     )
 
@@ -102,5 +102,5 @@ def _place(finding: dict[str, Any]) -> str:
     return finding["topic"] if finding["partition"] is None else f"{finding['topic']}-{finding['partition']}"
 
 
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+def count(number: int, noun: str, plural: str | None = None) -> str:
+    return f"{number} {noun if number == 1 else plural or f'{noun}s'}"

@@ -11,7 +11,7 @@ import typer
 from rackspan.audit import RackPolicy
 from rackspan.cli import settings
 from rackspan.errors import UsageError
-from rackspan.model.ids import INT64_MAX
+from rackspan.model.ids import INT32_MAX, INT64_MAX
 from rackspan.model.racks import UnrackedPolicy
 from rackspan.placement import Dice
 from rackspan.placement.java_random import JavaRandom
@@ -57,6 +57,7 @@ Timeout: TypeAlias = Annotated[
         metavar="MS",
         help="The longest that reading may take, in milliseconds.",
         min=1,
+        max=INT32_MAX,
         rich_help_panel=_READ,
     ),
 ]
@@ -107,6 +108,7 @@ MinInsyncRacks: TypeAlias = Annotated[
         metavar="N",
         help="Racks that must hold what acks=all acknowledges, where the Kafka has no min.insync.racks.",
         min=1,
+        max=INT32_MAX,
         rich_help_panel=_JUDGE,
     ),
 ]
@@ -209,6 +211,13 @@ def cluster_to_change(
         raise UsageError("--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT")
     if bootstrap_server is None:
         raise UsageError("--apply: no cluster named; give --bootstrap-server HOST:PORT")
+    return cluster_named(bootstrap_server, command_config, timeout_ms)
+
+
+def cluster_named(bootstrap_server: str | None, command_config: Path | None, timeout_ms: int) -> Cluster:
+    """The running cluster that is meant. Errors: UsageError where none is."""
+    if bootstrap_server is None:
+        raise UsageError("no cluster named: give --bootstrap-server HOST:PORT")
     return Cluster(bootstrap_server, command_config, timeout_ms / 1000)
 
 

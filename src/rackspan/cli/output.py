@@ -1,18 +1,46 @@
 """Writing answers: data to standard output, everything else to standard error."""
 
+import io
 import json
+import os
+import re
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import yaml
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
 from rackspan.cli.options import Output
+from rackspan.model.json_format import ReadSnapshot
+
+_CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 PIPED_WIDTH = 160
 """Columns where there is no terminal to ask: wide enough that a table's lines stay whole."""
+
+
+def open_standard_streams() -> None:
+    """Let every answer be written: to nobody where a stream is closed, escaped where its encoding lacks a character."""
+    sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - open until the process ends
+    sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
+
+
+def give_up_standard_output() -> None:
+    """Nothing more may be written to a pipe that is closed or a disk that is full, what is buffered neither."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def as_json(document: Any, indent: int | None = None) -> str:
+    """In letters as they are, where standard output can hold them all, else in JSON's own escapes."""
+    return json.dumps(document, indent=indent, ensure_ascii=not _holds_every_letter())
+
+
+def _holds_every_letter() -> bool:
+    return sys.stdout.encoding.lower().startswith("utf")
 
 
 def console() -> Console:
@@ -26,11 +54,16 @@ def stderr_console() -> Console:
 
 def warn(lines: Iterable[str]) -> None:
     for line in lines:
-        stderr_console().print(f"warning: {line}", style="yellow", markup=False)
+        stderr_console().print(f"warning: {_one_line(line)}", style="yellow", markup=False)
+
+
+def warn_of(taken: ReadSnapshot) -> None:
+    """What is odd about a snapshot, and what it lacks: decisions made on it do not know that either."""
+    warn([*taken.warnings, *taken.snapshot.partial])
 
 
 def fail(line: str) -> None:
-    stderr_console().print(f"rackspan: {line}", style="red", markup=False)
+    stderr_console().print(f"rackspan: {_one_line(line)}", style="red", markup=False)
 
 
 def note(line: str) -> None:
@@ -42,12 +75,16 @@ def write(document: Any, output: Output, human: RenderableType) -> None:
     """One answer, in the format asked for."""
     match output:
         case Output.JSON:
-            sys.stdout.write(json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+            sys.stdout.write(as_json(document, indent=1) + "\n")
         case Output.YAML:
-            yaml.safe_dump(document, sys.stdout, sort_keys=False, allow_unicode=True)
+            yaml.safe_dump(document, sys.stdout, sort_keys=False, allow_unicode=_holds_every_letter())
         case Output.HUMAN:
             # Tables fit themselves to the width; a line that is to be copied or cut apart by a script stays whole.
             console().print(human, crop=False)
+
+
+def flush() -> None:
+    sys.stdout.flush()
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> Table:
@@ -64,6 +101,11 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: st
 
 def page(*parts: RenderableType) -> Group:
     return Group(*parts)
+
+
+def _one_line(text: str) -> str:
+    """What a message quotes may hold line breaks, or words to the terminal itself."""
+    return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 
 def _plain(cell: object) -> Any:

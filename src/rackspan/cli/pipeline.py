@@ -1,6 +1,5 @@
 """rackspan pipeline collect, run, report, table."""
 
-import json
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -12,7 +11,7 @@ from rackspan import verbs
 from rackspan.cli import options, output
 from rackspan.errors import UsageError
 from rackspan.model.racks import UnrackedPolicy
-from rackspan.pipeline import Collected
+from rackspan.pipeline import TABLES, Collected
 
 app = typer.Typer(
     name="pipeline",
@@ -111,7 +110,7 @@ def report(
 
 @app.command()
 def table(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="partition_durability or findings.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"{', '.join(TABLES)}.")],
     warehouse: options.Warehouse,
     limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=0, help="At most so many rows.")] = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
@@ -145,10 +144,12 @@ def _write_array(rows: Iterable[dict[str, object]]) -> None:
     """A JSON array, row by row: a table may be larger than memory."""
     before = "["
     for row in rows:
-        sys.stdout.write(before + json.dumps(row, ensure_ascii=False))
+        sys.stdout.write(before + output.as_json(row))
         before = ",\n "
     sys.stdout.write("[]\n" if before == "[" else "]\n")
 
 
 def _cell(value: object) -> object:
-    return ",".join(map(str, value)) if isinstance(value, list) else value
+    if isinstance(value, dict):
+        return ":".join(map(str, value.values()))
+    return ",".join(str(_cell(one)) for one in value) if isinstance(value, list) else value

@@ -1,16 +1,16 @@
 """rackspan place plan, create, extend."""
 
-import json
 from pathlib import Path
 from random import Random
 from typing import Annotated, Any
 
 import typer
 
-from rackspan import verbs
+from rackspan import json_text, verbs
 from rackspan.cli import options, output
 from rackspan.cli.place_page import proposal_page, spec_page
 from rackspan.errors import UsageError
+from rackspan.json_text import NotJson
 from rackspan.placement.proposal_format import proposal_document
 
 app = typer.Typer(
@@ -64,7 +64,7 @@ def create(
     taken = options.source(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
     ).read()
-    output.warn([*taken.warnings, *taken.snapshot.partial])
+    output.warn_of(taken)
     proposal = verbs.place_new_topic(taken.snapshot, topic, partitions, replication_factor, choice, options.dice(seed))
     if cluster is not None:
         verbs.create_topic(cluster, proposal, configs)
@@ -97,7 +97,7 @@ def extend(
     taken = options.source(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
     ).read()
-    output.warn([*taken.warnings, *taken.snapshot.partial])
+    output.warn_of(taken)
     proposal = verbs.place_more_partitions(taken.snapshot, topic, partitions, choice, options.dice(seed))
     if cluster is not None:
         verbs.create_partitions(cluster, proposal)
@@ -107,10 +107,8 @@ def extend(
 
 def _spec(file: Path) -> Any:
     try:
-        return json.loads(file.read_bytes())
+        return json_text.parse(file.read_bytes())
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}; name a placement spec") from None
-    except RecursionError:
-        raise UsageError(f"{file}: brackets nested too deep for a placement spec; write it anew") from None
-    except ValueError as error:
-        raise UsageError(f"{file}: not JSON: {error}; is the file complete?") from None
+    except NotJson as error:
+        raise UsageError(f"{file}: {error}") from None

@@ -32,7 +32,7 @@ def snapshot(
         ),
         out,
     )
-    output.warn([*taken.warnings, *taken.snapshot.partial])
+    output.warn_of(taken)
     output.note(f"{out}: {len(taken.snapshot.brokers)} brokers, {len(taken.snapshot.partitions)} partitions")
 
 

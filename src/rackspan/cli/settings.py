@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rackspan.errors import UsageError
-from rackspan.model.ids import RackId
+from rackspan.model.ids import INT32_MAX, RackId
 from rackspan.model.snapshot import MIN_INSYNC_RACKS
 
 FILE: Final = "rackspan.toml"
@@ -62,6 +62,8 @@ def _read(path: Path) -> Settings:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise UsageError(f"{path}: not TOML: {error}; correct it and run again") from None
+    except RecursionError:
+        raise UsageError(f"{path}: brackets nested too deep; correct it and run again") from None
     topics, controllers = document.pop("topics", {}), document.pop("controllers", {})
     for key, value in document.items():
         if key not in OPTION_KEYS:
@@ -78,9 +80,9 @@ def _topics(path: Path, tables: object) -> Iterator[tuple[str, int]]:
         for key, value in _dotted(_table(path, f'topics."{topic}"', table)):
             if key != MIN_INSYNC_RACKS:
                 raise UsageError(f'{path}: [topics."{topic}"] knows {MIN_INSYNC_RACKS} alone, not {key}; remove it')
-            if type(value) is not int or value < 1:
+            if type(value) is not int or not 1 <= value <= INT32_MAX:
                 raise UsageError(
-                    f'{path}: [topics."{topic}"] {key} is {value!r}, but it is a whole number of at least 1'
+                    f'{path}: [topics."{topic}"] {key} is {value!r}, but it is a whole number of 1 to {INT32_MAX}'
                 )
             yield topic, value
 

@@ -1,18 +1,25 @@
-"""rackspan streams assign."""
+"""rackspan streams assign, audit, lab."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeAlias
 
 import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from rackspan import verbs
+from rackspan import json_text, verbs
 from rackspan.cli import options, output
-from rackspan.errors import InvalidProblem, UsageError
-from rackspan.streams import ASSIGNORS
+from rackspan.cli.streams_page import audit_page, lab_page
+from rackspan.disk import replace_file, writing_output
+from rackspan.errors import InvalidProblem, RackspanError, UsageError
+from rackspan.json_text import NotJson
+from rackspan.streams import ASSIGNORS, Strategy, could_be_less, from_document, settings
+from rackspan.streams.lab_picture import lab_picture
 from rackspan.streams.options import Beyond
+
+SOMETHING_TO_ACT_ON = 2
 
 app = typer.Typer(
     name="streams",
@@ -21,23 +28,21 @@ app = typer.Typer(
 )
 
 
-@app.callback()
-def _streams() -> None:
-    """With one command only, Typer would leave its name out."""
+BeyondKafka: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--beyond",
+        metavar="NAME",
+        help=f"A step beyond Kafka, once for each: {', '.join(one.value for one in Beyond)}.",
+    ),
+]
 
 
 @app.command()
 def assign(
     problem: Annotated[Path, typer.Option("--problem", metavar="FILE", help="Clients, tasks and partitions, as JSON.")],
     assignor: Annotated[str, typer.Option("--assignor", metavar="NAME", help=f"{', '.join(ASSIGNORS)}.")] = "optimize",
-    beyond: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--beyond",
-            metavar="NAME",
-            help=f"A step beyond Kafka, once for each: {', '.join(one.value for one in Beyond)}.",
-        ),
-    ] = None,
+    beyond: BeyondKafka = None,
     output_format: options.OutputFormat = options.Output.JSON,
 ) -> None:
     """Assign tasks to clients at provably least cost, as Kafka's own assignors weigh it."""
@@ -46,13 +51,118 @@ def assign(
     output.write(answer, output_format, _page(answer))
 
 
+@app.command()
+def audit(
+    group: Annotated[str, typer.Option("--group", metavar="ID", help="The group: the application.id.")],
+    bootstrap_server: options.BootstrapServer = None,
+    command_config: options.CommandConfig = None,
+    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
+    rack_locator_class: options.RackLocatorClass = None,
+    rack_locator_properties: options.RackLocatorProperties = None,
+    changelog: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--changelog",
+            metavar="SUBTOPOLOGY=TOPIC",
+            help="A changelog topic's sub-topology, where names and sizes do not tell; once for each topic.",
+        ),
+    ] = None,
+    capture: Annotated[
+        Path | None,
+        typer.Option("--capture", metavar="FILE", help="Write the group as a problem for assign and lab."),
+    ] = None,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Price a running Kafka Streams group: partitions read across racks now, at best, and by strategy.
+
+    Exits 0 when no strategy of Kafka's would read less across racks, 2 when min_traffic would, 1 on errors.
+    """
+    cluster = options.cluster_named(bootstrap_server, command_config, timeout)
+    source = options.source(
+        bootstrap_server, command_config, timeout, None, rack_locator_class, rack_locator_properties
+    )
+    given = _changelogs(changelog or [])
+    live = verbs.read_streams_group(cluster, group)
+    taken = source.read()
+    captured = verbs.capture_streams(live, taken.snapshot, given)
+    document = verbs.audit_streams(live, captured)
+    if capture is not None:
+        _write(capture, json.dumps(captured.document, indent=1, ensure_ascii=False) + "\n", "--capture")
+        output.note(f"{capture}: {len(captured.document['tasks'])} tasks, {len(live.processes)} clients")
+    output.write(document, output_format, audit_page(document))
+    if could_be_less(document):
+        raise typer.Exit(SOMETHING_TO_ACT_ON)
+
+
+@app.command()
+def lab(
+    problem: Annotated[
+        list[Path],
+        typer.Option("--problem", metavar="FILE", help="A problem, as audit --capture writes it; once for each."),
+    ],
+    assignor: Annotated[
+        list[str] | None,
+        typer.Option("--assignor", metavar="NAME", help=f"Once for each: {', '.join(ASSIGNORS)}."),
+    ] = None,
+    strategy: Annotated[
+        list[str] | None,
+        typer.Option("--strategy", metavar="NAME", help=f"Once for each: {', '.join(Strategy)}; all by default."),
+    ] = None,
+    weights: Annotated[
+        list[str] | None,
+        typer.Option("--weights", metavar="TRAFFIC/OVERLAP", help="Such as 10/1, once for each; Kafka's by default."),
+    ] = None,
+    beyond: BeyondKafka = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE.svg", help="Draw a picture too, light or dark as the reader is."),
+    ] = None,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Replay groups over strategies and weights: cost, balance, stickiness, and rounds until they come to rest."""
+    chosen = settings(assignor or [], strategy or [], weights or [])
+    document = verbs.streams_lab(_documents(problem), chosen, beyond or [])
+    if out is not None:
+        _write(out, lab_picture(document), "--out")
+        output.note(f"{out}: drawn")
+    output.write(document, output_format, lab_page(document))
+
+
+def _changelogs(items: Sequence[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for item in items:
+        name, equals, topic = item.partition("=")
+        if not (equals and name and topic):
+            raise UsageError(f"--changelog {item}: not of the form SUBTOPOLOGY=TOPIC; correct it")
+        found.setdefault(name, []).append(topic)
+    return found
+
+
+def _documents(files: Sequence[Path]) -> dict[str, Any]:
+    """Each problem by its name, checked, so that a mistake names its file."""
+    found: dict[str, Any] = {}
+    for file in files:
+        document = _document(file)
+        try:
+            from_document(document)
+        except RackspanError as error:
+            raise type(error)(f"{file}: {error}") from None
+        found[str(file)] = document
+    return found
+
+
+def _write(file: Path, text: str, flag: str) -> None:
+    with writing_output(file, flag):
+        replace_file(file, text)
+
+
 def _document(file: Path) -> Any:
     try:
-        return json.loads(file.read_bytes())
+        return json_text.parse(file.read_bytes())
     except OSError as error:
         raise UsageError(f"{file}: cannot be read: {error.strerror}; name a problem file") from None
-    except (ValueError, RecursionError) as error:
-        raise InvalidProblem(f"{file}: not JSON: {error}; is the file complete?") from None
+    except NotJson as error:
+        raise InvalidProblem(f"{file}: {error}") from None
 
 
 def _page(answer: dict[str, Any]) -> RenderableType:

@@ -1,5 +1,10 @@
 """The embedded cluster: Kafka's brokers and controller in memory, with real racks, for development and tests.
 
-Begin with core/ (every decision, pure); what stands beside it feeds the core from sockets and timers and decides nothing.
-Never a production broker: nothing is written to a disk, and everything ends with the process.
+Begin with core/ (every decision, pure); what stands beside it feeds the core from sockets and timers and decides nothing;
+embedded.py is the door for users. Never a production broker: nothing is written to a disk, and everything ends with the process.
 """
+
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.cluster.embedded import EmbeddedCluster
+
+__all__ = ["ClusterSettings", "EmbeddedCluster"]

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,27 +10,23 @@ from typing import Final
 
 from rackspan import verbs
 from rackspan.audit import RackLoss, RackPolicy
-from rackspan.demo.topics import BROKERS, LOST_RACK, RACKS, TOPICS
+from rackspan.demo.racks_lost import TwoRacksLost, lose_two_racks
+from rackspan.demo.stage import Say, Stage, embedded, real_kafka
+from rackspan.demo.topics import BROKERS, LEDGER, LOST_RACK, RACKS, TOPICS, DemoTopic
 from rackspan.demo.traffic import Tally, Traffic, confluent_kafka
 from rackspan.errors import RackspanError
-from rackspan.kafka_process import KafkaCluster
+from rackspan.java import find_java
 from rackspan.model.racks import shown
 
-Say = Callable[[str], None]
-
-QUIET_SECONDS: Final = 8.0
-OUTAGE_SECONDS: Final = 14.0
-"""Longer than the brokers' session, so that the controller fences the lost rack and clients feel it."""
-
 COLLECT_SECONDS: Final = 2.0
-
-CONFIG: Final = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
-"""A demo is short: three seconds instead of Kafka's nine until a silent broker is fenced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """How the demo ended. `foretold` is what outage said before the rack was lost; `missing` acknowledged records."""
+    """How the demo ended. `foretold` is what outage said before the rack was lost; `missing` acknowledged records.
+
+    `two_racks` is None where the cluster does not know min.insync.racks.
+    """
 
     report: Path
     warehouse: Path
@@ -38,27 +34,35 @@ class Outcome:
     acknowledged: int
     missing: tuple[str, ...]
     snapshots: int
+    two_racks: TwoRacksLost | None
 
 
-def tell(out: Path, say: Say) -> Outcome:
-    """Run the whole demo; `say` gets a line a step. Errors: MissingRequirement without Java, Spark or librdkafka."""
+def tell(out: Path, say: Say, *, kafka: bool = False) -> Outcome:
+    """Run the whole demo, on real Kafka if so asked; `say` gets a line a step.
+
+    Errors: MissingRequirement without Java, Spark or librdkafka.
+    """
     confluent_kafka()
-    with KafkaCluster(racks=RACKS, brokers=BROKERS, config=CONFIG, progress=say) as cluster:
-        say(f"{BROKERS} brokers in racks {', '.join(RACKS)} at {cluster.bootstrap_servers}")
-        _create_topics(cluster.bootstrap_servers, say)
+    # Spark comes last; what it will lack is said before anything starts.
+    find_java()
+    with (real_kafka if kafka else embedded)(say) as stage:
+        say(f"{BROKERS} brokers in racks {', '.join(RACKS)} at {stage.bootstrap_servers}")
+        topics = (*TOPICS, LEDGER) if stage.under_min_racks else TOPICS
+        _create_topics(stage.bootstrap_servers, topics, say)
         warehouse = out / "warehouse"
-        with Traffic(cluster.bootstrap_servers, {topic.name: len(topic.replicas) for topic in TOPICS}) as traffic:
-            with _collecting(cluster.bootstrap_servers, warehouse) as collected:
-                foretold = _lose_and_restore(cluster, traffic, say)
+        with Traffic(stage.bootstrap_servers, {topic.name: len(topic.replicas) for topic in topics}) as traffic:
+            with _collecting(stage.bootstrap_servers, warehouse) as collected:
+                foretold, two_racks = _acts(stage, traffic, say)
             traffic.stop()
             missing = tuple(traffic.missing())
         say(
             f"{traffic.acknowledged:,} records acknowledged, {len(missing)} partitions miss any; {len(collected)} snapshots collected"
         )
-    return Outcome(_report(out, warehouse, say), warehouse, foretold, traffic.acknowledged, missing, len(collected))
+    report = _report(out, warehouse, say)
+    return Outcome(report, warehouse, foretold, traffic.acknowledged, missing, len(collected), two_racks)
 
 
-def _create_topics(bootstrap_servers: str, say: Say) -> None:
+def _create_topics(bootstrap_servers: str, topics: tuple[DemoTopic, ...], say: Say) -> None:
     client = confluent_kafka()
     admin = client.admin.AdminClient({"bootstrap.servers": bootstrap_servers})
     wanted = [
@@ -66,34 +70,43 @@ def _create_topics(bootstrap_servers: str, say: Say) -> None:
             topic.name,
             num_partitions=len(topic.replicas),
             replica_assignment=[list(replicas) for replicas in topic.replicas],
-            config={"min.insync.replicas": str(topic.min_insync_replicas)},
+            config=dict(topic.config),
         )
-        for topic in TOPICS
+        for topic in topics
     ]
-    for topic, created in zip(TOPICS, admin.create_topics(wanted).values(), strict=True):
+    for topic, created in zip(topics, admin.create_topics(wanted).values(), strict=True):
         created.result(30)
         say(f"  topic {topic.name}: {topic.why}")
 
 
-def _lose_and_restore(cluster: KafkaCluster, traffic: Traffic, say: Say) -> RackLoss:
+def _acts(stage: Stage, traffic: Traffic, say: Say) -> tuple[RackLoss, TwoRacksLost | None]:
+    foretold = _lose_and_restore(stage, traffic, say)
+    if stage.under_min_racks is None:
+        return foretold, None
+    return foretold, lose_two_racks(
+        stage, stage.under_min_racks, traffic, lambda when, tally: _say_tally(say, when, tally), say
+    )
+
+
+def _lose_and_restore(stage: Stage, traffic: Traffic, say: Say) -> RackLoss:
     traffic.wait_until_acknowledged()
-    time.sleep(QUIET_SECONDS)
+    time.sleep(stage.quiet_seconds)
     _say_tally(say, "all racks up", traffic.phase())
-    foretold = _foretell(cluster, say)
+    foretold = _foretell(stage.bootstrap_servers, say)
     say(f"rack {LOST_RACK} loses power")
-    cluster.lose_rack(LOST_RACK)
-    time.sleep(OUTAGE_SECONDS)
+    stage.lose_rack(LOST_RACK)
+    time.sleep(stage.outage_seconds)
     _say_tally(say, f"without {LOST_RACK}", traffic.phase())
     say(f"rack {LOST_RACK} comes back")
-    cluster.start_rack(LOST_RACK)
+    stage.restore_rack(LOST_RACK)
     _say_tally(say, "while it starts", traffic.phase())
-    time.sleep(QUIET_SECONDS)
+    time.sleep(stage.quiet_seconds)
     _say_tally(say, "all racks up again", traffic.phase())
     return foretold
 
 
-def _foretell(cluster: KafkaCluster, say: Say) -> RackLoss:
-    source = verbs.live_cluster(cluster.bootstrap_servers, None, 30.0)
+def _foretell(bootstrap_servers: str, say: Say) -> RackLoss:
+    source = verbs.live_cluster(bootstrap_servers, None, 30.0)
     _, (loss,) = verbs.outage(source.read().snapshot, RackPolicy(), lose=(LOST_RACK,))
     harmed = [f"{topic.topic} {', '.join(_states(topic.offline, topic.under_min_isr))}" for topic in loss.topics]
     say(f"rackspan outage --lose {shown(loss.racks[0])} foretells: {'; '.join(harmed) or 'no harm'}")
@@ -108,12 +121,8 @@ def _states(offline: int, under_min_isr: int) -> Iterator[str]:
 
 
 def _say_tally(say: Say, when: str, tally: Tally) -> None:
-    words = [
-        f"{topic.name} {tally.acknowledged[topic.name]} acknowledged"
-        + (f" and {tally.refused[topic.name]} refused" if tally.refused[topic.name] else "")
-        for topic in TOPICS
-    ]
-    say(f"  {when}: {', '.join(words)}")
+    refused = ", ".join(f"{topic} {count:,}" for topic, count in sorted(tally.refused.items()) if count)
+    say(f"  {when}: {tally.acknowledged.total():,} records acknowledged; refused: {refused or 'none'}")
 
 
 @contextmanager

@@ -15,7 +15,7 @@ RECORD_BYTES: Final = 200
 PAUSE_SECONDS: Final = 0.02
 """Between rounds of one record a partition: traffic enough to be seen, little enough for two cores."""
 
-GIVE_UP_MS: Final = 8_000
+GIVE_UP_MS: Final = 5_000
 """How long the producer tries one record before it counts as refused."""
 
 START_SECONDS: Final = 30.0

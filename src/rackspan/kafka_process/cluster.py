@@ -25,7 +25,8 @@ class KafkaCluster:
 
     Brokers are 1…n, dealt to `racks` in turn (None: a broker without a rack). `controllers` maps voters to racks; an id that
     is a broker's makes it a combined node; by default brokers 1 to 3 are combined. `config` goes into every node's
-    properties. `data_dir` is kept and can be started again; by default a temporary folder is used and removed. Whatever happens to this process,
+    properties. `listeners` are more doors to each broker, by name with Kafka's security protocol, such as {"TLS": "SSL"}.
+    `data_dir` is kept and can be started again; by default a temporary folder is used and removed. Whatever happens to this process,
     the Java processes end with it.
     """
 
@@ -38,6 +39,7 @@ class KafkaCluster:
         version: str = DEFAULT_VERSION,
         data_dir: Path | None = None,
         config: Mapping[str, str] | None = None,
+        listeners: Mapping[str, str] | None = None,
         progress: Progress | None = None,
         ready_seconds: float = 120.0,
     ) -> None:
@@ -46,10 +48,12 @@ class KafkaCluster:
         self.cluster_id = random_cluster_id()
         self._data_dir = data_dir
         self._config = dict(config or {})
+        self._listeners = dict(listeners or {})
         self._progress = progress
         self._ready_seconds = ready_seconds
         self._ports = HeldPorts()
         self._client_ports: Mapping[int, int] = MappingProxyType({})
+        self._more_ports: Mapping[str, Mapping[int, int]] = MappingProxyType({})
         self._folder: DataFolder | None = None
         self._runtime: KafkaRuntime | None = None
         self._processes: dict[int, NodeProcess] = {}
@@ -64,6 +68,10 @@ class KafkaCluster:
     def bootstrap_servers(self) -> str:
         """Every broker, stopped ones too: "127.0.0.1:…,127.0.0.1:…"."""
         return ",".join(f"{LOOPBACK}:{self._client_ports[node.id]}" for node in self.brokers)
+
+    def bootstrap_servers_of(self, listener: str) -> str:
+        """Every broker by one of the `listeners` asked for."""
+        return ",".join(f"{LOOPBACK}:{self._more_ports[listener][node.id]}" for node in self.brokers)
 
     @property
     def pids(self) -> dict[int, int]:
@@ -179,12 +187,14 @@ class KafkaCluster:
     # -- how
 
     def _prepare(self, folder: Path, runtime: KafkaRuntime) -> None:
-        client_ports = {node.id: self._ports.take() for node in self.nodes if node.is_broker}
+        client_ports = {node.id: self._ports.take() for node in self.brokers}
+        more_ports = {name: {node.id: self._ports.take() for node in self.brokers} for name in self._listeners}
         controller_ports = {node.id: self._ports.take() for node in self.nodes if node.is_controller}
-        self._client_ports, self._controller_ports = client_ports, controller_ports
+        self._client_ports, self._controller_ports, self._more_ports = client_ports, controller_ports, more_ports
+        more = {name: (protocol, more_ports[name]) for name, protocol in self._listeners.items()}
         for node in self.nodes:
             settings = node_config.properties(
-                node, self.nodes, client_ports, controller_ports, folder / f"node-{node.id}", self._config
+                node, self.nodes, client_ports, controller_ports, folder / f"node-{node.id}", self._config, more
             )
             self._processes[node.id] = NodeProcess(node, folder, settings, runtime)
         for one in self._processes.values():
@@ -214,7 +224,8 @@ class KafkaCluster:
         return self._processes[node_id]
 
     def _ports_of(self, node_id: int) -> list[int]:
-        return [ports[node_id] for ports in (self._client_ports, self._controller_ports) if node_id in ports]
+        held = (self._client_ports, self._controller_ports, *self._more_ports.values())
+        return [ports[node_id] for ports in held if node_id in ports]
 
     def _tell(self, line: str) -> None:
         if self._progress is not None:

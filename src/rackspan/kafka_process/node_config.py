@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from rackspan.kafka_process.ports import LOOPBACK
 from rackspan.kafka_process.topology import Node
@@ -52,9 +53,17 @@ def properties(
     controller_ports: Mapping[int, int],
     log_dir: Path,
     config: Mapping[str, str],
+    more_listeners: Mapping[str, tuple[str, Mapping[int, int]]] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """The node's settings; `config` overrides everything except who it is and where it listens."""
-    listeners = {CLIENT_LISTENER: client_ports.get(node.id), CONTROLLER_LISTENER: controller_ports.get(node.id)}
+    """The node's settings; `config` overrides everything except who it is and where it listens.
+
+    `more_listeners` are by name: the security protocol, and ports by broker id.
+    """
+    listeners = {
+        CLIENT_LISTENER: client_ports.get(node.id),
+        CONTROLLER_LISTENER: controller_ports.get(node.id),
+        **{name: ports.get(node.id) for name, (_, ports) in more_listeners.items()},
+    }
     own = {
         "process.roles": node.roles,
         "node.id": str(node.id),
@@ -68,9 +77,11 @@ def properties(
     if node.is_broker:
         # A controller alone refuses to know a listener for brokers.
         own["inter.broker.listener.name"] = CLIENT_LISTENER
-    protocols = f"{CLIENT_LISTENER}:PLAINTEXT,{CONTROLLER_LISTENER}:PLAINTEXT"
+    protocols = {CLIENT_LISTENER: "PLAINTEXT", CONTROLLER_LISTENER: "PLAINTEXT"}
+    protocols |= {name: protocol for name, (protocol, _) in more_listeners.items()}
+    protocol_map = ",".join(f"{name}:{protocol}" for name, protocol in protocols.items())
     brokers = sum(one.is_broker for one in nodes)
-    return {"listener.security.protocol.map": protocols, **defaults(brokers), **config, **own}
+    return {"listener.security.protocol.map": protocol_map, **defaults(brokers), **config, **own}
 
 
 def text(settings: Mapping[str, str]) -> str:

@@ -1,9 +1,12 @@
 """Brokers and controllers as the cluster registers them."""
 
 from dataclasses import dataclass
+from typing import Final
 
 from rackspan.errors import InvalidSnapshot
 from rackspan.model.ids import INT32_MAX, UNNAMED_RACK, BrokerId, RackId
+
+PORT_MAX: Final = 65_535
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,10 @@ class Broker:
     def __post_init__(self) -> None:
         if not 0 <= self.id <= INT32_MAX:
             raise InvalidSnapshot(f"broker {self.id}: an id is between 0 and {INT32_MAX}; correct it and run again")
+        if self.port is not None and not 0 <= self.port <= PORT_MAX:
+            raise InvalidSnapshot(
+                f"broker {self.id}: port {self.port} is outside 0 to {PORT_MAX}; correct it and run again"
+            )
         if self.rack == UNNAMED_RACK:
             # Kafka refuses an empty broker.rack; a null one says the same without two ways to say it.
             object.__setattr__(self, "rack", None)
@@ -35,3 +42,7 @@ class Controller:
     id: BrokerId
     rack: RackId | None = None
     voter: bool = True
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.id <= INT32_MAX:
+            raise InvalidSnapshot(f"controller {self.id}: an id is between 0 and {INT32_MAX}; correct it and run again")

@@ -10,7 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Final, NoReturn
 
+from rackspan import json_text
 from rackspan.errors import InvalidSnapshot
+from rackspan.json_text import NotJson, shown
 from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import INT32_MAX, INT64_MAX, NO_BROKER, BrokerId, RackId, TopicName
 from rackspan.model.partitions import UNKNOWN_SIZE, Partition, columns
@@ -38,14 +40,9 @@ class ReadSnapshot:
 def read(text: str | bytes) -> ReadSnapshot:
     """Parse a snapshot. Errors: InvalidSnapshot, one line that names the place."""
     try:
-        document = json.loads(text)
-    except RecursionError:
-        raise InvalidSnapshot(
-            "not a snapshot: brackets nested too deep; take it again with rackspan snapshot"
-        ) from None
-    except ValueError as error:
-        raise InvalidSnapshot(f"not JSON: {error}; is the file complete?") from None
-    return from_document(document)
+        return from_document(json_text.parse(text))
+    except NotJson as error:
+        raise InvalidSnapshot(str(error)) from None
 
 
 def from_document(document: object) -> ReadSnapshot:
@@ -132,7 +129,7 @@ class _Reader:
         if type(top["version"]) is not int or top["version"] != VERSION:
             _refuse(
                 "version",
-                f"is {_shown(top['version'])}, but this rackspan reads version {VERSION}; take the snapshot again",
+                f"is {shown(top['version'])}, but this rackspan reads version {VERSION}; take the snapshot again",
             )
         return ClusterSnapshot(
             cluster_id=_optional_string(top, "cluster_id", "snapshot"),
@@ -172,7 +169,7 @@ class _Reader:
             document = self._object(item, f"topics[{code}]", _TOPIC_KEYS, required=("name",))
             name = document["name"]
             if not isinstance(name, str):
-                _refuse(f"topics[{code}]: name", f"is {_shown(name)}, not a string; correct it and run again")
+                _refuse(f"topics[{code}]: name", f"is {shown(name)}, not a string; correct it and run again")
             topics.append(
                 Topic(
                     name=TopicName(name),
@@ -209,7 +206,7 @@ class _Reader:
 
     def _object(self, value: object, place: str, known: frozenset[str], required: Sequence[str]) -> Mapping[str, Any]:
         if not isinstance(value, dict):
-            _refuse(place, f"is {_shown(value)}, not an object; take the snapshot again with rackspan snapshot")
+            _refuse(place, f"is {shown(value)}, not an object; take the snapshot again with rackspan snapshot")
         for key in required:
             if key not in value:
                 _refuse(place, f"{key} is missing; add it or take the snapshot again")
@@ -229,14 +226,9 @@ def _refuse(place: str, why: str) -> NoReturn:
     raise InvalidSnapshot(f"{place}: {why}" if ":" not in place else f"{place} {why}")
 
 
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else f"{text[:37]}..."
-
-
 def _list(value: object, place: str) -> list[Any]:
     if not isinstance(value, list):
-        _refuse(place, f"is {_shown(value)}, not a list; correct it and run again")
+        _refuse(place, f"is {shown(value)}, not a list; correct it and run again")
     return value
 
 
@@ -250,9 +242,9 @@ def _strings(value: object, place: str) -> list[str]:
 def _integer(value: object, place: str, least: int, most: int) -> int:
     # type(), not isinstance: JSON's true is no number, though Python's True is an int.
     if type(value) is not int:
-        _refuse(place, f"is {_shown(value)}, not a whole number; correct it and run again")
+        _refuse(place, f"is {shown(value)}, not a whole number; correct it and run again")
     if not least <= value <= most:
-        _refuse(place, f"is {value}, outside {least} to {most}; correct it and run again")
+        _refuse(place, f"is {shown(value)}, outside {least} to {most}; correct it and run again")
     return value
 
 
@@ -262,7 +254,7 @@ def _broker_ids(value: object, place: str) -> list[int]:
         if type(item) is not int or not 0 <= item <= INT32_MAX:
             _refuse(
                 place,
-                f"names {_shown(item)}, but a broker id is a whole number of 0 to {INT32_MAX}; correct it and run again",
+                f"names {shown(item)}, but a broker id is a whole number of 0 to {INT32_MAX}; correct it and run again",
             )
     return items
 
@@ -275,7 +267,7 @@ def _optional_integer(document: Mapping[str, Any], key: str, place: str, least: 
 def _optional_string(document: Mapping[str, Any], key: str, place: str) -> str | None:
     value = document.get(key)
     if value is not None and not isinstance(value, str):
-        _refuse(f"{place}: {key}", f"is {_shown(value)}, not a string; correct it and run again")
+        _refuse(f"{place}: {key}", f"is {shown(value)}, not a string; correct it and run again")
     return value
 
 
@@ -287,7 +279,7 @@ def _optional_rack(document: Mapping[str, Any], place: str) -> RackId | None:
 def _boolean(document: Mapping[str, Any], key: str, place: str, default: bool) -> bool:
     value = document.get(key, default)
     if not isinstance(value, bool):
-        _refuse(f"{place}: {key}", f"is {_shown(value)}, not true or false; correct it and run again")
+        _refuse(f"{place}: {key}", f"is {shown(value)}, not true or false; correct it and run again")
     return value
 
 
@@ -295,7 +287,7 @@ def _config(value: object, place: str) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
-        _refuse(f"{place}: config", f"is {_shown(value)}, but keys and values are strings; correct it and run again")
+        _refuse(f"{place}: config", f"is {shown(value)}, but keys and values are strings; correct it and run again")
     return value
 
 
@@ -306,4 +298,4 @@ def _moment(top: Mapping[str, Any]) -> datetime | None:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        _refuse("taken_at", f"is {_shown(text)}, not a time such as 2026-11-21T02:00:00Z; correct it and run again")
+        _refuse("taken_at", f"is {shown(text)}, not a time such as 2026-11-21T02:00:00Z; correct it and run again")

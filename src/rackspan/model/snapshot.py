@@ -78,7 +78,7 @@ class ClusterSnapshot:
         if self.taken_at is not None and self.taken_at.tzinfo is None:
             raise InvalidSnapshot(f"taken_at {self.taken_at.isoformat()}: the offset is missing; end it with Z for UTC")
         if self.taken_at is not None:
-            object.__setattr__(self, "taken_at", self.taken_at.astimezone(UTC))
+            object.__setattr__(self, "taken_at", _in_utc(self.taken_at))
         _sort_brokers_and_topics(self)
         _check_partitions(self.topics, self.partitions)
 
@@ -98,6 +98,15 @@ class ClusterSnapshot:
 
     def broker(self, broker_id: int) -> Broker | None:
         return next((broker for broker in self.brokers if broker.id == BrokerId(broker_id)), None)
+
+
+def _in_utc(moment: datetime) -> datetime:
+    try:
+        return moment.astimezone(UTC)
+    except OverflowError:
+        raise InvalidSnapshot(
+            f"taken_at {moment.isoformat()}: beyond the years 1 to 9999 in UTC; correct it and run again"
+        ) from None
 
 
 def _refuse_twice(what: str, names: Sequence[object]) -> None:

@@ -92,7 +92,7 @@ def collect_every(
 def _collected(source: Source, warehouse: Warehouse) -> Collected:
     read = source.read()
     try:
-        return Collected(source.name, store(read.snapshot, warehouse), read.warnings)
+        return Collected(source.name, store(read.snapshot, warehouse), (*read.warnings, *read.snapshot.partial))
     except InvalidSnapshot as error:
         raise InvalidSnapshot(f"{source.name}: {error}") from None
 

@@ -12,6 +12,7 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
@@ -21,6 +22,8 @@ import rackspan
 from rackspan.audit import RackPolicy
 from rackspan.disk import to_disk
 from rackspan.errors import InvalidWarehouse
+from rackspan.pipeline import paths
+from rackspan.pipeline.compaction import compacted
 from rackspan.pipeline.manifest import (
     Manifest,
     TableDay,
@@ -46,12 +49,16 @@ DayOfTable: TypeAlias = tuple[str, Day]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One day to be made for one table. `inputs` is the fingerprint of all that its rows depend on."""
+    """One day to be made for one table. `inputs` is the fingerprint of all that its rows depend on, but for `previous`.
+
+    `previous` is the last snapshot of the cluster before the day, for tables that look back.
+    """
 
     table: Table
     day: Day
     snapshots: tuple[StoredSnapshot, ...]
     inputs: str
+    previous: StoredSnapshot | None = None
 
 
 Build: TypeAlias = Callable[[Mapping[str, list[Work]], RackPolicy, Path], None]
@@ -104,8 +111,16 @@ def refresh(
 
 def work(snapshots: Mapping[Day, list[StoredSnapshot]], policy: RackPolicy) -> list[Work]:
     """Every day of every table, done or not."""
+    last = {before: stored[-1] for before, stored in snapshots.items()}
+    previous = {day: last[before] for before, day in pairwise(snapshots) if before.cluster_id == day.cluster_id}
     return [
-        Work(table, day, tuple(stored), fingerprint(table, stored, policy))
+        Work(
+            table,
+            day,
+            tuple(stored),
+            fingerprint(table, stored, policy),
+            previous.get(day) if table.looks_back else None,
+        )
         for table in TABLES.values()
         for day, stored in snapshots.items()
     ]
@@ -127,9 +142,26 @@ def fingerprint(table: Table, snapshots: list[StoredSnapshot], policy: RackPolic
 
 def _must_be_made(warehouse: Warehouse, one: Work, before: Manifest) -> bool:
     in_force = before.day(one.table.name, one.day)
-    if in_force is None or in_force.inputs != one.inputs:
+    if in_force is None or in_force.inputs != one.inputs or _comes_after_another(one, in_force):
         return True
     return not all((warehouse.tables / file).is_file() for file in in_force.files)
+
+
+def seen_before(one: Work) -> str | None:
+    """The snapshot before the day as the manifest has it: its moment, and its sizes as one word."""
+    if one.previous is None:
+        return None
+    sizes = json.dumps(_sizes(one.previous.folder), sort_keys=True).encode()
+    return f"{paths.moment_text(one.previous.taken_at)} {hashlib.sha256(sizes).hexdigest()[:16]}"
+
+
+def _comes_after_another(one: Work, in_force: TableDay) -> bool:
+    """Whether the day must be compared with another snapshot than it was.
+
+    Where the one it was compared with is gone, an earlier one would tell less than the rows do, so they stay.
+    """
+    now, then = (seen_before(one) or "", in_force.previous or "")
+    return now != then and now.partition(" ")[0] >= then.partition(" ")[0]
 
 
 def _made(
@@ -148,7 +180,7 @@ def _made(
                 }
                 for name, works in by_table.items()
             }
-            after = before.replaced(run, made)
+            after = compacted(warehouse, before.replaced(run, made), staging).after(before)
             write_manifest(warehouse, after)
     except OSError as error:
         raise InvalidWarehouse(f"{warehouse.root}: cannot be written: {error.strerror}; make room or rights") from None
@@ -167,7 +199,7 @@ def _adopted(warehouse: Warehouse, run: str, one: Work, staged: Path) -> TableDa
         file.rename(place)
         to_disk(place.parent)
         files.append(name)
-    return TableDay(one.inputs, one.table.version, rows, tuple(files))
+    return TableDay(one.inputs, one.table.version, rows, tuple(files), seen_before(one))
 
 
 def _policy_document(policy: RackPolicy) -> dict[str, object]:

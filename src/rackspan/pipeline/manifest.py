@@ -19,7 +19,9 @@ from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import paths
 from rackspan.pipeline.warehouse import Day, Warehouse
 
-VERSION: Final = 1
+VERSION: Final = 2
+READABLE: Final = (1, 2)
+"""Version 1 had no `previous`. It is read as it is, and the next run that makes anything writes version 2."""
 FILE_NAME: Final = "manifest.json"
 
 _DATA_FILE: Final = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{8}-[0-9]{5}\.parquet")
@@ -31,13 +33,15 @@ class TableDay:
     """One day of one table: what it was made of, and where it is.
 
     `inputs` is the fingerprint of snapshots, policy and rules; `files` are relative to `DIR/tables`, and empty where
-    the day has no rows.
+    the day has no rows. `previous` is the snapshot before the day that its first one was compared with, if any
+    (incremental.seen_before).
     """
 
     inputs: str
     schema_version: int
     rows: int
     files: tuple[str, ...]
+    previous: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +60,13 @@ class Manifest:
         return {file for days in self.tables.values() for one in days.values() for file in one.files}
 
     def replaced(self, run: str, made: Mapping[str, Mapping[Day, TableDay]]) -> "Manifest":
-        """The manifest after a run. Days it did not make stay as they are."""
+        """The days in force after a run. Those it did not make stay as they are."""
         tables = {name: {**self.tables.get(name, {}), **made.get(name, {})} for name in sorted({*self.tables, *made})}
-        after = Manifest(run, tables)
-        return Manifest(run, tables, retired=tuple(sorted(self.files() - after.files())))
+        return Manifest(run, tables)
+
+    def after(self, before: "Manifest") -> "Manifest":
+        """The same, with what only the one before had in force as retired."""
+        return Manifest(self.run, self.tables, retired=tuple(sorted(before.files() - self.files())))
 
 
 def read_manifest(warehouse: Warehouse) -> Manifest:
@@ -72,14 +79,14 @@ def read_manifest(warehouse: Warehouse) -> Manifest:
     except (OSError, ValueError):
         raise InvalidWarehouse(f"{file}: cannot be read as JSON; remove {file.parent} and run again") from None
     version = document.get("version") if isinstance(document, dict) else None
-    if version != VERSION:
+    if version not in READABLE or isinstance(version, bool):
         raise InvalidWarehouse(
-            f"{file}: version is {version}, but this rackspan reads version {VERSION}; "
+            f"{file}: version is {version}, but this rackspan reads up to version {VERSION}; "
             f"use the rackspan that wrote it, or remove {file.parent} and run again"
         )
     try:
         return _from_document(document)
-    except (AttributeError, KeyError, TypeError, ValueError):
+    except (AttributeError, KeyError, OverflowError, TypeError, ValueError):
         raise InvalidWarehouse(f"{file}: not as rackspan writes it; remove {file.parent} and run again") from None
 
 
@@ -98,6 +105,12 @@ def new_run(now: datetime) -> str:
 def data_file(table: str, day: Day, run: str, number: int) -> str:
     """Where a run puts one data file, relative to `DIR/tables`."""
     return (Path(table) / day.folder / f"{run}-{number:05}.parquet").as_posix()
+
+
+def month_file(table: str, cluster_id: str, month: str, run: str) -> str:
+    """Where a run puts a whole month (compaction.py), relative to `DIR/tables`."""
+    folder = Path(table, paths.pair("cluster_id", cluster_id), paths.pair("month", month))
+    return (folder / f"{run}-00000.parquet").as_posix()
 
 
 def remove_garbage(warehouse: Warehouse, manifest: Manifest) -> int:
@@ -138,6 +151,7 @@ def _day_document(day: Day, one: TableDay) -> dict[str, Any]:
         "inputs": one.inputs,
         "rows": one.rows,
         "files": list(one.files),
+        "previous": one.previous,
     }
 
 
@@ -153,4 +167,5 @@ def _from_document(document: Mapping[str, Any]) -> Manifest:
 
 
 def _table_day(one: Mapping[str, Any]) -> TableDay:
-    return TableDay(one["inputs"], int(one["schema_version"]), int(one["rows"]), tuple(map(str, one["files"])))
+    files = tuple(map(str, one["files"]))
+    return TableDay(one["inputs"], int(one["schema_version"]), int(one["rows"]), files, one.get("previous"))

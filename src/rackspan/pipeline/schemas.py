@@ -4,15 +4,17 @@ Spark's DDL and docs/tables.md (`python tools/tables.py > docs/tables.md`) are b
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
 
+from rackspan.audit.drift import CHANGES
 from rackspan.errors import UsageError
 
 MOMENT: Final = pa.timestamp("us", "UTC")
 RACK_NAMES: Final = pa.list_(pa.string())
+LEADER_SURGE: Final = pa.list_(pa.struct([("broker", pa.int32()), ("leaders", pa.int64())]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +36,8 @@ class Table:
     grain: tuple[str, ...]
     columns: tuple[Column, ...]
     version: int = 1
+    looks_back: bool = False
+    """Whether a day's rows depend on the last snapshot before that day as well."""
 
     @property
     def schema(self) -> pa.Schema:
@@ -111,7 +115,87 @@ FINDINGS: Final = _table(
     ),
 )
 
-TABLES: Final[Mapping[str, Table]] = {table.name: table for table in (PARTITION_DURABILITY, FINDINGS)}
+OUTAGE_IMPACT: Final = _table(
+    "outage_impact",
+    "What losing each rack would do, as `rackspan outage` has it: for each snapshot and each loss a row for the whole "
+    "cluster, whether or not it is harmed, and a row for each topic that is. Losses are nothing at all, which tells what "
+    "is harmed already and is counted by every loss, and each rack by itself; pairs of racks are left to "
+    "`rackspan outage --pairs`.",
+    ("lost_racks", "topic"),
+    (
+        Column(
+            "lost_racks",
+            RACK_NAMES,
+            "The racks lost together, sorted by name; none where nothing is lost. The rack of brokers without "
+            "`broker.rack` is the empty string.",
+        ),
+        Column("topic", pa.string(), "The topic; null in the row for the whole cluster.", True),
+        Column("internal", pa.bool_(), "Whether Kafka itself owns the topic; null for the whole cluster.", True),
+        Column("offline", pa.int64(), "Partitions without a leader."),
+        Column(
+            "needs_unclean_election",
+            pa.int64(),
+            "Those of them that only a replica out of sync could lead, losing records.",
+        ),
+        Column("under_min_isr", pa.int64(), "Partitions online that refuse `acks=all` for want of replicas in sync."),
+        Column("under_min_racks", pa.int64(), "Partitions online whose ISR spans fewer racks than asked."),
+        Column(
+            "survived",
+            pa.bool_(),
+            "Whether nothing is offline or under a minimum, and the controllers can decide; null for a topic.",
+            True,
+        ),
+        Column(
+            "quorum_holds",
+            pa.bool_(),
+            "Whether a majority of the controllers is left; null for a topic, and where the snapshot tells of no voters.",
+            True,
+        ),
+        Column(
+            "leader_surge",
+            LEADER_SURGE,
+            "The leaderships each surviving broker takes over, by broker id; null for a topic.",
+            True,
+        ),
+    ),
+)
+
+DRIFT: Final = replace(
+    _table(
+        "drift",
+        "What changed between each snapshot and the one before it of the same cluster: what, when it was first seen, which "
+        "safety it took or gave, and which change caused that. The first snapshot of a cluster has no rows.",
+        ("change", "topic", "partition", "broker"),
+        (
+            Column(
+                "previous_taken_at",
+                MOMENT,
+                "When the snapshot before was taken; the change happened between the two.",
+            ),
+            Column("change", pa.string(), "What happened, one of the words below."),
+            Column("topic", pa.string(), "The topic; null for changes of brokers and voters.", True),
+            Column("partition", pa.int32(), "The partition; null where a topic as a whole is meant, or none.", True),
+            Column("broker", pa.int32(), "The broker, or the voting controller; null for topics and partitions.", True),
+            Column("before", pa.string(), "What was, as said below; null for nothing.", True),
+            Column("after", pa.string(), "What is, in the same way.", True),
+            Column(
+                "cause",
+                pa.string(),
+                "Only where safety was lost or gained: the `change` of the same moment that would have done it alone, of "
+                "the same partition, its topic, or the broker `cause_broker`; `several` where none would.",
+                True,
+            ),
+            Column(
+                "cause_broker", pa.int32(), "The broker that the cause is about; null where it is about none.", True
+            ),
+        ),
+    ),
+    looks_back=True,
+)
+
+TABLES: Final[Mapping[str, Table]] = {
+    table.name: table for table in (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
+}
 
 
 def table_named(name: str) -> Table:
@@ -135,7 +219,11 @@ _SPARK_TYPES: Final = {
 
 
 def _spark_type(kind: pa.DataType) -> str:
-    return f"ARRAY<{_spark_type(kind.value_type)}>" if pa.types.is_list(kind) else _SPARK_TYPES[kind]
+    if pa.types.is_list(kind):
+        return f"ARRAY<{_spark_type(kind.value_type)}>"
+    if pa.types.is_struct(kind):
+        return f"STRUCT<{', '.join(f'{field.name}: {_spark_type(field.type)}' for field in kind)}>"
+    return _SPARK_TYPES[kind]
 
 
 def document() -> str:
@@ -155,6 +243,9 @@ def _lines() -> Iterator[str]:
     )
     for table in TABLES.values():
         yield from _described(table)
+    yield "\n| change | what happened |"
+    yield "|---|---|"
+    yield from (f"| `{name}` | {meaning} |" for name, meaning in CHANGES.items())
 
 
 def _described(table: Table) -> Iterator[str]:

@@ -22,14 +22,14 @@ BATCH_ROWS: Final = 10_000
 def rows(warehouse: Warehouse, name: str, limit: int | None = None) -> Iterator[dict[str, Any]]:
     """The rows of a table as JSON has them, sorted by the grain, at most `limit`.
 
-    Days are read one at a time, so memory holds one day at most. Errors: UsageError for an unknown table,
+    Days are read one at a time, those of a month in one file together, so memory holds no more. Errors: UsageError for an unknown table,
     InvalidWarehouse where no run has made it yet or it is of another version.
     """
     table = table_named(name)
     days = in_force(warehouse, read_manifest(warehouse), table)
     # Day by day in order of cluster and day is in order of the grain, which begins with cluster and moment.
-    in_order = (row for _day, one in sorted(days.items()) for row in _day_rows(warehouse, table, one, limit))
-    return islice(in_order, limit)
+    files = dict.fromkeys(one.files for _day, one in sorted(days.items()))
+    return islice((row for names in files for row in _day_rows(warehouse, table, names, limit)), limit)
 
 
 def in_force(warehouse: Warehouse, manifest: Manifest, table: Table) -> Mapping[Day, TableDay]:
@@ -40,24 +40,33 @@ def in_force(warehouse: Warehouse, manifest: Manifest, table: Table) -> Mapping[
             f"{warehouse.root}: has no table {table.name} yet; run rackspan pipeline run --warehouse {warehouse.root}"
         )
     for day, one in days.items():
-        _check_version(warehouse, table, day.day, one)
+        _check_version(warehouse, table, day, one)
     return days
 
 
-def _day_rows(warehouse: Warehouse, table: Table, one: TableDay, limit: int | None) -> Iterator[dict[str, Any]]:
-    parts = [_head(warehouse.tables / file, table, limit) for file in one.files]
+def _day_rows(
+    warehouse: Warehouse, table: Table, files: tuple[str, ...], limit: int | None
+) -> Iterator[dict[str, Any]]:
+    parts = [_head(warehouse.tables / file, table, limit) for file in files]
     if parts:
-        ordered = _sorted(pa.concat_tables(parts), table) if len(parts) > 1 else parts[0]
+        ordered = in_order(pa.concat_tables(parts), table) if len(parts) > 1 else parts[0]
         for batch in ordered.to_batches(max_chunksize=BATCH_ROWS):
             yield from map(_as_json, batch.to_pylist())
 
 
-def _sorted(rows: pa.Table, table: Table) -> pa.Table:
+def in_order(rows: pa.Table, table: Table) -> pa.Table:
+    """Sorted by the grain."""
     # Nulls first, as Spark sorts; what Arrow calls that has changed between its versions, so it is a key of its own.
     keys: dict[str, pa.ChunkedArray] = {}
     order = []
     for name in table.grain:
-        keys |= {f"{name} is null": rows.column(name).is_null(), name: rows.column(name)}
+        column = rows.column(name)
+        if pa.types.is_list(column.type):
+            # Arrow sorts no lists. No name holds the character that sorts first, and the length tells [] from [""].
+            keys |= {name: pc.binary_join(column, "\0"), f"{name} length": pc.list_value_length(column)}
+            order += [(name, "ascending"), (f"{name} length", "ascending")]
+            continue
+        keys |= {f"{name} is null": column.is_null(), name: column}
         order += [(f"{name} is null", "descending"), (name, "ascending")]
     return rows.take(pc.sort_indices(pa.table(keys), sort_keys=order))
 
@@ -86,12 +95,22 @@ def _first_rows(parquet: pq.ParquetFile, limit: int) -> pa.Table:
     return pa.Table.from_batches(taken, parquet.schema_arrow)
 
 
-def _check_version(warehouse: Warehouse, table: Table, day: str, one: TableDay) -> None:
+def _check_version(warehouse: Warehouse, table: Table, day: Day, one: TableDay) -> None:
     if one.schema_version != table.version:
         raise InvalidWarehouse(
-            f"{warehouse.root}: {table.name} of {day} has schema version {one.schema_version}, but this rackspan reads "
-            f"{table.version}; run rackspan pipeline run --warehouse {warehouse.root}"
+            f"{warehouse.root}: {table.name} of {day.day} has schema version {one.schema_version}, but this rackspan reads "
+            f"{table.version}; {_way_out(warehouse, table, day, one)}"
         )
+
+
+def _way_out(warehouse: Warehouse, table: Table, day: Day, one: TableDay) -> str:
+    if one.schema_version > table.version:
+        return "use the rackspan that wrote it"
+    if not (warehouse.snapshots / day.folder).is_dir():
+        return (
+            f"the snapshots of {day.cluster_id} are gone, so put them back and run, or use the rackspan that wrote it"
+        )
+    return f"run rackspan pipeline run --warehouse {warehouse.root}"
 
 
 def _as_json(row: dict[str, Any]) -> dict[str, Any]:

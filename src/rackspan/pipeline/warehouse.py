@@ -3,6 +3,7 @@
     DIR/snapshots/cluster_id=…/day=…/taken_at=…/   one Parquet snapshot each, renamed into place, never changed
     DIR/staging/…                                  work in progress; what a dead process left is swept by the next
     DIR/tables/NAME/cluster_id=…/day=…/….parquet   data files; only those the manifest names are in force
+    DIR/tables/NAME/cluster_id=…/month=…/….parquet a month that is over, in one file (compaction.py)
     DIR/tables/manifest.json                       renamed last (manifest.py)
     DIR/.lock                                      held by the one `run` at work
 

@@ -4,13 +4,13 @@ Checked here is what a document can get wrong. Of figures that no cluster can me
 the placers complain themselves, in Kafka's words.
 """
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final, NoReturn, TypeVar
 
 from rackspan.errors import UsageError
+from rackspan.json_text import shown
 from rackspan.model.ids import INT32_MAX, INT64_MAX, UNNAMED_RACK, BrokerId, RackId
 from rackspan.placement.placer import UsableBroker
 from rackspan.placement.rack_modes import RackAwareMode
@@ -81,7 +81,7 @@ def read(document: object) -> PlacementSpec:
 
 def _brokers(value: object) -> tuple[UsableBroker, ...]:
     if not isinstance(value, list):
-        _refuse("brokers", f"is {_shown(value)}, not a list; correct it and run again")
+        _refuse("brokers", f"is {shown(value)}, not a list; correct it and run again")
     if not value:
         _refuse("brokers", "is empty; list at least one")
     brokers = tuple(_broker(item, f"brokers[{index}]") for index, item in enumerate(value))
@@ -97,7 +97,7 @@ def _broker(value: object, place: str) -> UsableBroker:
     given = _object(value, place, _BROKER_KEYS, ("id",))
     fenced = given.get("fenced", False)
     if not isinstance(fenced, bool):
-        _refuse(place, f"fenced is {_shown(fenced)}, not true or false; correct it and run again")
+        _refuse(place, f"fenced is {shown(fenced)}, not true or false; correct it and run again")
     rack = _string(given, "rack", place)
     return UsableBroker(
         id=BrokerId(_integer(given, "id", place, 0, INT32_MAX)),
@@ -108,13 +108,13 @@ def _broker(value: object, place: str) -> UsableBroker:
 
 def _object(value: object, place: str, known: tuple[str, ...], required: tuple[str, ...]) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        _refuse(place, f"is {_shown(value)}, not an object; correct it and run again")
+        _refuse(place, f"is {shown(value)}, not an object; correct it and run again")
     for key in required:
         if key not in value:
             _refuse(place, f"{key} is missing; add it and run again")
     for key in value:
         if key not in known:
-            _refuse(place, f"there is no key {_shown(key)}; there are {', '.join(known)}")
+            _refuse(place, f"there is no key {shown(key)}; there are {', '.join(known)}")
     return value
 
 
@@ -124,16 +124,16 @@ def _integer(given: Mapping[str, Any], key: str, place: str, least: int, most: i
         return absent
     # type(), not isinstance: JSON's true is no number, though Python's True is an int.
     if type(value) is not int:
-        _refuse(place, f"{key} is {_shown(value)}, not a whole number; correct it and run again")
+        _refuse(place, f"{key} is {shown(value)}, not a whole number; correct it and run again")
     if not least <= value <= most:
-        _refuse(place, f"{key} is {value}, outside {least} to {most}; correct it and run again")
+        _refuse(place, f"{key} is {shown(value)}, outside {least} to {most}; correct it and run again")
     return value
 
 
 def _string(given: Mapping[str, Any], key: str, place: str) -> str | None:
     value = given.get(key)
     if value is not None and not isinstance(value, str):
-        _refuse(place, f"{key} is {_shown(value)}, not a string; correct it and run again")
+        _refuse(place, f"{key} is {shown(value)}, not a string; correct it and run again")
     return value
 
 
@@ -142,7 +142,7 @@ def _choice(given: Mapping[str, Any], key: str, kind: type[_Choice]) -> _Choice 
     if value is None:
         return None
     if value not in list(kind):
-        _refuse("spec", f"{key} is {_shown(value)}, but it is {' or '.join(kind)}; correct it and run again")
+        _refuse("spec", f"{key} is {shown(value)}, but it is {' or '.join(kind)}; correct it and run again")
     return kind(value)
 
 
@@ -150,14 +150,9 @@ def _configs(value: object) -> Mapping[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
-        _refuse("spec", f"configs is {_shown(value)}, but keys and values are strings; correct it and run again")
+        _refuse("spec", f"configs is {shown(value)}, but keys and values are strings; correct it and run again")
     return value
 
 
 def _refuse(place: str, why: str) -> NoReturn:
     raise UsageError(f"{place}: {why}")
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else f"{text[:37]}..."

@@ -9,7 +9,9 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
+from rackspan import json_text
 from rackspan.errors import InvalidReassignment
+from rackspan.json_text import NotJson, shown
 from rackspan.model.partitions import unpadded
 from rackspan.plan.steps import Step
 from rackspan.reassign import Balance, ListedPartition, Plan, ReassignmentDocument, Spread
@@ -75,11 +77,20 @@ def read_reassignment(text: str | bytes) -> ReassignmentDocument:
 
     Errors: InvalidReassignment where the text is no JSON object.
     """
-    top = _top(text, "reassignment")
+    return reassignment_of(reassignment_object(text))
+
+
+def reassignment_object(text: str | bytes) -> dict[str, Any]:
+    """The file's object, not yet believed. Errors: InvalidReassignment."""
+    return _top(text, "reassignment")
+
+
+def reassignment_of(top: dict[str, Any]) -> ReassignmentDocument:
+    """What the object says, and what is wrong inside."""
     malformed = list(_version_faults(top))
     partitions = top.get("partitions")
     if not isinstance(partitions, list):
-        malformed.append(Fault("plan-format", None, None, f"partitions is {_shown(partitions)}, not a list"))
+        malformed.append(Fault("plan-format", None, None, f"partitions is {shown(partitions)}, not a list"))
         return ReassignmentDocument((), tuple(malformed))
     entries = [_entry(item, index) for index, item in enumerate(partitions)]
     return ReassignmentDocument(
@@ -90,7 +101,11 @@ def read_reassignment(text: str | bytes) -> ReassignmentDocument:
 
 def reassignment_to_apply(text: str | bytes) -> ReassignmentDocument:
     """The same, refused at its first fault, in the words of Kafka's tool. Errors: InvalidReassignment."""
-    document = read_reassignment(text)
+    return sound(read_reassignment(text))
+
+
+def sound(document: ReassignmentDocument) -> ReassignmentDocument:
+    """The document itself where nothing is wrong with it. Errors: InvalidReassignment, with the first fault."""
     for fault in faults(document):
         raise InvalidReassignment(fault.reason)
     return document
@@ -103,9 +118,7 @@ def read_topics_to_move(text: str | bytes) -> tuple[str, ...]:
         raise InvalidReassignment(fault.reason)
     topics = top.get("topics")
     if not isinstance(topics, list):
-        raise InvalidReassignment(
-            f'topics is {_shown(topics)}, not a list; write {{"topics": [{{"topic": "orders"}}]}}'
-        )
+        raise InvalidReassignment(f'topics is {shown(topics)}, not a list; write {{"topics": [{{"topic": "orders"}}]}}')
     names = [_topic_name(item, index) for index, item in enumerate(topics)]
     twice = _twice(names)
     if twice:
@@ -116,7 +129,7 @@ def read_topics_to_move(text: str | bytes) -> tuple[str, ...]:
 def _topic_name(item: object, index: int) -> str:
     name = item.get("topic") if isinstance(item, dict) else item
     if not isinstance(name, str):
-        raise InvalidReassignment(f"topics[{index}]: topic is {_shown(name)}, not a string; name a topic")
+        raise InvalidReassignment(f"topics[{index}]: topic is {shown(name)}, not a string; name a topic")
     return name
 
 
@@ -168,44 +181,37 @@ def _spread(spread: Spread) -> dict[str, int]:
 
 def _top(text: str | bytes, what: str) -> dict[str, Any]:
     try:
-        top = json.loads(text)
-    except RecursionError:
-        raise InvalidReassignment(f"not a {what} file: brackets nested too deep; write it anew") from None
-    except ValueError as error:
-        raise InvalidReassignment(f"not JSON: {error}; is the file complete?") from None
+        top = json_text.parse(text)
+    except NotJson as error:
+        raise InvalidReassignment(str(error)) from None
     if not isinstance(top, dict):
-        raise InvalidReassignment(f"not a {what} file: it is {_shown(top)}, not an object")
+        raise InvalidReassignment(f"not a {what} file: it is {shown(top)}, not an object")
     return top
 
 
 def _version_faults(top: dict[str, Any]) -> Iterator[Fault]:
     version = top.get("version", VERSION)
     if type(version) is not int or version != VERSION:
-        yield Fault("plan-format", None, None, f"Not supported version field value {_shown(version)}")
+        yield Fault("plan-format", None, None, f"Not supported version field value {shown(version)}")
 
 
 def _entry(item: object, index: int) -> ListedPartition | Fault:
     if not isinstance(item, dict):
-        return Fault("plan-format", None, None, f"partitions[{index}] is {_shown(item)}, not an object")
+        return Fault("plan-format", None, None, f"partitions[{index}] is {shown(item)}, not an object")
     topic, partition = item.get("topic"), item.get("partition")
     if not isinstance(topic, str):
-        return Fault("plan-format", None, None, f"partitions[{index}]: topic is {_shown(topic)}, not a string")
+        return Fault("plan-format", None, None, f"partitions[{index}]: topic is {shown(topic)}, not a string")
     if type(partition) is not int:
-        return Fault("plan-format", topic, None, f"{topic}: partition is {_shown(partition)}, not a whole number")
+        return Fault("plan-format", topic, None, f"{topic}: partition is {shown(partition)}, not a whole number")
     replicas, log_dirs = item.get("replicas"), item.get("log_dirs")
     if not isinstance(replicas, list) or not all(type(broker) is int for broker in replicas):
-        why = f"{topic}-{partition}: replicas is {_shown(replicas)}, not a list of broker ids"
+        why = f"{topic}-{partition}: replicas is {shown(replicas)}, not a list of broker ids"
         return Fault("plan-format", topic, partition, why)
     if log_dirs is not None and not (isinstance(log_dirs, list) and all(isinstance(one, str) for one in log_dirs)):
-        why = f"{topic}-{partition}: log_dirs is {_shown(log_dirs)}, not a list of strings"
+        why = f"{topic}-{partition}: log_dirs is {shown(log_dirs)}, not a list of strings"
         return Fault("plan-format", topic, partition, why)
     return ListedPartition(topic, partition, tuple(replicas), None if log_dirs is None else tuple(log_dirs))
 
 
 def _twice(names: Sequence[str]) -> list[str]:
     return [name for name, times in Counter(names).items() if times > 1]
-
-
-def _shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False)
-    return text if len(text) <= 40 else f"{text[:37]}..."

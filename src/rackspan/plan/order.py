@@ -1,7 +1,7 @@
 """Which partitions move first, and how many at a time."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import NO_BROKER
 from rackspan.model.partitions import Bools, Int64s
 from rackspan.plan.steps import Caps, Step
-from rackspan.reassign import Plan
+from rackspan.reassign import FORCES_RACKS, Plan
 
 RISKS: tuple[tuple[str, frozenset[str]], ...] = (
     ("acks=all is refused or unsafe now", frozenset({"under-min-isr", "under-min-racks"})),
@@ -22,6 +22,7 @@ RISKS: tuple[tuple[str, frozenset[str]], ...] = (
 """Why a partition has to move, the most urgent reason first."""
 
 OTHERS = "asked for by the request, or for balance"
+EXPOSED = "safe now and afterwards, but while it moves one rack too few may acknowledge acks=all"
 FREE = "leaders only, or replicas removed: nothing is copied"
 
 
@@ -29,15 +30,16 @@ def in_steps(plan: Plan, policy: RackPolicy = RackPolicy(), caps: Caps = Caps())
     """Order and batch a plan.
 
     Constraints: every step within `caps`; every partition in exactly one step.
-    Goals, in order: partitions at risk before others, each step for one reason; small ones first, so that as many as
-    can be are safe as early as can be; few steps.
+    Goals, in order: partitions at risk before others, each step for one reason; those that are put at risk by moving
+    after all other copies, so that a minimum can be raised for their steps alone; small ones first, so that as many as can
+    be are safe as early as can be; few steps.
     Method: first fit in that order. What copies nothing comes last: it must not wait for a copy, nor a copy for it.
     Bound: linear in the partitions.
     """
     seen = evidence(plan.snapshot, policy)
     rank, entry_bytes = _ranks(plan, seen), plan.entry_bytes
     order = np.lexsort((np.arange(len(plan.rows)), entry_bytes, rank))
-    reasons = [*(words for words, _ in RISKS), OTHERS, FREE]
+    reasons = [*(words for words, _ in RISKS), OTHERS, EXPOSED, FREE]
     found: list[Step] = []
     for risk, words in enumerate(reasons):
         mine = order[rank[order] == risk]
@@ -46,15 +48,28 @@ def in_steps(plan: Plan, policy: RackPolicy = RackPolicy(), caps: Caps = Caps())
 
 
 def _ranks(plan: Plan, seen: Evidence) -> Int64s:
-    """Each reassignment's place among RISKS, then OTHERS, then FREE."""
+    """Each reassignment's place among RISKS, then OTHERS, EXPOSED, FREE."""
     rank = np.full(len(plan.rows), len(RISKS), dtype=np.int64)
     for risk, (_, names) in reversed(list(enumerate(RISKS))):
         for constraint in PARTITION_CONSTRAINTS:
             if constraint.name in names:
                 broken: Bools = constraint.broken(seen)[plan.rows]
                 rank[broken] = risk
-    rank[plan.arrivals == 0] = len(RISKS) + 1
+    others = np.flatnonzero(rank == len(RISKS))
+    rank[others[_exposed(plan, seen, others)]] = len(RISKS) + 1
+    rank[plan.arrivals == 0] = len(RISKS) + 2
     return rank
+
+
+def _exposed(plan: Plan, seen: Evidence, entries: Int64s) -> Bools:
+    """Whose minimum forces racks among the replicas there are, but not among old and new ones together."""
+    (forces,) = (one for one in PARTITION_CONSTRAINTS if one.name == FORCES_RACKS)
+    now = seen.rows.take(plan.rows[entries])
+    target = plan.replicas[entries]
+    arriving = np.where((target[:, :, None] == now.replicas[:, None, :]).any(axis=2), NO_BROKER, target)
+    together = replace(now, replicas=np.concatenate([now.replicas, arriving], axis=1))
+    moving = Evidence(seen.registered, seen.topics, together, seen.asked.of(plan.rows[entries].astype(np.int32)))
+    return np.asarray(forces.broken(moving) & ~forces.broken(seen)[plan.rows[entries]])
 
 
 def _step(plan: Plan, reason: str, entries: Int64s, entry_bytes: Int64s) -> Step:

@@ -5,12 +5,13 @@ lint.py judges plans, ours or another tool's. Pure: nothing here touches a clust
 """
 
 from rackspan.reassign.document import ListedPartition, ReassignmentDocument
-from rackspan.reassign.lint import lint
+from rackspan.reassign.lint import FORCES_RACKS, lint
 from rackspan.reassign.planner import plan
 from rackspan.reassign.request import Request
 from rackspan.reassign.result import Balance, Plan, Spread, applied
 
 __all__ = [
+    "FORCES_RACKS",
     "Balance",
     "ListedPartition",
     "Plan",

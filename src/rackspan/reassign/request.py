@@ -33,7 +33,7 @@ class Request:
     def __post_init__(self) -> None:
         factor = self.replication_factor
         if factor is not None and not 1 <= factor <= INT32_MAX:
-            raise UsageError(f"replication factor {factor}: a partition has at least one replica; name 1 or more")
+            raise UsageError(f"replication factor {factor}: a partition has 1 replica or more; name 1 to {INT32_MAX}")
         if self.topics is not None:
             _compiled(self.topics)
 

@@ -145,4 +145,7 @@ def _hidden_notes(replies: ClusterReplies) -> Iterator[str]:
     on_disk = {topic for held in replies.log_dirs.sizes.values() for topic, _ in held}
     hidden = sorted(on_disk - listed_topics)
     if hidden:
-        yield f"topics {listed(hidden)}: on disk but not shown to this user, who needs Describe on them (or they have just been created or deleted)"
+        yield (
+            f"topics {listed(hidden)}: on disk but not shown to this user, who needs Describe on Topic {listed(hidden)} "
+            "(or they have just been created or deleted)"
+        )

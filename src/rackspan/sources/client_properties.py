@@ -1,11 +1,21 @@
 """`--command-config`: a Java client's properties for the clients we use, or refused by name. The table is client_keys."""
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
 from rackspan.errors import UsageError
 from rackspan.sources.client_keys import KEYS, ClientKey, Translate
 from rackspan.sources.tls import tls_context
+
+_EXPORTS: Final = {
+    "ssl.truststore": {"JKS": "keytool -list -rfc -keystore {store} > {store}.pem"},
+    "ssl.keystore": {
+        "PKCS12": "openssl pkcs12 -nodes -in {store} -out {store}.pem",
+        "JKS": "keytool -importkeystore -srckeystore {store} -destkeystore {store}.p12 -deststoretype PKCS12 && "
+        "openssl pkcs12 -nodes -in {store}.p12 -out {store}.pem",
+    },
+}
+"""How a store that only Java reads becomes PEM, by what it holds and how."""
 
 
 def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, Any]:
@@ -15,6 +25,11 @@ def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     if settings.get("security_protocol") in ("SSL", "SASL_SSL"):
         settings["ssl_context"] = tls_context(**tls)
     return settings
+
+
+def presents_certificate(properties: Mapping[str, str]) -> bool:
+    """Whether brokers that ask who we are would be shown a certificate."""
+    return "ssl.keystore.location" in properties or "ssl.keystore.key" in properties
 
 
 def librdkafka_settings(properties: Mapping[str, str]) -> dict[str, Any]:
@@ -37,13 +52,14 @@ def _translated(properties: Mapping[str, str], side: Callable[[ClientKey], Trans
 
 
 def _refuse_what_only_java_reads(properties: Mapping[str, str]) -> None:
-    for store in ("ssl.truststore", "ssl.keystore"):
+    for store, export in _EXPORTS.items():
         # Without a type, Java takes a store file for JKS.
-        kind = properties.get(f"{store}.type", "JKS" if f"{store}.location" in properties else "PEM")
-        if kind.upper() != "PEM":
+        kind = properties.get(f"{store}.type", "JKS" if f"{store}.location" in properties else "PEM").upper()
+        if kind != "PEM":
+            copied = export.get(kind, export["JKS"]).format(store=properties.get(f"{store}.location", "FILE"))
             raise UsageError(
-                f"{store}.type in --command-config is {kind}, which only Java reads; export the store to PEM "
-                f"(keytool -exportcert -rfc, or openssl pkcs12) and set {store}.type=PEM"
+                f"{store}.type in --command-config is {kind}, which only Java reads; make a PEM copy with: {copied}; "
+                f"then set {store}.type=PEM and {store}.location to the copy, and leave {store}.password out"
             )
 
 

@@ -23,7 +23,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from rackspan.errors import ClusterUnreachable, UsageError
 from rackspan.sources import refusals
-from rackspan.sources.client_properties import kafka_python_settings
+from rackspan.sources.client_properties import kafka_python_settings, presents_certificate
 
 T = TypeVar("T")
 
@@ -64,6 +64,8 @@ class ClusterConnection:
         self._deadline = time.monotonic() + settings.timeout_seconds
         client = kafka_python_settings(settings.properties)
         self._mechanism = client.get("sasl_mechanism") if "SASL" in client.get("security_protocol", "") else None
+        self._tls = "ssl_context" in client
+        self._presents_certificate = presents_certificate(settings.properties)
         self._net = NetworkSelector(client_id=client.get("client_id", "rackspan"))
         self._manager = KafkaConnectionManager(self._net, **(_defaults(settings) | client))
         self._first: Any = None
@@ -173,11 +175,16 @@ class ClusterConnection:
             if not brokers.brokers:
                 raise KafkaError("it knows of no broker yet; is the cluster starting?")
         except Exception as error:
-            # Versions are told to everybody, so a server that told them and then hung up wants to know who we are.
-            speaks_kafka = connection.broker_version_data is not None
-            race.lost(node_id, refusals.login_refused(error, self._mechanism) if speaks_kafka else error)
+            race.lost(node_id, self._refused(error, connection.broker_version_data is not None))
         else:
             race.won(connection, brokers)
+
+    def _refused(self, error: Exception, speaks_kafka: bool) -> Exception:
+        """What a failure means, if it means something. Versions are told to everybody: who told them and then hung up
+        wants to know who we are."""
+        if speaks_kafka:
+            return refusals.login_refused(error, self._mechanism)
+        return refusals.certificate_refused(error, self._presents_certificate) if self._tls else error
 
     def _words_of(self, race: "_Race") -> dict[str, Exception]:
         """Why each bootstrap server did not serve, by its address."""

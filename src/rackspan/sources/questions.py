@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import UUID
 
-from kafka.errors import IncompatibleBrokerVersion, KafkaError, NoError, for_code
+from kafka.errors import IncompatibleBrokerVersion, KafkaError, NoError, UnknownTopicOrPartitionError, for_code
 from kafka.protocol.admin import (
     DescribeClusterRequest,
     DescribeConfigsRequest,
@@ -36,6 +36,13 @@ LOG_DIR_SECONDS: Final = 10.0
 _TOPIC: Final = 2
 """ConfigResource type of a topic in DescribeConfigs."""
 
+_BROKER: Final = 4
+"""ConfigResource type of a broker."""
+
+_SET_ON_TOPIC: Final = 1
+_SET_ON_BROKER: Final = 2
+"""ConfigSource of a value that the topic, or the broker dynamically, has itself."""
+
 _METADATA_LOG: Final = "__cluster_metadata"
 _MS = 1000
 
@@ -58,9 +65,10 @@ class Configs:
     refused: Mapping[str, KafkaError]
 
 
-async def metadata(connection: ClusterConnection) -> Metadata:
-    """Metadata (key 3): all topics this user may see, and the brokers that are alive."""
-    answer = await connection.ask(MetadataRequest(topics=None, allow_auto_topic_creation=False))
+async def metadata(connection: ClusterConnection, topics: Sequence[str] | None = None) -> Metadata:
+    """Metadata (key 3): the topics named, or all this user may see, and the brokers that are alive."""
+    named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
+    answer = await connection.ask(MetadataRequest(topics=named, allow_auto_topic_creation=False))
     return Metadata(
         cluster_id=answer.cluster_id,
         brokers=tuple(_broker(one.node_id, one, fenced=False) for one in answer.brokers),
@@ -93,13 +101,34 @@ async def topic_configs(connection: ClusterConnection, topics: Sequence[str]) ->
     )
 
 
+async def own_topic_configs(
+    connection: ClusterConnection, topics: Sequence[str], keys: Sequence[str]
+) -> dict[str, dict[str, str | None]]:
+    """DescribeConfigs (key 32): what topics have set themselves, None for nothing. Topics that do not exist are left out."""
+    answer = await connection.ask(DescribeConfigsRequest(resources=[(_TOPIC, name, list(keys)) for name in topics]))
+    there = [one for one in answer.results if for_code(one.error_code) is not UnknownTopicOrPartitionError]
+    return {one.resource_name: _own_values(one, keys, _SET_ON_TOPIC) for one in there}
+
+
+async def own_broker_configs(
+    connection: ClusterConnection, broker_id: int, keys: Sequence[str], seconds: float
+) -> dict[str, str | None]:
+    """The same of a broker, which it tells nobody else: dynamic values of its own, not the cluster's default or its file."""
+    request = DescribeConfigsRequest(resources=[(_BROKER, str(broker_id), list(keys))])
+    answer = await connection.ask_broker(broker_id, request, seconds)
+    [described] = answer.results
+    return _own_values(described, keys, _SET_ON_BROKER)
+
+
 async def reassignments(connection: ClusterConnection) -> dict[TopicPartition, Reassignment]:
     """ListPartitionReassignments (key 46): those under way. Only the controller knows, so the broker passes it on."""
     request = ListPartitionReassignmentsRequest(timeout_ms=int(FORWARDED_SECONDS * _MS), topics=None)
     answer = await connection.ask(request, FORWARDED_SECONDS)
     _raise_for(answer)
     return {
-        (topic.name, one.partition_index): Reassignment(tuple(one.adding_replicas), tuple(one.removing_replicas))
+        (topic.name, one.partition_index): Reassignment(
+            tuple(one.adding_replicas), tuple(one.removing_replicas), tuple(one.replicas)
+        )
         for topic in answer.topics
         for one in topic.partitions
     }
@@ -169,6 +198,12 @@ def _topic_id(described: Any) -> str | None:
 
 def _values(configs: Any) -> dict[str, str]:
     return {one.name: one.value for one in configs if one.value is not None}
+
+
+def _own_values(described: Any, keys: Sequence[str], source: int) -> dict[str, str | None]:
+    _raise_for(described)
+    own = {one.name: one.value for one in described.configs if one.config_source == source}
+    return {key: own.get(key) for key in keys}
 
 
 def _nodes(answer: Any) -> Any:

@@ -15,20 +15,22 @@ from kafka.errors import (
 )
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, SourceError
+from rackspan.sources.tls_refusals import CAUSES, client_certificate_refused, remedy
 
 _LOGIN_KEYS = "sasl.mechanism and sasl.jaas.config in --command-config"
 
 
 class LoginRefused(Exception):
-    """A broker that speaks Kafka hung up before we were anybody to it."""
+    """A broker hung up before we were anybody to it."""
 
 
 _AUTHENTICATION = (LoginRefused, SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
 TIMEOUTS = (KafkaTimeoutError, RequestTimedOutError, NodeNotReadyError)
 
-_CAUSES = {
+_CAUSES = CAUSES | {
     "ECONNREFUSED": "connection refused",
     "DNS Resolution failure": "no such host name",
+    "'idna' codec": "no such host name",
     "EHOSTUNREACH": "no route to this host",
     "ENETUNREACH": "no route to this network",
     "ETIMEDOUT": "no answer from this host",
@@ -59,7 +61,16 @@ def nobody_answered(errors: Mapping[str, Exception], seconds: float) -> SourceEr
         )
         return ClusterUnauthorized(f"{address} {said}")
     reasons = "; ".join(f"{address}: {cause(error, seconds)}" for address, error in errors.items())
+    untrusted = remedy(cause(error) for error in errors.values())
+    if untrusted is not None:
+        return ClusterUnreachable(f"no broker can be spoken to: {reasons}; {untrusted}")
     return ClusterUnreachable(f"no broker answered: {reasons}; {_advice(errors)}")
+
+
+def certificate_refused(error: Exception, presented: bool) -> Exception:
+    """What a hang-up over TLS means before a server has spoken Kafka to us; `presented` says whether it could know us."""
+    said = client_certificate_refused(words_of(error), presented) if isinstance(error, KafkaConnectionError) else None
+    return error if said is None else LoginRefused(said)
 
 
 def login_refused(error: Exception, mechanism: str | None) -> Exception:
@@ -67,7 +78,7 @@ def login_refused(error: Exception, mechanism: str | None) -> Exception:
 
     The server's own words come or are lost with the connection, as it happens; the same refusal must read the same.
     """
-    if not isinstance(error, KafkaConnectionError | SaslAuthenticationFailedError):
+    if not isinstance(error, KafkaConnectionError | SaslAuthenticationFailedError | UnsupportedSaslMechanismError):
         return error
     if mechanism is None:
         return LoginRefused(f"wants a login; set security.protocol, {_LOGIN_KEYS}")

@@ -29,10 +29,11 @@ class TopicReply:
 
 @dataclass(frozen=True, slots=True)
 class Reassignment:
-    """One under way."""
+    """One under way. `replicas`: those it shall have, then those it is leaving."""
 
     adding: tuple[int, ...]
     removing: tuple[int, ...]
+    replicas: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,6 +5,7 @@ The folder holds `cluster.parquet` (one row: version, cluster id, time, controll
 """
 
 import shutil
+from collections import Counter
 from collections.abc import Callable
 from datetime import UTC
 from pathlib import Path
@@ -145,7 +146,7 @@ def to_tables(snapshot: ClusterSnapshot) -> dict[str, pa.Table]:
 def from_tables(tables: dict[str, pa.Table]) -> ClusterSnapshot:
     """The snapshot that `to_tables` took apart. Errors: InvalidSnapshot, naming the table and column."""
     checked = {name: _conforming(name, tables[name]) for name in SCHEMAS}
-    heads = checked["cluster"].to_pylist()
+    heads = _heads(checked["cluster"])
     if len(heads) != 1:
         raise InvalidSnapshot(f"cluster.parquet: {len(heads)} rows, but a snapshot is one; take it again")
     head = heads[0]
@@ -157,11 +158,8 @@ def from_tables(tables: dict[str, pa.Table]) -> ClusterSnapshot:
     return ClusterSnapshot(
         cluster_id=head["cluster_id"],
         taken_at=None if head["taken_at"] is None else head["taken_at"].astimezone(UTC),
-        controllers=tuple(
-            Controller(BrokerId(one["id"]), _rack(one["rack"]), one["voter"] is not False)
-            for one in head["controllers"] or []
-        ),
-        partial=tuple(head["partial"] or ()),
+        controllers=tuple(_controller(one) for one in head["controllers"] or []),
+        partial=tuple(_told(one, "cluster.parquet", "partial") for one in head["partial"] or ()),
         brokers=tuple(_broker(row) for row in checked["brokers"].to_pylist()),
         topics=topics,
         partitions=_partition_columns(checked["partitions"], topics),
@@ -193,12 +191,26 @@ def _read_folder(folder: Path) -> ReadSnapshot:
             raise InvalidSnapshot(
                 f"{file.name} is missing, so this is no snapshot folder; take it with rackspan snapshot"
             )
-        # One file and no more: a folder such as cluster_id=… above it must not add columns.
-        table = pq.ParquetFile(file).read()
+        table = _file_rows(file)
         unknown = [column for column in table.column_names if column not in schema.names]
         warnings += [f"{file.name}: unknown column {column!r} ignored" for column in unknown]
         tables[name] = table
     return ReadSnapshot(from_tables(tables), tuple(warnings))
+
+
+def _file_rows(file: Path) -> pa.Table:
+    """One file and no more: a folder such as cluster_id=… above it must not add columns. Errors: InvalidSnapshot."""
+    try:
+        table = pq.ParquetFile(file).read()
+        # Parquet does not promise that text is UTF-8 and offsets are sane; what follows takes both for granted.
+        table.validate(full=True)
+    except (OSError, pa.ArrowException) as error:
+        words = " ".join(str(error).split())
+        raise InvalidSnapshot(f"{file.name}: cannot be read: {words}; take the snapshot again") from None
+    twice = [name for name, times in Counter(table.column_names).items() if times > 1]
+    if twice:
+        raise InvalidSnapshot(f"{file.name}: column {twice[0]} is there twice; take the snapshot again")
+    return table
 
 
 def _conforming(name: str, table: pa.Table) -> pa.Table:
@@ -275,8 +287,35 @@ def _ids(table: pa.Table, name: str) -> Int32s:
     return list_column(column)
 
 
+def _heads(table: pa.Table) -> list[dict[str, Any]]:
+    try:
+        rows: list[dict[str, Any]] = table.to_pylist()
+    except (OverflowError, ValueError):
+        raise InvalidSnapshot(
+            "cluster.parquet: taken_at is beyond the years 1 to 9999; correct it and run again"
+        ) from None
+    return rows
+
+
+def _told(value: Any, file: str, column: str) -> Any:
+    """A value within a list, where a null says nothing. Errors: InvalidSnapshot."""
+    if value is None:
+        raise InvalidSnapshot(f"{file}: {column} holds a null inside a row; take the snapshot again")
+    return value
+
+
+def _controller(row: dict[str, Any] | None) -> Controller:
+    told = _told(row, "cluster.parquet", "controllers")
+    controller_id = BrokerId(_told(told["id"], "cluster.parquet", "controllers"))
+    return Controller(controller_id, _rack(told["rack"]), told["voter"] is not False)
+
+
 def _topic(row: dict[str, Any]) -> Topic:
-    return Topic(TopicName(row["name"]), row["topic_id"], bool(row["internal"]), dict(row["config"] or []))
+    pairs = [(key, _told(value, "topics.parquet", "config")) for key, value in row["config"] or []]
+    config = dict(pairs)
+    if len(config) < len(pairs):
+        raise InvalidSnapshot(f"topics.parquet: config of {row['name']} names a key twice; take the snapshot again")
+    return Topic(TopicName(row["name"]), row["topic_id"], bool(row["internal"]), config)
 
 
 def _broker(row: dict[str, Any]) -> Broker:

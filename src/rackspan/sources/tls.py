@@ -3,7 +3,10 @@
 import os
 import ssl
 import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Final
 
 from rackspan.errors import UsageError
 
@@ -22,29 +25,41 @@ def tls_context(
 
     Errors: UsageError for a file or a text that is not what it should be.
     """
-    context = ssl.create_default_context(ssl.Purpose.SERVER_AUTH)
+    with _naming("ssl.truststore", ca_file, "it holds no PEM certificate"):
+        context = _trusting(ca_file, ca_pem) if ca_file is not None or ca_pem is not None else _trusting_the_system()
     context.check_hostname = check_hostname
-    try:
-        if ca_file is not None or ca_pem is not None:
-            context = _trusting(ca_file, ca_pem, check_hostname)
+    with _naming("ssl.keystore", key_file, _NO_IDENTITY):
         if key_file is not None:
-            context.load_cert_chain(key_file, password=key_password)
+            context.load_cert_chain(key_file, password=_password(key_password))
         elif key_pem is not None:
             _load_in_place(context, key_pem, chain_pem or "", key_password)
-    except (OSError, ssl.SSLError, ValueError) as error:
-        # A wrong PEM is an ssl.SSLError, which is an OSError too.
-        named = key_file or ca_file or "the PEM given in place"
-        raise UsageError(
-            f"TLS in --command-config: {named} cannot be used ({_reason(error)}); check the file, its PEM and its password"
-        ) from None
     return context
 
 
-def _trusting(ca_file: str | None, ca_pem: str | None, check_hostname: bool) -> ssl.SSLContext:
+_NO_IDENTITY: Final = "it holds no PEM private key and its certificate, or ssl.key.password is wrong"
+
+
+@contextmanager
+def _naming(store: str, file: str | None, otherwise: str) -> Iterator[None]:
+    """Tell what is wrong with a store in one line; `otherwise` where OpenSSL finds no words for people."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        # A wrong PEM is an ssl.SSLError, which is an OSError too.
+        named = "the PEM given in place" if file is None else file
+        raise UsageError(
+            f"{store} in --command-config: {named} cannot be used: {_reason(error, otherwise)}; correct it and run again"
+        ) from None
+
+
+def _trusting_the_system() -> ssl.SSLContext:
+    return ssl.create_default_context(ssl.Purpose.SERVER_AUTH)
+
+
+def _trusting(ca_file: str | None, ca_pem: str | None) -> ssl.SSLContext:
     """A truststore replaces the system's authorities, as it does in Java."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.check_hostname = check_hostname
     context.load_verify_locations(cafile=ca_file, cadata=ca_pem)
     return context
 
@@ -55,10 +70,24 @@ def _load_in_place(context: ssl.SSLContext, key_pem: str, chain_pem: str, passwo
     try:
         with os.fdopen(descriptor, "w") as file:
             file.write(f"{key_pem}\n{chain_pem}\n")
-        context.load_cert_chain(path, password=password)
+        context.load_cert_chain(path, password=_password(password))
     finally:
         Path(path).unlink()
 
 
-def _reason(error: Exception) -> str:
-    return getattr(error, "strerror", None) or getattr(error, "reason", None) or str(error)
+def _password(given: str | None) -> Callable[[], str]:
+    """Asked only for a key that is encrypted. Without it OpenSSL would ask the terminal, for ever where nobody sits."""
+
+    def ask() -> str:
+        if given is None:
+            raise ValueError("the private key is encrypted, and ssl.key.password is missing")
+        return given
+
+    return ask
+
+
+def _reason(error: Exception, otherwise: str) -> str:
+    if isinstance(error, ssl.SSLError):
+        mismatch = error.reason == "KEY_VALUES_MISMATCH"
+        return "its private key does not belong to its first certificate" if mismatch else otherwise
+    return getattr(error, "strerror", None) or str(error)

@@ -33,14 +33,14 @@ def judge(problem: Problem) -> RackAwareness:
     return RackAwareness(
         _configs_reason(problem.configs)
         or client_rack_reason(problem.clients)
-        or _source_reason(problem)
+        or source_reason(problem)
         or _changelog_reason(problem)
     )
 
 
 def sources_known(problem: Problem) -> bool:
     """Whether active tasks have a price, rack awareness on or off."""
-    return client_rack_reason(problem.clients) is None and _source_reason(problem) is None
+    return client_rack_reason(problem.clients) is None and source_reason(problem) is None
 
 
 def changelogs_known(problem: Problem) -> bool:
@@ -68,7 +68,8 @@ def client_rack_reason(clients: tuple[Client, ...]) -> str | None:
     return None
 
 
-def _source_reason(problem: Problem) -> str | None:
+def source_reason(problem: Problem) -> str | None:
+    """Why source partitions have no price; None where they have."""
     return _partition_reason(problem, _used(problem.tasks.source, len(problem.partitions.names)))
 
 

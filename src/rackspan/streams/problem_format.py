@@ -1,13 +1,14 @@
 """The assignment problem as JSON: read strictly into a Problem, every refusal naming the task, client or partition."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 
+from rackspan import json_text
 from rackspan.errors import InvalidProblem
+from rackspan.json_text import NotJson
 from rackspan.streams.client_format import read_clients
 from rackspan.streams.config import AssignmentConfigs, Strategy
 from rackspan.streams.config_format import read_configs
@@ -37,14 +38,12 @@ def read(text: str | bytes, weighted: bool = False) -> Problem:
     return from_document(parse(text), weighted)
 
 
-def parse(text: str | bytes) -> object:
+def parse(text: str | bytes) -> Any:
     """JSON without meaning yet. Errors: InvalidProblem."""
     try:
-        return json.loads(text)
-    except RecursionError:
-        raise InvalidProblem("not a problem: brackets nested too deep; write it again") from None
-    except ValueError as error:
-        raise InvalidProblem(f"not JSON: {error}; is the file complete?") from None
+        return json_text.parse(text)
+    except NotJson as error:
+        raise InvalidProblem(str(error)) from None
 
 
 def from_document(document: object, weighted: bool = False) -> Problem:

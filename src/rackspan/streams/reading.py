@@ -1,19 +1,14 @@
 """Parsed JSON read strictly: each value by its place, each refusal one line that names it."""
 
-import json
 from collections.abc import Mapping
 from typing import Any, NoReturn
 
 from rackspan.errors import InvalidProblem
+from rackspan.json_text import shown
 
 
 def refuse(place: str, why: str) -> NoReturn:
     raise InvalidProblem(f"{place}: {why}")
-
-
-def shown(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 40 else f"{text[:37]}..."
 
 
 def an_object(value: object, place: str) -> Mapping[str, Any]:

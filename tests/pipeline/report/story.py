@@ -8,18 +8,23 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from itertools import pairwise
+from typing import Any
 
 from rackspan import __version__
 from rackspan.audit import Finding, RackPolicy, Severity, audit, outage
 from rackspan.audit.evidence import evidence
+from rackspan.audit.outage import RackLoss
 from rackspan.model import UNNAMED_RACK, Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.model.broker import Controller
 from rackspan.pipeline.report.data import (
     AT_RISK,
+    DRIFT_MAX,
     TOPICS_MAX,
     ClusterReport,
+    DriftGroup,
     FindingGroup,
     History,
+    LossHistory,
     Moment,
     PartitionState,
     ReportData,
@@ -27,6 +32,7 @@ from rackspan.pipeline.report.data import (
     StateTime,
 )
 from rackspan.pipeline.report.topic_map import rack_members, topic_map
+from tests.pipeline import expected
 
 NOON = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 POLICY = RackPolicy()
@@ -206,7 +212,7 @@ def _cluster(taken: Sequence[ClusterSnapshot]) -> ClusterReport:
     latest = taken[-1]
     now, losses = outage(latest, POLICY)
     seen = evidence(latest, POLICY)
-    history = _history(taken)
+    history, drift = _history(taken), _drift_groups(taken)
     return ClusterReport(
         cluster_id=latest.cluster_id or "",
         taken_at=history.last_taken_at,
@@ -221,7 +227,73 @@ def _cluster(taken: Sequence[ClusterSnapshot]) -> ClusterReport:
         history=history,
         findings=tuple(_groups(taken)),
         partial=latest.partial,
+        loss_history=tuple(_loss_history(taken)),
+        drift=tuple(drift[:DRIFT_MAX]),
+        drift_groups=len(drift),
     )
+
+
+def impact_rows(taken: Iterable[ClusterSnapshot]) -> list[dict[str, object]]:
+    return [timed(row) for row in expected.table("outage_impact", taken, POLICY)]
+
+
+def drift_rows(taken: Iterable[ClusterSnapshot]) -> list[dict[str, object]]:
+    return [timed(row) for row in expected.table("drift", taken, POLICY)]
+
+
+def timed(row: Mapping[str, Any]) -> dict[str, object]:
+    return {name: datetime.fromisoformat(value) if name.endswith("taken_at") else value for name, value in row.items()}
+
+
+def _loss_history(taken: Sequence[ClusterSnapshot]) -> list[LossHistory]:
+    waits = [(_at(after) - _at(before)).total_seconds() for before, after in pairwise(taken)]
+    timed = [
+        (_at(one), wait, loss)
+        for one, wait in zip(taken, [*waits, 0.0], strict=True)
+        for loss in outage(one, POLICY)[1]
+    ]
+    racks = {loss.racks[0] for _at, _wait, loss in timed}
+    told = [_loss_of_rack(rack, [one for one in timed if one[2].racks == (rack,)]) for rack in racks]
+    return sorted(told, key=lambda one: (-one.seconds_not_survived, -one.not_survived, one.rack))
+
+
+def _loss_of_rack(rack: RackId, timed: Sequence[tuple[datetime, float, RackLoss]]) -> LossHistory:
+    failed = [one for one in timed if not one[2].survived]
+    states = ("offline", "under_min_isr", "under_min_racks")
+    return LossHistory(
+        rack,
+        len(timed),
+        len(failed),
+        sum(wait for _, wait, _ in failed),
+        max((at for at, _, _ in failed), default=None),
+        *(max(loss.total(state) for _, _, loss in timed) for state in states),
+    )
+
+
+def _drift_groups(taken: Sequence[ClusterSnapshot]) -> list[DriftGroup]:
+    """In the order of the page."""
+    groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
+    for row in drift_rows(taken):
+        states = (row["before"], row["after"]) if str(row["change"]).startswith("safety-") else (None, None)
+        groups[row["taken_at"], row["change"], row["cause"], row["cause_broker"], *states].append(row)
+    ordered = sorted(groups.items(), key=_drift_order)
+    return [_drift_group(key[0], key[1], key[2], key[3], rows) for key, rows in ordered]
+
+
+def _drift_order(group: tuple[tuple[Any, ...], list[dict[str, Any]]]) -> list[Any]:
+    (at, change, *rest), rows = group
+    safety_first = {"safety-lost": 0, "safety-gained": 1}.get(change, 2)
+    return [-at.timestamp(), safety_first, -len(rows), change, *((one is not None, one or 0) for one in rest)]
+
+
+def _drift_group(
+    at: datetime, change: str, cause: str | None, broker: int | None, rows: list[dict[str, Any]]
+) -> DriftGroup:
+    names = ("topic", "partition", "broker", "before", "after")
+    first = min(rows, key=lambda row: [(row[name] is not None, row[name]) for name in names])
+    topics = {row["topic"] for row in rows} - {None}
+    said = {name: first[name] for name in names}
+    return DriftGroup(at, change, len(rows), len(topics), **said, cause=cause, cause_broker=broker)
 
 
 def harmed_by_hand(taken: ClusterSnapshot, lost: RackId) -> int:

@@ -10,9 +10,9 @@ import pytest
 
 from rackspan.errors import InvalidSnapshot
 from rackspan.model import ClusterSnapshot
-from rackspan.pipeline.report.data import AT_RISK, History, ReportData, StateCounts
-from rackspan.pipeline.report.summaries import summarize
-from rackspan.pipeline.schemas import FINDINGS, PARTITION_DURABILITY
+from rackspan.pipeline.report.data import AT_RISK, ClusterReport, History, ReportData, StateCounts
+from rackspan.pipeline.report.summaries import Tables, summarize
+from rackspan.pipeline.schemas import DRIFT, FINDINGS, OUTAGE_IMPACT, PARTITION_DURABILITY
 from tests.pipeline.report import story
 from tests.pipeline.report.story import TopicPlan, report_by_hand
 
@@ -51,9 +51,14 @@ def summarized(spark: Any, histories: Sequence[list[ClusterSnapshot]], **bounds:
     rows = [row for one in taken for row in story.durability_rows(one)]
     findings = [row for one in taken for row in story.finding_rows(one)]
     Random(7).shuffle(rows)
-    return summarize(
+    tables = Tables(
         _frame(spark, rows, PARTITION_DURABILITY.ddl),
         _frame(spark, findings, FINDINGS.ddl),
+        _frame(spark, story.impact_rows(taken), OUTAGE_IMPACT.ddl),
+        _frame(spark, story.drift_rows(taken), DRIFT.ddl),
+    )
+    return summarize(
+        tables,
         {str(history[-1].cluster_id): history[-1] for history in histories},
         story.POLICY,
         **bounds,
@@ -66,9 +71,12 @@ def _frame(spark: Any, rows: list[dict[str, Any]], ddl: str) -> Any:
 
 def to_the_microsecond(data: ReportData) -> ReportData:
     """Sums of floats differ in their last bits with their order."""
-    return ReportData(
-        tuple(replace(one, history=_rounded(one.history)) for one in data.clusters), data.rackspan_version
-    )
+    return ReportData(tuple(map(_rounded_cluster, data.clusters)), data.rackspan_version)
+
+
+def _rounded_cluster(one: ClusterReport) -> ClusterReport:
+    losses = (replace(loss, seconds_not_survived=round(loss.seconds_not_survived, 6)) for loss in one.loss_history)
+    return replace(one, history=_rounded(one.history), loss_history=tuple(losses))
 
 
 def _rounded(history: History) -> History:
@@ -121,6 +129,7 @@ def test_a_warehouse_without_snapshots_makes_an_empty_report(spark: Any) -> None
 
 def test_a_snapshot_without_a_time_is_refused_by_name(spark: Any) -> None:
     timeless = replace(story.safe_cluster("calm"), taken_at=None)
-    empty = _frame(spark, [], PARTITION_DURABILITY.ddl)
+    told = (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
+    empty = Tables(*(_frame(spark, [], table.ddl) for table in told))
     with pytest.raises(InvalidSnapshot, match="cluster 'calm': its latest snapshot has no taken_at; collect it again"):
-        summarize(empty, _frame(spark, [], FINDINGS.ddl), {"calm": timeless}, story.POLICY)
+        summarize(empty, {"calm": timeless}, story.POLICY)

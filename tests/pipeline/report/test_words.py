@@ -3,9 +3,9 @@ from datetime import timedelta
 import pytest
 
 from rackspan.audit import RackPolicy, outage
-from rackspan.model import Broker, BrokerId
+from rackspan.model import Broker, BrokerId, RackId
 from rackspan.pipeline.report import words
-from rackspan.pipeline.report.data import ClusterReport
+from rackspan.pipeline.report.data import ClusterReport, DriftGroup, LossHistory
 from tests.pipeline.report import story
 from tests.pipeline.report.story import TopicPlan, spread
 
@@ -144,3 +144,45 @@ def test_risk_is_told_in_time() -> None:
     assert words.risk(story.report_by_hand(calm).clusters[0].history) == (
         "Every partition was ok in all 2 snapshots over 2 d."
     )
+
+
+def group(change: str, changes: int = 1, **said: object) -> DriftGroup:
+    about = {"topics": 0, "topic": None, "partition": None, "broker": None, "before": None, "after": None}
+    return DriftGroup(story.NOON, change, changes, **{**about, "cause": None, "cause_broker": None, **said})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("told", "what", "where", "from_to", "cause"),
+    [
+        (
+            group("safety-lost", 12, topics=2, topic="orders", partition=3, before="ok", after="offline",
+                  cause="broker-gone", cause_broker=0),
+            "12 partitions of 2 topics lost safety", "orders-3 and 11 more", "ok → offline", "broker gone: 0",
+        ),
+        (
+            group("safety-gained", topics=1, topic="orders", partition=0, before="one-rack", cause="several"),
+            "1 partition gained safety", "orders-0", "one-rack → –", "several changes together",
+        ),
+        (group("broker-fenced", 2, broker=4), "broker fenced", "broker 4 and 1 more", "", ""),
+        (group("voter-gone", broker=101, before="r1"), "voter gone", "controller 101", "r1 → –", ""),
+        (group("isr-shrunk", topics=1, topic="t", partition=1, before="1,2", after="1"), "ISR shrunk", "t-1", "1,2 → 1", ""),
+    ],
+)  # fmt: skip
+def test_a_change_is_told_in_four_short_phrases(
+    told: DriftGroup, what: str, where: str, from_to: str, cause: str
+) -> None:
+    assert words.what_changed(told) == what
+    assert words.where_changed(told) == where
+    assert words.from_to(told) == from_to
+    assert words.caused_by(told) == cause
+
+
+def test_losses_over_time_are_summed_up_in_one_sentence() -> None:
+    past = story.report_by_hand(story.shop_history(20)).clusters[0].history
+    never = LossHistory(RackId("r1"), 20, 0, 0.0, None, 0, 0, 0)
+    once = LossHistory(RackId("r2"), 20, 2, 60.0, story.NOON, 3, 0, 0)
+    assert words.losses_over_time([never], past) == "Every rack could have been lost at any time in 20 snapshots."
+    assert words.losses_over_time([once, never], past) == (
+        "Rack r2 could not have been lost for 1 min of 9 min 30 s, in 2 of 20 snapshots."
+    )
+    assert words.losses_over_time([once, once, once], past).endswith("; 2 other racks at times neither.")

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 from typing import Final
 
@@ -11,14 +12,14 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rackspan.pipeline import paths
-from rackspan.pipeline.warehouse import StoredSnapshot, Warehouse
+from rackspan.pipeline.warehouse import Day, StoredSnapshot, Warehouse
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
 BROKERS: Final = "id INT, rack STRING, fenced BOOLEAN"
 CONTROLLERS: Final = "controllers ARRAY<STRUCT<id: INT, rack: STRING, voter: BOOLEAN>>"
-TOPICS: Final = "name STRING, internal BOOLEAN, config MAP<STRING, STRING>"
+TOPICS: Final = "name STRING, topic_id STRING, internal BOOLEAN, config MAP<STRING, STRING>"
 PARTITIONS: Final = (
     "topic STRING, partition INT, leader INT, replicas ARRAY<INT>, isr ARRAY<INT>, adding_replicas ARRAY<INT>, "
     "removing_replicas ARRAY<INT>, size_bytes BIGINT"
@@ -28,18 +29,33 @@ KEYS: Final = "cluster_id STRING, day STRING, taken_at STRING"
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """The snapshots of one run. `snapshots` has the grain snapshot; the others are below it."""
+    """The snapshots of one run. `snapshots` has the grain snapshot; the others are below it.
+
+    `stored` is in order of cluster and time. `days` are those being made, in the order of their units; a snapshot of
+    another day is only there for the next one to be compared with.
+    """
 
     spark: SparkSession
     warehouse: Warehouse
     stored: Sequence[StoredSnapshot]
+    days: Sequence[Day]
 
     @property
     def snapshots(self) -> DataFrame:
         """Which snapshot is which. Grain: snapshot."""
-        numbered = self.spark.createDataFrame(_numbered(self.stored))
+        numbered = self.spark.createDataFrame(_numbered(self.stored, self.days))
         moment = F.timestamp_micros("taken_at_micros")
         return numbered.select("snapshot", "unit", "cluster_id", "day", "folder_key", moment.alias("taken_at"))
+
+    @property
+    def pairs(self) -> Sequence[tuple[int, int]]:
+        """The numbers of each snapshot of `days` and the one before it of its cluster, the earlier first."""
+        made = set(self.days)
+        return [
+            (number - 1, number)
+            for number, (before, after) in enumerate(pairwise(self.stored), start=1)
+            if before.day.cluster_id == after.day.cluster_id and after.day in made
+        ]
 
     @property
     def brokers(self) -> DataFrame:
@@ -74,13 +90,13 @@ def glob_escaped(file: Path) -> str:
     return "".join(f"\\{character}" if character in r"\{}[]*?" else character for character in str(file))
 
 
-def _numbered(stored: Sequence[StoredSnapshot]) -> pa.Table:
-    """`unit` numbers the days in the order they are met in, as Work does."""
-    units = {day: unit for unit, day in enumerate(dict.fromkeys(one.day for one in stored))}
+def _numbered(stored: Sequence[StoredSnapshot], days: Sequence[Day]) -> pa.Table:
+    """`unit` is the place of a snapshot's day in `days`, null for another's."""
+    units = {day: unit for unit, day in enumerate(days)}
     return pa.table(
         {
             "snapshot": pa.array(range(len(stored)), pa.int32()),
-            "unit": pa.array([units[one.day] for one in stored], pa.int32()),
+            "unit": pa.array([units.get(one.day) for one in stored], pa.int32()),
             "cluster_id": pa.array([one.day.cluster_id for one in stored], pa.string()),
             "day": pa.array([one.day.day for one in stored], pa.string()),
             "folder_key": pa.array([paths.moment_text(one.taken_at) for one in stored], pa.string()),

@@ -1,6 +1,6 @@
 """Make days of tables with Spark: read snapshots, run the job, write sorted files below the staging folder."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from py4j.protocol import Py4JError
@@ -14,26 +14,32 @@ from rackspan.pipeline.frames.registrations import registrations
 from rackspan.pipeline.incremental import Work
 from rackspan.pipeline.jobs.tables import JOBS, Judged, keyed
 from rackspan.pipeline.schemas import Table
-from rackspan.pipeline.warehouse import StoredSnapshot, Warehouse
+from rackspan.pipeline.warehouse import Day, StoredSnapshot, Warehouse
 
 
 def build(
     spark: SparkSession, warehouse: Warehouse, work: Mapping[str, list[Work]], policy: RackPolicy, staging: Path
 ) -> None:
     """Each table's work as `TABLE/unit=N/*.parquet`. Errors: InvalidWarehouse where Spark cannot read a snapshot."""
-    judged: dict[tuple[StoredSnapshot, ...], Judged] = {}
+    judged: dict[tuple[tuple[StoredSnapshot, ...], tuple[Day, ...]], Judged] = {}
     try:
         for name, days in work.items():
-            stored = tuple(one for day in days for one in day.snapshots)
-            if stored not in judged:
-                judged[stored] = _judged(Inputs(spark, warehouse, stored), policy)
-            rows = keyed(JOBS[name](judged[stored]), judged[stored].inputs.snapshots, days[0].table)
+            read = _read_by(days), tuple(one.day for one in days)
+            if read not in judged:
+                judged[read] = _judged(Inputs(spark, warehouse, *read), policy)
+            rows = keyed(JOBS[name](judged[read]), judged[read].inputs.snapshots, days[0].table)
             write(rows, days[0].table, staging / name)
     except (PySparkException, Py4JError) as error:
         raise InvalidWarehouse(f"{warehouse.root}: Spark stopped: {_said(error)}; see --debug") from error
     finally:
         for one in judged.values():
             one.registrations.destroy()
+
+
+def _read_by(days: Iterable[Work]) -> tuple[StoredSnapshot, ...]:
+    """The snapshots of the days and those before them, each once, in order of cluster and time."""
+    read = {one for day in days for one in (day.previous, *day.snapshots) if one is not None}
+    return tuple(sorted(read, key=lambda one: (one.day.cluster_id, one.taken_at)))
 
 
 def _judged(inputs: Inputs, policy: RackPolicy) -> Judged:

@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rackspan.audit import RackPolicy
-from rackspan.pipeline.frames import asked, durability, findings, loads
+from rackspan.pipeline.frames import asked, drift, durability, findings, loads, outage
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.pipeline.schemas import Table
@@ -26,7 +26,12 @@ class Judged:
     @property
     def partitions(self) -> DataFrame:
         """Each partition beside what is asked of it. Grain: snapshot, topic, partition."""
-        return asked.asked_partitions(self.inputs.partitions, asked.asked(self.inputs.topics, self.policy))
+        return asked.asked_partitions(self.inputs.partitions, self.asked)
+
+    @property
+    def asked(self) -> DataFrame:
+        """What each topic asks. Grain: snapshot, topic."""
+        return asked.asked(self.inputs.topics, self.policy)
 
 
 Job: TypeAlias = Callable[[Judged], DataFrame]
@@ -45,7 +50,35 @@ def all_findings(judged: Judged) -> DataFrame:
     return findings.partition_findings(judged.partitions, judged.registrations).unionByName(in_clusters)
 
 
-JOBS: Final[Mapping[str, Job]] = {"partition_durability": partition_durability, "findings": all_findings}
+def outage_impact(judged: Judged) -> DataFrame:
+    """Grain: snapshot, lost_racks, topic."""
+    spark, known = judged.inputs.spark, judged.registrations
+    losses = outage.losses_of_snapshots(spark, outage.losses(spark, known.value), known.value)
+    harm = outage.summed_harm(outage.partial_harm(judged.partitions, known))
+    in_topics = outage.topic_impact(harm, losses)
+    return in_topics.unionByName(outage.cluster_impact(harm, losses), allowMissingColumns=True)
+
+
+def all_drift(judged: Judged) -> DataFrame:
+    """Grain: snapshot, change, topic, partition, broker."""
+    inputs, known = judged.inputs, judged.registrations
+    pairs = drift.pairs(inputs, known.value)
+    partitions = drift.partitions_twice(judged.partitions, pairs)
+    topics = drift.topics_twice(inputs.topics, judged.asked, pairs)
+    found = (
+        drift.registration_drift(inputs, known.value)
+        .unionByName(drift.topic_drift(topics, partitions))
+        .unionByName(drift.partition_drift(partitions, topics, pairs, known))
+    )
+    return drift.compared_with(found, pairs, inputs.snapshots)
+
+
+JOBS: Final[Mapping[str, Job]] = {
+    "partition_durability": partition_durability,
+    "findings": all_findings,
+    "outage_impact": outage_impact,
+    "drift": all_drift,
+}
 
 
 def keyed(rows: DataFrame, snapshots: DataFrame, table: Table) -> DataFrame:

@@ -1,7 +1,7 @@
 """What a report tells, as values: a fleet of clusters, each with its verdict, its map, its history and its findings.
 
-Everything here is a summary, bounded however large the warehouse is: at most TOPICS_MAX topics and MOMENTS_MAX moments
-a cluster. Times are in UTC, durations in seconds.
+Everything here is a summary, bounded however large the warehouse is: at most TOPICS_MAX topics, MOMENTS_MAX moments
+and DRIFT_MAX groups of changes a cluster. Times are in UTC, durations in seconds.
 """
 
 from collections.abc import Mapping
@@ -19,6 +19,10 @@ TOPICS_MAX: Final = 60
 
 MOMENTS_MAX: Final = 240
 """Moments in a cluster's picture: on a phone each is already narrower than a pixel and a half."""
+
+
+DRIFT_MAX: Final = 40
+"""Groups of changes told of a cluster, the latest first."""
 
 
 class PartitionState(StrEnum):
@@ -197,11 +201,50 @@ class FindingGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class LossHistory:
+    """What losing one rack would have done, over all snapshots that had the rack.
+
+    `not_survived` of `snapshots`, for `seconds_not_survived` in all and last at `last_at` (None for never); the most
+    partitions that any of them would have had in each state.
+    """
+
+    rack: RackId
+    snapshots: int
+    not_survived: int
+    seconds_not_survived: float
+    last_at: datetime | None
+    most_offline: int
+    most_under_min_isr: int
+    most_under_min_racks: int
+
+
+@dataclass(frozen=True, slots=True)
+class DriftGroup:
+    """Changes of one kind, seen at one moment; where safety was lost or gained, of one cause and from one state to another.
+
+    The first of them by topic, partition and broker is named. `before` and `after` are the states, or what the first one
+    was and is.
+    """
+
+    taken_at: datetime
+    change: str
+    changes: int
+    topics: int
+    topic: str | None
+    partition: int | None
+    broker: int | None
+    before: str | None
+    after: str | None
+    cause: str | None
+    cause_broker: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterReport:
     """One cluster: how it stands in its latest snapshot, and how it came there.
 
     `losses` has one entry a rack; `harmed` says how many partitions each of them harms, every partition counted once,
-    however many thresholds it falls under.
+    however many thresholds it falls under. `drift` holds the latest of `drift_groups` in all.
     """
 
     cluster_id: str
@@ -217,6 +260,9 @@ class ClusterReport:
     history: History
     findings: tuple[FindingGroup, ...]
     partial: tuple[str, ...]
+    loss_history: tuple[LossHistory, ...] = ()
+    drift: tuple[DriftGroup, ...] = ()
+    drift_groups: int = 0
 
     @property
     def verdict(self) -> Verdict:

@@ -13,8 +13,8 @@ from rackspan.pipeline.frames.inputs import glob_escaped
 from rackspan.pipeline.incremental import fingerprint
 from rackspan.pipeline.manifest import Manifest, read_manifest
 from rackspan.pipeline.report.data import ReportData
-from rackspan.pipeline.report.summaries import EPOCH, summarize
-from rackspan.pipeline.schemas import FINDINGS, PARTITION_DURABILITY, Table
+from rackspan.pipeline.report.summaries import EPOCH, Tables, summarize
+from rackspan.pipeline.schemas import DRIFT, FINDINGS, OUTAGE_IMPACT, PARTITION_DURABILITY, Table
 from rackspan.pipeline.table import in_force
 from rackspan.pipeline.warehouse import StoredSnapshot, Warehouse, stored_snapshots
 from rackspan.sources import snapshot_file
@@ -28,11 +28,11 @@ def report_data(warehouse: Warehouse, policy: RackPolicy, master: str | None = N
     """
     manifest = read_manifest(warehouse)
     with session.spark_session(master) as spark:
-        durability = table_frame(spark, warehouse, manifest, PARTITION_DURABILITY)
-        findings = table_frame(spark, warehouse, manifest, FINDINGS)
-        latest = latest_known(warehouse, manifest, policy, last_rows(durability, findings))
+        told = (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
+        tables = Tables(*(table_frame(spark, warehouse, manifest, table) for table in told))
+        latest = latest_known(warehouse, manifest, policy, last_rows(tables.impact))
         snapshots = {one.day.cluster_id: snapshot_file.read(one.folder).snapshot for one in latest}
-        return summarize(durability, findings, snapshots, policy)
+        return summarize(tables, snapshots, policy)
 
 
 def table_frame(spark: SparkSession, warehouse: Warehouse, manifest: Manifest, table: Table) -> DataFrame:
@@ -42,15 +42,10 @@ def table_frame(spark: SparkSession, warehouse: Warehouse, manifest: Manifest, t
     return spark.read.schema(table.ddl).parquet(*files) if files else spark.createDataFrame([], table.ddl)
 
 
-def last_rows(*tables: DataFrame) -> dict[str, datetime]:
-    """When the last snapshot of each cluster that has rows was taken."""
-    last: dict[str, datetime] = {}
-    for table in tables:
-        newest = table.groupBy("cluster_id").agg(F.max(F.unix_micros("taken_at")).alias("at_micros"))
-        for row in newest.collect():
-            at = EPOCH + timedelta(microseconds=row.at_micros)
-            last[row.cluster_id] = max(last.get(row.cluster_id, at), at)
-    return last
+def last_rows(impact: DataFrame) -> dict[str, datetime]:
+    """When the last snapshot of each cluster was taken that the tables know: outage_impact has rows for every one."""
+    newest = impact.groupBy("cluster_id").agg(F.max(F.unix_micros("taken_at")).alias("at_micros"))
+    return {row.cluster_id: EPOCH + timedelta(microseconds=row.at_micros) for row in newest.collect()}
 
 
 def latest_known(

@@ -13,6 +13,7 @@ from rackspan.pipeline.report import svg, words
 from rackspan.pipeline.report.data import (
     Cell,
     ClusterReport,
+    DriftGroup,
     History,
     Moment,
     PartitionState,
@@ -198,6 +199,13 @@ def occurred(history: History) -> list[PartitionState]:
     return [*(one.state for one in history.states), PartitionState.OK]
 
 
+def change_sign(group: DriftGroup) -> str | None:
+    """The mark of a change of safety: the state that partitions came to."""
+    if group.change == "safety-gained":
+        return "ok"
+    return group.after if group.change == "safety-lost" else None
+
+
 def is_command(remedy: str) -> bool:
     return remedy.startswith(("rackspan ", "kafka-"))
 
@@ -232,6 +240,7 @@ _NAMES: Final[Mapping[str, Any]] = {
     "about": about,
     "cards": cards,
     "cell_words": cell_words,
+    "change_sign": change_sign,
     "changes": changes,
     "dense": dense,
     "harm_count": harm_count,

@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final
 
 from pyspark.sql import DataFrame, Row
 
@@ -19,14 +19,17 @@ from rackspan.audit.judge import outage
 from rackspan.audit.policy import RackPolicy
 from rackspan.errors import InvalidSnapshot
 from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.pipeline.report import frames
+from rackspan.pipeline.report import drift_frames, frames
 from rackspan.pipeline.report.data import (
     AT_RISK,
+    DRIFT_MAX,
     MOMENTS_MAX,
     TOPICS_MAX,
     ClusterReport,
+    DriftGroup,
     FindingGroup,
     History,
+    LossHistory,
     Moment,
     PartitionState,
     ReportData,
@@ -39,17 +42,29 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
+class Tables:
+    """The tables of a warehouse that a report is told from, each with its own grain."""
+
+    durability: DataFrame
+    findings: DataFrame
+    impact: DataFrame
+    drift: DataFrame
+
+
+@dataclass(frozen=True, slots=True)
 class Collected:
     """What came back from Spark for one cluster."""
 
     history: History
     topics_at_risk: Mapping[str, StateCounts]
     findings: tuple[FindingGroup, ...]
+    loss_history: tuple[LossHistory, ...]
+    drift: tuple[DriftGroup, ...]
+    drift_groups: int
 
 
 def summarize(
-    durability: DataFrame,
-    findings: DataFrame,
+    tables: Tables,
     latest: Mapping[str, ClusterSnapshot],
     policy: RackPolicy,
     *,
@@ -58,14 +73,14 @@ def summarize(
 ) -> ReportData:
     """The report on every cluster of `latest`, which maps the tables' cluster_id to its latest snapshot.
 
-    `durability` and `findings` are the tables `partition_durability` and `findings`. Collected are, for each cluster, at
-    most `topics_most` topics, `moments_most` moments, a group a constraint and one row of numbers.
+    Collected are, for each cluster, at most `topics_most` topics, `moments_most` moments, DRIFT_MAX groups of changes, a
+    group a constraint, a row a rack and one row of numbers.
     Errors: InvalidSnapshot for a snapshot without a time; UsageError where the policy refuses a cluster.
     """
     if not latest:
         return ReportData((), __version__)
     at = {cluster_id: _micros(cluster_id, snapshot) for cluster_id, snapshot in latest.items()}
-    collected = collect(durability, findings, at, topics_most, moments_most)
+    collected = collect(tables, at, topics_most, moments_most)
     clusters = (
         cluster_report(cluster_id, snapshot, policy, collected[cluster_id], topics_most)
         for cluster_id, snapshot in latest.items()
@@ -93,13 +108,15 @@ def cluster_report(
         history=collected.history,
         findings=collected.findings,
         partial=snapshot.partial,
+        loss_history=collected.loss_history,
+        drift=collected.drift,
+        drift_groups=collected.drift_groups,
     )
 
 
-def collect(
-    durability: DataFrame, findings: DataFrame, at: Mapping[str, int], topics_most: int, moments_most: int
-) -> dict[str, Collected]:
+def collect(tables: Tables, at: Mapping[str, int], topics_most: int, moments_most: int) -> dict[str, Collected]:
     """Run the frames. `at` is when the latest snapshot of each cluster was taken, in microseconds since 1970 UTC."""
+    durability = tables.durability
     latest = durability.sparkSession.createDataFrame(list(at.items()), f"cluster_id string, {frames.AT} long")
     moments = frames.moments(durability, latest).cache()
     try:
@@ -108,12 +125,17 @@ def collect(
     finally:
         moments.unpersist()
     topics = _by_cluster(frames.topics_at_risk(durability, latest, topics_most))
-    groups = _by_cluster(frames.finding_groups(findings, latest))
+    groups = _by_cluster(frames.finding_groups(tables.findings, latest))
+    losses = _by_cluster(drift_frames.loss_histories(tables.impact, latest))
+    drift = _by_cluster(drift_frames.drift_groups(tables.drift, latest, DRIFT_MAX))
     return {
         cluster_id: Collected(
             history=_history(numbers[cluster_id], drawn[cluster_id]),
             topics_at_risk={row.topic: _counts(row) for row in topics[cluster_id]},
             findings=_findings(groups[cluster_id]),
+            loss_history=_loss_history(losses[cluster_id]),
+            drift=tuple(map(_drift_group, sorted(drift[cluster_id], key=lambda row: row["rank"]))),
+            drift_groups=drift[cluster_id][0].groups if drift[cluster_id] else 0,
         )
         for cluster_id in at
     }
@@ -167,6 +189,21 @@ def _findings(rows: Iterable[Row]) -> tuple[FindingGroup, ...]:
     return tuple(sorted(groups, key=_urgency))
 
 
+def _loss_history(rows: Iterable[Row]) -> tuple[LossHistory, ...]:
+    """The racks whose loss was not survived for longest come first."""
+    losses = (LossHistory(**_without(row, "cluster_id") | {"last_at": _moment_or_none(row.last_at)}) for row in rows)
+    return tuple(sorted(losses, key=lambda one: (-one.seconds_not_survived, -one.not_survived, one.rack)))
+
+
+def _drift_group(row: Row) -> DriftGroup:
+    said = _without(row, "cluster_id", frames.AT, "rank", "groups")
+    return DriftGroup(taken_at=_moment(row[frames.AT]), **said)
+
+
+def _without(row: Row, *names: str) -> dict[str, Any]:
+    return {name: value for name, value in row.asDict().items() if name not in names}
+
+
 def _urgency(group: FindingGroup) -> tuple[bool, bool, int, str]:
     return not group.findings, group.severity is Severity.WARNING, -group.findings, group.constraint
 
@@ -181,6 +218,10 @@ def _at(row: Row) -> int:
 
 def _moment(micros: int) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
+
+
+def _moment_or_none(micros: int | None) -> datetime | None:
+    return None if micros is None else _moment(micros)
 
 
 def _micros(cluster_id: str, snapshot: ClusterSnapshot) -> int:

@@ -4,12 +4,15 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
+from rackspan.audit.drift_causes import SEVERAL
 from rackspan.audit.outage import RackLoss
 from rackspan.model.racks import shown
 from rackspan.pipeline.report.data import (
     AT_RISK,
     ClusterReport,
+    DriftGroup,
     History,
+    LossHistory,
     PartitionState,
     ReportData,
     StateCounts,
@@ -122,6 +125,57 @@ def risk(history: History) -> str:
     if not history.states:
         return f"Every partition was ok in all {over}."
     return f"{over}: for {span(history.seconds_at_risk)} of it at least one partition was not ok."
+
+
+def losses_over_time(losses: Sequence[LossHistory], history: History) -> str:
+    """Whether the cluster ever would not have survived a rack, in one sentence."""
+    failed = [one for one in losses if one.not_survived]
+    if not failed:
+        return f"Every rack could have been lost at any time in {count(history.snapshots, 'snapshot')}."
+    worst = failed[0]
+    said = f"Rack {shown(worst.rack)} could not have been lost for {span(worst.seconds_not_survived)} of {span(history.seconds)}"
+    others = len(failed) - 1
+    more = "" if not others else f"; {others} other {'rack' if others == 1 else 'racks'} at times neither"
+    return f"{said}, in {worst.not_survived:,} of {count(worst.snapshots, 'snapshot')}{more}."
+
+
+def what_changed(group: DriftGroup) -> str:
+    """`4 partitions of 2 topics lost safety`; `broker gone`."""
+    if not group.change.startswith("safety-"):
+        return spelled(group.change)
+    of_topics = f" of {count(group.topics, 'topic')}" if group.topics > 1 else ""
+    return f"{count(group.changes, 'partition')}{of_topics} {group.change.removeprefix('safety-')} safety"
+
+
+def spelled(change: str) -> str:
+    """A change of the table drift in words."""
+    return change.replace("-", " ").replace("isr", "ISR")
+
+
+def where_changed(group: DriftGroup) -> str:
+    """`orders-3`; `orders-3 and 11 more`; `broker 3`."""
+    noun = "controller" if group.change.startswith("voter-") else "broker"
+    first = f"{noun} {group.broker}" if group.topic is None else group.topic
+    if group.partition is not None:
+        first = f"{first}-{group.partition}"
+    return first if group.changes == 1 else f"{first} and {group.changes - 1:,} more"
+
+
+def from_to(group: DriftGroup) -> str:
+    """`ok → under-min-isr`. A rack without a name, a state of nothing and an empty ISR are a dash."""
+    if group.before is None and group.after is None:
+        return ""
+    return f"{group.before or '–'} → {group.after or '–'}"
+
+
+def caused_by(group: DriftGroup) -> str:
+    """`broker gone: 3`; `several changes together`; nothing where no cause is asked for."""
+    if group.cause is None:
+        return ""
+    if group.cause == SEVERAL:
+        return "several changes together"
+    said = spelled(group.cause)
+    return said if group.cause_broker is None else f"{said}: {group.cause_broker}"
 
 
 def states(counts: StateCounts) -> str:

@@ -7,6 +7,8 @@ from typing import Final
 import numpy as np
 
 from rackspan.cluster.core.controller.context import Context
+from rackspan.cluster.core.controller.refusals import Refused
+from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
 from rackspan.placement import usable
@@ -17,11 +19,20 @@ from rackspan.placement.registry import BROKER_DEFAULT, PLACER_CLASS_CONFIG
 LOAD_BLIND: Final = frozenset({"striped", "rack-alternated"})
 """Placers that never look at what brokers carry: counting it for them would make a thousand creations quadratic."""
 
+MAX_NEW_PARTITIONS: Final = 10_000
+"""Kafka's MAX_PARTITIONS_PER_BATCH: one request must not keep the controller from everything else."""
+
 
 def placed(
     context: Context, start_partition: int, partitions: int, replication_factor: int, automatic: bool
 ) -> tuple[tuple[BrokerId, ...], ...]:
-    """The replicas of each new partition. Errors: ReplicaPlacementException, UsageError for a placer that is not there."""
+    """The replicas of each new partition.
+
+    Errors: Refused for more than a controller takes at once; ReplicaPlacementException; UsageError for a placer that is
+    not there.
+    """
+    if partitions > MAX_NEW_PARTITIONS:
+        raise Refused(KafkaError.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     placer = context.place(_configs(context, automatic))
     try:
         brokers = usable(context.image.model_brokers())

@@ -5,14 +5,14 @@ it in a checkpoint file: it outlives the broker's process, and whoever owns the 
 """
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, TopicId
 from rackspan.cluster.core.log.epoch_cache import EpochCache, EpochEnd
-from rackspan.cluster.core.log.producer_state import AbortedTransaction, Duplicate
+from rackspan.cluster.core.log.producer_state import AbortedTransaction, Duplicate, ProducerEntry
 from rackspan.cluster.core.log.rebuilding import RebuildableStates
 
 _TRIM_TO: Final = 0.9
@@ -58,6 +58,11 @@ class PartitionLog:
         """Up to here every transaction is decided, and its decision below the high watermark (KIP-98)."""
         unstable = self._states.now.first_unstable(self.high_watermark)
         return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
+
+    @property
+    def producers(self) -> Mapping[int, ProducerEntry]:
+        """Who has written here, by producer id."""
+        return self._states.now.entries
 
     def check(self, batch: Batch) -> KafkaError | Duplicate:
         """What the producer's numbering says of a batch about to be appended."""

@@ -1,0 +1,38 @@
+"""A warehouse of many snapshots of one cluster, for benchmarks: sixty brokers in three racks, some replicas out of sync."""
+
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.audit import BROKERS, RACKS, snapshot
+from rackspan.model import ClusterSnapshot
+from rackspan.model.ids import NO_BROKER
+from rackspan.pipeline import Warehouse, create_warehouse, store
+
+SNAPSHOTS = 100
+MIN_INSYNC_RACKS = 2
+FIRST = datetime(2026, 11, 1, tzinfo=UTC)
+
+__all__ = ["BROKERS", "MIN_INSYNC_RACKS", "RACKS", "SNAPSHOTS", "fleet"]
+
+
+def fleet(root: Path, partitions: int) -> Warehouse:
+    """So many partition rows in a hundred snapshots, a quarter of an hour apart."""
+    warehouse = create_warehouse(root)
+    for number in range(SNAPSHOTS):
+        store(_moment(number, partitions // SNAPSHOTS), warehouse)
+    return warehouse
+
+
+def _moment(number: int, partitions: int) -> ClusterSnapshot:
+    """Of a thousand partitions ten have a replica in a wrong rack, twenty one out of sync, five two, and one no leader."""
+    whole = snapshot(partitions, misplaced=0.01, seed=number)
+    dice = np.random.default_rng(number)
+    isr = whole.partitions.isr.copy()
+    isr[dice.random(partitions) < 0.02, 2] = NO_BROKER
+    isr[dice.random(partitions) < 0.005, 1:] = NO_BROKER
+    leader = np.where(dice.random(partitions) < 0.001, np.int32(NO_BROKER), whole.partitions.leader)
+    columns = replace(whole.partitions, isr=isr, leader=leader)
+    return replace(whole, taken_at=FIRST + timedelta(minutes=15 * number), partitions=columns)

@@ -1,0 +1,131 @@
+"""partition_durability and outage_impact in DuckDB's list functions and in Polars, as sums that must be ours.
+
+Both are told the racks of the brokers as a map, once: the benchmark's clusters keep theirs. As in rackspan a partition is
+judged by ISR, leader and minimums; no list is unnested.
+"""
+
+from pathlib import Path
+from typing import TypeAlias
+
+import duckdb
+import polars as pl
+
+from benchmarks._fleet import BROKERS, MIN_INSYNC_RACKS, RACKS
+
+Sums: TypeAlias = dict[str, int]
+"""Rows, and partitions in each state; by loss for outage_impact."""
+
+RACK_OF = {broker: f"r{broker % RACKS}" for broker in range(BROKERS)}
+STATES = ("offline", "under-min-isr", "under-min-racks", "one-rack")
+
+
+def duckdb_durability(folder: Path, out: Path) -> None:
+    _duckdb(
+        folder,
+        out,
+        f"""
+        select cluster_id, taken_at, topic, partition, leader, len(replicas) as replication_factor, len(isr) as isr_size,
+          list_sort(list_distinct(list_transform(replicas, lambda b: rack_of[b]))) as replica_racks,
+          list_sort(list_distinct(list_transform(isr, lambda b: rack_of[b]))) as isr_racks,
+          min_isr, {MIN_INSYNC_RACKS} as min_insync_racks, size_bytes,
+          case when leader < 0 then 'offline' when len(isr) < min_isr then 'under-min-isr'
+            when len(list_distinct(list_transform(isr, lambda b: rack_of[b]))) < {MIN_INSYNC_RACKS} then 'under-min-racks'
+            when len(list_distinct(list_transform(isr, lambda b: rack_of[b]))) < 2 then 'one-rack' else 'ok' end as state
+        from asked, known order by all""",
+    )
+
+
+def duckdb_outage(folder: Path, out: Path) -> None:
+    losses = " union all ".join(_duckdb_loss(rack) for rack in (None, *range(RACKS)))
+    _duckdb(folder, out, f"select * from ({losses}) where offline + under_min_isr + under_min_racks > 0 order by all")
+
+
+def _duckdb_loss(rack: int | None) -> str:
+    left = "isr" if rack is None else f"list_filter(isr, lambda b: rack_of[b] != 'r{rack}')"
+    return f"""
+        select cluster_id, taken_at, {"null" if rack is None else f"'r{rack}'"} as lost_rack, topic,
+          count(*) filter (leader < 0 or len(alive) = 0) as offline,
+          count(*) filter (leader >= 0 and len(alive) between 1 and min_isr - 1) as under_min_isr,
+          count(*) filter (leader >= 0 and len(alive) > 0 and
+            len(list_distinct(list_transform(alive, lambda b: rack_of[b]))) < {MIN_INSYNC_RACKS}) as under_min_racks
+        from (select *, {left} as alive from asked, known) group by all"""
+
+
+def _duckdb(folder: Path, out: Path, query: str) -> None:
+    racks = ", ".join(f"{broker}: '{rack}'" for broker, rack in RACK_OF.items())
+    files = "snapshots/*/*/*"
+    with duckdb.connect() as connection:
+        connection.execute("set enable_progress_bar = false")
+        connection.execute(f"create table known as select map {{{racks}}} as rack_of")
+        connection.execute(f"""create view asked as select p.*, t.min_isr
+          from read_parquet('{folder}/{files}/partitions.parquet', hive_partitioning = true) p
+          join (select cluster_id, taken_at, name, cast(config['min.insync.replicas'] as int) as min_isr
+            from read_parquet('{folder}/{files}/topics.parquet', hive_partitioning = true)) t
+          on p.cluster_id = t.cluster_id and p.taken_at = t.taken_at and p.topic = t.name""")
+        connection.execute(f"copy ({query}) to '{out}' (format parquet, compression zstd)")
+
+
+def polars_durability(folder: Path, out: Path) -> None:
+    isr_racks = _racks("isr")
+    judged = _asked(folder).select(
+        "cluster_id",
+        "taken_at",
+        "topic",
+        "partition",
+        "leader",
+        pl.col("replicas").list.len().alias("replication_factor"),
+        pl.col("isr").list.len().alias("isr_size"),
+        _racks("replicas").alias("replica_racks"),
+        isr_racks.alias("isr_racks"),
+        "min_isr",
+        pl.lit(MIN_INSYNC_RACKS).alias("min_insync_racks"),
+        "size_bytes",
+        pl.when(pl.col("leader") < 0)
+        .then(pl.lit("offline"))
+        .when(pl.col("isr").list.len() < pl.col("min_isr"))
+        .then(pl.lit("under-min-isr"))
+        .when(isr_racks.list.len() < MIN_INSYNC_RACKS)
+        .then(pl.lit("under-min-racks"))
+        .when(isr_racks.list.len() < 2)
+        .then(pl.lit("one-rack"))
+        .otherwise(pl.lit("ok"))
+        .alias("state"),
+    )
+    judged.sort("cluster_id", "taken_at", "topic", "partition").collect().write_parquet(out, compression="zstd")
+
+
+def polars_outage(folder: Path, out: Path) -> None:
+    losses = [_polars_loss(_asked(folder), rack) for rack in (None, *range(RACKS))]
+    harmed = pl.concat(losses).filter(pl.sum_horizontal("offline", "under_min_isr", "under_min_racks") > 0)
+    harmed.sort("cluster_id", "taken_at", "lost_rack", "topic").collect().write_parquet(out, compression="zstd")
+
+
+def _polars_loss(asked: pl.LazyFrame, rack: int | None) -> pl.LazyFrame:
+    lost = [broker for broker, name in RACK_OF.items() if name == f"r{rack}"]
+    alive = pl.col("isr").list.eval(pl.element().filter(~pl.element().is_in(lost)))
+    online = (pl.col("leader") >= 0) & (pl.col("alive").list.len() > 0)
+    return (
+        asked.with_columns(alive.alias("alive"))
+        .group_by("cluster_id", "taken_at", "topic")
+        .agg(
+            (~online).sum().alias("offline"),
+            (online & (pl.col("alive").list.len() < pl.col("min_isr"))).sum().alias("under_min_isr"),
+            (online & (_racks("alive").list.len() < MIN_INSYNC_RACKS)).sum().alias("under_min_racks"),
+        )
+        .with_columns(pl.lit(None if rack is None else f"r{rack}", pl.String).alias("lost_rack"))
+    )
+
+
+def _racks(column: str) -> pl.Expr:
+    brokers, racks = list(RACK_OF), list(RACK_OF.values())
+    named = pl.element().replace_strict(brokers, racks, return_dtype=pl.String)
+    return pl.col(column).list.eval(named).list.unique().list.sort()
+
+
+def _asked(folder: Path) -> pl.LazyFrame:
+    files = f"{folder}/snapshots/*/*/*"
+    partitions = pl.scan_parquet(f"{files}/partitions.parquet", hive_partitioning=True, try_parse_hive_dates=False)
+    topics = pl.scan_parquet(f"{files}/topics.parquet", hive_partitioning=True, try_parse_hive_dates=False)
+    minimum = pl.col("config").map.get("min.insync.replicas").cast(pl.Int32)
+    asked = topics.select("cluster_id", "taken_at", pl.col("name").alias("topic"), minimum.alias("min_isr"))
+    return partitions.join(asked, on=["cluster_id", "taken_at", "topic"])

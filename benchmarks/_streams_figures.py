@@ -1,0 +1,92 @@
+"""The figures behind docs/pictures: `python -m benchmarks._streams_figures [SECONDS [TASKSxCLIENTS ...]]`.
+
+Writes docs/pictures/streams.json, each figure as soon as it is measured, and keeps those of other sizes, so that Kafka's
+long runs can be added one by one. SECONDS, by the clock, is how long Kafka's Java may take for one problem. Seconds in
+the file are processor time: ours the median of five runs, Kafka's one run in a fresh JVM, which is how a rebalance meets it.
+tools/pictures.py draws them.
+"""
+
+import json
+import os
+import resource
+import statistics
+import sys
+from pathlib import Path
+from typing import Any, Final
+
+from benchmarks import streams
+from benchmarks._streams_problems import document
+from rackspan.disk import replace_file
+from rackspan.streams import replay, settings
+
+FILE: Final = Path(__file__).parent.parent / "docs" / "pictures" / "streams.json"
+STRATEGIES: Final = ("min_traffic", "balance_subtopology")
+KAFKA_FINISHES: Final = 1_000
+"""Tasks beyond which Kafka's Java is not asked."""
+SIZES: Final = (
+    *((60, 10), (120, 15), (200, 20), (300, 30), (600, 60), (1_000, 100)),
+    *((3_000, 200), (10_000, 500), (30_000, 700), (100_000, 1_000)),
+)
+COST_AT: Final = (600, 60)
+
+
+def main(seconds: int, sizes: list[tuple[int, int]]) -> None:
+    _save({"machine": f"{os.cpu_count()} cores", "kafka": "4.1.0", "cost": _cost()})
+    for tasks, clients in sizes:
+        for strategy in STRATEGIES:
+            row = _timed(tasks, clients, strategy, seconds)
+            print(json.dumps(row), flush=True)
+            _save({}, row)
+
+
+def _timed(tasks: int, clients: int, strategy: str, seconds: int) -> dict[str, Any]:
+    group = streams._under(document(tasks, clients), strategy)
+    ours, spent = streams._ours(group)
+    row = {"tasks": tasks, "clients": clients, "strategy": strategy, "rackspan_seconds": statistics.median(spent)}
+    if tasks > KAFKA_FINISHES:
+        return row
+    before = _children_seconds()
+    kafka = streams._kafka(group, seconds)
+    if kafka is None:
+        # By the clock it had `seconds`; on a busy machine that is less than it looks, so what it really got is kept.
+        return {**row, "kafka_seconds": None, "kafka_not_within_seconds": round(_children_seconds() - before)}
+    assert kafka["cost"] == ours["cost"], (kafka["cost"], ours["cost"])
+    return {**row, "kafka_seconds": kafka["cpu_ms"] / 1000}
+
+
+def _children_seconds() -> float:
+    """Processor time of all processes that were started and have ended."""
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return spent.ru_utime + spent.ru_stime
+
+
+def _cost() -> dict[str, Any]:
+    """Partitions across racks by strategy, of one group that comes to rest under each."""
+    tasks, clients = COST_AT
+    group = document(tasks, clients)
+    group["config"]["num_standbys"] = 1
+    answer = replay({"a group": group}, settings([], [], []))
+    return {"sources": sum(len(task["source"]) for task in group["tasks"]), **answer["problems"][0]}
+
+
+def _save(head: dict[str, Any], row: dict[str, Any] | None = None) -> None:
+    kept: dict[str, Any] = json.loads(FILE.read_text()) if FILE.exists() else {"time": []}
+    rows = {_key(one): one for one in kept["time"]}
+    if row is not None:
+        rows[_key(row)] = row
+    found = {**kept, **head, "time": [rows[key] for key in sorted(rows)]}
+    replace_file(FILE, json.dumps(found, indent=1) + "\n")
+
+
+def _key(row: dict[str, Any]) -> tuple[Any, ...]:
+    return row["tasks"], row["clients"], row["strategy"]
+
+
+def _size(text: str) -> tuple[int, int]:
+    tasks, _, clients = text.partition("x")
+    return int(tasks), int(clients)
+
+
+if __name__ == "__main__":
+    limit, *chosen = sys.argv[1:] or ["60"]
+    main(int(limit), [_size(text) for text in chosen] or list(SIZES))

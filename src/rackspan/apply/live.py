@@ -1,0 +1,139 @@
+"""A running cluster as a run sees and changes it: a conversation for each look and each change.
+
+So no connection outlives the broker it was opened to, and every look has a deadline of its own. What a run takes: Alter and
+Describe on Cluster, Describe on the plan's topics; with a throttle DescribeConfigs and AlterConfigs on both.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kafka.errors import KafkaError
+from kafka.protocol.admin import IncrementalAlterConfigsRequest
+
+from rackspan.apply import reassignments
+from rackspan.apply.requests import BROKER, CONFIG_BATCH, TOPIC, altered, answered, batches, refuse
+from rackspan.plan.execution import Question
+from rackspan.plan.observed import InFlight, ObservedCluster
+from rackspan.plan.throttle import ConfigKey, Holder
+from rackspan.plan.written import TopicPartition
+from rackspan.sources import questions
+from rackspan.sources.connection import ClusterConnection, ConnectionSettings
+from rackspan.sources.refusals import request_failed
+
+_BROKER_SECONDS: Final = 5.0
+"""For one broker's own configs, which it keeps in memory. One that is frozen is not worth the whole deadline."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveCluster:
+    """The cluster behind these settings; `timeout_seconds` is for each look and each change. Errors: SourceError."""
+
+    settings: ConnectionSettings
+
+    def observe(self, asked: Question) -> ObservedCluster:
+        with ClusterConnection(self.settings) as connection:
+            try:
+                return connection.run(_observe, connection, asked)
+            except (KafkaError, OSError) as error:
+                right = "Describe on Cluster, and Describe and DescribeConfigs on its topics"
+                raise request_failed("what a reassignment needs to see", right, error) from error
+
+    def set_configs(self, values: Mapping[ConfigKey, str | None]) -> None:
+        with ClusterConnection(self.settings) as connection:
+            connection.run(_set_configs, connection, values)
+
+    def start_moves(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        with ClusterConnection(self.settings) as connection:
+            reassignments.start_moves(connection, targets)
+
+    def cancel_moves(self, places: tuple[TopicPartition, ...]) -> None:
+        with ClusterConnection(self.settings) as connection:
+            reassignments.cancel_moves(connection, places)
+
+
+async def _observe(connection: ClusterConnection, asked: Question) -> ObservedCluster:
+    # Reassignments first: one that ends in between still shows as moving, and the next look sees it done.
+    moving = await questions.reassignments(connection)
+    known = await questions.metadata(connection, sorted(asked.topics))
+    alive = frozenset(int(broker.id) for broker in known.brokers)
+    rows = [(topic.name, one) for topic in known.topics for one in topic.partitions]
+    return ObservedCluster(
+        cluster_id=known.cluster_id,
+        brokers=alive,
+        topic_ids={topic.name: topic.topic_id for topic in known.topics},
+        replicas={(name, one.partition): one.replicas for name, one in rows},
+        isr={(name, one.partition): one.isr for name, one in rows},
+        in_flight={place: InFlight(one.replicas, one.adding, one.removing) for place, one in moving.items()},
+        configs={
+            **await _topic_configs(connection, asked.configs),
+            **await _broker_configs(connection, asked.configs, alive),
+        },
+    )
+
+
+async def _topic_configs(connection: ClusterConnection, asked: frozenset[ConfigKey]) -> dict[ConfigKey, str | None]:
+    keys = _keys_by_name(asked, Holder.TOPIC)
+    found: dict[ConfigKey, str | None] = {}
+    for names in batches(sorted(keys), CONFIG_BATCH):
+        every = sorted({key for name in names for key in keys[name]})
+        for name, own in (await questions.own_topic_configs(connection, names, every)).items():
+            found |= {ConfigKey(Holder.TOPIC, name, key): own[key] for key in keys[name]}
+    return found
+
+
+async def _broker_configs(
+    connection: ClusterConnection, asked: frozenset[ConfigKey], alive: frozenset[int]
+) -> dict[ConfigKey, str | None]:
+    keys = {name: wanted for name, wanted in _keys_by_name(asked, Holder.BROKER).items() if int(name) in alive}
+    # All at once: each broker tells its own.
+    answers = {
+        name: connection.start(questions.own_broker_configs, connection, int(name), wanted, _BROKER_SECONDS)
+        for name, wanted in keys.items()
+    }
+    found: dict[ConfigKey, str | None] = {}
+    for name, answer in answers.items():
+        try:
+            own = await answer
+        except (KafkaError, OSError) as error:
+            # Dead, and not fenced yet; or it may not be asked. A run that left it out would forget its throttle.
+            raise request_failed(f"the throttle of broker {name}", "DescribeConfigs on Cluster", error) from error
+        found |= {ConfigKey(Holder.BROKER, name, key): value for key, value in own.items()}
+    return found
+
+
+async def _set_configs(connection: ClusterConnection, values: Mapping[ConfigKey, str | None]) -> None:
+    by_name = _values_by_name(values)
+    topics = [altered(TOPIC, name, own) for (holder, name), own in by_name.items() if holder is Holder.TOPIC]
+    for batch in batches(topics, CONFIG_BATCH):
+        await _alter(connection, list(batch), None)
+    for (holder, name), own in by_name.items():
+        if holder is Holder.BROKER:
+            # A broker's configs are its own to change: Kafka refuses them from any other.
+            await _alter(connection, [altered(BROKER, name, own)], int(name))
+
+
+async def _alter(connection: ClusterConnection, resources: list[Any], broker_id: int | None) -> None:
+    request = IncrementalAlterConfigsRequest(resources=resources, validate_only=False)
+    asked = connection.ask(request) if broker_id is None else connection.ask_broker(broker_id, request, _BROKER_SECONDS)
+    of_what = "topic" if broker_id is None else "broker"
+    what = {one.resource_name: f"throttle of {of_what} {one.resource_name} was not changed" for one in resources}
+    right = {name: f"AlterConfigs on Topic {name}" if broker_id is None else "AlterConfigs on Cluster" for name in what}
+    some = next(iter(what))
+    answer = await answered(asked, what[some], right[some])
+    refuse(answer.responses, what, right)
+
+
+def _keys_by_name(asked: frozenset[ConfigKey], holder: Holder) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for config in sorted(asked):
+        if config.holder is holder:
+            found.setdefault(config.name, []).append(config.key)
+    return found
+
+
+def _values_by_name(values: Mapping[ConfigKey, str | None]) -> dict[tuple[Holder, str], dict[str, str | None]]:
+    found: dict[tuple[Holder, str], dict[str, str | None]] = {}
+    for config, value in values.items():
+        found.setdefault((config.holder, config.name), {})[config.key] = value
+    return found

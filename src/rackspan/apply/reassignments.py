@@ -1,0 +1,56 @@
+"""AlterPartitionReassignments (key 45): starting reassignments, and cancelling them (KIP-455).
+
+Errors as in changes.py. Both may be asked for twice: what is under way already stays, what is over is passed over.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from kafka.errors import NoError, NoReassignmentInProgressError, for_code
+from kafka.protocol.admin import AlterPartitionReassignmentsRequest
+
+from rackspan.apply.refusals import change_failed
+from rackspan.apply.requests import answered, ask_controller, patience_ms
+from rackspan.plan.written import TopicPartition
+from rackspan.sources.connection import ClusterConnection
+
+_RIGHT = "Alter on Cluster"
+
+
+def start_moves(connection: ClusterConnection, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+    """Each partition gets these replicas, preferred leader first. Kafka may take some and refuse others: the error
+    names the first that it refused."""
+    connection.run(_alter, connection, targets)
+
+
+def cancel_moves(connection: ClusterConnection, places: Sequence[TopicPartition]) -> None:
+    """Each partition goes back to the replicas it came from."""
+    connection.run(_alter, connection, dict.fromkeys(places))
+
+
+async def _alter(connection: ClusterConnection, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> None:
+    request = AlterPartitionReassignmentsRequest(timeout_ms=patience_ms(connection), topics=list(_topics(targets)))
+    answer = await answered(ask_controller(connection, request), "no partition was reassigned", _RIGHT)
+    _refuse("no partition was reassigned", answer)
+    for topic in answer.responses:
+        for one in topic.partitions:
+            place = f"{topic.name}-{one.partition_index}"
+            replicas = targets[topic.name, one.partition_index]
+            done = "cancelled" if replicas is None else f"reassigned to {','.join(map(str, replicas))}"
+            _refuse(f"{place} was not {done}", one)
+
+
+def _topics(targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Sequence[Any]:
+    topic = AlterPartitionReassignmentsRequest.ReassignableTopic
+    partitions: dict[str, list[Any]] = {}
+    for (name, partition), replicas in targets.items():
+        wanted = None if replicas is None else list(replicas)
+        entry = topic.ReassignablePartition(partition_index=partition, replicas=wanted)
+        partitions.setdefault(name, []).append(entry)
+    return [topic(name=name, partitions=entries) for name, entries in partitions.items()]
+
+
+def _refuse(what: str, answer: Any) -> None:
+    kind = for_code(answer.error_code)
+    if kind not in (NoError, NoReassignmentInProgressError):
+        raise change_failed(what, _RIGHT, kind(answer.error_message))

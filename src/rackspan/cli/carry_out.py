@@ -1,0 +1,262 @@
+"""rackspan reassign apply, verify, cancel, undo."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from rackspan import verbs
+from rackspan.cli import options, output
+from rackspan.cli.carry_out_pages import (
+    outcome_document,
+    outcome_page,
+    preview_document,
+    preview_page,
+    verdict_document,
+    verdict_page,
+)
+from rackspan.cli.carry_out_progress import follow
+from rackspan.cli.move import SOMETHING_TO_ACT_ON, file_content
+from rackspan.errors import RackspanError, UsageError
+from rackspan.plan import Limits, Toward, WrittenPlan, read_plan
+from rackspan.plan.effects import Paused
+from rackspan.plan.verdict import all_done
+
+if TYPE_CHECKING:
+    from rackspan.apply import Happened
+
+HOW_TO_GO_ON: Final = (
+    "what is being moved goes on moving, throttled as it is; run the same command again to go on, "
+    "or rackspan reassign cancel to take it back"
+)
+
+_RUN = "Carrying out"
+
+PlanFile = Annotated[
+    Path,
+    typer.Option(
+        "--plan",
+        "--reassignment-json-file",
+        metavar="FILE",
+        help="What rackspan reassign plan wrote, or any reassignment file.",
+    ),
+]
+Apply = Annotated[bool, typer.Option("--apply", help="Do it. Without, it is only shown.")]
+JournalPath = Annotated[
+    Path | None,
+    typer.Option(
+        "--journal",
+        metavar="FILE",
+        help="Where the run is written down, to be gone on with; the plan's name and .journal where not given.",
+        rich_help_panel=_RUN,
+    ),
+]
+Throttle = Annotated[
+    int | None,
+    typer.Option(
+        "--throttle",
+        metavar="BYTES",
+        help="The most that a broker sends, and receives, for the moves: bytes a second.",
+        min=1,
+        rich_help_panel=_RUN,
+    ),
+]
+MaxMoves = Annotated[
+    int | None,
+    typer.Option(
+        "--max-moves",
+        metavar="N",
+        help="Replicas that this run may copy; the next one goes on.",
+        min=1,
+        rich_help_panel=_RUN,
+    ),
+]
+ClusterId = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster-id",
+        metavar="ID",
+        help="The cluster that is meant, where the plan does not say it.",
+        rich_help_panel=_RUN,
+    ),
+]
+Patience = Annotated[
+    int,
+    typer.Option(
+        "--patience",
+        metavar="SECONDS",
+        help="How long to wait for a broker that went away meanwhile.",
+        min=0,
+        rich_help_panel=_RUN,
+    ),
+]
+DEFAULT_PATIENCE_SECONDS = 300
+
+
+def apply(
+    plan: PlanFile,
+    bootstrap_server: options.BootstrapServer = None,
+    command_config: options.CommandConfig = None,
+    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
+    snapshot: options.SnapshotPath = None,
+    throttle: Throttle = None,
+    max_moves: MaxMoves = None,
+    journal: JournalPath = None,
+    cluster_id: ClusterId = None,
+    patience: Patience = DEFAULT_PATIENCE_SECONDS,
+    apply: Apply = False,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Carry a plan out, step by step: throttled, written down, and gone on with by the same command however it ended.
+
+    Exits 0 when all is done, 2 when --max-moves is used up, 1 on errors and where the cluster is not what the plan assumed.
+    """
+    where = _Where(bootstrap_server, command_config, timeout, snapshot)
+    run = _Run(_plan(plan, cluster_id), Toward.TARGETS, journal or _beside(plan), Limits(throttle, max_moves), patience)
+    _carry_out(where, run, apply, output_format)
+
+
+def undo(
+    plan: PlanFile,
+    bootstrap_server: options.BootstrapServer = None,
+    command_config: options.CommandConfig = None,
+    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
+    snapshot: options.SnapshotPath = None,
+    throttle: Throttle = None,
+    max_moves: MaxMoves = None,
+    journal: JournalPath = None,
+    cluster_id: ClusterId = None,
+    patience: Patience = DEFAULT_PATIENCE_SECONDS,
+    apply: Apply = False,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Bring the placement back that a plan found: what moves is cancelled, what has moved moves back, last step first."""
+    where = _Where(bootstrap_server, command_config, timeout, snapshot)
+    run = _Run(
+        _plan(plan, cluster_id), Toward.ORIGINALS, journal or _beside(plan), Limits(throttle, max_moves), patience
+    )
+    _carry_out(where, run, apply, output_format)
+
+
+def cancel(
+    plan: PlanFile,
+    bootstrap_server: options.BootstrapServer = None,
+    command_config: options.CommandConfig = None,
+    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
+    snapshot: options.SnapshotPath = None,
+    journal: JournalPath = None,
+    patience: Patience = DEFAULT_PATIENCE_SECONDS,
+    apply: Apply = False,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Take back what is in flight, and give throttles back. What is done stays; reassign apply goes on, undo takes it back."""
+    where = _Where(bootstrap_server, command_config, timeout, snapshot)
+    written, path = _plan(plan, None), journal or _beside(plan)
+    if not path.exists():
+        raise UsageError(f"{path}: no such journal; name the --journal of the run that is to be cancelled")
+    if not apply:
+        taken = where.source().read()
+        output.warn(taken.warnings)
+        going = verbs.check_reassignment(taken.snapshot, written, Toward.TARGETS, path)
+        found = verbs.verify_reassignment(taken.snapshot, going.plan)
+        output.write(verdict_document(found), output_format, verdict_page(found))
+        return
+    last = follow(_telling(verbs.cancel_reassignment(where.cluster(), written, path, patience)))
+    output.write(outcome_document(last, path, "cancelled"), output_format, outcome_page(last, path, "cancelled"))
+
+
+def verify(
+    plan: PlanFile,
+    bootstrap_server: options.BootstrapServer = None,
+    command_config: options.CommandConfig = None,
+    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
+    snapshot: options.SnapshotPath = None,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Say of each partition of any reassignment file whether it is done. Changes nothing, throttles included.
+
+    Exits 0 when all are, 2 when one is not, 1 on errors.
+    """
+    written = read_plan(file_content(plan))
+    taken = options.source(bootstrap_server, command_config, timeout, snapshot).read()
+    output.warn(taken.warnings)
+    found = verbs.verify_reassignment(taken.snapshot, written)
+    output.write(verdict_document(found), output_format, verdict_page(found))
+    raise typer.Exit(0 if all_done(found) else SOMETHING_TO_ACT_ON)
+
+
+@dataclass(frozen=True, slots=True)
+class _Where:
+    """The flags that say which cluster."""
+
+    bootstrap_server: str | None
+    command_config: Path | None
+    timeout_ms: int
+    snapshot: Path | None
+
+    def source(self) -> verbs.Source:
+        return options.source(self.bootstrap_server, self.command_config, self.timeout_ms, self.snapshot)
+
+    def cluster(self) -> verbs.Cluster:
+        return options.cluster_to_change(self.bootstrap_server, self.command_config, self.timeout_ms, self.snapshot)
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """The flags that say what."""
+
+    plan: WrittenPlan
+    toward: Toward
+    journal: Path
+    limits: Limits
+    patience_seconds: float
+
+
+def _carry_out(where: _Where, run: _Run, apply: bool, output_format: options.Output) -> None:
+    if not apply:
+        _show(where, run, output_format)
+        return
+    cluster = where.cluster()
+    if run.plan.cluster_id is None and not run.journal.exists():
+        raise UsageError("the plan names no cluster; confirm the one that is meant with --cluster-id ID")
+    happened = verbs.carry_out(cluster, run.plan, run.toward, run.journal, run.limits, run.patience_seconds)
+    last = follow(_telling(happened))
+    state = "paused" if isinstance(last.effect, Paused) else "done" if run.toward is Toward.TARGETS else "undone"
+    output.write(outcome_document(last, run.journal, state), output_format, outcome_page(last, run.journal, state))
+    raise typer.Exit(SOMETHING_TO_ACT_ON if state == "paused" else 0)
+
+
+def _show(where: _Where, run: _Run, output_format: options.Output) -> None:
+    taken = where.source().read()
+    output.warn(taken.warnings)
+    begun = verbs.check_reassignment(taken.snapshot, run.plan, run.toward, run.journal)
+    document = preview_document(begun, run.limits, run.journal)
+    output.write(document, output_format, preview_page(document))
+
+
+def _telling(happened: "Iterator[Happened]") -> "Iterator[Happened]":
+    """Once something was begun, whoever ends it early learns what becomes of it."""
+    begun = False
+    try:
+        for one in happened:
+            begun = True
+            yield one
+    except (RackspanError, KeyboardInterrupt):
+        if begun:
+            output.note(HOW_TO_GO_ON)
+        raise
+
+
+def _plan(file: Path, cluster_id: str | None) -> WrittenPlan:
+    plan = read_plan(file_content(file))
+    if cluster_id is None or cluster_id == plan.cluster_id:
+        return plan
+    if plan.cluster_id is not None:
+        raise UsageError(f"--cluster-id {cluster_id}: the plan is for cluster {plan.cluster_id}; name one of them")
+    return replace(plan, cluster_id=cluster_id)
+
+
+def _beside(plan: Path) -> Path:
+    return plan.with_name(f"{plan.name}.journal")

@@ -1,0 +1,98 @@
+"""rackspan cluster up."""
+
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+from typing import Annotated, Any, NoReturn
+
+import typer
+
+from rackspan.cli import output
+from rackspan.cli.options import Output, OutputFormat
+from rackspan.errors import MissingRequirement
+
+app = typer.Typer(help="A cluster of one's own, to develop and test against.", no_args_is_help=True)
+
+
+@app.callback()
+def _cluster() -> None:
+    """Of one verb typer would make the group itself; others will join it."""
+
+
+@app.command()
+def up(
+    racks: Annotated[int, typer.Option("--racks", metavar="N", min=1, help="Racks, named r1, r2 …")] = 3,
+    brokers: Annotated[int, typer.Option("--brokers", metavar="N", min=1, help="Brokers, dealt to racks in turn.")] = 6,
+    kafka: Annotated[
+        str | None,
+        typer.Option("--kafka", metavar="VERSION", help="Real Apache Kafka of this version instead; needs Java 17."),
+    ] = None,
+    output_format: OutputFormat = Output.HUMAN,
+) -> None:
+    """Start a cluster on loopback, print where it is, and keep it until Ctrl-C. For development and tests."""
+    names = [f"r{index + 1}" for index in range(racks)]
+    with _ended_by_signals(), _embedded(names, brokers) if kafka is None else _real(names, brokers, kafka) as found:
+        _show(found, output_format)
+        threading.Event().wait()
+
+
+@contextmanager
+def _embedded(racks: list[str], brokers: int) -> Iterator[dict[str, Any]]:
+    if find_spec("kio") is None:
+        raise MissingRequirement(
+            "kio is not installed, and the embedded cluster speaks by it; pip install 'rackspan[cluster]'"
+        )
+    from rackspan.cluster import EmbeddedCluster
+
+    with EmbeddedCluster(racks, brokers) as cluster:
+        output.note("An embedded cluster in memory, for development and tests: what is written to it ends with it.")
+        rows = [{"id": one, "rack": cluster.rack(one), "address": cluster.address(one)} for one in cluster.brokers]
+        yield {"kind": "embedded", "bootstrap_servers": cluster.bootstrap_servers, "brokers": rows}
+
+
+@contextmanager
+def _real(racks: list[str], brokers: int, version: str) -> Iterator[dict[str, Any]]:
+    from rackspan.kafka_process import KafkaCluster
+
+    cluster = KafkaCluster(racks, brokers, version=version, progress=output.note)
+    try:
+        cluster.start()
+        output.note(
+            "Apache Kafka in processes of its own, for development and tests: what is written to it ends with it."
+        )
+        addresses = cluster.bootstrap_servers.split(",")
+        rows = [
+            {"id": broker.id, "rack": broker.rack, "address": address}
+            for broker, address in zip(cluster.brokers, addresses, strict=True)
+        ]
+        yield {"kind": f"kafka {version}", "bootstrap_servers": cluster.bootstrap_servers, "brokers": rows}
+    finally:
+        cluster.close()
+
+
+def _show(found: dict[str, Any], output_format: Output) -> None:
+    rows = [(one["id"], one["rack"], one["address"]) for one in found["brokers"]]
+    servers = f"bootstrap.servers={found['bootstrap_servers']}"
+    output.write(found, output_format, output.page(servers, output.table(("broker", "rack", "address"), rows)))
+    # Whoever reads this through a pipe waits for it while we go on.
+    output.flush()
+    output.note("Ctrl-C ends it.")
+
+
+@contextmanager
+def _ended_by_signals() -> Iterator[None]:
+    """Ctrl-C and SIGTERM are how this verb is meant to end: cleanly, with exit code 0."""
+
+    def end(*_: object) -> NoReturn:
+        raise KeyboardInterrupt
+
+    before = {one: signal.signal(one, end) for one in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except KeyboardInterrupt:
+        output.note("ended")
+    finally:
+        for one, handler in before.items():
+            signal.signal(one, handler)

@@ -1,0 +1,61 @@
+"""Broker configs by Kafka's names, as an embedded cluster is given them: checked, and put where the core looks."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, Final
+
+from rackspan.cluster.core.configs import BROKER_CONFIGS
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.errors import UsageError
+
+
+def configured(settings: ClusterSettings, config: Mapping[str, str], brokers: int) -> ClusterSettings:
+    """The settings with `config` over them; what has a field of its own goes there.
+
+    A replication factor that the brokers cannot hold is lowered where nobody asked for it. Errors: UsageError for a key
+    that is none, or a value that is none of its key.
+    """
+    for key, value in config.items():
+        _check(key, value)
+    fields = {name: parse(config[key]) for key, (name, parse) in _FIELDS.items() if key in config}
+    # Any, for replace() knows its arguments by name alone.
+    factor: dict[str, Any] = {"default_replication_factor": min(settings.default_replication_factor, brokers)}
+    others = {key: value for key, value in config.items() if key not in _FIELDS}
+    return replace(settings, **{**factor, **fields}, extra_configs={**settings.extra_configs, **others})
+
+
+def _check(key: str, value: str) -> None:
+    definition = BROKER_CONFIGS.get(key)
+    if definition is None and key not in _OTHERS:
+        raise UsageError(f"config {key!r}: not a broker config of this cluster; correct its name")
+    complaint = definition.complaint(value) if definition is not None else None
+    if complaint is not None:
+        raise UsageError(complaint)
+
+
+def _truth(text: str) -> bool:
+    return text.strip().lower() == "true"
+
+
+_FIELDS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
+    "auto.create.topics.enable": ("auto_create_topics", _truth),
+    "auto.leader.rebalance.enable": ("auto_leader_rebalance", _truth),
+    "default.replication.factor": ("default_replication_factor", int),
+    "extended.error.codes": ("extended_error_codes", _truth),
+    "message.max.bytes": ("message_max_bytes", int),
+    "min.insync.racks": ("min_insync_racks", int),
+    "min.insync.replicas": ("min_insync_replicas", int),
+    "num.partitions": ("num_partitions", int),
+    "replica.lag.time.max.ms": ("replica_lag_time_max_ms", int),
+    "unclean.leader.election.enable": ("unclean_leader_election", _truth),
+}
+_OTHERS: Final = frozenset(
+    {
+        "group.max.session.timeout.ms",
+        "group.max.size",
+        "group.min.session.timeout.ms",
+        "offset.metadata.max.bytes",
+        "transaction.max.timeout.ms",
+    }
+)
+"""What the coordinators take and DescribeConfigs does not show."""

@@ -1,0 +1,16 @@
+"""Which partition of a coordinator's topic holds a group or a transactional id, and so which broker coordinates it."""
+
+
+def java_hash(text: str) -> int:
+    """Java's String.hashCode as a signed int32: over UTF-16 code units, so that an emoji counts twice."""
+    units = text.encode("utf-16-be", "surrogatepass")
+    code = 0
+    for at in range(0, len(units), 2):
+        code = (31 * code + (units[at] << 8) + units[at + 1]) & 0xFFFFFFFF
+    return code - 2**32 if code >= 2**31 else code
+
+
+def partition_for(key: str, partitions: int) -> int:
+    """Kafka's Utils.abs(hash) % partitions, where abs drops the sign bit's meaning for the least int32 alone."""
+    code = java_hash(key)
+    return (0 if code == -(2**31) else abs(code)) % partitions

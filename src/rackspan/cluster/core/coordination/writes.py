@@ -1,0 +1,78 @@
+"""The effects of the event under way, and the appends that are not acknowledged yet."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import NO_OFFSET, Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A response to whoever asked on `ticket`; its type belongs to the request's."""
+
+    ticket: Ticket
+    response: object
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Append to a partition of the coordinator's own topic, acks=all, and tell the coordinator of `write`'s outcome.
+
+    Appends to one partition must be made in the order in which they come out.
+    """
+
+    partition: int
+    batch: Batch
+    write: int
+
+
+CoordinatorEffect: TypeAlias = Answer | Append
+
+Then: TypeAlias = Callable[[int, KafkaError, int], None]
+"""What follows an append: (now in ms, error, offset of the batch's first record or NO_OFFSET)."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Write:
+    partition: int
+    then: Then
+
+
+class Writes:
+    """Collects what one event leads to. Numbers of writes are never used twice: a late acknowledgement finds nothing."""
+
+    __slots__ = ("_effects", "_last", "_waiting")
+
+    def __init__(self) -> None:
+        self._effects: list[CoordinatorEffect] = []
+        self._waiting: dict[int, _Write] = {}
+        self._last = 0
+
+    def answer(self, ticket: Ticket, response: object) -> None:
+        self._effects.append(Answer(ticket, response))
+
+    def append(self, partition: int, batch: Batch, then: Then) -> None:
+        self._last += 1
+        self._waiting[self._last] = _Write(partition, then)
+        self._effects.append(Append(partition, batch, self._last))
+
+    def acknowledged(self, now: int, write: int, error: KafkaError, base_offset: int) -> None:
+        waiting = self._waiting.pop(write, None)
+        if waiting is not None:
+            waiting.then(now, error, base_offset)
+
+    def abandon(self, now: int, partition: int) -> None:
+        """The partition is led elsewhere: whoever waits for a write to it is told so."""
+        for number in [number for number, write in self._waiting.items() if write.partition == partition]:
+            self.acknowledged(now, number, KafkaError.NOT_LEADER_OR_FOLLOWER, NO_OFFSET)
+
+    def pending(self, partition: int) -> int:
+        """How many writes to this partition are not acknowledged."""
+        return sum(write.partition == partition for write in self._waiting.values())
+
+    def take(self) -> list[CoordinatorEffect]:
+        effects, self._effects = self._effects, []
+        return effects

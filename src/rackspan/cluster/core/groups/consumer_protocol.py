@@ -1,0 +1,21 @@
+"""The `consumer` protocol type: the one embedded format a group coordinator looks into (ConsumerProtocolSubscription)."""
+
+from rackspan.cluster.core.groups.group import CONSUMER_PROTOCOL, Group
+from rackspan.cluster.core.kafka_format import Reader
+from rackspan.errors import InvalidRecord
+
+
+def subscribed_topics(group: Group) -> frozenset[str] | None:
+    """The topics its members read; None where the group is not of consumers, or says it in a way nobody understands."""
+    if group.protocol_type != CONSUMER_PROTOCOL:
+        return None
+    try:
+        return frozenset(topic for member in group.members.values() for topic in _topics(member.protocols[0].metadata))
+    except InvalidRecord:
+        return None
+
+
+def _topics(metadata: bytes) -> list[str]:
+    reader = Reader(metadata)
+    reader.int16()  # version: every one of them begins with the topics
+    return reader.array(reader.string)

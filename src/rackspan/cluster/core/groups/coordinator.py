@@ -1,0 +1,206 @@
+"""The group coordinator of one broker: it runs the groups whose partition of `__consumer_offsets` the broker leads.
+
+Doors: `on_request`, `on_appended`, `on_elected`, `on_resigned`, `on_marker`, `on_tick`; each gives effects. Questions that
+change nothing are plain queries. A partition is loaded within `on_elected`, so COORDINATOR_LOAD_IN_PROGRESS is never told.
+"""
+
+from collections.abc import Iterable
+from random import Random
+
+from rackspan.cluster.core.batch import Batch, Marker
+from rackspan.cluster.core.coordination import CoordinatorEffect, Writes, partition_for
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.groups import committing, joining, living, loading, queries, rebalance, syncing
+from rackspan.cluster.core.groups.context import Context
+from rackspan.cluster.core.groups.group import Group, GroupState
+from rackspan.cluster.core.groups.refusals import refusal
+from rackspan.cluster.core.groups.requests import (
+    DeleteGroup,
+    DescribedGroup,
+    GroupRequest,
+    Heartbeat,
+    JoinGroup,
+    JoinGroupAnswer,
+    LeaveGroup,
+    ListedGroup,
+    OffsetCommit,
+    OffsetDelete,
+    OffsetFetch,
+    OffsetFetchAnswer,
+    SyncGroup,
+    SyncGroupAnswer,
+    TxnOffsetCommit,
+)
+from rackspan.cluster.core.groups.settings import GroupSettings
+from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, Ticket
+
+
+class GroupCoordinator:
+    """`dice` make member ids; give each broker's coordinator its own."""
+
+    def __init__(self, settings: GroupSettings, dice: Random) -> None:
+        self._writes = Writes()
+        self._context = Context(settings, dice, self._writes)
+        self._partitions: dict[int, dict[str, Group]] = {}
+        self._leader_epochs: dict[int, int] = {}
+
+    # Leadership.
+
+    def on_elected(
+        self, now: int, partition: int, leader_epoch: int, batches: Iterable[Batch]
+    ) -> list[CoordinatorEffect]:
+        """This broker leads a partition of `__consumer_offsets`; `batches` are all that its log holds.
+
+        In a new epoch of the same leader everything is read again: writes of the old epoch may not have been kept.
+        News of an epoch that is not newer is no news.
+        """
+        if leader_epoch <= self._leader_epochs.get(partition, NO_EPOCH):
+            return []
+        effects = self.on_resigned(now, partition)
+        self._leader_epochs[partition] = leader_epoch
+        self._partitions[partition] = loading.load(now, partition, batches)
+        return effects
+
+    def on_resigned(self, now: int, partition: int) -> list[CoordinatorEffect]:
+        """Another leads it: whoever waits here is sent there."""
+        groups = self._partitions.pop(partition, {})
+        for group in groups.values():
+            group.move_to(GroupState.DEAD, now)
+        self._writes.abandon(now, partition)
+        for group in groups.values():
+            self._send_away(group)
+        return self._writes.take()
+
+    def _send_away(self, group: Group) -> None:
+        for member in group.members.values():
+            answer = JoinGroupAnswer(KafkaError.NOT_COORDINATOR, member.member_id)
+            rebalance.answer_join(self._context, member, answer)
+            rebalance.answer_sync(self._context, member, SyncGroupAnswer(KafkaError.NOT_COORDINATOR))
+
+    # Events.
+
+    def on_request(self, now: int, ticket: Ticket, request: GroupRequest) -> list[CoordinatorEffect]:
+        """Every request is answered on its ticket, once: now, or by a later event."""
+        error = self._error(request)
+        group = self._group(request)
+        if error is not KafkaError.NONE:
+            self._writes.answer(ticket, refusal(request, error))
+        elif group is None:
+            self._writes.answer(ticket, refusal(request, self._unknown_group(request)))
+        else:
+            self._handle(now, ticket, group, request)
+        return self._writes.take()
+
+    def on_appended(
+        self, now: int, write: int, error: KafkaError, base_offset: int = NO_OFFSET
+    ) -> list[CoordinatorEffect]:
+        """What became of an `Append`: acknowledged at `base_offset`, or why not."""
+        self._writes.acknowledged(now, write, error, base_offset)
+        return self._writes.take()
+
+    def on_marker(self, partition: int, producer_id: int, marker: Marker) -> None:
+        """A transaction's end was written to a partition: its offsets count from here on, or never did."""
+        for group in self._partitions.get(partition, {}).values():
+            group.offsets.end_transaction(producer_id, marker is Marker.COMMIT)
+
+    def on_topics_deleted(self, now: int, topics: Iterable[str]) -> list[CoordinatorEffect]:
+        gone = frozenset(topics)
+        for group in self._groups():
+            committing.forget_topics(self._context, now, group, gone)
+        return self._writes.take()
+
+    def on_tick(self, now: int) -> list[CoordinatorEffect]:
+        for groups in self._partitions.values():
+            for group in list(groups.values()):
+                living.tick(self._context, now, group)
+                if group.never_was:
+                    del groups[group.group_id]
+        return self._writes.take()
+
+    # Queries.
+
+    def partition_of(self, group_id: str) -> int:
+        """The partition of `__consumer_offsets` whose leader coordinates the group."""
+        return partition_for(group_id, self._context.settings.offsets_topic_num_partitions)
+
+    def fetch_offsets(self, request: OffsetFetch) -> OffsetFetchAnswer:
+        groups = self._partitions.get(self.partition_of(request.group_id))
+        if groups is None:
+            return OffsetFetchAnswer(KafkaError.NOT_COORDINATOR)
+        return committing.fetch(groups.get(request.group_id), request)
+
+    def describe(self, group_id: str) -> DescribedGroup:
+        groups = self._partitions.get(self.partition_of(group_id))
+        if groups is None:
+            return DescribedGroup(KafkaError.NOT_COORDINATOR, group_id, state="")
+        return queries.describe(group_id, groups.get(group_id))
+
+    def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
+        """Groups this broker coordinates, in the order of their ids; of these states and types, where any are given."""
+        return queries.list_groups(self._groups(), states, types)
+
+    # Finding the group.
+
+    def _groups(self) -> list[Group]:
+        return [group for groups in self._partitions.values() for group in groups.values()]
+
+    def _error(self, request: GroupRequest) -> KafkaError:
+        offsets_alone = isinstance(request, OffsetCommit | TxnOffsetCommit | OffsetDelete)
+        if not request.group_id and not offsets_alone:
+            return KafkaError.INVALID_GROUP_ID
+        if self.partition_of(request.group_id) not in self._partitions:
+            return KafkaError.NOT_COORDINATOR
+        if isinstance(request, JoinGroup) and not self._session_allowed(request.session_timeout_ms):
+            return KafkaError.INVALID_SESSION_TIMEOUT
+        return KafkaError.NONE
+
+    def _session_allowed(self, session_timeout_ms: int) -> bool:
+        settings = self._context.settings
+        return settings.group_min_session_timeout_ms <= session_timeout_ms <= settings.group_max_session_timeout_ms
+
+    def _group(self, request: GroupRequest) -> Group | None:
+        """The group, made where the request may begin one."""
+        partition = self.partition_of(request.group_id)
+        groups = self._partitions.get(partition, {})
+        if request.group_id not in groups and _may_begin(request):
+            groups[request.group_id] = Group(request.group_id, partition)
+        return groups.get(request.group_id)
+
+    def _unknown_group(self, request: GroupRequest) -> KafkaError:
+        match request:
+            case OffsetCommit() | TxnOffsetCommit():
+                return KafkaError.ILLEGAL_GENERATION
+            case OffsetDelete() | DeleteGroup():
+                return KafkaError.GROUP_ID_NOT_FOUND
+            case _:
+                return KafkaError.UNKNOWN_MEMBER_ID
+
+    def _handle(self, now: int, ticket: Ticket, group: Group, request: GroupRequest) -> None:
+        match request:
+            case JoinGroup():
+                joining.join(self._context, now, ticket, group, request)
+            case SyncGroup():
+                syncing.sync(self._context, now, ticket, group, request)
+            case Heartbeat():
+                self._writes.answer(ticket, living.heartbeat(now, group, request))
+            case LeaveGroup():
+                self._writes.answer(ticket, living.leave(self._context, now, group, request))
+            case OffsetCommit() | TxnOffsetCommit():
+                committing.commit(self._context, now, ticket, group, request)
+            case OffsetDelete():
+                committing.delete_offsets(self._context, now, ticket, group, request)
+            case DeleteGroup():
+                committing.delete_group(self._context, now, ticket, group, lambda: self._forget(group))
+
+    def _forget(self, group: Group) -> None:
+        self._partitions.get(group.partition, {}).pop(group.group_id, None)
+
+
+def _may_begin(request: GroupRequest) -> bool:
+    match request:
+        case JoinGroup():
+            return not request.member_id
+        case OffsetCommit() | TxnOffsetCommit():
+            return request.generation < 0
+        case _:
+            return False

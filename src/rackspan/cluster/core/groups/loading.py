@@ -1,0 +1,85 @@
+"""A partition of `__consumer_offsets` read from its start: every group in it, as its last records tell."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from rackspan.cluster.core.batch import Batch, Marker
+from rackspan.cluster.core.coordination import decode_batch
+from rackspan.cluster.core.groups.group import Group, GroupState
+from rackspan.cluster.core.groups.member import loaded_member
+from rackspan.cluster.core.groups.offsets import Offsets
+from rackspan.cluster.core.groups.records import (
+    GroupMetadataKey,
+    GroupMetadataValue,
+    OffsetCommitKey,
+    decode_group,
+    decode_key,
+    decode_offset,
+)
+from rackspan.cluster.core.ids import TopicPartition
+
+
+def load(now: int, partition: int, batches: Iterable[Batch]) -> dict[str, Group]:
+    """The groups by id. A group with members is Stable: their sessions begin anew, and no rebalance was kept.
+
+    Raises InvalidRecord for a record that cannot be read.
+    """
+    replay = _Replay()
+    for batch in batches:
+        replay.batch(batch)
+    known = sorted(replay.groups.keys() | {name for name, offsets in replay.offsets.items() if not offsets.empty})
+    return {name: _group(now, name, partition, replay) for name in known}
+
+
+@dataclass(slots=True)
+class _Replay:
+    offsets: dict[str, Offsets] = field(default_factory=dict)
+    groups: dict[str, GroupMetadataValue] = field(default_factory=dict)
+
+    def batch(self, batch: Batch) -> None:
+        if batch.marker is not None:
+            for offsets in self.offsets.values():
+                offsets.end_transaction(batch.producer_id, batch.marker is Marker.COMMIT)
+            return
+        producer_id = batch.producer_id if batch.transactional else None
+        for offset, record in decode_batch(batch):
+            self._record(producer_id, offset, record.key, record.value)
+
+    def _record(self, producer_id: int | None, offset: int, key: bytes, value: bytes | None) -> None:
+        match decode_key(key):
+            case OffsetCommitKey(group_id, topic, number):
+                offsets = self.offsets.setdefault(group_id, Offsets())
+                _replay_offset(offsets, producer_id, TopicPartition(topic, number), offset, value)
+            case GroupMetadataKey(group_id) if value is None:
+                self.groups.pop(group_id, None)
+            case GroupMetadataKey(group_id) if value is not None:
+                self.groups[group_id] = decode_group(value)
+
+
+def _replay_offset(
+    offsets: Offsets, producer_id: int | None, partition: TopicPartition, record_offset: int, value: bytes | None
+) -> None:
+    if value is None:
+        offsets.forget([partition])
+    elif producer_id is None:
+        offsets.store(partition, decode_offset(value), record_offset)
+    else:
+        offsets.store_in_transaction(producer_id, partition, decode_offset(value), record_offset)
+
+
+def _group(now: int, group_id: str, partition: int, replay: _Replay) -> Group:
+    group = Group(group_id, partition, offsets=replay.offsets.get(group_id, Offsets()), state_timestamp_ms=now)
+    kept = replay.groups.get(group_id)
+    if kept is not None:
+        _restore(group, kept, now)
+    return group
+
+
+def _restore(group: Group, kept: GroupMetadataValue, now: int) -> None:
+    group.persisted = True
+    for record in kept.members:
+        group.add(loaded_member(record, kept.protocol, now), kept.protocol_type)
+    group.generation, group.protocol, group.leader = kept.generation, kept.protocol, kept.leader
+    group.protocol_type = kept.protocol_type or None
+    group.state = GroupState.STABLE if kept.members else GroupState.EMPTY
+    group.state_timestamp_ms = kept.state_timestamp_ms

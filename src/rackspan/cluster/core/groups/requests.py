@@ -1,0 +1,253 @@
+"""What clients ask of a group coordinator, and its answers. Times are in ms; "" is a member id not yet given."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, NamedTuple, TypeAlias
+
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import NO_OFFSET, TopicPartition
+
+NO_GENERATION: Final = -1
+
+
+class Protocol(NamedTuple):
+    """A way of assigning that a member knows (`range`), and what it subscribes to in that protocol's own format."""
+
+    name: str
+    metadata: bytes
+
+
+# Membership.
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroup:
+    """`protocols` in the member's order of preference.
+
+    `require_known_member_id`: a new dynamic member is given its id first and joins with it (KIP-394, from v4 on).
+    `can_skip_assignment`: the client understands that a leader need not assign (KIP-814, from v9 on).
+    """
+
+    group_id: str
+    protocol_type: str
+    protocols: tuple[Protocol, ...]
+    session_timeout_ms: int
+    rebalance_timeout_ms: int
+    member_id: str = ""
+    group_instance_id: str | None = None
+    client_id: str = ""
+    client_host: str = ""
+    require_known_member_id: bool = True
+    can_skip_assignment: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class JoinedMember:
+    member_id: str
+    group_instance_id: str | None
+    metadata: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class JoinGroupAnswer:
+    """`members` is for the leader alone, who assigns; `protocol` is the one chosen."""
+
+    error: KafkaError
+    member_id: str = ""
+    generation: int = NO_GENERATION
+    protocol_type: str | None = None
+    protocol: str | None = None
+    leader: str = ""
+    members: tuple[JoinedMember, ...] = ()
+    skip_assignment: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SyncGroup:
+    """`assignments` by member id come from the leader. Protocol type and name are checked where they are given (v5)."""
+
+    group_id: str
+    generation: int
+    member_id: str
+    group_instance_id: str | None = None
+    protocol_type: str | None = None
+    protocol: str | None = None
+    assignments: Mapping[str, bytes] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SyncGroupAnswer:
+    error: KafkaError
+    protocol_type: str | None = None
+    protocol: str | None = None
+    assignment: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat:
+    group_id: str
+    generation: int
+    member_id: str
+    group_instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatAnswer:
+    error: KafkaError
+
+
+class LeavingMember(NamedTuple):
+    """A static member may be named by its instance id alone (KIP-345)."""
+
+    member_id: str
+    group_instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroup:
+    group_id: str
+    members: tuple[LeavingMember, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveGroupAnswer:
+    """One error a member, in the order asked; `error` concerns the whole request."""
+
+    error: KafkaError
+    members: tuple[tuple[LeavingMember, KafkaError], ...] = ()
+
+
+# Offsets.
+
+
+@dataclass(frozen=True, slots=True)
+class CommittedOffset:
+    """What a client commits: the next offset to read, the leader epoch of the record before it (-1 unknown)."""
+
+    offset: int
+    leader_epoch: int = -1
+    metadata: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommit:
+    """Generation -1 without a member id is somebody outside the group: allowed while it is empty."""
+
+    group_id: str
+    offsets: Mapping[TopicPartition, CommittedOffset]
+    generation: int = NO_GENERATION
+    member_id: str = ""
+    group_instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TxnOffsetCommit:
+    """Offsets that become visible when the producer's transaction commits. Membership is checked from v3 on (KIP-447)."""
+
+    group_id: str
+    producer_id: int
+    producer_epoch: int
+    offsets: Mapping[TopicPartition, CommittedOffset]
+    generation: int = NO_GENERATION
+    member_id: str = ""
+    group_instance_id: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetCommitAnswer:
+    errors: Mapping[TopicPartition, KafkaError]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetFetch:
+    """`partitions` None asks for all that the group has committed. `require_stable` is KIP-447's."""
+
+    group_id: str
+    partitions: tuple[TopicPartition, ...] | None = None
+    require_stable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedOffset:
+    """Offset -1 and no error: nothing was committed."""
+
+    offset: int = NO_OFFSET
+    leader_epoch: int = -1
+    metadata: str = ""
+    error: KafkaError = KafkaError.NONE
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetFetchAnswer:
+    error: KafkaError
+    offsets: Mapping[TopicPartition, FetchedOffset] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetDelete:
+    """KIP-496: an offset of a topic that members of a consumer group still read stays."""
+
+    group_id: str
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OffsetDeleteAnswer:
+    error: KafkaError
+    errors: Mapping[TopicPartition, KafkaError] = field(default_factory=dict)
+
+
+# Administration.
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteGroup:
+    group_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteGroupAnswer:
+    error: KafkaError
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedMember:
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    metadata: bytes
+    assignment: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedGroup:
+    """A group nobody knows is Dead, without an error (GROUP_ID_NOT_FOUND is for those who ask with v6, KIP-1043)."""
+
+    error: KafkaError
+    group_id: str
+    state: str = "Dead"
+    protocol_type: str = ""
+    protocol: str = ""
+    members: tuple[DescribedMember, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ListedGroup:
+    group_id: str
+    protocol_type: str
+    state: str
+
+
+GroupRequest: TypeAlias = (
+    JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit | TxnOffsetCommit | OffsetDelete | DeleteGroup
+)
+GroupAnswer: TypeAlias = (
+    JoinGroupAnswer
+    | SyncGroupAnswer
+    | HeartbeatAnswer
+    | LeaveGroupAnswer
+    | OffsetCommitAnswer
+    | OffsetDeleteAnswer
+    | DeleteGroupAnswer
+)

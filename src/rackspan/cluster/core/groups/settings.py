@@ -1,0 +1,21 @@
+"""The group coordinator's configuration, by the names of Kafka's broker configs; defaults differ where tests gain."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class GroupSettings:
+    """Times in ms.
+
+    Kafka's defaults, but for three: no initial delay (3,000 in Kafka), sessions from 100 ms on (6,000), and ten
+    partitions of `__consumer_offsets` (50), for a test's cluster starts at once and its members are lost on purpose.
+    """
+
+    group_initial_rebalance_delay_ms: int = 0
+    group_min_session_timeout_ms: int = 100
+    group_max_session_timeout_ms: int = 1_800_000
+    group_max_size: int = 2**31 - 1
+    offset_metadata_max_bytes: int = 4096
+    offsets_topic_num_partitions: int = 10
+    new_member_join_timeout_ms: int = 300_000
+    """A new member whose join waits does not send heartbeats; its client has gone after this long (Kafka's constant)."""

@@ -1,0 +1,344 @@
+"""The transaction coordinator of one broker: it runs the ids whose partition of `__transaction_state` the broker leads.
+
+Doors as the group coordinator's, and `on_marked`. A commit is answered once PrepareCommit is safe: from then on every
+later coordinator brings it to its end, so the markers need not be waited for (KIP-98).
+"""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rackspan.cluster.core.batch import Batch, Marker
+from rackspan.cluster.core.coordination import (
+    Answer,
+    Append,
+    CoordinatorRecord,
+    Writes,
+    decode_batch,
+    encode_batch,
+    marker_batch,
+    partition_for,
+)
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, Ticket, TopicPartition
+from rackspan.cluster.core.transactions import records
+from rackspan.cluster.core.transactions.queries import described, listed
+from rackspan.cluster.core.transactions.records import TransactionLogValue, TransactionState
+from rackspan.cluster.core.transactions.requests import (
+    AddPartitions,
+    AddPartitionsAnswer,
+    DescribedTransaction,
+    EndTransaction,
+    EndTransactionAnswer,
+    InitProducerId,
+    InitProducerIdAnswer,
+    ListedTransaction,
+    TransactionRequest,
+    refusal,
+)
+from rackspan.cluster.core.transactions.settings import TransactionSettings
+from rackspan.cluster.core.transactions.transaction import Transaction, new_value
+
+
+@dataclass(frozen=True, slots=True)
+class WriteMarker:
+    """Append `batch`, a transaction's end, to `partition` wherever that is led, acks=all; then call `on_marked`."""
+
+    transactional_id: str
+    partition: TopicPartition
+    batch: Batch
+
+
+TransactionEffect: TypeAlias = Answer | Append | WriteMarker
+
+_Done: TypeAlias = Callable[[int, KafkaError], None]
+
+_TOLD = {
+    KafkaError.NOT_LEADER_OR_FOLLOWER: KafkaError.NOT_COORDINATOR,
+    KafkaError.KAFKA_STORAGE_ERROR: KafkaError.NOT_COORDINATOR,
+    KafkaError.MESSAGE_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
+    KafkaError.RECORD_LIST_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
+}
+_NOT_TRIED_AGAIN = (KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.TRANSACTION_COORDINATOR_FENCED)
+"""Somebody newer has ended this transaction there: there is nothing left to mark."""
+
+
+class TransactionCoordinator:
+    """See the module. It draws no producer ids: they come with the requests."""
+
+    def __init__(self, settings: TransactionSettings) -> None:
+        self._settings = settings
+        self._writes = Writes()
+        self._markers: list[WriteMarker] = []
+        self._partitions: dict[int, dict[str, Transaction]] = {}
+        self._leader_epochs: dict[int, int] = {}
+
+    # Leadership.
+
+    def on_elected(
+        self, now: int, partition: int, leader_epoch: int, batches: Iterable[Batch]
+    ) -> list[TransactionEffect]:
+        """This broker leads a partition of `__transaction_state`; what was about to end there is brought to its end."""
+        if leader_epoch <= self._leader_epochs.get(partition, NO_EPOCH):
+            return []
+        effects = self.on_resigned(now, partition)
+        self._leader_epochs[partition] = leader_epoch
+        self._partitions[partition] = _load(partition, batches)
+        for transaction in self._partitions[partition].values():
+            if transaction.ending:
+                self._mark_all(now, transaction)
+        return effects + self._take()
+
+    def on_resigned(self, now: int, partition: int) -> list[TransactionEffect]:
+        """Another leads it: whoever waits here is sent there."""
+        self._partitions.pop(partition, None)
+        self._writes.abandon(now, partition)
+        return self._take()
+
+    # Events.
+
+    def on_request(self, now: int, ticket: Ticket, request: TransactionRequest) -> list[TransactionEffect]:
+        """Every request is answered on its ticket, once: now, or by a later event."""
+        transaction = self._transaction(now, request)
+        if isinstance(transaction, KafkaError):
+            self._writes.answer(ticket, refusal(request, transaction))
+        else:
+            self._handle(now, ticket, transaction, request)
+        return self._take()
+
+    def on_appended(
+        self, now: int, write: int, error: KafkaError, base_offset: int = NO_OFFSET
+    ) -> list[TransactionEffect]:
+        self._writes.acknowledged(now, write, error, base_offset)
+        return self._take()
+
+    def on_marked(
+        self, now: int, transactional_id: str, producer_epoch: int, partition: TopicPartition, error: KafkaError
+    ) -> list[TransactionEffect]:
+        """What became of a `WriteMarker`; `producer_epoch` is that of its batch."""
+        transaction = self._known(transactional_id)
+        if transaction is not None and transaction.ending and transaction.value.producer_epoch == producer_epoch:
+            self._marked(now, transaction, partition, error)
+        return self._take()
+
+    def on_tick(self, now: int) -> list[TransactionEffect]:
+        for transaction in self._transactions():
+            if transaction.is_late(now):
+                self._fence(now, transaction, lambda _now, _error: None)
+            for partition in [each for each, due in transaction.retry.items() if due <= now]:
+                del transaction.retry[partition]
+                self._mark(now, transaction, partition)
+            if transaction.complete_at is not None and transaction.complete_at <= now:
+                self._complete_if_marked(now, transaction)
+        return self._take()
+
+    # Queries.
+
+    def partition_of(self, transactional_id: str) -> int:
+        """The partition of `__transaction_state` whose leader coordinates the id."""
+        return partition_for(transactional_id, self._settings.transaction_state_log_num_partitions)
+
+    def verify(self, request: AddPartitions) -> dict[TopicPartition, KafkaError]:
+        """Whether these partitions are in the producer's transaction, asked by their leaders (KIP-890, part 1)."""
+        transaction = self._found(request.transactional_id)
+        if isinstance(transaction, KafkaError):
+            return dict.fromkeys(request.partitions, transaction)
+        error = transaction.add_error(request)
+        inside = transaction.partitions if transaction.value.state is TransactionState.ONGOING else frozenset()
+        if error is not KafkaError.NONE:
+            return dict.fromkeys(request.partitions, error)
+        return {p: KafkaError.NONE if p in inside else KafkaError.TRANSACTION_ABORTABLE for p in request.partitions}
+
+    def describe(self, transactional_id: str) -> DescribedTransaction:
+        found = self._found(transactional_id)
+        if isinstance(found, KafkaError):
+            unknown = found is KafkaError.INVALID_PRODUCER_ID_MAPPING
+            error = KafkaError.TRANSACTIONAL_ID_NOT_FOUND if unknown else found
+            return DescribedTransaction(error, transactional_id)
+        return described(found)
+
+    def list_transactions(
+        self, now: int, states: Iterable[str] = (), producers: Iterable[int] = (), duration_ms: int = -1
+    ) -> list[ListedTransaction]:
+        """Those of these states and producers, and running for longer than `duration_ms` where it is not negative."""
+        return listed(self._transactions(), now, frozenset(states), frozenset(producers), duration_ms)
+
+    # Finding the transaction.
+
+    def _transactions(self) -> list[Transaction]:
+        return [each for transactions in self._partitions.values() for each in transactions.values()]
+
+    def _known(self, transactional_id: str) -> Transaction | None:
+        return self._partitions.get(self.partition_of(transactional_id), {}).get(transactional_id)
+
+    def _found(self, transactional_id: str) -> Transaction | KafkaError:
+        if not transactional_id:
+            return KafkaError.INVALID_REQUEST
+        if self.partition_of(transactional_id) not in self._partitions:
+            return KafkaError.NOT_COORDINATOR
+        known = self._known(transactional_id)
+        return KafkaError.INVALID_PRODUCER_ID_MAPPING if known is None else known
+
+    def _transaction(self, now: int, request: TransactionRequest) -> Transaction | KafkaError:
+        """The transaction, made where a producer begins one."""
+        found = self._found(request.transactional_id)
+        if not isinstance(request, InitProducerId) or found in (KafkaError.INVALID_REQUEST, KafkaError.NOT_COORDINATOR):
+            return found
+        if not 0 < request.timeout_ms <= self._settings.transaction_max_timeout_ms:
+            return KafkaError.INVALID_TRANSACTION_TIMEOUT
+        if isinstance(found, Transaction):
+            return found
+        partition = self.partition_of(request.transactional_id)
+        made = Transaction(request.transactional_id, partition, new_value(request, now))
+        self._partitions[partition][request.transactional_id] = made
+        return made
+
+    def _handle(self, now: int, ticket: Ticket, transaction: Transaction, request: TransactionRequest) -> None:
+        match request:
+            case InitProducerId():
+                self._init(now, ticket, transaction, request)
+            case AddPartitions():
+                self._add(now, ticket, transaction, request)
+            case EndTransaction():
+                self._end(now, ticket, transaction, request)
+
+    # The three requests.
+
+    def _init(self, now: int, ticket: Ticket, transaction: Transaction, request: InitProducerId) -> None:
+        error = transaction.init_error(request)
+        if error is not KafkaError.NONE:
+            self._writes.answer(ticket, InitProducerIdAnswer(error))
+        elif transaction.value.state is TransactionState.ONGOING:
+            # The new producer asks again, and is let in when what the old one left open is aborted.
+            concurrent = InitProducerIdAnswer(KafkaError.CONCURRENT_TRANSACTIONS)
+            self._fence(now, transaction, lambda _now, _error: self._writes.answer(ticket, concurrent))
+        else:
+            self._move(now, transaction, transaction.initialised(request, now), self._initialised(ticket, transaction))
+
+    def _initialised(self, ticket: Ticket, transaction: Transaction) -> _Done:
+        def done(_now: int, error: KafkaError) -> None:
+            value = transaction.value
+            good = InitProducerIdAnswer(error, value.producer_id, value.producer_epoch)
+            self._writes.answer(ticket, good if error is KafkaError.NONE else InitProducerIdAnswer(error))
+
+        return done
+
+    def _add(self, now: int, ticket: Ticket, transaction: Transaction, request: AddPartitions) -> None:
+        error = transaction.add_error(request)
+        ongoing = transaction.value.state is TransactionState.ONGOING
+        if error is not KafkaError.NONE or (ongoing and request.partitions <= transaction.partitions):
+            self._writes.answer(ticket, AddPartitionsAnswer(error))
+            return
+        self._move(
+            now,
+            transaction,
+            transaction.with_partitions(request.partitions, now),
+            lambda _now, failed: self._writes.answer(ticket, AddPartitionsAnswer(failed)),
+        )
+
+    def _end(self, now: int, ticket: Ticket, transaction: Transaction, request: EndTransaction) -> None:
+        error = transaction.end_error(request)
+        if error is not KafkaError.NONE or transaction.ended_as_asked(request):
+            self._writes.answer(ticket, _ended(transaction, error))
+            return
+        value = transaction.prepared(request.commit, now, request.bump_epoch, request.fresh_producer_id)
+
+        def done(later: int, failed: KafkaError) -> None:
+            self._writes.answer(ticket, _ended(transaction, failed))
+            if failed is KafkaError.NONE:
+                self._mark_all(later, transaction)
+
+        self._move(now, transaction, value, done)
+
+    def _fence(self, now: int, transaction: Transaction, then: _Done) -> None:
+        def done(later: int, error: KafkaError) -> None:
+            then(later, error)
+            if error is KafkaError.NONE:
+                self._mark_all(later, transaction)
+
+        self._move(now, transaction, transaction.fenced(now), done)
+
+    # Records.
+
+    def _move(self, now: int, transaction: Transaction, value: TransactionLogValue, done: _Done) -> None:
+        """Write the next state down; it holds once that is safe."""
+        record = CoordinatorRecord(records.encode_key(transaction.transactional_id), records.encode_value(value))
+        transaction.in_transition = True
+
+        def written(later: int, error: KafkaError, _offset: int) -> None:
+            transaction.in_transition = False
+            if error is KafkaError.NONE:
+                bumped = value.producer_epoch != transaction.value.producer_epoch
+                transaction.last_epoch = transaction.value.producer_epoch if bumped else transaction.last_epoch
+                transaction.value = value
+            done(later, _told(error))
+
+        self._writes.append(transaction.partition, encode_batch([record], now), written)
+
+    # Markers.
+
+    def _mark_all(self, now: int, transaction: Transaction) -> None:
+        transaction.unmarked = set(transaction.partitions)
+        for partition in sorted(transaction.unmarked):
+            self._mark(now, transaction, partition)
+        self._complete_if_marked(now, transaction)
+
+    def _mark(self, now: int, transaction: Transaction, partition: TopicPartition) -> None:
+        value = transaction.value
+        marker = Marker.COMMIT if value.state is TransactionState.PREPARE_COMMIT else Marker.ABORT
+        coordinator_epoch = self._leader_epochs[transaction.partition]
+        batch = marker_batch(value.producer_id, value.producer_epoch, marker, coordinator_epoch, now)
+        self._markers.append(WriteMarker(transaction.transactional_id, partition, batch))
+
+    def _marked(self, now: int, transaction: Transaction, partition: TopicPartition, error: KafkaError) -> None:
+        if error is KafkaError.NONE or error in _NOT_TRIED_AGAIN:
+            transaction.unmarked.discard(partition)
+            self._complete_if_marked(now, transaction)
+        else:
+            transaction.retry[partition] = now + self._settings.marker_retry_ms
+
+    def _complete_if_marked(self, now: int, transaction: Transaction) -> None:
+        if transaction.unmarked or transaction.in_transition or not transaction.ending:
+            return
+
+        transaction.complete_at = None
+
+        def done(later: int, error: KafkaError) -> None:
+            if error is not KafkaError.NONE:
+                transaction.complete_at = later + self._settings.marker_retry_ms
+
+        self._move(now, transaction, transaction.completed(now), done)
+
+    def _take(self) -> list[TransactionEffect]:
+        markers, self._markers = self._markers, []
+        return [*self._writes.take(), *markers]
+
+
+def _ended(transaction: Transaction, error: KafkaError) -> EndTransactionAnswer:
+    value = transaction.value
+    if error is not KafkaError.NONE:
+        return EndTransactionAnswer(error)
+    if value.next_producer_id != records.NO_PRODUCER_ID:
+        return EndTransactionAnswer(error, value.next_producer_id, 0)
+    return EndTransactionAnswer(error, value.producer_id, value.producer_epoch)
+
+
+def _told(error: KafkaError) -> KafkaError:
+    """What a producer is told of an append's error: come back later, unless another broker coordinates now."""
+    if error is KafkaError.NONE:
+        return error
+    return _TOLD.get(error, KafkaError.COORDINATOR_NOT_AVAILABLE)
+
+
+def _load(partition: int, batches: Iterable[Batch]) -> dict[str, Transaction]:
+    found: dict[str, Transaction] = {}
+    for batch in batches:
+        for _, record in decode_batch(batch):
+            transactional_id = records.decode_key(record.key)
+            if transactional_id is None:
+                continue
+            found.pop(transactional_id, None)
+            if record.value is not None:
+                value = records.decode_value(record.value)
+                found[transactional_id] = Transaction(transactional_id, partition, value)
+    return found

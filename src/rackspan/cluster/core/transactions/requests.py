@@ -1,0 +1,103 @@
+"""What producers ask of a transaction coordinator, and its answers."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final, TypeAlias
+
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import TopicPartition
+
+NO_PRODUCER: Final = -1
+NO_PRODUCER_EPOCH: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class InitProducerId:
+    """A producer begins, or recovers: then it says who it thinks it is (KIP-360).
+
+    `fresh_producer_id` is one that nobody has, used where the id is new or its epochs are used up.
+    """
+
+    transactional_id: str
+    timeout_ms: int
+    fresh_producer_id: int
+    producer_id: int = NO_PRODUCER
+    producer_epoch: int = NO_PRODUCER_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class InitProducerIdAnswer:
+    error: KafkaError
+    producer_id: int = NO_PRODUCER
+    producer_epoch: int = NO_PRODUCER_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitions:
+    """Partitions that the transaction writes to from now on; an offsets partition for AddOffsetsToTxn."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partitions: frozenset[TopicPartition]
+
+
+@dataclass(frozen=True, slots=True)
+class AddPartitionsAnswer:
+    error: KafkaError
+
+
+@dataclass(frozen=True, slots=True)
+class EndTransaction:
+    """`bump_epoch`: the producer goes on with another epoch, so that nothing late of this one counts (KIP-890, v5)."""
+
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    commit: bool
+    bump_epoch: bool = False
+    fresh_producer_id: int = NO_PRODUCER
+
+
+@dataclass(frozen=True, slots=True)
+class EndTransactionAnswer:
+    """What the producer goes on with; of use where the epoch was bumped."""
+
+    error: KafkaError
+    producer_id: int = NO_PRODUCER
+    producer_epoch: int = NO_PRODUCER_EPOCH
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedTransaction:
+    """`started_ms` is -1 outside a transaction."""
+
+    error: KafkaError
+    transactional_id: str
+    state: str = ""
+    timeout_ms: int = -1
+    started_ms: int = -1
+    producer_id: int = NO_PRODUCER
+    producer_epoch: int = NO_PRODUCER_EPOCH
+    topics: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTransaction:
+    transactional_id: str
+    producer_id: int
+    state: str
+
+
+TransactionRequest: TypeAlias = InitProducerId | AddPartitions | EndTransaction
+TransactionAnswer: TypeAlias = InitProducerIdAnswer | AddPartitionsAnswer | EndTransactionAnswer
+
+
+def refusal(request: TransactionRequest, error: KafkaError) -> TransactionAnswer:
+    match request:
+        case InitProducerId():
+            return InitProducerIdAnswer(error)
+        case AddPartitions():
+            return AddPartitionsAnswer(error)
+        case EndTransaction():
+            return EndTransactionAnswer(error)

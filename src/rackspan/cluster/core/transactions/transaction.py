@@ -1,0 +1,186 @@
+"""One transactional id: what is known of it, and what it may become.
+
+    Empty ──partitions──► Ongoing ──EndTxn──► PrepareCommit | PrepareAbort ──markers──► CompleteCommit | CompleteAbort
+                             │ ▲                                                                 │
+              time is up, or │ └───────────────────── partitions ────────────────────────────────┘
+           another producer ─┴──► PrepareAbort, with a higher epoch: whoever had the old one is fenced
+
+Each arrow is a record in `__transaction_state`, and counts once that is safe. Source: KIP-98, KIP-360, KIP-890;
+TransactionMetadata.
+"""
+
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import TopicPartition
+from rackspan.cluster.core.transactions.records import (
+    NO_PRODUCER_ID,
+    TransactionLogValue,
+    TransactionState,
+    grouped,
+)
+from rackspan.cluster.core.transactions.requests import NO_PRODUCER_EPOCH, AddPartitions, EndTransaction, InitProducerId
+
+LAST_EPOCH: Final = 2**15 - 2
+"""The largest epoch a producer is given; the one above it is kept for fencing that producer off."""
+
+NOT_STARTED: Final = -1
+_ENDED: Final = (TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+_ENDING: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
+
+
+@dataclass(slots=True)
+class Transaction:
+    """`value` is what its last safe record says. `in_transition`: another record is on its way.
+
+    `last_epoch`: the one before the epoch was last bumped, by which a repeated request is known.
+    `unmarked`: partitions whose marker is not written yet; `retry` when those that failed are tried again (ms), and
+    `complete_at` when the record that all are marked is.
+    """
+
+    transactional_id: str
+    partition: int
+    value: TransactionLogValue
+    in_transition: bool = False
+    last_epoch: int = NO_PRODUCER_EPOCH
+    unmarked: set[TopicPartition] = field(default_factory=set)
+    retry: dict[TopicPartition, int] = field(default_factory=dict)
+    complete_at: int | None = None
+
+    @property
+    def ending(self) -> bool:
+        return self.value.state in _ENDING
+
+    @property
+    def partitions(self) -> frozenset[TopicPartition]:
+        return frozenset(TopicPartition(topic, each) for topic, numbers in self.value.partitions for each in numbers)
+
+    def is_late(self, now: int) -> bool:
+        ongoing = self.value.state is TransactionState.ONGOING
+        return ongoing and not self.in_transition and self.value.started_ms + self.value.timeout_ms <= now
+
+    # What a request is refused for.
+
+    def busy(self) -> KafkaError:
+        busy = self.in_transition or self.ending
+        return KafkaError.CONCURRENT_TRANSACTIONS if busy else KafkaError.NONE
+
+    def init_error(self, request: InitProducerId) -> KafkaError:
+        """A producer that recovers must be the current one, or the last whose answer was lost."""
+        if self.in_transition:
+            return KafkaError.CONCURRENT_TRANSACTIONS
+        return self.busy() if self._is_its_producer(request) else KafkaError.PRODUCER_FENCED
+
+    def _is_its_producer(self, request: InitProducerId) -> bool:
+        known = self.value
+        if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
+            return True
+        if request.producer_id == known.producer_id:
+            return request.producer_epoch in (known.producer_epoch, self.last_epoch)
+        return request.producer_id == known.previous_producer_id and request.producer_epoch >= LAST_EPOCH
+
+    def add_error(self, request: AddPartitions) -> KafkaError:
+        if request.producer_id != self.value.producer_id:
+            return KafkaError.INVALID_PRODUCER_ID_MAPPING
+        if request.producer_epoch != self.value.producer_epoch:
+            return KafkaError.PRODUCER_FENCED
+        return self.busy()
+
+    def end_error(self, request: EndTransaction) -> KafkaError:
+        """NONE where the transaction is to be ended now, or was so already (`ended_as_asked`)."""
+        if request.producer_id not in (self.value.producer_id, self.value.previous_producer_id):
+            return KafkaError.INVALID_PRODUCER_ID_MAPPING
+        if request.producer_epoch != self.value.producer_epoch and not self._repeated(request):
+            return KafkaError.PRODUCER_FENCED
+        if self.in_transition:
+            return KafkaError.CONCURRENT_TRANSACTIONS
+        return self._state_error(request)
+
+    def _state_error(self, request: EndTransaction) -> KafkaError:
+        state = self.value.state
+        if state is TransactionState.ONGOING:
+            return KafkaError.NONE
+        if state in _ENDING:
+            same = (state is TransactionState.PREPARE_COMMIT) == request.commit
+            return KafkaError.CONCURRENT_TRANSACTIONS if same else KafkaError.INVALID_TXN_STATE
+        if self.ended_as_asked(request) or (request.bump_epoch and not request.commit):
+            return KafkaError.NONE
+        return KafkaError.INVALID_TXN_STATE
+
+    def _repeated(self, request: EndTransaction) -> bool:
+        """Asked again with the epoch that its first answer, lost on its way, has bumped."""
+        return request.bump_epoch and request.producer_epoch in (self.last_epoch, self.value.producer_epoch - 1)
+
+    def ended_as_asked(self, request: EndTransaction) -> bool:
+        ended = TransactionState.COMPLETE_COMMIT if request.commit else TransactionState.COMPLETE_ABORT
+        if request.bump_epoch and request.producer_epoch == self.value.producer_epoch:
+            return False  # Of this epoch nothing has been ended yet.
+        return self.value.state is ended
+
+    # What it becomes.
+
+    def initialised(self, request: InitProducerId, now: int) -> TransactionLogValue:
+        """A new epoch; at the last one, a new producer id. Asked again after a lost answer, the same once more."""
+        known = self.value
+        asked_again = request.producer_epoch != NO_PRODUCER_EPOCH and request.producer_epoch != known.producer_epoch
+        same = replace(known, timeout_ms=request.timeout_ms, updated_ms=now)
+        if asked_again and known.producer_epoch != NO_PRODUCER_EPOCH:
+            return same
+        bumped = _bumped(same, request.fresh_producer_id)
+        return replace(bumped, state=TransactionState.EMPTY, partitions=(), started_ms=NOT_STARTED)
+
+    def with_partitions(self, added: frozenset[TopicPartition], now: int) -> TransactionLogValue:
+        ongoing = self.value.state is TransactionState.ONGOING
+        return replace(
+            self.value,
+            state=TransactionState.ONGOING,
+            partitions=grouped([*(self.partitions if ongoing else ()), *added]),
+            updated_ms=now,
+            started_ms=self.value.started_ms if ongoing else now,
+        )
+
+    def prepared(
+        self, commit: bool, now: int, bump: bool, fresh_producer_id: int = NO_PRODUCER_ID
+    ) -> TransactionLogValue:
+        """About to end. Its markers carry the epoch that is now, so that a bump fences whoever has the old one."""
+        state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
+        value = replace(self.value, state=state, updated_ms=now)
+        if not bump:
+            return value
+        following = fresh_producer_id if value.producer_epoch >= LAST_EPOCH else NO_PRODUCER_ID
+        return replace(value, producer_epoch=value.producer_epoch + 1, next_producer_id=following, client_version=2)
+
+    def fenced(self, now: int) -> TransactionLogValue:
+        """Aborted by the coordinator: time is up, or another producer has come."""
+        epoch = min(self.value.producer_epoch + 1, LAST_EPOCH + 1)
+        return replace(self.value, state=TransactionState.PREPARE_ABORT, producer_epoch=epoch, updated_ms=now)
+
+    def completed(self, now: int) -> TransactionLogValue:
+        commit = self.value.state is TransactionState.PREPARE_COMMIT
+        state = TransactionState.COMPLETE_COMMIT if commit else TransactionState.COMPLETE_ABORT
+        value = replace(self.value, state=state, partitions=(), updated_ms=now)
+        if value.next_producer_id == NO_PRODUCER_ID:
+            return value
+        return replace(
+            value,
+            producer_id=value.next_producer_id,
+            producer_epoch=0,
+            previous_producer_id=value.producer_id,
+            next_producer_id=NO_PRODUCER_ID,
+        )
+
+
+def _bumped(value: TransactionLogValue, fresh_producer_id: int) -> TransactionLogValue:
+    if value.producer_epoch < LAST_EPOCH:
+        return replace(value, producer_epoch=value.producer_epoch + 1)
+    return replace(value, producer_id=fresh_producer_id, producer_epoch=0, previous_producer_id=value.producer_id)
+
+
+def new_value(request: InitProducerId, now: int) -> TransactionLogValue:
+    """Of an id nobody has used: without an epoch until its producer is given one."""
+    return TransactionLogValue(
+        *(request.fresh_producer_id, NO_PRODUCER_EPOCH, request.timeout_ms, TransactionState.EMPTY, ()),
+        updated_ms=now,
+        started_ms=NOT_STARTED,
+    )

@@ -1,0 +1,278 @@
+"""EmbeddedCluster: brokers with real racks, in this process, for whoever writes tests in ordinary Python.
+
+One thread runs one loop with everything in it; every method here hands its work to that thread and waits for it.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from random import Random
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+from rackspan.cluster.assembly import Assembly
+from rackspan.cluster.configured import configured
+from rackspan.cluster.core.ids import TopicPartition
+from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.cluster.faults import Faults
+from rackspan.cluster.moment import snapshot
+from rackspan.cluster.traffic import Flow
+from rackspan.errors import UsageError
+from rackspan.model.ids import BrokerId, RackId
+from rackspan.model.snapshot import ClusterSnapshot
+
+log = logging.getLogger(__name__)
+
+START_SECONDS: Final = 10.0
+Outcome = TypeVar("Outcome")
+
+
+class EmbeddedCluster:
+    """A Kafka cluster in memory, for development and tests.
+
+    `racks` is how many (r1, r2 …) or their names, None standing for brokers without a rack; brokers get ids from 1 and
+    are dealt to the racks in turn. `config` takes broker configs by Kafka's names, `settings` what has none.
+    """
+
+    def __init__(
+        self,
+        racks: int | Sequence[str | None] = 3,
+        brokers: int = 3,
+        *,
+        config: Mapping[str, str] | None = None,
+        settings: ClusterSettings | None = None,
+        seed: int | None = None,
+    ) -> None:
+        names = _rack_names(racks)
+        if brokers < 1:
+            raise UsageError(f"brokers {brokers}: a cluster has at least one")
+        self.racks = names
+        self._rack_of = {BrokerId(index + 1): names[index % len(names)] for index in range(brokers)}
+        self._settings = configured(settings or ClusterSettings(), config or {}, brokers)
+        self._dice = Random(seed)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._assembly: Assembly | None = None
+
+    # Its life.
+
+    def __enter__(self) -> "EmbeddedCluster":
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Returns when every broker is registered and listens on loopback. Errors: TimeoutError."""
+        if self._thread is not None:
+            raise UsageError("this cluster has been started already; make another one")
+        ready: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="rackspan-cluster", daemon=True)
+        self._thread.start()
+        try:
+            ready.result(START_SECONDS + 5)
+        except BaseException:
+            self.close()
+            raise
+        log.info("embedded cluster for development and tests: %s", self.bootstrap_servers)
+
+    def close(self) -> None:
+        """End every broker and give the ports back. Whatever was written is gone."""
+        if self._loop is not None and self._loop.is_running():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self, ready: "Future[None]") -> None:
+        loop = self._loop = asyncio.new_event_loop()
+        try:
+            loop.run_until_complete(self._put_together())
+            ready.set_result(None)
+            loop.run_forever()
+        except BaseException as error:
+            # `start` waits for it and raises it there.
+            ready.set_exception(error)
+        finally:
+            if self._assembly is not None:
+                self._assembly.stop()
+            _finish(loop)
+
+    async def _put_together(self) -> None:
+        self._assembly = Assembly(self._rack_of, self._settings, self._dice)
+        self._faults = Faults(self._assembly)
+        await self._assembly.start(START_SECONDS)
+
+    def _do(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+        if self._loop is None or not self._loop.is_running():
+            work.close()
+            raise UsageError("this cluster is not running; use it inside `with EmbeddedCluster(...) as cluster:`")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    @property
+    def _whole(self) -> Assembly:
+        if self._assembly is None:
+            raise UsageError("this cluster is not running; use it inside `with EmbeddedCluster(...) as cluster:`")
+        return self._assembly
+
+    # What it is.
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Every broker's address, for any Kafka client."""
+        return ",".join(self.address(broker) for broker in self.brokers)
+
+    @property
+    def brokers(self) -> tuple[BrokerId, ...]:
+        return tuple(self._rack_of)
+
+    @property
+    def cluster_id(self) -> str:
+        return self._whole.cluster_id
+
+    def address(self, broker: int) -> str:
+        """host:port of one broker, lost or not."""
+        host, port = self._faults.host(broker).listener.address
+        return f"{host}:{port}"
+
+    def rack(self, broker: int) -> RackId | None:
+        return self._faults.host(broker).rack
+
+    # What the controller knows.
+
+    def leader(self, topic: str, partition: int) -> BrokerId | None:
+        """None while nobody may lead."""
+        leader = self._partition(topic, partition).leader
+        return None if leader == NO_LEADER else leader
+
+    def isr(self, topic: str, partition: int) -> set[BrokerId]:
+        """The in-sync replicas, as the controller has committed them."""
+        return set(self._partition(topic, partition).isr)
+
+    def replicas(self, topic: str, partition: int) -> tuple[BrokerId, ...]:
+        return self._partition(topic, partition).replicas
+
+    def _partition(self, topic: str, partition: int) -> PartitionState:
+        found = self._whole.image.partition(TopicPartition(topic, partition))
+        if found is None:
+            raise UsageError(f"{topic}-{partition}: no such partition in this cluster; create the topic first")
+        return found
+
+    def wait_for_isr(self, topic: str | None = None, *, seconds: float = 10.0) -> None:
+        """Wait until all replicas of the topic's partitions, or of every partition, are in sync. Errors: TimeoutError."""
+        self._do(self._whole.until(lambda: _in_sync(self._whole.image, topic), seconds))
+
+    def snapshot(self) -> ClusterSnapshot:
+        """This moment, as `rackspan audit` judges it."""
+
+        async def taken() -> ClusterSnapshot:
+            whole = self._whole
+            disks = {broker: host.disk.logs for broker, host in whole.hosts.items()}
+            return snapshot(whole.image, whole.settings, disks, whole.cluster_id, whole.clock.now())
+
+        return self._do(taken())
+
+    def metrics(self) -> dict[BrokerId, dict[str, int]]:
+        """The metrics of min.insync.racks by broker and by the names they are served under; of running brokers."""
+
+        async def read() -> dict[BrokerId, dict[str, int]]:
+            return {broker: host.broker.metrics() for broker, host in self._whole.hosts.items() if host.running}
+
+        return self._do(read())
+
+    def traffic(self) -> dict[Flow, int]:
+        """Bytes of records that have flowed, by path, topic, client and racks."""
+        return self._whole.traffic.flows()
+
+    # What can go wrong, and be mended.
+
+    def lose_rack(self, rack: str | None) -> None:
+        """Its brokers refuse connections and are fenced at once."""
+        self._do(self._faults.lose_rack(_rack_id(rack)))
+
+    def restore_rack(self, rack: str | None) -> None:
+        """Returns when its brokers are registered; on an idle cluster the ISR is whole within 2 s."""
+        self._do(self._faults.restore_rack(_rack_id(rack)))
+
+    def kill(self, *brokers: int, power_loss: bool = False) -> None:
+        """End their processes without a word. After a power loss their logs are not trusted to be whole (KIP-966)."""
+        self._do(self._faults.kill(brokers, power_loss=power_loss))
+
+    def stop(self, broker: int) -> None:
+        """End its process in order: leaderships are handed over first."""
+        self._do(self._faults.stop(broker))
+
+    def restart(self, *brokers: int) -> None:
+        """The inverse of kill and stop."""
+        self._do(self._faults.restart(brokers))
+
+    def freeze(self, *brokers: int) -> None:
+        """They accept connections and say nothing."""
+        self._do(self._faults.freeze(brokers))
+
+    def thaw(self, *brokers: int) -> None:
+        self._do(self._faults.thaw(brokers))
+
+    def fence(self, broker: int) -> None:
+        """The controller hears nothing of it any more."""
+        self._do(self._faults.fence(broker))
+
+    def unfence(self, broker: int) -> None:
+        self._do(self._faults.unfence(broker))
+
+    def lag(self, broker: int, milliseconds: int) -> None:
+        """It hears other brokers this much later; 0 takes it away."""
+        self._do(self._faults.lag(broker, milliseconds))
+
+    def slow_disk(self, broker: int, milliseconds: int) -> None:
+        """It writes this much slower; 0 takes it away."""
+        self._do(self._faults.slow_disk(broker, milliseconds))
+
+    def cut(self, one: int, other: int) -> None:
+        """Nothing passes between two brokers, or a broker and CONTROLLER."""
+        self._do(self._faults.cut(one, other))
+
+    def heal(self, one: int, other: int) -> None:
+        self._do(self._faults.heal(one, other))
+
+    def isolate_rack(self, rack: str | None) -> None:
+        """Its brokers reach each other and their clients, nobody else."""
+        self._do(self._faults.isolate_rack(_rack_id(rack)))
+
+    def rejoin_rack(self, rack: str | None) -> None:
+        self._do(self._faults.rejoin_rack(_rack_id(rack)))
+
+    def change_rack(self, broker: int, rack: str | None) -> None:
+        """The broker is restarted in another rack, its disk with it."""
+        self._do(self._faults.change_rack(broker, _rack_id(rack)))
+
+
+def _rack_names(racks: int | Sequence[str | None]) -> tuple[RackId | None, ...]:
+    if isinstance(racks, int):
+        names: tuple[RackId | None, ...] = tuple(RackId(f"r{index + 1}") for index in range(racks))
+    else:
+        names = tuple(map(_rack_id, racks))
+    if not names:
+        raise UsageError("racks: a cluster has at least one; give a number or names, None for brokers without a rack")
+    return names
+
+
+def _rack_id(rack: str | None) -> RackId | None:
+    return None if rack is None else RackId(rack)
+
+
+def _in_sync(image: MetadataImage, topic: str | None) -> bool:
+    topics = image.topics.values() if topic is None else [image.topics[topic]]
+    return all(set(state.isr) == set(state.replicas) for one in topics for state in one.partitions)
+
+
+def _finish(loop: asyncio.AbstractEventLoop) -> None:
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()

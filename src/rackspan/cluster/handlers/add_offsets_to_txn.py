@@ -1,0 +1,14 @@
+"""AddOffsetsToTxn (key 25), versions 0-4: the transaction will commit offsets of a group."""
+
+from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.coordinators import OFFSETS_TOPIC
+from rackspan.cluster.core.ids import TopicPartition
+from rackspan.cluster.core.transactions.requests import AddPartitions
+from rackspan.cluster.handlers.transacting import ask_transactions, said
+
+
+async def handle(call: Call) -> Body:
+    body = call.body
+    offsets = TopicPartition(OFFSETS_TOPIC, call.broker.groups.partition_of(body["group_id"]))
+    request = AddPartitions(body["transactional_id"], body["producer_id"], body["producer_epoch"], frozenset({offsets}))
+    return {"error_code": said(call, (await ask_transactions(call, request)).error)}

@@ -1,0 +1,39 @@
+"""AlterPartitionReassignments (key 45), versions 0-1: new replicas for partitions, or null to go back (KIP-455)."""
+
+from typing import Any
+
+from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.core.ids import TopicPartition
+from rackspan.cluster.core.messages import AdminResult, AlterPartitionReassignments, Reassignment
+from rackspan.cluster.handlers.failures import timed_out
+from rackspan.cluster.handlers.topics import by_topic, named
+
+
+async def handle(call: Call) -> Body:
+    asked = tuple(
+        Reassignment(TopicPartition(topic["name"], one["partition_index"]), one["replicas"])
+        for topic in call.body["topics"]
+        for one in topic["partitions"]
+    )
+    change_factor = call.body.get("allow_replication_factor_change", True)
+    results: tuple[AdminResult, ...] = await call.broker.ask_controller(
+        lambda ticket: AlterPartitionReassignments(ticket, asked, change_factor),
+        call.body["timeout"],
+        timed_out((one.partition for one in asked), AdminResult),
+    )
+    await call.broker.caught_up(call.body["timeout"])
+    return {
+        "allow_replication_factor_change": change_factor,
+        "responses": [
+            {"name": topic, "partitions": [_altered(call, one) for one in listed]}
+            for topic, listed in by_topic(results, lambda one: named(one).topic).items()
+        ],
+    }
+
+
+def _altered(call: Call, one: AdminResult) -> dict[str, Any]:
+    return {
+        "partition_index": named(one).partition,
+        "error_code": call.broker.code(one.error),
+        "error_message": one.message,
+    }

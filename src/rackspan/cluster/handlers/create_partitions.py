@@ -1,0 +1,31 @@
+"""CreatePartitions (key 37), versions 0-3: raises a topic to a count, placed by the placer or as the request says."""
+
+from typing import Any
+
+from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.core.messages import AdminResult, CreatePartitions, MorePartitions
+from rackspan.cluster.handlers.failures import timed_out
+
+
+async def handle(call: Call) -> Body:
+    topics = tuple(_more(one) for one in call.body["topics"])
+    validate_only = call.body["validate_only"]
+    results = await call.broker.ask_controller(
+        lambda ticket: CreatePartitions(ticket, topics, validate_only),
+        call.body["timeout"],
+        timed_out((topic.topic for topic in topics), AdminResult),
+    )
+    if not validate_only:
+        await call.broker.caught_up(call.body["timeout"])
+    return {
+        "results": [
+            {"name": one.key, "error_code": call.broker.code(one.error), "error_message": one.message}
+            for one in results
+        ]
+    }
+
+
+def _more(one: dict[str, Any]) -> MorePartitions:
+    assignments = one["assignments"]
+    placed = None if assignments is None else tuple(tuple(each["broker_ids"]) for each in assignments)
+    return MorePartitions(one["name"], one["count"], placed)

@@ -1,0 +1,41 @@
+"""ElectLeaders (key 43), versions 0-2. Unclean election arrives in v1 (KIP-460)."""
+
+from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import TopicPartition
+from rackspan.cluster.core.messages import AdminResult, ElectLeaders
+from rackspan.cluster.handlers.failures import timed_out
+from rackspan.cluster.handlers.topics import by_topic, named
+
+UNCLEAN = 1
+
+
+async def handle(call: Call) -> Body:
+    asked = call.body["topic_partitions"]
+    partitions = None if asked is None else tuple(
+        TopicPartition(topic["topic"], index) for topic in asked for index in topic["partitions"]
+    )  # fmt: skip
+    unclean = call.body.get("election_type", 0) == UNCLEAN
+    results: tuple[AdminResult, ...] = await call.broker.ask_controller(
+        lambda ticket: ElectLeaders(ticket, partitions, unclean),
+        call.body["timeout"],
+        timed_out(partitions or (), AdminResult),
+    )
+    await call.broker.caught_up(call.body["timeout"])
+    if partitions is None:
+        # Asked for all, Kafka names only those of which there is something to say.
+        results = tuple(one for one in results if one.error is not KafkaError.ELECTION_NOT_NEEDED)
+    return {
+        "replica_election_results": [
+            {"topic": topic, "partition_result": [_elected(call, one) for one in listed]}
+            for topic, listed in by_topic(results, lambda one: named(one).topic).items()
+        ]
+    }
+
+
+def _elected(call: Call, one: AdminResult) -> dict[str, object]:
+    return {
+        "partition_id": named(one).partition,
+        "error_code": call.broker.code(one.error),
+        "error_message": one.message,
+    }

@@ -1,0 +1,11 @@
+"""Heartbeat (key 12), versions 0-4. Static members from v3."""
+
+from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.core.groups.requests import Heartbeat
+from rackspan.cluster.handlers.group_errors import ask_groups
+
+
+async def handle(call: Call) -> Body:
+    body = call.body
+    request = Heartbeat(body["group_id"], body["generation_id"], body["member_id"], body.get("group_instance_id"))
+    return {"error_code": call.broker.code((await ask_groups(call, request)).error)}

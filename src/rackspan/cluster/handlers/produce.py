@@ -1,0 +1,136 @@
+"""Produce (key 0), versions 3-13. Record headers arrive in v3, error messages in v8, topic ids in v13.
+
+Every partition is answered on its own. A batch is copied once, from where it was received into the log's own bytes, and
+checked there; its records are never opened. Errors that only this cluster has travel as Kafka's own, their reason in
+`error_message` (min.insync.racks, On the wire), unless extended.error.codes is set.
+"""
+
+import asyncio
+from functools import partial
+from typing import Any, Final
+
+from rackspan.cluster.answers import Answer, Call
+from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import BrokerId, TopicPartition
+from rackspan.cluster.core.messages import Produce, ProduceResult
+from rackspan.cluster.core.metadata import NO_LEADER
+from rackspan.cluster.handlers.topics import topic_name
+from rackspan.errors import CorruptRecords
+from rackspan.wire.record_batch import MAGIC, MAGIC_AT, read_header, verify_crc
+
+VALID_ACKS: Final = (-1, 0, 1)
+
+_MOVED: Final = (KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.FENCED_LEADER_EPOCH)
+
+
+def handle(call: Call) -> Answer | asyncio.Future[Answer]:
+    gathered = _Gathered(call)
+    for topic in call.body["topic_data"]:
+        name = topic_name(call, topic)
+        answers: list[dict[str, Any]] = []
+        gathered.responses.append({"name": name, "topic_id": topic.get("topic_id"), "partition_responses": answers})
+        for data in topic["partition_data"]:
+            answers.append({"index": data["index"]})
+            _append(call, gathered, name, data, answers[-1])
+    return gathered.answer()
+
+
+class _Gathered:
+    """The results of one request's partitions, as they come in."""
+
+    def __init__(self, call: Call) -> None:
+        self.call = call
+        self.responses: list[dict[str, Any]] = []
+        self._open = 1
+        self._moved: set[BrokerId] = set()
+        self._future: asyncio.Future[Answer] | None = None
+
+    def expect(self) -> None:
+        self._open += 1
+
+    def take(self, place: dict[str, Any], partition: TopicPartition, result: ProduceResult) -> None:
+        place.update(_place(self.call, result))
+        if result.error in _MOVED:
+            self._say_who_leads(place, partition)
+        self._open -= 1
+        if not self._open and self._future is not None and not self._future.done():
+            self._future.set_result(self._body())
+
+    def answer(self) -> Answer | asyncio.Future[Answer]:
+        self._open -= 1
+        if self.call.body["acks"] == 0:
+            return None
+        if not self._open:
+            return self._body()
+        self._future = asyncio.get_running_loop().create_future()
+        return self._future
+
+    def _say_who_leads(self, place: dict[str, Any], partition: TopicPartition) -> None:
+        """The new leader at once, without another round of metadata (KIP-951)."""
+        state = self.call.broker.image.partition(partition)
+        if state is not None and state.leader != NO_LEADER:
+            place["current_leader"] = {"leader_id": state.leader, "leader_epoch": state.leader_epoch}
+            self._moved.add(state.leader)
+
+    def _body(self) -> dict[str, Any]:
+        return {"responses": self.responses, "node_endpoints": self.call.broker.endpoints(self._moved)}
+
+
+def _append(call: Call, gathered: _Gathered, topic: str | None, data: dict[str, Any], place: dict[str, Any]) -> None:
+    gathered.expect()
+    partition = TopicPartition(topic or "", data["index"])
+    batch = _batch(call, topic, data["records"])
+    if isinstance(batch, ProduceResult):
+        gathered.take(place, partition, batch)
+        return
+    call.broker.traffic.produced(call, partition, batch.size_bytes)
+    call.broker.ask(
+        lambda ticket: Produce(ticket, partition, (batch,), call.body["acks"], call.body["timeout"]),
+        partial(gathered.take, place, partition),
+    )
+
+
+def _batch(call: Call, topic: str | None, records: memoryview | None) -> Batch | ProduceResult:
+    if call.body["acks"] not in VALID_ACKS:
+        return ProduceResult(KafkaError.INVALID_REQUIRED_ACKS)
+    if topic is None:
+        return ProduceResult(KafkaError.UNKNOWN_TOPIC_ID)
+    if not records:
+        return ProduceResult(KafkaError.INVALID_RECORD, message="no record batch; exactly one is wanted")
+    if len(records) > MAGIC_AT and records[MAGIC_AT] != MAGIC:
+        return ProduceResult(KafkaError.INVALID_RECORD, message=f"record batches of version {MAGIC} only")
+    try:
+        return checked_batch(records)
+    except CorruptRecords as error:
+        return ProduceResult(KafkaError.CORRUPT_MESSAGE, message=str(error))
+
+
+def checked_batch(records: memoryview) -> Batch | ProduceResult:
+    """The one batch of a partition, copied. Errors: CorruptRecords."""
+    header = read_header(records)
+    verify_crc(records, header)
+    if header.size_bytes != len(records):
+        return ProduceResult(KafkaError.INVALID_RECORD, message="more than one record batch; exactly one is wanted")
+    return Batch(
+        base_offset=0,
+        last_offset=header.last_offset_delta,
+        leader_epoch=-1,
+        data=bytearray(records),
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        max_timestamp=header.max_timestamp,
+        transactional=header.transactional,
+        control=header.control,
+    )
+
+
+def _place(call: Call, result: ProduceResult) -> dict[str, Any]:
+    return {
+        "error_code": call.broker.code(result.error),
+        "base_offset": result.base_offset,
+        "log_append_time": result.log_append_time,
+        "log_start_offset": result.log_start,
+        "error_message": result.message,
+    }

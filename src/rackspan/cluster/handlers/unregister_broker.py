@@ -1,0 +1,15 @@
+"""UnregisterBroker (key 64), version 0: a broker that will not come back is forgotten."""
+
+from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.core.messages import AdminResult, UnregisterBroker
+from rackspan.cluster.handlers.failures import timed_out
+
+TIMEOUT_MS = 30_000
+
+
+async def handle(call: Call) -> Body:
+    broker = call.body["broker_id"]
+    (result,) = await call.broker.ask_controller(
+        lambda ticket: UnregisterBroker(ticket, broker), TIMEOUT_MS, timed_out([broker], AdminResult)
+    )
+    return {"error_code": call.broker.code(result.error), "error_message": result.message}

@@ -1,0 +1,343 @@
+"""One broker's machine: its listener, its disk, and the broker's process while one runs.
+
+The core's broker decides; the host feeds it messages, ticks and requests and carries out what it answers. A process ends
+with a kill and is a new one after a restart; the disk and the port stay.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from dataclasses import dataclass, replace
+from random import Random
+from typing import Any, Final
+
+from rackspan.cluster.clock import Clock
+from rackspan.cluster.coordinators import OFFSETS_TOPIC, Coordinating, CoordinatingTransactions
+from rackspan.cluster.core import messages
+from rackspan.cluster.core.broker import Broker, BrokerIdentity
+from rackspan.cluster.core.configs import ConfigSource, ConfigValue
+from rackspan.cluster.core.disk import Disk
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.groups import GroupCoordinator
+from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, Ticket, TopicId, TopicPartition
+from rackspan.cluster.core.log import PartitionLog
+from rackspan.cluster.core.messages import Effect, Message
+from rackspan.cluster.core.metadata import MetadataImage
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.cluster.core.transactions import TransactionCoordinator
+from rackspan.cluster.dispatch import dispatch
+from rackspan.cluster.handlers import HANDLERS, refuse_version
+from rackspan.cluster.internal_topics import group_settings, transaction_settings
+from rackspan.cluster.listener import Listener
+from rackspan.cluster.network import Network
+from rackspan.cluster.producer_ids import ProducerIds
+from rackspan.cluster.server import Connection
+from rackspan.cluster.tickets import Tickets
+from rackspan.cluster.traffic import Traffic
+from rackspan.cluster.waiting import Purgatory, until
+from rackspan.model.ids import BrokerId, RackId
+
+log = logging.getLogger(__name__)
+
+CACHED_METADATA: Final = 64
+"""Encoded Metadata answers kept for one image; clients ask for few different sets of topics."""
+
+_CAUGHT_UP_MS: Final = 1_000
+"""A broker that learns late is a fault of its own: whoever administers the cluster through it is not kept for long."""
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all hosts of a cluster share."""
+
+    cluster_id: str
+    settings: ClusterSettings
+    clock: Clock
+    network: Network
+    tickets: Tickets
+    traffic: Traffic
+    committed_offset: Callable[[], int]
+    """How far the controller's metadata goes."""
+
+
+class BrokerHost:
+    """See the module."""
+
+    def __init__(self, shared: Surroundings, broker: BrokerId, rack: RackId | None) -> None:
+        self.id = broker
+        self.rack = rack
+        self.listener = Listener(lambda: Connection(self))
+        self.disk = Disk()
+        self.connections: set[Connection] = set()
+        self.frozen = False
+        self.purgatory = Purgatory()
+        self.metadata_cache: dict[Any, Any] = {}
+        self.producer_ids = ProducerIds(self)
+        self.slow_disk_ms = 0
+        self._shared = shared
+        self._broker: Broker | None = None
+        self._incarnation = 0
+        self._held: deque[tuple[NodeId, Message]] = deque()
+        self._open_tickets: set[Ticket] = set()
+        self._image_news = asyncio.Event()
+        self._begin_to_coordinate()
+
+    @property
+    def logs(self) -> dict[TopicPartition, PartitionLog]:
+        """What lies on its disk."""
+        return self.disk.logs
+
+    # Its process.
+
+    @property
+    def running(self) -> bool:
+        return self._broker is not None
+
+    async def start(self) -> None:
+        """A new process, which registers by itself."""
+        await self.listener.open()
+        self._incarnation += 1
+        identity = BrokerIdentity(self.id, self._incarnation, self.rack, *self.listener.address)
+        self._broker = Broker(identity, self.settings, self.disk)
+        self._begin_to_coordinate()
+        self._shared.traffic.racks[self.id] = self.rack
+        self._shared.network.attach(self.id, self.receive)
+        self.tick(self._shared.clock.now())
+
+    def shut_down(self) -> None:
+        """Begin to end in order; the process ends when the controller has let it go."""
+        self._act(CLIENT, messages.ShutDown())
+
+    def kill(self, *, power_loss: bool = False) -> None:
+        """End the process at once. Whoever is connected is cut off; whoever comes is refused.
+
+        A killed process leaves what it has written to the machine, and so its logs whole; a machine without power does not.
+        """
+        if self._broker is None:
+            return
+        if not power_loss:
+            self.disk.clean_shutdown_epoch = self._broker.broker_epoch
+        self._shared.network.detach(self.id)
+        self._broker = None
+        self.frozen = False
+        self.group_requests.stop()
+        self.transaction_requests.stop()
+        self._held.clear()
+        self._shared.tickets.forget(self._open_tickets)
+        self._open_tickets.clear()
+        self.metadata_cache.clear()
+        self.listener.close()
+        for connection in tuple(self.connections):
+            connection.abort()
+
+    def freeze(self) -> None:
+        """As SIGSTOP: connections are accepted, nothing is answered, messages wait."""
+        self.frozen = True
+        self._balance()
+
+    def thaw(self) -> None:
+        self.frozen = False
+        while self._held and not self.frozen:
+            self._act(*self._held.popleft())
+        self._balance()
+
+    def _balance(self) -> None:
+        for connection in tuple(self.connections):
+            connection.balance()
+
+    def _begin_to_coordinate(self) -> None:
+        self._topics_known: Mapping[TopicId, str] = {}
+        dice = Random(f"{self.cluster_id}/{self.id}/{self._incarnation}")
+        self.groups = GroupCoordinator(group_settings(self.settings.extra_configs), dice)
+        self.group_requests = Coordinating(self, OFFSETS_TOPIC, self.groups)
+        self.transactions = TransactionCoordinator(transaction_settings(self.settings.extra_configs))
+        self.transaction_requests = CoordinatingTransactions(self, self.transactions)
+
+    # Its doors.
+
+    def receive(self, source: NodeId, message: Message) -> None:
+        """From another node."""
+        if self.slow_disk_ms and isinstance(message, messages.FetchAnswer):
+            asyncio.get_running_loop().call_later(self.slow_disk_ms / 1000, self._act, source, message)
+        else:
+            self._act(source, message)
+
+    def tick(self, now: int) -> None:
+        if self._broker is not None and not self.frozen:
+            self._carry_out(self._broker.on_tick(now))
+            self.group_requests.tick(now)
+            self.transaction_requests.tick(now)
+
+    def serve(self, request: bytes | bytearray, client_host: str) -> list[bytes] | Awaitable[list[bytes] | None] | None:
+        """From a client; see dispatch."""
+        return dispatch(HANDLERS, self, request, client_host, refuse_version)
+
+    def _act(self, source: NodeId, message: Message) -> None:
+        if self.frozen:
+            self._held.append((source, message))
+        elif self._broker is not None:
+            self._carry_out(self._broker.on_message(self._shared.clock.now(), source, self._overheard(message)))
+
+    def _overheard(self, message: Message) -> Message:
+        """The end of a transaction in `__consumer_offsets` is told to the groups there once it is written."""
+        if not isinstance(message, messages.Produce) or message.partition.topic != OFFSETS_TOPIC:
+            return message
+        batch = message.batches[0]
+        if batch.marker is None:
+            return message
+        marker, number, asked = batch.marker, message.partition.partition, message.ticket
+
+        def written(result: messages.ProduceResult) -> None:
+            if result.error is KafkaError.NONE:
+                self.groups.on_marker(number, batch.producer_id, marker)
+            self._shared.tickets.answer(asked, result)
+
+        ticket = self._shared.tickets.draw(written)
+        self._open_tickets.add(ticket)
+        return replace(message, ticket=ticket)
+
+    def _carry_out(self, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case messages.Send(destination, message):
+                    self._shared.network.send(self.id, destination, message)
+                case messages.Reply(ticket, result):
+                    self._open_tickets.discard(ticket)
+                    self._shared.tickets.answer(ticket, result)
+                case messages.WatermarkMoved(partition=partition):
+                    self.purgatory.news(partition)
+                case messages.LeadershipChanged():
+                    self.purgatory.news(effect.partition)
+                    self.group_requests.leadership(effect)
+                    self.transaction_requests.leadership(effect)
+                case messages.MetadataMoved():
+                    self._new_image()
+                case messages.Stopped():
+                    self.kill()
+                case messages.Warned(line):
+                    log.warning("broker %d: %s", self.id, line)
+
+    def _new_image(self) -> None:
+        self.metadata_cache.clear()
+        self._image_news.set()
+        self._image_news = asyncio.Event()
+        self._forget_deleted_topics()
+
+    def _forget_deleted_topics(self) -> None:
+        """What groups have committed goes with its topic. Told apart by id: one of the same name may be there already."""
+        known, self._topics_known = self._topics_known, self.image.topic_names
+        gone = [known[topic_id] for topic_id in known.keys() - self._topics_known.keys()]
+        if gone:
+            self.group_requests.carry_out(self.groups.on_topics_deleted(self.now, gone))
+
+    # What handlers ask.
+
+    @property
+    def broker(self) -> Broker:
+        if self._broker is None:
+            raise asyncio.CancelledError(f"broker {self.id} is not running")
+        return self._broker
+
+    @property
+    def now(self) -> int:
+        return self._shared.clock.now()
+
+    @property
+    def image(self) -> MetadataImage:
+        return self.broker.image
+
+    @property
+    def settings(self) -> ClusterSettings:
+        return self._shared.settings
+
+    @property
+    def cluster_id(self) -> str:
+        return self._shared.cluster_id
+
+    @property
+    def traffic(self) -> Traffic:
+        return self._shared.traffic
+
+    def code(self, error: KafkaError) -> int:
+        """As it travels to clients of this cluster."""
+        return error if self.settings.extended_error_codes else error.for_every_client
+
+    def ask(self, question: Callable[[Ticket], Message], answered: Callable[[Any], None]) -> Ticket:
+        """Ask this broker; `answered` is called once, perhaps at once, or never if the process ends first."""
+        ticket = self._shared.tickets.draw(answered)
+        self._open_tickets.add(ticket)
+        self._act(CLIENT, question(ticket))
+        return ticket
+
+    async def answer_to(self, question: Callable[[Ticket], Message], timeout_ms: int, otherwise: Any) -> Any:
+        """The broker's answer, or `otherwise` when the time is over."""
+        loop = asyncio.get_running_loop()
+        future: asyncio.Future[Any] = loop.create_future()
+        self.ask(question, lambda result: None if future.done() else future.set_result(result))
+        return await _within(future, timeout_ms, otherwise)
+
+    def ask_broker(
+        self,
+        broker: BrokerId,
+        question: Callable[[Ticket], Message],
+        answered: Callable[[Any], None],
+        timeout_ms: int,
+        otherwise: Any,
+    ) -> None:
+        """Ask another broker, or this one, over the link between them; `otherwise` where it is silent for so long."""
+        ticket = self._shared.tickets.draw(answered)
+        self._open_tickets.add(ticket)
+        self._shared.network.send(self.id, broker, question(ticket), signed=CLIENT)
+        asyncio.get_running_loop().call_later(timeout_ms / 1000, self._shared.tickets.answer, ticket, otherwise)
+
+    async def ask_controller(self, question: Callable[[Ticket], Message], timeout_ms: int, otherwise: Any) -> Any:
+        """The controller's answer, over this broker's link to it, or `otherwise` when the time is over."""
+        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        ticket = self._shared.tickets.draw(lambda result: None if future.done() else future.set_result(result))
+        self._shared.network.send(self.id, CONTROLLER, question(ticket), signed=CLIENT)
+        try:
+            return await _within(future, timeout_ms, otherwise)
+        finally:
+            self._shared.tickets.forget([ticket])
+
+    async def until_image(self, holds: Callable[[MetadataImage], bool], timeout_ms: int) -> bool:
+        """Wait until this broker's metadata says so; False when the time is over."""
+        return await until(lambda: holds(self.image), lambda: self._image_news.wait(), timeout_ms / 1000)
+
+    async def caught_up(self, timeout_ms: int) -> bool:
+        """Wait until this broker knows what the controller has committed by now; False when the time is over."""
+        offset = self._shared.committed_offset()
+        return await self.until_image(lambda image: image.offset >= offset, min(timeout_ms, _CAUGHT_UP_MS))
+
+    def endpoints(self, brokers: Iterable[BrokerId]) -> list[dict[str, Any]]:
+        """Where brokers are, for clients that are sent to them."""
+        known = self.image.brokers
+        return [
+            {"node_id": one, "host": known[one].host, "port": known[one].port, "rack": known[one].rack}
+            for one in sorted(brokers)
+            if one in known
+        ]
+
+    def own_config(self, value: ConfigValue) -> ConfigValue:
+        """A config with what only this broker can say of itself filled in."""
+        host, port = self.listener.address
+        own = {
+            "broker.id": str(self.id),
+            "node.id": str(self.id),
+            "broker.rack": self.rack,
+            "advertised.listeners": f"PLAINTEXT://{host}:{port}",
+        }
+        said = own.get(value.key)
+        if said is None:
+            return value
+        return replace(
+            value, value=said, source=ConfigSource.STATIC, synonyms=((value.key, said, ConfigSource.STATIC),)
+        )
+
+
+async def _within(future: "asyncio.Future[Any]", timeout_ms: int, otherwise: Any) -> Any:
+    try:
+        return await asyncio.wait_for(future, timeout_ms / 1000)
+    except TimeoutError:
+        return otherwise

@@ -1,0 +1,148 @@
+"""One client's connection: requests in, answers out in the same order.
+
+Kafka answers the requests of a connection strictly in order, and clients count on it. Requests are acted on as they
+arrive, so that a produce never waits for the acknowledgement of the one before it; answers wait for their turn.
+"""
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Awaitable
+from typing import Final, Protocol, TypeAlias, cast
+
+from rackspan.errors import MalformedRequest
+from rackspan.wire.framing import MAX_REQUEST_BYTES, FrameBuffer, framed
+
+log = logging.getLogger(__name__)
+
+MAX_IN_FLIGHT: Final = 100
+"""Requests of one connection under way; more are left in the socket until some are answered."""
+
+Parts: TypeAlias = "list[bytes] | None"
+"""One response, unframed; None where the client waits for none."""
+
+
+class Door(Protocol):
+    """What a connection asks of the broker behind it."""
+
+    connections: "set[Connection]"
+    frozen: bool
+
+    def serve(self, request: bytes | bytearray, client_host: str) -> "Parts | Awaitable[Parts]":
+        """Errors: MalformedRequest closes the connection."""
+
+
+class _Slot:
+    """A place in the order of answers."""
+
+    __slots__ = ("done", "parts")
+
+    def __init__(self) -> None:
+        self.parts: Parts = None
+        self.done = False
+
+
+class Connection(asyncio.BufferedProtocol):
+    """Between one socket and one broker."""
+
+    def __init__(self, door: Door, max_request_bytes: int = MAX_REQUEST_BYTES) -> None:
+        self._door = door
+        self._frames = FrameBuffer(max_request_bytes)
+        self._slots: deque[_Slot] = deque()
+        self._waiting: set[asyncio.Future[Parts]] = set()
+        self._transport: asyncio.Transport | None = None
+        self._can_write = True
+        self._peer = ""
+
+    # What asyncio calls.
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)
+        peer = transport.get_extra_info("peername")
+        self._peer = peer[0] if peer else ""
+        self._door.connections.add(self)
+        self.balance()
+
+    def get_buffer(self, _sizehint: int) -> memoryview:
+        return self._frames.room()
+
+    def buffer_updated(self, nbytes: int) -> None:
+        try:
+            for request in self._frames.received(nbytes):
+                self._take(request)
+        except MalformedRequest as error:
+            log.warning("closing the connection of %s: %s", self._peer, error)
+            self.abort()
+        except Exception:
+            log.exception("closing the connection of %s: a request failed", self._peer)
+            self.abort()
+        else:
+            self.balance()
+
+    def pause_writing(self) -> None:
+        self._can_write = False
+        self.balance()
+
+    def resume_writing(self) -> None:
+        self._can_write = True
+        self.balance()
+
+    def connection_lost(self, _exc: Exception | None) -> None:
+        self._transport = None
+        self._door.connections.discard(self)
+        for waiting in self._waiting:
+            waiting.cancel()
+        self._slots.clear()
+
+    # What the broker calls.
+
+    def abort(self) -> None:
+        """Close at once; what was not answered never will be."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def balance(self) -> None:
+        """Answer what may be answered; read on only as fast as answers leave."""
+        self._flush()
+        if self._transport is None or self._transport.is_closing():
+            return
+        if self._can_write and len(self._slots) < MAX_IN_FLIGHT and not self._door.frozen:
+            self._transport.resume_reading()
+        else:
+            self._transport.pause_reading()
+
+    def _take(self, request: bytes | bytearray) -> None:
+        if self._transport is None or self._transport.is_closing():
+            return
+        slot = _Slot()
+        self._slots.append(slot)
+        answer = self._door.serve(request, self._peer)
+        if answer is None or isinstance(answer, list):
+            slot.parts, slot.done = answer, True
+            return
+        waiting = asyncio.ensure_future(answer)
+        self._waiting.add(waiting)
+        waiting.add_done_callback(lambda done: self._answered(slot, done))
+
+    def _answered(self, slot: _Slot, waiting: "asyncio.Future[Parts]") -> None:
+        self._waiting.discard(waiting)
+        if waiting.cancelled():
+            self.abort()
+        elif (error := waiting.exception()) is not None:
+            log.error("closing the connection of %s: a request failed", self._peer, exc_info=error)
+            self.abort()
+        else:
+            slot.parts, slot.done = waiting.result(), True
+            self.balance()
+
+    def _flush(self) -> None:
+        """Write every answer whose turn has come, in one system call."""
+        if self._door.frozen or self._transport is None:
+            return
+        ready: list[bytes] = []
+        while self._slots and self._slots[0].done:
+            parts = self._slots.popleft().parts
+            if parts is not None:
+                ready.append(framed(parts))
+        if ready:
+            self._transport.write(ready[0] if len(ready) == 1 else b"".join(ready))

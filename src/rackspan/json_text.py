@@ -1,0 +1,90 @@
+"""JSON as users hand it over: read strictly, shown briefly. Knows no format; what a document means is its room's to say.
+
+Stricter than Python's json in what it would pass over in silence: NaN and Infinity, which are no JSON; a key given twice,
+of which it keeps the last; and half of a surrogate pair, which is no character, so that nobody could write it again.
+"""
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any, Final, NoReturn
+
+_SHOWN_LENGTH: Final = 40
+
+_ESCAPES: Final = re.compile(
+    r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a whole pair
+    r"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
+    r"|\\."  # an escaped backslash too, so that what follows it is not taken for an escape
+)
+
+
+class NotJson(ValueError):
+    """One line: what is wrong with the text and what to do. Rooms raise it again under their own name."""
+
+
+def parse(content: str | bytes) -> Any:
+    """The document, in UTF-8 (or UTF-16 or -32, as some editors save), with or without a byte order mark.
+
+    Errors: NotJson.
+    """
+    text = _decoded(content)
+    try:
+        document = json.loads(text, object_pairs_hook=_keys_once, parse_constant=_no_number)
+    except RecursionError:
+        raise NotJson("brackets nested too deep; write the file anew") from None
+    except json.JSONDecodeError as error:
+        raise NotJson(f"not JSON: {error}; is the file complete?") from None
+    except NotJson:
+        raise
+    except ValueError:
+        # Python's guard against numbers that take minutes to read.
+        raise NotJson("a number has more than 4,300 digits; correct it and run again") from None
+    _refuse_halves(text)
+    return document
+
+
+def shown(value: object) -> str:
+    """A value of a document for a message, shortened."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, default=str)
+    except RecursionError:
+        text = "[" * _SHOWN_LENGTH + "…"
+    return text if len(text) <= _SHOWN_LENGTH else f"{text[: _SHOWN_LENGTH - 3]}..."
+
+
+def _decoded(content: str | bytes) -> str:
+    try:
+        if isinstance(content, str):
+            content.encode()
+            return content
+        return content.decode(_encoding(content))
+    except UnicodeError as error:
+        raise NotJson(f"not JSON: no UTF-8 text ({error.reason}); is it the right file?") from None  # type: ignore[attr-defined]
+
+
+def _encoding(content: bytes) -> str:
+    found = json.detect_encoding(content)
+    return "utf-8-sig" if found == "utf-8" else found
+
+
+def _keys_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for at, key in enumerate(keys) if key in keys[:at])
+        raise NotJson(f"key {shown(twice)} stands twice in one object; leave one of them out")
+    return found
+
+
+def _no_number(name: str) -> NoReturn:
+    raise NotJson(f"{name} is no number of JSON; correct it and run again")
+
+
+def _refuse_halves(text: str) -> None:
+    for escape in _ESCAPES.finditer(text):
+        if escape["half"]:
+            before = text[: escape.start()]
+            line, column = before.count("\n") + 1, escape.start() - before.rfind("\n")
+            raise NotJson(
+                f"{escape['half']} at line {line} column {column} is half of a surrogate pair and no character; correct it"
+            )

@@ -1,0 +1,102 @@
+"""Arrow batches of what is not the same in two snapshots, as audit's differ takes and gives it."""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rackspan.audit.drift import Change, TopicSeen, appeared, disappeared, partition_changes, topic_changes
+from rackspan.audit.drift_causes import SeenTwice
+from rackspan.audit.evidence import Demands, Evidence, Registered
+from rackspan.model.partitions import PartitionColumns
+from rackspan.pipeline.frames.registrations import Registrations
+from rackspan.pipeline.schemas import DRIFT, ddl
+from rackspan.sources.snapshot_file import list_column
+
+OWN_COLUMNS: Final = DRIFT.columns[3:-1]
+"""Without the keys and the moment before, which Spark joins on, and the version."""
+
+ROWS: Final = f"snapshot INT, {ddl(OWN_COLUMNS)}"
+
+ARROW: Final = pa.schema([("snapshot", pa.int32()), *((column.name, column.type) for column in OWN_COLUMNS)])
+
+
+def change_row(snapshot: int, change: Change) -> dict[str, Any]:
+    """One row, columns as in ROWS."""
+    return {"snapshot": snapshot, **asdict(change)}
+
+
+def topic_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """A row a change, of topics as drift.topics_twice has them beside their counts."""
+    for batch in batches:
+        rows = [change_row(row["snapshot"], change) for row in batch.to_pylist() for change in _of_topic(row)]
+        yield pa.RecordBatch.from_pylist(rows, schema=ARROW)
+
+
+def partition_rows(batches: Iterable[pa.RecordBatch], known: Registrations) -> Iterator[pa.RecordBatch]:
+    """A row a change, of partitions as drift.partitions_twice has them."""
+    for batch in batches:
+        found = [row for part in _by_registrations(batch, known) for row in _of_partitions(part, known)]
+        yield pa.RecordBatch.from_pylist(found, schema=ARROW)
+
+
+def _of_topic(row: dict[str, Any]) -> Iterator[Change]:
+    return topic_changes(row["topic"], _topic(row, "before"), _topic(row, "after"), row["partitions_kept"])
+
+
+def _topic(row: dict[str, Any], side: str) -> TopicSeen | None:
+    if not row[f"in_{side}"]:
+        return None
+    return TopicSeen(
+        row[f"{side}_topic_id"],
+        row[f"partitions_{side}"],
+        row[f"{side}_min_insync_replicas"],
+        row[f"{side}_min_insync_racks"],
+    )
+
+
+def _by_registrations(batch: pa.RecordBatch, known: Registrations) -> Iterator[pa.RecordBatch]:
+    """The batch in parts that two registrations judge, one for each side."""
+    before, after = (known.of_snapshot[batch.column(name).to_numpy()] for name in ("previous", "snapshot"))
+    both = before.astype(np.int64) * len(known.distinct) + after
+    for pair in np.unique(both).tolist():
+        yield batch.filter(pa.array(both == pair))
+
+
+def _of_partitions(part: pa.RecordBatch, known: Registrations) -> Iterator[dict[str, Any]]:
+    in_before, in_after = part.column("in_before"), part.column("in_after")
+    registered = [known.of(part.column(name)[0].as_py()) for name in ("previous", "snapshot")]
+    kept = part.filter(pc.and_(in_before, in_after))
+    new, gone = part.filter(pc.invert(in_before)), part.filter(pc.invert(in_after))
+    sides = _evidence(kept, "before", registered[0]), _evidence(kept, "after", registered[1])
+    recreated = np.array([one is not None for one in kept.column("became").to_pylist()], dtype=np.bool_)
+    yield from _rows(kept, partition_changes(SeenTwice(*sides, recreated)))
+    yield from _rows(new, appeared(_evidence(new, "after", registered[1]), new.column("became").to_pylist()))
+    yield from _rows(gone, disappeared(_evidence(gone, "before", registered[0]), gone.column("became").to_pylist()))
+
+
+def _rows(part: pa.RecordBatch, changes: Iterable[tuple[int, Change]]) -> Iterator[dict[str, Any]]:
+    snapshots = part.column("snapshot").to_pylist()
+    return (change_row(snapshots[row], change) for row, change in changes)
+
+
+def _evidence(part: pa.RecordBatch, side: str, registered: Registered) -> Evidence:
+    topic = part.column("topic").dictionary_encode()
+    min_replicas, min_racks = (part.column(f"{side}_min_insync_{what}").to_numpy() for what in ("replicas", "racks"))
+    none = np.empty((len(part), 0), dtype=np.int32)
+    rows = PartitionColumns(
+        topic=topic.indices.to_numpy().astype(np.int32),
+        partition=part.column("partition").to_numpy(),
+        leader=part.column(f"{side}_leader").to_numpy(),
+        replicas=list_column(part.column(f"{side}_replicas")),
+        isr=list_column(part.column(f"{side}_isr")),
+        adding_replicas=none,
+        removing_replicas=none.copy(),
+        size_bytes=np.full(len(part), -1, dtype=np.int64),
+    )
+    # Who enforces the minimum is no part of a state.
+    asked = Demands(min_replicas, min_racks, enforced=np.zeros(len(part), dtype=np.bool_))
+    return Evidence(registered, topic.dictionary.to_pylist(), rows, asked)

@@ -1,0 +1,119 @@
+"""What losing each rack would do: judged a batch at a time where the partitions are, summed over batches by Spark."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark import Broadcast
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from rackspan.audit.json_format import STATES
+from rackspan.audit.outage import RackLoss, judge_losses, losses_each_rack
+from rackspan.audit.quorum import quorum_without
+from rackspan.pipeline.frames.asked import OverBatches
+from rackspan.pipeline.frames.batches import Batch, evidence_batches
+from rackspan.pipeline.frames.registrations import Registrations
+from rackspan.pipeline.schemas import RACK_NAMES
+
+ARROW: Final = pa.schema(
+    [
+        ("snapshot", pa.int32()),
+        ("loss", pa.int32()),
+        ("topic", pa.string()),
+        ("internal", pa.bool_()),
+        *((state, pa.int64()) for state in STATES),
+        ("broker", pa.int32()),
+        ("leaders", pa.int64()),
+    ]
+)
+"""Harm of a topic, or, where `topic` is null, leaders that a broker takes over. `loss` is the place in `losses_each_rack`."""
+
+HARM: Final = (
+    f"snapshot INT, loss INT, topic STRING, internal BOOLEAN, {', '.join(f'{state} BIGINT' for state in STATES)}, "
+    "broker INT, leaders BIGINT"
+)
+
+LOSSES: Final = pa.schema(
+    [("registration", pa.int32()), ("loss", pa.int32()), ("lost_racks", RACK_NAMES), ("quorum_holds", pa.bool_())]
+)
+
+
+def losses(spark: SparkSession, known: Registrations) -> DataFrame:
+    """Each loss that is judged, and whether the controllers outlive it. Grain: registration, loss."""
+    rows = [
+        {"registration": place, "loss": loss, "lost_racks": list(racks), "quorum_holds": quorum and quorum.holds}
+        for place, registered in enumerate(known.distinct)
+        for loss, racks in enumerate(losses_each_rack(registered))
+        for quorum in [quorum_without(registered, frozenset(racks))]
+    ]
+    return spark.createDataFrame(pa.Table.from_pylist(rows, schema=LOSSES))
+
+
+def losses_of_snapshots(spark: SparkSession, losses: DataFrame, known: Registrations) -> DataFrame:
+    """The losses of each snapshot's own registration. Grain: snapshot, loss."""
+    numbers = pa.array(range(len(known.of_snapshot)), pa.int32())
+    of_snapshot = spark.createDataFrame(pa.table({"snapshot": numbers, "registration": pa.array(known.of_snapshot)}))
+    return of_snapshot.join(F.broadcast(losses), "registration").drop("registration")
+
+
+def partial_harm(asked_partitions: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
+    """What each loss does to each batch of partitions. Grain: batch, snapshot, loss, topic, broker."""
+    return asked_partitions.mapInArrow(_harm_by_batch(known), HARM)
+
+
+def summed_harm(partial: DataFrame) -> DataFrame:
+    """What each loss does to each topic, and how many leaders each broker gains. Grain: snapshot, loss, topic, broker."""
+    sums = [F.sum(name).alias(name) for name in (*STATES, "leaders")]
+    return partial.groupBy("snapshot", "loss", "topic", "internal", "broker").agg(*sums)
+
+
+def topic_impact(harm: DataFrame, losses: DataFrame) -> DataFrame:
+    """The topics that a loss harms. Grain: snapshot, loss, topic."""
+    topics = harm.where("topic IS NOT NULL").drop("broker", "leaders")
+    return topics.join(losses.select("snapshot", "loss", "lost_racks"), ["snapshot", "loss"])
+
+
+def cluster_impact(harm: DataFrame, losses: DataFrame) -> DataFrame:
+    """What each loss does to the whole cluster, harm or none. Grain: snapshot, loss."""
+    gained = F.when(F.col("broker").isNotNull(), F.struct("broker", "leaders"))
+    totals = harm.groupBy("snapshot", "loss").agg(
+        *(F.sum(state).alias(state) for state in STATES), F.sort_array(F.collect_list(gained)).alias("leader_surge")
+    )
+    whole = losses.join(totals, ["snapshot", "loss"], "left").fillna(0, STATES)
+    none_harmed = F.col("offline") + F.col("under_min_isr") + F.col("under_min_racks") == 0
+    return whole.withColumns(
+        {
+            "leader_surge": F.coalesce(
+                "leader_surge", F.from_json(F.lit("[]"), "ARRAY<STRUCT<broker: INT, leaders: BIGINT>>")
+            ),
+            "survived": none_harmed & F.coalesce("quorum_holds", F.lit(True)),
+        }
+    )
+
+
+def _harm_by_batch(known: Broadcast[Registrations]) -> OverBatches:
+    def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in evidence_batches(batches, known.value):
+            yield from map(harm_batch, batch.by_snapshot())
+
+    return over
+
+
+def harm_batch(batch: Batch) -> pa.RecordBatch:
+    """What every loss does to one snapshot's partitions, columns as in HARM."""
+    seen = batch.evidence
+    internal = np.zeros(len(seen.topics), dtype=np.bool_)
+    internal[seen.rows.topic] = batch.internal
+    judged = judge_losses(seen, internal, losses_each_rack(seen.registered))
+    rows = [row for number, loss in enumerate(judged) for row in _rows(int(batch.snapshot[0]), number, loss)]
+    return pa.RecordBatch.from_pylist(rows, schema=ARROW)
+
+
+def _rows(snapshot: int, number: int, loss: RackLoss) -> Iterator[dict[str, Any]]:
+    key = {"snapshot": snapshot, "loss": number}
+    for harm in loss.topics:
+        yield {**key, "topic": harm.topic, "internal": harm.internal, **{name: getattr(harm, name) for name in STATES}}
+    for broker, leaders in loss.leader_surge.items():
+        yield {**key, "broker": broker, "leaders": leaders}

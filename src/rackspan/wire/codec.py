@@ -1,0 +1,94 @@
+"""One request and its answer: header, body, and which version of each speaks.
+
+Traps, all Kafka's own: a request header's client id is never compact; the header of an ApiVersions response is always
+version 0, so that a client that asked in a version unknown here can read the refusal.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any, Final
+
+from kio.index import KioIndexError
+
+from rackspan.errors import MalformedRequest
+from rackspan.wire.reading import Cursor, read_value, skip_tags, struct_reader
+from rackspan.wire.schema import request_shape, response_shape
+from rackspan.wire.writing import NO_TAGS, struct_writer
+
+API_VERSIONS: Final = 18
+
+_HEADER: Final = Struct(">hhih")
+_CORRELATION: Final = Struct(">i")
+
+
+@dataclass(frozen=True, slots=True)
+class RequestHeader:
+    """Who asks what. The body begins at `body_at` of the request's bytes."""
+
+    api_key: int
+    api_version: int
+    correlation_id: int
+    client_id: str | None
+    body_at: int
+
+
+def is_flexible(api_key: int, version: int) -> bool:
+    return request_shape(api_key, version).flexible
+
+
+def peek_header(request: bytes | bytearray) -> tuple[int, int, int]:
+    """(api key, version, correlation id): what can be read whatever the version is. Errors: MalformedRequest."""
+    if len(request) < _HEADER.size:
+        raise MalformedRequest(f"a request of {len(request)} bytes; its header alone takes {_HEADER.size}")
+    api_key, version, correlation, _ = _HEADER.unpack_from(request)
+    return api_key, version, correlation
+
+
+def read_header(request: bytes | bytearray) -> RequestHeader:
+    """Errors: MalformedRequest, also for a version that no schema describes."""
+    api_key, version, correlation = peek_header(request)
+    try:
+        flexible = is_flexible(api_key, version)
+    except KioIndexError as error:
+        raise MalformedRequest(f"API key {api_key} version {version}: {error}") from error
+    cursor = Cursor(request, _HEADER.size - 2)
+    client_id = _client_id(cursor)
+    if flexible:
+        skip_tags(cursor)
+    return RequestHeader(api_key, version, correlation, client_id, cursor.at)
+
+
+def _client_id(cursor: Cursor) -> str | None:
+    size = int.from_bytes(cursor.take(2), "big", signed=True)
+    if size == -1:
+        return None
+    try:
+        return cursor.take(size).decode()
+    except UnicodeDecodeError as error:
+        raise MalformedRequest(f"a client id that is not UTF-8: {error}") from error
+
+
+def read_body(request: bytes | bytearray, header: RequestHeader) -> dict[str, Any]:
+    """The request as plain values (reading.py). Errors: MalformedRequest."""
+    shape = request_shape(header.api_key, header.api_version)
+    body: dict[str, Any] = read_value(struct_reader(shape), Cursor(request, header.body_at))
+    return body
+
+
+def write_response(header: RequestHeader, body: Mapping[str, Any]) -> list[bytes]:
+    """An answer's bytes, unframed, as parts: its header first."""
+    return [response_header(header), *write_body(header.api_key, header.api_version, body)]
+
+
+def write_body(api_key: int, version: int, body: Mapping[str, Any]) -> list[bytes]:
+    parts: list[bytes] = []
+    struct_writer(response_shape(api_key, version))(parts, body)
+    return parts
+
+
+def response_header(header: RequestHeader) -> bytes:
+    correlation = _CORRELATION.pack(header.correlation_id)
+    if header.api_key == API_VERSIONS or not is_flexible(header.api_key, header.api_version):
+        return correlation
+    return correlation + NO_TAGS

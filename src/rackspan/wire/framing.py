@@ -1,0 +1,101 @@
+"""Where one request ends and the next begins: an int32 size, then that many bytes.
+
+Made for asyncio's BufferedProtocol, which asks where to put bytes and then says how many came. A large produce is
+received where it will be read, without a copy in between.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from rackspan.errors import MalformedRequest
+
+MAX_REQUEST_BYTES: Final = 100 * 1024 * 1024
+"""Kafka's socket.request.max.bytes."""
+
+_STAGE_BYTES: Final = 64 * 1024
+"""Small requests are received here together: one system call for many of them."""
+
+_GROWTH_BYTES: Final = 1024 * 1024
+"""What a connection may have allocated ahead of the bytes it has sent: sizes are only claims until then."""
+
+_SIZE_BYTES: Final = 4
+
+
+def framed(parts: Sequence[bytes]) -> bytes:
+    """One response, its size in front; the only copy that is made of it."""
+    return b"".join((sum(map(len, parts)).to_bytes(_SIZE_BYTES, "big"), *parts))
+
+
+class FrameBuffer:
+    """The bytes of one connection that are not a whole request yet."""
+
+    __slots__ = ("_filled", "_large", "_max_bytes", "_size", "_stage")
+
+    def __init__(self, max_bytes: int = MAX_REQUEST_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._stage = bytearray()
+        self._large: bytearray | None = None
+        self._size = 0
+        self._filled = 0
+
+    @property
+    def waiting_bytes(self) -> int:
+        """Bytes received of a request that is not whole."""
+        return self._filled
+
+    def room(self) -> memoryview:
+        """Where the next bytes belong. Never empty."""
+        if self._large is not None:
+            return self._room_in_large(self._large)
+        if not self._stage:
+            # Not before the first byte: thousands of idle connections hold nothing.
+            self._stage = bytearray(_STAGE_BYTES)
+        return memoryview(self._stage)[self._filled :]
+
+    def received(self, count: int) -> Iterator[bytes | bytearray]:
+        """Take `count` bytes that were put into the room; give every request that is now whole.
+
+        Errors: MalformedRequest for a size that is negative or above the maximum; nothing after it can be read.
+        """
+        self._filled += count
+        if self._large is None:
+            yield from self._from_stage()
+        elif self._filled == self._size:
+            whole, self._large, self._filled = self._large, None, 0
+            yield whole
+
+    def _room_in_large(self, large: bytearray) -> memoryview:
+        if self._filled == len(large):
+            # Here and not when bytes arrive: asyncio still holds its view of the buffer then, and such a one cannot grow.
+            large.extend(bytes(min(self._size - len(large), len(large))))
+        return memoryview(large)[self._filled :]
+
+    def _from_stage(self) -> Iterator[bytes | bytearray]:
+        view = memoryview(self._stage)
+        at = 0
+        while self._filled - at >= _SIZE_BYTES:
+            size = self._checked(int.from_bytes(view[at : at + _SIZE_BYTES], "big", signed=True))
+            end = at + _SIZE_BYTES + size
+            if end > self._filled:
+                break
+            yield bytes(view[at + _SIZE_BYTES : end])
+            at = end
+        self._keep(view, at)
+
+    def _keep(self, view: memoryview, at: int) -> None:
+        """Move what is left of the stage to where the rest of it will follow."""
+        left = self._filled - at
+        size = int.from_bytes(view[at : at + _SIZE_BYTES], "big") if left >= _SIZE_BYTES else 0
+        if size + _SIZE_BYTES > _STAGE_BYTES:
+            self._size, self._filled = size, left - _SIZE_BYTES
+            self._large = bytearray(min(size, max(self._filled, _GROWTH_BYTES)))
+            self._large[: self._filled] = view[at + _SIZE_BYTES : at + left]
+            return
+        if at:
+            view[:left] = bytes(view[at : at + left])
+        self._filled = left
+
+    def _checked(self, size: int) -> int:
+        if not 0 <= size <= self._max_bytes:
+            raise MalformedRequest(f"a request of {size} bytes; at most {self._max_bytes} are read")
+        return size

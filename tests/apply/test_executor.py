@@ -1,0 +1,309 @@
+"""A run against a cluster in memory, killed before or after any of its effects, turned round, cancelled, gone on with.
+
+The oracle is the cluster itself: which replicas there are at the end, whose throttles, and what was copied on the way.
+"""
+
+from collections.abc import Mapping
+from contextlib import suppress
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rackspan.apply.executor import Happened, Pace, carry_out
+from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, ReassignmentStopped
+from rackspan.plan.effects import Finished, Paused, StartMoves
+from rackspan.plan.events import Cancelled, Event, Turned
+from rackspan.plan.execution import Limits, Question
+from rackspan.plan.observed import InFlight, ObservedCluster
+from rackspan.plan.throttle import ConfigKey, Holder
+from rackspan.plan.written import PartitionMove, Toward, WrittenPlan, WrittenStep
+from tests.plan.fake_cluster import RATES, FakeCluster, Killed, Memory
+from tests.plan.plans import BROKERS, written_plans
+
+AT_ONCE = Pace(now=lambda: 0.0, sleep=lambda seconds: None)
+
+LEADER_LIST = "leader.replication.throttled.replicas"
+
+users_configs = st.fixed_dictionaries(
+    {},
+    optional={
+        ConfigKey(Holder.TOPIC, "orders", LEADER_LIST): st.sampled_from(["*", "0:1", "9:1,0:2"]),
+        ConfigKey(Holder.BROKER, "1", RATES[0]): st.just("123"),
+        ConfigKey(Holder.BROKER, "2", RATES[1]): st.just("456"),
+    },
+)
+
+
+class Doomed:
+    """A cluster and a journal in the hands of a run that is killed at its `last` effect, before or after it."""
+
+    def __init__(self, cluster: FakeCluster, ledger: Memory, last: int | None, after: bool, rate: int | None) -> None:
+        self._cluster, self._ledger = cluster, ledger
+        self._left, self._after, self._rate = last, after, rate
+
+    @property
+    def account(self) -> Any:
+        return self._ledger.account
+
+    def observe(self, asked: Question) -> ObservedCluster:
+        return self._cluster.observe(asked)
+
+    def append(self, event: Event) -> None:
+        self._perhaps(lambda: self._ledger.append(event))
+
+    def set_configs(self, values: Mapping[ConfigKey, str | None]) -> None:
+        self._perhaps(lambda: self._cluster.set_configs(values))
+
+    def start_moves(self, targets: Mapping[Any, tuple[int, ...]]) -> None:
+        self._perhaps(lambda: self._cluster.start_moves(targets))
+        if self._rate is not None:
+            for place in self._cluster.in_flight:
+                self._check_throttle(place)
+
+    def cancel_moves(self, places: Any) -> None:
+        self._perhaps(lambda: self._cluster.cancel_moves(places))
+
+    def _perhaps(self, effect: Any) -> None:
+        if self._left == 0:
+            if self._after:
+                effect()
+            raise Killed
+        self._left = None if self._left is None else self._left - 1
+        effect()
+
+    def _check_throttle(self, place: tuple[str, int]) -> None:
+        """Whatever copies is held back: on both sides, at the rate asked for."""
+        moving, configs = self._cluster.in_flight[place], self._cluster.configs
+        for broker in moving.replicas:
+            assert all(configs[ConfigKey(Holder.BROKER, str(broker), key)] == str(self._rate) for key in RATES)
+        following = configs[ConfigKey(Holder.TOPIC, place[0], "follower.replication.throttled.replicas")]
+        assert {f"{place[1]}:{broker}" for broker in moving.adding} <= set(following.split(","))
+
+
+def a_cluster(plan: WrittenPlan, seed: int, configs: Mapping[ConfigKey, str] | None = None) -> FakeCluster:
+    replicas = {move.place: move.undo for move in plan.moves()}
+    topics = {topic for topic, _ in replicas}
+    own = {key: one for key, one in (configs or {}).items() if key.holder is Holder.BROKER or key.name in topics}
+    return FakeCluster(replicas, Random(seed), set(BROKERS), own)
+
+
+def run(
+    cluster: FakeCluster,
+    ledger: Memory,
+    limits: Limits = Limits(),
+    last: int | None = None,
+    after: bool = False,
+) -> list[Happened]:
+    doomed = Doomed(cluster, ledger, last, after, limits.bytes_per_second)
+    happened = []
+    for one in carry_out(doomed, doomed, limits, AT_ONCE):
+        happened.append(one)
+        assert len(happened) < 2_000, "the run does not end"
+    return happened
+
+
+kills = st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=8)
+intents = st.sampled_from([None, Cancelled(), Turned(Toward.ORIGINALS), Turned(Toward.TARGETS)])
+rates = st.sampled_from([None, 1_000])
+
+
+@settings(max_examples=300, deadline=None)
+@given(written_plans(), st.integers(0, 2**32), users_configs, kills, st.lists(intents, max_size=8), rates, st.data())
+def test_whenever_it_is_killed_or_turned_round_it_ends_where_it_was_last_told_to(
+    plan: WrittenPlan,
+    seed: int,
+    configs: dict[ConfigKey, str],
+    kills: list[tuple[int, bool]],
+    changes: list[Event | None],
+    rate: int | None,
+    data: st.DataObject,
+) -> None:
+    cluster, ledger = a_cluster(plan, seed, configs), Memory(plan)
+    users = dict(cluster.configs)
+    for number, (last, after) in enumerate(kills):
+        with suppress(Killed):
+            run(cluster, ledger, Limits(rate), last, after)
+        if number < len(changes) and changes[number] is not None:
+            ledger.append(changes[number])  # type: ignore[arg-type]
+    toward = data.draw(st.sampled_from(Toward))
+    ledger.append(Turned(toward))
+    happened = run(cluster, ledger, Limits(rate))
+    assert happened[-1].effect == Finished()
+    cluster.finish_all()
+    assert cluster.replicas == {move.place: move.end(toward) for move in plan.moves()}
+    assert cluster.configs == users
+
+
+@settings(max_examples=100, deadline=None)
+@given(written_plans(), st.integers(0, 2**32), users_configs, st.integers(0, 20), st.booleans())
+def test_a_cancelled_run_leaves_each_partition_at_one_of_its_two_ends(
+    plan: WrittenPlan, seed: int, configs: dict[ConfigKey, str], last: int, after: bool
+) -> None:
+    cluster, ledger = a_cluster(plan, seed, configs), Memory(plan)
+    users = dict(cluster.configs)
+    with suppress(Killed):
+        run(cluster, ledger, Limits(1_000), last, after)
+    ledger.append(Cancelled())
+    assert run(cluster, ledger, Limits(1_000))[-1].effect == Finished()
+    assert not cluster.in_flight
+    for move in plan.moves():
+        assert cluster.replicas[move.place] in (move.undo, move.replicas)
+    assert cluster.configs == users
+
+
+@settings(deadline=None)
+@given(written_plans(), st.integers(0, 2**32))
+def test_an_undisturbed_run_copies_what_the_plan_says_and_one_step_at_a_time(plan: WrittenPlan, seed: int) -> None:
+    cluster = a_cluster(plan, seed)
+    happened = run(cluster, Memory(plan), Limits(1_000))
+    assert cluster.copied == sum(step.copies(Toward.TARGETS) for step in plan.steps)
+    steps = {place: step.number for step in plan.steps for place in (move.place for move in step.moves)}
+    moving = [{steps[place] for place in one.seen.in_flight} for one in happened]
+    assert all(len(numbers) <= 1 for numbers in moving)
+    order = [number for numbers in moving for number in numbers]
+    assert order == sorted(order)
+
+
+@settings(deadline=None)
+@given(written_plans(), st.integers(0, 2**32), st.integers(4, 6))
+def test_each_run_copies_no_more_than_it_may_and_enough_runs_end_it(plan: WrittenPlan, seed: int, most: int) -> None:
+    cluster, ledger = a_cluster(plan, seed), Memory(plan)
+    for _ in range(20):
+        before = cluster.copied
+        effect = run(cluster, ledger, Limits(1_000, most))[-1].effect
+        assert cluster.copied - before <= most
+        assert not [key for key in cluster.configs if key.key in RATES]
+        if effect == Finished():
+            break
+        assert effect == Paused()
+    assert cluster.replicas == {move.place: move.replicas for move in plan.moves()}
+
+
+MOVE = PartitionMove("orders", 0, (1, 2, 4), (1, 2, 3))
+OTHER = PartitionMove("orders", 1, (2, 3, 5), (2, 3, 6))
+PLAN = WrittenPlan(
+    "the-cluster",
+    {"orders": "id-of-orders"},
+    (WrittenStep(1, "", (MOVE,)), WrittenStep(2, "", (OTHER,))),
+)
+ANEW = "make a new plan with rackspan reassign plan"
+
+
+def stopped(cluster: FakeCluster, limits: Limits = Limits(1_000)) -> str:
+    users = dict(cluster.configs)
+    with pytest.raises(ReassignmentStopped) as told:
+        run(cluster, Memory(PLAN), limits)
+    if not cluster.in_flight:
+        assert cluster.configs == users
+    return str(told.value)
+
+
+def test_it_stops_where_the_cluster_is_another() -> None:
+    cluster = a_cluster(PLAN, 1)
+    cluster.cluster_id = "elsewhere"
+    assert stopped(cluster) == f"this is cluster elsewhere, the plan is for the-cluster; name that one, or {ANEW}"
+
+
+def test_it_stops_where_a_topic_was_deleted_and_created_anew() -> None:
+    cluster = a_cluster(PLAN, 1)
+    cluster.topic_ids["orders"] = "new"
+    assert (
+        stopped(cluster)
+        == f"topic orders was deleted and created anew since: its id is new, the plan's id-of-orders; {ANEW}"
+    )
+
+
+def test_it_stops_where_replicas_are_neither_old_nor_new() -> None:
+    cluster = a_cluster(PLAN, 1)
+    cluster.replicas[OTHER.place] = (7, 1)
+    assert stopped(cluster) == f"orders-1 is on 7,1: the plan found it on 2,3,6 and leads to 2,3,5; {ANEW}"
+    # What came before it was done.
+    assert cluster.replicas[MOVE.place] == MOVE.replicas
+
+
+def test_it_starts_nothing_beside_anybody_elses_reassignment() -> None:
+    cluster = a_cluster(PLAN, 1)
+    cluster.in_flight["payments", 0] = InFlight((9, 1), (9,), (1,))
+    cluster.replicas["payments", 0] = (9, 1)
+    assert (
+        stopped(cluster)
+        == "payments-0: being reassigned, not by this plan; wait for the end or cancel it, then run again"
+    )
+    assert cluster.copied == 0
+
+
+def test_it_stops_where_somebody_takes_its_partition_elsewhere() -> None:
+    cluster = a_cluster(PLAN, 1)
+    cluster.in_flight[MOVE.place] = InFlight((9, 1, 2, 3), (9,), (1, 2, 3))
+    assert (
+        stopped(cluster)
+        == "orders-0 is being reassigned to 9, not by this plan; wait for the end or cancel it, then run again"
+    )
+
+
+class Clock:
+    """Time that passes by sleeping."""
+
+    seconds = 0.0
+
+    def sleep(self, seconds: float) -> None:
+        self.seconds += seconds
+
+
+def test_a_broker_that_goes_is_waited_for_and_then_named() -> None:
+    cluster, ledger, clock = a_cluster(PLAN, 1), Memory(PLAN), Clock()
+    cluster.brokers.discard(5)
+    pace = Pace(60.0, now=lambda: clock.seconds, sleep=clock.sleep)
+    with pytest.raises(ReassignmentStopped) as told:
+        list(carry_out(cluster, ledger, Limits(), pace))
+    assert str(told.value) == f"broker 5 is gone or fenced and shall receive orders-1; bring it back, or {ANEW}"
+    assert clock.seconds >= 60
+    cluster.brokers.add(5)
+    assert run(cluster, ledger)[-1].effect == Finished()
+
+
+def test_a_broker_that_dies_with_its_throttle_set_is_owed_its_own_until_it_is_back() -> None:
+    cluster, ledger = a_cluster(PLAN, 1, {ConfigKey(Holder.BROKER, "6", RATES[0]): "77"}), Memory(PLAN)
+    for one in carry_out(cluster, ledger, Limits(1_000), AT_ONCE):
+        if isinstance(one.effect, StartMoves) and OTHER.place in one.effect.targets:
+            cluster.brokers.discard(6)
+        last = one.effect
+    owed = {ConfigKey(Holder.BROKER, "6", key) for key in RATES}
+    assert isinstance(last, Finished)
+    assert set(last.owed) == owed
+    cluster.brokers.add(6)
+    assert run(cluster, ledger)[-1].effect == Finished()
+    assert cluster.configs == {ConfigKey(Holder.BROKER, "6", RATES[0]): "77"}
+
+
+class Flaky(FakeCluster):
+    """A cluster that does what it is asked, and whose answers get lost every other time."""
+
+    calls = 0
+
+    def start_moves(self, targets: Mapping[Any, tuple[int, ...]]) -> None:
+        super().start_moves(targets)
+        self.calls += 1
+        if self.calls % 2:
+            raise ClusterUnreachable("no answer")
+
+
+def test_an_answer_that_is_lost_is_no_failure() -> None:
+    cluster = Flaky({move.place: move.undo for move in PLAN.moves()}, Random(1), set(BROKERS))
+    assert run(cluster, Memory(PLAN), Limits(moves=2))[-1].effect == Finished()
+    assert cluster.copied == 2
+
+
+class Refusing(FakeCluster):
+    def start_moves(self, targets: Mapping[Any, tuple[int, ...]]) -> None:
+        raise ClusterRequestFailed("orders-0 was not reassigned: no")
+
+
+def test_a_refusal_gives_throttles_back_before_it_is_told() -> None:
+    cluster = Refusing({move.place: move.undo for move in PLAN.moves()}, Random(1), set(BROKERS))
+    with pytest.raises(ClusterRequestFailed, match="orders-0 was not reassigned: no"):
+        run(cluster, Memory(PLAN), Limits(1_000))
+    assert cluster.configs == {}

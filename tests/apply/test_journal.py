@@ -1,0 +1,111 @@
+"""The journal on a real disk: torn, locked, mistaken for another file."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from rackspan.apply.journal import Journal, peek
+from rackspan.errors import InvalidJournal, UsageError
+from rackspan.plan.events import Began, Cancelled, Ended, Event, StepDone, Throttling, Turned, Unthrottled, account
+from rackspan.plan.events_format import event_line, read_events
+from rackspan.plan.throttle import ConfigKey, Holder
+from rackspan.plan.written import PartitionMove, Toward, WrittenPlan, WrittenStep
+from tests.plan.plans import written_plans
+
+PLAN = WrittenPlan(
+    "c1", {"orders": "id\u2028"}, (WrittenStep(1, "because", (PartitionMove("orders", 0, (1, 2), (1, 3)),)),)
+)
+CONFIG = ConfigKey(Holder.TOPIC, "orders", "leader.replication.throttled.replicas")
+EVENTS: list[Event] = [
+    Began(PLAN),
+    Throttling(1, {CONFIG: None, ConfigKey(Holder.BROKER, "1", "leader.replication.throttled.rate"): "5"}),
+    Turned(Toward.ORIGINALS),
+    Cancelled(),
+    Unthrottled((CONFIG,)),
+    StepDone(1),
+    Ended(),
+]
+
+
+def written(path: Path, events: list[Event]) -> Path:
+    with Journal(path) as journal:
+        for event in events:
+            journal.append(event)
+    return path
+
+
+def test_what_was_appended_is_what_is_read(tmp_path: Path) -> None:
+    path = written(tmp_path / "journal", EVENTS)
+    assert read_events(path.read_text().removesuffix("\n").split("\n")) == tuple(EVENTS)
+    assert peek(path) == account(EVENTS)
+    with Journal(path) as journal:
+        assert journal.account == account(EVENTS)
+
+
+@given(written_plans())
+def test_a_plan_survives_its_journal(plan: WrittenPlan) -> None:
+    assert read_events([event_line(Began(plan))]) == (Began(plan),)
+
+
+def test_cut_off_at_any_byte_it_says_what_was_whole_and_can_be_gone_on_with(tmp_path: Path) -> None:
+    whole = written(tmp_path / "whole", EVENTS).read_bytes()
+    for length in range(len(whole) + 1):
+        path = tmp_path / "cut"
+        path.write_bytes(whole[:length])
+        kept = EVENTS[: whole[:length].count(b"\n")]
+        assert peek(path) == (account(kept) if kept else None)
+        with Journal(path) as journal:
+            journal.append(Cancelled() if kept else EVENTS[0])
+        assert peek(path) == account([*kept, Cancelled()] if kept else EVENTS[:1])
+
+
+def test_two_runs_cannot_share_one(tmp_path: Path) -> None:
+    path = tmp_path / "journal"
+    with (
+        Journal(path),
+        pytest.raises(UsageError, match=r"journal: another rackspan is carrying this plan out; wait for it"),
+    ):
+        Journal(path)
+    Journal(path).close()
+
+
+@pytest.mark.parametrize(
+    ("content", "line"),
+    [
+        ("no journal at all", "not a journal of rackspan; name another --journal"),
+        ("{}\n", "line 1 is no event; restore the file, or name another --journal"),
+        ('{"event": "dreamt"}\n', "line 1 is no event; restore the file, or name another --journal"),
+        ('{"event": "ended"}\n', "it does not begin with a plan; is it a journal of rackspan reassign apply?"),
+        ('{"event": "began", "version": 2}\n', "version 2 is not known; take the rackspan that wrote it"),
+        (
+            '{"event": "began", "version": 1, "plan": {}}\n',
+            "line 1 is no event; restore the file, or name another --journal",
+        ),
+        (f"{event_line(EVENTS[0])}\n" * 2, "it begins twice; keep one journal for each plan"),
+        (
+            f'{event_line(EVENTS[0])}\n{{"event": "throttling", "step": 1, "own": [["topic", "a", "b", 7]]}}\n',
+            "line 2 is no event; restore the file, or name another --journal",
+        ),
+        (b"\xff\n", "not a journal of rackspan; name another --journal"),
+    ],
+)
+def test_another_file_is_refused_and_left_as_it_is(tmp_path: Path, content: str | bytes, line: str) -> None:
+    path, before = tmp_path / "journal", content if isinstance(content, bytes) else content.encode()
+    path.write_bytes(before)
+    for read in (peek, Journal):
+        with pytest.raises(InvalidJournal) as told:
+            read(path)
+        assert str(told.value) == f"{path}: {line}"
+    assert path.read_bytes() == before
+
+
+def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    for read in (peek, Journal):
+        with pytest.raises(UsageError, match="cannot be used as a journal: Is a directory; name another --journal"):
+            read(tmp_path)
+
+
+def test_no_journal_says_nothing(tmp_path: Path) -> None:
+    assert peek(tmp_path / "absent") is None
+    assert not (tmp_path / "absent").exists()

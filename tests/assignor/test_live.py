@@ -1,0 +1,110 @@
+"""Groups of both clients on real Kafka in three racks, read off the broker and held against a second solver."""
+
+from pathlib import Path
+
+import pytest
+
+from rackspan.kafka_process import KafkaCluster
+from tests.assignor.live_group import LiveGroup
+from tests.kafka_fixtures import create_topic, eventually
+
+pytestmark = [pytest.mark.java, pytest.mark.kafka]
+
+ONE_REPLICA_EACH = [[1], [1], [1], [1], [1], [1], [2], [2], [2], [3], [3], [4]]
+"""Seven partitions in r1, three in r2, two in r3: what is local is worth asking a solver."""
+
+KAFKA_PYTHON, AIOKAFKA = "kafka-python", "aiokafka"
+OFF, ON_AGAIN = "rack awareness is off", "rack awareness is on again"
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "options"),
+    [
+        pytest.param(KAFKA_PYTHON, KAFKA_PYTHON, ["cooperative"], id="kafka-python-cooperative"),
+        pytest.param(AIOKAFKA, AIOKAFKA, [], id="aiokafka"),
+        pytest.param(KAFKA_PYTHON, AIOKAFKA, [], id="both"),
+    ],
+)
+def test_members_join_leave_and_crash_and_what_crosses_racks_is_always_the_least(
+    kafka: KafkaCluster, tmp_path: Path, request: pytest.FixtureRequest, first: str, second: str, options: list[str]
+) -> None:
+    topic = f"readers-{request.node.callspec.id}"
+    create_topic(kafka, topic, assignment=ONE_REPLICA_EACH)
+    with LiveGroup(kafka, topic, topic, tmp_path) as group:
+        group.join("a", first, "r1", *options)
+        group.settles_at_best("one member")
+        group.join("b", second, "r2", *(options if second == KAFKA_PYTHON else ()))
+        group.join("c", second, "r3")
+        group.settles_at_best("a member in each rack")
+        group.join("d", first, "r1", *options)
+        group.settles_at_best("two in one rack")
+        group.crash("b")
+        group.settles_at_best("after a crash")
+        group.leave("a")
+        group.settles_at_best("after the leader left")
+        assert group.warnings("rack") == []
+
+
+def test_a_member_without_rack_switches_racks_off_once_and_they_come_back_when_it_leaves(
+    kafka: KafkaCluster, tmp_path: Path
+) -> None:
+    create_topic(kafka, "rackless", assignment=ONE_REPLICA_EACH)
+    with LiveGroup(kafka, "rackless", "rackless", tmp_path) as group:
+        group.join("a", KAFKA_PYTHON, "r1")
+        group.join("b", AIOKAFKA, "r2")
+        local = group.settles_at_best("all with racks")
+        group.join("c", AIOKAFKA, "-")
+        eventually(lambda: sorted(map(len, (group.reads() or {}).values())) == [4, 4, 4], "three balanced members")
+        stayed = group.reads() or {}
+        assert all(set(stayed[name]) <= set(local[name]) for name in local)
+        group.join("d", AIOKAFKA, "r3")
+        eventually(lambda: sorted(map(len, (group.reads() or {}).values())) == [3, 3, 3, 3], "four balanced members")
+        assert len(group.warnings(OFF)) == 1
+        assert "has no client.rack" in group.warnings(OFF)[0]
+        group.leave("c")
+        group.settles_at_best("after the member without rack left")
+        assert len(group.warnings(ON_AGAIN)) == 1
+
+
+def test_a_member_of_a_later_version_switches_racks_off(kafka: KafkaCluster, tmp_path: Path) -> None:
+    create_topic(kafka, "later", assignment=ONE_REPLICA_EACH)
+    with LiveGroup(kafka, "later", "later", tmp_path) as group:
+        group.join("a", AIOKAFKA, "r1")
+        group.settles_at_best("the leader")
+        group.join("b", KAFKA_PYTHON, "r2", "later")
+        eventually(lambda: sorted(map(len, (group.reads() or {}).values())) == [6, 6], "two balanced members")
+        assert ["sent user data of version 2" in line for line in group.warnings(OFF)] == [True]
+        group.leave("b")
+        eventually(lambda: len(group.warnings(ON_AGAIN)) == 1, "racks count again")
+
+
+def test_a_group_is_upgraded_member_by_member_from_range(kafka: KafkaCluster, tmp_path: Path) -> None:
+    create_topic(kafka, "upgraded", assignment=ONE_REPLICA_EACH)
+    with LiveGroup(kafka, "upgraded", "upgraded", tmp_path) as group:
+        for name, client in (("a", KAFKA_PYTHON), ("b", AIOKAFKA)):
+            group.join(name, client, {"a": "r1", "b": "r3"}[name], "only-range")
+        eventually(lambda: sorted(map(len, (group.reads() or {}).values())) == [6, 6], "two members on range")
+        group.leave("b")
+        group.join("b", AIOKAFKA, "r3", "range")
+        eventually(lambda: sorted(map(len, (group.reads() or {}).values())) == [6, 6], "one offers both")
+        group.leave("a")
+        group.join("a", KAFKA_PYTHON, "r1", "range")
+        group.settles_at_best("both offer ours")
+        group.leave("b")
+        group.join("b", AIOKAFKA, "r3")
+        group.settles_at_best("range is no longer offered by one")
+        assert group.warnings(OFF) == []
+
+
+def test_where_only_leaders_are_read_only_their_racks_count(kafka: KafkaCluster, tmp_path: Path) -> None:
+    create_topic(kafka, "led", assignment=[[1, 2], [1, 2], [4, 2], [2, 1], [2, 1], [5, 1]])
+    with LiveGroup(kafka, "led", "led", tmp_path) as group:
+        group.join("a", KAFKA_PYTHON, "r1", "leader")
+        group.join("b", AIOKAFKA, "r2", "leader")
+        eventually(
+            lambda: (
+                {name: [one.partition for one in hers] for name, hers in (group.reads() or {}).items()}
+                == {"a": [0, 1, 2], "b": [3, 4, 5]}
+            ),
+            "everyone reads the leaders of its rack",
+        )

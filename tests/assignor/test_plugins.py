@@ -1,0 +1,147 @@
+"""Both plug-ins without a broker: real member data, through each client's own encoding, to the other client's leader."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from aiokafka.cluster import ClusterMetadata as AiokafkaCluster
+from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, ConsumerProtocolMemberMetadata
+from aiokafka.protocol.metadata import MetadataResponse_v1
+from kafka import KafkaConsumer
+from kafka.cluster import ClusterMetadata as KafkaPythonCluster
+from kafka.coordinator.assignors.abstract import RebalanceProtocol
+from kafka.coordinator.assignors.range import RangePartitionAssignor
+from kafka.errors import KafkaConfigurationError
+from kafka.protocol.consumer.group import JoinGroupResponse
+from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
+from kafka.protocol.metadata import MetadataResponse
+
+from rackspan.assignor import aiokafka, kafka_python
+
+Replicas = Sequence[Sequence[int]]
+
+REPLICAS = [[1, 2], [1, 2], [3, 2], [3, 2]]
+"""Of four partitions; brokers 1, 2, 3 are in r1, r2, r3."""
+
+BOTH_RACKS = [[1, 2], [1, 2], [2, 1], [2, 1]]
+
+
+def lead_with_kafka_python(
+    leader: kafka_python.RackAwareAssignor, members: Mapping[str, bytes], replicas: Replicas = REPLICAS
+) -> dict[str, bytes]:
+    cluster = KafkaPythonCluster()
+    cluster.update_metadata(_kafka_python_metadata(replicas))
+    joined = [
+        JoinGroupResponse.JoinGroupResponseMember(
+            member_id=name, group_instance_id=None, metadata=ConsumerProtocolSubscription.decode(data)
+        )
+        for name, data in members.items()
+    ]
+    return {name: bytes(one.encode()) for name, one in leader.assign(cluster, joined).items()}
+
+
+def lead_with_aiokafka(leader: aiokafka.RackAwareAssignor, members: Mapping[str, bytes]) -> dict[str, bytes]:
+    cluster = AiokafkaCluster()
+    brokers = [(broker, "127.0.0.1", 9092, f"r{broker}") for broker in (1, 2, 3)]
+    rows = [(0, number, its[0], its, its) for number, its in enumerate(REPLICAS)]
+    cluster.update_metadata(MetadataResponse_v1(brokers, 1, [(0, "orders", False, rows)]))
+    joined = {name: ConsumerProtocolMemberMetadata.decode(data) for name, data in members.items()}
+    return {name: one.encode() for name, one in leader.assign(cluster, joined).items()}
+
+
+def sent(assignor: Any, topics: tuple[str, ...] = ("orders",)) -> bytes:
+    return bytes(assignor.metadata(topics).encode())
+
+
+def told(answers: Mapping[str, bytes]) -> dict[str, list[int]]:
+    """As both clients decode it."""
+    found = {name: ConsumerProtocolAssignment.decode(data).partitions() for name, data in answers.items()}
+    assert found == {name: ConsumerProtocolMemberAssignment.decode(data).partitions() for name, data in answers.items()}
+    return {name: [one.partition for one in partitions] for name, partitions in found.items()}
+
+
+@pytest.mark.parametrize("leader", ["kafka-python", "aiokafka"])
+def test_members_of_both_clients_understand_each_other(leader: str) -> None:
+    near_1, near_3 = kafka_python.RackAwareAssignor("r1"), aiokafka.RackAwareAssignor("r3")
+    members = {"a": sent(near_1), "b": sent(near_3)}
+    answers = (
+        lead_with_kafka_python(near_1, members) if leader == "kafka-python" else lead_with_aiokafka(near_3, members)
+    )
+    assert told(answers) == {"a": [0, 1], "b": [2, 3]}
+
+
+def test_what_was_assigned_is_claimed_at_the_next_join_and_stays() -> None:
+    first, second = kafka_python.RackAwareAssignor("r2"), aiokafka.RackAwareAssignor("r2")
+    before = lead_with_kafka_python(first, {"a": sent(first), "b": sent(second)})
+    first.on_assignment(ConsumerProtocolAssignment.decode(before["a"]), 1)
+    second.on_assignment(ConsumerProtocolMemberAssignment.decode(before["b"]))
+    # The other way round: who is named first would be dealt to first, were it not for what each owns.
+    after = lead_with_aiokafka(second, {"a": sent(second), "b": sent(first)})
+    assert told(after) == {"a": told(before)["b"], "b": told(before)["a"]}
+
+
+@pytest.mark.parametrize(("followers", "near_1"), [(False, [0, 1]), (True, [0, 2])])
+def test_where_followers_are_not_read_the_leaders_decide(followers: bool, near_1: list[int]) -> None:
+    first, second = (kafka_python.RackAwareAssignor(rack, followers=followers) for rack in ("r1", "r2"))
+    answers = lead_with_kafka_python(first, {"a": sent(first), "b": sent(second)}, BOTH_RACKS)
+    assert told(answers)["a"] == near_1
+
+
+def test_the_rack_stands_where_other_tools_look_for_it_too() -> None:
+    said = ConsumerProtocolSubscription.decode(sent(kafka_python.RackAwareAssignor("r2")))
+    assert (said.rack_id, said.topics) == ("r2", ["orders"])
+
+
+def test_an_unknown_topic_is_left_out() -> None:
+    assignor = aiokafka.RackAwareAssignor("r1")
+    assert told(lead_with_aiokafka(assignor, {"a": sent(assignor, ("nowhere", "orders"))})) == {"a": [0, 1, 2, 3]}
+
+
+def test_a_cooperative_member_keeps_what_it_reads_until_it_is_told_to_stop() -> None:
+    holding, joining = kafka_python.RackAwareAssignor("r1", cooperative=True), aiokafka.RackAwareAssignor("r3")
+    alone = lead_with_kafka_python(holding, {"a": sent(holding)})
+    holding.on_assignment(ConsumerProtocolAssignment.decode(alone["a"]), 1)
+    assert told(lead_with_aiokafka(joining, {"a": sent(holding), "b": sent(joining)})) == {"a": [0, 1], "b": []}
+
+
+def test_kafka_python_makes_an_assignor_for_every_consumer() -> None:
+    strategy = kafka_python.in_rack("r1", also=[RangePartitionAssignor])["partition_assignment_strategy"]
+    first, second = strategy[0](), strategy[0]()
+    assert isinstance(first, kafka_python.RackAwareAssignor)
+    assert first is not second
+    assert strategy[1] is RangePartitionAssignor
+
+
+def test_the_answers_of_in_rack_are_keyword_arguments_of_the_clients() -> None:
+    assert kafka_python.in_rack("r1")["client_rack"] == aiokafka.in_rack("r1")["client_rack"] == "r1"
+    assert set(kafka_python.in_rack("r1")) <= set(KafkaConsumer.DEFAULT_CONFIG)
+    assert aiokafka.in_rack("r1")["partition_assignment_strategy"][0].name == kafka_python.RackAwareAssignor.name
+
+
+def test_kafka_python_refuses_range_beside_a_cooperative_assignor() -> None:
+    assert kafka_python.RackAwareAssignor("r1", cooperative=True).supported_protocols() == [
+        RebalanceProtocol.COOPERATIVE
+    ]
+    mixed = kafka_python.in_rack("r1", cooperative=True, also=[RangePartitionAssignor])
+    with pytest.raises(KafkaConfigurationError, match="do not support a common RebalanceProtocol"):
+        KafkaConsumer(bootstrap_servers="127.0.0.1:1", api_version=(2, 5), group_id="g", **mixed)
+
+
+def _kafka_python_metadata(replicas: Replicas) -> MetadataResponse:
+    of_broker, of_topic = MetadataResponse.MetadataResponseBroker, MetadataResponse.MetadataResponseTopic
+    partitions = [
+        of_topic.MetadataResponsePartition(
+            version=7,
+            error_code=0,
+            partition_index=number,
+            leader_id=its[0],
+            leader_epoch=1,
+            replica_nodes=its,
+            isr_nodes=its,
+            offline_replicas=[],
+        )
+        for number, its in enumerate(replicas)
+    ]
+    brokers = [of_broker(version=7, node_id=one, host="127.0.0.1", port=9092, rack=f"r{one}") for one in (1, 2, 3)]
+    topic = of_topic(version=7, error_code=0, name="orders", is_internal=False, partitions=partitions)
+    return MetadataResponse(version=7, brokers=brokers, controller_id=1, topics=[topic])

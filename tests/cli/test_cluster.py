@@ -1,0 +1,40 @@
+"""rackspan cluster up, as a process that is interrupted."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+
+import pytest
+
+from rackspan.cli import main
+
+
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
+def test_a_cluster_comes_up_says_where_it_is_and_ends_cleanly(ended_by: signal.Signals) -> None:
+    command = [sys.executable, "-m", "rackspan", "cluster", "up", "--racks", "2", "--brokers", "4", "-o", "json"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = ""
+        while not said.rstrip().endswith("\n}"):
+            line = process.stdout.readline()
+            assert line, "it ended by itself"
+            said += line
+        found = json.loads(said)
+        assert [one["rack"] for one in found["brokers"]] == ["r1", "r2", "r1", "r2"]
+        for address in found["bootstrap_servers"].split(","):
+            host, port = address.split(":")
+            assert host == "127.0.0.1"
+            socket.create_connection((host, int(port)), 5).close()
+        process.send_signal(ended_by)
+        _, notes = process.communicate(timeout=30)
+    assert process.returncode == 0
+    assert "development and tests" in notes
+    assert "Traceback" not in notes
+
+
+@pytest.mark.parametrize("wrong", [("--racks", "0"), ("--brokers", "0"), ("--kafka", "four")])
+def test_what_cannot_come_up_is_one_line(wrong: tuple[str, str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["cluster", "up", *wrong]) == 1
+    assert capsys.readouterr().err.count("\n") == 1

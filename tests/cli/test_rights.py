@@ -1,0 +1,203 @@
+"""The table of docs/security.md holds: exactly these rights suffice for a verb, and each one that is missing is named.
+
+Rights are read from the page, given to a user of a real cluster, and taken away one at a time.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+from confluent_kafka.cimpl import NewTopic
+
+from rackspan.cli import app
+from tests.cli.conftest import Ran
+from tests.kafka_fixtures import client_properties, eventually
+from tests.secured_fixtures import Secured
+
+pytestmark = pytest.mark.kafka
+
+Cli = Callable[..., Ran]
+
+PAGE = Path(__file__).parents[2] / "docs" / "security.md"
+
+_OPERATIONS = {operation.name.replace("_", "").lower(): operation for operation in AclOperation}
+_FRESH = (f"fresh.{number}" for number in count())
+
+
+@dataclass(frozen=True)
+class Right:
+    """As the page has it: "DescribeConfigs on Topic *"."""
+
+    operation: str
+    resource: str
+
+    def binding(self, user: str, topic: str) -> AclBinding:
+        kind, _, name = self.resource.partition(" ")
+        return AclBinding(
+            restype=ResourceType.TOPIC if kind == "Topic" else ResourceType.BROKER,
+            name=name.replace("NAME", topic) or "kafka-cluster",
+            resource_pattern_type=ResourcePatternType.LITERAL,
+            principal=f"User:{user}",
+            host="*",
+            operation=_OPERATIONS[self.operation.lower()],
+            permission_type=AclPermissionType.ALLOW,
+        )
+
+    def named_in(self, said: str, topic: str) -> bool:
+        """The missing right by name; of every topic's, by the names of those that are missed."""
+        words = f"{self.operation} on {self.resource}".replace("NAME", topic)
+        return words.removesuffix(" *") in said
+
+    def __str__(self) -> str:
+        return f"{self.operation} on {self.resource}"
+
+
+def table() -> dict[str, tuple[Right, ...]]:
+    """Rights by verb. "the same" stands for the first row's."""
+    rows = re.findall(r"^\| (`.*`) \| (.* on .*) \|$", PAGE.read_text(encoding="utf-8"), re.M)
+    found: dict[str, tuple[Right, ...]] = {}
+    first: tuple[Right, ...] = ()
+    for verbs, needs in rows:
+        named = needs.replace("\\*", "*").split(", ")
+        own = tuple(Right(*one.split(" on ")) for one in named if one != "the same")
+        first = first or own
+        found |= dict.fromkeys(re.findall(r"`([^`]*)`", verbs), own if "the same" not in named else (*first, *own))
+    return found
+
+
+RIGHTS = table()
+
+COMMANDS = {
+    "snapshot": ("snapshot", "--out", "{out}.json"),
+    "audit": ("audit",),
+    "outage": ("outage",),
+    "place create": ("place", "create", "--topic", "{topic}.new", "--partitions", "2", "--replication-factor", "2"),
+    "place extend": ("place", "extend", "--topic", "{topic}", "--partitions", "3"),
+    "reassign generate": ("reassign", "generate", "--topics-to-move-json-file", "topics.json", "--broker-list", "1,2"),
+    "reassign plan": ("reassign", "plan"),
+    "reassign lint": ("reassign", "lint", "--reassignment-json-file", "plan.json"),
+    "acks harden": ("acks", "harden"),
+    "pipeline collect": ("pipeline", "collect", "--warehouse", "{out}"),
+    "place create --apply": (
+        *("place", "create", "--topic", "{topic}.new", "--partitions", "2", "--replication-factor", "2"),
+        "--apply",
+    ),
+    "place extend --apply": ("place", "extend", "--topic", "{topic}", "--partitions", "3", "--apply"),
+    "acks harden --apply": ("acks", "harden", "--min-insync-racks", "2", "--topic", "{topic}", "--apply"),
+}
+"""A command line for each verb of the page; `{topic}` is there, with two replicas, and is new for every run."""
+
+CHANGED = {"place create --apply": "{topic}.new"}
+"""The topic that NAME stands for, where it is not `{topic}`."""
+
+
+class Users:
+    """The reader's rights on the secured cluster, as its admin gives and takes them."""
+
+    name = "reader"
+
+    def __init__(self, admin: AdminClient) -> None:
+        self._admin = admin
+
+    def may(self, topic: str, rights: tuple[Right, ...]) -> None:
+        """Exactly these."""
+        everything = AclBindingFilter(
+            restype=ResourceType.ANY,
+            name=None,  # type: ignore[arg-type]
+            resource_pattern_type=ResourcePatternType.ANY,
+            principal=f"User:{self.name}",
+            host=None,  # type: ignore[arg-type]
+            operation=AclOperation.ANY,
+            permission_type=AclPermissionType.ANY,
+        )
+        for gone in self._admin.delete_acls([everything]).values():
+            gone.result(30)
+        wanted = [right.binding(self.name, topic) for right in rights]
+        if wanted:
+            for given in self._admin.create_acls(wanted).values():
+                given.result(30)
+
+    def fresh_topic(self) -> str:
+        topic = next(_FRESH)
+        self._admin.create_topics([NewTopic(topic, 1, 2)])[topic].result(30)
+        return topic
+
+
+@pytest.fixture(scope="module")
+def users(secured: Secured) -> Iterator[Users]:
+    here = Users(secured.for_admin())
+    yield here
+    here.may("", ())
+
+
+class Verb:
+    """One verb of the page, run by the reader until what the admin said has come round."""
+
+    def __init__(self, cli: Cli, users: Users, secured: Secured, folder: Path, name: str) -> None:
+        self._cli, self._users, self._name = cli, users, name
+        (folder / "topics.json").write_text(json.dumps({"topics": []}))
+        (folder / "plan.json").write_text(json.dumps({"version": 1, "partitions": []}))
+        (folder / "reader.properties").write_text(
+            "".join(f"{key}={value}\n" for key, value in client_properties(users.name).items())
+        )
+        self._where = ("--bootstrap-server", secured.cluster.bootstrap_servers, "--command-config", "reader.properties")
+
+    def with_rights(self, rights: tuple[Right, ...], good: Callable[[Ran, str], bool], what: str) -> None:
+        topic = self._users.fresh_topic()
+        changed = CHANGED.get(self._name, "{topic}").format(topic=topic)
+        self._users.may(changed, rights)
+        tries: list[Ran] = []
+
+        def holds() -> bool:
+            out = f"out-{topic}-{len(tries)}"
+            tries.append(self._cli(*(word.format(topic=topic, out=out) for word in COMMANDS[self._name]), *self._where))
+            return good(tries[-1], changed)
+
+        try:
+            eventually(holds, what, seconds=15)
+        except AssertionError:
+            pytest.fail(f"{what}: {tries[-1]}")
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_the_rights_of_the_page_suffice_and_none_of_them_is_too_many(
+    cli: Cli, users: Users, secured: Secured, tmp_path: Path, name: str
+) -> None:
+    verb, needed = Verb(cli, users, secured, tmp_path, name), RIGHTS[name]
+    for missing in needed:
+        rest = tuple(right for right in needed if right != missing)
+
+        def is_named(ran: Ran, topic: str, missing: Right = missing) -> bool:
+            return missing.named_in(ran.out + ran.err, topic)
+
+        verb.with_rights(rest, is_named, f"{name} names {missing}")
+    verb.with_rights(needed, _is_content, f"{name} misses nothing with {', '.join(map(str, needed))}")
+
+
+def _is_content(ran: Ran, _topic: str) -> bool:
+    return ran.code in (0, 2) and "user needs" not in ran.out + ran.err and "could not be" not in ran.out + ran.err
+
+
+def test_every_verb_that_asks_a_cluster_has_a_row() -> None:
+    assert RIGHTS.keys() == COMMANDS.keys()
+    asking = set(_asking(typer.main.get_command(app), ()))
+    assert asking == RIGHTS.keys()
+
+
+def _asking(command: Any, path: tuple[str, ...]) -> Iterator[str]:
+    for name, below in getattr(command, "commands", {}).items():
+        yield from _asking(below, (*path, name))
+    flags = {flag for parameter in command.params for flag in parameter.opts}
+    if "--bootstrap-server" in flags:
+        yield " ".join(path)
+        if "--apply" in flags:
+            yield f"{' '.join(path)} --apply"

@@ -1,0 +1,48 @@
+"""One embedded cluster for every test that does not break it: topics keep tests apart."""
+
+import subprocess
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import MissingRequirement
+from rackspan.java import find_java
+from rackspan.kafka_process.jars import resolve_jars
+from rackspan.kafka_process.runtime import KafkaRuntime
+from rackspan.kafka_process.versions import DEFAULT_VERSION, KafkaVersion
+
+RunTool = Callable[..., str]
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[EmbeddedCluster]:
+    """Six brokers in three racks; whoever takes something away gives it back."""
+    with EmbeddedCluster(racks=3, brokers=6, seed=1) as started:
+        yield started
+
+
+@pytest.fixture(scope="session")
+def runtime() -> KafkaRuntime:
+    """Kafka's jars and a Java to run them."""
+    try:
+        java = find_java()
+        return KafkaRuntime(java, resolve_jars(KafkaVersion.parse(DEFAULT_VERSION), lambda _: None, java=java))
+    except MissingRequirement as missing:
+        pytest.skip(f"NOT TESTED against Kafka's console tools: {missing}")
+
+
+@pytest.fixture(scope="session")
+def run_tool(cluster: EmbeddedCluster, runtime: KafkaRuntime) -> RunTool:
+    """Kafka's own console tools against the embedded cluster: (class, *arguments) to what they print."""
+
+    def run(main_class: str, *arguments: str, stdin: str | None = None, seconds: float = 60.0) -> str:
+        command = (main_class, "--bootstrap-server", cluster.bootstrap_servers, *arguments)
+        if stdin is None:
+            return runtime.run_tool(*command, seconds=seconds)
+        return subprocess.run(
+            runtime.command(*command, log_level="error"),
+            input=stdin, capture_output=True, text=True, timeout=seconds, check=True,
+        ).stdout  # fmt: skip
+
+    return run

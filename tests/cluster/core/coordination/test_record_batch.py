@@ -1,0 +1,44 @@
+"""Batches of coordinators, read by a Kafka client's own reader."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+from kafka.record import MemoryRecords
+
+from rackspan.cluster.core.batch import Marker
+from rackspan.cluster.core.coordination import CoordinatorRecord, decode_batch, encode_batch, marker_batch
+from rackspan.wire.record_batch import read_header, verify_crc
+
+RECORDS = st.lists(
+    st.builds(CoordinatorRecord, st.binary(max_size=40), st.none() | st.binary(max_size=200)), min_size=1
+)
+
+
+@given(RECORDS, st.integers(0, 2**40))
+def test_a_client_reads_what_was_written(records: list[CoordinatorRecord], timestamp_ms: int) -> None:
+    batch = encode_batch(records, timestamp_ms)
+    read = list(MemoryRecords(bytes(batch.data)).next_batch())
+    assert [(one.key, one.value) for one in read] == [(record.key, record.value) for record in records]
+    assert {one.timestamp for one in read} == {timestamp_ms}
+
+
+@given(RECORDS, st.integers(0, 1000))
+def test_a_coordinator_reads_it_at_the_leaders_offsets(records: list[CoordinatorRecord], base_offset: int) -> None:
+    batch = encode_batch(records, 7).stamped(base_offset, 3)
+    assert list(decode_batch(batch)) == list(enumerate(records, base_offset))
+
+
+@given(st.sampled_from(Marker), st.integers(0, 2**31))
+def test_a_marker_says_of_itself_what_its_header_says(marker: Marker, producer_id: int) -> None:
+    batch = marker_batch(producer_id, 4, marker, 9, 7)
+    header = read_header(batch.data)
+    verify_crc(batch.data, header)
+    assert (header.control, header.transactional, header.producer_id, header.producer_epoch) == (
+        True,
+        True,
+        producer_id,
+        4,
+    )
+    assert header.base_sequence == batch.base_sequence == -1
+    (_, record) = next(decode_batch(batch))
+    assert record.key == b"\x00\x00" + bytes([0, marker])
+    assert record.value == b"\x00\x00" + bytes([0, 0, 0, 9])

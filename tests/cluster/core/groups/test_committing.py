@@ -1,0 +1,215 @@
+"""What Kafka documents of committed offsets, case by case."""
+
+import pytest
+
+from rackspan.cluster.core.batch import Marker
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.groups.requests import (
+    CommittedOffset,
+    DeleteGroup,
+    DeleteGroupAnswer,
+    FetchedOffset,
+    JoinGroupAnswer,
+    OffsetCommit,
+    OffsetCommitAnswer,
+    OffsetDelete,
+    OffsetDeleteAnswer,
+    OffsetFetch,
+    Protocol,
+    TxnOffsetCommit,
+)
+from rackspan.cluster.core.ids import TopicPartition
+from rackspan.cluster.core.kafka_format import array, int16, string
+from tests.cluster.core.groups.world import World
+
+P0 = TopicPartition("orders", 0)
+P1 = TopicPartition("orders", 1)
+NOTHING = FetchedOffset()
+
+
+def commit(world: World, offset: int, member: JoinGroupAnswer | None = None, metadata: str = "") -> KafkaError:
+    request = OffsetCommit("g", {P0: CommittedOffset(offset, 3, metadata)}, *_who(member))
+    return world.ask(request, OffsetCommitAnswer).errors[P0]
+
+
+def _who(member: JoinGroupAnswer | None) -> tuple[int, str]:
+    return (member.generation, member.member_id) if member else (-1, "")
+
+
+def commit_in_transaction(world: World, offset: int, producer: int = 7) -> None:
+    request = TxnOffsetCommit("g", producer, 0, {P0: CommittedOffset(offset)})
+    assert world.ask(request, OffsetCommitAnswer).errors[P0] is KafkaError.NONE
+
+
+def fetched(world: World, require_stable: bool = False) -> FetchedOffset:
+    return world.coordinator.fetch_offsets(OffsetFetch("g", (P0,), require_stable)).offsets[P0]
+
+
+def test_what_was_committed_is_fetched_by_every_later_coordinator() -> None:
+    world = World()
+    assert commit(world, 5, metadata="note") is KafkaError.NONE
+    world.fail_over()
+    assert fetched(world) == FetchedOffset(5, 3, "note")
+    assert world.coordinator.fetch_offsets(OffsetFetch("g")).offsets == {P0: FetchedOffset(5, 3, "note")}
+
+
+def test_nothing_committed_is_no_error() -> None:
+    assert fetched(World()) == NOTHING
+
+
+def test_an_offset_is_neither_answered_nor_fetched_before_it_is_safe() -> None:
+    world = World()
+    ticket = world.send(OffsetCommit("g", {P0: CommittedOffset(5)}))
+    assert world.waits(ticket)
+    assert fetched(world) == NOTHING
+    assert fetched(world, require_stable=True).error is KafkaError.UNSTABLE_OFFSET_COMMIT
+    world.settle()
+    assert fetched(world, require_stable=True).offset == 5
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (KafkaError.NOT_ENOUGH_RACKS, KafkaError.COORDINATOR_NOT_AVAILABLE),
+        (KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND, KafkaError.COORDINATOR_NOT_AVAILABLE),
+        (KafkaError.REQUEST_TIMED_OUT, KafkaError.COORDINATOR_NOT_AVAILABLE),
+        (KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.NOT_COORDINATOR),
+        (KafkaError.MESSAGE_TOO_LARGE, KafkaError.INVALID_COMMIT_OFFSET_SIZE),
+        (KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.INVALID_PRODUCER_EPOCH),
+    ],
+)
+def test_the_logs_troubles_are_told_as_the_coordinators(error: KafkaError, told: KafkaError) -> None:
+    world = World()
+    ticket = world.send(OffsetCommit("g", {P0: CommittedOffset(5)}))
+    world.acknowledge(error, kept=False)
+    assert world.answer(ticket, OffsetCommitAnswer).errors[P0] is told
+
+
+def test_members_commit_in_their_generation_and_strangers_while_it_is_empty() -> None:
+    world = World()
+    (member,) = world.stable(1)
+    assert commit(world, 1, member) is KafkaError.NONE
+    assert commit(world, 2) is KafkaError.UNKNOWN_MEMBER_ID
+    stale = JoinGroupAnswer(KafkaError.NONE, member.member_id, 0)
+    assert commit(world, 3, stale) is KafkaError.ILLEGAL_GENERATION
+    stranger = JoinGroupAnswer(KafkaError.NONE, "stranger", 1)
+    assert commit(world, 4, stranger) is KafkaError.UNKNOWN_MEMBER_ID
+    assert fetched(world).offset == 1
+
+
+def test_a_commit_is_welcome_while_members_gather_and_not_before_they_are_synced() -> None:
+    world = World()
+    (member,) = world.stable(1)
+    world.new_member()
+    assert commit(world, 1, member) is KafkaError.NONE
+    again = world.joined(world.join(member.member_id))
+    assert commit(world, 2, again) is KafkaError.REBALANCE_IN_PROGRESS
+
+
+def test_a_generation_of_an_unknown_group_is_illegal() -> None:
+    world = World()
+    member = JoinGroupAnswer(KafkaError.NONE, "m", 1)
+    assert commit(world, 1, member) is KafkaError.ILLEGAL_GENERATION
+
+
+def test_a_note_too_long_spoils_its_own_partition_alone() -> None:
+    world = World()
+    request = OffsetCommit("g", {P0: CommittedOffset(1, metadata="x" * 4097), P1: CommittedOffset(2)})
+    answer = world.ask(request, OffsetCommitAnswer)
+    assert answer.errors == {P0: KafkaError.OFFSET_METADATA_TOO_LARGE, P1: KafkaError.NONE}
+
+
+# Transactions.
+
+
+@pytest.mark.parametrize("reload", [False, True])
+@pytest.mark.parametrize(("marker", "found"), [(Marker.COMMIT, 5), (Marker.ABORT, -1)])
+def test_an_offset_in_a_transaction_counts_once_it_commits(marker: Marker, found: int, reload: bool) -> None:
+    world = World()
+    commit_in_transaction(world, 5)
+    assert fetched(world) == NOTHING
+    assert fetched(world, require_stable=True).error is KafkaError.UNSTABLE_OFFSET_COMMIT
+    if reload:
+        world.fail_over()
+        assert fetched(world, require_stable=True).error is KafkaError.UNSTABLE_OFFSET_COMMIT
+    world.end_transaction(7, marker)
+    assert fetched(world, require_stable=True).offset == found
+    world.fail_over()
+    assert fetched(world, require_stable=True).offset == found
+
+
+def test_a_plain_commit_made_after_a_transactions_own_stands() -> None:
+    world = World()
+    commit_in_transaction(world, 5)
+    commit(world, 6)
+    world.end_transaction(7, Marker.COMMIT)
+    assert fetched(world).offset == 6
+    world.fail_over()
+    assert fetched(world).offset == 6
+
+
+def test_another_producers_marker_ends_nothing() -> None:
+    world = World()
+    commit_in_transaction(world, 5)
+    world.end_transaction(8, Marker.COMMIT)
+    assert fetched(world) == NOTHING
+
+
+# Forgetting.
+
+
+def test_a_deleted_group_is_gone_for_every_later_coordinator() -> None:
+    world = World()
+    commit(world, 5)
+    assert world.ask(DeleteGroup("g"), DeleteGroupAnswer).error is KafkaError.NONE
+    assert world.coordinator.list_groups() == []
+    world.fail_over()
+    assert fetched(world) == NOTHING
+    assert world.ask(DeleteGroup("g"), DeleteGroupAnswer).error is KafkaError.GROUP_ID_NOT_FOUND
+
+
+def test_a_group_with_members_is_not_deleted() -> None:
+    world = World()
+    world.stable(1)
+    assert world.ask(DeleteGroup("g"), DeleteGroupAnswer).error is KafkaError.NON_EMPTY_GROUP
+
+
+def test_a_group_on_its_way_out_takes_nobody_in_and_is_itself_again_if_that_fails() -> None:
+    world = World()
+    commit(world, 5)
+    deleting = world.send(DeleteGroup("g"))
+    assert world.joined(world.join()).error is KafkaError.COORDINATOR_NOT_AVAILABLE
+    world.acknowledge(KafkaError.NOT_ENOUGH_REPLICAS, kept=False)
+    assert world.answer(deleting, DeleteGroupAnswer).error is KafkaError.COORDINATOR_NOT_AVAILABLE
+    assert fetched(world).offset == 5
+
+
+def test_offsets_of_topics_that_members_read_stay() -> None:
+    world = World()
+    commit(world, 5)
+    subscription = int16(1) + array([string("orders")]) + b"\xff\xff\xff\xff"
+    world.stable(1)
+    member = world.coordinator.describe("g").members[0].member_id
+    world.join(member, protocols=(Protocol("range", subscription),))
+    request = OffsetDelete("g", (P0, TopicPartition("other", 0)))
+    errors = world.ask(request, OffsetDeleteAnswer).errors
+    assert errors == {P0: KafkaError.GROUP_SUBSCRIBED_TO_TOPIC, TopicPartition("other", 0): KafkaError.NONE}
+
+
+def test_offsets_of_an_empty_group_are_deleted_for_good() -> None:
+    world = World()
+    commit(world, 5)
+    assert world.ask(OffsetDelete("g", (P0,)), OffsetDeleteAnswer).errors == {P0: KafkaError.NONE}
+    world.fail_over()
+    assert fetched(world) == NOTHING
+    assert world.ask(OffsetDelete("unknown", (P0,)), OffsetDeleteAnswer).error is KafkaError.GROUP_ID_NOT_FOUND
+
+
+def test_offsets_go_with_their_topic() -> None:
+    world = World()
+    commit(world, 5)
+    world.took(world.coordinator.on_topics_deleted(world.now, ["orders"]))
+    world.settle()
+    assert fetched(world) == NOTHING
+    world.fail_over()
+    assert fetched(world) == NOTHING

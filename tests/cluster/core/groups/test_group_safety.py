@@ -1,0 +1,247 @@
+"""Whatever clients, brokers and the log do: what the coordinator promised holds. The judge reads answers alone."""
+
+import json
+from collections import defaultdict
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from rackspan.cluster.core.batch import Marker
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.groups.requests import (
+    CommittedOffset,
+    GroupRequest,
+    Heartbeat,
+    HeartbeatAnswer,
+    JoinGroup,
+    JoinGroupAnswer,
+    LeaveGroup,
+    LeavingMember,
+    OffsetCommit,
+    OffsetCommitAnswer,
+    OffsetFetch,
+    Protocol,
+    SyncGroup,
+    SyncGroupAnswer,
+    TxnOffsetCommit,
+)
+from rackspan.cluster.core.ids import TopicPartition
+from tests.cluster.core.groups.world import World
+
+PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
+CLIENTS = st.integers(0, 4)
+PROTOCOLS = [Protocol("range", b""), Protocol("roundrobin", b"")]
+AFTER_APPEND = [KafkaError.REQUEST_TIMED_OUT, KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND]
+SESSION_MS, REBALANCE_MS = 6_000, 9_000
+
+
+class Client:
+    """A consumer as far as it goes: its last answers, and the one request it waits on. Clients 3 and 4 are static."""
+
+    def __init__(self, number: int) -> None:
+        self.instance_id = f"i{number}" if number >= 3 else None
+        self.member_id = ""
+        self.joined: JoinGroupAnswer | None = None
+        self.ticket: int | None = None
+
+    @property
+    def generation(self) -> int:
+        return self.joined.generation if self.joined else -1
+
+
+class Groups(RuleBasedStateMachine):
+    @initialize()
+    def begin(self) -> None:
+        self.world = World()
+        self.clients = [Client(number) for number in range(5)]
+        self.owners: dict[tuple[int, int], dict[int, str]] = defaultdict(dict)
+        self.leaders: dict[tuple[int, int], tuple[str, str | None]] = {}
+        self.synced_generation = 0
+        self.sent = 0
+        self.acked = dict.fromkeys(PARTITIONS, -1)
+        self.commits: dict[int, tuple[TopicPartition, int, int | None]] = {}
+        self.in_transaction: dict[int, dict[TopicPartition, int]] = defaultdict(dict)
+        self.deleted: set[int] = set()
+
+    def ask(self, client: Client, request: GroupRequest) -> None:
+        client.ticket = self.world.send(request)
+        self.read_answers()
+
+    # What clients do.
+
+    @rule(number=CLIENTS, flipped=st.booleans(), restarted=st.booleans())
+    def join(self, number: int, flipped: bool, restarted: bool) -> None:
+        client = self.clients[number]
+        if restarted and client.instance_id:
+            client.member_id = ""
+        protocols = tuple(reversed(PROTOCOLS) if flipped else PROTOCOLS)
+        request = JoinGroup(
+            *("g", "consumer", protocols, SESSION_MS, REBALANCE_MS, client.member_id, client.instance_id),
+            can_skip_assignment=flipped,
+        )
+        self.ask(client, request)
+
+    @rule(number=CLIENTS, turn=st.integers(0, 2))
+    def sync(self, number: int, turn: int) -> None:
+        client = self.clients[number]
+        members = [member.member_id for member in client.joined.members] if client.joined else []
+        given: dict[str, list[int]] = {member_id: [] for member_id in members}
+        for partition in range(len(PARTITIONS) if members else 0):
+            given[members[(partition + turn) % len(members)]].append(partition)
+        assignments = {member_id: json.dumps(each).encode() for member_id, each in given.items()}
+        self.ask(
+            client, SyncGroup("g", client.generation, client.member_id, client.instance_id, assignments=assignments)
+        )
+
+    @rule(numbers=st.sets(CLIENTS, min_size=1), turn=st.integers(0, 2))
+    def gather(self, numbers: set[int], turn: int) -> None:
+        """These join, and whoever is a member joins with them: a generation begins, which single joins rarely reach."""
+        known = {number for number, client in enumerate(self.clients) if client.joined}
+        for number in [*sorted(numbers), *sorted(numbers | known)]:
+            if self.clients[number].ticket is None:
+                self.join(number, flipped=False, restarted=False)
+        if any(client.ticket is not None for client in self.clients):
+            self.time_passes(REBALANCE_MS)
+        self.everybody_syncs(turn, safe=turn > 0)
+
+    @rule(turn=st.integers(0, 2), safe=st.booleans())
+    def everybody_syncs(self, turn: int, safe: bool) -> None:
+        for number in range(len(self.clients)):
+            self.sync(number, turn)
+        if safe:
+            self.world.settle()
+            self.read_answers()
+
+    @rule(number=CLIENTS)
+    def heartbeat(self, number: int) -> None:
+        client = self.clients[number]
+        ticket = self.world.send(Heartbeat("g", client.generation, client.member_id, client.instance_id))
+        error = self.world.answer(ticket, HeartbeatAnswer).error
+        if error in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID):
+            self.clients[number] = Client(number)
+
+    @rule(number=CLIENTS)
+    def leave(self, number: int) -> None:
+        client = self.clients[number]
+        self.world.send(LeaveGroup("g", (LeavingMember(client.member_id, client.instance_id),)))
+        self.clients[number] = Client(number)
+        self.read_answers()
+
+    @rule(number=CLIENTS, partition=st.sampled_from(PARTITIONS), outside=st.booleans())
+    def commit(self, number: int, partition: TopicPartition, outside: bool) -> None:
+        client = Client(0) if outside else self.clients[number]
+        self.sent += 1
+        offsets = {partition: CommittedOffset(self.sent)}
+        ticket = self.world.send(OffsetCommit("g", offsets, client.generation, client.member_id, client.instance_id))
+        self.commits[ticket] = (partition, self.sent, None)
+        self.read_answers()
+
+    @rule(producer=st.integers(7, 8), partition=st.sampled_from(PARTITIONS))
+    def commit_in_transaction(self, producer: int, partition: TopicPartition) -> None:
+        self.sent += 1
+        ticket = self.world.send(TxnOffsetCommit("g", producer, 0, {partition: CommittedOffset(self.sent)}))
+        self.commits[ticket] = (partition, self.sent, producer)
+        self.read_answers()
+
+    @rule(producer=st.integers(7, 8), committed=st.booleans())
+    def end_transaction(self, producer: int, committed: bool) -> None:
+        """A producer ends its transaction when all it asked for was answered, as real ones do."""
+        if any(p == producer and self.world.waits(t) for t, (_, _, p) in self.commits.items()):
+            return
+        self.world.end_transaction(producer, Marker.COMMIT if committed else Marker.ABORT)
+        for partition, offset in self.in_transaction.pop(producer, {}).items():
+            if committed:
+                self.acked[partition] = max(self.acked[partition], offset)
+
+    # What befalls them.
+
+    @rule(milliseconds=st.sampled_from([1, 500, 1_000, SESSION_MS]))
+    def time_passes(self, milliseconds: int) -> None:
+        self.world.passes(milliseconds)
+        self.read_answers()
+
+    @precondition(lambda self: self.world.in_flight)
+    @rule()
+    def a_write_is_safe(self) -> None:
+        self.world.acknowledge()
+        self.read_answers()
+
+    @precondition(lambda self: self.world.in_flight)
+    @rule(error=st.sampled_from([*AFTER_APPEND, KafkaError.NOT_ENOUGH_REPLICAS]))
+    def a_write_fails(self, error: KafkaError) -> None:
+        self.world.acknowledge(error, kept=error in AFTER_APPEND)
+        self.read_answers()
+
+    @rule(kept=st.integers(0, 3))
+    def the_coordinator_is_lost(self, kept: int) -> None:
+        self.world.fail_over(kept)
+        assert all(not self.world.waits(ticket) for ticket in range(1, self.world.asked + 1))
+        self.read_answers()
+
+    # The judge.
+
+    def read_answers(self) -> None:
+        for client in self.clients:
+            if client.ticket is not None and not self.world.waits(client.ticket):
+                ticket, client.ticket = client.ticket, None
+                self.read_answer(client, self.world.answers[ticket])
+        for ticket in [ticket for ticket in self.commits if not self.world.waits(ticket)]:
+            self.read_commit(*self.commits.pop(ticket), self.world.answer(ticket, OffsetCommitAnswer))
+
+    def read_answer(self, client: Client, answer: object) -> None:
+        if getattr(answer, "error", None) in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID):
+            client.member_id, client.joined = "", None
+        if isinstance(answer, JoinGroupAnswer):
+            self.read_join(client, answer)
+        if isinstance(answer, SyncGroupAnswer) and answer.error is KafkaError.NONE:
+            self.read_assignment(client, answer)
+
+    def read_join(self, client: Client, answer: JoinGroupAnswer) -> None:
+        if answer.error in (KafkaError.NONE, KafkaError.MEMBER_ID_REQUIRED):
+            client.member_id = answer.member_id
+        if answer.error is KafkaError.NONE:
+            client.joined = answer
+            assert answer.generation >= self.synced_generation, "generations only rise"
+            if not client.instance_id:
+                said = (answer.leader, answer.protocol)
+                assert self.leaders.setdefault((self.world.epoch, answer.generation), said)[1] == answer.protocol
+
+    def read_assignment(self, client: Client, answer: SyncGroupAnswer) -> None:
+        generation = client.generation
+        assert generation >= self.synced_generation, "an assignment of a generation that is over"
+        self.synced_generation = generation
+        for partition in json.loads(answer.assignment or b"[]"):
+            identity = client.instance_id or client.member_id
+            owner = self.owners[0, generation].setdefault(partition, identity)
+            assert owner == identity, f"partition {partition} is owned twice in generation {generation}"
+
+    def read_commit(
+        self, partition: TopicPartition, offset: int, producer: int | None, answer: OffsetCommitAnswer
+    ) -> None:
+        if answer.errors[partition] is not KafkaError.NONE:
+            return
+        if producer is None:
+            self.acked[partition] = max(self.acked[partition], offset)
+        else:
+            self.in_transaction[producer][partition] = offset
+
+    @invariant()
+    def what_was_committed_is_found(self) -> None:
+        answer = self.world.coordinator.fetch_offsets(OffsetFetch("g", tuple(PARTITIONS)))
+        for partition, fetched in answer.offsets.items():
+            assert self.acked[partition] <= fetched.offset <= self.sent
+
+    def teardown(self) -> None:
+        """Nobody waits for ever: in the end every request is answered."""
+        if not hasattr(self, "world"):
+            return
+        for _ in range(4):
+            self.world.settle()
+            self.world.passes(400_000)
+        self.world.settle()
+        assert [t for t in range(1, self.world.asked + 1) if self.world.waits(t)] == []
+
+
+TestGroups = Groups.TestCase
+TestGroups.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)

@@ -1,0 +1,376 @@
+"""What Kafka documents of joining, syncing, living and leaving, case by case."""
+
+from typing import Any
+
+import pytest
+
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.groups import GroupSettings
+from rackspan.cluster.core.groups.requests import (
+    Heartbeat,
+    HeartbeatAnswer,
+    JoinGroupAnswer,
+    LeaveGroup,
+    LeaveGroupAnswer,
+    LeavingMember,
+    Protocol,
+    SyncGroup,
+    SyncGroupAnswer,
+)
+from tests.cluster.core.groups.world import RANGE, World
+
+
+def assignment(world: World, joined: JoinGroupAnswer) -> SyncGroupAnswer:
+    return world.answer(world.sync(joined, lambda _member: b""), SyncGroupAnswer)
+
+
+def beat(world: World, joined: JoinGroupAnswer, instance_id: str | None = None) -> KafkaError:
+    request = Heartbeat("g", joined.generation, joined.member_id, instance_id)
+    return world.ask(request, HeartbeatAnswer).error
+
+
+def state(world: World) -> str:
+    return world.coordinator.describe("g").state
+
+
+def test_a_new_member_is_given_its_id_before_it_joins() -> None:
+    world = World()
+    first = world.joined(world.join())
+    assert first.error is KafkaError.MEMBER_ID_REQUIRED
+    assert first.member_id.startswith("c-")
+    assert world.joined(world.join(first.member_id)).error is KafkaError.NONE
+
+
+def test_a_client_of_before_kip_394_joins_at_once() -> None:
+    world = World()
+    assert world.joined(world.join(require_known_member_id=False)).generation == 1
+
+
+def test_the_leader_alone_is_told_who_is_in_the_generation() -> None:
+    leader, follower = World().stable(2)
+    assert {member.member_id for member in leader.members} == {leader.member_id, follower.member_id}
+    assert follower.members == ()
+    assert follower.leader == leader.member_id
+
+
+def test_each_member_receives_what_the_leader_gave_it() -> None:
+    world = World()
+    for member in world.stable(3):
+        assert assignment(world, member).assignment == member.member_id.encode()
+
+
+def test_nobody_is_told_an_assignment_before_it_is_safe() -> None:
+    world = World()
+    ticket = world.sync(world.joined(world.new_member()))
+    assert world.waits(ticket)
+    world.acknowledge()
+    assert world.answer(ticket, SyncGroupAnswer).error is KafkaError.NONE
+    assert state(world) == "Stable"
+
+
+def test_an_assignment_that_could_not_be_written_begins_another_rebalance() -> None:
+    world = World()
+    joined = world.joined(world.new_member())
+    ticket = world.sync(joined)
+    world.acknowledge(KafkaError.NOT_ENOUGH_REPLICAS, kept=False)
+    assert world.answer(ticket, SyncGroupAnswer).error is KafkaError.COORDINATOR_NOT_AVAILABLE
+    assert state(world) == "PreparingRebalance"
+    assert beat(world, joined) is KafkaError.REBALANCE_IN_PROGRESS
+
+
+def test_the_first_of_two_assignments_of_one_generation_counts_for_every_later_coordinator() -> None:
+    world = World()
+    joined = world.joined(world.new_member())
+    world.sync(joined, lambda _member: b"first")
+    second = world.sync(joined, lambda _member: b"second")
+    world.settle()
+    assert world.answer(second, SyncGroupAnswer).assignment == b"first"
+    world.fail_over()
+    assert assignment(world, joined).assignment == b"first"
+
+
+def test_a_member_that_comes_starts_a_rebalance_and_heartbeats_say_so() -> None:
+    world = World()
+    (member,) = world.stable(1)
+    newcomer = world.new_member()
+    assert world.waits(newcomer)
+    assert beat(world, member) is KafkaError.REBALANCE_IN_PROGRESS
+    assert world.joined(world.join(member.member_id)).generation == 2
+    assert world.joined(newcomer).generation == 2
+
+
+def test_a_member_that_does_not_join_again_in_time_is_out() -> None:
+    world = World()
+    (late,) = world.stable(1)
+    newcomer = world.new_member()
+    for _ in range(12):
+        world.passes(5_000)
+        beat(world, late)
+    assert [member.member_id for member in world.joined(newcomer).members] == [world.joined(newcomer).member_id]
+    assert beat(world, late) is KafkaError.UNKNOWN_MEMBER_ID
+
+
+def test_a_member_whose_session_ends_is_out() -> None:
+    world = World()
+    lost, alive = world.stable(2)
+    world.passes(9_000)
+    beat(world, alive)
+    world.passes(2_000)
+    assert beat(world, alive) is KafkaError.REBALANCE_IN_PROGRESS
+    assert beat(world, lost) is KafkaError.UNKNOWN_MEMBER_ID
+
+
+def test_a_member_that_waits_for_the_others_is_alive_without_heartbeats() -> None:
+    world = World()
+    slow, quick = world.stable(2)
+    ticket = world.join(quick.member_id, protocols=(Protocol("range", b"new"),))
+    for _ in range(3):
+        world.passes(8_000)
+        beat(world, slow)
+    assert world.waits(ticket)
+
+
+def test_members_who_never_come_for_their_assignment_are_put_out() -> None:
+    world = World()
+    tickets = [world.new_member(require_known_member_id=True)]
+    joined = world.joined(tickets[0])
+    for _ in range(13):
+        world.passes(5_000)
+        beat(world, joined)
+    assert beat(world, joined) is KafkaError.UNKNOWN_MEMBER_ID
+    assert state(world) == "Empty"
+
+
+def test_the_last_member_to_leave_leaves_an_empty_group_of_a_later_generation() -> None:
+    world = World()
+    (member,) = world.stable(1)
+    answer = world.ask(LeaveGroup("g", (LeavingMember(member.member_id),)), LeaveGroupAnswer)
+    assert [error for _, error in answer.members] == [KafkaError.NONE]
+    assert state(world) == "Empty"
+    world.fail_over()
+    assert world.joined(world.new_member()).generation == 3
+
+
+def test_members_who_leave_together_are_answered_one_by_one() -> None:
+    world = World()
+    first, second = world.stable(2)
+    leaving = tuple(LeavingMember(member_id) for member_id in (first.member_id, "stranger", second.member_id))
+    answer = world.ask(LeaveGroup("g", leaving), LeaveGroupAnswer)
+    assert [error for _, error in answer.members] == [KafkaError.NONE, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NONE]
+
+
+def test_the_protocol_most_members_prefer_is_chosen_among_those_all_know() -> None:
+    world = World()
+    a, b, c = Protocol("a", b""), Protocol("b", b""), Protocol("c", b"")
+    tickets = [world.new_member(protocols=(c, a, b))]
+    tickets.append(world.new_member(protocols=(b, a)))
+    tickets = [world.join(world.joined(tickets[0]).member_id, protocols=(c, a, b)), tickets[1]]
+    for answer in map(world.joined, tickets):
+        assert answer.protocol in ("a", "b")
+        assert answer.protocol != "c"
+
+
+@pytest.mark.parametrize(
+    "fields", [{"protocol_type": "connect"}, {"protocols": (Protocol("other", b""),)}], ids=["type", "protocols"]
+)
+def test_a_member_that_could_not_be_assigned_to_is_refused(fields: dict[str, Any]) -> None:
+    world = World()
+    world.stable(1)
+    assert world.joined(world.join(**fields)).error is KafkaError.INCONSISTENT_GROUP_PROTOCOL
+
+
+@pytest.mark.parametrize(
+    ("fields", "error"),
+    [
+        ({"group_id": ""}, KafkaError.INVALID_GROUP_ID),
+        ({"session_timeout_ms": 1}, KafkaError.INVALID_SESSION_TIMEOUT),
+        ({"session_timeout_ms": 2_000_000}, KafkaError.INVALID_SESSION_TIMEOUT),
+        ({"member_id": "stranger"}, KafkaError.UNKNOWN_MEMBER_ID),
+        ({"protocols": ()}, KafkaError.INCONSISTENT_GROUP_PROTOCOL),
+        ({"protocol_type": ""}, KafkaError.INCONSISTENT_GROUP_PROTOCOL),
+    ],
+)
+def test_a_join_that_makes_no_sense_is_refused(fields: dict[str, Any], error: KafkaError) -> None:
+    world = World()
+    assert world.joined(world.join(**fields)).error is error
+
+
+def test_a_full_group_takes_nobody_more() -> None:
+    world = World(GroupSettings(offsets_topic_num_partitions=1, group_max_size=2))
+    world.stable(2)
+    assert world.joined(world.join()).error is KafkaError.GROUP_MAX_SIZE_REACHED
+
+
+@pytest.mark.parametrize(
+    ("change", "error"),
+    [
+        ({"generation": 9}, KafkaError.ILLEGAL_GENERATION),
+        ({"member_id": "stranger"}, KafkaError.UNKNOWN_MEMBER_ID),
+        ({"protocol": "other"}, KafkaError.INCONSISTENT_GROUP_PROTOCOL),
+        ({"protocol_type": "connect"}, KafkaError.INCONSISTENT_GROUP_PROTOCOL),
+        ({"group_id": "unknown"}, KafkaError.UNKNOWN_MEMBER_ID),
+    ],
+)
+def test_a_sync_that_is_not_of_this_generation_is_refused(change: dict[str, Any], error: KafkaError) -> None:
+    world = World()
+    (member,) = world.stable(1)
+    fields: dict[str, Any] = {"group_id": "g", "generation": 1, "member_id": member.member_id} | change
+    assert world.ask(SyncGroup(**fields), SyncGroupAnswer).error is error
+
+
+def test_an_initial_delay_gathers_a_group_that_starts_up() -> None:
+    world = World(GroupSettings(offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=3_000))
+    first = world.new_member()
+    world.passes(2_000)
+    second = world.new_member()
+    world.passes(1_000)
+    assert world.waits(first), "a member came: the delay goes on"
+    world.passes(3_000)
+    assert world.joined(first).generation == world.joined(second).generation == 1
+
+
+# Static members.
+
+
+def static(world: World, instance_id: str = "i", **fields: Any) -> int:
+    return world.join(group_instance_id=instance_id, **fields)
+
+
+def stable_static(world: World) -> JoinGroupAnswer:
+    joined = world.joined(static(world))
+    world.sync(joined)
+    world.settle()
+    return joined
+
+
+def test_a_static_member_that_restarts_keeps_its_assignment_without_a_rebalance() -> None:
+    world = World()
+    before = stable_static(world)
+    ticket = static(world)
+    assert world.waits(ticket), "until its new id is safe"
+    world.settle()
+    after = world.joined(ticket)
+    assert after.generation == before.generation
+    assert after.member_id != before.member_id
+    assert after.leader == before.member_id, "so that it does not assign"
+    assert assignment(world, after).assignment == before.member_id.encode()
+
+
+def test_a_static_leader_that_understands_it_is_told_to_skip_the_assignment() -> None:
+    world = World()
+    stable_static(world)
+    ticket = static(world, can_skip_assignment=True)
+    world.settle()
+    after = world.joined(ticket)
+    assert after.skip_assignment
+    assert after.leader == after.member_id
+    assert len(after.members) == 1
+
+
+def test_whoever_still_uses_the_old_id_is_fenced() -> None:
+    world = World()
+    before = stable_static(world)
+    static(world)
+    world.settle()
+    assert beat(world, before, "i") is KafkaError.FENCED_INSTANCE_ID
+    leaving = LeaveGroup("g", (LeavingMember(before.member_id, "i"),))
+    assert world.ask(leaving, LeaveGroupAnswer).members[0][1] is KafkaError.FENCED_INSTANCE_ID
+
+
+def test_a_new_id_that_could_not_be_kept_is_taken_back() -> None:
+    world = World()
+    before = stable_static(world)
+    ticket = static(world)
+    world.acknowledge(KafkaError.NOT_ENOUGH_REPLICAS, kept=False)
+    assert world.joined(ticket).error is KafkaError.COORDINATOR_NOT_AVAILABLE
+    assert beat(world, before, "i") is KafkaError.NONE
+
+
+def test_a_static_member_that_subscribes_otherwise_starts_a_rebalance() -> None:
+    world = World()
+    sticky = Protocol("sticky", b"")
+    world.sync(world.joined(static(world, protocols=(*RANGE, sticky))))
+    world.settle()
+    after = world.joined(static(world, protocols=(sticky,)))
+    assert (after.generation, after.protocol) == (2, "sticky")
+
+
+def test_a_static_member_outlives_a_rebalance_it_missed() -> None:
+    world = World()
+    stable_static(world)
+    newcomer = world.new_member(session_timeout_ms=100_000, rebalance_timeout_ms=1_000)
+    world.passes(9_000)
+    static_id = world.coordinator.describe("g").members[0].member_id
+    beat(world, JoinGroupAnswer(KafkaError.NONE, static_id, 1), "i")
+    assert world.waits(newcomer)
+    for _ in range(9):
+        world.passes(6_000)
+        beat(world, JoinGroupAnswer(KafkaError.NONE, static_id, 1), "i")
+    assert len(world.joined(newcomer).members) == 2
+
+
+def test_a_static_member_leaves_by_its_instance_id() -> None:
+    world = World()
+    stable_static(world)
+    answer = world.ask(LeaveGroup("g", (LeavingMember("", "i"),)), LeaveGroupAnswer)
+    assert answer.members[0][1] is KafkaError.NONE
+    assert state(world) == "Empty"
+
+
+# The coordinator's loss.
+
+
+def test_members_go_on_under_the_next_coordinator_without_a_rebalance() -> None:
+    world = World()
+    members = world.stable(3)
+    world.fail_over()
+    for member in members:
+        assert beat(world, member) is KafkaError.NONE
+        assert assignment(world, member).assignment == member.member_id.encode()
+
+
+def test_whoever_waits_is_sent_to_the_next_coordinator() -> None:
+    world = World()
+    world.stable(1)
+    joining = world.new_member()
+    world.fail_over()
+    assert world.joined(joining).error is KafkaError.NOT_COORDINATOR
+
+
+def test_another_brokers_group_is_not_answered_for() -> None:
+    world = World()
+    world.coordinator.on_resigned(world.now, 0)
+    assert world.joined(world.join()).error is KafkaError.NOT_COORDINATOR
+    assert world.coordinator.describe("g").error is KafkaError.NOT_COORDINATOR
+
+
+def test_an_id_nobody_joined_with_leaves_nothing_behind() -> None:
+    world = World()
+    world.join()
+    assert [group.group_id for group in world.coordinator.list_groups()] == ["g"]
+    world.passes(10_000)
+    assert world.coordinator.list_groups() == []
+
+
+@pytest.mark.parametrize(
+    ("states", "types", "found"),
+    [((), (), 1), (("stable",), (), 1), (("Empty",), (), 0), ((), ("Consumer",), 0), ((), ("Classic",), 1)],
+)
+def test_groups_are_listed_by_state_and_type(states: tuple[str, ...], types: tuple[str, ...], found: int) -> None:
+    world = World()
+    world.stable(1)
+    assert len(world.coordinator.list_groups(states, types)) == found
+
+
+def test_a_group_says_what_its_members_own_while_it_is_stable() -> None:
+    world = World()
+    (member,) = world.stable(1)
+    described = world.coordinator.describe("g")
+    assert (described.state, described.protocol_type, described.protocol) == ("Stable", "consumer", "range")
+    assert described.members[0].assignment == member.member_id.encode()
+    assert described.members[0].metadata == RANGE[0].metadata
+    world.new_member()
+    preparing = world.coordinator.describe("g")
+    assert (preparing.state, preparing.protocol) == ("PreparingRebalance", "")
+    assert {each.assignment for each in preparing.members} == {b""}
+    assert world.coordinator.describe("unknown").state == "Dead"

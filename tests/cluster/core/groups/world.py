@@ -1,0 +1,137 @@
+"""A group coordinator, the log it writes to, and whoever asks: all on one table, so that a test decides what happens when."""
+
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from random import Random
+from typing import Any, TypeVar
+
+from rackspan.cluster.core.batch import Batch, Marker
+from rackspan.cluster.core.coordination import Answer, Append, CoordinatorEffect, marker_batch
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
+from rackspan.cluster.core.groups.requests import GroupRequest, JoinGroup, JoinGroupAnswer, Protocol, SyncGroup
+
+ONE_PARTITION = GroupSettings(offsets_topic_num_partitions=1)
+RANGE = (Protocol("range", b"r"),)
+
+T = TypeVar("T")
+
+
+@dataclass
+class World:
+    """One partition of `__consumer_offsets`. `log` is what its replicas hold, `in_flight` what is not acknowledged."""
+
+    settings: GroupSettings = ONE_PARTITION
+    now: int = 1_000
+    epoch: int = 0
+    log: list[Batch] = field(default_factory=list)
+    in_flight: deque[Append] = field(default_factory=deque)
+    answers: dict[int, object] = field(default_factory=dict)
+    asked: int = 0
+
+    def __post_init__(self) -> None:
+        self.elect()
+
+    def elect(self) -> None:
+        self.epoch += 1
+        self.coordinator = GroupCoordinator(self.settings, Random(self.epoch))
+        self.took(self.coordinator.on_elected(self.now, 0, self.epoch, list(self.log)))
+
+    def took(self, effects: list[CoordinatorEffect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Answer):
+                assert effect.ticket not in self.answers, "a request is answered once"
+                self.answers[effect.ticket] = effect.response
+            else:
+                self.in_flight.append(effect)
+
+    # Asking.
+
+    def send(self, request: GroupRequest) -> int:
+        self.asked += 1
+        self.took(self.coordinator.on_request(self.now, self.asked, request))
+        return self.asked
+
+    def ask(self, request: GroupRequest, answer: type[T]) -> T:
+        """The answer, once all that was written on the way is safe."""
+        ticket = self.send(request)
+        self.settle()
+        return self.answer(ticket, answer)
+
+    def answer(self, ticket: int, answer: type[T]) -> T:
+        found = self.answers[ticket]
+        assert isinstance(found, answer)
+        return found
+
+    def waits(self, ticket: int) -> bool:
+        return ticket not in self.answers
+
+    def passes(self, milliseconds: int) -> None:
+        self.now += milliseconds
+        self.took(self.coordinator.on_tick(self.now))
+
+    # The log.
+
+    def append(self, batch: Batch) -> int:
+        offset = self.log[-1].last_offset + 1 if self.log else 0
+        self.log.append(batch.stamped(offset, self.epoch))
+        return offset
+
+    def acknowledge(self, error: KafkaError = KafkaError.NONE, kept: bool = True) -> None:
+        """The oldest append in flight is decided; one that failed may have been kept all the same."""
+        append = self.in_flight.popleft()
+        offset = self.append(append.batch) if kept else -1
+        self.took(self.coordinator.on_appended(self.now, append.write, error, offset))
+
+    def settle(self) -> None:
+        while self.in_flight:
+            self.acknowledge()
+
+    def end_transaction(self, producer_id: int, marker: Marker) -> None:
+        self.append(marker_batch(producer_id, 0, marker, 0, self.now))
+        self.coordinator.on_marker(0, producer_id, marker)
+
+    def fail_over(self, kept: int = 0) -> None:
+        """The coordinator's broker is lost; of what was in flight, the first `kept` had reached the others."""
+        in_flight = list(self.in_flight)
+        self.in_flight.clear()
+        self.took(self.coordinator.on_resigned(self.now, 0))
+        assert not self.in_flight, "a coordinator that has resigned writes nothing"
+        for append in in_flight[:kept]:
+            self.append(append.batch)
+        self.elect()
+
+    # Members.
+
+    def join(self, member_id: str = "", **fields: Any) -> int:
+        """Any field of JoinGroup but the few that all members of group g have in common here."""
+        request = JoinGroup("g", "consumer", RANGE, 10_000, 60_000, member_id, client_id="c")
+        return self.send(replace(request, **fields))
+
+    def new_member(self, **fields: Any) -> int:
+        """Both rounds of a dynamic member's first join; the ticket of the second."""
+        first = self.answer(self.join(**fields), JoinGroupAnswer)
+        assert first.error is KafkaError.MEMBER_ID_REQUIRED
+        return self.join(first.member_id, **fields)
+
+    def joined(self, ticket: int) -> JoinGroupAnswer:
+        return self.answer(ticket, JoinGroupAnswer)
+
+    def sync(self, joined: JoinGroupAnswer, assign: Callable[[str], bytes] | None = None, group_id: str = "g") -> int:
+        """A member's sync; a leader gives everybody what `assign` says, by default its own member id."""
+        give = assign or str.encode
+        assignments = {member.member_id: give(member.member_id) for member in joined.members}
+        return self.send(SyncGroup(group_id, joined.generation, joined.member_id, assignments=assignments))
+
+    def stable(self, members: int, group_id: str = "g") -> list[JoinGroupAnswer]:
+        """A group of so many members that has been synced; the leader first."""
+        tickets = [self.new_member(group_id=group_id)]
+        while len(tickets) < members:
+            newcomer = self.new_member(group_id=group_id)
+            tickets = [self.join(self.joined(t).member_id, group_id=group_id) for t in tickets] + [newcomer]
+        answers = sorted((self.joined(t) for t in tickets), key=lambda a: a.member_id != a.leader)
+        for answer in answers:
+            self.sync(answer, group_id=group_id)
+        self.settle()
+        return answers

@@ -1,0 +1,160 @@
+"""Whatever producers, brokers and the log do: a transaction ends one way, everywhere. The judge reads answers and markers."""
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
+
+from rackspan.cluster.core.batch import Marker
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import TopicPartition
+from rackspan.cluster.core.transactions.requests import (
+    AddPartitions,
+    AddPartitionsAnswer,
+    EndTransaction,
+    EndTransactionAnswer,
+    InitProducerId,
+    InitProducerIdAnswer,
+    TransactionRequest,
+)
+from tests.cluster.core.transactions.world import World
+
+PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
+TIMEOUT_MS = 5_000
+
+
+class Transactions(RuleBasedStateMachine):
+    """Two producers, `old` and `new`, of one transactional id; every request by either, in any order."""
+
+    @initialize()
+    def begin(self) -> None:
+        self.world = World()
+        self.known = [InitProducerIdAnswer(KafkaError.NONE)] * 2
+        self.newest = (-1, -1)
+        self.open: dict[int, tuple[int, TransactionRequest]] = {}
+        self.added: set[TopicPartition] = set()
+        self.ended: Marker | None = None
+        self.marked = 0
+
+    def ask(self, producer: int, request: TransactionRequest) -> None:
+        self.open[self.world.send(request)] = (producer, request)
+        self.look()
+
+    # What producers do.
+
+    @rule(producer=st.integers(0, 1))
+    def init(self, producer: int) -> None:
+        self.world.producer_ids += 1
+        self.ask(producer, InitProducerId("t", TIMEOUT_MS, self.world.producer_ids))
+
+    @rule(producer=st.integers(0, 1), again=st.booleans(), partitions=st.sets(st.sampled_from(PARTITIONS), min_size=1))
+    def begin_a_transaction(self, producer: int, again: bool, partitions: set[TopicPartition]) -> None:
+        """What single steps rarely reach: a producer that writes to several partitions."""
+        if again or self.known[producer].producer_id < 0:
+            self.init(producer)
+            self.all_settles()
+        for partition in sorted(partitions):
+            self.add(producer, partition)
+            self.all_settles()
+
+    @rule(producer=st.integers(0, 1), partition=st.sampled_from(PARTITIONS))
+    def add(self, producer: int, partition: TopicPartition) -> None:
+        who = self.known[producer]
+        self.ask(producer, AddPartitions("t", who.producer_id, who.producer_epoch, frozenset({partition})))
+
+    @rule(producer=st.integers(0, 1), commit=st.booleans(), bump=st.booleans())
+    def end(self, producer: int, commit: bool, bump: bool) -> None:
+        who = self.known[producer]
+        self.world.producer_ids += 1
+        fresh = self.world.producer_ids
+        self.ask(producer, EndTransaction("t", who.producer_id, who.producer_epoch, commit, bump, fresh))
+
+    # What befalls them.
+
+    @precondition(lambda self: self.world.in_flight)
+    @rule(error=st.sampled_from([KafkaError.NONE] * 3 + [KafkaError.NOT_ENOUGH_REPLICAS]))
+    def a_write_is_decided(self, error: KafkaError) -> None:
+        self.world.acknowledge(error, kept=error is KafkaError.NONE)
+        self.look()
+
+    @precondition(lambda self: self.world.unwritten)
+    @rule(error=st.sampled_from([KafkaError.NONE, KafkaError.NONE, KafkaError.NOT_LEADER_OR_FOLLOWER]))
+    def a_marker_is_decided(self, error: KafkaError) -> None:
+        self.world.mark(error)
+        self.look()
+
+    @rule()
+    def all_settles(self) -> None:
+        self.world.settle()
+        self.look()
+
+    @rule(milliseconds=st.sampled_from([100, 1_000, TIMEOUT_MS]))
+    def time_passes(self, milliseconds: int) -> None:
+        self.world.passes(milliseconds)
+        self.look()
+
+    @rule(kept=st.integers(0, 2))
+    def the_coordinator_is_lost(self, kept: int) -> None:
+        self.world.fail_over(kept)
+        self.look()
+
+    # The judge.
+
+    def look(self) -> None:
+        # Markers first: what is answered now was not known when they were written.
+        for partition, _, _, marker in self.world.markers[self.marked :]:
+            self.read_marker(partition, marker)
+        self.marked = len(self.world.markers)
+        for ticket in [ticket for ticket in self.open if ticket in self.world.answers]:
+            self.read_answer(*self.open.pop(ticket), self.world.answers[ticket])
+
+    def read_marker(self, partition: TopicPartition, marker: Marker) -> None:
+        if self.ended is None:
+            self.ended = marker
+        assert marker is self.ended, f"{partition} is told {marker.name}, others {self.ended.name}"
+
+    def read_answer(self, producer: int, request: TransactionRequest, answer: object) -> None:
+        match answer:
+            case InitProducerIdAnswer(error=KafkaError.NONE):
+                rank = (answer.producer_id, answer.producer_epoch)
+                assert rank > self.newest, "no two producers have the same epoch"
+                self.newest, self.known[producer] = rank, answer
+            case AddPartitionsAnswer(error=KafkaError.NONE):
+                self.read_added(request)
+            case EndTransactionAnswer(error=KafkaError.NONE):
+                self.read_ended(producer, request, answer)
+
+    def read_added(self, request: TransactionRequest) -> None:
+        assert isinstance(request, AddPartitions)
+        if self.ended is not None:
+            # Something is added again, so the last one is over: it was marked wherever it had written.
+            self.added, self.ended = set(), None
+        self.added |= request.partitions
+
+    def read_ended(self, producer: int, request: TransactionRequest, answer: EndTransactionAnswer) -> None:
+        assert isinstance(request, EndTransaction)
+        wanted = Marker.COMMIT if request.commit else Marker.ABORT
+        if self.added:
+            assert self.ended in (None, wanted), "a producer is told the opposite of what was marked"
+            self.ended = wanted
+        if request.bump_epoch:
+            self.known[producer] = InitProducerIdAnswer(KafkaError.NONE, answer.producer_id, answer.producer_epoch)
+            self.newest = max(self.newest, (answer.producer_id, answer.producer_epoch))
+
+    def teardown(self) -> None:
+        """In the end every request is answered and nothing is left half ended."""
+        if not hasattr(self, "world"):
+            return
+        for _ in range(4):
+            self.world.settle()
+            self.look()
+            self.world.passes(2 * TIMEOUT_MS)
+        self.world.settle()
+        self.look()
+        assert [ticket for ticket in range(1, self.world.asked + 1) if ticket not in self.world.answers] == []
+        assert self.world.state in ("", "Empty", "CompleteCommit", "CompleteAbort")
+        last = {partition: marker for partition, _, _, marker in self.world.markers}
+        assert all(last.get(partition) is self.ended for partition in self.added)
+
+
+TestTransactions = Transactions.TestCase
+TestTransactions.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)

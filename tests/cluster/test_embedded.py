@@ -1,0 +1,132 @@
+"""EmbeddedCluster as a value in somebody's test: what it is made of, and that nothing of it is left."""
+
+import socket
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic, TopicPartition
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import UsageError
+
+
+def test_brokers_are_dealt_to_racks_in_turn_and_listen_on_loopback() -> None:
+    with EmbeddedCluster(racks=3, brokers=6) as cluster:
+        assert [cluster.rack(broker) for broker in cluster.brokers] == ["r1", "r2", "r3", "r1", "r2", "r3"]
+        assert cluster.brokers == (1, 2, 3, 4, 5, 6)
+        assert {address.split(":")[0] for address in cluster.bootstrap_servers.split(",")} == {"127.0.0.1"}
+        for address in cluster.bootstrap_servers.split(","):
+            socket.create_connection(("127.0.0.1", int(address.split(":")[1])), 5).close()
+
+
+def test_racks_have_the_names_they_are_given_and_brokers_may_have_none() -> None:
+    with EmbeddedCluster(racks=("east", None), brokers=3) as cluster:
+        assert [cluster.rack(broker) for broker in cluster.brokers] == ["east", None, "east"]
+
+
+def test_when_it_is_closed_nothing_listens_and_no_thread_is_left() -> None:
+    before = threading.active_count()
+    with EmbeddedCluster(racks=1, brokers=2) as cluster:
+        ports = [int(address.split(":")[1]) for address in cluster.bootstrap_servers.split(",")]
+    assert threading.active_count() == before
+    for port in ports:
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(("127.0.0.1", port), 5)
+
+
+def test_several_clusters_live_side_by_side() -> None:
+    with ThreadPoolExecutor(4) as pool:
+        clusters = list(pool.map(lambda _: EmbeddedCluster(racks=2, brokers=2), range(4)))
+        list(pool.map(EmbeddedCluster.start, clusters))
+        assert len({cluster.bootstrap_servers for cluster in clusters}) == 4
+        assert len({cluster.cluster_id for cluster in clusters}) == 4
+        list(pool.map(EmbeddedCluster.close, clusters))
+
+
+@pytest.mark.parametrize("wrong", [{"brokers": 0}, {"racks": 0}, {"racks": ()}])
+def test_a_cluster_of_nothing_is_a_mistake(wrong: dict[str, Any]) -> None:
+    with pytest.raises(UsageError):
+        EmbeddedCluster(**wrong)
+
+
+def test_a_cluster_that_is_not_running_says_so() -> None:
+    cluster = EmbeddedCluster()
+    with pytest.raises(UsageError, match="not running"):
+        cluster.wait_for_isr()
+    with cluster, pytest.raises(UsageError, match="started already"):
+        cluster.start()
+    with pytest.raises(UsageError, match="not running"):
+        cluster.lose_rack("r1")
+
+
+def test_a_snapshot_says_what_admin_clients_are_told() -> None:
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+        admin.create_topics([NewTopic("orders", 4, 2, config={"min.insync.racks": "2"})])["orders"].result(30)
+        producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+        producer.produce("orders", b"x" * 1000, partition=3)
+        producer.flush(30)
+        snapshot = cluster.snapshot()
+        assert [(broker.id, broker.rack, broker.fenced) for broker in snapshot.brokers] == [
+            (1, "r1", False), (2, "r2", False), (3, "r3", False),
+        ]  # fmt: skip
+        (topic,) = snapshot.topics
+        assert topic.config["min.insync.racks"] == "2"
+        told = admin.list_topics("orders", timeout=30).topics["orders"].partitions
+        assert [list(row.replicas) for row in snapshot.partitions] == [told[index].replicas for index in range(4)]
+        assert (snapshot.partitions.row(3).size_bytes or 0) > 1000
+
+
+def test_partitions_under_min_insync_racks_are_counted_by_their_leaders() -> None:
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+        admin.create_topics([NewTopic("orders", 3, 3, config={"min.insync.racks": "2"})])["orders"].result(30)
+
+        def under() -> int:
+            return sum(one["rackspan_under_min_rack_isr_partitions"] for one in cluster.metrics().values())
+
+        assert under() == 0
+        cluster.lose_rack("r1")
+        cluster.lose_rack("r2")
+        assert set(cluster.metrics()) == {3}
+        assert under() == 3
+        cluster.restore_rack("r1")
+        cluster.restore_rack("r2")
+        cluster.wait_for_isr()
+        assert under() == 0
+
+
+def test_followers_serve_the_consumers_of_their_rack_and_bytes_between_racks_are_counted() -> None:
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+        producer.produce("orders", b"x" * 10_000)
+        producer.flush(30)
+        leader = cluster.leader("orders", 0)
+        for broker in cluster.brokers:
+            consumer = Consumer(
+                {
+                    "bootstrap.servers": cluster.bootstrap_servers,
+                    "client.rack": cluster.rack(broker),
+                    "client.id": f"reader-{broker}",
+                    "group.id": "readers",
+                    "enable.auto.commit": False,
+                    "log_level": 0,
+                }
+            )
+            consumer.assign([TopicPartition("orders", 0, OFFSET_BEGINNING)])
+            message = consumer.poll(30)
+            assert message is not None
+            consumer.close()
+        fetched = [flow for flow in cluster.traffic() if flow.path == "fetch" and flow.topic == "orders"]
+        assert {(flow.client, flow.from_rack, flow.to_rack) for flow in fetched} == {
+            (f"reader-{broker}", cluster.rack(broker), cluster.rack(broker)) for broker in cluster.brokers
+        }
+        assert leader is not None
+        replicated = {(flow.from_rack, flow.to_rack) for flow in cluster.traffic() if flow.path == "replicate"}
+        assert replicated == {
+            (cluster.rack(leader), cluster.rack(broker)) for broker in cluster.brokers if broker != leader
+        }

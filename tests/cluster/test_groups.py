@@ -1,0 +1,317 @@
+"""Consumer groups with three client libraries and Kafka's own tool: joining, leaving, crashing, the coordinator's loss."""
+
+import asyncio
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from uuid import uuid4
+
+import pytest
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from kafka import KafkaAdminClient, KafkaConsumer
+from kafka.structs import OffsetAndMetadata
+from kafka.structs import TopicPartition as PythonTopicPartition
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.model.ids import BrokerId, RackId
+from tests.cluster.conftest import RunTool
+
+GROUPS_TOOL = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
+SECONDS = 30.0
+
+
+@pytest.fixture
+def topic(cluster: EmbeddedCluster) -> str:
+    """Four partitions with 20 records each, "partition:number"."""
+    made = f"grouped-{uuid4().hex[:8]}"
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.create_topics([NewTopic(made, 4, 3)])[made].result(SECONDS)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    for partition in range(4):
+        for number in range(20):
+            producer.produce(made, f"{partition}:{number}".encode(), partition=partition)
+    assert producer.flush(SECONDS) == 0
+    return made
+
+
+@pytest.fixture
+def group() -> str:
+    return f"group-{uuid4().hex[:8]}"
+
+
+def member(cluster: EmbeddedCluster, group: str, **config: object) -> Consumer:
+    return Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "session.timeout.ms": 6_000,
+            "heartbeat.interval.ms": 300,
+            **config,
+        }
+    )
+
+
+def poll_until(consumers: list[Consumer], holds: Callable[[], bool]) -> list[Message]:
+    """Every message the members are given until it holds."""
+    found, deadline = [], time.monotonic() + SECONDS
+    while not holds():
+        assert time.monotonic() < deadline, [consumer.assignment() for consumer in consumers]
+        for consumer in consumers:
+            message = consumer.poll(0.05)
+            if message is not None and message.error() is None:
+                found.append(message)
+    return found
+
+
+def consumed(consumer: Consumer, count: int) -> list[Message]:
+    found: list[Message] = []
+    while len(found) < count:
+        message = consumer.poll(SECONDS)
+        assert message is not None, f"{len(found)} of {count} records came"
+        assert message.error() is None
+        found.append(message)
+    return found
+
+
+def owned(consumer: Consumer) -> set[int]:
+    return {each.partition for each in consumer.assignment()}
+
+
+def shares(consumers: list[Consumer]) -> Callable[[], bool]:
+    """Whether these own all four partitions, each its even share."""
+    return lambda: (
+        set().union(*map(owned, consumers)) == {0, 1, 2, 3}
+        and all(len(owned(consumer)) == 4 // len(consumers) for consumer in consumers)
+    )
+
+
+@pytest.fixture
+def members(cluster: EmbeddedCluster, topic: str, group: str) -> Iterator[Callable[..., Consumer]]:
+    """Makes members of the group, subscribed; those that are still there at the end leave."""
+    made: list[Consumer] = []
+
+    def make(**config: object) -> Consumer:
+        made.append(member(cluster, group, **config))
+        made[-1].subscribe([topic])
+        return made[-1]
+
+    yield make
+    for consumer in made:
+        consumer.close()
+
+
+def test_partitions_are_shared_as_members_come_and_go(members: Callable[..., Consumer]) -> None:
+    first = members()
+    poll_until([first], shares([first]))
+    second = members()
+    poll_until([first, second], shares([first, second]))
+    second.close()
+    poll_until([first], shares([first]))
+
+
+@pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])
+def test_every_strategy_of_librdkafka_shares_all(members: Callable[..., Consumer], strategy: str) -> None:
+    both = [members(**{"partition.assignment.strategy": strategy}) for _ in range(2)]
+    poll_until(both, shares(both))
+
+
+def test_a_static_member_that_restarts_keeps_what_it_had(members: Callable[..., Consumer]) -> None:
+    one, two = (members(**{"group.instance.id": f"i{number}"}) for number in range(2))
+    poll_until([one, two], shares([one, two]))
+    before = owned(two)
+    two.close()
+    again = members(**{"group.instance.id": "i1"})
+    poll_until([one, again], lambda: bool(owned(again)))
+    assert owned(again) == before
+
+
+CRASHING_MEMBER = """
+import sys
+from confluent_kafka import Consumer
+servers, group, topic = sys.argv[1:]
+consumer = Consumer({"bootstrap.servers": servers, "group.id": group, "session.timeout.ms": 1000})
+consumer.subscribe([topic])
+while not consumer.assignment():
+    consumer.poll(0.05)
+print("owns", flush=True)
+while True:
+    consumer.poll(0.05)
+"""
+
+
+def test_what_a_crashed_member_owned_goes_to_the_others(
+    cluster: EmbeddedCluster, members: Callable[..., Consumer], group: str, topic: str
+) -> None:
+    command = [sys.executable, "-c", CRASHING_MEMBER, cluster.bootstrap_servers, group, topic]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as crashing:
+        assert crashing.stdout is not None
+        assert crashing.stdout.readline() == "owns\n"
+        survivor = members()
+        poll_until([survivor], lambda: len(owned(survivor)) == 2)
+        crashing.kill()
+        poll_until([survivor], shares([survivor]))
+
+
+def committed(cluster: EmbeddedCluster, group: str, topic: str) -> list[int]:
+    asker = member(cluster, group)
+    try:
+        return [each.offset for each in asker.committed([TopicPartition(topic, p) for p in range(4)], SECONDS)]
+    finally:
+        asker.close()
+
+
+def test_who_comes_later_goes_on_where_the_group_stood(
+    cluster: EmbeddedCluster, members: Callable[..., Consumer], group: str, topic: str
+) -> None:
+    first = members()
+    seen = consumed(first, 30)
+    first.commit(asynchronous=False)
+    first.close()
+    rest = consumed(members(), 50)
+    assert len({message.value() for message in seen + rest}) == 80
+
+
+def coordinator(cluster: EmbeddedCluster, group: str) -> int:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    described = admin.describe_consumer_groups([group])[group].result(SECONDS)
+    return int(described.coordinator.id)
+
+
+def test_committed_offsets_and_members_outlive_the_coordinators_rack(
+    cluster: EmbeddedCluster, members: Callable[..., Consumer], group: str, topic: str
+) -> None:
+    consumer = members()
+    poll_until([consumer], shares([consumer]))
+    offsets = [TopicPartition(topic, partition, 5 + partition) for partition in range(4)]
+    consumer.commit(offsets=offsets, asynchronous=False)
+    lost = cluster.rack(BrokerId(coordinator(cluster, group)))
+    cluster.lose_rack(lost)
+    try:
+        survivors = [b for b in cluster.brokers if cluster.rack(b) != lost]
+        asker = Consumer({"bootstrap.servers": ",".join(map(cluster.address, survivors)), "group.id": group})
+        found = asker.committed([TopicPartition(topic, p) for p in range(4)], SECONDS)
+        asker.close()
+        assert [each.offset for each in found] == [5, 6, 7, 8]
+        consumer.commit(offsets=[TopicPartition(topic, 0, 9)], asynchronous=False)
+    finally:
+        cluster.restore_rack(RackId(lost) if lost else None)
+        cluster.wait_for_isr()
+    assert committed(cluster, group, topic) == [9, 6, 7, 8]
+
+
+def test_an_admin_client_alters_and_deletes_offsets_and_groups(
+    cluster: EmbeddedCluster, group: str, topic: str
+) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    wanted = [TopicPartition(topic, 0, 7)]
+    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])[group].result(SECONDS)
+    assert committed(cluster, group, topic)[0] == 7
+    assert group in {each.group_id for each in admin.list_consumer_groups().result(SECONDS).valid}
+    admin.delete_consumer_groups([group])[group].result(SECONDS)
+    assert group not in {each.group_id for each in admin.list_consumer_groups().result(SECONDS).valid}
+    assert committed(cluster, group, topic)[0] < 0
+
+
+def test_offsets_go_with_their_topic(cluster: EmbeddedCluster, group: str, topic: str) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    wanted = [TopicPartition(topic, 0, 7)]
+    admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])[group].result(SECONDS)
+    admin.delete_topics([topic])[topic].result(SECONDS)
+    deadline = time.monotonic() + SECONDS
+    while committed(cluster, group, topic)[0] == 7:
+        assert time.monotonic() < deadline
+    assert committed(cluster, group, topic)[0] < 0
+
+
+def test_kafka_python_consumes_in_a_group_and_commits(cluster: EmbeddedCluster, group: str, topic: str) -> None:
+    def consumer() -> KafkaConsumer:
+        servers = cluster.bootstrap_servers.split(",")
+        return KafkaConsumer(
+            topic,
+            bootstrap_servers=servers,
+            group_id=group,
+            auto_offset_reset="earliest",
+            enable_auto_commit=False,
+            consumer_timeout_ms=int(SECONDS * 1000),
+        )
+
+    first = consumer()
+    values = {next(first).value for _ in range(80)}
+    assert len(values) == 80
+    first.commit()
+    first.close()
+    admin = KafkaAdminClient(bootstrap_servers=cluster.bootstrap_servers.split(","))
+    listed = (
+        admin.list_group_offsets(group)
+        if hasattr(admin, "list_group_offsets")
+        else admin.list_consumer_group_offsets(group)
+    )
+    admin.close()
+    offsets = listed.get(group, listed) if isinstance(listed, dict) else listed
+    assert {p.partition: meta.offset for p, meta in offsets.items()} == dict.fromkeys(range(4), 20)
+    assert PythonTopicPartition(topic, 0) in offsets
+    assert isinstance(offsets[PythonTopicPartition(topic, 0)], OffsetAndMetadata)
+
+
+def test_aiokafka_members_share_and_one_takes_over_from_another(
+    cluster: EmbeddedCluster, group: str, topic: str
+) -> None:
+    async def run() -> None:
+        both = [
+            AIOKafkaConsumer(
+                topic,
+                bootstrap_servers=cluster.bootstrap_servers,
+                group_id=group,
+                auto_offset_reset="earliest",
+                session_timeout_ms=6_000,
+                heartbeat_interval_ms=300,
+            )
+            for _ in range(2)
+        ]
+        for each in both:
+            await each.start()
+        await _until(lambda: all(len(each.assignment()) == 2 for each in both))
+        await both[1].stop()
+        await _until(lambda: len(both[0].assignment()) == 4)
+        producer = AIOKafkaProducer(bootstrap_servers=cluster.bootstrap_servers)
+        await producer.start()
+        await producer.send_and_wait(topic, b"last", partition=3)
+        await producer.stop()
+        seen = [(await asyncio.wait_for(both[0].getone(), SECONDS)).value for _ in range(40)]
+        assert len(set(seen)) == len(seen)
+        await both[0].stop()
+
+    asyncio.run(run())
+
+
+async def _until(holds: Callable[[], bool]) -> None:
+    async with asyncio.timeout(SECONDS):
+        while not holds():
+            await asyncio.sleep(0.05)
+
+
+@pytest.mark.java
+def test_kafka_consumer_groups_describes_resets_and_deletes(
+    cluster: EmbeddedCluster, run_tool: RunTool, group: str, topic: str
+) -> None:
+    consumer = member(cluster, group)
+    consumer.subscribe([topic])
+    poll_until([consumer], shares([consumer]))
+    consumer.commit(offsets=[TopicPartition(topic, p, 4) for p in range(4)], asynchronous=False)
+    described = run_tool(GROUPS_TOOL, "--describe", "--group", group)
+    rows = [line.split() for line in described.splitlines() if line.startswith(group)]
+    assert [row[1:6] for row in sorted(rows)] == [[topic, str(p), "4", "20", "16"] for p in range(4)]
+    assert "Stable" in run_tool(GROUPS_TOOL, "--describe", "--state", "--group", group)
+    assert group in run_tool(GROUPS_TOOL, "--list", "--state", "stable")
+    consumer.close()
+    reset = ("--reset-offsets", "--to-earliest", "--topic", topic, "--execute", "--group", group)
+    run_tool(GROUPS_TOOL, *reset)
+    assert committed(cluster, group, topic) == [0, 0, 0, 0]
+    assert "successful" in run_tool(GROUPS_TOOL, "--delete", "--group", group)
+    assert group not in run_tool(GROUPS_TOOL, "--list").split()

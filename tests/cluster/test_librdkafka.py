@@ -1,0 +1,179 @@
+"""librdkafka (confluent-kafka) against the embedded cluster."""
+
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, Message, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._listoffsets import OffsetSpec
+from confluent_kafka.admin._resource import ResourceType
+from confluent_kafka.cimpl import NewPartitions, NewTopic, TopicPartition
+
+from rackspan.cluster import EmbeddedCluster
+
+
+def name(prefix: str = "t") -> str:
+    return f"{prefix}-{uuid4().hex[:8]}"
+
+
+@pytest.fixture(scope="module")
+def admin(cluster: EmbeddedCluster) -> AdminClient:
+    return AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+
+
+def created(admin: AdminClient, partitions: int = 1, factor: int = 3, **config: str) -> str:
+    topic = name()
+    wanted = NewTopic(topic, partitions, factor, config={key.replace("_", "."): one for key, one in config.items()})
+    admin.create_topics([wanted])[topic].result(30)
+    return topic
+
+
+def produced(cluster: EmbeddedCluster, topic: str, values: list[bytes], **config: object) -> None:
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "linger.ms": 5, **config})
+    answers: list[KafkaError | None] = []
+
+    def answered(error: KafkaError | None, _: Message) -> None:
+        answers.append(error)
+
+    for value in values:
+        producer.produce(topic, value, key=value[:2], on_delivery=answered)
+    assert producer.flush(30) == 0
+    assert answers == [None] * len(values)
+
+
+def consumed(cluster: EmbeddedCluster, topic: str, count: int, partitions: int = 1, **config: object) -> list[bytes]:
+    consumer = Consumer(
+        {
+            "bootstrap.servers": cluster.bootstrap_servers,
+            "group.id": name("none"),
+            "enable.auto.commit": False,
+            **config,
+        }
+    )
+    consumer.assign([TopicPartition(topic, index, OFFSET_BEGINNING) for index in range(partitions)])
+    found: list[bytes] = []
+    while len(found) < count:
+        message = consumer.poll(30)
+        assert message is not None, f"{len(found)} of {count} records came"
+        assert message.error() is None
+        found.append(message.value() or b"")
+    consumer.close()
+    return found
+
+
+@pytest.mark.parametrize("acks", ["all", 1, 0])
+@pytest.mark.parametrize("compression", ["none", "gzip", "lz4", "zstd", "snappy"])
+def test_what_is_produced_is_consumed(
+    cluster: EmbeddedCluster, admin: AdminClient, acks: object, compression: str
+) -> None:
+    topic = created(admin, partitions=3)
+    values = [b"%d-" % number + b"x" * 500 for number in range(200)]
+    config = {"acks": acks, "compression.type": compression, "enable.idempotence": acks == "all"}
+    produced(cluster, topic, values, **config)
+    assert sorted(consumed(cluster, topic, len(values), partitions=3)) == sorted(values)
+
+
+def test_a_topic_that_is_produced_to_comes_into_being(cluster: EmbeddedCluster, admin: AdminClient) -> None:
+    topic = name("auto")
+    produced(cluster, topic, [b"first"])
+    assert consumed(cluster, topic, 1) == [b"first"]
+    assert {cluster.rack(broker) for broker in cluster.replicas(topic, 0)} == {"r1", "r2", "r3"}
+
+
+def test_a_record_larger_than_a_fetch_is_still_given(cluster: EmbeddedCluster, admin: AdminClient) -> None:
+    topic = created(admin)
+    produced(cluster, topic, [b"x" * 900_000, b"small"])
+    sizes = list(
+        map(
+            len,
+            consumed(
+                cluster,
+                topic,
+                2,
+                **{
+                    "fetch.message.max.bytes": 1000,
+                    "fetch.max.bytes": 1024,
+                    "message.max.bytes": 1000,
+                    "receive.message.max.bytes": 2_000_000,
+                },
+            ),
+        )
+    )
+    assert sizes == [900_000, 5]
+
+
+def test_one_that_is_larger_than_the_topic_allows_is_refused(cluster: EmbeddedCluster, admin: AdminClient) -> None:
+    topic = created(admin, max_message_bytes="1000")
+    failed: list[KafkaError | None] = []
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    producer.produce(topic, b"x" * 5000, on_delivery=lambda error, _: failed.append(error))
+    producer.flush(30)
+    assert [error.code() for error in failed if error] == [KafkaError.MSG_SIZE_TOO_LARGE]
+
+
+def test_records_are_found_by_their_time(cluster: EmbeddedCluster, admin: AdminClient) -> None:
+    topic = created(admin)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
+    for moment in (1_000, 2_000, 3_000):
+        producer.produce(topic, str(moment), timestamp=moment)
+    producer.flush(30)
+    consumer = Consumer(
+        {"bootstrap.servers": cluster.bootstrap_servers, "group.id": name(), "enable.auto.commit": False}
+    )
+    asked = [TopicPartition(topic, 0, moment) for moment in (1_500,)]
+    assert [one.offset for one in consumer.offsets_for_times(asked, 30)] == [1]
+    assert consumer.get_watermark_offsets(TopicPartition(topic, 0), 30) == (0, 3)
+    past_the_end = consumer.offsets_for_times([TopicPartition(topic, 0, 9_000)], 30)
+    assert past_the_end[0].offset == -1
+    consumer.close()
+    place = TopicPartition(topic, 0)
+    latest = admin.list_offsets(
+        {
+            place: OffsetSpec.max_timestamp()  # type: ignore[no-untyped-call]
+        }
+    )[place].result(30)
+    assert (latest.offset, latest.timestamp) == (2, 3_000)
+
+
+def test_metadata_says_who_leads_and_where_everybody_is(cluster: EmbeddedCluster, admin: AdminClient) -> None:
+    topic = created(admin, partitions=6)
+    metadata = admin.list_topics(topic, timeout=30)
+    assert set(metadata.brokers) == set(cluster.brokers)
+    for index, partition in metadata.topics[topic].partitions.items():
+        assert partition.leader == cluster.leader(topic, index)
+        assert set(partition.isrs) == cluster.isr(topic, index)
+    assert admin.describe_cluster().result(30).cluster_id == cluster.cluster_id
+    assert {node.rack for node in admin.describe_cluster().result(30).nodes} == {"r1", "r2", "r3"}
+
+
+def test_topics_grow_are_configured_and_go(cluster: EmbeddedCluster, admin: AdminClient) -> None:
+    topic = created(admin, min_insync_replicas="2")
+    admin.create_partitions([NewPartitions(topic, 4)])[topic].result(30)
+    assert len(admin.list_topics(topic, timeout=30).topics[topic].partitions) == 4
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    rise = ConfigEntry("min.insync.racks", "2", incremental_operation=AlterConfigOpType.SET)
+    altered = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[rise])
+    admin.incremental_alter_configs([altered])[altered].result(30)
+    configs = admin.describe_configs([resource])[resource].result(30)
+    assert (configs["min.insync.racks"].value, configs["min.insync.replicas"].value) == ("2", "2")
+    admin.delete_topics([topic])[topic].result(30)
+    # Asked for by name it would come into being again.
+    assert topic not in admin.list_topics(timeout=30).topics
+
+
+@pytest.mark.parametrize(
+    ("wanted", "code"),
+    [
+        (NewTopic("bad name!", 1, 1), KafkaError.TOPIC_EXCEPTION),
+        (NewTopic("too-many", 1, 9), KafkaError.INVALID_REPLICATION_FACTOR),
+        (NewTopic("none", 0, 1), KafkaError.INVALID_PARTITIONS),
+        (NewTopic("odd", 1, 1, config={"no.such.key": "1"}), KafkaError.INVALID_CONFIG),
+    ],
+)
+def test_what_kafka_refuses_is_refused(
+    cluster: EmbeddedCluster, admin: AdminClient, wanted: NewTopic, code: int
+) -> None:
+    with pytest.raises(KafkaException) as refused:
+        admin.create_topics([wanted])[wanted.topic].result(30)
+    assert refused.value.args[0].code() == code

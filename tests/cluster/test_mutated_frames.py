@@ -1,0 +1,185 @@
+"""A hundred thousand requests that are almost right (a million with make soak): no crash, no hang, no growth."""
+
+import asyncio
+import gc
+import logging
+import os
+from random import Random
+from struct import pack
+from typing import Any, Final
+
+import pytest
+
+from rackspan.cluster.assembly import Assembly
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.cluster.handlers import HANDLERS
+from rackspan.cluster.host import BrokerHost
+from rackspan.cluster.server import Connection
+from rackspan.model.ids import BrokerId, RackId
+from rackspan.wire.framing import framed
+from rackspan.wire.schema import FieldShape, StructShape, request_shape
+from rackspan.wire.writing import struct_writer
+
+CORPUS: Final = 4_000
+TURN: Final = 100
+"""Requests between two turns of the loop."""
+
+NAMES: Final = ("", "orders", "payments", "group", "__consumer_offsets", "é", "x" * 300, "range", "r1")
+NUMBERS: Final = (-2, -1, 0, 0, 0, 1, 1, 2, 3, 100, 30_000)
+
+
+class Ended(asyncio.Transport):
+    """A client that sends its bytes, reads nothing and goes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.answers = 0
+        self.closing = False
+
+    def get_extra_info(self, name: str, default: Any = None) -> Any:
+        return ("127.0.0.1", 1) if name == "peername" else default
+
+    def is_closing(self) -> bool:
+        return self.closing
+
+    def write(self, data: Any) -> None:
+        self.answers += 1
+
+    def abort(self) -> None:
+        self.closing = True
+
+    def pause_reading(self) -> None:
+        pass
+
+    def resume_reading(self) -> None:
+        pass
+
+
+def drawn(shape: StructShape, dice: Random) -> dict[str, Any]:
+    fields = [*shape.fields, *(field for _, field in shape.tagged)]
+    return {field.name: drawn_field(field, dice) for field in fields}
+
+
+def drawn_field(field: FieldShape, dice: Random) -> Any:
+    if field.nullable and dice.random() < 0.2:
+        return None
+    if field.array:
+        return [drawn_one(field.kind, dice) for _ in range(dice.choice((0, 1, 1, 1, 2, 3)))]
+    return drawn_one(field.kind, dice)
+
+
+def drawn_one(kind: str | StructShape, dice: Random) -> Any:
+    if isinstance(kind, StructShape):
+        return drawn(kind, dice)
+    match kind:
+        case "string":
+            return dice.choice(NAMES)
+        case "bytes":
+            return dice.randbytes(dice.randrange(40))
+        case "records":
+            return [dice.randbytes(dice.randrange(200))]
+        case "uuid":
+            return None
+        case "bool":
+            return dice.random() < 0.5
+        case "float64":
+            return dice.random()
+        case "int8":
+            return dice.choice((-1, 0, 1, 2, 3, 4))
+        case "uint16":
+            return dice.randrange(2**16)
+        case _:
+            return dice.choice(NUMBERS)
+
+
+def whole(dice: Random) -> bytes:
+    key = dice.choice(list(HANDLERS))
+    version = dice.choice(HANDLERS[key].versions)
+    shape = request_shape(key, version)
+    parts: list[bytes] = []
+    struct_writer(shape)(parts, drawn(shape, dice))
+    return pack(">hhih", key, version, dice.randrange(1000), 4) + b"fuzz" + b"\0" * shape.flexible + b"".join(parts)
+
+
+def mutated(request: bytes, corpus: list[bytes], dice: Random) -> bytes:
+    data = bytearray(request)
+    for _ in range(dice.randrange(4)):
+        at = dice.randrange(len(data) or 1)
+        match dice.randrange(6):
+            case 0:
+                data[at : at + 1] = bytes([dice.randrange(256)])
+            case 1:
+                del data[at:]
+            case 2:
+                del data[at : at + dice.randrange(1, 9)]
+            case 3:
+                data[at:at] = dice.choice((b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x00", b"\xff" * 10, b"\x80"))
+            case 4:
+                other = dice.choice(corpus)
+                data[at:] = other[dice.randrange(len(other)) :]
+            case _:
+                data[at : at + 4] = pack(">i", dice.choice((-1, 0, 2**31 - 1, 65_536)))
+    # A size that lies, now and then.
+    return framed([bytes(data)]) if dice.random() < 0.97 else pack(">i", dice.randrange(-9, 2**31)) + data
+
+
+def fed(host: BrokerHost, data: bytes) -> None:
+    transport = Ended()
+    connection = Connection(host)
+    connection.connection_made(transport)
+    at = 0
+    while at < len(data) and not transport.closing:
+        room = connection.get_buffer(-1)
+        count = min(len(room), len(data) - at)
+        room[:count] = data[at : at + count]
+        del room
+        connection.buffer_updated(count)
+        at += count
+    # Those whose answer comes later are cut off, as by a client that is gone.
+    asyncio.get_running_loop().call_soon(connection.connection_lost, None)
+
+
+async def survived(requests: int, seed: int) -> None:
+    dice = Random(seed)
+    rack_of = {BrokerId(one): RackId(f"r{one}") for one in range(1, 4)}
+    cluster = Assembly(rack_of, ClusterSettings(), Random(seed))
+    await cluster.start(30)
+    corpus = [whole(dice) for _ in range(CORPUS)]
+    hosts = list(cluster.hosts.values())
+    for number in range(requests):
+        fed(dice.choice(hosts), mutated(dice.choice(corpus), corpus, dice))
+        if number % TURN == 0:
+            await asyncio.sleep(0)
+    async with asyncio.timeout(60):
+        while any(host.connections or len(host.purgatory) for host in hosts):
+            await asyncio.sleep(0.01)
+        while len(asyncio.all_tasks()) > 20:
+            await asyncio.sleep(0.01)
+    assert all(host.running for host in hosts)
+    cluster.stop()
+
+
+def megabytes() -> float:
+    gc.collect()
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20
+
+
+def run(requests: int, seed: int, caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level(logging.ERROR)
+    asyncio.run(survived(2_000, seed))
+    before = megabytes()
+    asyncio.run(survived(requests, seed))
+    assert [record.getMessage() for record in caplog.records] == []
+    assert megabytes() - before < 150
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_a_hundred_thousand_mutated_requests_leave_no_trace(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+    run(20_000, seed, caplog)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(5, 10))
+def test_a_million_mutated_requests_leave_no_trace(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+    run(200_000, seed, caplog)

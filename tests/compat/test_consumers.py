@@ -1,0 +1,64 @@
+"""Random consumer groups, asked of Kafka's own rack-aware assignors and of ours."""
+
+from random import Random
+
+import pytest
+
+from rackspan.consumers import Group, Member, TopicPartition, assign
+from rackspan.consumers.group import MemberId
+from rackspan.model import RackId
+from tests.compat import ivy
+from tests.compat.consumer_assignors import ask
+from tests.consumers.groups import cost_of
+
+pytestmark = [
+    pytest.mark.java,
+    pytest.mark.skipif(
+        ivy.java() is None, reason="needs a JDK 17 or newer on the path, such as openjdk-17-jre-headless"
+    ),
+]
+
+SIZES = [pytest.param(200, id="200"), pytest.param(3000, id="3000", marks=pytest.mark.soak)]
+
+
+def random_group(seed: int) -> Group:
+    """Up to 60 partitions of 4 topics for up to 12 members in up to 5 racks; every other group subscribes alike."""
+    dice = Random(seed)
+    racks = [RackId(f"r{one}") for one in range(dice.randint(1, 5))]
+    replicas = dice.randint(1, len(racks))
+    placed = {
+        TopicPartition(f"t{topic}", partition): frozenset(dice.sample(racks, replicas))
+        for topic in range(dice.randint(1, 4))
+        for partition in range(dice.randint(1, 15))
+    }
+    topics = sorted({topic for topic, _ in placed})
+    return Group(
+        tuple(
+            Member(
+                MemberId(f"m{one:02d}"),
+                frozenset(topics if seed % 2 else dice.sample(topics, dice.randint(1, len(topics)))),
+                dice.choice(racks),
+            )
+            for one in range(dice.randint(1, 12))
+        ),
+        placed,
+    )
+
+
+@pytest.mark.parametrize("count", SIZES)
+@pytest.mark.parametrize("assignor", ["range", "cooperative-sticky"])
+def test_ours_is_never_less_balanced_and_at_the_same_balance_never_crosses_racks_more(
+    assignor: str, count: int
+) -> None:
+    asked = [random_group(seed) for seed in range(count)]
+    as_even = fewer = 0
+    for group, theirs in zip(asked, ask(assignor, asked, timeout_seconds=120), strict=True):
+        kafka, ours = cost_of(group, theirs), cost_of(group, assign(group).partitions)
+        assert ours[0] <= kafka[0]
+        if ours[0] == kafka[0]:
+            assert ours[1] <= kafka[1]
+            as_even += 1
+            fewer += ours[1] < kafka[1]
+    print(f"{assignor}: {count} groups, {as_even} as even as ours, {fewer} of them cross racks more than ours")
+    assert as_even > count / 10
+    assert fewer

@@ -1,0 +1,307 @@
+"""A badly placed topic of a real Kafka is moved under load, by a program that is killed again and again.
+
+The judges are Kafka's own --verify and describe, the audit, and a client that reads back what was acknowledged to it.
+"""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
+
+from rackspan.audit import RackPolicy, audit
+from rackspan.kafka_process import KafkaCluster, console_tool
+from rackspan.sources.connection import ConnectionSettings
+from rackspan.sources.live_cluster import read_cluster
+from tests.compat.load import lost, writing
+from tests.kafka_fixtures import create_topic, eventually
+from tests.kafka_tools import REASSIGN_TOOL, described, produce
+
+pytestmark = pytest.mark.kafka
+
+TOPIC = "moved"
+
+BADLY = [[1, 4, 2], [4, 1, 2], [2, 5, 3], [5, 2, 3], [3, 6, 1], [6, 3, 1]]
+"""Each in two of three racks: 1 and 4 are in r1, 2 and 5 in r2, 3 and 6 in r3."""
+
+BYTES_EACH = 500_000
+BYTES_PER_SECOND = 500_000
+
+KILLS_SOAK, KILLS = 14, 3
+
+OWN = {"follower.replication.throttled.rate": "123456789"}
+"""What broker 2's operator has set; it must be there again afterwards."""
+
+RUN_SECONDS = 240.0
+
+
+@dataclass(frozen=True)
+class Moment:
+    """When a run was killed: how many events its journal held, and what it was doing by its own last words."""
+
+    events: int
+    last: str
+
+
+@dataclass(frozen=True)
+class Reassign:
+    """`rackspan reassign` as processes of its own."""
+
+    cluster: KafkaCluster
+    folder: Path
+
+    @property
+    def plan(self) -> Path:
+        return self.folder / "plan.json"
+
+    @property
+    def journal(self) -> Path:
+        return self.folder / "plan.json.journal"
+
+    def command(self, verb: str, *words: str) -> list[str]:
+        where = ("--bootstrap-server", self.cluster.bootstrap_servers)
+        return [sys.executable, "-m", "rackspan", "reassign", verb, *where, *words]
+
+    def start(self, verb: str, *words: str) -> "subprocess.Popen[str]":
+        return subprocess.Popen(
+            self.command(verb, "--plan", str(self.plan), *words),
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+
+    def run(self, verb: str, *words: str) -> tuple[int, str, str]:
+        process = self.start(verb, *words)
+        out, err = process.communicate(timeout=RUN_SECONDS)
+        return process.returncode, out, err
+
+    def events(self) -> list[str]:
+        """The names of the events that are whole in the journal."""
+        if not self.journal.exists():
+            return []
+        whole = self.journal.read_text().rpartition("\n")[0]
+        return [json.loads(line)["event"] for line in whole.split("\n") if line]
+
+    def killed(self, dice: Random, at_events: int, *words: str) -> Moment | None:
+        """Run until the journal holds so many events and a moment more, then SIGKILL; None if it ended before."""
+        process = self.start("apply", "--apply", *words)
+        try:
+            until = time.monotonic() + RUN_SECONDS
+            while process.poll() is None and len(self.events()) < at_events and time.monotonic() < until:
+                time.sleep(0.01)
+            time.sleep(dice.uniform(0.0, 0.8))
+            if process.poll() is not None:
+                return None
+            os.kill(process.pid, signal.SIGKILL)
+        finally:
+            process.kill()
+            _, said = process.communicate()
+        doing = said.strip().rpartition("\n")[2].partition(": ")[2]
+        return Moment(len(self.events()), re.sub(r"\d+ \w+ ", "", doing) or "looking")
+
+
+def replicas(cluster: KafkaCluster) -> list[list[int]]:
+    found = {place: one for place, one in described(cluster).items() if place[0] == TOPIC}
+    return [list(found[TOPIC, partition].replicas) for partition in range(len(BADLY))]
+
+
+def kafkas_verdicts(cluster: KafkaCluster, plan: Path) -> list[str]:
+    said = console_tool(
+        cluster, REASSIGN_TOOL, "--verify", "--reassignment-json-file", str(plan), "--preserve-throttles"
+    )
+    return [line for line in said.splitlines() if TOPIC in line]
+
+
+def throttles(cluster: KafkaCluster) -> dict[str, str]:
+    """Every replication throttle that is set on a broker that runs or on the topic, as librdkafka describes them."""
+    brokers = [ConfigResource(ConfigResource.Type.BROKER, str(node)) for node in cluster.pids]
+    asked = [*brokers, ConfigResource(ConfigResource.Type.TOPIC, TOPIC)]
+    describing = admin(cluster)
+    own = {ConfigSource.DYNAMIC_BROKER_CONFIG.value, ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
+    return {
+        f"{resource.name} {entry.name}": str(entry.value)
+        for one in asked  # librdkafka asks one broker at a time.
+        for resource, answer in describing.describe_configs([one]).items()
+        for entry in answer.result(30).values()
+        if ".replication.throttled." in entry.name and entry.source in own
+    }
+
+
+def set_own(cluster: KafkaCluster, operation: AlterConfigOpType) -> None:
+    entries = [ConfigEntry(key, value, incremental_operation=operation) for key, value in OWN.items()]
+    resource = ConfigResource(ConfigResource.Type.BROKER, "2", incremental_configs=entries)
+    changing = admin(cluster)
+    changing.incremental_alter_configs([resource])[resource].result(30)
+
+
+def admin(cluster: KafkaCluster) -> AdminClient:
+    return AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+
+
+def findings(cluster: KafkaCluster) -> list[Any]:
+    found = audit(read_cluster(ConnectionSettings(cluster.bootstrap_servers, {}, 30.0)), RackPolicy()).findings
+    return [one for one in found if one.topic == TOPIC]
+
+
+@pytest.fixture(scope="module")
+def moved(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Reassign]:
+    create_topic(kafka, TOPIC, assignment=BADLY, config={"min.insync.replicas": "2"})
+    eventually(lambda: (TOPIC, 5) in described(kafka), "the topic is there")
+    produce(kafka, TOPIC, len(BADLY), BYTES_EACH)
+    set_own(kafka, AlterConfigOpType.SET)
+    reassign = Reassign(kafka, tmp_path_factory.mktemp("moved"))
+    words = ("--topic", TOPIC, "--moves-per-step", "1", "--out", str(reassign.plan), "-o", "json")
+    planned = subprocess.run(reassign.command("plan", *words), cwd=reassign.folder, capture_output=True, text=True)
+    assert planned.returncode == 2, planned.stderr
+    yield reassign
+    set_own(kafka, AlterConfigOpType.DELETE)
+    deleting = admin(kafka)
+    deleting.delete_topics([TOPIC])[TOPIC].result(30)
+
+
+def kill_and_go_on(moved: Reassign, kills: int, dice: Random) -> list[Moment]:
+    """Kill so often, each time a little further on, and then let it end."""
+    document = json.loads(moved.plan.read_text())
+    most = 3 * len(document["steps"])
+    at = sorted(dice.sample(range(1, most + 1), min(kills, most)))
+    throttle = ("--throttle", str(BYTES_PER_SECOND))
+    moments = [moved.killed(dice, events, *throttle) for events in at]
+    code, out, err = moved.run("apply", "--apply", *throttle, "-o", "json")
+    assert code == 0, err
+    assert json.loads(out)["state"] == "done"
+    return [moment for moment in moments if moment is not None]
+
+
+def check_killed_run(moved: Reassign, kills: int, seed: int) -> None:
+    cluster = moved.cluster
+    assert replicas(cluster) == BADLY
+    assert findings(cluster) != []
+    moved.journal.unlink(missing_ok=True)
+    with writing(cluster, TOPIC, len(BADLY), f"seed-{seed}") as acknowledged:
+        moments = kill_and_go_on(moved, kills, Random(seed))
+    print(f"\nkilled {len(moments)} times, by what the program said last:")
+    for last, times in sorted(Counter(moment.last for moment in moments).items()):
+        print(f"  {last:24} {'#' * times} {times}")
+    print(
+        f"  after {sorted(moment.events for moment in moments)} events; {len(acknowledged)} records acknowledged meanwhile"
+    )
+    assert len(moments) >= min(kills, 10)
+    assert len({moment.events for moment in moments}) >= min(kills, 10) // 2, "spread over the run"
+    assert {line.rpartition(" is ")[2] for line in kafkas_verdicts(cluster, moved.plan)} == {"completed."}
+    assert moved.run("verify")[0] == 0
+    assert findings(cluster) == []
+    assert throttles(cluster) == {f"2 {key}": value for key, value in OWN.items()}
+    assert len(acknowledged) > 100
+    assert lost(cluster, TOPIC, acknowledged) == set()
+
+
+def check_undo(moved: Reassign) -> None:
+    code, _, err = moved.run("undo")
+    assert code == 0, err
+    code, out, err = moved.run("undo", "--apply", "-o", "json")
+    assert (code, json.loads(out)["state"]) == (0, "undone"), err
+    assert replicas(moved.cluster) == BADLY
+    assert throttles(moved.cluster) == {f"2 {key}": value for key, value in OWN.items()}
+    assert all("There is no active reassignment" in line for line in kafkas_verdicts(moved.cluster, moved.plan))
+    code, out, _ = moved.run("verify", "-o", "json")
+    assert (code, json.loads(out)["summary"]["not_started"]) == (
+        2,
+        len(json.loads(moved.plan.read_text())["partitions"]),
+    )
+
+
+def test_killed_at_any_moment_it_is_gone_on_with_and_can_be_undone(moved: Reassign) -> None:
+    check_killed_run(moved, KILLS, seed=1)
+    check_undo(moved)
+
+
+def a_receiver(plan: Path) -> int:
+    """A broker that the first step copies to; rather not a controller."""
+    step = json.loads(plan.read_text())["steps"][0]
+    receivers: set[int] = {broker for one in step["partitions"] for broker in set(one["replicas"]) - set(one["undo"])}
+    return max(receivers)
+
+
+def refused(moved: Reassign, verb: str, *words: str) -> str:
+    """The one line of a command that is refused; the cluster and the journal are as they were."""
+    before = replicas(moved.cluster), throttles(moved.cluster), moved.journal.read_bytes()
+    code, out, err = moved.run(verb, *words)
+    assert (code, out) == (1, ""), err
+    assert (replicas(moved.cluster), throttles(moved.cluster), moved.journal.read_bytes()) == before
+    return err.removeprefix("rackspan: ").rstrip("\n")
+
+
+def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_with(moved: Reassign) -> None:
+    cluster, lost_broker = moved.cluster, a_receiver(moved.plan)
+    moved.journal.unlink(missing_ok=True)
+    with writing(cluster, TOPIC, len(BADLY), "lost-broker") as acknowledged:
+        process = moved.start("apply", "--apply", "--patience", "5")
+        while process.poll() is None and not moved.events():
+            time.sleep(0.01)
+        # The controller misses it after nine seconds only; what is copied to it has been started by then.
+        cluster.kill_broker(lost_broker)
+        try:
+            _, err = process.communicate(timeout=RUN_SECONDS)
+            assert process.returncode == 1
+            assert f"rackspan: broker {lost_broker} is gone or fenced and shall receive {TOPIC}-" in err
+            check_refusals(moved)
+            code, _, err = moved.run("cancel", "--apply")
+            assert code == 0, err
+            assert all(listed in (*BADLY, *targets(moved.plan)) for listed in replicas(cluster))
+            assert not any(one.adding or one.removing for one in described(cluster).values())
+        finally:
+            cluster.start_broker(lost_broker)
+        code, _, err = moved.run("apply", "--apply", "--throttle", str(BYTES_PER_SECOND))
+        assert code == 0, err
+    assert {line.rpartition(" is ")[2] for line in kafkas_verdicts(cluster, moved.plan)} == {"completed."}
+    assert throttles(cluster) == {f"2 {key}": value for key, value in OWN.items()}
+    assert lost(cluster, TOPIC, acknowledged) == set()
+    check_undo(moved)
+
+
+def targets(plan: Path) -> list[list[int]]:
+    return [one["replicas"] for one in json.loads(plan.read_text())["partitions"]]
+
+
+def check_refusals(moved: Reassign) -> None:
+    """While something is in flight: what may not be begun beside it, and what is not this cluster's."""
+    said = refused(moved, "apply", "--apply", "--journal", str(moved.folder / "second.journal"))
+    assert said.endswith(
+        "is being reassigned already, and not by this journal; wait for the end or cancel it, then run again"
+    )
+    assert not (moved.folder / "second.journal").exists()
+    said = refused(moved, "apply", "--apply", "--cluster-id", "another")
+    assert said == f"--cluster-id another: the plan is for cluster {moved.cluster.cluster_id}; name one of them"
+    elsewhere = {**json.loads(moved.plan.read_text()), "cluster_id": "another", "steps": []}
+    other = moved.folder / "other.json"
+    other.write_text(json.dumps(elsewhere))
+    said = refused(moved, "apply", "--apply", "--plan", str(other))
+    assert said.startswith(f"this is cluster {moved.cluster.cluster_id}, the plan is for another; ")
+    topic = {"version": 1, "partitions": [{"topic": "absent", "partition": 0, "replicas": [1]}]}
+    other.write_text(json.dumps(topic))
+    where = ("--plan", str(other), "--cluster-id", moved.cluster.cluster_id)
+    said = refused(moved, "apply", "--apply", *where)
+    assert said == "topic absent is not in the cluster; make a new plan with rackspan reassign plan"
+    topic["partitions"] = [{"topic": TOPIC, "partition": 5, "replicas": [6, 3, 77]}]
+    other.write_text(json.dumps(topic))
+    assert "being reassigned" in refused(moved, "apply", "--apply", *where)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", [2, 3])
+def test_killed_many_times_it_is_gone_on_with_and_can_be_undone(moved: Reassign, seed: int) -> None:
+    check_killed_run(moved, KILLS_SOAK, seed)
+    check_undo(moved)

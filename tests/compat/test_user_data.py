@@ -1,0 +1,48 @@
+"""What Kafka Streams' published classes write, read by ours: fresh every run, beside the recorded vectors."""
+
+import json
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rackspan.streams.assignment_info import decode_assignment
+from rackspan.streams.subscription import decode_subscription
+from tests.compat import ivy
+from tests.compat.streams_oracle import KAFKA_VERSION
+from tests.streams.user_data import USER_DATA, facts, said_by, told_by
+
+_SOURCE = Path(__file__).parent / "java" / "KafkaUserData.java"
+
+pytestmark = [
+    pytest.mark.java,
+    pytest.mark.skipif(
+        ivy.java() is None, reason="needs a JDK 17 or newer on the path, such as openjdk-17-jre-headless"
+    ),
+]
+
+
+def written(seed: int) -> list[dict[str, Any]]:
+    jars = ivy.jars("org.apache.kafka", "kafka-streams", KAFKA_VERSION)
+    ran = subprocess.run(
+        [ivy.java() or "java", "-cp", f"{jars}/*", str(_SOURCE), str(seed)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        timeout=60,
+        check=True,
+    )
+    return [json.loads(line) for line in ran.stdout.splitlines()]
+
+
+def test_user_data_of_every_version_is_read_as_kafka_streams_meant_it() -> None:
+    rows = written(seed=42)
+    assert [row["version"] for row in rows] == list(range(1, 12))
+    for row in rows:
+        said, told = row["subscription"], row["assignment"]
+        assert said_by(decode_subscription(bytes.fromhex(said["bytes"]))) == facts(said)
+        assert told_by(decode_assignment(bytes.fromhex(told["bytes"]))) == facts(told)
+
+
+def test_the_recorded_vectors_are_what_kafka_streams_writes() -> None:
+    assert written(seed=1) == USER_DATA[:11]

@@ -1,0 +1,84 @@
+"""Consumer groups as Hypothesis draws them, and what is best for them by trying everything."""
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+
+from hypothesis import strategies as st
+
+from rackspan.consumers import Group, GroupAssignment, Member, TopicPartition
+from rackspan.consumers.group import MemberId
+from rackspan.model import RackId
+
+RACKS = tuple(map(RackId, ("r1", "r2", "r3", "")))
+TOPICS = ("clicks", "orders", "payments")
+Cost = tuple[int, int, int]
+
+
+@st.composite
+def groups(draw: st.DrawFn, *, members: int = 4, partitions: int = 6, alike: bool = False) -> Group:
+    """Up to so many of each; members with and without rack, claims true, contradicting, outdated and of the vanished."""
+    names = draw(st.lists(st.sampled_from(TOPICS), min_size=1, max_size=3, unique=True))
+    counts = [draw(st.integers(0, partitions // len(names))) for _ in names]
+    placed = [TopicPartition(name, one) for name, count in zip(names, counts, strict=True) for one in range(count)]
+    racks = {one: frozenset(draw(st.lists(st.sampled_from(RACKS), max_size=2))) for one in placed}
+    claimable = st.sampled_from([*placed, TopicPartition("gone", 0), TopicPartition(names[0], 99)])
+    return Group(
+        tuple(
+            Member(
+                id=MemberId(f"consumer-{number}"),
+                topics=frozenset(names if alike else draw(st.lists(st.sampled_from(TOPICS), unique=True))),
+                rack=draw(st.sampled_from([None, *RACKS])),
+                owned=frozenset(draw(st.lists(claimable, max_size=4))),
+                epoch=draw(st.integers(-1, 2)),
+                holds=draw(st.booleans()),
+            )
+            for number in draw(st.permutations(range(draw(st.integers(0, members)))))
+        ),
+        racks,
+    )
+
+
+def readable(group: Group) -> list[TopicPartition]:
+    return [one for one in group.racks if any(one.topic in member.topics for member in group.members)]
+
+
+def cost_of(group: Group, answer: Mapping[MemberId, tuple[TopicPartition, ...]]) -> Cost:
+    """Squares of the loads, partitions read across racks, partitions moved: smaller is better, in this order."""
+    reader = {one: member for member in group.members for one in answer[member.id]}
+    return (
+        sum(len(partitions) ** 2 for partitions in answer.values()),
+        sum(member.rack not in group.racks[one] for one, member in reader.items()),
+        sum(_moved(group, one, member) for one, member in reader.items()),
+    )
+
+
+def best_by_trying_all(group: Group) -> Cost:
+    return min(cost_of(group, one) for one in _all_assignments(group))
+
+
+def valid(group: Group, answer: GroupAssignment) -> bool:
+    """Every readable partition is with one member, who subscribes to it; every member is named."""
+    given = [one for partitions in answer.partitions.values() for one in partitions]
+    topics = {member.id: member.topics for member in group.members}
+    return (
+        sorted(given) == sorted(readable(group))
+        and set(answer.partitions) == set(topics)
+        and all(one.topic in topics[member] for member, hers in answer.partitions.items() for one in hers)
+    )
+
+
+def _all_assignments(group: Group) -> Iterator[dict[MemberId, tuple[TopicPartition, ...]]]:
+    partitions = readable(group)
+    readers = [[m.id for m in group.members if one.topic in m.topics] for one in partitions]
+    for chosen in product(*readers):
+        yield {
+            member.id: tuple(one for one, reader in zip(partitions, chosen, strict=True) if reader == member.id)
+            for member in group.members
+        }
+
+
+def _moved(group: Group, partition: TopicPartition, reader: Member) -> bool:
+    """Whether exactly one subscriber claims it at the newest epoch, and it is not the reader."""
+    claims = [m for m in group.members if partition in m.owned and partition.topic in m.topics]
+    newest = [m for m in claims if m.epoch == max(one.epoch for one in claims)]
+    return len(newest) == 1 and newest[0] is not reader

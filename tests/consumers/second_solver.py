@@ -1,0 +1,56 @@
+"""The best assignment by constraint programming: one variable a partition and member, none of our flows."""
+
+from ortools.sat.python import cp_model
+
+from rackspan.consumers import Group
+from rackspan.consumers.claims import owners
+from tests.consumers.groups import Cost, readable
+
+
+def best_by_constraints(group: Group) -> Cost:
+    """Squares of the loads, partitions read across racks, partitions moved: each least, in this order."""
+    model = cp_model.CpModel()
+    partitions = readable(group)
+    reads = {
+        (one, member.id): model.new_bool_var("")
+        for one in partitions
+        for member in group.members
+        if one.topic in member.topics
+    }
+    for one in partitions:
+        model.add_exactly_one(var for (partition, _), var in reads.items() if partition == one)
+    before = owners(group)
+    far = [
+        reads[one, m.id]
+        for m in group.members
+        for one in partitions
+        if (one, m.id) in reads and m.rack not in group.racks[one]
+    ]
+    moved = [var for (one, member), var in reads.items() if before.get(one, member) != member]
+    return (
+        _least(model, _squares(model, group, reads, len(partitions))),
+        _least(model, sum(far)),
+        _least(model, sum(moved)),
+    )
+
+
+def _squares(model: cp_model.CpModel, group: Group, reads: dict, most: int) -> cp_model.LinearExprT:  # type: ignore[type-arg]
+    squares = []
+    for member in group.members:
+        load, square = model.new_int_var(0, most, ""), model.new_int_var(0, most * most, "")
+        model.add(load == sum(var for (_, reader), var in reads.items() if reader == member.id))
+        model.add_multiplication_equality(square, load, load)
+        squares.append(square)
+    return sum(squares)
+
+
+def _least(model: cp_model.CpModel, what: cp_model.LinearExprT) -> int:
+    """The least value, which then binds the model for what comes next."""
+    model.minimize(what)
+    solver = cp_model.CpSolver()
+    solver.parameters.num_workers = 1
+    assert solver.solve(model) == cp_model.OPTIMAL
+    found = round(solver.objective_value)
+    model.clear_objective()  # type: ignore[no-untyped-call]
+    model.add(what == found)
+    return found

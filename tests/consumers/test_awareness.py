@@ -1,0 +1,38 @@
+from rackspan.consumers import Group, Member, TopicPartition
+from rackspan.consumers.awareness import reason_off, stranded, unknown_topics, without_racks
+from rackspan.consumers.group import MemberId
+from rackspan.model import RackId
+
+ORDERS = TopicPartition("orders", 0)
+HERE = {ORDERS: frozenset({RackId("r1")})}
+
+
+def member(name: str, rack: str | None, *topics: str, fault: str | None = None) -> Member:
+    return Member(MemberId(name), frozenset(topics or ("orders",)), None if rack is None else RackId(rack), fault=fault)
+
+
+def test_members_with_racks_and_one_replica_of_known_rack_are_enough() -> None:
+    assert reason_off(Group((member("a", "r1"),), {**HERE, TopicPartition("orders", 1): frozenset()})) is None
+
+
+def test_a_group_without_members_or_partitions_has_nothing_to_leave_out() -> None:
+    assert reason_off(Group((), HERE)) is None
+    assert reason_off(Group((member("a", "r1"),), {})) is None
+
+
+def test_the_first_member_by_id_is_the_reason_so_that_it_stays_the_same() -> None:
+    group = Group((member("c", None), member("b", None, fault="sent nothing"), member("a", "r1")), HERE)
+    assert reason_off(group) == "consumer b sent nothing"
+
+
+def test_left_out_racks_cost_nobody_anything() -> None:
+    group = without_racks(Group((member("a", None),), HERE))
+    assert not group.crosses_racks(ORDERS, group.members[0])
+
+
+def test_a_member_far_from_every_replica_is_noticed() -> None:
+    assert [one.id for one in stranded(Group((member("a", "r1"), member("b", "r9")), HERE))] == ["b"]
+
+
+def test_topics_that_only_members_know_are_named() -> None:
+    assert unknown_topics(Group((member("a", "r1", "orders", "typo"),), HERE)) == ("typo",)

@@ -1,0 +1,16 @@
+from rackspan.consumers import TopicPartition
+from rackspan.consumers.dealing import in_turn
+
+PARTITIONS = [TopicPartition("t", one) for one in range(5)]
+
+
+def numbers(**wanted: int) -> dict[str, list[int]]:
+    return {name: [one.partition for one in hand] for name, hand in in_turn(PARTITIONS, wanted).items()}
+
+
+def test_one_to_each_in_turn() -> None:
+    assert numbers(a=2, b=3) == {"a": [0, 2], "b": [1, 3, 4]}
+
+
+def test_who_wants_nothing_is_passed_over() -> None:
+    assert numbers(a=0, b=5) == {"a": [], "b": [0, 1, 2, 3, 4]}

@@ -1,0 +1,39 @@
+from dataclasses import replace
+from random import Random
+
+import pytest
+
+from rackspan.consumers import Group, Member, TopicPartition, assign
+from rackspan.consumers.group import MemberId
+from rackspan.model import RackId
+from tests.consumers.groups import cost_of
+from tests.consumers.second_solver import best_by_constraints
+
+SIZES = [(16, 4, seed) for seed in range(10)] + [
+    pytest.param(60, 9, seed, marks=pytest.mark.soak) for seed in range(20)
+]
+
+
+def group_after_changes(partitions: int, members: int, seed: int) -> Group:
+    """A group that had been assigned, then lost a member and gained one, with two topics that not everybody reads."""
+    dice = Random(seed)
+    racks = [RackId(f"r{one}") for one in range(3)]
+    placed = {
+        TopicPartition(dice.choice(("clicks", "orders", "payments")), one): frozenset(
+            dice.sample(racks, dice.randint(1, 2))
+        )
+        for one in range(partitions)
+    }
+    subscriptions = (frozenset({"clicks", "orders"}), frozenset({"orders", "payments"}), frozenset({"orders"}))
+    everyone = tuple(
+        Member(MemberId(f"m{one}"), dice.choice(subscriptions), dice.choice(racks)) for one in range(members)
+    )
+    first = assign(Group(everyone[1:], placed))
+    stayed = (replace(one, owned=frozenset(first.partitions[one.id]), epoch=1) for one in everyone[2:])
+    return Group((everyone[0], *stayed), placed)
+
+
+@pytest.mark.parametrize(("partitions", "members", "seed"), SIZES)
+def test_constraint_programming_finds_nothing_better(partitions: int, members: int, seed: int) -> None:
+    group = group_after_changes(partitions, members, seed)
+    assert cost_of(group, assign(group).partitions) == best_by_constraints(group)

@@ -1,0 +1,122 @@
+"""A cluster in memory that reassigns as KRaft does: merged replica lists, its own order after a cancel, brokers that lag.
+
+Its rules are from ReplicationControlManager and PartitionReassignmentReplicas of Apache Kafka 4, not from our own code.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from random import Random
+
+from rackspan.plan.events import Account, Began, Event, account
+from rackspan.plan.execution import Question
+from rackspan.plan.observed import InFlight, ObservedCluster
+from rackspan.plan.throttle import ConfigKey, Holder
+from rackspan.plan.written import TopicPartition, WrittenPlan
+
+Replicas = tuple[int, ...]
+
+RATES = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+
+
+class Killed(BaseException):
+    """SIGKILL, as far as memory can have it."""
+
+
+@dataclass
+class FakeCluster:
+    """`dice` decides when copies arrive, and when the broker that is asked has not heard of the last changes yet.
+
+    It has when it is asked the next time.
+    """
+
+    replicas: dict[TopicPartition, Replicas]
+    dice: Random
+    brokers: set[int]
+    configs: dict[ConfigKey, str] = field(default_factory=dict)
+    in_flight: dict[TopicPartition, InFlight] = field(default_factory=dict)
+    cluster_id: str = "the-cluster"
+    topic_ids: dict[str, str | None] = field(default_factory=dict)
+    copied: int = 0
+    _before: dict[TopicPartition, Replicas] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self.topic_ids = self.topic_ids or {topic: f"id-of-{topic}" for topic, _ in self.replicas}
+
+    def observe(self, asked: Question) -> ObservedCluster:
+        self._copy_some()
+        lagging = self.dice.random() < 0.3
+        shown = {**self.replicas, **self._before} if lagging else self.replicas
+        self._before.clear()
+        return ObservedCluster(
+            cluster_id=self.cluster_id,
+            brokers=frozenset(self.brokers),
+            topic_ids={topic: one for topic, one in self.topic_ids.items() if topic in asked.topics},
+            replicas={place: one for place, one in shown.items() if place[0] in asked.topics},
+            in_flight=dict(self.in_flight),
+            configs={config: self.configs.get(config) for config in asked.configs if self._is_there(config)},
+        )
+
+    def set_configs(self, values: Mapping[ConfigKey, str | None]) -> None:
+        for config, value in values.items():
+            assert self._is_there(config), config
+            if value is None:
+                self.configs.pop(config, None)
+            else:
+                self.configs[config] = value
+
+    def start_moves(self, targets: Mapping[TopicPartition, Replicas]) -> None:
+        for place, target in targets.items():
+            if place in self.in_flight:
+                assert self.in_flight[place].target == target, "another reassignment of it is under way"
+                continue
+            now = self.replicas[place]
+            adding = tuple(broker for broker in target if broker not in now)
+            removing = tuple(broker for broker in now if broker not in target)
+            self.copied += len(adding)
+            if adding:
+                self._become(place, (*target, *removing))
+                self.in_flight[place] = InFlight((*target, *removing), adding, removing)
+            else:
+                self._become(place, target)
+
+    def cancel_moves(self, places: tuple[TopicPartition, ...]) -> None:
+        for place in places:
+            moving = self.in_flight.pop(place, None)
+            if moving is not None:
+                self._become(place, tuple(one for one in moving.replicas if one not in moving.adding))
+
+    def finish_all(self) -> None:
+        for place in list(self.in_flight):
+            self._finish(place)
+        self._before.clear()
+
+    def _copy_some(self) -> None:
+        for place, moving in list(self.in_flight.items()):
+            if set(moving.adding) <= self.brokers and self.dice.random() < 0.5:
+                self._finish(place)
+
+    def _finish(self, place: TopicPartition) -> None:
+        self._become(place, self.in_flight.pop(place).target)
+
+    def _become(self, place: TopicPartition, replicas: Replicas) -> None:
+        self._before[place] = self.replicas[place]
+        self.replicas[place] = replicas
+
+    def _is_there(self, config: ConfigKey) -> bool:
+        if config.holder is Holder.BROKER:
+            return int(config.name) in self.brokers
+        return config.name in self.topic_ids
+
+
+class Memory:
+    """A journal without a disk. Events outlive a kill."""
+
+    def __init__(self, plan: WrittenPlan) -> None:
+        self.events: list[Event] = [Began(plan)]
+
+    @property
+    def account(self) -> Account:
+        return account(self.events)
+
+    def append(self, event: Event) -> None:
+        self.events.append(event)

@@ -1,0 +1,93 @@
+from typing import Any
+
+from rackspan.streams import Captured, capture_group, from_document, streams_group
+from tests.streams.groups import PROCESS, cluster, described, member
+
+TOPICS = {
+    "orders": [[1], [2], [3]],
+    "shop-counts-repartition": [[1], [2], [3]],
+    "shop-counts-changelog": [[2, 3], [3], [1]],
+}
+
+
+def captured(*, changelogs: dict[str, list[str]] | None = None, **topics: Any) -> Captured:
+    """Three clients in three racks; sub-topology 0 without state, 1 with it and a standby each."""
+    members = [
+        member(
+            f"r{at + 1}-a",
+            process=at + 1,
+            rack=f"r{at + 1}",
+            active={f"0_{at}": [f"orders:{at}"], f"1_{at}": [f"shop-counts-repartition:{at}"]},
+            standby={f"1_{(at + 1) % 3}": [f"shop-counts-repartition:{(at + 1) % 3}"]},
+            tags={"zone": f"z{at}"},
+        )
+        for at in range(3)
+    ]
+    return capture_group(streams_group(described(*members)), cluster({**TOPICS, **topics}), changelogs or {})
+
+
+def test_a_captured_group_is_a_problem_that_says_what_runs_where() -> None:
+    found = captured()
+    assert found.unknown == ()
+    assert found.document["config"] == {"strategy": "min_traffic", "num_standbys": 1}
+    assert found.document["clients"][0] == {
+        "process_id": PROCESS.format(1),
+        "consumers": {"r1-a-StreamThread-1-consumer": "r1"},
+        "threads": 1,
+        "tags": {"zone": "z0"},
+        "prev_active": ["0_0", "1_0"],
+        "prev_standby": ["1_1"],
+    }
+    assert found.document["tasks"][3] == {
+        "id": "1_0",
+        "stateful": True,
+        "source": ["shop-counts-repartition:0"],
+        "changelog": ["shop-counts-changelog:0"],
+    }
+    assert found.document["partitions"]["shop-counts-changelog:0"] == ["r2", "r3"]
+    assert found.document["initial_active"][PROCESS.format(2)] == ["0_1", "1_1"]
+    assert found.document["initial_standby"][PROCESS.format(3)] == ["1_0"]
+
+
+def test_every_captured_group_reads_back_without_a_warning() -> None:
+    assert from_document(captured().document).warnings == ()
+
+
+def test_a_broker_without_a_rack_and_one_that_is_gone_are_null() -> None:
+    found = captured(orders=[[1, 9], [2], [3]])
+    assert found.document["partitions"]["orders:0"] == ["r1", None]
+
+
+def test_a_topic_that_the_cluster_does_not_show_is_left_out() -> None:
+    found = capture_group(
+        streams_group(described(member("a", active={"0_0": ["orders:0"]}))), cluster({"other": [[1]]}), {}
+    )
+    assert found.document["partitions"] == {}
+
+
+def test_partitions_without_a_task_are_named() -> None:
+    found = captured(orders=[[1], [2], [3], [1]])
+    assert found.unknown == ("sub-topology 0 has 3 tasks for 4 partitions of orders; a rebalance is to come",)
+
+
+def test_standbys_without_a_known_changelog_have_no_price() -> None:
+    topics: Any = {"shop-counts-changelog": [[1]] * 5}
+    found = captured(**topics)
+    assert found.unknown == (
+        "changelog shop-counts-changelog: no sub-topology has as many tasks as it has partitions; is it of another application?",
+        "standby tasks have no price: not every sub-topology with state has a known changelog",
+    )
+    assert found.document["config"]["num_standbys"] == 0
+    assert found.document["initial_standby"] is None
+
+
+def test_warm_ups_of_a_few_tasks_are_not_taken_for_standbys() -> None:
+    tasks = {f"0_{at}": [f"orders:{at}"] for at in range(3)}
+    group = streams_group(
+        described(
+            member("a", process=1, active=tasks, offset_sums={"0_0": -2}),
+            member("b", process=2, standby={"0_0": ["orders:0"]}),
+        )
+    )
+    found = capture_group(group, cluster({"orders": [[1]] * 3, "shop-s-changelog": [[1]] * 3}), {})
+    assert found.document["config"]["num_standbys"] == 0

@@ -1,0 +1,68 @@
+"""How large the networks are that get solved: what decides how time grows, counted instead of timed."""
+
+from random import Random
+
+import numpy as np
+import pytest
+
+from rackspan.flow import CertifiedFlow, solve
+from rackspan.flow.network import FlowNetwork
+from rackspan.streams import balance_subtopology, grouped_flow, min_traffic
+from rackspan.streams.costs import OwnedTasks
+from tests.streams.owned import owned
+
+RACKS, SUBTOPOLOGIES = 3, 10
+SIZES = ((600, 60), (2_400, 120), (9_600, 240))
+
+
+def group(tasks: int, clients: int, sources: int = 3) -> OwnedTasks:
+    """Tasks dealt in turn, each with up to so many partitions across racks in each rack."""
+    dice = Random(tasks)
+    return owned(
+        owner=[task % clients for task in range(tasks)],
+        traffic=[[10 * dice.randint(0, sources) for _ in range(RACKS)] for _ in range(tasks)],
+        client_rack=[client % RACKS for client in range(clients)],
+        non_overlap=1,
+        subtopology=[task % SUBTOPOLOGIES for task in range(tasks)],
+    )
+
+
+@pytest.fixture
+def arcs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """The number of arcs of each network that is solved."""
+    seen: list[int] = []
+
+    def counted(network: FlowNetwork) -> CertifiedFlow:
+        seen.append(len(network.tail))
+        return solve(network)
+
+    monkeypatch.setattr(min_traffic, "solve", counted)
+    monkeypatch.setattr(grouped_flow, "solve", counted)
+    return seen
+
+
+def test_min_traffic_solves_a_network_of_racks_however_many_tasks_and_clients(arcs: list[int]) -> None:
+    for tasks, clients in SIZES:
+        min_traffic.min_traffic(group(tasks, clients))
+    kinds = 4**RACKS
+    assert max(arcs) == 2 * RACKS * kinds
+
+
+def test_more_source_partitions_a_task_are_more_kinds_and_never_more_than_tasks(arcs: list[int]) -> None:
+    for sources in (1, 3, 6, 12):
+        tasks = group(2_400, 120, sources)
+        min_traffic.min_traffic(tasks)
+        assert arcs[-1] <= 2 * RACKS * min(len(tasks), len(np.unique(tasks.traffic, axis=0)))
+    assert arcs == sorted(arcs)
+
+
+def test_balanced_sub_topologies_are_more_arcs_yet_far_from_tasks_times_clients(arcs: list[int]) -> None:
+    for tasks, clients in SIZES:
+        one = group(tasks, clients)
+        min_traffic.min_traffic(one)
+        balance_subtopology.balance_subtopology(one)
+        fewer, more = arcs[-2:]
+        assert fewer < more
+        # Each task leaves at most once; classes of a sub-topology join racks; places and clients are counted once each.
+        assert more <= tasks + SUBTOPOLOGIES * 4**RACKS * RACKS + 2 * SUBTOPOLOGIES * clients + clients
+        assert more < tasks * clients / 4

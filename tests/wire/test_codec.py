@@ -1,0 +1,186 @@
+"""Every request and answer we speak, against kio's own codec and kafka-python's."""
+
+from collections.abc import Callable
+from io import BytesIO
+from random import Random
+from struct import pack
+from typing import Any
+from uuid import UUID
+
+import pytest
+from kafka.protocol.admin import CreateTopicsRequest
+from kafka.protocol.metadata import MetadataRequest, MetadataResponse
+from kio.index import load_request_schema, load_response_schema
+from kio.schema.index import api_key_map, schema_name_map
+from kio.serial import entity_reader, entity_writer
+
+from rackspan.errors import MalformedRequest
+from rackspan.wire.codec import RequestHeader, read_body, read_header, write_body, write_response
+from rackspan.wire.reading import Cursor, read_value, struct_reader
+from rackspan.wire.schema import FieldShape, StructShape, request_shape, response_shape
+from rackspan.wire.writing import struct_writer
+
+SPOKEN = (
+    [key for key in range(4) if key in api_key_map] + [*range(8, 29)] + [32, 33, 35, 37, *range(42, 48), 60, 61, 75]
+)
+PAIRS = [(key, version) for key in SPOKEN for version in schema_name_map[api_key_map[key]]]
+
+
+def drawn(shape: StructShape, dice: Random) -> dict[str, Any]:
+    fields = [*shape.fields, *(field for _, field in shape.tagged)]
+    return {field.name: drawn_field(field, dice) for field in fields}
+
+
+def drawn_field(field: FieldShape, dice: Random) -> Any:
+    if field.nullable and dice.random() < 0.3:
+        return None
+    if field.array:
+        return tuple(drawn_one(field.kind, dice) for _ in range(dice.randrange(4)))
+    return drawn_one(field.kind, dice)
+
+
+def drawn_one(kind: str | StructShape, dice: Random) -> Any:
+    if isinstance(kind, StructShape):
+        return drawn(kind, dice)
+    draws: dict[str, Callable[[], Any]] = {
+        "bool": lambda: dice.random() < 0.5,
+        "int8": lambda: dice.randrange(-128, 128),
+        "int16": lambda: dice.randrange(-(2**15), 2**15),
+        "uint16": lambda: dice.randrange(2**16),
+        "int32": lambda: dice.randrange(-(2**31), 2**31),
+        "int64": lambda: dice.randrange(-(2**63), 2**63),
+        "float64": lambda: dice.random(),
+        "string": lambda: "é" * dice.randrange(200),
+        "bytes": lambda: dice.randbytes(dice.randrange(200)),
+        "records": lambda: [dice.randbytes(dice.randrange(10_000)) for _ in range(2)],
+        "uuid": lambda: UUID(bytes=dice.randbytes(16)) if dice.random() < 0.8 else None,
+        # What kio can hold: codes of its enum, times its datetime can say.
+        "error_code": lambda: dice.randrange(-1, 120),
+        "timedelta_i32": lambda: dice.randrange(2**31),
+        "timedelta_i64": lambda: dice.randrange(2**40),
+        "datetime_i64": lambda: dice.randrange(2**41),
+    }
+    return draws[kind]()
+
+
+def written(shape: StructShape, values: dict[str, Any]) -> bytes:
+    parts: list[bytes] = []
+    struct_writer(shape)(parts, values)
+    return b"".join(parts)
+
+
+def as_batches(value: Any) -> Any:
+    """Records are read as one view, and written from a list of batches."""
+    if isinstance(value, dict):
+        return {name: as_batches(one) for name, one in value.items()}
+    if isinstance(value, tuple):
+        return tuple(map(as_batches, value))
+    return [value] if isinstance(value, memoryview) else value
+
+
+@pytest.mark.parametrize(("key", "version"), PAIRS)
+@pytest.mark.parametrize("side", ["request", "response"])
+def test_kio_reads_and_writes_the_same_bytes(key: int, version: int, side: str) -> None:
+    shape = request_shape(key, version) if side == "request" else response_shape(key, version)
+    entity: Any = load_request_schema(key, version) if side == "request" else load_response_schema(key, version)
+    for seed in range(6):
+        values = drawn(shape, Random(seed))
+        ours = written(shape, values)
+        theirs, size = entity_reader(entity)(ours, 0)
+        assert size == len(ours)
+        collected = BytesIO()
+        entity_writer(entity)(collected, theirs)
+        assert collected.getvalue() == ours
+        assert written(shape, as_batches(read_value(struct_reader(shape), Cursor(ours)))) == ours
+
+
+BROKERS = [(1, "127.0.0.1", 9092, "r1"), (2, "127.0.0.1", 9093, None)]
+TOPIC_ID = UUID(int=77)
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_kafka_python_reads_our_metadata(version: int) -> None:
+    body = {
+        "brokers": [dict(zip(("node_id", "host", "port", "rack"), broker, strict=True)) for broker in BROKERS],
+        "cluster_id": "c" if version > 1 else None,
+        "controller_id": 1,
+        "topics": [{"name": "t", "topic_id": TOPIC_ID, "partitions": [{"partition_index": 3, "leader_id": 2, "leader_epoch": 9,
+                    "replica_nodes": (2, 1), "isr_nodes": (2,), "offline_replicas": (1,)}]}],
+    }  # fmt: skip
+    theirs = MetadataResponse.decode(b"".join(write_body(3, version, body)), version=version)
+    racks = [broker.rack for broker in theirs.brokers] if version else [None, None]
+    assert racks == (["r1", None] if version else [None, None])
+    (topic,) = theirs.topics
+    (partition,) = topic.partitions
+    assert (topic.name, partition.partition_index, partition.leader_id) == ("t", 3, 2)
+    assert (list(partition.replica_nodes), list(partition.isr_nodes)) == ([2, 1], [2])
+    if version >= 5:
+        assert list(partition.offline_replicas) == [1]
+    if version >= 10:
+        assert topic.topic_id == TOPIC_ID
+
+
+def sent_by_kafka_python(request: Any, version: int) -> bytes:
+    request.with_header(correlation_id=5, client_id="someone")
+    return bytes(request.encode(version=version, header=True, framed=False))
+
+
+@pytest.mark.parametrize("version", range(14))
+def test_what_kafka_python_asks_is_read(version: int) -> None:
+    topic = MetadataRequest.MetadataRequestTopic
+    asked = MetadataRequest(topics=[topic(name="a"), topic(name="b")], allow_auto_topic_creation=True)
+    data = sent_by_kafka_python(asked, version)
+    header = read_header(data)
+    assert (header.api_key, header.api_version, header.correlation_id, header.client_id) == (3, version, 5, "someone")
+    assert [one["name"] for one in read_body(data, header)["topics"]] == ["a", "b"]
+
+
+def test_an_error_code_outside_kafkas_table_is_written_as_it_is() -> None:
+    data = b"".join(write_body(3, 13, {"error_code": 1001}))
+    assert MetadataResponse.decode(data, version=13).error_code == 1001
+
+
+def test_the_header_of_an_api_versions_answer_has_no_tags() -> None:
+    parts = write_response(RequestHeader(18, 4, 6, None, 0), {})
+    assert parts[0] == pack(">i", 6)
+    assert write_response(RequestHeader(3, 12, 6, None, 0), {})[0] == pack(">i", 6) + b"\0"
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_request_cut_anywhere_is_malformed_and_nothing_else(seed: int) -> None:
+    dice = Random(seed)
+    key, version = dice.choice(PAIRS)
+    whole = pack(">hhih", key, version, 1, 2) + b"me"
+    flexible = request_shape(key, version).flexible
+    whole += (b"\0" if flexible else b"") + written(
+        request_shape(key, version), drawn(request_shape(key, version), dice)
+    )
+    for end in range(8, len(whole), max(1, len(whole) // 50)):
+        cut = whole[:end]
+        with pytest.raises(MalformedRequest):
+            read_body(cut, read_header(cut))
+
+
+@pytest.mark.parametrize("claim", [b"\xff\xff\xff\xff\x07", b"\xff\xff\xff\x7f"])
+def test_a_claim_of_two_thousand_million_elements_costs_nothing(claim: bytes) -> None:
+    data = pack(">hhih", 3, 12, 1, -1) + b"\0" + claim + b"\x01\0\0"
+    with pytest.raises(MalformedRequest, match="elements"):
+        read_body(data, read_header(data))
+
+
+@pytest.mark.parametrize(("key", "version"), [(3, 99), (999, 0), (-1, -1), (4, 0)])
+def test_a_version_nobody_describes_is_malformed(key: int, version: int) -> None:
+    with pytest.raises(MalformedRequest, match=str(key)):
+        read_header(pack(">hhih", key, version, 1, -1))
+
+
+def test_requests_of_every_version_of_create_topics_are_read() -> None:
+    topic = CreateTopicsRequest.CreatableTopic
+    asked = CreateTopicsRequest(
+        topics=[topic(name="a", num_partitions=3, replication_factor=2, assignments=[], configs=[])], timeout_ms=7,
+        validate_only=False,
+    )  # fmt: skip
+    for version in range(2, 8):
+        data = sent_by_kafka_python(asked, version)
+        body = read_body(data, read_header(data))
+        assert (body["timeout"], body["topics"][0]["num_partitions"]) == (7, 3), version

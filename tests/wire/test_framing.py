@@ -1,0 +1,60 @@
+"""Requests come out of a stream as they went in, however the network cuts it."""
+
+from random import Random
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.errors import MalformedRequest
+from rackspan.wire.framing import FrameBuffer, framed
+
+
+def fed(buffer: FrameBuffer, data: bytes, dice: Random | None = None) -> list[bytes | bytearray]:
+    """What asyncio does: ask for room, fill some of it, say how much."""
+    found: list[bytes | bytearray] = []
+    at = 0
+    while at < len(data):
+        room = buffer.room()
+        count = min(len(room), len(data) - at, dice.randint(1, 200_000) if dice else len(data))
+        room[:count] = data[at : at + count]
+        del room  # as asyncio has let go of it when it asks again
+        found += buffer.received(count)
+        at += count
+    return found
+
+
+@given(st.lists(st.binary(max_size=300), max_size=30), st.randoms(use_true_random=False))
+def test_small_requests_come_out_as_they_went_in(requests: list[bytes], dice: Random) -> None:
+    assert fed(FrameBuffer(), b"".join(framed([request]) for request in requests), dice) == requests
+
+
+@pytest.mark.parametrize("size", [0, 1, 65_531, 65_532, 65_533, 65_536, 1 << 20, (1 << 20) + 1, 5_000_000])
+@pytest.mark.parametrize("seed", [1, 2, 3])
+def test_large_requests_between_small_ones_come_out_as_they_went_in(size: int, seed: int) -> None:
+    dice = Random(seed)
+    requests = [b"before", dice.randbytes(size), b"", dice.randbytes(size), b"after" * 100]
+    assert fed(FrameBuffer(), b"".join(framed([request]) for request in requests), dice) == requests
+
+
+@pytest.mark.parametrize("size", [-1, -(2**31), 1025, 2**31 - 1])
+def test_an_impossible_size_is_refused_before_anything_is_kept(size: int) -> None:
+    with pytest.raises(MalformedRequest, match=str(size)):
+        fed(FrameBuffer(max_bytes=1024), size.to_bytes(4, "big", signed=True) + b"x" * 10)
+
+
+def test_whole_requests_before_an_impossible_size_are_still_given() -> None:
+    given_out: list[bytes | bytearray] = []
+    buffer = FrameBuffer(max_bytes=1024)
+    data = framed([b"whole"]) + b"\xff\xff\xff\xff"
+    buffer.room()[: len(data)] = data
+    with pytest.raises(MalformedRequest):
+        given_out.extend(buffer.received(len(data)))  # extend keeps what came before the error
+    assert given_out == [b"whole"]
+
+
+def test_a_claimed_size_reserves_a_megabyte_at_most() -> None:
+    buffer = FrameBuffer()
+    fed(buffer, (90 * 1024 * 1024).to_bytes(4, "big") + b"only this")
+    assert len(buffer.room()) <= 1024 * 1024
+    assert buffer.waiting_bytes == len(b"only this")
