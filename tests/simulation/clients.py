@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, Batch
+from rackspan.cluster.core.batch import HEADER_BYTES, NO_PRODUCER, NO_SEQUENCE, Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import Ticket, TopicPartition
 from rackspan.cluster.core.messages import Produce, ProduceResult
@@ -20,6 +20,10 @@ FATAL: Final = frozenset(
     {KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.UNKNOWN_PRODUCER_ID}
 )
 """After these an idempotent producer begins anew under another producer id."""
+
+
+_DATA: Final = bytes(HEADER_BYTES)
+"""A header's worth, so that fetches are limited by size and a follower catches up in steps."""
 
 
 @dataclass(slots=True)
@@ -95,6 +99,7 @@ class Producer:
             producer_epoch=0 if numbered else -1,
             base_sequence=attempt.sequence if numbered else NO_SEQUENCE,
             max_timestamp=attempt.record,
+            data=_DATA,
         )
 
     def answered(self, ticket: Ticket, result: ProduceResult) -> None:

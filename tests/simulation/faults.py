@@ -32,6 +32,8 @@ class FaultKind(Enum):
     """Hears nobody; is heard."""
     SLOW = "slow"
     """Every message of its links takes 50 to 400 ms longer."""
+    LAG = "lag"
+    """Messages to and from other brokers take 20 to 150 ms longer; the controller and clients are near."""
     STALE = "stale"
     """Heartbeats pass, metadata does not: it acts on an old image."""
     POWER = "power"
@@ -90,15 +92,27 @@ PLAIN: Final = (
     FaultKind.STALE,
     FaultKind.PREFERRED,
     FaultKind.DELAY_ISR,
+    FaultKind.LAG,
 )
+
+RESTLESS: Final = (
+    FaultKind.CRASH,
+    FaultKind.FREEZE,
+    FaultKind.CUT_BROKERS,
+    FaultKind.CUT_CONTROLLER,
+    FaultKind.SLOW,
+    FaultKind.STALE,
+    FaultKind.DELAY_ISR,
+    FaultKind.LAG,
+)
+"""What makes members leave the ISR and come back."""
 
 
 def draw_faults(shape: Shape, dice: Random) -> tuple[Fault, ...]:
     """A swarm: each seed enables about half of the kinds its world allows."""
     kinds = [kind for kind in _allowed(shape.kind) if dice.random() < 0.5] or [FaultKind.FREEZE]
-    return tuple(
-        sorted((_fault(shape, kinds, dice) for _ in range(dice.randint(2, 14))), key=lambda fault: fault.at_ms)
-    )
+    count = dice.randint(20, 40) if shape.kind.restless else dice.randint(2, 14)
+    return tuple(sorted((_fault(shape, kinds, dice) for _ in range(count)), key=lambda fault: fault.at_ms))
 
 
 def _allowed(kind: WorldKind) -> list[FaultKind]:
@@ -106,7 +120,8 @@ def _allowed(kind: WorldKind) -> list[FaultKind]:
     moving = [FaultKind.MOVE] * 3 if kind.moving else []
     dynamic = [FaultKind.THRESHOLDS] * 4 if kind.dynamic else []
     reassigning = [FaultKind.REASSIGN] * 4 if kind.reassigning else []
-    return [*PLAIN, *lossy, *moving, *dynamic, *reassigning]
+    plain = RESTLESS if kind.restless else PLAIN
+    return [*plain, *lossy, *moving, *dynamic, *reassigning]
 
 
 def _fault(shape: Shape, kinds: list[FaultKind], dice: Random) -> Fault:
@@ -122,6 +137,6 @@ def _fault(shape: Shape, kinds: list[FaultKind], dice: Random) -> Fault:
 def _duration(shape: Shape, dice: Random) -> int:
     """Half of all durations lie within one tick of the lag or session limit, where races are."""
     if dice.random() < 0.5:
-        return dice.randint(20, 1_500)
+        return dice.randint(20, 400 if shape.kind.restless else 1_500)
     limit = dice.choice((shape.settings.replica_lag_time_max_ms, shape.settings.session_timeout_ms))
     return max(10, limit + dice.randint(-1, 1) * shape.settings.tick_interval_ms)

@@ -22,7 +22,7 @@ class WorldKind:
     replicas are moved while all this goes on. `unclean`: unclean election is allowed. `unnamed`: some brokers have no
     rack. `trusted`: the controller knows that who is killed lost nothing, as is so where machines live on; a Kafka broker
     that is killed leaves no clean-shutdown mark, and is not electable until it has caught up. `falls_back`: where nobody
-    may lead, the last known leader does. `fails`: the rules that some seeds break, and are to break.
+    may lead, the last known leader does. `restless`: many short faults, so that the ISR changes all the time. `fails`: the rules that some seeds break, and are to break.
     """
 
     name: str
@@ -34,6 +34,7 @@ class WorldKind:
     trusted: bool = True
     reassigning: bool = False
     falls_back: bool = False
+    restless: bool = False
     elr: Elr = Elr.RACKS
     fails: frozenset[str] = frozenset()
 
@@ -71,6 +72,10 @@ DEMANDED: Final[Mapping[str, WorldKind]] = {
         replace(_CLEAN, name="dynamic", dynamic=True),
         replace(_CLEAN, name="unnamed", unnamed=True),
         replace(_CLEAN, name="reassigning", reassigning=True),
+        replace(_CLEAN, name="restless", restless=True),
+        replace(_CLEAN, name="restless-dynamic", restless=True, dynamic=True),
+        replace(_CLEAN, name="restless-moving", restless=True, moving=True),
+        replace(_LOSSY, name="restless-lossy", restless=True),
         replace(_LOSSY, name="lossy"),
         replace(_LOSSY, name="lossy-kafka-elr", elr=Elr.KAFKA),
     )

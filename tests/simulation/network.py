@@ -26,6 +26,7 @@ class Network:
     duplicates: float
     cut: dict[tuple[NodeId, NodeId], int] = field(default_factory=dict)
     slow: dict[NodeId, int] = field(default_factory=dict)
+    lagging: dict[NodeId, int] = field(default_factory=dict)
     stale: dict[NodeId, int] = field(default_factory=dict)
     isr_delayed: dict[NodeId, int] = field(default_factory=dict)
 
@@ -44,9 +45,14 @@ class Network:
         delay = self.dice.randint(*span)
         if self.slow.get(source) or self.slow.get(destination):
             delay += self.dice.randint(50, 400)
+        if self.lagging and min(source, destination) >= 0 and self._lags(source, destination):
+            delay += self.dice.randint(20, 150)
         if self.isr_delayed.get(source) and isinstance(message, AlterPartition):
             delay += self.dice.randint(100, 500)
         return delay
+
+    def _lags(self, source: NodeId, destination: NodeId) -> bool:
+        return bool(self.lagging.get(source) or self.lagging.get(destination))
 
     def _kept_from_image(self, destination: NodeId, message: Message) -> bool:
         return bool(self.stale.get(destination)) and isinstance(message, MetadataSlice)
@@ -54,5 +60,5 @@ class Network:
     def heal(self) -> None:
         self.between_ms = self.controller_ms = (1, 2)
         self.duplicates = 0.0
-        for broken in (self.cut, self.slow, self.stale, self.isr_delayed):
+        for broken in (self.cut, self.slow, self.lagging, self.stale, self.isr_delayed):
             broken.clear()

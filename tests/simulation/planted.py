@@ -1,129 +1,67 @@
-"""Mistakes, each one method of a rule overridden, that the simulation must catch. The product holds none of them.
+"""Which planted mistake is looked for in which world, and how soon it must be found."""
 
-`seeds` is five times the mean number of seeds a mistake was found in: missing it in so many is 1 chance in 150.
-"""
-
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from rackspan.acks import ProduceVerdict, RackBits, Thresholds
-from rackspan.acks.min_insync_racks import before_append
 from rackspan.cluster.core.broker import BrokerRules
-from rackspan.cluster.core.broker.replica_state import FollowerState
 from rackspan.cluster.core.controller import ControllerRules
-from rackspan.cluster.core.messages import AlterPartition, IsrChange
-from rackspan.cluster.core.metadata import MetadataImage, PartitionState
-from rackspan.model.ids import BrokerId
+from tests.simulation import mistakes
 from tests.simulation.world import Build
-
-
-class ProposalAsWritten(BrokerRules):
-    """Racks are counted before the append and never again."""
-
-    def watermark_may_advance(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> bool:
-        return super().watermark_may_advance(isr, racks, Thresholds(asked.min_insync_replicas, 1))
-
-    def before_acknowledgement(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> ProduceVerdict:
-        return super().before_acknowledgement(isr, racks, Thresholds(asked.min_insync_replicas, 1))
-
-
-class AcknowledgesBeforeWatermark(BrokerRules):
-    """The watermark is the leader's own end: nobody is waited for."""
-
-    def watermark(
-        self, end_offset: int, maximal_isr: Collection[BrokerId], followers: Mapping[BrokerId, FollowerState]
-    ) -> int:
-        return end_offset
-
-
-class JoinsEarly(BrokerRules):
-    """A follower two records short of the watermark is called in sync."""
-
-    def has_caught_up(self, follower: FollowerState, high_watermark: int, epoch_start: int) -> bool:
-        return follower.end_offset >= high_watermark - 2
-
-
-class JoinsAtWatermark(BrokerRules):
-    """At the new leader's watermark, though that may be behind what its epoch inherited (KAFKA-7128)."""
-
-    def has_caught_up(self, follower: FollowerState, high_watermark: int, epoch_start: int) -> bool:
-        return follower.end_offset >= high_watermark
-
-
-class CountsBrokers(BrokerRules):
-    """Brokers are counted where racks should be."""
-
-    def before_append(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> ProduceVerdict:
-        return before_append(isr, racks, _in_brokers(asked))
-
-    def watermark_may_advance(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> bool:
-        return super().watermark_may_advance(isr, racks, _in_brokers(asked))
-
-    def before_acknowledgement(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> ProduceVerdict:
-        return super().before_acknowledgement(isr, racks, _in_brokers(asked))
-
-
-def _in_brokers(asked: Thresholds) -> Thresholds:
-    return Thresholds(max(asked.min_insync_replicas, asked.min_insync_racks), 1)
-
-
-class DuplicateAnsweredAtOnce(BrokerRules):
-    """A retry of a batch the log holds is acknowledged without waiting for anybody."""
-
-    def duplicate_waits(self) -> bool:
-        return False
-
-
-class KeepsPurgatory(BrokerRules):
-    """Who waited for a leader is still acknowledged by it after it resigned."""
-
-    def keeps_purgatory(self) -> bool:
-        return True
-
-
-class ForgetsUnclean(ControllerRules):
-    """A broker back from a power loss is elected as if it had kept everything (Kafka without KIP-966)."""
-
-    def shut_down_cleanly(self, before: object, registration: object) -> bool:
-        return True
-
-
-class IgnoresPartitionEpoch(ControllerRules):
-    """An AlterPartition is accepted upon whatever state there is."""
-
-    def is_current(self, state: PartitionState, change: IsrChange) -> bool:
-        return True
-
-
-class TakesOldAttempts(ControllerRules):
-    """A rejected AlterPartition whose copy arrives late is accepted."""
-
-    def is_new_attempt(self, last: int, request: AlterPartition) -> bool:
-        return True
-
-
-class IgnoresBrokerEpoch(ControllerRules):
-    """Whoever bears the name may join the ISR, be it another process than the one that caught up (KIP-903)."""
-
-    def may_join(self, image: MetadataImage, broker: BrokerId, broker_epoch: int) -> bool:
-        registered = image.brokers.get(broker)
-        return registered is not None and registered.active
 
 
 @dataclass(frozen=True, slots=True)
 class Planted:
-    """`world` is the kind in which it is looked for, `rules` those that may speak."""
+    """`world` is the kind in which it is looked for, `mean` the measured mean number of seeds it took, `rules` who spoke."""
 
     build: Build
     world: str
-    seeds: int
+    mean: float
     rules: frozenset[str]
+
+    @property
+    def seeds(self) -> int:
+        """Five times the mean: missing it in so many is one chance in 150."""
+        return max(5, round(5 * self.mean))
+
+
+def _broker(rules: type[BrokerRules], world: str, mean: float, *speak: str) -> Planted:
+    return Planted(Build(broker_rules=rules), world, mean, frozenset(speak))
+
+
+def _controller(rules: type[ControllerRules], world: str, mean: float, *speak: str) -> Planted:
+    return Planted(Build(controller_rules=rules), world, mean, frozenset(speak))
 
 
 PLANTED: Final[Mapping[str, Planted]] = {
-    "the proposal as written": Planted(Build(ProposalAsWritten), "clean", 15, frozenset({"I1", "I5"})),
-    "acknowledged before the watermark": Planted(
-        Build(AcknowledgesBeforeWatermark), "clean", 10, frozenset({"I1", "I2", "I5"})
+    "the proposal as written": _broker(mistakes.ProposalAsWritten, "clean", 2.2, "I1", "I5"),
+    "only the check after": _broker(mistakes.OnlyTheCheckAfter, "clean", 2.2, "I5"),
+    "a pending member counted": _broker(mistakes.CountsThePending, "clean", 60, "I1", "I5"),
+    "brokers counted, not racks": _broker(mistakes.CountsBrokers, "clean", 7, "I1", "I5"),
+    "unnamed brokers counted as several racks": _broker(mistakes.CountsUnnamedAsSeveral, "unnamed", 6, "I1", "I5"),
+    "rack map kept from first sight": _broker(mistakes.KeepsFirstRackMap, "moving", 32, "I1", "I5"),
+    "acknowledged before the watermark": _broker(mistakes.AcknowledgesBeforeWatermark, "clean", 1, "I1", "I2", "I5"),
+    "watermark ignores the slowest member": _broker(mistakes.IgnoresSlowestMember, "clean", 1.4, "I2", "I5"),
+    "smaller ISR used before agreed": _broker(mistakes.ShrinksBeforeAgreed, "clean", 3, "I2", "I5"),
+    "pending member ignored by the watermark": _broker(mistakes.IgnoresPendingMember, "restless", 33, "I2", "I5"),
+    "duplicate answered at once": _broker(mistakes.DuplicateAnsweredAtOnce, "clean", 8, "I1", "I2"),
+    "idempotent retry appended twice": _broker(mistakes.AppendsRetries, "clean", 2, "I5"),
+    "producers forgotten with the leadership": _broker(mistakes.ForgetsProducers, "clean", 5, "I5"),
+    "acknowledged on resigning": _broker(mistakes.AcknowledgesOnResigning, "clean", 9, "I1"),
+    "joins two records early": _broker(mistakes.JoinsEarly, "restless", 5, "I2", "I5"),
+    "joins at the watermark": _broker(mistakes.JoinsAtWatermark, "restless", 89, "I2"),
+    "reverts on every error": _broker(mistakes.RevertsOnError, "restless", 71, "I2", "I5"),
+    "heeds answers that outrun the thresholds": _broker(
+        mistakes.HeedsOutrunAnswers, "restless-dynamic", 1000, "I2", "I5"
     ),
+    "any process counted for its broker": _broker(mistakes.CountsAnyProcess, "restless-moving", 1000, "I1", "I5"),
+    "partition epoch ignored": _controller(mistakes.IgnoresPartitionEpoch, "restless", 36, "I2", "I5"),
+    "old attempts taken": _controller(mistakes.TakesOldAttempts, "restless-dynamic", 1000, "I2"),
+    "broker epochs ignored": _controller(mistakes.IgnoresBrokerEpoch, "restless-lossy", 1000, "I2"),
+    "no truncation": _broker(mistakes.NeverTruncates, "clean", 3, "I7"),
+    "truncation to the watermark": _broker(mistakes.TruncatesToWatermark, "clean", 1.5, "I4"),
+    "anybody alive elected": _controller(mistakes.ElectsAnybody, "restless", 7, "I2", "I3"),
+    "unclean shutdown forgotten": _controller(mistakes.ForgetsUnclean, "lossy", 30, "I2", "I3", "I4"),
+    "ELR emptied where nobody is in sync": _controller(mistakes.EmptiesElrOfNobody, "dynamic", 50, "I6", "I7"),
+    "roles taken before registered": _broker(mistakes.ActsBeforeKnown, "clean", 50, "I3"),
 }

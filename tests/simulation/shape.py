@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from rackspan.cluster.core.batch import HEADER_BYTES
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId, RackId
 from tests.simulation.kinds import WorldKind
@@ -86,4 +87,5 @@ def _settings(kind: WorldKind, dice: Random, tick: int, session: int) -> Cluster
         unclean_leader_election=kind.unclean,
         auto_create_topics=False,
         elr=kind.elr,
+        fetch_max_partition_bytes=dice.choice((1, 5 * HEADER_BYTES, 1024 * 1024)),
     )

@@ -176,6 +176,10 @@ def _slow(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
     return _counted(world.network.slow, [machine.id for machine in machines])
 
 
+def _lag(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
+    return _counted(world.network.lagging, [machine.id for machine in machines])
+
+
 def _stale(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
     return _counted(world.network.stale, [machine.id for machine in machines])
 
@@ -296,6 +300,7 @@ STRIKES: "Final[Mapping[FaultKind, Strike]]" = {
     FaultKind.CUT_CONTROLLER: _cut_controller,
     FaultKind.DEAF: _deaf,
     FaultKind.SLOW: _slow,
+    FaultKind.LAG: _lag,
     FaultKind.STALE: _stale,
     FaultKind.POWER: _power,
     FaultKind.DISK: _disk,

@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.broker.follower import Follower, Heeded
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import BrokerId, TopicPartition
@@ -95,7 +96,7 @@ def test_a_fetch_for_a_deleted_topic_of_the_same_name_is_refused() -> None:
 
 
 def heeded(log: PartitionLog, fetched: FetchedPartition) -> Heeded:
-    return Follower(ORDERS, log, BrokerId(1), 4).heed(fetched)
+    return Follower(ORDERS, log, BrokerId(1), 4, BrokerRules()).heed(fetched)
 
 
 def news(

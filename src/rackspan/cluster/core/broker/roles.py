@@ -56,7 +56,7 @@ class Roles:
         """Take every role the image gives, once it holds this broker's own registration."""
         local = self._local
         registered = local.image.brokers.get(local.id)
-        if registered is None or registered.broker_epoch != local.broker_epoch:
+        if not local.rules.acts_on(registered.broker_epoch if registered else None, local.broker_epoch):
             return
         self._acting_as = local.broker_epoch
         self._drop_what_is_gone()
