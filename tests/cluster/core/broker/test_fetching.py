@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.broker.follower import Follower, Heeded
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import BrokerId, TopicPartition
@@ -53,6 +54,16 @@ def test_a_fetch_of_another_epoch_is_refused_and_tells_which_way() -> None:
     assert older.partitions[0].error is KafkaError.FENCED_LEADER_EPOCH
 
 
+def test_a_replica_its_leader_has_not_heard_of_is_told_to_ask_again() -> None:
+    """Found by seed 490 of the simulated world "reassigning": parked, it would have been forgotten for ever."""
+    w = World(RACKS)
+    w.run(500)
+    w.create("orders", [1, 3])
+    w.settle()
+    (answer,) = ask(w, at(w, 0, -1))
+    assert answer.partitions[0].error is KafkaError.NOT_LEADER_OR_FOLLOWER
+
+
 def test_a_follower_beyond_its_leaders_log_is_told_where_they_part_and_is_not_counted() -> None:
     w = leading()
     before = w.broker(1).leaders[ORDERS].followers[BrokerId(2)].end_offset
@@ -85,7 +96,7 @@ def test_a_fetch_for_a_deleted_topic_of_the_same_name_is_refused() -> None:
 
 
 def heeded(log: PartitionLog, fetched: FetchedPartition) -> Heeded:
-    return Follower(ORDERS, log, BrokerId(1), 4).heed(fetched)
+    return Follower(ORDERS, log, BrokerId(1), 4, BrokerRules()).heed(fetched)
 
 
 def news(

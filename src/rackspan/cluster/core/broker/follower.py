@@ -5,8 +5,9 @@ Truncation is by leader epoch, never to the watermark (KIP-101): a watermark lag
 
 from enum import Enum
 
+from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, BrokerId, TopicPartition
+from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import FetchedPartition, FetchPosition
 
@@ -27,10 +28,16 @@ class Heeded(Enum):
 class Follower:
     """One follower of one leadership. `leader` is NO_LEADER where there is none to follow."""
 
-    __slots__ = ("leader", "leader_epoch", "log", "partition")
+    __slots__ = ("_rules", "leader", "leader_epoch", "log", "partition")
 
-    def __init__(self, partition: TopicPartition, log: PartitionLog, leader: BrokerId, leader_epoch: int) -> None:
+    def __init__(
+        self, partition: TopicPartition, log: PartitionLog, leader: BrokerId, leader_epoch: int, rules: BrokerRules
+    ) -> None:
         self.partition, self.log, self.leader, self.leader_epoch = partition, log, leader, leader_epoch
+        self._rules = rules
+        kept = rules.kept_when_following(log)
+        if kept < log.end_offset:
+            log.truncate_to(kept)
 
     def position(self) -> FetchPosition:
         log = self.log
@@ -67,15 +74,5 @@ class Follower:
         return Heeded.TRUNCATED
 
     def truncate(self, leader_epoch: int, leader_end: int) -> None:
-        """Cut back to where the logs may still agree; the next fetch tells whether they do (KIP-279).
-
-        Where this log knows the leader's epoch: to the smaller end of it. Else to the end of the largest epoch below.
-        """
-        log = self.log
-        own_epoch, own_end = log.end_offset_for_epoch(leader_epoch)
-        if own_end == NO_OFFSET or own_epoch == NO_EPOCH:
-            log.truncate_to(min(leader_end, log.end_offset))
-        elif own_epoch == leader_epoch:
-            log.truncate_to(min(leader_end, own_end))
-        else:
-            log.truncate_to(own_end)
+        """Cut back to where the logs may still agree; the next fetch tells whether they do."""
+        self.log.truncate_to(self._rules.kept_when_diverging(self.log, leader_epoch, leader_end))

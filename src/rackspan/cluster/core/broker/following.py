@@ -24,7 +24,9 @@ class Following:
             return
         self.leave(partition)
         log = self._local.log(partition, topic_id)
-        follower = self.followers[partition] = Follower(partition, log, state.leader, state.leader_epoch)
+        follower = self.followers[partition] = Follower(
+            partition, log, state.leader, state.leader_epoch, self._local.rules
+        )
         if state.leader != NO_LEADER:
             self._fetcher(state.leader).follow(follower)
             self._stirred[state.leader] = None

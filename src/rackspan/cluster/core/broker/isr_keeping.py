@@ -86,8 +86,7 @@ class IsrKeeping:
         if answer.broker_epoch != self._local.broker_epoch:
             return
         asked = self._requests.answered(answer)
-        # Under thresholds not heard of yet, only the image may speak: it brings them first.
-        outrun = answer.thresholds_version > self._local.image.thresholds_version
+        outrun = self._local.rules.outruns(answer.thresholds_version, self._local.image.thresholds_version)
         for one in answer.answers:
             change, leader = asked.get(one.partition), leaders.get(one.partition)
             if change is None or leader is None or leader.leader_epoch != change.leader_epoch:

@@ -17,7 +17,7 @@ from rackspan.cluster.core.broker.purgatory import Purgatory, Waiting
 from rackspan.cluster.core.broker.replica_state import FollowerState
 from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId, TopicPartition
+from rackspan.cluster.core.ids import NO_OFFSET, BrokerId, TopicPartition
 from rackspan.cluster.core.log import Duplicate, PartitionLog
 from rackspan.cluster.core.messages import Produce, ProduceResult, Reply
 from rackspan.cluster.core.metadata import PartitionState
@@ -120,7 +120,7 @@ class Leader:
     def _standing(self, batches: Iterable[Batch]) -> KafkaError | Duplicate:
         """What the first batch that is no plain next one is."""
         for batch in batches:
-            standing = self.log.check(batch) if batch.producer_id >= 0 else KafkaError.NONE
+            standing = self._rules.standing(self.log, batch)
             if standing is not KafkaError.NONE:
                 return standing
         return KafkaError.NONE
@@ -199,10 +199,9 @@ class Leader:
 
     def resigned(self) -> Iterator[Reply]:
         """To everybody who waits: whether the record stays is for another leader to say."""
-        if self._rules.keeps_purgatory():
-            return
+        error = self._rules.on_resigning()
         for waiting in self.purgatory.emptied():
-            yield Reply(waiting.ticket, ProduceResult(KafkaError.NOT_LEADER_OR_FOLLOWER))
+            yield Reply(waiting.ticket, ProduceResult(error, waiting.base_offset if not error else NO_OFFSET))
 
     # What is asked, and what is wrong.
 

@@ -70,11 +70,19 @@ class Leading:
         self._local.effects.extend(leader.resigned())
         self._local.effects.append(LeadershipChanged(partition, False, leader.leader_epoch))
 
-    def renew_terms(self, now: int) -> None:
-        """Configs, racks or brokers have changed: count anew, and let go whom the new values let go."""
+    def renew_terms(self) -> None:
+        """Configs, racks or brokers have changed.
+
+        Nothing is settled yet: thresholds and an ISR that came together count together, or the watermark would move
+        under a pair that never was in force.
+        """
         self._local.forget_terms()
         for leader in self.leaders.values():
             leader.terms = self._local.terms(leader.partition.topic)
+
+    def settle_all(self, now: int) -> None:
+        """Let go whom the new terms let go."""
+        for leader in self.leaders.values():
             self._settle(leader)
             self._isrs.propose_joiners(now, leader)
         self._count_late(now)
@@ -160,7 +168,7 @@ class Leading:
 
     def _declared(self, now: int, session: FetchSession, position: FetchPosition) -> None:
         leader = self.leaders.get(position.partition)
-        refused = trouble(leader, position)
+        refused = trouble(leader, session.broker, position)
         if refused is not None or leader is None:
             session.refuse(
                 refused or FetchedPartition(position.partition, -1, -1, -1, KafkaError.NOT_LEADER_OR_FOLLOWER)

@@ -56,12 +56,13 @@ class Roles:
         """Take every role the image gives, once it holds this broker's own registration."""
         local = self._local
         registered = local.image.brokers.get(local.id)
-        if registered is None or registered.broker_epoch != local.broker_epoch:
+        if not local.rules.acts_on(registered.broker_epoch if registered else None, local.broker_epoch):
             return
         self._acting_as = local.broker_epoch
         self._drop_what_is_gone()
+        self._leading.renew_terms()
         self._take_roles(now, _partitions(local.image))
-        self._leading.renew_terms(now)
+        self._leading.settle_all(now)
 
     def _drop_what_is_gone(self) -> None:
         """Whatever was deleted or reassigned while this broker was away, or further behind than records are kept."""
@@ -82,10 +83,10 @@ class Roles:
             elif isinstance(record, _CHANGES_TERMS):
                 terms_change = True
         if terms_change:
-            self._local.forget_terms()
+            self._leading.renew_terms()
         self._take_roles(now, touched)
         if terms_change:
-            self._leading.renew_terms(now)
+            self._leading.settle_all(now)
 
     def _take_roles(self, now: int, partitions: Iterable[TopicPartition]) -> None:
         image, own = self._local.image, self._local.id

@@ -1,13 +1,15 @@
-"""A leader's decisions, each a method: a test that plants a mistake overrides one."""
+"""A broker's decisions, each a method: a test that plants a mistake overrides one."""
 
 from collections.abc import Collection, Mapping
 
 from rackspan.acks import ProduceVerdict, RackBits, Thresholds
 from rackspan.acks.min_insync_racks import before_acknowledgement, before_append, watermark_may_advance
+from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker.isr import Isr
 from rackspan.cluster.core.broker.replica_state import FollowerState
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId
+from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, BrokerId
+from rackspan.cluster.core.log import Duplicate, PartitionLog
 
 
 class BrokerRules:
@@ -65,6 +67,35 @@ class BrokerRules:
         """A retry is acknowledged by the same rule as the original."""
         return True
 
-    def keeps_purgatory(self) -> bool:
-        """Whether who waits for a leader that resigned may still be acknowledged by it: never."""
-        return False
+    def on_resigning(self) -> KafkaError:
+        """What who waits is told when the leadership ends: whether the record stays, another leader will say."""
+        return KafkaError.NOT_LEADER_OR_FOLLOWER
+
+    def standing(self, log: PartitionLog, batch: Batch) -> KafkaError | Duplicate:
+        """Whether the batch is its producer's next: NONE, why not, or where it stands already."""
+        return log.check(batch) if batch.producer_id >= 0 else KafkaError.NONE
+
+    def kept_when_following(self, log: PartitionLog) -> int:
+        """How much of its log a follower of a new leadership keeps: all, until the leader says where they part."""
+        return log.end_offset
+
+    def kept_when_diverging(self, log: PartitionLog, leader_epoch: int, leader_end: int) -> int:
+        """Where the logs may still agree, as far as the leader's `leader_epoch` ends at `leader_end` (KIP-101, KIP-279).
+
+        Where this log knows that epoch: the smaller end of it. Else the end of the largest epoch below.
+        """
+        own_epoch, own_end = log.end_offset_for_epoch(leader_epoch)
+        if own_end == NO_OFFSET or own_epoch == NO_EPOCH:
+            return min(leader_end, log.end_offset)
+        return min(leader_end, own_end) if own_epoch == leader_epoch else own_end
+
+    def outruns(self, answered_version: int, known_version: int) -> bool:
+        """Whether an AlterPartition answer was counted under thresholds this broker has not heard of yet.
+
+        Then only the image may speak: it brings them first. Else the watermark would move under the old ones.
+        """
+        return answered_version > known_version
+
+    def acts_on(self, registered_epoch: int | None, broker_epoch: int) -> bool:
+        """Whether an image holds this very process's registration; an older one has roles for who it was before."""
+        return registered_epoch == broker_epoch

@@ -63,8 +63,12 @@ def standing(sessions: dict[BrokerId, FetchSession], message: ReplicaFetch) -> K
     return KafkaError.NONE if message.full or next_one else KafkaError.FETCH_SESSION_ID_NOT_FOUND
 
 
-def trouble(leader: Leader | None, position: FetchPosition) -> FetchedPartition | None:
-    """Why a follower cannot be served at its position; None if it can."""
+def trouble(leader: Leader | None, follower: BrokerId, position: FetchPosition) -> FetchedPartition | None:
+    """Why a follower cannot be served at its position; None if it can.
+
+    One that the leader's image does not count among the replicas yet asks again: nobody would wake its session, nor
+    count what it holds.
+    """
     if leader is None:
         return _error(position, KafkaError.NOT_LEADER_OR_FOLLOWER)
     if leader.topic_id != position.topic_id:
@@ -72,6 +76,8 @@ def trouble(leader: Leader | None, position: FetchPosition) -> FetchedPartition 
     if leader.leader_epoch != position.leader_epoch:
         older = position.leader_epoch < leader.leader_epoch
         return _error(position, KafkaError.FENCED_LEADER_EPOCH if older else KafkaError.UNKNOWN_LEADER_EPOCH)
+    if follower not in leader.followers:
+        return _error(position, KafkaError.NOT_LEADER_OR_FOLLOWER)
     return _divergence(leader, position)
 
 

@@ -1,0 +1,132 @@
+"""Producers: plain and idempotent, with the retries of real ones, and no memory but their own."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from rackspan.cluster.core.batch import HEADER_BYTES, NO_PRODUCER, NO_SEQUENCE, Batch
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import Ticket, TopicPartition
+from rackspan.cluster.core.messages import Produce, ProduceResult
+from rackspan.model.ids import BrokerId
+from tests.simulation.clock import Clock
+
+DELIVERY_MS: Final = 2_500
+REQUEST_MS: Final = 400
+BACKOFF_MS: Final = 40
+
+FATAL: Final = frozenset(
+    {KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER, KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.UNKNOWN_PRODUCER_ID}
+)
+"""After these an idempotent producer begins anew under another producer id."""
+
+
+_DATA: Final = bytes(HEADER_BYTES)
+"""A header's worth, so that fetches are limited by size and a follower catches up in steps."""
+
+
+@dataclass(slots=True)
+class Attempt:
+    """One batch on its way: `record` is the number of its first record, the others follow."""
+
+    record: int
+    count: int
+    sequence: int
+    give_up_at: int
+    ticket: Ticket = -1
+
+
+@dataclass(slots=True)
+class Producer:
+    """Sends one batch after another with acks=all (now and then with less) and retries what may be retried.
+
+    `find_leader` is a look at some broker's metadata; `send` puts a request on the network. Records are numbered in
+    `Batch.max_timestamp`, which no broker interprets here.
+    """
+
+    partition: TopicPartition
+    clock: Clock
+    dice: Random
+    find_leader: Callable[[], BrokerId | None]
+    send: Callable[[BrokerId, Produce], None]
+    next_record: Callable[[int], int]
+    next_ticket: Callable[[], Ticket]
+    next_producer_id: Callable[[], int]
+    idempotent: bool
+    stop_at: int
+    producer_id: int = NO_PRODUCER
+    sequence: int = 0
+    current: Attempt | None = None
+    acknowledged: int = 0
+    answers: dict[Ticket, Attempt] = field(default_factory=dict)
+
+    def start(self) -> None:
+        if self.idempotent:
+            self.producer_id = self.next_producer_id()
+        self._next_batch()
+
+    def _next_batch(self) -> None:
+        if self.clock.now >= self.stop_at:
+            self.current = None
+            return
+        count = self.dice.randint(1, 3)
+        self.current = Attempt(self.next_record(count), count, self.sequence, self.clock.now + DELIVERY_MS)
+        self._try()
+
+    def _try(self) -> None:
+        attempt = self.current
+        if attempt is None:
+            return
+        if self.clock.now >= attempt.give_up_at:
+            self._give_up()
+            return
+        attempt.ticket = self.next_ticket()
+        self.answers[attempt.ticket] = attempt
+        leader = self.find_leader()
+        if leader is not None:
+            self.send(leader, Produce(attempt.ticket, self.partition, (self._batch(attempt),), -1, REQUEST_MS))
+        ticket = attempt.ticket
+        self.clock.after(REQUEST_MS + self.dice.randint(50, 200), lambda: self._timed_out(ticket))
+
+    def _batch(self, attempt: Attempt) -> Batch:
+        numbered = self.idempotent
+        return Batch(
+            0,
+            attempt.count - 1,
+            -1,
+            producer_id=self.producer_id if numbered else NO_PRODUCER,
+            producer_epoch=0 if numbered else -1,
+            base_sequence=attempt.sequence if numbered else NO_SEQUENCE,
+            max_timestamp=attempt.record,
+            data=_DATA,
+        )
+
+    def answered(self, ticket: Ticket, result: ProduceResult) -> None:
+        attempt = self.current
+        if attempt is None or attempt.ticket != ticket:
+            return
+        if result.error is KafkaError.NONE:
+            self.acknowledged += 1
+            self.sequence += attempt.count
+            self.clock.after(self.dice.randint(0, 30), self._next_batch)
+        elif self.idempotent and result.error in FATAL:
+            self._give_up()
+        else:
+            self._retry(attempt)
+
+    def _timed_out(self, ticket: Ticket) -> None:
+        attempt = self.current
+        if attempt is not None and attempt.ticket == ticket:
+            self._retry(attempt)
+
+    def _retry(self, attempt: Attempt) -> None:
+        attempt.ticket = -1
+        self.clock.after(self.dice.randint(1, 2 * BACKOFF_MS), self._try)
+
+    def _give_up(self) -> None:
+        """Whether the batch was written is unknown: an idempotent producer may not use its numbers again."""
+        if self.idempotent:
+            self.producer_id = self.next_producer_id()
+            self.sequence = 0
+        self.clock.after(self.dice.randint(1, BACKOFF_MS), self._next_batch)

@@ -1,0 +1,144 @@
+"""What the judges know, gathered from outside: disks as they are, answers as they left, the controller's own record.
+
+No rule of Kafka's stands here, and nothing of the code under test is called: only its logs are read.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from rackspan.model.ids import BrokerId, RackId
+
+
+class Violation(AssertionError):
+    """A rule is broken. `rule` is its name (I1 to I7), `event` the number of the event that broke it."""
+
+    def __init__(self, rule: str, event: int, text: str) -> None:
+        super().__init__(f"{rule} broken at event {event}: {text}")
+        self.rule = rule
+        self.event = event
+        self.text = text
+
+
+class Entry(NamedTuple):
+    """One record at one offset. The leader epoch is part of it: a retry may put the same record at the same offset."""
+
+    epoch: int
+    record: int
+
+
+class LeaderView(NamedTuple):
+    """What a leader goes by when it moves its watermark or answers: the committed ISR and threshold as it knows them."""
+
+    broker: BrokerId
+    isr: tuple[BrokerId, ...]
+    partition_epoch: int
+    racks_asked: int
+
+
+@dataclass(slots=True)
+class Acked:
+    """An acknowledged record: where it stood, how many racks were asked for, which racks lost something since."""
+
+    offset: int
+    entry: Entry
+    racks_asked: int
+    lost_racks: set[str]
+
+    @property
+    def guaranteed(self) -> bool:
+        """Fewer racks have lost data since it was appended than held it."""
+        return len(self.lost_racks) < self.racks_asked
+
+
+@dataclass(slots=True)
+class Replica:
+    """One broker's disk, mirrored. `missing` are the acknowledged records it does not hold."""
+
+    rack: RackId | None
+    entries: list[Entry] = field(default_factory=list)
+    missing: set[int] = field(default_factory=set)
+    lossy: bool = False
+    """Whether anything was ever lost here."""
+
+    def holds(self, offset: int, entry: Entry) -> bool:
+        return offset < len(self.entries) and self.entries[offset] == entry
+
+
+@dataclass(slots=True)
+class Committed:
+    """The partition as the controller last committed it, and when each replica was last in the ISR."""
+
+    leader: BrokerId | None = None
+    leader_epoch: int = -1
+    partition_epoch: int = -1
+    isr: tuple[BrokerId, ...] = ()
+    elr: tuple[BrokerId, ...] = ()
+    replicas: tuple[BrokerId, ...] = ()
+    last_in_isr: dict[BrokerId, int] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Evidence:
+    """All of it. `event` numbers what has happened, `appended_at` says when a record first stood in any log."""
+
+    replicas: dict[BrokerId, Replica]
+    event: int = 0
+    acked: dict[int, Acked] = field(default_factory=dict)
+    committed: Committed = field(default_factory=Committed)
+    losses: list[tuple[int, str]] = field(default_factory=list)
+    appended_at: dict[Entry, int] = field(default_factory=dict)
+    not_replica: set[tuple[BrokerId, int]] = field(default_factory=set)
+    """(broker, partition epoch) in which the controller counted it among no replicas: whoever knows of it deletes its log."""
+
+    def appended(self, broker: BrokerId, entry: Entry) -> None:
+        replica = self.replicas[broker]
+        offset = len(replica.entries)
+        replica.entries.append(entry)
+        self.appended_at.setdefault(entry, self.event)
+        acked = self.acked.get(entry.record)
+        if acked is not None and acked.offset == offset and acked.entry == entry:
+            replica.missing.discard(entry.record)
+
+    def truncated(self, broker: BrokerId, offset: int) -> list[Acked]:
+        """What went from there on, as far as it was acknowledged."""
+        replica = self.replicas[broker]
+        gone = [
+            acked
+            for acked in self._acked_in(replica, offset)
+            # A retry may have put the record there a second time: only the copy that was acknowledged counts.
+            if acked.offset >= offset and replica.holds(acked.offset, acked.entry)
+        ]
+        del replica.entries[offset:]
+        replica.missing.update(acked.entry.record for acked in gone)
+        return gone
+
+    def _acked_in(self, replica: Replica, offset: int) -> Iterator[Acked]:
+        for entry in replica.entries[offset:]:
+            acked = self.acked.get(entry.record)
+            if acked is not None:
+                yield acked
+
+    def acknowledged(self, offset: int, entry: Entry, racks_asked: int) -> Acked:
+        first = self.appended_at.get(entry, self.event)
+        acked = Acked(offset, entry, racks_asked, {rack for event, rack in self.losses if event >= first})
+        self.acked[entry.record] = acked
+        for replica in self.replicas.values():
+            if not replica.holds(offset, entry):
+                replica.missing.add(entry.record)
+        return acked
+
+    def lost(self, broker: BrokerId) -> None:
+        """Something was lost for good on this broker's disk."""
+        replica = self.replicas[broker]
+        replica.lossy = True
+        self.losses.append((self.event, replica.rack or ""))
+        for acked in self.acked.values():
+            acked.lost_racks.add(replica.rack or "")
+
+    def was_taken_away(self, broker: BrokerId, since: int) -> bool:
+        """Whether it was counted among no replicas in a later partition epoch."""
+        return any(one == broker and epoch > since for one, epoch in self.not_replica)
+
+    def racks_of(self, brokers: Iterable[BrokerId]) -> set[str]:
+        return {self.replicas[broker].rack or "" for broker in brokers}

@@ -1,0 +1,95 @@
+"""The kinds of world: what may happen in each, and so which guarantees are demanded there.
+
+The name of a kind stands in the line that replays a failure, so a kind is never redefined under its name.
+
+    DEMANDED        every rule holds in every seed
+    SHOWN_TO_FAIL   an assumption of the guarantee is taken away, and the seeds show what that costs
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Final
+
+from rackspan.cluster.core.settings import Elr
+
+
+@dataclass(frozen=True, slots=True)
+class WorldKind:
+    """One set of assumptions.
+
+    `lossy`: power cuts take unflushed tails and disks are lost, in fewer than k racks. `moving`: a broker restarts in
+    another rack. `dynamic`: min.insync.racks and min.insync.replicas are changed while traffic flows. `reassigning`:
+    replicas are moved while all this goes on. `unclean`: unclean election is allowed. `unnamed`: some brokers have no
+    rack. `trusted`: the controller knows that who is killed lost nothing, as is so where machines live on; a Kafka broker
+    that is killed leaves no clean-shutdown mark, and is not electable until it has caught up. `falls_back`: where nobody
+    may lead, the last known leader does. `restless`: many short faults, so that the ISR changes all the time. `fails`: the rules that some seeds break, and are to break.
+    """
+
+    name: str
+    lossy: bool = False
+    moving: bool = False
+    dynamic: bool = False
+    unclean: bool = False
+    unnamed: bool = False
+    trusted: bool = True
+    reassigning: bool = False
+    falls_back: bool = False
+    restless: bool = False
+    elr: Elr = Elr.RACKS
+    fails: frozenset[str] = frozenset()
+
+    @property
+    def demands_survival(self) -> bool:
+        """G2: the survivor that was last in the ISR holds every acknowledged record.
+
+        Not where replicas are reassigned: taking one away takes what it alone held beside the leader. Nor where a rack
+        holds another broker's disk than it did.
+        """
+        return not (self.moving or self.reassigning)
+
+    @property
+    def demands_availability(self) -> bool:
+        """G3: after any k - 1 racks are lost somebody who may lead is left. Needs the ELR that counts racks.
+
+        A threshold that was lowered meanwhile empties the ELR, rightly: not demanded where it is changed.
+        """
+        return self.demands_survival and not (self.lossy or self.dynamic) and self.trusted and self.elr is Elr.RACKS
+
+
+_CLEAN: Final = WorldKind("clean")
+_LOSSY: Final = replace(_CLEAN, lossy=True, trusted=False)
+_LOSES: Final = frozenset({"I2", "I3", "I4"})
+"""What is acknowledged is missing in who joins the ISR, leads or truncates."""
+
+DEMANDED: Final[Mapping[str, WorldKind]] = {
+    kind.name: kind
+    for kind in (
+        _CLEAN,
+        replace(_CLEAN, name="kafka-elr", elr=Elr.KAFKA),
+        replace(_CLEAN, name="no-elr", elr=Elr.OFF),
+        replace(_CLEAN, name="killed", trusted=False),
+        replace(_CLEAN, name="moving", moving=True),
+        replace(_CLEAN, name="dynamic", dynamic=True),
+        replace(_CLEAN, name="unnamed", unnamed=True),
+        replace(_CLEAN, name="reassigning", reassigning=True),
+        replace(_CLEAN, name="restless", restless=True),
+        replace(_CLEAN, name="restless-dynamic", restless=True, dynamic=True),
+        replace(_CLEAN, name="restless-moving", restless=True, moving=True),
+        replace(_LOSSY, name="restless-lossy", restless=True),
+        replace(_LOSSY, name="lossy"),
+        replace(_LOSSY, name="lossy-kafka-elr", elr=Elr.KAFKA),
+    )
+}
+
+SHOWN_TO_FAIL: Final[Mapping[str, WorldKind]] = {
+    kind.name: kind
+    for kind in (
+        # Kafka before KIP-966: the last member of an ISR is elected, whatever it lost.
+        replace(_LOSSY, name="lossy-undetected", elr=Elr.OFF, fails=_LOSES),
+        replace(_LOSSY, name="lossy-kafka-elr-fallback", elr=Elr.KAFKA, falls_back=True, fails=_LOSES),
+        replace(_LOSSY, name="lossy-fallback", falls_back=True, fails=_LOSES),
+        replace(_CLEAN, name="unclean", unclean=True, fails=_LOSES | {"I5", "I6"}),
+    )
+}
+
+KINDS: Final[Mapping[str, WorldKind]] = {**DEMANDED, **SHOWN_TO_FAIL}

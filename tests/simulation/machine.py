@@ -1,0 +1,44 @@
+"""One machine: a disk that outlives the broker's process, and what of it outlives the machine's power."""
+
+from dataclasses import dataclass, field
+
+from rackspan.cluster.core.broker import Broker
+from rackspan.cluster.core.disk import Disk
+from rackspan.cluster.core.ids import NO_EPOCH, TopicPartition
+from rackspan.model.ids import BrokerId, RackId
+
+
+@dataclass(slots=True)
+class Machine:
+    """`broker` is None while no process runs. `frozen_until` is when it wakes, in ms; `incarnation` counts processes.
+
+    `down` counts the faults that keep it down: it starts again when the last of them ends.
+    """
+
+    id: BrokerId
+    rack: RackId | None
+    disk: Disk = field(default_factory=Disk)
+    flushed: dict[TopicPartition, int] = field(default_factory=dict)
+    broker: Broker | None = None
+    incarnation: int = 0
+    frozen_until: int = 0
+    down: int = 0
+    ticking: bool = False
+
+    def flush(self) -> None:
+        self.flushed = {partition: log.end_offset for partition, log in self.disk.logs.items()}
+
+    def lose_power(self) -> bool:
+        """Cut every log to what was flushed, unless it shut down cleanly before; whether anything was lost."""
+        if self.disk.clean_shutdown_epoch != NO_EPOCH and self.broker is None:
+            return False
+        self.disk.clean_shutdown_epoch = NO_EPOCH
+        lost = False
+        for partition, log in self.disk.logs.items():
+            lost = log.truncate_to(min(log.end_offset, self.flushed.get(partition, 0))) or lost
+        return lost
+
+    def lose_disk(self) -> None:
+        """An empty disk never has a mark."""
+        self.disk = Disk()
+        self.flushed = {}

@@ -1,0 +1,64 @@
+"""The network between nodes: it delays, drops, repeats and reorders, and links are cut in one direction or both."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from random import Random
+
+from rackspan.cluster.core.ids import CONTROLLER, NodeId
+from rackspan.cluster.core.messages import AlterPartition, Message, MetadataSlice
+from tests.simulation.clock import Clock
+
+Deliver = Callable[[NodeId, NodeId, Message], None]
+
+
+@dataclass(slots=True)
+class Network:
+    """`between_ms` and `controller_ms` are (least, greatest) delay; the sets hold what is broken at the moment.
+
+    Sets are counted, since two faults may break the same link and end at different times.
+    """
+
+    clock: Clock
+    dice: Random
+    deliver: Deliver
+    between_ms: tuple[int, int]
+    controller_ms: tuple[int, int]
+    duplicates: float
+    cut: dict[tuple[NodeId, NodeId], int] = field(default_factory=dict)
+    slow: dict[NodeId, int] = field(default_factory=dict)
+    lagging: dict[NodeId, int] = field(default_factory=dict)
+    stale: dict[NodeId, int] = field(default_factory=dict)
+    isr_delayed: dict[NodeId, int] = field(default_factory=dict)
+
+    def send(self, source: NodeId, destination: NodeId, message: Message) -> None:
+        if self.cut.get((source, destination)) or self._kept_from_image(destination, message):
+            return
+        self._deliver_later(source, destination, message)
+        if self.dice.random() < self.duplicates:
+            self._deliver_later(source, destination, message)
+
+    def _deliver_later(self, source: NodeId, destination: NodeId, message: Message) -> None:
+        self.clock.after(self._delay(source, destination, message), lambda: self.deliver(source, destination, message))
+
+    def _delay(self, source: NodeId, destination: NodeId, message: Message) -> int:
+        span = self.controller_ms if CONTROLLER in (source, destination) else self.between_ms
+        delay = self.dice.randint(*span)
+        if self.slow.get(source) or self.slow.get(destination):
+            delay += self.dice.randint(50, 400)
+        if self.lagging and min(source, destination) >= 0 and self._lags(source, destination):
+            delay += self.dice.randint(20, 150)
+        if self.isr_delayed.get(source) and isinstance(message, AlterPartition):
+            delay += self.dice.randint(100, 500)
+        return delay
+
+    def _lags(self, source: NodeId, destination: NodeId) -> bool:
+        return bool(self.lagging.get(source) or self.lagging.get(destination))
+
+    def _kept_from_image(self, destination: NodeId, message: Message) -> bool:
+        return bool(self.stale.get(destination)) and isinstance(message, MetadataSlice)
+
+    def heal(self) -> None:
+        self.between_ms = self.controller_ms = (1, 2)
+        self.duplicates = 0.0
+        for broken in (self.cut, self.slow, self.lagging, self.stale, self.isr_delayed):
+            broken.clear()

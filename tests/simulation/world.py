@@ -1,0 +1,303 @@
+"""One seed's world: the product's controller and brokers on a virtual network, clock and disks, judged at every step.
+
+    World(kind, seed).run()        raises Violation at the first rule that breaks
+
+The world owns every setting and all dice. What Kafka does is the core's; what happens to it is told by faults.py and
+striking.py; who judges is judges/.
+"""
+
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final
+
+from rackspan.cluster.core.broker import Broker, BrokerIdentity, BrokerRules
+from rackspan.cluster.core.controller import Controller, ControllerRules
+from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, Ticket, TopicPartition
+from rackspan.cluster.core.messages import (
+    CreateTopics,
+    Effect,
+    LeadershipChanged,
+    Message,
+    NewTopic,
+    Produce,
+    ProduceResult,
+    Reply,
+    Send,
+    Stopped,
+)
+from rackspan.model.ids import BrokerId
+from tests.simulation.assumptions import controller_rules
+from tests.simulation.clients import Producer
+from tests.simulation.clock import Clock
+from tests.simulation.dice import dice_of
+from tests.simulation.faults import Fault, draw_faults
+from tests.simulation.kinds import WorldKind
+from tests.simulation.machine import Machine
+from tests.simulation.network import Network
+from tests.simulation.shape import FAULTS_MS, HEALING_MS, draw_shape
+from tests.simulation.striking import plan
+from tests.simulation.trace import Trace
+from tests.simulation.watching import Watch
+
+ORDERS: Final = TopicPartition("orders", 0)
+
+QUICK_MS: Final = (1, 2)
+"""The network before traffic begins and after all healed; slowness and repeats belong to the time between."""
+
+TRAFFIC_FROM_MS: Final = 280
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """The code under test. A planted bug replaces one of these."""
+
+    broker_rules: type[BrokerRules] = BrokerRules
+    controller_rules: type[ControllerRules] = ControllerRules
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a run that broke nothing did. `crc` is the same on every machine for the same seed."""
+
+    events: int
+    acknowledged: int
+    crc: int
+    asked: int
+    available: int
+    offline: bool
+    elections: int = 0
+    faults: int = 0
+
+
+@dataclass(slots=True)
+class World:
+    """`faults` None draws them from the seed; a list replays a shorter one."""
+
+    kind: WorldKind
+    seed: int
+    faults: tuple[Fault, ...] | None = None
+    build: Build = field(default_factory=Build)
+    trace: Trace = field(default_factory=Trace)
+
+    def run(self) -> Outcome:
+        return Running(self).run()
+
+
+class Running:
+    """A world under way."""
+
+    def __init__(self, world: World) -> None:
+        dice = dice_of(world.seed)
+        self.world = world
+        self.shape = draw_shape(world.kind, dice.shape)
+        drawn = draw_faults(self.shape, dice.faults)
+        self.faults = drawn if world.faults is None else world.faults
+        self.clock = Clock()
+        self.dice = dice
+        self.trace = world.trace
+        self.settings = self.shape.settings
+        self.network = Network(
+            self.clock,
+            dice.network,
+            self.deliver,
+            QUICK_MS,
+            QUICK_MS,
+            0.0,
+        )
+        self.controller = Controller(
+            self.settings,
+            Random(f"controller {world.seed}"),
+            controller_rules(world.kind, world.build.controller_rules),
+        )
+        self.machines = {broker: Machine(broker, rack) for broker, rack in self.shape.racks.items()}
+        self.watch = Watch(world.kind, ORDERS, self.machines, self.controller)
+        self.producers: list[Producer] = []
+        self.waiting: dict[Ticket, tuple[Producer, Produce]] = {}
+        self._numbers = {"ticket": 0, "record": 0, "producer": 0}
+
+    # The run
+
+    def run(self) -> Outcome:
+        self._start()
+        plan(self)
+        events = self.clock.run_until(FAULTS_MS)
+        self._heal()
+        events += self.clock.run_until(FAULTS_MS + HEALING_MS)
+        self.watch.settled()
+        return self._outcome(events)
+
+    def _outcome(self, events: int) -> Outcome:
+        survival, committed = self.watch.survival, self.watch.evidence.committed
+        self.trace.add(self.clock.now, "end", self.watch.digest(), None)
+        return Outcome(
+            events,
+            sum(producer.acknowledged for producer in self.producers),
+            self.trace.crc,
+            survival.asked,
+            survival.available,
+            committed.leader is None,
+            committed.leader_epoch,
+            len(self.faults),
+        )
+
+    def _start(self) -> None:
+        for machine in self.machines.values():
+            self.start_broker(machine)
+        self.clock.at(0, self._tick_controller)
+        self.clock.at(200, self._create_topic)
+        self.clock.at(TRAFFIC_FROM_MS, self._grow_slow)
+        for index in range(self.shape.producers):
+            producer = self._producer(index)
+            self.producers.append(producer)
+            self.clock.at(TRAFFIC_FROM_MS + index, producer.start)
+        for machine in self.machines.values():
+            self._flush_now_and_then(machine)
+
+    def _create_topic(self) -> None:
+        replicas = list(self.shape.brokers)
+        self.dice.shape.shuffle(replicas)
+        topic = NewTopic(
+            ORDERS.topic,
+            assignments={0: tuple(replicas)},
+            configs={
+                "min.insync.replicas": str(self.shape.min_insync_replicas),
+                "min.insync.racks": str(self.shape.min_insync_racks),
+            },
+        )
+        self.ask_controller(CreateTopics(self.next("ticket"), (topic,)))
+
+    def _grow_slow(self) -> None:
+        self.network.between_ms, self.network.controller_ms = self.shape.network_ms, self.shape.controller_ms
+        self.network.duplicates = self.shape.duplicates
+
+    def _heal(self) -> None:
+        self.network.heal()
+        for machine in self.machines.values():
+            machine.frozen_until = min(machine.frozen_until, self.clock.now)
+
+    # Nodes
+
+    def start_broker(self, machine: Machine) -> None:
+        machine.incarnation += 1
+        identity = BrokerIdentity(machine.id, machine.incarnation, machine.rack, "localhost", 9000 + machine.id)
+        machine.broker = Broker(identity, self.settings, machine.disk, self.world.build.broker_rules())
+        self.watch.started(machine)
+        if not machine.ticking:
+            machine.ticking = True
+            self.clock.after(self.dice.network.randint(0, self.settings.tick_interval_ms), lambda: self._tick(machine))
+
+    def stop_broker(self, machine: Machine) -> None:
+        """The process ends at once; whoever asked it something hears nothing."""
+        machine.broker = None
+        self.watch.stopped(machine)
+
+    def _tick(self, machine: Machine) -> None:
+        if machine.broker is None:
+            machine.ticking = False
+            return
+        if machine.frozen_until > self.clock.now:
+            self.clock.at(machine.frozen_until, lambda: self._tick(machine))
+            return
+        self._carry_out(machine.id, machine.broker.on_tick(self.clock.now))
+        self.clock.after(self.settings.tick_interval_ms, lambda: self._tick(machine))
+
+    def _tick_controller(self) -> None:
+        self._carry_out(CONTROLLER, self.controller.on_tick(self.clock.now))
+        self.clock.after(self.settings.tick_interval_ms, self._tick_controller)
+
+    def deliver(self, source: NodeId, destination: NodeId, message: Message) -> None:
+        """A message has arrived. A frozen machine takes it when it wakes, in order; a dead one never."""
+        if destination == CONTROLLER:
+            self._took(source, destination, message)
+            self._carry_out(CONTROLLER, self.controller.on_message(self.clock.now, source, message))
+            return
+        machine = self.machines[BrokerId(destination)]
+        if machine.broker is None:
+            return
+        if machine.frozen_until > self.clock.now:
+            self.clock.at(machine.frozen_until, lambda: self.deliver(source, destination, message))
+            return
+        self._took(source, destination, message)
+        self._carry_out(destination, machine.broker.on_message(self.clock.now, source, message))
+
+    def _took(self, source: NodeId, destination: NodeId, message: Message) -> None:
+        self.trace.add(self.clock.now, source, destination, message)
+
+    def _carry_out(self, node: NodeId, effects: list[Effect]) -> None:
+        """First what the node's state says, then what it answers: an answer promises what is on the disks by then."""
+        self.watch.evidence.event += 1
+        if node == CONTROLLER:
+            self.watch.controller_moved()
+        else:
+            self.watch.broker_moved(self.machines[BrokerId(node)])
+        for effect in effects:
+            if isinstance(effect, Send):
+                self.network.send(node, effect.destination, effect.message)
+            elif isinstance(effect, Reply):
+                self._answer(node, effect)
+            elif isinstance(effect, LeadershipChanged):
+                self.watch.leadership(self.machines[BrokerId(node)], effect)
+            elif isinstance(effect, Stopped):
+                self.stop_broker(self.machines[BrokerId(node)])
+
+    # Clients
+
+    def ask_controller(self, message: Message) -> None:
+        self.deliver(CLIENT, CONTROLLER, message)
+
+    def _answer(self, node: NodeId, reply: Reply) -> None:
+        waiting = self.waiting.pop(reply.ticket, None)
+        if waiting is None or not isinstance(reply.result, ProduceResult):
+            return
+        producer, request = waiting
+        self.watch.answered(self.machines[BrokerId(node)], request, reply.result)
+        if self.network.cut.get((node, CLIENT)):
+            return
+        result = reply.result
+        self.clock.after(
+            self.dice.network.randint(*self.shape.network_ms), lambda: producer.answered(reply.ticket, result)
+        )
+
+    def _producer(self, index: int) -> Producer:
+        idempotent = index % 2 == 1 or self.shape.producers == 1
+        producer = Producer(
+            ORDERS,
+            self.clock,
+            self.dice.clients,
+            self._find_leader,
+            lambda broker, request: self._produce(producer, broker, request),
+            lambda count: self._next_record(count, idempotent=idempotent),
+            lambda: self.next("ticket"),
+            lambda: self.next("producer"),
+            idempotent,
+            FAULTS_MS,
+        )
+        return producer
+
+    def _produce(self, producer: Producer, broker: BrokerId, request: Produce) -> None:
+        self.waiting[request.ticket] = (producer, request)
+        self.network.send(CLIENT, broker, request)
+
+    def _find_leader(self) -> BrokerId | None:
+        """What some broker's image says: it may be stale, as a client's own would be."""
+        up = [machine for machine in self.machines.values() if machine.broker is not None]
+        if not up:
+            return None
+        broker = self.dice.clients.choice(up).broker
+        state = None if broker is None else broker.image.partition(ORDERS)
+        return state.leader if state is not None and state.leader in self.machines else None
+
+    def _next_record(self, count: int, *, idempotent: bool) -> int:
+        first = self._numbers["record"]
+        self._numbers["record"] += count
+        if idempotent:
+            self.watch.rules.idempotent.update(range(first, first + count))
+        return first
+
+    def next(self, what: str) -> int:
+        self._numbers[what] += 1
+        return self._numbers[what]
+
+    def _flush_now_and_then(self, machine: Machine) -> None:
+        machine.flush()
+        self.clock.after(self.shape.flush_every_ms, lambda: self._flush_now_and_then(machine))
