@@ -255,6 +255,36 @@ def test_wrong_words_get_their_line_and_leave_nothing(cli: Cli, tmp_path: Path, 
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["empty", "moment.json"]
 
 
+STRICTLY: dict[str, str] = {
+    '{"version": 1, "version": 1}': 'key "version" stands twice in one object; leave one of them out',
+    '{"version": NaN}': "NaN is no number of JSON; correct it and run again",
+    '{"version": "\\udc00"}': "\\udc00 at line 1 column 14 is half of a surrogate pair and no character; correct it",
+    '{"version": 1': "not JSON: Expecting ',' delimiter: line 1 column 14 (char 13); is the file complete?",
+}
+
+READERS: tuple[tuple[str, ...], ...] = (
+    ("audit", "--snapshot"),
+    ("place", "plan", "--spec"),
+    ("streams", "assign", "--problem"),
+    ("streams", "lab", "--problem"),
+    ("reassign", "generate", *SEEN, "--broker-list", "1", "--topics-to-move-json-file"),
+    ("reassign", "lint", *SEEN, "--reassignment-json-file"),
+    ("reassign", "apply", *SEEN, "--plan"),
+    ("reassign", "verify", *SEEN, "--plan"),
+    ("reassign", "cancel", *SEEN, "--plan"),
+    ("reassign", "undo", *SEEN, "--plan"),
+)
+
+
+@pytest.mark.parametrize("words", READERS, ids=" ".join)
+def test_every_file_of_json_is_read_as_strictly_and_named(cli: Cli, tmp_path: Path, words: tuple[str, ...]) -> None:
+    (tmp_path / "moment.json").write_text(TEXT)
+    for text, line in STRICTLY.items():
+        (tmp_path / "bad.json").write_text(text)
+        ran = cli(*words, "bad.json")
+        assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: bad.json: {line}\n")
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="NOT TESTED as root, whom no file refuses")
 def test_a_file_nobody_may_read_gets_its_line(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "bad.json").write_text(TEXT)

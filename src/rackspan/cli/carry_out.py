@@ -18,7 +18,8 @@ from rackspan.cli.carry_out_pages import (
     verdict_page,
 )
 from rackspan.cli.carry_out_progress import follow
-from rackspan.cli.move import SOMETHING_TO_ACT_ON, file_content
+from rackspan.cli.files import read_file
+from rackspan.cli.move import REASSIGNMENT, SOMETHING_TO_ACT_ON
 from rackspan.errors import RackspanError, UsageError
 from rackspan.plan import Limits, Toward, WrittenPlan, read_plan
 from rackspan.plan.effects import Paused
@@ -179,7 +180,7 @@ def verify(
 
     Exits 0 when all are, 2 when one is not, 1 on errors.
     """
-    written = read_plan(file_content(plan))
+    written = read_file(plan, read_plan, REASSIGNMENT)
     taken = options.source(bootstrap_server, command_config, timeout, snapshot).read()
     output.warn(taken.warnings)
     found = verbs.verify_reassignment(taken.snapshot, written)
@@ -250,7 +251,7 @@ def _telling(happened: "Iterator[Happened]") -> "Iterator[Happened]":
 
 
 def _plan(file: Path, cluster_id: str | None) -> WrittenPlan:
-    plan = read_plan(file_content(file))
+    plan = read_file(file, read_plan, REASSIGNMENT)
     if cluster_id is None or cluster_id == plan.cluster_id:
         return plan
     if plan.cluster_id is not None:

@@ -2,7 +2,7 @@
 
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -10,6 +10,7 @@ from rackspan import verbs
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.json_format import finding_document
 from rackspan.cli import options, output
+from rackspan.cli.files import read_file
 from rackspan.cli.move_pages import generate_page, lint_page, plan_page
 from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
@@ -27,6 +28,8 @@ from rackspan.reassign import ListedPartition, Request
 
 ERROR = 1
 SOMETHING_TO_ACT_ON = 2
+
+REASSIGNMENT: Final = "reassignment file"
 
 app = typer.Typer(help="Move replicas: the least movement that makes a cluster rack-safe.", no_args_is_help=True)
 
@@ -54,7 +57,7 @@ def generate(
     Prints the current and the proposed assignment and changes nothing. `reassign plan` finds the least movement instead.
     """
     brokers = read_broker_list(broker_list)
-    topics = read_topics_to_move(file_content(topics_to_move_json_file, "topics-to-move"))
+    topics = read_file(topics_to_move_json_file, read_topics_to_move, "topics-to-move file")
     choice = options.placer_choice(placer, placer_config, ignore_racks)
     taken = options.source(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
@@ -165,7 +168,7 @@ def lint(
 
     Exits 0 when it breaks no constraint, 2 when it does, 1 on errors.
     """
-    document = read_reassignment(file_content(reassignment_json_file))
+    document = read_file(reassignment_json_file, read_reassignment, REASSIGNMENT)
     taken = options.source(
         bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
     ).read()
@@ -192,13 +195,6 @@ def _ids(flag: str, text: str | None) -> frozenset[int]:
         if not item.isascii() or not item.isdigit():
             raise UsageError(f"{flag} {text}: {item!r} is not a broker id; list ids such as 3,4")
     return frozenset(map(int, items))
-
-
-def file_content(file: Path, what: str = "reassignment") -> bytes:
-    try:
-        return file.read_bytes()
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}; name a {what} file") from None
 
 
 def _save(document: dict[str, Any], file: Path) -> None:

@@ -2,15 +2,14 @@
 
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from rackspan import json_text, verbs
 from rackspan.cli import options, output
+from rackspan.cli.files import read_file
 from rackspan.cli.place_page import proposal_page, spec_page
-from rackspan.errors import UsageError
-from rackspan.json_text import NotJson
 from rackspan.placement.proposal_format import proposal_document
 
 app = typer.Typer(
@@ -29,7 +28,7 @@ def plan(
     output_format: options.OutputFormat = options.Output.JSON,
 ) -> None:
     """Answer a placement spec from the file alone; no cluster is asked."""
-    document = verbs.place_from_spec(_spec(spec), Random())
+    document = verbs.place_from_spec(read_file(spec, json_text.parse, "placement spec"), Random())
     output.write(document, output_format, spec_page(document))
 
 
@@ -103,12 +102,3 @@ def extend(
         verbs.create_partitions(cluster, proposal)
     document = proposal_document(proposal, apply)
     output.write(document, output_format, proposal_page(document, "added"))
-
-
-def _spec(file: Path) -> Any:
-    try:
-        return json_text.parse(file.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}; name a placement spec") from None
-    except NotJson as error:
-        raise UsageError(f"{file}: {error}") from None

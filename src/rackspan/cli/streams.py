@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 from rich.console import RenderableType
@@ -11,15 +11,17 @@ from rich.text import Text
 
 from rackspan import json_text, verbs
 from rackspan.cli import options, output
+from rackspan.cli.files import read_file
 from rackspan.cli.streams_page import audit_page, lab_page
 from rackspan.disk import replace_file, writing_output
-from rackspan.errors import InvalidProblem, RackspanError, UsageError
-from rackspan.json_text import NotJson
+from rackspan.errors import UsageError
 from rackspan.streams import ASSIGNORS, Strategy, could_be_less, from_document, settings
 from rackspan.streams.lab_picture import lab_picture
 from rackspan.streams.options import Beyond
 
 SOMETHING_TO_ACT_ON = 2
+
+_PROBLEM: Final = "problem file"
 
 app = typer.Typer(
     name="streams",
@@ -46,7 +48,7 @@ def assign(
     output_format: options.OutputFormat = options.Output.JSON,
 ) -> None:
     """Assign tasks to clients at provably least cost, as Kafka's own assignors weigh it."""
-    answer = verbs.assign_tasks(_document(problem), assignor, beyond or [])
+    answer = verbs.assign_tasks(read_file(problem, json_text.parse, _PROBLEM), assignor, beyond or [])
     output.warn(answer["warnings"])
     output.write(answer, output_format, _page(answer))
 
@@ -140,29 +142,18 @@ def _changelogs(items: Sequence[str]) -> dict[str, list[str]]:
 
 def _documents(files: Sequence[Path]) -> dict[str, Any]:
     """Each problem by its name, checked, so that a mistake names its file."""
-    found: dict[str, Any] = {}
-    for file in files:
-        document = _document(file)
-        try:
-            from_document(document)
-        except RackspanError as error:
-            raise type(error)(f"{file}: {error}") from None
-        found[str(file)] = document
-    return found
+    return {str(file): read_file(file, _problem, _PROBLEM) for file in files}
+
+
+def _problem(content: bytes) -> Any:
+    document = json_text.parse(content)
+    from_document(document)
+    return document
 
 
 def _write(file: Path, text: str, flag: str) -> None:
     with writing_output(file, flag):
         replace_file(file, text)
-
-
-def _document(file: Path) -> Any:
-    try:
-        return json_text.parse(file.read_bytes())
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read: {error.strerror}; name a problem file") from None
-    except NotJson as error:
-        raise InvalidProblem(f"{file}: {error}") from None
 
 
 def _page(answer: dict[str, Any]) -> RenderableType:

@@ -14,6 +14,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
+from rackspan import json_text
 from rackspan.disk import replace_file, to_disk
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import paths
@@ -73,7 +74,7 @@ def read_manifest(warehouse: Warehouse) -> Manifest:
     """The manifest in force, an empty one before the first run. Errors: InvalidWarehouse."""
     file = warehouse.tables / FILE_NAME
     try:
-        document = json.loads(file.read_bytes())
+        document = json_text.parse(file.read_bytes())
     except FileNotFoundError:
         return Manifest()
     except (OSError, ValueError):

@@ -185,4 +185,24 @@ def test_losses_over_time_are_summed_up_in_one_sentence() -> None:
     assert words.losses_over_time([once, never], past) == (
         "Rack r2 could not have been lost for 1 min of 9 min 30 s, in 2 of 20 snapshots."
     )
-    assert words.losses_over_time([once, once, once], past).endswith("; 2 other racks at times neither.")
+
+
+@pytest.mark.parametrize(
+    ("snapshots_not_survived", "said"),
+    [
+        ((20, 2), "; 1 other rack could not at times either."),
+        ((2, 2, 2), "; 2 other racks could not at times either."),
+        ((20, 20, 20), "; 2 other racks could not at any time either."),
+        ((20, 20, 20, 2), "; 2 other racks could not at any time either, 1 more at times."),
+        ((20, 0, 0), ", in 20 of 20 snapshots."),
+    ],
+)
+def test_racks_that_could_never_be_lost_are_told_from_those_that_sometimes_could(
+    snapshots_not_survived: tuple[int, ...], said: str
+) -> None:
+    past = story.report_by_hand(story.shop_history(20)).clusters[0].history
+    losses = [
+        LossHistory(RackId(f"r{at}"), 20, number, 30.0 * number, story.NOON if number else None, number, 0, 0)
+        for at, number in enumerate(snapshots_not_survived)
+    ]
+    assert words.losses_over_time(losses, past).endswith(said)

@@ -81,6 +81,12 @@ def test_a_file_is_lines_or_one_json_object(tmp_path: Path, text: str) -> None:
     assert found("file", f"path={tmp_path / 'racks'}") == {0: "r1", 1: "rack two"}
 
 
+def test_a_file_may_open_with_a_byte_order_mark(tmp_path: Path) -> None:
+    for text in ("0=r1", '{"0": "r1"}'):
+        (tmp_path / "racks").write_text(text, encoding="utf-8-sig")
+        assert found("file", f"path={tmp_path / 'racks'}") == {0: "r1"}
+
+
 def test_a_file_is_read_at_every_call(tmp_path: Path) -> None:
     path = tmp_path / "racks"
     locator = make("file", {"path": str(path)})
@@ -98,8 +104,14 @@ def test_a_file_is_read_at_every_call(tmp_path: Path) -> None:
         ("x=r1\n", " line 1: 'x' is no broker id; a line reads like 0=rack1"),
         ("0=\n", " line 1: broker 0 in rack '', but a rack is a name; leave the broker out instead"),
         ("0=a\n1=b\n0=c\n", ": broker 0 stands there twice; leave one of them out"),
-        ('{"0": "a", "0": "b"}', ": broker 0 stands there twice; leave one of them out"),
-        ('{"0": "a"', ": not JSON: Expecting ',' delimiter: line 1 column 10 (char 9); correct it"),
+        ('{"0": "a", "0": "b"}', ': key "0" stands twice in one object; leave one of them out'),
+        ('{"0": "a", "00": "b"}', ": broker 0 stands there twice; leave one of them out"),
+        ('{"0": "a"', ": not JSON: Expecting ',' delimiter: line 1 column 10 (char 9); is the file complete?"),
+        ('{"0": NaN}', ": NaN is no number of JSON; correct it and run again"),
+        (
+            '{"0": "\\ud800"}',
+            ": \\ud800 at line 1 column 8 is half of a surrogate pair and no character; correct it",
+        ),
         ('{"0": 7}', ": broker 0 in rack 7, but a rack is a name; leave the broker out instead"),
         ('{"-1": "a"}', ": '-1' is no broker id; a line reads like 0=rack1"),
         (b"0=\xff", ": not UTF-8 text; correct path"),

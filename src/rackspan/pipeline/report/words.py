@@ -134,9 +134,7 @@ def losses_over_time(losses: Sequence[LossHistory], history: History) -> str:
         return f"Every rack could have been lost at any time in {count(history.snapshots, 'snapshot')}."
     worst = failed[0]
     said = f"Rack {shown(worst.rack)} could not have been lost for {span(worst.seconds_not_survived)} of {span(history.seconds)}"
-    others = len(failed) - 1
-    more = "" if not others else f"; {others} other {'rack' if others == 1 else 'racks'} at times neither"
-    return f"{said}, in {worst.not_survived:,} of {count(worst.snapshots, 'snapshot')}{more}."
+    return f"{said}, in {worst.not_survived:,} of {count(worst.snapshots, 'snapshot')}{_nor(failed[1:])}."
 
 
 def what_changed(group: DriftGroup) -> str:
@@ -222,6 +220,17 @@ def listed(items: Sequence[str], joined_by: str = "and") -> str:
 
 def _rack(loss: RackLoss) -> str:
     return " and ".join(shown(rack) for rack in loss.racks)
+
+
+def _nor(others: Sequence[LossHistory]) -> str:
+    """The racks beside the worst: `; 2 other racks could not at any time either, 1 more at times`."""
+    never = sum(one.not_survived == one.snapshots for one in others)
+    counted = [one for one in ((never, "at any time"), (len(others) - never, "at times")) if one[0]]
+    if not counted:
+        return ""
+    first, when = counted[0]
+    more = "".join(f", {number:,} more {when}" for number, when in counted[1:])
+    return f"; {count(first, 'other rack')} could not {when} either{more}"
 
 
 def _survivable(others: int) -> str:

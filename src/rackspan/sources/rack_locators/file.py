@@ -4,11 +4,12 @@ Either one JSON object, `{"0": "rack1", "1": "rack2"}`, or lines as in a .proper
 open a comment.
 """
 
-import json
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from rackspan import json_text
 from rackspan.errors import RackLocatorFailed, UsageError
+from rackspan.json_text import NotJson
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.sources.rack_locator import ClusterView, Properties, broker_and_rack, refuse_unknown, required
 
@@ -20,24 +21,24 @@ class RackFile:
 
     def rack_info(self, _cluster: ClusterView) -> dict[BrokerId, RackId]:
         """Errors: RackLocatorFailed where the file cannot be read, UsageError for what it says, by line."""
-        try:
-            text = self._path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise RackLocatorFailed(f"rack locator file: {self._path}: {error.strerror}; correct path") from None
-        except UnicodeDecodeError:
-            raise RackLocatorFailed(f"rack locator file: {self._path}: not UTF-8 text; correct path") from None
         place = f"rack locator file: {self._path}"
+        try:
+            # With or without a byte order mark, as some editors save.
+            text = self._path.read_text(encoding="utf-8-sig")
+        except OSError as error:
+            raise RackLocatorFailed(f"{place}: {error.strerror}; correct path") from None
+        except UnicodeDecodeError:
+            raise RackLocatorFailed(f"{place}: not UTF-8 text; correct path") from None
         entries = _json_entries(place, text) if text.lstrip().startswith("{") else _line_entries(place, text)
         return _once_each(place, entries)
 
 
 def _json_entries(place: str, text: str) -> Iterator[tuple[BrokerId, RackId]]:
     try:
-        # As pairs: a dict would keep the last of two and say nothing.
-        pairs = json.loads(text, object_pairs_hook=tuple)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{place}: not JSON: {error}; correct it") from None
-    return (broker_and_rack(place, broker, rack) for broker, rack in pairs)
+        racks = json_text.parse(text)
+    except NotJson as error:
+        raise UsageError(f"{place}: {error}") from None
+    return (broker_and_rack(place, broker, rack) for broker, rack in racks.items())
 
 
 def _line_entries(place: str, text: str) -> Iterator[tuple[BrokerId, RackId]]:
