@@ -86,8 +86,8 @@ def _real(racks: list[str], brokers: int, version: str) -> Iterator[dict[str, An
         )
         addresses = cluster.bootstrap_servers.split(",")
         rows = [
-            {"id": node.id, "rack": node.rack, "address": address}
-            for node, address in zip(cluster.brokers, addresses, strict=True)
+            {"id": broker.id, "rack": broker.rack, "address": address}
+            for broker, address in zip(cluster.brokers, addresses, strict=True)
         ]
         yield {"kind": f"kafka {version}", "bootstrap_servers": cluster.bootstrap_servers, "brokers": rows}
     finally:
