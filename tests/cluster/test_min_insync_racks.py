@@ -104,7 +104,8 @@ def test_a_changed_value_holds_for_the_next_request(cluster: EmbeddedCluster, to
 
 @pytest.mark.parametrize("said_of", ["", "listener_name_plaintext_"])
 def test_the_codes_of_its_own_are_sent_only_where_they_are_asked_for(said_of: str) -> None:
-    with cluster_of(**{f"{said_of}extended_error_codes": "true"}) as cluster:
+    config: dict[str, Any] = {f"{said_of}extended_error_codes": "true"}
+    with cluster_of(**config) as cluster:
         cluster.create_topic("orders", 1, 3, config={"min.insync.racks": "3"})
         cluster.lose_rack("r1")
         answer = raw.produced(leader_of(cluster, "orders"), "orders")
