@@ -32,10 +32,11 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A whole process: wall seconds, and the most memory it held."""
+    """A whole process: seconds on the wall and on processors, and the most memory it held."""
 
     seconds: float
     megabytes: float
+    cpu_seconds: float
 
 
 def machine() -> str:
@@ -51,7 +52,7 @@ def run_process(words: Sequence[str], ok: Sequence[int] = (0,)) -> Process:
     child.returncode = os.waitstatus_to_exitcode(status)
     if child.returncode not in ok:
         raise RuntimeError(f"{' '.join(words)}: exit code {child.returncode}")
-    return Process(time.perf_counter() - started, usage.ru_maxrss / 1024)
+    return Process(time.perf_counter() - started, usage.ru_maxrss / 1024, usage.ru_utime + usage.ru_stime)
 
 
 def seconds(action: Callable[[], object]) -> float:

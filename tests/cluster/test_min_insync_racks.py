@@ -3,6 +3,7 @@
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import pytest
 from confluent_kafka import KafkaError, KafkaException, Producer
@@ -22,10 +23,10 @@ NOT_ENOUGH_RACKS = 1001
 
 
 @contextmanager
-def cluster_of(racks: object = 3, brokers: int = 3, **config: str) -> Iterator[EmbeddedCluster]:
+def cluster_of(racks: Any = 3, brokers: int = 3, **config: str) -> Iterator[EmbeddedCluster]:
     wanted = {key.replace("_", "."): value for key, value in config.items()}
     settings = ClusterSettings(replica_lag_time_max_ms=1_000)
-    with EmbeddedCluster(racks, brokers, config=wanted, settings=settings) as cluster:  # type: ignore[arg-type]
+    with EmbeddedCluster(racks, brokers, config=wanted, settings=settings) as cluster:
         yield cluster
 
 
@@ -101,8 +102,10 @@ def test_a_changed_value_holds_for_the_next_request(cluster: EmbeddedCluster, to
             assert raw.produced(leader, topic)["error_code"] == error
 
 
-def test_the_codes_of_its_own_are_sent_only_where_they_are_asked_for() -> None:
-    with cluster_of(extended_error_codes="true") as cluster:
+@pytest.mark.parametrize("said_of", ["", "listener_name_plaintext_"])
+def test_the_codes_of_its_own_are_sent_only_where_they_are_asked_for(said_of: str) -> None:
+    config: dict[str, Any] = {f"{said_of}extended_error_codes": "true"}
+    with cluster_of(**config) as cluster:
         cluster.create_topic("orders", 1, 3, config={"min.insync.racks": "3"})
         cluster.lose_rack("r1")
         answer = raw.produced(leader_of(cluster, "orders"), "orders")

@@ -17,6 +17,7 @@ def configured(settings: ClusterSettings, config: Mapping[str, str], brokers: in
     A replication factor that the brokers cannot hold is lowered where nobody asked for it. Errors: UsageError for a key
     that is none, or a value that is none of its key.
     """
+    config = {_OF_THE_LISTENER.get(key, key): value for key, value in config.items()}
     for key, value in config.items():
         _check(key, value)
     fields = {name: parse(config[key]) for key, (name, parse) in _FIELDS.items() if key in config}
@@ -59,6 +60,9 @@ _FIELDS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
     "replica.lag.time.max.ms": ("replica_lag_time_max_ms", int),
     "unclean.leader.election.enable": ("unclean_leader_election", _truth),
 }
+_OF_THE_LISTENER: Final = {"listener.name.plaintext.extended.error.codes": "extended.error.codes"}
+"""Kafka's names for what is said of one listener. A broker of this cluster has one, PLAINTEXT."""
+
 _OTHERS: Final = frozenset(
     {
         "group.max.session.timeout.ms",

@@ -1,0 +1,93 @@
+"""What min.insync.racks costs a produce where its value is 1: nothing that can be told from the same run twice.
+
+Three brokers of the core, each with a topic of one replica and acks=all: two run as they are, one with racks struck
+from its rules. They take turns, and only ratios within a turn are compared: what else the machine does weighs on all.
+"""
+
+import gc
+import time
+from collections.abc import Collection
+from typing import Final
+
+from benchmarks._measure import Figures
+from rackspan.acks import ProduceVerdict, RackBits, Thresholds
+from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.broker import Broker, BrokerRules
+from rackspan.cluster.core.ids import CLIENT, BrokerId, TopicPartition
+from rackspan.cluster.core.messages import Produce, Reply
+from tests.cluster.world import World
+
+TURNS: Final = 41
+PRODUCES: Final = 2_000
+
+
+class ReplicasAlone(BrokerRules):
+    """The same doors, and behind them Kafka's own rule, as if racks had never been thought of."""
+
+    def before_append(self, isr: Collection[BrokerId], _racks: RackBits, asked: Thresholds) -> ProduceVerdict:
+        return ProduceVerdict.ACCEPT if _enough(isr, asked) else ProduceVerdict.NOT_ENOUGH_REPLICAS
+
+    def watermark_may_advance(self, isr: Collection[BrokerId], _racks: RackBits, asked: Thresholds) -> bool:
+        return _enough(isr, asked)
+
+    def before_acknowledgement(self, isr: Collection[BrokerId], _racks: RackBits, asked: Thresholds) -> ProduceVerdict:
+        return ProduceVerdict.ACCEPT if _enough(isr, asked) else ProduceVerdict.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+
+
+def _enough(isr: Collection[BrokerId], asked: Thresholds) -> bool:
+    return len(isr) >= asked.min_insync_replicas
+
+
+class Producing:
+    """One broker that leads one partition."""
+
+    def __init__(self, rules: BrokerRules) -> None:
+        world = World({1: "r1"}, broker_rules=rules)
+        world.run(500)
+        self._partition: TopicPartition = world.create("orders", [1])
+        world.settle()
+        self._broker: Broker = world.broker(1)
+        self._now = world.now
+
+    def microseconds(self) -> float:
+        """Of one produce, over a run of them."""
+        # Of this process's own time: on a busy machine the clock on the wall says more of its neighbours.
+        begun = time.process_time()
+        self._run()
+        return (time.process_time() - begun) / PRODUCES * 1e6
+
+    def _run(self) -> None:
+        broker, partition, now = self._broker, self._partition, self._now
+        for ticket in range(PRODUCES):
+            effects = broker.on_message(now, CLIENT, Produce(ticket, partition, (Batch(0, 0, -1),)))
+            assert any(isinstance(effect, Reply) for effect in effects)
+
+
+def main() -> None:
+    _turn(0)
+    gc.disable()
+    turns = [_turn(turn) for turn in range(TURNS)]
+    gc.enable()
+    first, again, without = (Figures(tuple(values)) for values in zip(*turns, strict=True))
+    identical, ours = first.over(again), first.over(without)
+    low, high = _middle_half(identical)
+    verdict = "inside" if low <= ours.median <= high else "OUTSIDE"
+    print(f"\none produce with acks=all and min.insync.racks=1, in the core, {TURNS} turns of {PRODUCES}")
+    print(f"  as it is                      {first.text('us')}")
+    print(f"  with racks struck out         {without.text('us')}")
+    print(f"  as it is, over itself         {identical.median:.3f} (half of the turns from {low:.3f} to {high:.3f})")
+    print(f"  as it is, over racks struck   {ours.median:.3f}: {verdict} what identical runs differ by")
+
+
+def _turn(turn: int) -> tuple[float, ...]:
+    """New brokers each time, as where they lie in memory counts for two hundredths; who goes first changes too."""
+    places = [Producing(rules) for rules in (BrokerRules(), BrokerRules(), ReplicasAlone())]
+    order = [(turn + step) % len(places) for step in range(len(places))]
+    taken = {index: places[index].microseconds() for index in order}
+    gc.collect()
+    return tuple(taken[index] for index in range(len(places)))
+
+
+def _middle_half(figures: Figures) -> tuple[float, float]:
+    values = sorted(figures.values)
+    return values[len(values) // 4], values[-1 - len(values) // 4]
