@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Final
 
-from kio.index import KioIndexError
-
 from rackspan.errors import MalformedRequest
+from rackspan.wire.kio_schemas import KioIndexError
 from rackspan.wire.reading import Cursor, read_value, skip_tags, struct_reader
 from rackspan.wire.schema import request_shape, response_shape
 from rackspan.wire.writing import NO_TAGS, struct_writer
