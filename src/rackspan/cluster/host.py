@@ -27,6 +27,7 @@ from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.cluster.dispatch import dispatch
+from rackspan.cluster.encoded_metadata import EncodedMetadata
 from rackspan.cluster.handlers import HANDLERS, refuse_version
 from rackspan.cluster.internal_topics import group_settings, transaction_settings
 from rackspan.cluster.listener import Listener
@@ -39,9 +40,6 @@ from rackspan.cluster.waiting import Purgatory, until
 from rackspan.model.ids import BrokerId, RackId
 
 log = logging.getLogger(__name__)
-
-CACHED_METADATA: Final = 64
-"""Encoded Metadata answers kept for one image; clients ask for few different sets of topics."""
 
 _CAUGHT_UP_MS: Final = 1_000
 """A broker that learns late is a fault of its own: whoever administers the cluster through it is not kept for long."""
@@ -72,7 +70,7 @@ class BrokerHost:
         self.connections: set[Connection] = set()
         self.frozen = False
         self.purgatory = Purgatory()
-        self.metadata_cache: dict[Any, Any] = {}
+        self.encoded_metadata = EncodedMetadata()
         self.producer_ids = ProducerIds(self)
         self.slow_disk_ms = 0
         self._shared = shared
@@ -126,7 +124,7 @@ class BrokerHost:
         self._held.clear()
         self._shared.tickets.forget(self._open_tickets)
         self._open_tickets.clear()
-        self.metadata_cache.clear()
+        self.encoded_metadata.clear()
         self.listener.close()
         for connection in tuple(self.connections):
             connection.abort()
@@ -219,7 +217,7 @@ class BrokerHost:
                     log.warning("broker %d: %s", self.id, line)
 
     def _new_image(self) -> None:
-        self.metadata_cache.clear()
+        self.encoded_metadata.moved()
         self._image_news.set()
         self._image_news = asyncio.Event()
         self._forget_deleted_topics()
