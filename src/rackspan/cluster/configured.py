@@ -20,8 +20,11 @@ def configured(settings: ClusterSettings, config: Mapping[str, str], brokers: in
     fields = {name: parse(config[key]) for key, (name, parse) in _FIELDS.items() if key in config}
     # Any, for replace() knows its arguments by name alone.
     factor: dict[str, Any] = {"default_replication_factor": min(settings.default_replication_factor, brokers)}
+    with_fields = replace(settings, **{**factor, **fields})
     others = {key: value for key, value in config.items() if key not in _FIELDS}
-    return replace(settings, **{**factor, **fields}, extra_configs={**settings.extra_configs, **others})
+    # Said in so many words, so that whoever asks for configs hears what the coordinators' topics are made with.
+    coordinators = dict.fromkeys(_COORDINATORS_FACTORS, str(with_fields.default_replication_factor))
+    return replace(with_fields, extra_configs={**coordinators, **settings.extra_configs, **others})
 
 
 def _check(key: str, value: str) -> None:
@@ -49,6 +52,7 @@ _FIELDS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
     "replica.lag.time.max.ms": ("replica_lag_time_max_ms", int),
     "unclean.leader.election.enable": ("unclean_leader_election", _truth),
 }
+_COORDINATORS_FACTORS: Final = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
 _OTHERS: Final = frozenset(
     {
         "group.max.session.timeout.ms",
