@@ -3,10 +3,13 @@
 Prints its bootstrap servers and runs until its input ends. Also the handle by which a benchmark holds one.
 """
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 EMBEDDED: Final = "rackspan"
@@ -14,14 +17,40 @@ MOCK: Final = "librdkafka's mock"
 KAFKA: Final = "Kafka 4.1"
 
 
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A cluster that runs. `process` is ours; the brokers of real Kafka are its children."""
+
+    kind: str
+    bootstrap: str
+    process: int
+
+    def processor_seconds(self) -> float:
+        """Of the process and all below it, so far."""
+        return sum(_ticks(pid) for pid in _with_children(self.process)) / os.sysconf("SC_CLK_TCK")
+
+
+def _with_children(process: int) -> Iterator[int]:
+    yield process
+    for task in Path(f"/proc/{process}/task").iterdir():
+        for child in (task / "children").read_text().split():
+            yield from _with_children(int(child))
+
+
+def _ticks(process: int) -> int:
+    """User and system time, fields 14 and 15 of proc(5)'s stat; the name before them may hold anything but ')'."""
+    after_name = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(after_name[11]) + int(after_name[12])
+
+
 @contextmanager
-def served(kind: str, brokers: int) -> Iterator[str]:
-    """Bootstrap servers of a cluster that runs meanwhile."""
+def served(kind: str, brokers: int) -> Iterator[Server]:
+    """A cluster that runs meanwhile."""
     command = [sys.executable, "-m", "benchmarks._cluster_servers", kind, str(brokers)]
     server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
     try:
-        yield server.stdout.readline().strip()
+        yield Server(kind, server.stdout.readline().strip(), server.pid)
     finally:
         server.communicate()
 
