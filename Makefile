@@ -2,7 +2,7 @@
 PYTHON ?= python3
 SEED ?= 1
 BIN := .venv/bin
-FAST := not java and not kafka and not spark and not browser and not package and not soak
+FAST := not java and not kafka and not spark and not browser and not package and not slow and not soak
 
 .PHONY: env demo test check bench sim soak lock clean
 .DEFAULT_GOAL := check
@@ -15,7 +15,8 @@ env: .venv/.complete
 demo: env
 	@$(BIN)/rackspan demo
 
-# The fast tests on all cores, then one after another what starts Java, Kafka, a browser or a bare environment.
+# The fast tests on all cores, then one after another what starts Java, Kafka, a browser or a bare
+# environment, and what takes long.
 test: env
 	RACKSPAN_SIM_SEEDS=100 $(BIN)/pytest -q -n auto -m "$(FAST)" --cov --cov-report=
 	$(BIN)/pytest -m "not soak and not ($(FAST))" --cov --cov-append --cov-report=term:skip-covered --durations=10

@@ -1,8 +1,154 @@
-"""The embedded cluster: what min.insync.racks costs where nobody asks for it, and what the pytest plug-in costs likewise."""
+"""The embedded cluster beside librdkafka's own mock cluster and real Kafka: start, throughput, a large listing.
+
+Each cluster and each client is a process of its own; runs go in turns, and ratios are of runs made one after the other,
+so that what else the machine does weighs on all. The client is librdkafka from Python, which makes or takes one record
+at a time: it is the bound of the fastest, so the processor time of the server is given as well.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from typing import Final
+
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from benchmarks import _produce_with_value_1, _pytest_start
+from benchmarks._cluster_clients import run_client
+from benchmarks._cluster_servers import EMBEDDED, KAFKA, MOCK, Server, served
+from benchmarks._measure import RUNS, Figures, machine
+
+BROKERS: Final = 3
+MEGABYTES: Final = 100
+READ_TOPICS: Final = tuple(f"read-{number}" for number in range(6))
+"""Of four partitions each: librdkafka's mock keeps 5 MB of a partition."""
+
+LISTED_TOPICS, LISTED_PARTITIONS = 1_000, 10
+
+KINDS: Final = (EMBEDDED, MOCK, KAFKA)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a client does of so many megabytes. The mock does not replicate, whatever the factor."""
+
+    name: str
+    words: tuple[object, ...]
+
+
+WORKS: Final = (
+    Work("produce, replication factor 1", ("produce", MEGABYTES, "written-1")),
+    Work("produce, replication factor 3", ("produce", MEGABYTES, "written-3")),
+    Work("consume", ("consume", MEGABYTES - MEGABYTES % (len(READ_TOPICS) * 4), *READ_TOPICS)),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One client's work: how fast, and what it took the server's processors."""
+
+    megabytes_per_second: float
+    server_ms_per_megabyte: float
 
 
 def main() -> None:
+    print(machine())
+    _print_start()
+    _print_throughput()
+    _print_listing()
     _produce_with_value_1.main()
     _pytest_start.main()
+
+
+def _print_start() -> None:
+    print("\nStart to first produce, one broker (with the import of rackspan; first cluster; a further one)")
+    for kind in (EMBEDDED, KAFKA):
+        runs = [_first_produces(kind) for _ in range(RUNS if kind == EMBEDDED else 3)]
+        figures = {
+            "cold, import included": [imported + first for _, imported, first, *_ in runs],
+            "its processor time": [spent for spent, *_ in runs if kind == EMBEDDED],
+            "first cluster": [first for _, _, first, *_ in runs],
+            "warm": [seconds for _, _, _, *more in runs for seconds in more],
+        }
+        for name, seconds in figures.items():
+            if seconds:
+                print(f"  {kind:<18} {name:<24} {Figures(tuple(one * 1000 for one in seconds)).text('ms', 0)}")
+
+
+def _first_produces(kind: str) -> list[float]:
+    command = [sys.executable, "-m", "benchmarks._cluster_first_produce", kind]
+    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    return [float(word) for word in said.split()]
+
+
+def _print_throughput() -> None:
+    print(f"\nRecords of 1 KB, acks=all, {BROKERS} brokers, {MEGABYTES} MB a run")
+    with ExitStack() as clusters:
+        servers = {kind: clusters.enter_context(served(kind, BROKERS)) for kind in KINDS}
+        for server in servers.values():
+            _prepare(server)
+        for work in WORKS:
+            _print_work(work, _in_turns(servers, work))
+
+
+def _prepare(server: Server) -> None:
+    if server.kind != MOCK:  # which makes topics when they are first asked for, and in no other way
+        run_client(server.bootstrap, "create", 1, "written-1", *READ_TOPICS)
+        run_client(server.bootstrap, "create", BROKERS, "written-3")
+    run_client(server.bootstrap, "fill", MEGABYTES, *READ_TOPICS)
+
+
+def _in_turns(servers: Mapping[str, Server], work: Work) -> Mapping[str, Sequence[Run]]:
+    """The first round warms up whoever needs it."""
+    rounds = [{kind: _run(server, work) for kind, server in servers.items()} for _ in range(RUNS + 1)]
+    return {kind: [one[kind] for one in rounds[1:]] for kind in servers}
+
+
+def _run(server: Server, work: Work) -> Run:
+    before = server.processor_seconds()
+    seconds = run_client(server.bootstrap, *map(str, work.words))
+    spent = server.processor_seconds() - before
+    return Run(MEGABYTES / seconds, 1000 * spent / MEGABYTES)
+
+
+def _print_work(work: Work, runs: Mapping[str, Sequence[Run]]) -> None:
+    print(f"\n{work.name}")
+    speeds = {kind: Figures(tuple(run.megabytes_per_second for run in runs[kind])) for kind in runs}
+    for kind, speed in speeds.items():
+        spent = Figures(tuple(run.server_ms_per_megabyte for run in runs[kind]))
+        ratio = "" if kind == EMBEDDED else f"   rackspan is {speeds[EMBEDDED].over(speed).text('times as fast')}"
+        print(f"  {kind:<18} {speed.text('MB/s', 0):<26} server {spent.text('ms a MB')}{ratio}")
+
+
+def _print_listing() -> None:
+    print(f"\n{LISTED_TOPICS:,} topics x {LISTED_PARTITIONS} partitions, {BROKERS} brokers, by librdkafka")
+    with served(EMBEDDED, BROKERS) as server:
+        admin = AdminClient({"bootstrap.servers": server.bootstrap})
+        created = list(_timed(lambda: _create_many(admin), 1))
+        listed = list(_timed(lambda: admin.list_topics(timeout=60), RUNS + 1))
+        before = server.processor_seconds()
+        time.sleep(5)
+        idle = (server.processor_seconds() - before) / 5
+    print(f"  created in {created[0] / 1000:.2f} s; listed first in {listed[0]:.0f} ms, then in ", end="")
+    print(f"{Figures(tuple(listed[1:])).text('ms', 0)}; idle: {100 * idle:.1f} % of a processor")
+
+
+def _create_many(admin: AdminClient) -> None:
+    new = [NewTopic(f"listed-{number}", LISTED_PARTITIONS, BROKERS) for number in range(LISTED_TOPICS)]
+    for created in admin.create_topics(new, request_timeout=60).values():
+        created.result(60)
+
+
+def _timed(action: Callable[[], object], times: int) -> Iterator[float]:
+    """Milliseconds."""
+    for _ in range(times):
+        started = time.perf_counter()
+        action()
+        yield 1000 * (time.perf_counter() - started)
+
+
+if __name__ == "__main__":
+    main()

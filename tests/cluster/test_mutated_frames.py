@@ -1,4 +1,4 @@
-"""A hundred thousand requests that are almost right (a million with make soak): no crash, no hang, no growth."""
+"""Requests that are almost right, a hundred thousand with make test and a million with make soak: no crash, no hang, no growth."""
 
 import asyncio
 import gc
@@ -24,6 +24,9 @@ CORPUS: Final = 4_000
 TURN: Final = 100
 """Requests between two turns of the loop."""
 
+MOST_GROWTH: Final = 20.0
+"""Megabytes: of two hundred thousand requests a hundred bytes each, of what few topics and groups are left a fraction."""
+
 NAMES: Final = ("", "orders", "payments", "group", "__consumer_offsets", "é", "x" * 300, "range", "r1")
 NUMBERS: Final = (-2, -1, 0, 0, 0, 1, 1, 2, 3, 100, 30_000)
 
@@ -38,6 +41,9 @@ class Ended(asyncio.Transport):
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
         return ("127.0.0.1", 1) if name == "peername" else default
+
+    def set_write_buffer_limits(self, high: int | None = None, low: int | None = None) -> None:
+        pass
 
     def is_closing(self) -> bool:
         return self.closing
@@ -139,17 +145,19 @@ def fed(host: BrokerHost, data: bytes) -> None:
     asyncio.get_running_loop().call_soon(connection.connection_lost, None)
 
 
-async def survived(requests: int, seed: int) -> None:
+async def survived(requests: int, seed: int) -> float:
+    """Megabytes by which the process grew once a fifth of the requests had been answered."""
     dice = Random(seed)
     rack_of = {BrokerId(one): RackId(f"r{one}") for one in range(1, 4)}
     cluster = Assembly(rack_of, ClusterSettings(), Random(seed))
     await cluster.start(30)
     corpus = [whole(dice) for _ in range(CORPUS)]
     hosts = list(cluster.hosts.values())
-    for number in range(requests):
-        fed(dice.choice(hosts), mutated(dice.choice(corpus), corpus, dice))
-        if number % TURN == 0:
-            await asyncio.sleep(0)
+    warm = requests // 5
+    await bombarded(hosts, corpus, warm, dice)
+    before = megabytes()
+    await bombarded(hosts, corpus, requests - warm, dice)
+    growth = megabytes() - before
     async with asyncio.timeout(60):
         while any(host.connections or len(host.purgatory) for host in hosts):
             await asyncio.sleep(0.01)
@@ -157,6 +165,14 @@ async def survived(requests: int, seed: int) -> None:
             await asyncio.sleep(0.01)
     assert all(host.running for host in hosts)
     cluster.stop()
+    return growth
+
+
+async def bombarded(hosts: list[BrokerHost], corpus: list[bytes], requests: int, dice: Random) -> None:
+    for number in range(requests):
+        fed(dice.choice(hosts), mutated(dice.choice(corpus), corpus, dice))
+        if number % TURN == 0:
+            await asyncio.sleep(0)
 
 
 def megabytes() -> float:
@@ -167,19 +183,23 @@ def megabytes() -> float:
 
 def run(requests: int, seed: int, caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.ERROR)
-    asyncio.run(survived(2_000, seed))
-    before = megabytes()
-    asyncio.run(survived(requests, seed))
+    growth = asyncio.run(survived(requests, seed))
     assert [record.getMessage() for record in caplog.records] == []
-    assert megabytes() - before < 150
+    assert growth < MOST_GROWTH
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
+def test_ten_thousand_mutated_requests_leave_no_trace(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+    run(5_000, seed, caplog)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(2, 7))
 def test_a_hundred_thousand_mutated_requests_leave_no_trace(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     run(20_000, seed, caplog)
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize("seed", range(5, 10))
+@pytest.mark.parametrize("seed", range(7, 12))
 def test_a_million_mutated_requests_leave_no_trace(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     run(200_000, seed, caplog)

@@ -15,7 +15,7 @@ from kio.schema.index import api_key_map, schema_name_map
 from kio.serial import entity_reader, entity_writer
 
 from rackspan.errors import MalformedRequest
-from rackspan.wire.codec import RequestHeader, read_body, read_header, write_body, write_response
+from rackspan.wire.codec import RequestHeader, read_body, read_header, write_body, write_element, write_response
 from rackspan.wire.reading import Cursor, read_value, struct_reader
 from rackspan.wire.schema import FieldShape, StructShape, request_shape, response_shape
 from rackspan.wire.writing import struct_writer
@@ -184,3 +184,11 @@ def test_requests_of_every_version_of_create_topics_are_read() -> None:
         data = sent_by_kafka_python(asked, version)
         body = read_body(data, read_header(data))
         assert (body["timeout"], body["topics"][0]["num_partitions"]) == (7, 3), version
+
+
+@pytest.mark.parametrize("version", [0, 8, 9, 13])
+def test_an_element_written_beforehand_takes_the_place_of_its_fields(version: int) -> None:
+    topics = [{"name": name, "partitions": [{"partition_index": 0, "replica_nodes": (1, 2)}]} for name in ("a", "b")]
+    whole = write_body(3, version, {"topics": topics})
+    spliced = write_body(3, version, {"topics": [write_element(3, version, "topics", one) for one in topics]})
+    assert b"".join(spliced) == b"".join(whole)

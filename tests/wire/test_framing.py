@@ -1,5 +1,6 @@
 """Requests come out of a stream as they went in, however the network cuts it."""
 
+from collections import deque
 from random import Random
 
 import pytest
@@ -7,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.errors import MalformedRequest
-from rackspan.wire.framing import FrameBuffer, framed
+from rackspan.wire.framing import FrameBuffer, first_pieces, framed, pieces
 
 
 def fed(buffer: FrameBuffer, data: bytes, dice: Random | None = None) -> list[bytes | bytearray]:
@@ -58,3 +59,21 @@ def test_a_claimed_size_reserves_a_megabyte_at_most() -> None:
     fed(buffer, (90 * 1024 * 1024).to_bytes(4, "big") + b"only this")
     assert len(buffer.room()) <= 1024 * 1024
     assert buffer.waiting_bytes == len(b"only this")
+
+
+@given(st.lists(st.lists(st.sampled_from((0, 1, 100, 65_535, 65_536, 300_000, 700_001)), max_size=4), max_size=4))
+def test_what_is_sent_in_pieces_is_what_would_be_sent_in_one(sizes: list[list[int]]) -> None:
+    answers = [[bytes([index]) * size for index, size in enumerate(one)] for one in sizes]
+    outgoing = deque(piece for answer in answers for piece in pieces(answer))
+    sent = b""
+    while outgoing:
+        sent += bytes(first_pieces(outgoing))
+    assert sent == b"".join(map(framed, answers))
+
+
+def test_what_is_large_is_not_copied_and_what_is_small_is_sent_together() -> None:
+    large = bytes(2 * 256 * 1024)
+    outgoing = deque([*pieces([b"header", large]), *pieces([b"one"]), *pieces([b"two"])])
+    taken = [first_pieces(outgoing) for _ in range(4)]
+    assert [isinstance(one, memoryview) and one.obj is large for one in taken] == [False, True, True, False]
+    assert taken[-1] == framed([b"one"]) + framed([b"two"])

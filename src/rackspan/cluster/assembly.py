@@ -14,8 +14,9 @@ from rackspan.cluster.controller_host import ControllerHost
 from rackspan.cluster.core.controller import Controller
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.cluster.host import BrokerHost, Surroundings
+from rackspan.cluster.host import BrokerHost
 from rackspan.cluster.network import Network
+from rackspan.cluster.surroundings import Surroundings
 from rackspan.cluster.tickets import Tickets
 from rackspan.cluster.traffic import Traffic
 from rackspan.model.ids import BrokerId, RackId

@@ -23,8 +23,11 @@ def configured(settings: ClusterSettings, config: Mapping[str, str], brokers: in
     fields = {name: parse(config[key]) for key, (name, parse) in _FIELDS.items() if key in config}
     # Any, for replace() knows its arguments by name alone.
     factor: dict[str, Any] = {"default_replication_factor": min(settings.default_replication_factor, brokers)}
+    with_fields = replace(settings, **{**factor, **fields})
     others = {key: value for key, value in config.items() if key not in _FIELDS}
-    return replace(settings, **{**factor, **fields}, extra_configs={**settings.extra_configs, **others})
+    # Said in so many words, so that whoever asks for configs hears what the coordinators' topics are made with.
+    coordinators = dict.fromkeys(_COORDINATORS_FACTORS, str(with_fields.default_replication_factor))
+    return replace(with_fields, extra_configs={**coordinators, **settings.extra_configs, **others})
 
 
 def check_racks(settings: ClusterSettings, rack_of: Mapping[BrokerId, RackId | None]) -> None:
@@ -63,6 +66,7 @@ _FIELDS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
 _OF_THE_LISTENER: Final = {"listener.name.plaintext.extended.error.codes": "extended.error.codes"}
 """Kafka's names for what is said of one listener. A broker of this cluster has one, PLAINTEXT."""
 
+_COORDINATORS_FACTORS: Final = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
 _OTHERS: Final = frozenset(
     {
         "group.max.session.timeout.ms",

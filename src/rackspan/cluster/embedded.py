@@ -10,10 +10,11 @@ from collections.abc import Coroutine, Mapping, Sequence
 from concurrent.futures import Future
 from random import Random
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final
 
 from rackspan.cluster.administration import Administration
 from rackspan.cluster.assembly import Assembly
+from rackspan.cluster.breakable import Breakable, Outcome, rack_id
 from rackspan.cluster.configured import check_racks, configured
 from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
@@ -32,10 +33,9 @@ if TYPE_CHECKING:
 log = logging.getLogger(__name__)
 
 START_SECONDS: Final = 10.0
-Outcome = TypeVar("Outcome")
 
 
-class EmbeddedCluster:
+class EmbeddedCluster(Breakable):
     """A Kafka cluster in memory, for development and tests.
 
     `racks` is how many (r1, r2 …) or their names, None standing for brokers without a rack; brokers get ids from 1 and
@@ -262,81 +262,15 @@ class EmbeddedCluster:
         """The inverse of every fault below at once. Returns when every broker may lead, in the rack it began in."""
         self._do(self._faults.undo())
 
-    # What can go wrong, and be mended.
-
-    def lose_rack(self, rack: str | None) -> None:
-        """Its brokers refuse connections and are fenced at once."""
-        self._do(self._faults.lose_rack(_rack_id(rack)))
-
-    def restore_rack(self, rack: str | None) -> None:
-        """Returns when its brokers are registered; on an idle cluster the ISR is whole within 2 s."""
-        self._do(self._faults.restore_rack(_rack_id(rack)))
-
-    def kill(self, *brokers: int, power_loss: bool = False) -> None:
-        """End their processes without a word. After a power loss their logs are not trusted to be whole (KIP-966)."""
-        self._do(self._faults.kill(brokers, power_loss=power_loss))
-
-    def stop(self, broker: int) -> None:
-        """End its process in order: leaderships are handed over first."""
-        self._do(self._faults.stop(broker))
-
-    def restart(self, *brokers: int) -> None:
-        """The inverse of kill and stop."""
-        self._do(self._faults.restart(brokers))
-
-    def freeze(self, *brokers: int) -> None:
-        """They accept connections and say nothing."""
-        self._do(self._faults.freeze(brokers))
-
-    def thaw(self, *brokers: int) -> None:
-        self._do(self._faults.thaw(brokers))
-
-    def fence(self, broker: int) -> None:
-        """The controller hears nothing of it any more."""
-        self._do(self._faults.fence(broker))
-
-    def unfence(self, broker: int) -> None:
-        self._do(self._faults.unfence(broker))
-
-    def lag(self, broker: int, milliseconds: int) -> None:
-        """It hears other brokers this much later; 0 takes it away."""
-        self._do(self._faults.lag(broker, milliseconds))
-
-    def slow_disk(self, broker: int, milliseconds: int) -> None:
-        """It writes this much slower; 0 takes it away."""
-        self._do(self._faults.slow_disk(broker, milliseconds))
-
-    def cut(self, one: int, other: int) -> None:
-        """Nothing passes between two brokers, or a broker and CONTROLLER."""
-        self._do(self._faults.cut(one, other))
-
-    def heal(self, one: int, other: int) -> None:
-        self._do(self._faults.heal(one, other))
-
-    def isolate_rack(self, rack: str | None) -> None:
-        """Its brokers reach each other and their clients, nobody else."""
-        self._do(self._faults.isolate_rack(_rack_id(rack)))
-
-    def rejoin_rack(self, rack: str | None) -> None:
-        self._do(self._faults.rejoin_rack(_rack_id(rack)))
-
-    def change_rack(self, broker: int, rack: str | None) -> None:
-        """The broker is restarted in another rack, its disk with it."""
-        self._do(self._faults.change_rack(broker, _rack_id(rack)))
-
 
 def _rack_names(racks: int | Sequence[str | None]) -> tuple[RackId | None, ...]:
     if isinstance(racks, int):
         names: tuple[RackId | None, ...] = tuple(RackId(f"r{index + 1}") for index in range(racks))
     else:
-        names = tuple(map(_rack_id, racks))
+        names = tuple(map(rack_id, racks))
     if not names:
         raise UsageError("racks: a cluster has at least one; give a number or names, None for brokers without a rack")
     return names
-
-
-def _rack_id(rack: str | None) -> RackId | None:
-    return None if rack is None else RackId(rack)
 
 
 def _in_sync(image: MetadataImage, topic: str | None) -> bool:

@@ -7,12 +7,11 @@ with a kill and is a new one after a restart; the disk and the port stay.
 import asyncio
 import logging
 from collections import deque
-from collections.abc import Awaitable, Callable, Iterable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Iterable, Mapping
+from dataclasses import replace
 from random import Random
-from typing import Any, Final
+from typing import Any
 
-from rackspan.cluster.clock import Clock
 from rackspan.cluster.coordinators import OFFSETS_TOPIC, Coordinating, CoordinatingTransactions
 from rackspan.cluster.core import messages
 from rackspan.cluster.core.broker import Broker, BrokerIdentity
@@ -20,67 +19,45 @@ from rackspan.cluster.core.configs import ConfigSource, ConfigValue
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
-from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, Ticket, TopicId, TopicPartition
+from rackspan.cluster.core.ids import CLIENT, NodeId, TopicId, TopicPartition
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.cluster.dispatch import dispatch
+from rackspan.cluster.encoded_metadata import EncodedMetadata
 from rackspan.cluster.handlers import HANDLERS, refuse_version
 from rackspan.cluster.internal_topics import group_settings, transaction_settings
 from rackspan.cluster.listener import Listener
-from rackspan.cluster.network import Network
 from rackspan.cluster.producer_ids import ProducerIds
+from rackspan.cluster.questions import Questions
 from rackspan.cluster.server import Connection
-from rackspan.cluster.tickets import Tickets
+from rackspan.cluster.surroundings import Surroundings
 from rackspan.cluster.traffic import Traffic
-from rackspan.cluster.waiting import Purgatory, until
+from rackspan.cluster.waiting import Purgatory
 from rackspan.model.ids import BrokerId, RackId
 
 log = logging.getLogger(__name__)
 
-CACHED_METADATA: Final = 64
-"""Encoded Metadata answers kept for one image; clients ask for few different sets of topics."""
 
-_CAUGHT_UP_MS: Final = 1_000
-"""A broker that learns late is a fault of its own: whoever administers the cluster through it is not kept for long."""
-
-
-@dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What all hosts of a cluster share."""
-
-    cluster_id: str
-    settings: ClusterSettings
-    clock: Clock
-    network: Network
-    tickets: Tickets
-    traffic: Traffic
-    committed_offset: Callable[[], int]
-    """How far the controller's metadata goes."""
-
-
-class BrokerHost:
+class BrokerHost(Questions):
     """See the module."""
 
     def __init__(self, shared: Surroundings, broker: BrokerId, rack: RackId | None) -> None:
-        self.id = broker
+        super().__init__(shared, broker)
         self.rack = rack
         self.listener = Listener(lambda: Connection(self))
         self.disk = Disk()
         self.connections: set[Connection] = set()
         self.frozen = False
         self.purgatory = Purgatory()
-        self.metadata_cache: dict[Any, Any] = {}
+        self.encoded_metadata = EncodedMetadata()
         self.producer_ids = ProducerIds(self)
         self.slow_disk_ms = 0
-        self._shared = shared
         self._broker: Broker | None = None
         self._incarnation = 0
         self._held: deque[tuple[NodeId, Message]] = deque()
-        self._open_tickets: set[Ticket] = set()
-        self._image_news = asyncio.Event()
         self._begin_to_coordinate()
 
     @property
@@ -124,9 +101,8 @@ class BrokerHost:
         self.group_requests.stop()
         self.transaction_requests.stop()
         self._held.clear()
-        self._shared.tickets.forget(self._open_tickets)
-        self._open_tickets.clear()
-        self.metadata_cache.clear()
+        self._forget_questions()
+        self.encoded_metadata.clear()
         self.listener.close()
         for connection in tuple(self.connections):
             connection.abort()
@@ -219,9 +195,8 @@ class BrokerHost:
                     log.warning("broker %d: %s", self.id, line)
 
     def _new_image(self) -> None:
-        self.metadata_cache.clear()
-        self._image_news.set()
-        self._image_news = asyncio.Event()
+        self.encoded_metadata.moved()
+        self._tell_image_moved()
         self._forget_deleted_topics()
 
     def _forget_deleted_topics(self) -> None:
@@ -263,53 +238,6 @@ class BrokerHost:
         """As it travels to clients of this cluster."""
         return error if self.settings.extended_error_codes else error.for_every_client
 
-    def ask(self, question: Callable[[Ticket], Message], answered: Callable[[Any], None]) -> Ticket:
-        """Ask this broker; `answered` is called once, perhaps at once, or never if the process ends first."""
-        ticket = self._shared.tickets.draw(answered)
-        self._open_tickets.add(ticket)
-        self._act(CLIENT, question(ticket))
-        return ticket
-
-    async def answer_to(self, question: Callable[[Ticket], Message], timeout_ms: int, otherwise: Any) -> Any:
-        """The broker's answer, or `otherwise` when the time is over."""
-        loop = asyncio.get_running_loop()
-        future: asyncio.Future[Any] = loop.create_future()
-        self.ask(question, lambda result: None if future.done() else future.set_result(result))
-        return await _within(future, timeout_ms, otherwise)
-
-    def ask_broker(
-        self,
-        broker: BrokerId,
-        question: Callable[[Ticket], Message],
-        answered: Callable[[Any], None],
-        timeout_ms: int,
-        otherwise: Any,
-    ) -> None:
-        """Ask another broker, or this one, over the link between them; `otherwise` where it is silent for so long."""
-        ticket = self._shared.tickets.draw(answered)
-        self._open_tickets.add(ticket)
-        self._shared.network.send(self.id, broker, question(ticket), signed=CLIENT)
-        asyncio.get_running_loop().call_later(timeout_ms / 1000, self._shared.tickets.answer, ticket, otherwise)
-
-    async def ask_controller(self, question: Callable[[Ticket], Message], timeout_ms: int, otherwise: Any) -> Any:
-        """The controller's answer, over this broker's link to it, or `otherwise` when the time is over."""
-        future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        ticket = self._shared.tickets.draw(lambda result: None if future.done() else future.set_result(result))
-        self._shared.network.send(self.id, CONTROLLER, question(ticket), signed=CLIENT)
-        try:
-            return await _within(future, timeout_ms, otherwise)
-        finally:
-            self._shared.tickets.forget([ticket])
-
-    async def until_image(self, holds: Callable[[MetadataImage], bool], timeout_ms: int) -> bool:
-        """Wait until this broker's metadata says so; False when the time is over."""
-        return await until(lambda: holds(self.image), lambda: self._image_news.wait(), timeout_ms / 1000)
-
-    async def caught_up(self, timeout_ms: int) -> bool:
-        """Wait until this broker knows what the controller has committed by now; False when the time is over."""
-        offset = self._shared.committed_offset()
-        return await self.until_image(lambda image: image.offset >= offset, min(timeout_ms, _CAUGHT_UP_MS))
-
     def endpoints(self, brokers: Iterable[BrokerId]) -> list[dict[str, Any]]:
         """Where brokers are, for clients that are sent to them."""
         known = self.image.brokers
@@ -334,10 +262,3 @@ class BrokerHost:
         return replace(
             value, value=said, source=ConfigSource.STATIC, synonyms=((value.key, said, ConfigSource.STATIC),)
         )
-
-
-async def _within(future: "asyncio.Future[Any]", timeout_ms: int, otherwise: Any) -> Any:
-    try:
-        return await asyncio.wait_for(future, timeout_ms / 1000)
-    except TimeoutError:
-        return otherwise

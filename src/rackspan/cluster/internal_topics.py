@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Final
 
 from rackspan.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from rackspan.cluster.core.configs import BROKER_CONFIGS
 from rackspan.cluster.core.groups import GroupSettings
 from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.messages import CreateTopics, NewTopic
@@ -28,12 +29,11 @@ _GROUP_CONFIGS: Final = (
     "group_max_session_timeout_ms",
     "group_max_size",
 )
-_PARTITIONS: Final = "10"
-"""Kafka's default is 50; ten are made at once and hold what tests hold."""
 
 
 def partition_count(topic: str, configs: Mapping[str, str]) -> int:
-    return int(configs.get(_PARTITIONS_CONFIG[topic], _PARTITIONS))
+    key = _PARTITIONS_CONFIG[topic]
+    return int(configs.get(key) or BROKER_CONFIGS[key].default or 1)
 
 
 def group_settings(configs: Mapping[str, str]) -> GroupSettings:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable
 from typing import Final, Protocol, TypeAlias, cast
 
 from rackspan.errors import MalformedRequest
-from rackspan.wire.framing import MAX_REQUEST_BYTES, FrameBuffer, framed
+from rackspan.wire.framing import MAX_REQUEST_BYTES, FrameBuffer, Piece, first_pieces, pieces
 
 log = logging.getLogger(__name__)
 
@@ -49,6 +49,7 @@ class Connection(asyncio.BufferedProtocol):
         self._door = door
         self._frames = FrameBuffer(max_request_bytes)
         self._slots: deque[_Slot] = deque()
+        self._outgoing: deque[Piece] = deque()
         self._waiting: set[asyncio.Future[Parts]] = set()
         self._transport: asyncio.Transport | None = None
         self._can_write = True
@@ -58,6 +59,8 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
+        # What the socket does not take stays here, where it is not copied.
+        self._transport.set_write_buffer_limits(high=0)
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if peer else ""
         self._door.connections.add(self)
@@ -80,8 +83,8 @@ class Connection(asyncio.BufferedProtocol):
             self.balance()
 
     def pause_writing(self) -> None:
+        # Said from within `balance`, by the write that was too much.
         self._can_write = False
-        self.balance()
 
     def resume_writing(self) -> None:
         self._can_write = True
@@ -93,6 +96,7 @@ class Connection(asyncio.BufferedProtocol):
         for waiting in self._waiting:
             waiting.cancel()
         self._slots.clear()
+        self._outgoing.clear()
 
     # What the broker calls.
 
@@ -136,13 +140,12 @@ class Connection(asyncio.BufferedProtocol):
             self.balance()
 
     def _flush(self) -> None:
-        """Write every answer whose turn has come, in one system call."""
+        """Write every answer whose turn has come, as far as the client takes it."""
         if self._door.frozen or self._transport is None:
             return
-        ready: list[bytes] = []
         while self._slots and self._slots[0].done:
             parts = self._slots.popleft().parts
             if parts is not None:
-                ready.append(framed(parts))
-        if ready:
-            self._transport.write(ready[0] if len(ready) == 1 else b"".join(ready))
+                self._outgoing.extend(pieces(parts))
+        while self._outgoing and self._can_write and not self._transport.is_closing():
+            self._transport.write(first_pieces(self._outgoing))

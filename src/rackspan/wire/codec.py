@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Final
 
-from kio.index import KioIndexError
-
 from rackspan.errors import MalformedRequest
+from rackspan.wire.kio_schemas import KioIndexError
 from rackspan.wire.reading import Cursor, read_value, skip_tags, struct_reader
 from rackspan.wire.schema import request_shape, response_shape
-from rackspan.wire.writing import NO_TAGS, struct_writer
+from rackspan.wire.writing import NO_TAGS, element_writer, struct_writer
 
 API_VERSIONS: Final = 18
 
@@ -85,6 +84,13 @@ def write_body(api_key: int, version: int, body: Mapping[str, Any]) -> list[byte
     parts: list[bytes] = []
     struct_writer(response_shape(api_key, version))(parts, body)
     return parts
+
+
+def write_element(api_key: int, version: int, field: str, value: Mapping[str, Any]) -> bytes:
+    """One element of a response's array, to be given in its place as often as it stays the same."""
+    parts: list[bytes] = []
+    element_writer(response_shape(api_key, version), field)(parts, value)
+    return b"".join(parts)
 
 
 def response_header(header: RequestHeader) -> bytes:

@@ -4,8 +4,9 @@ Made for asyncio's BufferedProtocol, which asks where to put bytes and then says
 received where it will be read, without a copy in between.
 """
 
+from collections import deque
 from collections.abc import Iterator, Sequence
-from typing import Final
+from typing import Final, TypeAlias
 
 from rackspan.errors import MalformedRequest
 
@@ -21,9 +22,40 @@ _GROWTH_BYTES: Final = 1024 * 1024
 _SIZE_BYTES: Final = 4
 
 
-def framed(parts: Sequence[bytes]) -> bytes:
-    """One response, its size in front; the only copy that is made of it."""
+_PIECE_BYTES: Final = 256 * 1024
+"""What is handed to a socket at once: of a piece that it takes in part, asyncio copies the rest."""
+
+Piece: TypeAlias = "bytes | bytearray | memoryview"
+
+
+def framed(parts: Sequence[Piece]) -> bytes:
+    """One message, its size in front, in one."""
     return b"".join((sum(map(len, parts)).to_bytes(_SIZE_BYTES, "big"), *parts))
+
+
+def pieces(parts: Sequence[Piece]) -> Iterator[Piece]:
+    """The same for a socket: what is small is joined, what is large is cut into views and not copied."""
+    small: list[Piece] = [sum(map(len, parts)).to_bytes(_SIZE_BYTES, "big")]
+    for part in parts:
+        if len(part) < _STAGE_BYTES:
+            small.append(part)
+            continue
+        yield b"".join(small)
+        small = []
+        view = memoryview(part)
+        yield from (view[at : at + _PIECE_BYTES] for at in range(0, len(part), _PIECE_BYTES))
+    if small:
+        yield b"".join(small)
+
+
+def first_pieces(outgoing: deque[Piece]) -> Piece:
+    """Take what goes to the socket next: one large piece, or small ones joined, so that one system call sends them."""
+    taken = [outgoing.popleft()]
+    size = len(taken[0])
+    while outgoing and size + len(outgoing[0]) <= _STAGE_BYTES:
+        taken.append(outgoing.popleft())
+        size += len(taken[-1])
+    return taken[0] if len(taken) == 1 else b"".join(taken)
 
 
 class FrameBuffer:

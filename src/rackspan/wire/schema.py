@@ -12,7 +12,7 @@ from functools import cache
 from types import NoneType
 from typing import Any, Final, TypeAlias, get_args, get_origin
 
-from kio.index import load_request_schema, load_response_schema
+from rackspan.wire.kio_schemas import load_request_schema, load_response_schema
 
 NO_DEFAULT: Final = object()
 

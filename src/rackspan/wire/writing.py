@@ -46,6 +46,13 @@ def struct_writer(shape: StructShape) -> Write:
     return write_flexible
 
 
+@cache
+def element_writer(shape: StructShape, name: str) -> Write:
+    """Of the structs in an array of this shape."""
+    kinds = {field.name: field.kind for field in shape.fields if isinstance(field.kind, StructShape)}
+    return struct_writer(kinds[name])
+
+
 def _tags(tagged: Iterable[tuple[int, FieldShape, Write]], values: Mapping[str, Any]) -> bytes:
     written: list[bytes] = []
     count = 0
@@ -74,7 +81,14 @@ def _absent(field: FieldShape) -> Any:
 
 def _field_writer(field: FieldShape, flexible: bool) -> Write:
     one = _one_writer(field.kind, flexible, field.nullable and not field.array)
-    return _array_writer(one, flexible) if field.array else one
+    if not field.array:
+        return one
+    return _array_writer(_or_written(one) if isinstance(field.kind, StructShape) else one, flexible)
+
+
+def _or_written(write: Write) -> Write:
+    """Takes an element's bytes in place of its fields (codec.write_element)."""
+    return lambda out, value: out.append(value) if isinstance(value, bytes) else write(out, value)
 
 
 def _one_writer(kind: Kind, flexible: bool, nullable: bool) -> Write:

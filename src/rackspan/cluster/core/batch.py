@@ -7,7 +7,7 @@ CRC, so that a leader stamps them without touching what the producer signed.
 import struct
 from dataclasses import dataclass
 from enum import IntEnum
-from typing import Final
+from typing import Final, TypeAlias
 
 NO_PRODUCER: Final = -1
 NO_SEQUENCE: Final = -1
@@ -16,6 +16,8 @@ NO_TIMESTAMP: Final = -1
 HEADER_BYTES: Final = 61
 SEQUENCES: Final = 2**31
 """Sequence numbers wrap to 0 after the largest int32 (DefaultRecordBatch.incrementSequence)."""
+
+BatchBytes: TypeAlias = "bytes | bytearray | memoryview"
 
 _BASE_OFFSET: Final = struct.Struct(">q")
 _LEADER_EPOCH: Final = struct.Struct(">i")
@@ -40,7 +42,7 @@ class Batch:
     base_offset: int
     last_offset: int
     leader_epoch: int
-    data: bytes | bytearray = b""
+    data: BatchBytes = b""
     producer_id: int = NO_PRODUCER
     producer_epoch: int = -1
     base_sequence: int = NO_SEQUENCE
@@ -67,7 +69,7 @@ class Batch:
         return (self.base_sequence + self.last_offset - self.base_offset) % SEQUENCES
 
     def stamped(self, base_offset: int, leader_epoch: int) -> "Batch":
-        """The same batch at an offset of a leader's log. A bytearray is stamped in place, bytes are copied."""
+        """The same batch at an offset of a leader's log. What can be written to is stamped in place, bytes are copied."""
         return Batch(
             base_offset,
             base_offset + self.last_offset - self.base_offset,
@@ -83,10 +85,10 @@ class Batch:
         )
 
 
-def _stamped(data: bytes | bytearray, base_offset: int, leader_epoch: int) -> bytes | bytearray:
+def _stamped(data: BatchBytes, base_offset: int, leader_epoch: int) -> BatchBytes:
     if not data:
         return data
-    stamped = data if isinstance(data, bytearray) else bytearray(data)
+    stamped = bytearray(data) if isinstance(data, bytes) else data
     _BASE_OFFSET.pack_into(stamped, 0, base_offset)
     _LEADER_EPOCH.pack_into(stamped, _LEADER_EPOCH_AT, leader_epoch)
     return stamped

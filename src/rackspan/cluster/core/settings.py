@@ -51,7 +51,8 @@ class ClusterSettings:
     fetch_max_partition_bytes: int = 1024 * 1024
     message_max_bytes: int = 1_048_588
     log_max_bytes: int = 256 * 1024 * 1024
-    """A log forgets its oldest batches beyond this even where retention.bytes is unlimited: memory is bounded."""
+    """A log forgets its oldest batches beyond this even where retention.bytes is unlimited: memory is bounded.
+    A topic that is only compacted forgets nothing."""
     metadata_records_kept: int = 10_000
     """A broker further behind is sent an image instead of records."""
 

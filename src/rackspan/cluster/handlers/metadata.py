@@ -5,7 +5,7 @@ Answers are encoded once for each (version, topics) and metadata: a thousand top
 """
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
 from rackspan.cluster.answers import Answer, Body, Call, Encoded
@@ -14,9 +14,10 @@ from rackspan.cluster.core.messages import NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
 from rackspan.cluster.creation import create_missing
 from rackspan.cluster.handlers.topics import INTERNAL_TOPICS, offline_replicas
-from rackspan.wire.codec import write_body
+from rackspan.wire.codec import write_body, write_element
 
-ALWAYS_CREATED_BEFORE = 4
+METADATA: Final = 3
+ALWAYS_CREATED_BEFORE: Final = 4
 """Older versions cannot say that a missing topic is to stay missing."""
 
 
@@ -44,12 +45,11 @@ async def _after_creation(call: Call, asked: Sequence[dict[str, Any]], missing: 
 
 def _cached(call: Call, asked: Sequence[dict[str, Any]] | None) -> Encoded:
     names = None if asked is None else tuple(one["name"] or one.get("topic_id") for one in asked)
-    cache = call.broker.metadata_cache
-    found = cache.get((call.version, names))
-    if found is None:
-        encoded = b"".join(write_body(3, call.version, _body(call, asked, {})))
-        found = cache[call.version, names] = Encoded((encoded,))
-    return found
+    return Encoded((call.broker.encoded_metadata.answer((call.version, names), lambda: _encoded(call, asked)),))
+
+
+def _encoded(call: Call, asked: Sequence[dict[str, Any]] | None) -> bytes:
+    return b"".join(write_body(METADATA, call.version, _body(call, asked, {})))
 
 
 def _body(call: Call, asked: Sequence[dict[str, Any]] | None, refused: dict[str, KafkaError]) -> Body:
@@ -62,12 +62,15 @@ def _body(call: Call, asked: Sequence[dict[str, Any]] | None, refused: dict[str,
         "cluster_id": call.broker.cluster_id,
         # Any broker forwards to the controller, as under KRaft; this one is known to be there.
         "controller_id": call.broker.id,
-        "topics": _all(image) if asked is None else [_asked(image, one, refused) for one in asked],
+        "topics": _all(call) if asked is None else [_asked(image, one, refused) for one in asked],
     }  # fmt: skip
 
 
-def _all(image: MetadataImage) -> list[dict[str, Any]]:
-    return [_topic(image, topic) for _, topic in sorted(image.topics.items())]
+def _all(call: Call) -> list[bytes]:
+    image, version = call.broker.image, call.version
+    return call.broker.encoded_metadata.topics(
+        version, image, lambda topic: write_element(METADATA, version, "topics", _topic(image, topic))
+    )
 
 
 def _asked(image: MetadataImage, one: dict[str, Any], refused: dict[str, KafkaError]) -> dict[str, Any]:

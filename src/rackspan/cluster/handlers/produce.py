@@ -1,7 +1,7 @@
 """Produce (key 0), versions 3-13. Record headers arrive in v3, error messages in v8, topic ids in v13.
 
-Every partition is answered on its own. A batch is copied once, from where it was received into the log's own bytes, and
-checked there; its records are never opened. Errors that only this cluster has travel as Kafka's own, their reason in
+Every partition is answered on its own. A large batch is not copied: where it was received is the log's own place for it.
+Its records are never opened. Errors that only this cluster has travel as Kafka's own, their reason in
 `error_message` (min.insync.racks, On the wire), unless extended.error.codes is set.
 """
 
@@ -20,6 +20,9 @@ from rackspan.errors import CorruptRecords
 from rackspan.wire.record_batch import MAGIC, MAGIC_AT, read_header, verify_crc
 
 VALID_ACKS: Final = (-1, 0, 1)
+
+MOST_BESIDE: Final = 4_096
+"""Bytes of a request that a log may keep beside a batch."""
 
 _MOVED: Final = (KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.FENCED_LEADER_EPOCH)
 
@@ -107,7 +110,7 @@ def _batch(call: Call, topic: str | None, records: memoryview | None) -> Batch |
 
 
 def checked_batch(records: memoryview) -> Batch | ProduceResult:
-    """The one batch of a partition, copied. Errors: CorruptRecords."""
+    """The one batch of a partition, in bytes of its own. Errors: CorruptRecords."""
     header = read_header(records)
     verify_crc(records, header)
     if header.size_bytes != len(records):
@@ -116,7 +119,7 @@ def checked_batch(records: memoryview) -> Batch | ProduceResult:
         base_offset=0,
         last_offset=header.last_offset_delta,
         leader_epoch=-1,
-        data=bytearray(records),
+        data=_own(records),
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,
@@ -124,6 +127,13 @@ def checked_batch(records: memoryview) -> Batch | ProduceResult:
         transactional=header.transactional,
         control=header.control,
     )
+
+
+def _own(records: memoryview) -> bytearray | memoryview:
+    """Bytes that the log may keep and stamp. A request that is little else than this batch is kept as it was received."""
+    request = records.obj
+    alone = isinstance(request, bytearray) and len(request) - len(records) <= MOST_BESIDE
+    return records if alone else bytearray(records)
 
 
 def _place(call: Call, result: ProduceResult) -> dict[str, Any]:

@@ -120,3 +120,19 @@ def test_bytes_between_racks_are_counted_by_topic() -> None:
     w, orders = world()
     w.produced(orders, Batch(0, 0, -1, bytes(100)))
     assert dict(w.broker(2).counters.replicated_bytes) == {("orders", "a", "b"): 100}
+
+
+def test_old_batches_are_forgotten_beyond_retention_bytes_and_never_of_a_compacted_topic() -> None:
+    w = World(RACKS)
+    w.run(500)
+    deleted = w.create("deleted", [1, 2, 3], retention_bytes="1000")
+    compacted = w.create("compacted", [1, 2, 3], retention_bytes="1000", cleanup_policy="compact")
+    w.settle()
+    for partition in (deleted, compacted):
+        for _ in range(50):
+            w.produced(partition, Batch(0, 0, -1, bytes(100)))
+        w.run(100)
+    for broker in (1, 2, 3):
+        logs = w.broker(broker).disk.logs
+        assert (logs[deleted].size_bytes <= 1_000, logs[deleted].start_offset > 0) == (True, True)
+        assert (logs[compacted].size_bytes, logs[compacted].start_offset) == (5_000, 0)

@@ -173,7 +173,7 @@ def test_a_leader_stamps_offset_and_epoch_into_the_bytes_and_touches_nothing_els
     stamped = log.append_as_leader(Batch(0, 0, -1, b"\xff" * 70), 9)
     assert stamped.data[:8] == (5).to_bytes(8, "big")
     assert stamped.data[12:16] == (9).to_bytes(4, "big")
-    assert stamped.data[8:12] + stamped.data[16:] == b"\xff" * 58
+    assert bytes(stamped.data)[8:12] + bytes(stamped.data)[16:] == b"\xff" * 58
 
 
 def test_a_trim_keeps_what_the_watermark_has_not_passed() -> None:

@@ -25,12 +25,12 @@ from rackspan.cluster.core.metadata import PartitionState
 
 @dataclass(frozen=True, slots=True)
 class LeaderTerms:
-    """What the image and the configs say, beyond the partition's own state. Sizes in bytes."""
+    """What the image and the configs say, beyond the partition's own state. Sizes in bytes; None: nothing is forgotten."""
 
     asked: Thresholds
     racks: RackBits
     max_message_bytes: int
-    retained_bytes: int
+    retained_bytes: int | None
 
 
 class Leader:

@@ -115,7 +115,8 @@ class Leading:
         if leader.followers:
             self._behind[leader.partition] = None
             self._wake(leader)
-        leader.log.trim(leader.terms.retained_bytes)
+        if leader.terms.retained_bytes is not None:
+            leader.log.trim(leader.terms.retained_bytes)
 
     def delete_records(self, message: DeleteRecords) -> None:
         self._local.effects.append(Reply(message.ticket, self._deleted(message)))

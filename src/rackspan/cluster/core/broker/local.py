@@ -68,5 +68,10 @@ class Local:
             thresholds_of(self.image, self.settings, topic, self.id),
             self.image.racks,
             number("max.message.bytes"),
-            limit if retention < 0 else min(limit, retention),
+            None if self._is_kept_whole(topic) else limit if retention < 0 else min(limit, retention),
         )
+
+    def _is_kept_whole(self, topic: str) -> bool:
+        """A compacted topic holds the last word on every key, however old: coordinators read theirs from the first."""
+        policy = topic_value(self.image, self.settings, topic, "cleanup.policy", self.id).value or ""
+        return [one.strip() for one in policy.split(",")] == ["compact"]

@@ -92,6 +92,8 @@ _TIMES = ("CreateTime", "LogAppendTime")
 _WEEK_MS = str(7 * 24 * 3_600_000)
 _DAY_MS = str(24 * 3_600_000)
 _FOREVER = str(INT64_MAX)
+_COORDINATED = "10"
+"""Partitions of the coordinators' topics: Kafka's default is 50; ten are made at once and hold what tests hold."""
 
 
 def _table(*definitions: ConfigDefinition) -> Mapping[str, ConfigDefinition]:
@@ -157,7 +159,7 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
         _D("log.dirs", _T.STRING, None, read_only=True),
         _D("node.id", _T.INT, None, read_only=True),
         _D("num.partitions", _T.INT, "1", least=1, read_only=True),
-        _D("offsets.topic.num.partitions", _T.INT, "50", least=1, read_only=True),
+        _D("offsets.topic.num.partitions", _T.INT, _COORDINATED, least=1, read_only=True),
         _D("offsets.topic.replication.factor", _T.INT, "3", least=1, read_only=True),
         _D("rack.locator.class", _T.STRING, None, read_only=True),
         _D("rack.locator.properties", _T.STRING, None, read_only=True),
@@ -165,7 +167,7 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
         _D("replica.lag.time.max.ms", _T.LONG, "30000", least=1, read_only=True),
         _D("replica.placer.class.name", _T.STRING, "striped", read_only=True),
         _D("replica.selector.class", _T.STRING, None, read_only=True),
-        _D("transaction.state.log.num.partitions", _T.INT, "50", least=1, read_only=True),
+        _D("transaction.state.log.num.partitions", _T.INT, _COORDINATED, least=1, read_only=True),
         _D("transaction.state.log.replication.factor", _T.INT, "3", least=1, read_only=True),
     ),
 }
