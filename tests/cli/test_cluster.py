@@ -28,7 +28,7 @@ def test_a_cluster_comes_up_says_where_it_is_and_ends_cleanly(ended_by: signal.S
             assert host == "127.0.0.1"
             socket.create_connection((host, int(port)), 5).close()
         process.send_signal(ended_by)
-        _, notes = process.communicate(timeout=30)
+        _, notes = process.communicate(timeout=90)
     assert process.returncode == 0
     assert "development and tests" in notes
     assert "Traceback" not in notes

@@ -261,7 +261,7 @@ class Verb:
             return good(tries[-1], changed)
 
         try:
-            eventually(holds, what, seconds=15)
+            eventually(holds, what)
         except AssertionError:
             pytest.fail(f"{what}: {tries[-1]}")
         finally:
