@@ -103,7 +103,7 @@ COMMANDS = {
     "reassign undo": ("reassign", "undo", "--plan", "{topic}.json"),
     "reassign cancel": ("reassign", "cancel", "--plan", "{topic}.json"),
     "reassign verify": ("reassign", "verify", "--plan", "{topic}.json"),
-    "streams audit": ("streams", "audit", "--group", GROUP),
+    "streams audit": ("streams", "audit", "--group", GROUP, "--changelog", f"1={GROUP}-customers-changelog"),
     "acks harden": ("acks", "harden"),
     "pipeline collect": ("pipeline", "collect", "--warehouse", "{out}"),
     "place create --apply": (
