@@ -125,15 +125,18 @@ def _doors(ours: Authority) -> dict[str, str]:
 
 def admin_client(cluster: KafkaCluster) -> AdminClient:
     """The cluster's admin, who may do everything, by librdkafka."""
-    return AdminClient(
-        {
-            "bootstrap.servers": cluster.bootstrap_servers,
-            "security.protocol": "SASL_PLAINTEXT",
-            "sasl.mechanism": "PLAIN",
-            "sasl.username": "admin",
-            "sasl.password": USERS["admin"],
-        }
-    )
+    return AdminClient({**admin_config(cluster)})
+
+
+def admin_config(cluster: KafkaCluster) -> dict[str, str]:
+    """The admin's login in librdkafka's words."""
+    return {
+        "bootstrap.servers": cluster.bootstrap_servers,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": "admin",
+        "sasl.password": USERS["admin"],
+    }
 
 
 def _add_scram_users(cluster: KafkaCluster) -> None:

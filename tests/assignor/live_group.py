@@ -56,7 +56,7 @@ class LiveGroup:
 
     def leave(self, name: str) -> None:
         process = self._running.pop(name)
-        process.communicate(timeout=20)
+        process.communicate(timeout=90)
         assert process.returncode == 0
 
     def crash(self, name: str) -> None:

@@ -34,7 +34,7 @@ def test_a_cluster_comes_up_says_where_it_is_and_ends_cleanly(ended_by: signal.S
         with urllib.request.urlopen(f"http://{found['metrics']}/metrics", timeout=10) as scraped:
             assert b'rackspan_rack_check_failures_total{broker="4",rack="r2"} 0' in scraped.read()
         process.send_signal(ended_by)
-        _, notes = process.communicate(timeout=30)
+        _, notes = process.communicate(timeout=90)
     assert process.returncode == 0
     assert "development and tests" in notes
     assert "Traceback" not in notes

@@ -13,23 +13,32 @@ from typing import Any
 
 import pytest
 import typer
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperation, AclPermissionType
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
 from rackspan.cli import app
+from rackspan.plan import Limits, Toward, WrittenPlan, read_plan
+from rackspan.plan.effects import Wait
+from rackspan.verbs import Cluster, cancel_reassignment, carry_out
 from tests.cli.conftest import Ran
+from tests.compat.streams_app import StreamsProcess
 from tests.kafka_fixtures import client_properties, eventually
-from tests.secured_fixtures import Secured
+from tests.secured_fixtures import Secured, admin_config
 
 pytestmark = pytest.mark.kafka
 
 Cli = Callable[..., Ran]
 
+GROUP = "rights-application"
+"""A Kafka Streams application on the secured cluster."""
+
 PAGE = Path(__file__).parents[2] / "docs" / "security.md"
 
 _OPERATIONS = {operation.name.replace("_", "").lower(): operation for operation in AclOperation}
+_KINDS = {"Topic": ResourceType.TOPIC, "Group": ResourceType.GROUP, "Cluster": ResourceType.BROKER}
 _FRESH = (f"fresh.{number}" for number in count())
 
 
@@ -41,10 +50,10 @@ class Right:
     resource: str
 
     def binding(self, user: str, topic: str) -> AclBinding:
-        kind, _, name = self.resource.partition(" ")
+        kind, _, name = self._meant(topic).partition(" ")
         return AclBinding(
-            restype=ResourceType.TOPIC if kind == "Topic" else ResourceType.BROKER,
-            name=name.replace("NAME", topic) or "kafka-cluster",
+            restype=_KINDS[kind],
+            name=name or "kafka-cluster",
             resource_pattern_type=ResourcePatternType.LITERAL,
             principal=f"User:{user}",
             host="*",
@@ -54,8 +63,10 @@ class Right:
 
     def named_in(self, said: str, topic: str) -> bool:
         """The missing right by name; of every topic's, by the names of those that are missed."""
-        words = f"{self.operation} on {self.resource}".replace("NAME", topic)
-        return words.removesuffix(" *") in said
+        return f"{self.operation} on {self._meant(topic)}".removesuffix(" *") in said
+
+    def _meant(self, topic: str) -> str:
+        return self.resource.replace("NAME", topic).replace("ID", GROUP)
 
     def __str__(self) -> str:
         return f"{self.operation} on {self.resource}"
@@ -76,6 +87,9 @@ def table() -> dict[str, tuple[Right, ...]]:
 
 RIGHTS = table()
 
+_CARRIED_OUT = ("--plan", "{topic}.json", "--apply", "--patience", "10")
+_THROTTLE = ("--throttle", "1000000")
+
 COMMANDS = {
     "snapshot": ("snapshot", "--out", "{out}.json"),
     "audit": ("audit",),
@@ -85,6 +99,11 @@ COMMANDS = {
     "reassign generate": ("reassign", "generate", "--topics-to-move-json-file", "topics.json", "--broker-list", "1,2"),
     "reassign plan": ("reassign", "plan"),
     "reassign lint": ("reassign", "lint", "--reassignment-json-file", "plan.json"),
+    "reassign apply": ("reassign", "apply", "--plan", "{topic}.json"),
+    "reassign undo": ("reassign", "undo", "--plan", "{topic}.json"),
+    "reassign cancel": ("reassign", "cancel", "--plan", "{topic}.json"),
+    "reassign verify": ("reassign", "verify", "--plan", "{topic}.json"),
+    "streams audit": ("streams", "audit", "--group", GROUP, "--changelog", f"1={GROUP}-customers-changelog"),
     "acks harden": ("acks", "harden"),
     "pipeline collect": ("pipeline", "collect", "--warehouse", "{out}"),
     "place create --apply": (
@@ -92,9 +111,17 @@ COMMANDS = {
         "--apply",
     ),
     "place extend --apply": ("place", "extend", "--topic", "{topic}", "--partitions", "3", "--apply"),
+    "reassign apply --apply": ("reassign", "apply", *_CARRIED_OUT),
+    "reassign undo --apply": ("reassign", "undo", *_CARRIED_OUT),
+    "reassign apply --apply --throttle": ("reassign", "apply", *_CARRIED_OUT, *_THROTTLE),
+    "reassign undo --apply --throttle": ("reassign", "undo", *_CARRIED_OUT, *_THROTTLE),
+    "reassign cancel --apply": ("reassign", "cancel", *_CARRIED_OUT),
     "acks harden --apply": ("acks", "harden", "--min-insync-racks", "2", "--topic", "{topic}", "--apply"),
 }
-"""A command line for each verb of the page; `{topic}` is there, with two replicas, and is new for every run."""
+"""A command line for each verb of the page; `{topic}` is there, on both brokers, and is new for every set of rights.
+
+Plans have a topic that is on broker 1 alone and shall be on broker 2.
+"""
 
 CHANGED = {"place create --apply": "{topic}.new"}
 """The topic that NAME stands for, where it is not `{topic}`."""
@@ -126,9 +153,9 @@ class Users:
             for given in self._admin.create_acls(wanted).values():
                 given.result(30)
 
-    def fresh_topic(self) -> str:
+    def fresh_topic(self, *replicas: int) -> str:
         topic = next(_FRESH)
-        self._admin.create_topics([NewTopic(topic, 1, 2)])[topic].result(30)
+        self._admin.create_topics([NewTopic(topic, 1, replica_assignment=[list(replicas)])])[topic].result(30)
         return topic
 
 
@@ -139,6 +166,75 @@ def users(secured: Secured) -> Iterator[Users]:
     here.may("", ())
 
 
+@pytest.fixture(scope="module")
+def application(secured: Secured, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A group of Kafka Streams at rest, of one process."""
+    admin = secured.for_admin()
+    sources = [NewTopic(f"rights-{name}", 1, 1) for name in ("clicks", "orders", "customers", "kept")]
+    for created in admin.create_topics(sources).values():
+        created.result(30)
+    config = {
+        **client_properties("admin"),
+        "application.id": GROUP,
+        "bootstrap.servers": secured.cluster.bootstrap_servers,
+        "client.id": "r1-a",
+        "client.rack": "r1",
+        "replication.factor": "1",
+        "sources.prefix": "rights-",
+    }
+    with StreamsProcess(tmp_path_factory.mktemp("application"), config) as process:
+        eventually(lambda: process.tasks().state == "RUNNING" and bool(process.tasks().active), "it runs", 120)
+        yield
+
+
+class Moves:
+    """What a verb of reassign finds: a plan, and for cancel a run under way that was begun by the admin, with a throttle."""
+
+    def __init__(self, secured: Secured, folder: Path, verb: str) -> None:
+        self._secured, self._folder = secured, folder
+        self._cluster = Cluster(secured.cluster.bootstrap_servers, folder / "admin.properties", 30.0)
+        words = verb.split()
+        self.are_made = words[0] == "reassign" and words[1] in ("apply", "undo", "cancel", "verify")
+        self._cancels, self._undoes = words[:2] == ["reassign", "cancel"], words[:2] == ["reassign", "undo"]
+
+    def begin(self, topic: str) -> None:
+        if self.are_made:
+            self._plan(topic).write_text(json.dumps(self._document(topic)))
+        if self._cancels:
+            self._fill(topic)
+            limits, journal = Limits(bytes_per_second=1), self._journal(topic)
+            for happened in carry_out(self._cluster, self._written(topic), Toward.TARGETS, journal, limits, 30.0):
+                if isinstance(happened.effect, Wait):
+                    break
+
+    def end(self, topic: str) -> None:
+        if self._cancels:
+            list(cancel_reassignment(self._cluster, self._written(topic), self._journal(topic), 30.0))
+
+    def _document(self, topic: str) -> dict[str, Any]:
+        before, after = ([2], [1]) if self._undoes else ([1], [2])
+        entry = {"topic": topic, "partition": 0, "replicas": after}
+        step = {"step": 1, "reason": "by hand", "partitions": [{**entry, "undo": before}]}
+        cluster_id = self._secured.cluster.cluster_id
+        return {"version": 1, "cluster_id": cluster_id, "partitions": [entry], "steps": [step]}
+
+    def _fill(self, topic: str) -> None:
+        """More than a follower is sent at once, so that the throttle has something to hold back."""
+        producer = Producer({**admin_config(self._secured.cluster), "acks": "all"})
+        for _ in range(60):
+            producer.produce(topic, bytes(100_000))
+        assert producer.flush(60) == 0
+
+    def _plan(self, topic: str) -> Path:
+        return self._folder / f"{topic}.json"
+
+    def _journal(self, topic: str) -> Path:
+        return self._folder / f"{topic}.json.journal"
+
+    def _written(self, topic: str) -> WrittenPlan:
+        return read_plan(self._plan(topic).read_bytes())
+
+
 class Verb:
     """One verb of the page, run by the reader until what the admin said has come round."""
 
@@ -146,13 +242,15 @@ class Verb:
         self._cli, self._users, self._name = cli, users, name
         (folder / "topics.json").write_text(json.dumps({"topics": []}))
         (folder / "plan.json").write_text(json.dumps({"version": 1, "partitions": []}))
-        (folder / "reader.properties").write_text(
-            "".join(f"{key}={value}\n" for key, value in client_properties(users.name).items())
-        )
+        for user in (users.name, "admin"):
+            lines = (f"{key}={value}\n" for key, value in client_properties(user).items())
+            (folder / f"{user}.properties").write_text("".join(lines))
+        self._moves = Moves(secured, folder, name)
         self._where = ("--bootstrap-server", secured.cluster.bootstrap_servers, "--command-config", "reader.properties")
 
     def with_rights(self, rights: tuple[Right, ...], good: Callable[[Ran, str], bool], what: str) -> None:
-        topic = self._users.fresh_topic()
+        topic = self._users.fresh_topic(*((1,) if self._moves.are_made else (1, 2)))
+        self._moves.begin(topic)
         changed = CHANGED.get(self._name, "{topic}").format(topic=topic)
         self._users.may(changed, rights)
         tries: list[Ran] = []
@@ -163,15 +261,19 @@ class Verb:
             return good(tries[-1], changed)
 
         try:
-            eventually(holds, what, seconds=15)
+            eventually(holds, what)
         except AssertionError:
             pytest.fail(f"{what}: {tries[-1]}")
+        finally:
+            self._moves.end(topic)
 
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_rights_of_the_page_suffice_and_none_of_them_is_too_many(
-    cli: Cli, users: Users, secured: Secured, tmp_path: Path, name: str
+    cli: Cli, users: Users, secured: Secured, tmp_path: Path, name: str, request: pytest.FixtureRequest
 ) -> None:
+    if name == "streams audit":
+        request.getfixturevalue("application")
     verb, needed = Verb(cli, users, secured, tmp_path, name), RIGHTS[name]
     for missing in needed:
         rest = tuple(right for right in needed if right != missing)
@@ -201,3 +303,5 @@ def _asking(command: Any, path: tuple[str, ...]) -> Iterator[str]:
         yield " ".join(path)
         if "--apply" in flags:
             yield f"{' '.join(path)} --apply"
+        if "--throttle" in flags:
+            yield f"{' '.join(path)} --apply --throttle"

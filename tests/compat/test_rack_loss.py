@@ -212,14 +212,14 @@ def test_a_lost_quorum_elects_nobody() -> None:
         assert not audit(read(kafka), policy).clean
         kafka.lose_rack("r1")
         with pytest.raises(KafkaException):
-            create_topic(kafka, "nobody-can-decide", seconds=10)
-        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "message.timeout.ms": 9000, "log_level": 0})
+            create_topic(kafka, "nobody-can-decide", seconds=5)
+        producer = Producer({"bootstrap.servers": kafka.bootstrap_servers, "message.timeout.ms": 5000, "log_level": 0})
         errors: dict[str, KafkaError | None] = {}
         for topic in ("led-from-r1", "led-from-r2"):
             producer.produce(topic, b"x", partition=0, on_delivery=_into(errors))
         producer.flush(30)
         assert errors["led-from-r1"] is not None
-        left = read(kafka, seconds=20)
+        left = read(kafka, seconds=60)
         leaders = {str(left.topics[row.topic].name): row.leader for row in left.partitions}
         assert leaders["led-from-r1"] == 1, "nobody took over from the dead leader"
         assert left.partial

@@ -26,7 +26,7 @@ from tests.pipeline.killed import last_touch, refreshed
 
 pytestmark = pytest.mark.spark
 
-SNAPSHOTS = generated(20)
+SNAPSHOTS = generated(20 if os.environ.get("RACKSPAN_SOAK") else 8)
 NEVER = "-1"
 
 

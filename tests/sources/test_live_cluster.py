@@ -157,7 +157,7 @@ def test_a_lost_racks_brokers_are_fenced_and_stay_in_the_replica_lists(rack_lost
 def test_a_frozen_broker_costs_its_answer_and_not_the_snapshot(busy_kafka: KafkaCluster) -> None:
     busy_kafka.freeze_broker(4)
     try:
-        read = snapshot(busy_kafka, seconds=3.0)
+        read = snapshot(busy_kafka, seconds=6.0)
     finally:
         busy_kafka.thaw_broker(4)
     assert len(read.brokers) == 6

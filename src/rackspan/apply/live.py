@@ -1,17 +1,19 @@
 """A running cluster as a run sees and changes it: a conversation for each look and each change.
 
-So no connection outlives the broker it was opened to, and every look has a deadline of its own. What a run takes: Alter and
-Describe on Cluster, Describe on the plan's topics; with a throttle DescribeConfigs and AlterConfigs on both.
+So no connection outlives the broker it was opened to, and every look has a deadline of its own. What rights a run takes is
+in docs/security.md. Where a look is refused, the right to change is named, which it takes anyway: in Kafka Alter includes
+Describe, and AlterConfigs DescribeConfigs.
 """
 
-from collections.abc import Mapping
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
-from kafka.errors import KafkaError
+from kafka.errors import KafkaError, TopicAuthorizationFailedError
 from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
 from rackspan.apply import reassignments
+from rackspan.apply.reassignments import RIGHT
 from rackspan.apply.requests import BROKER, CONFIG_BATCH, TOPIC, altered, answered, batches, refuse
 from rackspan.plan.execution import Question
 from rackspan.plan.observed import InFlight, ObservedCluster
@@ -19,7 +21,9 @@ from rackspan.plan.throttle import ConfigKey, Holder
 from rackspan.plan.written import TopicPartition
 from rackspan.sources import questions
 from rackspan.sources.connection import ClusterConnection, ConnectionSettings
-from rackspan.sources.refusals import request_failed
+from rackspan.sources.refusals import listed, request_failed
+
+T = TypeVar("T")
 
 _BROKER_SECONDS: Final = 5.0
 """For one broker's own configs, which it keeps in memory. One that is frozen is not worth the whole deadline."""
@@ -33,11 +37,7 @@ class LiveCluster:
 
     def observe(self, asked: Question) -> ObservedCluster:
         with ClusterConnection(self.settings) as connection:
-            try:
-                return connection.run(_observe, connection, asked)
-            except (KafkaError, OSError) as error:
-                right = "Describe on Cluster, and Describe and DescribeConfigs on its topics"
-                raise request_failed("what a reassignment needs to see", right, error) from error
+            return connection.run(_observe, connection, asked)
 
     def set_configs(self, values: Mapping[ConfigKey, str | None]) -> None:
         with ClusterConnection(self.settings) as connection:
@@ -54,8 +54,9 @@ class LiveCluster:
 
 async def _observe(connection: ClusterConnection, asked: Question) -> ObservedCluster:
     # Reassignments first: one that ends in between still shows as moving, and the next look sees it done.
-    moving = await questions.reassignments(connection)
-    known = await questions.metadata(connection, sorted(asked.topics))
+    under_way = questions.reassignments(connection)
+    moving = await _seen(under_way, "reassignments under way", RIGHT)
+    known = await _topics(connection, sorted(asked.topics))
     alive = frozenset(int(broker.id) for broker in known.brokers)
     rows = [(topic.name, one) for topic in known.topics for one in topic.partitions]
     return ObservedCluster(
@@ -72,12 +73,34 @@ async def _observe(connection: ClusterConnection, asked: Question) -> ObservedCl
     )
 
 
+async def _seen(answer: Awaitable[T], what: str, right: str) -> T:
+    try:
+        return await answer
+    except (KafkaError, OSError) as error:
+        raise request_failed(what, right, error) from error
+
+
+async def _topics(connection: ClusterConnection, names: Sequence[str]) -> questions.Metadata:
+    """What is known of these topics. One that may not be seen is not one that is gone: a run would stop for it."""
+    what, right = f"topic {listed(names)}", f"Describe on Topic {listed(names)}"
+    known = await _seen(questions.metadata(connection, names), what, right)
+    hidden = sorted(name for name, error in known.refused.items() if error == TopicAuthorizationFailedError.__name__)
+    if hidden:
+        error = TopicAuthorizationFailedError()
+        raise request_failed(f"topic {listed(hidden)}", f"Describe on Topic {listed(hidden)}", error)
+    return known
+
+
 async def _topic_configs(connection: ClusterConnection, asked: frozenset[ConfigKey]) -> dict[ConfigKey, str | None]:
     keys = _keys_by_name(asked, Holder.TOPIC)
     found: dict[ConfigKey, str | None] = {}
     for names in batches(sorted(keys), CONFIG_BATCH):
         every = sorted({key for name in names for key in keys[name]})
-        for name, own in (await questions.own_topic_configs(connection, names, every)).items():
+        asking = questions.own_topic_configs(connection, names, every)
+        answer = await _seen(asking, "throttles of topics", f"AlterConfigs on Topic {listed(names)}")
+        for name, error in answer.refused.items():
+            raise request_failed(f"the throttle of topic {name}", f"AlterConfigs on Topic {name}", error)
+        for name, own in answer.values.items():
             found |= {ConfigKey(Holder.TOPIC, name, key): own[key] for key in keys[name]}
     return found
 
@@ -93,11 +116,8 @@ async def _broker_configs(
     }
     found: dict[ConfigKey, str | None] = {}
     for name, answer in answers.items():
-        try:
-            own = await answer
-        except (KafkaError, OSError) as error:
-            # Dead, and not fenced yet; or it may not be asked. A run that left it out would forget its throttle.
-            raise request_failed(f"the throttle of broker {name}", "DescribeConfigs on Cluster", error) from error
+        # Refused where it is dead and not fenced yet, too: a run that left it out would forget its throttle.
+        own = await _seen(answer, f"the throttle of broker {name}", "AlterConfigs on Cluster")
         found |= {ConfigKey(Holder.BROKER, name, key): value for key, value in own.items()}
     return found
 

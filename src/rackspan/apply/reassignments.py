@@ -14,7 +14,7 @@ from rackspan.apply.requests import answered, ask_controller, patience_ms
 from rackspan.plan.written import TopicPartition
 from rackspan.sources.connection import ClusterConnection
 
-_RIGHT = "Alter on Cluster"
+RIGHT = "Alter on Cluster"
 
 
 def start_moves(connection: ClusterConnection, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None:
@@ -30,7 +30,7 @@ def cancel_moves(connection: ClusterConnection, places: Sequence[TopicPartition]
 
 async def _alter(connection: ClusterConnection, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> None:
     request = AlterPartitionReassignmentsRequest(timeout_ms=patience_ms(connection), topics=list(_topics(targets)))
-    answer = await answered(ask_controller(connection, request), "no partition was reassigned", _RIGHT)
+    answer = await answered(ask_controller(connection, request), "no partition was reassigned", RIGHT)
     _refuse("no partition was reassigned", answer)
     for topic in answer.responses:
         for one in topic.partitions:
@@ -53,4 +53,4 @@ def _topics(targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Sequenc
 def _refuse(what: str, answer: Any) -> None:
     kind = for_code(answer.error_code)
     if kind not in (NoError, NoReassignmentInProgressError):
-        raise change_failed(what, _RIGHT, kind(answer.error_message))
+        raise change_failed(what, RIGHT, kind(answer.error_message))

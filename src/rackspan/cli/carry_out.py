@@ -159,7 +159,7 @@ def cancel(
         raise UsageError(f"{path}: no such journal; name the --journal of the run that is to be cancelled")
     if not apply:
         taken = where.source().read()
-        output.warn(taken.warnings)
+        output.warn_of(taken)
         going = verbs.check_reassignment(taken.snapshot, written, Toward.TARGETS, path)
         found = verbs.verify_reassignment(taken.snapshot, going.plan)
         output.write(verdict_document(found), output_format, verdict_page(found))
@@ -182,7 +182,7 @@ def verify(
     """
     written = read_file(plan, read_plan, REASSIGNMENT)
     taken = options.source(bootstrap_server, command_config, timeout, snapshot).read()
-    output.warn(taken.warnings)
+    output.warn_of(taken)
     found = verbs.verify_reassignment(taken.snapshot, written)
     output.write(verdict_document(found), output_format, verdict_page(found))
     raise typer.Exit(0 if all_done(found) else SOMETHING_TO_ACT_ON)
@@ -231,7 +231,7 @@ def _carry_out(where: _Where, run: _Run, apply: bool, output_format: options.Out
 
 def _show(where: _Where, run: _Run, output_format: options.Output) -> None:
     taken = where.source().read()
-    output.warn(taken.warnings)
+    output.warn_of(taken)
     begun = verbs.check_reassignment(taken.snapshot, run.plan, run.toward, run.journal)
     document = preview_document(begun, run.limits, run.journal)
     output.write(document, output_format, preview_page(document))

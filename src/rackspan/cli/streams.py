@@ -86,6 +86,7 @@ def audit(
     given = _changelogs(changelog or [])
     live = verbs.read_streams_group(cluster, group)
     taken = source.read()
+    output.warn_of(taken)
     captured = verbs.capture_streams(live, taken.snapshot, given)
     document = verbs.audit_streams(live, captured)
     if capture is not None:

@@ -65,6 +65,14 @@ class Configs:
     refused: Mapping[str, KafkaError]
 
 
+@dataclass(frozen=True, slots=True)
+class OwnConfigs:
+    """What topics have set themselves, None for nothing, and the topics whose configs were refused, with the error."""
+
+    values: Mapping[str, Mapping[str, str | None]]
+    refused: Mapping[str, KafkaError]
+
+
 async def metadata(connection: ClusterConnection, topics: Sequence[str] | None = None) -> Metadata:
     """Metadata (key 3): the topics named, or all this user may see, and the brokers that are alive."""
     named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
@@ -93,21 +101,18 @@ async def topic_configs(connection: ClusterConnection, topics: Sequence[str]) ->
     answer = await connection.ask(request)
     return Configs(
         values={one.resource_name: _values(one.configs) for one in answer.results if one.error_code == 0},
-        refused={
-            one.resource_name: for_code(one.error_code)(one.error_message)
-            for one in answer.results
-            if one.error_code != 0
-        },
+        refused=_refused(answer.results),
     )
 
 
-async def own_topic_configs(
-    connection: ClusterConnection, topics: Sequence[str], keys: Sequence[str]
-) -> dict[str, dict[str, str | None]]:
-    """DescribeConfigs (key 32): what topics have set themselves, None for nothing. Topics that do not exist are left out."""
+async def own_topic_configs(connection: ClusterConnection, topics: Sequence[str], keys: Sequence[str]) -> OwnConfigs:
+    """DescribeConfigs (key 32) without what is inherited. Topics that do not exist are left out."""
     answer = await connection.ask(DescribeConfigsRequest(resources=[(_TOPIC, name, list(keys)) for name in topics]))
     there = [one for one in answer.results if for_code(one.error_code) is not UnknownTopicOrPartitionError]
-    return {one.resource_name: _own_values(one, keys, _SET_ON_TOPIC) for one in there}
+    return OwnConfigs(
+        values={one.resource_name: _own_values(one, keys, _SET_ON_TOPIC) for one in there if one.error_code == 0},
+        refused=_refused(there),
+    )
 
 
 async def own_broker_configs(
@@ -117,6 +122,7 @@ async def own_broker_configs(
     request = DescribeConfigsRequest(resources=[(_BROKER, str(broker_id), list(keys))])
     answer = await connection.ask_broker(broker_id, request, seconds)
     [described] = answer.results
+    _raise_for(described)
     return _own_values(described, keys, _SET_ON_BROKER)
 
 
@@ -200,8 +206,11 @@ def _values(configs: Any) -> dict[str, str]:
     return {one.name: one.value for one in configs if one.value is not None}
 
 
+def _refused(results: Sequence[Any]) -> dict[str, KafkaError]:
+    return {one.resource_name: for_code(one.error_code)(one.error_message) for one in results if one.error_code != 0}
+
+
 def _own_values(described: Any, keys: Sequence[str], source: int) -> dict[str, str | None]:
-    _raise_for(described)
     own = {one.name: one.value for one in described.configs if one.config_source == source}
     return {key: own.get(key) for key in keys}
 

@@ -20,7 +20,7 @@ from tests.pipeline.examples import NOON, generated, recorded, small
 
 pytestmark = pytest.mark.spark
 
-SNAPSHOTS = 1000 if os.environ.get("RACKSPAN_SOAK") else 100
+SNAPSHOTS = 1000 if os.environ.get("RACKSPAN_SOAK") else 40
 
 POLICIES = {
     "shared, as the proposal has it": RackPolicy(),
