@@ -122,6 +122,28 @@ async def _sent(writer: asyncio.StreamWriter, request: bytes, times: int) -> Non
         await writer.drain()
 
 
+def test_a_client_that_does_not_read_holds_up_nobody_and_is_read_no_further() -> None:
+    async def scene() -> None:
+        answer = bytes(1_000_000)
+        async with listening(lambda request: [request, answer]) as (door, port):
+            slow_reader, slow = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+            slow.write(framed([b"first"]) * MAX_IN_FLIGHT)
+            while len(door.seen) < MAX_IN_FLIGHT:
+                await asyncio.sleep(0.001)
+            slow.write(framed([b"later"]))
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(framed([b"quick"]))
+            assert await received(reader) == b"quick" + answer
+            assert door.seen.count(b"later") == 0
+            for _ in range(MAX_IN_FLIGHT):
+                assert await received(slow_reader) == b"first" + answer
+            assert await received(slow_reader) == b"later" + answer
+            for one in (slow, writer):
+                one.close()
+
+    asyncio.run(scene())
+
+
 def test_a_frozen_broker_accepts_and_says_nothing_until_it_thaws() -> None:
     async def scene() -> None:
         async with listening(lambda request: [request]) as (door, port):
@@ -146,7 +168,7 @@ def allow_files(wanted: int) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
 
 
-@pytest.mark.parametrize("count", [200, pytest.param(2_000, marks=pytest.mark.soak)])
+@pytest.mark.parametrize("count", [200, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_half_open_and_idle_connections_are_held_beside_one_that_works(count: int) -> None:
     allow_files(2 * count + 200)
 

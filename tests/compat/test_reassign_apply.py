@@ -18,6 +18,7 @@ from random import Random
 from typing import Any
 
 import pytest
+from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
 
@@ -38,6 +39,7 @@ BADLY = [[1, 4, 2], [4, 1, 2], [2, 5, 3], [5, 2, 3], [3, 6, 1], [6, 3, 1]]
 
 BYTES_EACH = 500_000
 BYTES_PER_SECOND = 500_000
+BYTES_WEIGHED_DOWN = 60_000_000
 
 KILLS_SOAK, KILLS = 14, 3
 
@@ -228,11 +230,22 @@ def test_killed_at_any_moment_it_is_gone_on_with_and_can_be_undone(moved: Reassi
     check_undo(moved)
 
 
-def a_receiver(plan: Path) -> int:
-    """A broker that the first step copies to; rather not a controller."""
+def a_receiver(plan: Path) -> tuple[int, list[int]]:
+    """A broker that the first step copies to, rather not a controller, and which partitions."""
     step = json.loads(plan.read_text())["steps"][0]
-    receivers: set[int] = {broker for one in step["partitions"] for broker in set(one["replicas"]) - set(one["undo"])}
-    return max(receivers)
+    copies = [(one["partition"], set(one["replicas"]) - set(one["undo"])) for one in step["partitions"]]
+    broker: int = max(broker for _, receivers in copies for broker in receivers)
+    return broker, [partition for partition, receivers in copies if broker in receivers]
+
+
+def weigh_down(cluster: KafkaCluster, partitions: list[int]) -> None:
+    """So much to copy that it cannot be done before the receiver is killed, however late the test gets to it."""
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all"})
+    for partition in partitions:
+        for _ in range(BYTES_WEIGHED_DOWN // 100_000):
+            producer.produce(TOPIC, bytes(100_000), partition=partition)
+            producer.poll(0)
+    assert producer.flush(60) == 0
 
 
 def refused(moved: Reassign, verb: str, *words: str) -> str:
@@ -245,8 +258,10 @@ def refused(moved: Reassign, verb: str, *words: str) -> str:
 
 
 def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_with(moved: Reassign) -> None:
-    cluster, lost_broker = moved.cluster, a_receiver(moved.plan)
+    cluster = moved.cluster
+    lost_broker, partitions = a_receiver(moved.plan)
     moved.journal.unlink(missing_ok=True)
+    weigh_down(cluster, partitions)
     with writing(cluster, TOPIC, len(BADLY), "lost-broker") as acknowledged:
         process = moved.start("apply", "--apply", "--patience", "5")
         while process.poll() is None and not moved.events():
@@ -255,7 +270,7 @@ def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_w
         cluster.kill_broker(lost_broker)
         try:
             _, err = process.communicate(timeout=RUN_SECONDS)
-            assert process.returncode == 1
+            assert process.returncode == 1, err
             assert f"rackspan: broker {lost_broker} is gone or fenced and shall receive {TOPIC}-" in err
             check_refusals(moved)
             code, _, err = moved.run("cancel", "--apply")
@@ -264,7 +279,7 @@ def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_w
             assert not any(one.adding or one.removing for one in described(cluster).values())
         finally:
             cluster.start_broker(lost_broker)
-        code, _, err = moved.run("apply", "--apply", "--throttle", str(BYTES_PER_SECOND))
+        code, _, err = moved.run("apply", "--apply", "--throttle", str(BYTES_WEIGHED_DOWN))
         assert code == 0, err
     assert {line.rpartition(" is ")[2] for line in kafkas_verdicts(cluster, moved.plan)} == {"completed."}
     assert throttles(cluster) == {f"2 {key}": value for key, value in OWN.items()}
