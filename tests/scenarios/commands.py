@@ -12,6 +12,7 @@ from rackspan.model.partitions import Partition
 from rackspan.model.racks import shown
 from rackspan.reassign import Request
 from tests.scenarios import moves
+from tests.scenarios.live import WORDS, Live
 from tests.strategies import from_rows
 
 
@@ -24,6 +25,7 @@ class World:
     topics: list[Topic] = field(default_factory=list)
     rows: list[Partition] = field(default_factory=list)
     policy: RackPolicy = field(default_factory=RackPolicy)
+    live: Live | None = None
 
     def snapshot(self) -> ClusterSnapshot:
         return ClusterSnapshot(
@@ -95,6 +97,12 @@ def partition(
 def policy(world: World, *_: str, min_insync_racks: str = "1", unracked: str = "shared") -> Iterator[str]:
     """policy min_insync_racks=2 unracked=own"""
     world.policy = replace(world.policy, min_insync_racks=int(min_insync_racks), unracked=UnrackedPolicy(unracked))
+    yield from ()
+
+
+def begin_live(world: World, *_: str, **options: str) -> Iterator[str]:
+    """live racks=a,b,c: from here on the page is about a running cluster (live.py)"""
+    world.live = Live.begun(**{key: value.replace("_", " ") for key, value in options.items()})
     yield from ()
 
 
@@ -174,6 +182,7 @@ COMMANDS: dict[str, Callable[..., Iterator[str]]] = {
     "plan": ask_plan,
     "lint": ask_lint,
     "harden": ask_harden,
+    "live": begin_live,
 }
 
 
@@ -185,7 +194,11 @@ def run(lines: Sequence[str]) -> str:
         if line and not line.startswith("#"):
             verb, *words = line.split()
             options = dict(word.split("=", 1) for word in words if "=" in word)
-            answers += COMMANDS[verb](world, *(word for word in words if "=" not in word), **options)
+            plain = [word for word in words if "=" not in word]
+            if world.live is not None:
+                answers += WORDS[verb](world.live, *plain, **options)
+            else:
+                answers += COMMANDS[verb](world, *plain, **options)
     return "".join(f"{answer}\n" for answer in answers)
 
 

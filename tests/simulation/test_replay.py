@@ -57,7 +57,7 @@ def test_the_command_ends_in_an_error_where_a_rule_breaks(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     trace = tmp_path / "trace.jsonl"
-    monkeypatch.setattr("sys.argv", ["sim", "10", "--world", "unclean", "--count", "20", "--trace", str(trace)])
+    monkeypatch.setattr("sys.argv", ["sim", "13", "--world", "lossy-undetected", "--trace", str(trace)])
     assert command.main() == 1
-    assert "WORLD=unclean\nI" in capsys.readouterr().err
+    assert "WORLD=lossy-undetected\nI" in capsys.readouterr().err
     assert '"from":"judge"' in trace.read_text().splitlines()[-1]

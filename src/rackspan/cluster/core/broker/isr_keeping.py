@@ -79,9 +79,10 @@ class IsrKeeping:
     def altered(
         self, leaders: Mapping[TopicPartition, Leader], answer: AlterPartitionAnswer
     ) -> Iterator[tuple[Leader, bool]]:
-        """Take the controller's answer: each leader whose maximal ISR is another now, and whether by consent.
+        """Take the controller's answer: each leader whose maximal ISR is another now, and whether to look for joiners.
 
-        Whoever was refused is not proposed again before the image or its next fetch gives a reason.
+        Whoever was refused is not proposed again before the image or its next fetch gives a reason; that it is another
+        process by now, which has caught up while the refused one was asked for, is one.
         """
         if answer.broker_epoch != self._local.broker_epoch:
             return
@@ -93,9 +94,13 @@ class IsrKeeping:
                 continue
             if one.error is not KafkaError.NONE:
                 if self._takes_back(leader, change, one):
-                    yield leader, False
+                    yield leader, self._has_another_process(leader, change)
             elif not outrun and leader.isr.commit(one.isr, one.partition_epoch):
                 yield leader, True
+
+    def _has_another_process(self, leader: Leader, change: IsrChange) -> bool:
+        followers = leader.followers
+        return any(member in followers and followers[member].broker_epoch != epoch for member, epoch in change.isr)
 
     def _takes_back(self, leader: Leader, change: IsrChange, answer: IsrAnswer) -> bool:
         if not self._local.rules.is_dead(answer.error) or leader.isr.partition_epoch != change.partition_epoch:

@@ -251,9 +251,9 @@ class Leading:
     # The ISR.
 
     def altered(self, now: int, answer: AlterPartitionAnswer) -> None:
-        for leader, agreed in self._isrs.altered(self.leaders, answer):
+        for leader, may_ask_again in self._isrs.altered(self.leaders, answer):
             self._settle(leader)
-            if agreed:
+            if may_ask_again:
                 self._isrs.propose_joiners(now, leader)
 
     def request_changes(self, now: int) -> None:

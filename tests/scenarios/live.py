@@ -1,0 +1,205 @@
+"""The words of a page about a running cluster: the core itself on a virtual clock (tests/cluster/world.py).
+
+live racks=a,b,c           brokers from 1 on, one a rack named, in office; rules="..." is a planted mistake
+create orders 1,2,3 min_insync_racks=2
+send first                 a record to orders-0, acks=all; `told first` says what its producer has heard by then
+hold AlterPartition        keeps such messages back, until `release`
+"""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import NodeId, TopicPartition
+from rackspan.cluster.core.messages import (
+    AlterConfigs,
+    AlterPartitionReassignments,
+    AlterResource,
+    ConfigOp,
+    ProduceResult,
+    Reassignment,
+    Send,
+)
+from rackspan.cluster.core.metadata import NO_LEADER, ResourceType
+from rackspan.cluster.core.settings import ClusterSettings, Elr
+from rackspan.model.ids import BrokerId
+from tests.cluster.world import World
+from tests.simulation.planted import COVERED, PLANTED
+from tests.simulation.world import Build
+
+ORDERS: Final = TopicPartition("orders", 0)
+
+
+class Holding(World):
+    """A world whose network can keep messages of a kind back."""
+
+    def __post_init__(self) -> None:
+        self.holding: list[tuple[str, int | None]] = []
+        self.held: list[tuple[NodeId, Send]] = []
+        super().__post_init__()
+
+    def send(self, source: NodeId, effect: Send) -> None:
+        kind = type(effect.message).__name__
+        if (kind, None) in self.holding or (kind, effect.destination) in self.holding:
+            self.held.append((source, effect))
+        else:
+            super().send(source, effect)
+
+    def release(self) -> None:
+        self.holding.clear()
+        held, self.held = self.held, []
+        for source, effect in held:
+            super().send(source, effect)
+
+
+@dataclass
+class Live:
+    """A cluster, and the tickets of who sent what."""
+
+    world: Holding
+    tickets: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def begun(cls, racks: str, rules: str = "", elr: str = "racks") -> "Live":
+        build = {**PLANTED, **COVERED}[rules].build if rules else Build()
+        world = Holding(
+            dict(enumerate(racks.split(","), 1)),
+            ClusterSettings(elr=Elr(elr)),
+            broker_rules=build.broker_rules(),
+            controller_rules=build.controller_rules(),
+        )
+        world.run(500)
+        return cls(world)
+
+    def in_rack(self, rack: str) -> list[int]:
+        return [broker for broker, one in self.world.rack_of.items() if one == rack]
+
+    def send(self, name: str) -> None:
+        leader = self.world.state(ORDERS).leader
+        self.tickets[name] = self.world.produce(leader, ORDERS, timeout_ms=3_000)
+
+    def told(self, name: str) -> str:
+        result = self.world.results.get(self.tickets[name])
+        if not isinstance(result, ProduceResult):
+            return f"{name}: no answer yet"
+        if result.error is not KafkaError.NONE:
+            return f"{name}: {result.error.name}" + (f", {result.message}" if result.message else "")
+        return f"{name}: acknowledged at offset {result.base_offset}, on disks of {self._holders(result.base_offset)}"
+
+    def _holders(self, offset: int) -> str:
+        logs = {broker: disk.logs.get(ORDERS) for broker, disk in self.world.disks.items()}
+        holders = [broker for broker, log in logs.items() if log is not None and log.end_offset > offset]
+        racks = sorted({str(self.world.rack_of[broker]) for broker in holders})
+        return f"brokers {_listed(holders)} in racks {','.join(racks)}"
+
+    def state(self) -> str:
+        state = self.world.state(ORDERS)
+        leader = "nobody leads" if state.leader == NO_LEADER else f"broker {state.leader} leads"
+        elr = f", electable {_listed(state.elr)}" if state.elr else ""
+        adding = f", adding {_listed(state.adding)}" if state.adding else ""
+        return f"{leader} in epoch {state.leader_epoch}, in sync {_listed(state.isr)}{elr}{adding}"
+
+
+def _listed(brokers: tuple[BrokerId, ...] | list[int]) -> str:
+    return ",".join(map(str, brokers)) or "nobody"
+
+
+def create(live: Live, topic: str, replicas: str, **configs: str) -> Iterator[str]:
+    live.world.create(topic, [int(one) for one in replicas.split(",")], **configs)
+    live.world.settle()
+    yield live.state()
+
+
+def send(live: Live, *names: str) -> Iterator[str]:
+    for name in names:
+        live.send(name)
+    yield from ()
+
+
+def told(live: Live, *names: str) -> Iterator[str]:
+    yield from map(live.told, names)
+
+
+def wait(live: Live, milliseconds: str) -> Iterator[str]:
+    live.world.run(int(milliseconds))
+    yield live.state()
+
+
+def lose(live: Live, *_: str, rack: str) -> Iterator[str]:
+    """lose rack=c: its processes end at once; the disks stay as they are"""
+    for broker in live.in_rack(rack):
+        live.world.kill(broker)
+    yield from ()
+
+
+def restore(live: Live, *_: str, rack: str) -> Iterator[str]:
+    for broker in live.in_rack(rack):
+        live.world.start(broker)
+    live.world.settle()
+    yield live.state()
+
+
+def restore_later(live: Live, *_: str, rack: str) -> Iterator[str]:
+    """As restore, and nothing is waited for"""
+    for broker in live.in_rack(rack):
+        live.world.start(broker)
+    yield from ()
+
+
+def power(live: Live, *_: str, broker: str, lost: str) -> Iterator[str]:
+    """power broker=2 lost=3: it stops, and so many batches at the end were never written; it comes back"""
+    live.world.kill(int(broker), lost=int(lost))
+    live.world.start(int(broker))
+    yield from ()
+
+
+def freeze(live: Live, *_: str, rack: str, milliseconds: str) -> Iterator[str]:
+    """freeze rack=b milliseconds=4000: as SIGSTOP"""
+    for broker in live.in_rack(rack):
+        live.world.freeze(broker, live.world.now + int(milliseconds))
+    yield from ()
+
+
+def alter(live: Live, topic: str, **configs: str) -> Iterator[str]:
+    """alter orders min_insync_racks=1: as kafka-configs.sh does, without a restart"""
+    ops = tuple(ConfigOp(key.replace("_", "."), 0, value) for key, value in configs.items())
+    resource = AlterResource(ResourceType.TOPIC, topic, ops)
+    (result,) = live.world.admin(lambda ticket: AlterConfigs(ticket, (resource,)))
+    yield f"{topic}: {result.error.name}"
+
+
+def reassign(live: Live, replicas: str) -> Iterator[str]:
+    asked = tuple(BrokerId(int(one)) for one in replicas.split(","))
+    live.world.admin(lambda ticket: AlterPartitionReassignments(ticket, (Reassignment(ORDERS, asked),)))
+    yield live.state()
+
+
+def hold(live: Live, kind: str, *, to: str | None = None) -> Iterator[str]:
+    """hold AlterPartition, hold MetadataSlice to=1"""
+    live.world.holding.append((kind, None if to is None else int(to)))
+    yield from ()
+
+
+def release(live: Live) -> Iterator[str]:
+    """What was held goes on its way, and is named."""
+    names = [type(effect.message).__name__ for _, effect in live.world.held]
+    yield f"released: {', '.join(dict.fromkeys(names)) or 'nothing'}"
+    live.world.release()
+
+
+WORDS: Final[Mapping[str, Callable[..., Iterator[str]]]] = {
+    "create": create,
+    "send": send,
+    "told": told,
+    "wait": wait,
+    "lose": lose,
+    "restore": restore,
+    "restore_later": restore_later,
+    "power": power,
+    "freeze": freeze,
+    "alter": alter,
+    "reassign": reassign,
+    "hold": hold,
+    "release": release,
+}
