@@ -16,6 +16,8 @@ BROKERS: Final = tuple(RACKS)
 LOST: Final = 3
 """The broker that is taken away where a behaviour is about that."""
 
+SETTLE_SECONDS: Final = 0.3
+
 CONFIG: Final = {"auto.create.topics.enable": "false"}
 
 
@@ -79,6 +81,8 @@ class Subject:
     def await_isr(self, topic: str, *brokers: int) -> None:
         wanted = sorted(brokers or BROKERS)
         until(lambda: sorted(self.partition(topic).get("isr_nodes", ())) == wanted, f"ISR of {topic} is {wanted}")
+        # A broker's metadata shows a change a moment before its replicas act on it.
+        time.sleep(SETTLE_SECONDS)
 
     def end(self, topic: str, partition: int = 0, *, timestamp: int = -1) -> int | None:
         """The leader's high watermark; None while nobody answers for the partition."""
