@@ -10,7 +10,10 @@ from tests.conformance.subject import CONFIG, LOST, RACKS, Subject
 KAFKA_CONFIG = {
     # The least that can be asked for; a test that loses a broker waits for it.
     "broker.session.timeout.ms": "3000",
-    "num.io.threads": "4",
+    # The embedded cluster always sends readers to the replica in their rack.
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    # Tests write records of long ago and want to read them.
+    "log.retention.check.interval.ms": "86400000",
 }
 
 

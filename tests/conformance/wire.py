@@ -2,6 +2,7 @@
 
 import importlib
 import socket
+import time
 from collections.abc import Mapping, Sequence
 from struct import pack, unpack
 from typing import Any, Final, TypeAlias
@@ -98,10 +99,10 @@ def batch(
     sequence: int = -1,
     transactional: bool = False,
 ) -> bytes:
-    """A record batch, version 2. `producer` is id and epoch; `times` are ms, 1,000 apart from 1,000,000 on by default."""
+    """A record batch, version 2. `producer` is id and epoch; `times` are ms, now by default."""
     builder = DefaultRecordBatchBuilder(2, compression, transactional, *producer, sequence, 1 << 24)
     for index, value in enumerate(values):
-        moment = times[index] if times else 1_000_000 + 1_000 * index
+        moment = times[index] if times else int(time.time() * 1000)
         builder.append(index, moment, keys[index] if keys else None, value, list(headers))
     return bytes(builder.build())
 

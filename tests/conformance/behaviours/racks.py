@@ -108,11 +108,20 @@ def internal_topics_are_spread_over_racks(subject: Subject) -> Outcome:
 
 
 @behaviour("racks")
-def without_a_selector_a_reader_in_another_rack_reads_from_the_leader(subject: Subject) -> Outcome:
+def a_reader_in_a_followers_rack_is_sent_there(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
     subject.produce(topic, batch(b"a"))
     answer = subject.fetch(topic, rack="r2")
     return [answer["preferred_read_replica"], records(answer["records"])]
+
+
+@behaviour("racks")
+def whom_a_follower_serves_is_sent_nowhere_else(subject: Subject) -> Outcome:
+    topic = subject.topic(replicas=[[1, 2]])
+    subject.produce(topic, batch(b"a"))
+    subject.fetch(topic, broker=2, max_wait_ms=2_000)
+    answer = subject.fetch(topic, broker=2, rack="r1")
+    return [answer["error_code"], answer["preferred_read_replica"]]
 
 
 @behaviour("racks")

@@ -1,5 +1,6 @@
 """CreateTopics and DeleteTopics."""
 
+from collections import Counter
 from uuid import UUID
 
 from rackspan.acks.config import judge_topic_config
@@ -26,12 +27,14 @@ _Assignments = tuple[tuple[BrokerId, ...], ...]
 
 def create_topics(context: Context, _now: int, message: CreateTopics) -> list[Effect]:
     """Create each topic or say why not; one that is refused stops no other."""
-    names = [topic.name for topic in message.topics]
+    asked = Counter(topic.name for topic in message.topics)
+    # One answer a name: a name that is there twice is refused once.
+    topics = {topic.name: topic for topic in message.topics}
     results = tuple(
         _refused(topic, KafkaError.INVALID_REQUEST, "Duplicate topic name.")
-        if names.count(topic.name) > 1
+        if asked[name] > 1
         else _create(context, topic, message)
-        for topic in message.topics
+        for name, topic in topics.items()
     )
     return [Reply(message.ticket, results)]
 
