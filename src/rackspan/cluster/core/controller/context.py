@@ -15,7 +15,6 @@ from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.broker import Broker
 from rackspan.model.ids import RackId
 
-
 Locate: TypeAlias = Callable[[Sequence[Broker]], Mapping[BrokerId, RackId]]
 """Rack by broker, asked anew at every creation (KIP-36, draft: RackLocator.getRackInfo)."""
 
