@@ -56,6 +56,7 @@ class EmbeddedCluster:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._assembly: Assembly | None = None
+        self._serving = False
 
     # Its life.
 
@@ -84,7 +85,8 @@ class EmbeddedCluster:
 
     def close(self) -> None:
         """End every broker and give the ports back. Whatever was written is gone."""
-        if self._loop is not None and self._loop.is_running():
+        # One that never came up ends by itself.
+        if self._loop is not None and self._serving:
             self._loop.call_soon_threadsafe(self._loop.stop)
         if self._thread is not None:
             self._thread.join()
@@ -93,12 +95,14 @@ class EmbeddedCluster:
         loop = self._loop = asyncio.new_event_loop()
         try:
             loop.run_until_complete(self._put_together())
+            self._serving = True
             ready.set_result(None)
             loop.run_forever()
         except BaseException as error:
             # `start` waits for it and raises it there.
             ready.set_exception(error)
         finally:
+            self._serving = False
             if self._assembly is not None:
                 self._assembly.stop()
             _finish(loop)
@@ -250,6 +254,10 @@ class EmbeddedCluster:
     def change_rack(self, broker: int, rack: str | None) -> None:
         """The broker is restarted in another rack, its disk with it."""
         self._do(self._faults.change_rack(broker, _rack_id(rack)))
+
+    def change_protocol_version(self, broker: int, version: str) -> None:
+        """The broker is restarted with another inter.broker.protocol.version: below 0.10.0 it tells nobody its rack."""
+        self._do(self._faults.change_protocol_version(broker, version))
 
 
 def _rack_names(racks: int | Sequence[str | None]) -> tuple[RackId | None, ...]:

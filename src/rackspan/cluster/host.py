@@ -24,6 +24,10 @@ from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, Ticket, TopicI
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import MetadataImage
+from rackspan.cluster.core.protocol_version import LATEST, PROTOCOL_CONFIG, registration_version
+from rackspan.cluster.core.registration_json import Registration
+from rackspan.cluster.core.registration_json import read as read_registration
+from rackspan.cluster.core.registration_json import write as write_registration
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.cluster.dispatch import dispatch
@@ -67,6 +71,7 @@ class BrokerHost:
     def __init__(self, shared: Surroundings, broker: BrokerId, rack: RackId | None) -> None:
         self.id = broker
         self.rack = rack
+        self.protocol_version = shared.settings.extra_configs.get(PROTOCOL_CONFIG, LATEST)
         self.listener = Listener(lambda: Connection(self))
         self.disk = Disk()
         self.connections: set[Connection] = set()
@@ -98,12 +103,18 @@ class BrokerHost:
         """A new process, which registers by itself."""
         await self.listener.open()
         self._incarnation += 1
-        identity = BrokerIdentity(self.id, self._incarnation, self.rack, *self.listener.address)
+        identity = BrokerIdentity(self.id, self._incarnation, self._registered_rack(), *self.listener.address)
         self._broker = Broker(identity, self.settings, self.disk)
         self._begin_to_coordinate()
-        self._shared.traffic.racks[self.id] = self.rack
+        self._shared.traffic.racks[self.id] = identity.rack
         self._shared.network.attach(self.id, self.receive)
         self.tick(self._shared.clock.now())
+
+    def _registered_rack(self) -> RackId | None:
+        """What its protocol version lets it tell: a registration of version 2 has no room for a rack (KIP-36)."""
+        host, port = self.listener.address
+        said = Registration(host, port, (f"PLAINTEXT://{host}:{port}",), self.rack)
+        return read_registration(write_registration(said, registration_version(self.protocol_version))).rack
 
     def shut_down(self) -> None:
         """Begin to end in order; the process ends when the controller has let it go."""

@@ -29,6 +29,9 @@ def placed(
     """
     if partitions > MAX_NEW_PARTITIONS:
         raise Refused(KafkaError.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+    registered = context.image.brokers.values()
+    if any(not broker.fenced for broker in registered) and not any(broker.active for broker in registered):
+        raise InvalidReplicationFactor("All brokers are currently fenced or in controlled shutdown.")
     brokers = usable(context.located())
     refuse_impossible(brokers, replication_factor)
     placer = context.placers.placer(automatic, lambda: _carried(context).configs)
