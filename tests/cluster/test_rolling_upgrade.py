@@ -65,8 +65,8 @@ def test_the_rolling_upgrade_step_by_step() -> None:
             tools_take_racks(cluster)
         with pytest.raises(KafkaException, match="rack information"):
             create(cluster, "by-hand")
-        for broker in (2, 3):
-            cluster.change_protocol_version(broker, NEW)
+        for later in (2, 3):
+            cluster.change_protocol_version(later, NEW)
 
         # Only now is the rack-aware feature used; readers that were not upgraded first would be lost.
         assert racks_told(cluster) == {1: "r1", 2: "r2", 3: "r3"}

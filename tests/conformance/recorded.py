@@ -51,8 +51,8 @@ def looked_at(subject: Subject, areas: frozenset[str]) -> dict[str, Outcome]:
             print(f"{time.monotonic() - began:5.1f} s  {one.name}", flush=True)
     outcomes |= {name: one for name, one in through_a_loss(subject).items() if BEHAVIOURS[name].area in areas}
     failed = {name: one for name, one in outcomes.items() if isinstance(one, Exception)}
-    for name, error in failed.items():
-        print(f"FAILED {name}: {error!r}")
+    for name, cause in failed.items():
+        print(f"FAILED {name}: {cause!r}")
     return {name: one for name, one in outcomes.items() if name not in failed}
 
 

@@ -5,7 +5,8 @@ Three brokers, 1 to 3, in racks r1 to r3; topics never come by themselves; broke
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
@@ -16,20 +17,21 @@ BROKERS: Final = tuple(RACKS)
 LOST: Final = 3
 """The broker that is taken away where a behaviour is about that."""
 
-SETTLE_SECONDS: Final = 0.3
-
 CONFIG: Final = {"auto.create.topics.enable": "false"}
 
 
 @dataclass(frozen=True)
 class Subject:
-    """`lose` kills broker 3 and returns at once; `restore` returns when it has registered again."""
+    """`lose` kills broker 3 and returns at once; `restore` returns when it has registered again.
+
+    `settle_seconds`: a broker's metadata shows a change that long before all its parts act on it, at most.
+    """
 
     name: str
     bootstrap_servers: str
     lose: Callable[[], None]
     restore: Callable[[], None]
-    produced: dict[str, int] = field(default_factory=dict)
+    settle_seconds: float = 0.0
 
     def address(self, broker: int) -> str:
         return self.bootstrap_servers.split(",")[broker - 1]
@@ -56,17 +58,20 @@ class Subject:
         name = fresh("topic")
         (answer,) = self.create(new_topic(name, partitions, factor, replicas, **configs))
         assert answer["error_code"] == 0, answer
-        self.await_led(name, partitions=len(replicas) or partitions)
+        self.await_led(name, partitions=len(replicas) or abs(partitions))
         return name
 
     def create(self, *topics: Body, validate_only: bool = False, version: int = 7) -> list[Body]:
-        body = {"topics": topics, "timeout_ms": 20_000, "validate_only": validate_only}
+        body: Body = {"topics": topics, "timeout_ms": 20_000, "validate_only": validate_only}
         answers: list[Body] = self.ask("CreateTopics", version, **body)["topics"]
         return answers
 
     def await_led(self, topic: str, partitions: int = 1) -> None:
         for partition in range(partitions):
-            until(lambda partition=partition: self.end(topic, partition) is not None, f"{topic}-{partition} is led")
+            until(partial(self._is_led, topic, partition), f"{topic}-{partition} is led")
+
+    def _is_led(self, topic: str, partition: int) -> bool:
+        return self.end(topic, partition) is not None
 
     def partition(self, topic: str, partition: int = 0, broker: int = 1) -> Body:
         """As one broker's metadata has it; {} where it has not."""
@@ -81,8 +86,10 @@ class Subject:
     def await_isr(self, topic: str, *brokers: int) -> None:
         wanted = sorted(brokers or BROKERS)
         until(lambda: sorted(self.partition(topic).get("isr_nodes", ())) == wanted, f"ISR of {topic} is {wanted}")
-        # A broker's metadata shows a change a moment before its replicas act on it.
-        time.sleep(SETTLE_SECONDS)
+        self.settle()
+
+    def settle(self) -> None:
+        time.sleep(self.settle_seconds)
 
     def end(self, topic: str, partition: int = 0, *, timestamp: int = -1) -> int | None:
         """The leader's high watermark; None while nobody answers for the partition."""

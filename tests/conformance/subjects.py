@@ -39,4 +39,5 @@ def kafka_subject(cluster: KafkaCluster) -> Subject:
         cluster.bootstrap_servers,
         lambda: cluster.kill_broker(LOST),
         lambda: cluster.start_broker(LOST),
+        settle_seconds=0.4,
     )

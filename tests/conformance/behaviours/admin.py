@@ -126,7 +126,7 @@ def a_topic_that_is_not_there_does_not_grow(subject: Subject) -> Outcome:
 @behaviour("admin")
 def new_partitions_are_placed_by_hand(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
-    tries = ([[2, 3], [3, 1]], [[2, 3, 1]], [[9, 1]], [[2, 2]], [[]], [[3, 1]])
+    tries: tuple[list[list[int]], ...] = ([[2, 3], [3, 1]], [[2, 3, 1]], [[9, 1]], [[2, 2]], [[]], [[3, 1]])
     codes = [grown(subject, topic, 2, rows) for rows in tries]
     subject.await_led(topic, 2)
     return [codes, subject.partition(topic, 1)["replica_nodes"]]
@@ -171,7 +171,7 @@ def where_topics_do_not_come_by_themselves_a_missing_one_stays_missing(subject: 
 @behaviour("admin")
 def partitions_are_described_with_their_eligible_replicas(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
-    body = {"response_partition_limit": 10, "cursor": None}
+    body: Body = {"response_partition_limit": 10, "cursor": None}
     (answer,) = subject.ask("DescribeTopicPartitions", 0, topics=[{"name": topic}], **body)["topics"]
     names = ("error_code", "leader_id", "replica_nodes", "isr_nodes", "eligible_leader_replicas", "last_known_elr", "offline_replicas")  # fmt: skip
     return [{name: one[name] for name in names} for one in answer["partitions"]]
@@ -180,7 +180,7 @@ def partitions_are_described_with_their_eligible_replicas(subject: Subject) -> O
 @behaviour("admin")
 def partitions_are_described_a_page_at_a_time(subject: Subject) -> Outcome:
     topic = subject.topic(3)
-    body = {"topics": [{"name": topic}], "response_partition_limit": 2}
+    body: Body = {"topics": [{"name": topic}], "response_partition_limit": 2}
     first = subject.ask("DescribeTopicPartitions", 0, **body, cursor=None)
     cursor = first["next_cursor"]
     rest = subject.ask("DescribeTopicPartitions", 0, **body, cursor=cursor)

@@ -31,6 +31,7 @@ def altered(subject: Subject, kind: int, name: str, *ops: tuple[str, int, str | 
     resources = [{"resource_type": kind, "resource_name": name, "configs": configs}]
     body = {"resources": resources, "validate_only": validate_only}
     (answer,) = subject.ask("IncrementalAlterConfigs", 1, broker=broker, **body)["responses"]
+    subject.settle()
     return int(answer["error_code"])
 
 
@@ -38,6 +39,7 @@ def replaced(subject: Subject, name: str, **configs: str) -> int:
     given = [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()]
     resources = [{"resource_type": TOPIC, "resource_name": name, "configs": given}]
     (answer,) = subject.ask("AlterConfigs", 1, resources=resources, validate_only=False)["responses"]
+    subject.settle()
     return int(answer["error_code"])
 
 
