@@ -6,6 +6,7 @@
     ├── InvalidProblem                an assignment problem (KIP-925) that contradicts itself or its format
     ├── InvalidRecord                 a coordinator's record that is cut, damaged or of an unknown version
     ├── InvalidGroup                  what a group's members say of themselves is not Kafka Streams', or is broken
+    ├── UnreadableRegistration        a broker's registration JSON that this kind of reader does not take (KIP-36)
     ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs leave 64 bits
     ├── UnprovenAnswer                a solver's answer failed our check of it: a bug, never the user's fault
     ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
@@ -65,6 +66,7 @@ __all__ = [
     "RetriableProduceError",
     "SourceError",
     "UnprovenAnswer",
+    "UnreadableRegistration",
     "UsageError",
     "WireError",
 ]
@@ -190,6 +192,10 @@ class NotEnoughRacksAfterAppend(RetriableProduceError):
 
 class WireError(RackspanError):
     """Bytes from a client that are not what the protocol says they are."""
+
+
+class UnreadableRegistration(RackspanError):
+    """A broker's registration in ZooKeeper of a version, or in a form, that its reader does not know."""
 
 
 class MalformedRequest(WireError):

@@ -15,6 +15,7 @@ from rackspan.cluster.core.controller import Controller
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host import BrokerHost
+from rackspan.cluster.locating import located_by
 from rackspan.cluster.network import Network
 from rackspan.cluster.surroundings import Surroundings
 from rackspan.cluster.tickets import Tickets
@@ -35,7 +36,9 @@ class Assembly:
         self.network = Network(loop, self.traffic.carried)
         tickets = Tickets()
         self.cluster_id = _cluster_id(dice)
-        self.controller = ControllerHost(Controller(settings, dice), self.clock, self.network, tickets)
+        self.controller = ControllerHost(
+            Controller(settings, dice, locate=located_by(settings, self.cluster_id)), self.clock, self.network, tickets
+        )
         shared = Surroundings(
             self.cluster_id,
             settings,
@@ -54,7 +57,11 @@ class Assembly:
         return self.controller.image
 
     async def start(self, seconds: float) -> None:
-        """Returns when every broker may lead. Errors: TimeoutError."""
+        """Returns when every broker may lead.
+
+        Errors: TimeoutError; UsageError and ReplicaPlacementException for a placer that cannot be had.
+        """
+        self.controller.open()
         self._tick()
         await self.start_brokers(self.hosts, seconds)
 
@@ -82,6 +89,7 @@ class Assembly:
         for host in self.hosts.values():
             host.kill()
             host.listener.release()
+        self.controller.close()
 
     def _tick(self) -> None:
         now = self.clock.now()

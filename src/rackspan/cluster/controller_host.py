@@ -33,6 +33,13 @@ class ControllerHost:
     def receive(self, source: NodeId, message: Message) -> None:
         self._carry_out(self._controller.on_message(self._clock.now(), source, message))
 
+    def open(self) -> None:
+        """Before the first request. Errors: UsageError, ReplicaPlacementException."""
+        self._controller.open()
+
+    def close(self) -> None:
+        self._controller.close()
+
     def tick(self, now: int) -> None:
         self._carry_out(self._controller.on_tick(now))
 

@@ -63,6 +63,7 @@ class EmbeddedCluster(Breakable):
         self._thread: threading.Thread | None = None
         self._assembly: Assembly | None = None
         self._metrics: MetricsServer | None = None
+        self._serving = False
 
     # Its life.
 
@@ -94,7 +95,8 @@ class EmbeddedCluster(Breakable):
         if self._metrics is not None:
             self._metrics.close()
             self._metrics = None
-        if self._loop is not None and self._loop.is_running():
+        # One that never came up ends by itself.
+        if self._loop is not None and self._serving:
             self._loop.call_soon_threadsafe(self._loop.stop)
         if self._thread is not None:
             self._thread.join()
@@ -103,12 +105,14 @@ class EmbeddedCluster(Breakable):
         loop = self._loop = asyncio.new_event_loop()
         try:
             loop.run_until_complete(self._put_together())
+            self._serving = True
             ready.set_result(None)
             loop.run_forever()
         except BaseException as error:
             # `start` waits for it and raises it there.
             ready.set_exception(error)
         finally:
+            self._serving = False
             if self._assembly is not None:
                 self._assembly.stop()
             _finish(loop)
@@ -261,6 +265,10 @@ class EmbeddedCluster(Breakable):
     def undo_faults(self) -> None:
         """The inverse of every fault below at once. Returns when every broker may lead, in the rack it began in."""
         self._do(self._faults.undo())
+
+    def change_protocol_version(self, broker: int, version: str) -> None:
+        """The broker is restarted with another inter.broker.protocol.version: below 0.10.0 it tells nobody its rack."""
+        self._do(self._faults.change_protocol_version(broker, version))
 
 
 def _rack_names(racks: int | Sequence[str | None]) -> tuple[RackId | None, ...]:

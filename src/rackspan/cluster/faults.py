@@ -8,6 +8,7 @@ from typing import Final
 
 from rackspan.cluster.assembly import Assembly
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
+from rackspan.cluster.core.protocol_version import complaint
 from rackspan.cluster.host import BrokerHost
 from rackspan.cluster.network import both_ways
 from rackspan.errors import UsageError
@@ -91,6 +92,16 @@ class Faults:
                 host.rack = self._rack_of[host.id]
         await self._assembly.start_brokers(self._assembly.hosts, RETURN_SECONDS)
         await self._assembly.until(lambda: all(map(self._assembly.in_office, self._assembly.hosts)), RETURN_SECONDS)
+
+    async def change_protocol_version(self, broker: int, version: str) -> None:
+        """The broker comes back with another inter.broker.protocol.version. Errors: UsageError."""
+        wrong = complaint(version)
+        if wrong is not None:
+            raise UsageError(wrong)
+        host = self.host(broker)
+        host.kill()
+        host.protocol_version = version
+        await self._assembly.start_brokers([host.id], RETURN_SECONDS)
 
     # A broker runs, and something is wrong with it.
 

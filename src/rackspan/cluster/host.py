@@ -23,6 +23,10 @@ from rackspan.cluster.core.ids import CLIENT, NodeId, TopicId, TopicPartition
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import MetadataImage
+from rackspan.cluster.core.protocol_version import LATEST, PROTOCOL_CONFIG, registration_version
+from rackspan.cluster.core.registration_json import Registration
+from rackspan.cluster.core.registration_json import read as read_registration
+from rackspan.cluster.core.registration_json import write as write_registration
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.cluster.dispatch import dispatch
@@ -32,6 +36,7 @@ from rackspan.cluster.internal_topics import group_settings, transaction_setting
 from rackspan.cluster.listener import Listener
 from rackspan.cluster.producer_ids import ProducerIds
 from rackspan.cluster.questions import Questions
+from rackspan.cluster.record_terms import RecordTerms
 from rackspan.cluster.server import Connection
 from rackspan.cluster.surroundings import Surroundings
 from rackspan.cluster.traffic import Traffic
@@ -47,12 +52,14 @@ class BrokerHost(Questions):
     def __init__(self, shared: Surroundings, broker: BrokerId, rack: RackId | None) -> None:
         super().__init__(shared, broker)
         self.rack = rack
+        self.protocol_version = shared.settings.extra_configs.get(PROTOCOL_CONFIG, LATEST)
         self.listener = Listener(lambda: Connection(self))
         self.disk = Disk()
         self.connections: set[Connection] = set()
         self.frozen = False
         self.purgatory = Purgatory()
         self.encoded_metadata = EncodedMetadata()
+        self.record_terms: dict[str, RecordTerms] = {}
         self.producer_ids = ProducerIds(self)
         self.slow_disk_ms = 0
         self._broker: Broker | None = None
@@ -75,12 +82,18 @@ class BrokerHost(Questions):
         """A new process, which registers by itself."""
         await self.listener.open()
         self._incarnation += 1
-        identity = BrokerIdentity(self.id, self._incarnation, self.rack, *self.listener.address)
+        identity = BrokerIdentity(self.id, self._incarnation, self._registered_rack(), *self.listener.address)
         self._broker = Broker(identity, self.settings, self.disk)
         self._begin_to_coordinate()
-        self._shared.traffic.racks[self.id] = self.rack
+        self._shared.traffic.racks[self.id] = identity.rack
         self._shared.network.attach(self.id, self.receive)
         self.tick(self._shared.clock.now())
+
+    def _registered_rack(self) -> RackId | None:
+        """What its protocol version lets it tell: a registration of version 2 has no room for a rack (KIP-36)."""
+        host, port = self.listener.address
+        said = Registration(host, port, (f"PLAINTEXT://{host}:{port}",), self.rack)
+        return read_registration(write_registration(said, registration_version(self.protocol_version))).rack
 
     def shut_down(self) -> None:
         """Begin to end in order; the process ends when the controller has let it go."""
@@ -103,6 +116,7 @@ class BrokerHost(Questions):
         self._held.clear()
         self._forget_questions()
         self.encoded_metadata.clear()
+        self.record_terms.clear()
         self.listener.close()
         for connection in tuple(self.connections):
             connection.abort()
@@ -196,6 +210,7 @@ class BrokerHost(Questions):
 
     def _new_image(self) -> None:
         self.encoded_metadata.moved()
+        self.record_terms.clear()
         self._tell_image_moved()
         self._forget_deleted_topics()
 

@@ -1,6 +1,7 @@
-"""The one question for which a broker opens a batch: which record stands at a timestamp (ListOffsets)."""
+"""The two questions for which a broker opens a batch: which record stands at a timestamp, and whether all have keys."""
 
 from dataclasses import dataclass
+from typing import Any
 
 from rackspan.cluster.core.batch import Batch
 
@@ -24,12 +25,21 @@ def latest(batch: Batch) -> RecordPlace:
     return first_at(batch, batch.max_timestamp)
 
 
+def lacks_a_key(data: bytes | bytearray | memoryview) -> bool:
+    """Whether a record of the batch has no key; a batch that cannot be decompressed here passes."""
+    return any(record.key is None for record in _opened(data))
+
+
 def _places(batch: Batch) -> list[RecordPlace]:
+    return [RecordPlace(one.offset, one.timestamp) for one in _opened(batch.data)]
+
+
+def _opened(data: bytes | bytearray | memoryview) -> list[Any]:
     # Read by kafka-python, which knows every compression that is installed.
     from kafka.errors import UnsupportedCodecError
     from kafka.record.default_records import DefaultRecordBatch
 
     try:
-        return [RecordPlace(one.offset, one.timestamp) for one in DefaultRecordBatch(bytes(batch.data))]
+        return list(DefaultRecordBatch(bytes(data)))
     except UnsupportedCodecError:
         return []

@@ -4,6 +4,7 @@ Begin with metadata.py, then produce.py and fetch.py. A handler turns a request 
 into a response; it decides nothing that a broker or the controller decides.
 """
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -53,8 +54,19 @@ from rackspan.cluster.handlers import (
 UNSUPPORTED_VERSION: Final = 35
 
 
-def api_versions(_: Call) -> Body:
-    """ApiVersions (key 18), versions 0-4: this table. Of features the cluster has none to offer."""
+INVALID_REQUEST: Final = 42
+NAMES_ITSELF_FROM: Final = 3
+SOFTWARE_NAME: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+
+def api_versions(call: Call) -> Body:
+    """ApiVersions (key 18), versions 0-4: this table. Of features the cluster has none to offer.
+
+    From version 3 on a client says which program it is (KIP-511), and must.
+    """
+    names = ("client_software_name", "client_software_version")
+    if call.version >= NAMES_ITSELF_FROM and not all(SOFTWARE_NAME.fullmatch(call.body[name]) for name in names):
+        return {"error_code": INVALID_REQUEST, "api_keys": []}
     return _offered()
 
 

@@ -1,5 +1,7 @@
 """ElectLeaders (key 43), versions 0-2. Unclean election arrives in v1 (KIP-460)."""
 
+from collections.abc import Iterable
+
 from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import TopicPartition
@@ -7,7 +9,7 @@ from rackspan.cluster.core.messages import AdminResult, ElectLeaders
 from rackspan.cluster.handlers.failures import timed_out
 from rackspan.cluster.handlers.topics import by_topic, named
 
-UNCLEAN = 1
+PREFERRED, UNCLEAN = 0, 1
 
 
 async def handle(call: Call) -> Body:
@@ -15,7 +17,9 @@ async def handle(call: Call) -> Body:
     partitions = None if asked is None else tuple(
         TopicPartition(topic["topic"], index) for topic in asked for index in topic["partitions"]
     )  # fmt: skip
-    unclean = call.body.get("election_type", 0) == UNCLEAN
+    if call.body.get("election_type", PREFERRED) not in (PREFERRED, UNCLEAN):
+        return _refused(call, partitions or ())
+    unclean = call.body.get("election_type", PREFERRED) == UNCLEAN
     results: tuple[AdminResult, ...] = await call.broker.ask_controller(
         lambda ticket: ElectLeaders(ticket, partitions, unclean),
         call.body["timeout"],
@@ -25,12 +29,20 @@ async def handle(call: Call) -> Body:
     if partitions is None:
         # Asked for all, Kafka names only those of which there is something to say.
         results = tuple(one for one in results if one.error is not KafkaError.ELECTION_NOT_NEEDED)
-    return {
-        "replica_election_results": [
-            {"topic": topic, "partition_result": [_elected(call, one) for one in listed]}
-            for topic, listed in by_topic(results, lambda one: named(one).topic).items()
-        ]
-    }
+    return {"replica_election_results": _by_topic(call, results)}
+
+
+def _refused(call: Call, partitions: Iterable[TopicPartition]) -> Body:
+    message = f"Unknown election type {call.body['election_type']}"
+    results = [AdminResult(one, KafkaError.INVALID_REQUEST, message) for one in partitions]
+    return {"error_code": KafkaError.INVALID_REQUEST, "replica_election_results": _by_topic(call, results)}
+
+
+def _by_topic(call: Call, results: Iterable[AdminResult]) -> list[dict[str, object]]:
+    return [
+        {"topic": topic, "partition_result": [_elected(call, one) for one in listed]}
+        for topic, listed in by_topic(results, lambda one: named(one).topic).items()
+    ]
 
 
 def _elected(call: Call, one: AdminResult) -> dict[str, object]:

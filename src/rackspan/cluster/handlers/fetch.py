@@ -27,6 +27,8 @@ NO_PREFERENCE: Final = -1
 MAX_BYTES: Final = 55 * 1024 * 1024
 """A broker's fetch.max.bytes."""
 
+_UNKNOWN: Final = (KafkaError.UNKNOWN_TOPIC_OR_PARTITION, KafkaError.UNKNOWN_TOPIC_ID)
+"""A fetch waits on for what is known beside what is not, as Kafka's does."""
 _MOVED: Final = (KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.FENCED_LEADER_EPOCH)
 
 
@@ -57,6 +59,7 @@ def handle(call: Call) -> Answer | asyncio.Future[Answer]:
         return {"error_code": KafkaError.FETCH_SESSION_ID_NOT_FOUND, "session_id": NO_SESSION}
     wanted = list(_wanted(call))
     first = _look(call, wanted)
+    first.final |= all(body["error_code"] in _UNKNOWN for body in first.bodies)
     if first.final or first.size_bytes >= call.body["min_bytes"] or call.body["max_wait"] <= 0 or not wanted:
         return _answer(call, first)
     return _Parked(call, wanted).answered
@@ -119,7 +122,6 @@ def _look(call: Call, wanted: Iterable[_Wanted]) -> _Round:
 
 def _read(call: Call, one: _Wanted, left: int, *, first: bool, seen: _Round) -> tuple[dict[str, Any], int]:
     if not one.known:
-        seen.final = True
         return {"partition_index": one.partition.partition, "error_code": KafkaError.UNKNOWN_TOPIC_ID}, 0
     result = call.broker.broker.read(
         one.partition,
@@ -130,7 +132,8 @@ def _read(call: Call, one: _Wanted, left: int, *, first: bool, seen: _Round) -> 
         follower_ok=call.version >= FOLLOWERS_FROM,
         current_leader_epoch=one.leader_epoch,
     )
-    seen.final |= result.error is not KafkaError.NONE or result.preferred_read_replica != NO_PREFERENCE
+    refused = result.error is not KafkaError.NONE and result.error not in _UNKNOWN
+    seen.final |= refused or result.preferred_read_replica != NO_PREFERENCE
     records = [batch.data for batch in result.batches]
     # The first batch found is given even if it is more than was asked for: else its reader would stand still (KIP-74).
     if not first and sum(map(len, records)) > left:

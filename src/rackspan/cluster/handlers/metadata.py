@@ -22,12 +22,18 @@ ALWAYS_CREATED_BEFORE: Final = 4
 
 
 def handle(call: Call) -> Any:
-    asked = call.body["topics"]
+    asked = _by_id_or_name(call.body["topics"])
     if asked is None or (call.version == 0 and not asked):
         return _cached(call, None)
     if missing := _to_create(call, asked):
         return _after_creation(call, asked, missing)
     return _cached(call, asked)
+
+
+def _by_id_or_name(topics: Sequence[dict[str, Any]] | None) -> Sequence[dict[str, Any]] | None:
+    """Where one topic is asked for by its id, names are not looked at (Kafka's handleTopicMetadataRequest)."""
+    by_id = [one for one in topics or () if one.get("topic_id") is not None]
+    return by_id or topics
 
 
 def _to_create(call: Call, asked: Sequence[dict[str, Any]]) -> list[str]:

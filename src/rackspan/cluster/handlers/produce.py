@@ -1,7 +1,7 @@
 """Produce (key 0), versions 3-13. Record headers arrive in v3, error messages in v8, topic ids in v13.
 
 Every partition is answered on its own. A large batch is not copied: where it was received is the log's own place for it.
-Its records are never opened. Errors that only this cluster has travel as Kafka's own, their reason in
+Its records are opened only where the topic is compacted. Errors that only this cluster has travel as Kafka's own, their reason in
 `error_message` (min.insync.racks, On the wire), unless extended.error.codes is set.
 """
 
@@ -10,14 +10,15 @@ from functools import partial
 from typing import Any, Final
 
 from rackspan.cluster.answers import Answer, Call
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import NO_TIMESTAMP, Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.messages import Produce, ProduceResult
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.handlers.topics import topic_name
+from rackspan.cluster.record_terms import RecordTerms, record_terms
 from rackspan.errors import CorruptRecords
-from rackspan.wire.record_batch import MAGIC, MAGIC_AT, read_header, verify_crc
+from rackspan.wire.record_batch import MAGIC, MAGIC_AT, read_header, stamp_append_time, verify_crc
 
 VALID_ACKS: Final = (-1, 0, 1)
 
@@ -52,8 +53,17 @@ class _Gathered:
     def expect(self) -> None:
         self._open += 1
 
-    def take(self, place: dict[str, Any], partition: TopicPartition, result: ProduceResult) -> None:
+    def take(
+        self,
+        place: dict[str, Any],
+        partition: TopicPartition,
+        result: ProduceResult,
+        *,
+        log_append_time: int = NO_TIMESTAMP,
+    ) -> None:
         place.update(_place(self.call, result))
+        if result.error is KafkaError.NONE:
+            place["log_append_time"] = log_append_time
         if result.error in _MOVED:
             self._say_who_leads(place, partition)
         self._open -= 1
@@ -83,47 +93,57 @@ class _Gathered:
 def _append(call: Call, gathered: _Gathered, topic: str | None, data: dict[str, Any], place: dict[str, Any]) -> None:
     gathered.expect()
     partition = TopicPartition(topic or "", data["index"])
-    batch = _batch(call, topic, data["records"])
+    now = call.broker.now
+    batch = _batch(call, topic, data["records"], now)
     if isinstance(batch, ProduceResult):
         gathered.take(place, partition, batch)
         return
     call.broker.traffic.produced(call, partition, batch.size_bytes)
+    stamped = topic is not None and record_terms(call.broker, topic).append_time
     call.broker.ask(
         lambda ticket: Produce(ticket, partition, (batch,), call.body["acks"], call.body["timeout"]),
-        partial(gathered.take, place, partition),
+        partial(gathered.take, place, partition, log_append_time=now if stamped else NO_TIMESTAMP),
     )
 
 
-def _batch(call: Call, topic: str | None, records: memoryview | None) -> Batch | ProduceResult:
+def _batch(call: Call, topic: str | None, records: memoryview | None, now: int) -> Batch | ProduceResult:
     if call.body["acks"] not in VALID_ACKS:
         return ProduceResult(KafkaError.INVALID_REQUIRED_ACKS)
     if topic is None:
         return ProduceResult(KafkaError.UNKNOWN_TOPIC_ID)
     if not records:
         return ProduceResult(KafkaError.INVALID_RECORD, message="no record batch; exactly one is wanted")
-    if len(records) > MAGIC_AT and records[MAGIC_AT] != MAGIC:
+    if topic not in call.broker.image.topics:
+        return ProduceResult(KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+    if len(records) > MAGIC_AT and records[MAGIC_AT] < MAGIC:
         return ProduceResult(KafkaError.INVALID_RECORD, message=f"record batches of version {MAGIC} only")
     try:
-        return checked_batch(records)
+        return checked_batch(records, record_terms(call.broker, topic), now)
     except CorruptRecords as error:
         return ProduceResult(KafkaError.CORRUPT_MESSAGE, message=str(error))
 
 
-def checked_batch(records: memoryview) -> Batch | ProduceResult:
-    """The one batch of a partition, in bytes of its own. Errors: CorruptRecords."""
+def checked_batch(records: memoryview, terms: RecordTerms, now: int) -> Batch | ProduceResult:
+    """The one batch of a partition, in bytes of its own, stamped with `now` (ms) where the topic wants that. Errors: CorruptRecords."""
     header = read_header(records)
     verify_crc(records, header)
     if header.size_bytes != len(records):
         return ProduceResult(KafkaError.INVALID_RECORD, message="more than one record batch; exactly one is wanted")
+    refusal = terms.refusal(header, records, now)
+    if refusal is not None:
+        return refusal
+    data = _own(records)
+    if terms.append_time:
+        stamp_append_time(data, now)
     return Batch(
         base_offset=0,
         last_offset=header.last_offset_delta,
         leader_epoch=-1,
-        data=_own(records),
+        data=data,
         producer_id=header.producer_id,
         producer_epoch=header.producer_epoch,
         base_sequence=header.base_sequence,
-        max_timestamp=header.max_timestamp,
+        max_timestamp=now if terms.append_time else header.max_timestamp,
         transactional=header.transactional,
         control=header.control,
     )

@@ -332,7 +332,7 @@ def value(w: World, key: str) -> str | None:
     [
         (2, "nobody", ConfigOp("retention.ms", 0, "1"), KafkaError.UNKNOWN_TOPIC_OR_PARTITION),
         (2, "orders", ConfigOp("no.such", 0, "1"), KafkaError.INVALID_CONFIG),
-        (2, "orders", ConfigOp("retention.ms", 0, None), KafkaError.INVALID_CONFIG),
+        (2, "orders", ConfigOp("retention.ms", 0, None), KafkaError.INVALID_REQUEST),
         (2, "orders", ConfigOp("retention.ms", 2, "1"), KafkaError.INVALID_CONFIG),
         (2, "orders", ConfigOp("cleanup.policy", 0, "burn"), KafkaError.INVALID_CONFIG),
         (2, "orders", ConfigOp("preallocate", 0, "maybe"), KafkaError.INVALID_CONFIG),

@@ -67,7 +67,7 @@ def read(log: PartitionLog, offset: int, max_bytes: int, isolation: Isolation) -
     stable = log.last_stable_offset
     upper = stable if isolation is Isolation.READ_COMMITTED else log.high_watermark
     if not log.start_offset <= offset <= log.end_offset:
-        return ReadResult(KafkaError.OFFSET_OUT_OF_RANGE, log.high_watermark, stable, log.start_offset)
+        return ReadResult(KafkaError.OFFSET_OUT_OF_RANGE)
     batches = log.read(offset, upper, max_bytes)
     aborted = log.aborted_transactions(offset, batches[-1].last_offset + 1) if batches else ()
     return ReadResult(KafkaError.NONE, log.high_watermark, stable, log.start_offset, batches, aborted)

@@ -105,8 +105,8 @@ def _registered(image: MetadataImage, broker: BrokerId | None) -> Mapping[str, s
 
 
 def static_configs(settings: ClusterSettings) -> Mapping[str, str]:
-    """The settings under the names Kafka's server.properties has for them."""
-    return {
+    """The settings under the names Kafka's server.properties has for them, as far as somebody chose otherwise than Kafka."""
+    chosen = {
         MIN_INSYNC_REPLICAS: str(settings.min_insync_replicas),
         MIN_INSYNC_RACKS: str(settings.min_insync_racks),
         "unclean.leader.election.enable": str(settings.unclean_leader_election).lower(),
@@ -117,8 +117,9 @@ def static_configs(settings: ClusterSettings) -> Mapping[str, str]:
         "replica.lag.time.max.ms": str(settings.replica_lag_time_max_ms),
         "message.max.bytes": str(settings.message_max_bytes),
         "extended.error.codes": str(settings.extended_error_codes).lower(),
-        **settings.extra_configs,
     }
+    static = {key: value for key, value in chosen.items() if value != BROKER_CONFIGS[key].default}
+    return {**static, **settings.extra_configs}
 
 
 def _value(key: str, found: list[tuple[str, str, ConfigSource]], default: str | None) -> ConfigValue:

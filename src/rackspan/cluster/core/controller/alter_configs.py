@@ -100,7 +100,7 @@ def _operated(context: Context, resource: ConfigResource, definition: ConfigDefi
     if op.op == DELETE:
         return None
     if op.value is None:
-        raise Refused(KafkaError.INVALID_CONFIG, f"Null value not supported for the config {op.key}")
+        raise Refused(KafkaError.INVALID_REQUEST, f"Null value not supported for : {op.key}")
     if op.op == SET:
         return op.value
     if op.op not in (APPEND, SUBTRACT) or definition.type is not ConfigType.LIST:

@@ -1,16 +1,22 @@
 """What every kind of request works upon."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from random import Random
+from typing import TypeAlias
 
 from rackspan.cluster.core.controller.metadata_log import MetadataLog
 from rackspan.cluster.core.controller.partition_change import Conditions, PartitionChange
+from rackspan.cluster.core.controller.placer_keeper import PlacerKeeper
 from rackspan.cluster.core.controller.rules import ControllerRules
 from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.metadata import MetadataImage, PartitionSet, PartitionState, Record
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.placement import CheckedPlacer
+from rackspan.model.broker import Broker
+from rackspan.model.ids import RackId
+
+Locate: TypeAlias = Callable[[Sequence[Broker]], Mapping[BrokerId, RackId]]
+"""Rack by broker, asked anew at every creation (KIP-36, draft: RackLocator.getRackInfo)."""
 
 
 @dataclass(slots=True)
@@ -34,7 +40,8 @@ class Context:
     dice: Random
     rules: ControllerRules
     log: MetadataLog
-    place: Callable[[Mapping[str, str]], CheckedPlacer]
+    placers: PlacerKeeper
+    locate: Locate | None = None
     sessions: dict[BrokerId, Session] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     next_rebalance: int = 0
@@ -42,6 +49,14 @@ class Context:
     @property
     def image(self) -> MetadataImage:
         return self.log.image
+
+    def located(self) -> Sequence[Broker]:
+        """The brokers in the racks that placement counts: the locator's where there is one, else the registered."""
+        brokers = self.image.model_brokers()
+        if self.locate is None:
+            return brokers
+        racks = self.locate(brokers)
+        return [replace(broker, rack=racks.get(broker.id)) for broker in brokers]
 
     def write(self, *records: Record) -> None:
         self.log.write(records)

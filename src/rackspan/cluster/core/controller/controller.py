@@ -6,10 +6,11 @@ from typing import Any, Final, TypeAlias
 
 from rackspan.cluster.core.controller.alter_configs import alter_configs
 from rackspan.cluster.core.controller.alter_partition import alter_partition
-from rackspan.cluster.core.controller.context import Context
+from rackspan.cluster.core.controller.context import Context, Locate
 from rackspan.cluster.core.controller.elections import elect, rebalance
 from rackspan.cluster.core.controller.metadata_log import MetadataLog
 from rackspan.cluster.core.controller.new_partitions import create_partitions
+from rackspan.cluster.core.controller.placer_keeper import PlacerKeeper
 from rackspan.cluster.core.controller.producer_ids import allocate_producer_ids
 from rackspan.cluster.core.controller.reassignments import alter_reassignments
 from rackspan.cluster.core.controller.registrations import fence, heartbeat, register, sweep, unregister
@@ -51,11 +52,19 @@ class Controller:
         dice: Random,
         rules: ControllerRules | None = None,
         placer_of: PlacerOf = configured_placer,
+        locate: Locate | None = None,
     ) -> None:
         log = MetadataLog(settings.metadata_max_wait_ms, settings.metadata_records_kept)
-        self._context = Context(
-            settings, dice, rules or ControllerRules(), log, lambda configs: placer_of(configs, dice)
-        )
+        placers = PlacerKeeper(settings.extra_configs, lambda configs: placer_of(configs, dice))
+        self._context = Context(settings, dice, rules or ControllerRules(), log, placers, locate)
+
+    def open(self) -> None:
+        """Make and configure the placer. Errors: UsageError, ReplicaPlacementException, which a cluster does not start with."""
+        self._context.placers.open()
+
+    def close(self) -> None:
+        """Close the placer: no topic is created after this."""
+        self._context.placers.close()
 
     @property
     def image(self) -> MetadataImage:

@@ -32,11 +32,9 @@ def _topic(context: Context, asked: MorePartitions) -> TopicImage:
     if any(state.reassigning for state in topic.partitions):
         raise Refused(KafkaError.REASSIGNMENT_IN_PROGRESS, f"A partition of {asked.topic} is being reassigned.")
     if asked.total <= now:
-        word = "already has" if asked.total == now else "currently has"
-        raise Refused(
-            KafkaError.INVALID_PARTITIONS,
-            f"The topic {asked.topic} {word} {now} partition(s); {asked.total} would not be an increase.",
-        )
+        fewer = f"The topic {asked.topic} currently has {now} partition(s); {asked.total} would not be an increase."
+        same = f"Topic already has {now} partition(s)."
+        raise Refused(KafkaError.INVALID_PARTITIONS, same if asked.total == now else fewer)
     return topic
 
 
@@ -44,7 +42,7 @@ def _assignments(context: Context, topic: TopicImage, asked: MorePartitions) -> 
     new = asked.total - len(topic.partitions)
     factor = len(topic.partitions[0].replicas)
     if asked.assignments is None:
-        with placement_refusals():
+        with placement_refusals(factor):
             return placed(context, len(topic.partitions), new, factor, automatic=False)
     complaint = assignment_complaint(context, asked.assignments)
     if len(asked.assignments) != new:

@@ -1,7 +1,7 @@
 """Where new partitions go: the cluster's placer is asked (KIP-660), for creation, addition and auto-creation alike."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -11,13 +11,9 @@ from rackspan.cluster.core.controller.refusals import Refused
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
-from rackspan.placement import usable
+from rackspan.errors import InvalidReplicationFactor
+from rackspan.placement import UsableBroker, usable
 from rackspan.placement.carried import Carried
-from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode
-from rackspan.placement.registry import BROKER_DEFAULT, PLACER_CLASS_CONFIG
-
-LOAD_BLIND: Final = frozenset({"striped", "rack-alternated"})
-"""Placers that never look at what brokers carry: counting it for them would make a thousand creations quadratic."""
 
 MAX_NEW_PARTITIONS: Final = 10_000
 """Kafka's MAX_PARTITIONS_PER_BATCH: one request must not keep the controller from everything else."""
@@ -29,26 +25,36 @@ def placed(
     """The replicas of each new partition.
 
     Errors: Refused for more than a controller takes at once; ReplicaPlacementException; UsageError for a placer that is
-    not there.
+    not there; RackLocatorFailed.
     """
     if partitions > MAX_NEW_PARTITIONS:
         raise Refused(KafkaError.POLICY_VIOLATION, "Excessively large number of partitions per request.")
-    placer = context.place(_configs(context, automatic))
-    try:
-        brokers = usable(context.image.model_brokers())
-        answer = placer.place(start_partition, partitions, replication_factor, brokers)
-        return tuple(row.replicas for row in answer)
-    finally:
-        placer.close()
+    registered = context.image.brokers.values()
+    if any(not broker.fenced for broker in registered) and not any(broker.active for broker in registered):
+        raise InvalidReplicationFactor("All brokers are currently fenced or in controlled shutdown.")
+    brokers = usable(context.located())
+    refuse_impossible(brokers, replication_factor)
+    placer = context.placers.placer(automatic, lambda: _carried(context).configs)
+    answer = placer.place(start_partition, partitions, replication_factor, brokers)
+    return tuple(row.replicas for row in answer)
 
 
-def _configs(context: Context, automatic: bool) -> Mapping[str, str]:
-    """The broker's configs, what brokers carry, and for auto-creation KIP-36's leniency towards a partial rack map."""
-    lenient = {RACK_AWARE_CONFIG: RackAwareMode.SAFE.value} if automatic else {}
-    configs = {**context.settings.extra_configs, **lenient}
-    if configs.get(PLACER_CLASS_CONFIG, BROKER_DEFAULT) in LOAD_BLIND:
-        return configs
-    return {**_carried(context).configs, **configs}
+def refuse_impossible(brokers: Sequence[UsableBroker], replication_factor: int) -> None:
+    """What is true for every placer, checked before any is asked (KIP-660, Proposed Changes).
+
+    Errors: InvalidReplicationFactor, in the words of Kafka's striped placer, where Kafka still has these checks.
+    """
+    if replication_factor <= 0:
+        raise InvalidReplicationFactor(
+            f"Invalid replication factor {replication_factor}: the replication factor must be positive."
+        )
+    if all(broker.fenced for broker in brokers):
+        raise InvalidReplicationFactor("All brokers are currently fenced.")
+    if replication_factor > len(brokers):
+        raise InvalidReplicationFactor(
+            f"The target replication factor of {replication_factor} cannot be reached because only {len(brokers)} "
+            "broker(s) are registered."
+        )
 
 
 def _carried(context: Context) -> Carried:
@@ -79,7 +85,8 @@ def assignment_complaint(context: Context, assignments: Sequence[tuple[BrokerId,
         if not replicas:
             return "The manual partition assignment includes an empty replica list."
         if len(set(replicas)) < len(replicas):
-            return "The manual partition assignment includes the same broker more than once."
+            twice = next(broker for broker in replicas if replicas.count(broker) > 1)
+            return f"The manual partition assignment includes the broker {twice} more than once."
         unknown = [broker for broker in replicas if broker not in context.image.brokers]
         if unknown:
             return f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."

@@ -1,12 +1,13 @@
 """CreateTopics and DeleteTopics."""
 
+from collections import Counter
 from uuid import UUID
 
 from rackspan.acks.config import judge_topic_config
 from rackspan.cluster.core.configs import TOPIC_CONFIGS, topic_resource
 from rackspan.cluster.core.controller.context import Context
 from rackspan.cluster.core.controller.placing import assignment_complaint, first_state, placed
-from rackspan.cluster.core.controller.refusals import Refused, placement_refusals
+from rackspan.cluster.core.controller.refusals import Refused, not_replicated, placement_refusals
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.messages import (
@@ -26,12 +27,14 @@ _Assignments = tuple[tuple[BrokerId, ...], ...]
 
 def create_topics(context: Context, _now: int, message: CreateTopics) -> list[Effect]:
     """Create each topic or say why not; one that is refused stops no other."""
-    names = [topic.name for topic in message.topics]
+    asked = Counter(topic.name for topic in message.topics)
+    # One answer a name: a name that is there twice is refused once.
+    topics = {topic.name: topic for topic in message.topics}
     results = tuple(
         _refused(topic, KafkaError.INVALID_REQUEST, "Duplicate topic name.")
-        if names.count(topic.name) > 1
+        if asked[name] > 1
         else _create(context, topic, message)
-        for topic in message.topics
+        for name, topic in topics.items()
     )
     return [Reply(message.ticket, results)]
 
@@ -41,7 +44,7 @@ def _create(context: Context, topic: NewTopic, message: CreateTopics) -> TopicRe
         _check_name(context, topic.name)
         warnings = _check_configs(context, topic)
         assignments = _assignments(context, topic, message.automatic)
-        states = [_first_state(context, replicas) for replicas in assignments]
+        states = [_first_state(context, topic, replicas) for replicas in assignments]
     except Refused as refused:
         return _refused(topic, refused.error, refused.message)
     topic_id = UUID(int=context.dice.getrandbits(128), version=4)
@@ -109,7 +112,7 @@ def _assignments(context: Context, topic: NewTopic, automatic: bool) -> _Assignm
         raise Refused(KafkaError.INVALID_PARTITIONS, "Number of partitions must be larger than 0.")
     if factor <= 0:
         raise Refused(KafkaError.INVALID_REPLICATION_FACTOR, "Replication factor must be larger than 0.")
-    with placement_refusals():
+    with placement_refusals(factor):
         return placed(context, 0, partitions, factor, automatic)
 
 
@@ -130,8 +133,10 @@ def _by_hand(context: Context, topic: NewTopic) -> _Assignments:
     return assignments
 
 
-def _first_state(context: Context, replicas: tuple[BrokerId, ...]) -> PartitionState:
+def _first_state(context: Context, topic: NewTopic, replicas: tuple[BrokerId, ...]) -> PartitionState:
     state = first_state(context, replicas)
+    if state is None and not topic.assignments:
+        raise not_replicated(len(replicas), "All brokers are currently fenced or in controlled shutdown.")
     if state is None:
         raise Refused(
             KafkaError.INVALID_REPLICA_ASSIGNMENT,

@@ -1,0 +1,31 @@
+"""`rack.locator.class` and `rack.locator.properties`: racks from elsewhere for every topic that is created (KIP-36, draft).
+
+The locator is made once, when the cluster starts, and asked at every creation; what it answers counts for placement
+alone: clients are told the racks that brokers registered.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from rackspan.cluster.core.controller.context import Locate
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.model.broker import Broker
+from rackspan.model.ids import BrokerId, RackId
+from rackspan.sources.rack_locator import ClusterView, parse_properties, rack_info
+from rackspan.sources.rack_locators import make
+
+LOCATOR_CLASS: Final = "rack.locator.class"
+LOCATOR_PROPERTIES: Final = "rack.locator.properties"
+
+
+def located_by(settings: ClusterSettings, cluster_id: str) -> Locate | None:
+    """None where no locator is configured. Errors: UsageError, RackLocatorFailed."""
+    name = settings.extra_configs.get(LOCATOR_CLASS)
+    if name is None:
+        return None
+    locator = make(name, parse_properties(settings.extra_configs.get(LOCATOR_PROPERTIES, "")))
+
+    def locate(brokers: Sequence[Broker]) -> Mapping[BrokerId, RackId]:
+        return rack_info(locator, ClusterView(tuple(brokers), cluster_id))
+
+    return locate

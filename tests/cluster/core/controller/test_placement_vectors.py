@@ -1,0 +1,195 @@
+"""Kafka's own placements and refusals, of its controller instead of its placers: registered brokers, requests, answers."""
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+
+from rackspan.cluster.core.controller import Controller
+from rackspan.cluster.core.controller.placing import refuse_impossible
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.ids import CLIENT, NO_EPOCH, BrokerId
+from rackspan.cluster.core.messages import (
+    AdminRequest,
+    AdminResult,
+    CreatePartitions,
+    CreateTopics,
+    Heartbeat,
+    MorePartitions,
+    NewTopic,
+    RegisterBroker,
+    Reply,
+)
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.errors import InvalidReplicationFactor
+from rackspan.model.ids import RackId
+from rackspan.placement import CheckedPlacer, TopicAssignment, UsableBroker
+from rackspan.placement.rack_alternated import assign_replicas
+from rackspan.placement.striped import StripedReplicaPlacer
+from tests.placement.test_vectors import as_expected, dice_of, first_partition
+
+CASES = {
+    case["id"]: case
+    for case in json.loads((Path(__file__).parents[3] / "vectors" / "placement.json").read_text())["cases"]
+}
+PLACING = [case for case in CASES.values() if "job" in case and case["job"]["algo"] != "alternate"]
+PLACED = [case["id"] for case in PLACING if "error" not in case["expect"]]
+REFUSED = [case["id"] for case in PLACING if "error" in case["expect"]]
+CONTROLLERS = [name for name in CASES if name.startswith("ctl-")]
+KAFKA_CALLS_IT = {
+    "InvalidPartitionsException": KafkaError.INVALID_PARTITIONS,
+    "InvalidReplicationFactorException": KafkaError.INVALID_REPLICATION_FACTOR,
+    "AdminOperationException": KafkaError.REPLICA_PLACEMENT_FAILED,
+}
+
+
+class AdminUtils:
+    """Kafka's ZooKeeper-era placement with the case's dice and start, behind the contract of KIP-660."""
+
+    def __init__(self, job: dict[str, Any]) -> None:
+        self._dice = dice_of(job)
+        self._start = job["startIndex"] if job["startIndex"] >= 0 else None
+
+    def configure(self, configs: Mapping[str, str]) -> None:
+        pass
+
+    def place(self, start: int, count: int, factor: int, brokers: Sequence[UsableBroker]) -> TopicAssignment:
+        return assign_replicas(brokers, count, factor, self._dice, self._start, start)
+
+    def close(self) -> None:
+        pass
+
+
+def controller_of(job: dict[str, Any], settings: ClusterSettings | None = None) -> Controller:
+    """The job's brokers registered, those that are not fenced in office, and its placer."""
+    placer = StripedReplicaPlacer(dice_of(job)) if job["algo"] == "striped" else AdminUtils(job)
+    controller = Controller(
+        settings or ClusterSettings(),
+        Random(0),
+        placer_of=lambda configs, dice: CheckedPlacer(job["algo"], placer),
+    )
+    for one in job["brokers"]:
+        register(controller, one["id"], one.get("rack"), fenced=one["fenced"])
+    return controller
+
+
+def register(controller: Controller, number: int, rack: str | None, *, fenced: bool = False) -> None:
+    broker = BrokerId(number)
+    named = None if rack is None else RackId(rack)
+    controller.on_message(0, broker, RegisterBroker(broker, 1, named, "h", 1, NO_EPOCH))
+    epoch = controller.image.brokers[broker].broker_epoch
+    if not fenced:
+        controller.on_message(0, broker, Heartbeat(broker, epoch, epoch + 1))
+
+
+def asked(controller: Controller, request: AdminRequest) -> AdminResult:
+    answers = [one.result for one in controller.on_message(0, CLIENT, request) if isinstance(one, Reply)]
+    assert isinstance(answers[0], tuple)
+    result: AdminResult = answers[0][0]
+    return result
+
+
+def create(controller: Controller, name: str, partitions: int, factor: int) -> AdminResult:
+    return asked(controller, CreateTopics(1, (NewTopic(name, partitions, factor),)))
+
+
+def by_hand(controller: Controller, name: str, *rows: Sequence[int]) -> AdminResult:
+    given = {index: tuple(map(BrokerId, row)) for index, row in enumerate(rows)}
+    return asked(controller, CreateTopics(1, (NewTopic(name, assignments=given),)))
+
+
+def grow(controller: Controller, name: str, total: int, *rows: Sequence[int]) -> AdminResult:
+    given = tuple(tuple(map(BrokerId, row)) for row in rows) or None
+    return asked(controller, CreatePartitions(1, (MorePartitions(name, total, given),)))
+
+
+def rows(controller: Controller, name: str) -> list[list[int]]:
+    return [list(state.replicas) for state in controller.image.topics[name].partitions]
+
+
+def placed(job: dict[str, Any]) -> list[list[list[int]]]:
+    controller = controller_of(job)
+    if (start := first_partition(job)) > 0:
+        factor = [one["id"] for one in job["brokers"] if not one["fenced"]][: job["rf"]]
+        assert by_hand(controller, "t0", *[factor] * start).error is KafkaError.NONE
+        assert grow(controller, "t0", start + job["partitions"]).error is KafkaError.NONE
+        return [rows(controller, "t0")[start:]]
+    names = [f"t{number}" for number in range(job.get("topics", 1))]
+    for name in names:
+        assert create(controller, name, job["partitions"], job["rf"]).error is KafkaError.NONE
+    return [rows(controller, name) for name in names]
+
+
+@pytest.mark.parametrize("name", PLACED)
+def test_the_controller_places_as_kafka_did(name: str) -> None:
+    case = CASES[name]
+    topics = placed(case["job"])
+    for what, expected in case["expect"].items():
+        assert as_expected(case, what, topics) == expected, what
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_the_controller_refuses_what_kafka_refused(name: str) -> None:
+    job, expected = CASES[name]["job"], CASES[name]["expect"]
+    # In a request -1 asks for the default; nothing else below 1 is different.
+    factor = -2 if job["rf"] == -1 else job["rf"]
+    result = create(controller_of(job), "t0", job["partitions"], factor)
+    assert result.error is KAFKA_CALLS_IT[expected["error_class"]]
+    assert result.message
+
+
+@pytest.mark.parametrize("name", [name for name in REFUSED if CASES[name]["job"]["algo"] == "striped"])
+def test_the_factor_is_checked_before_any_placer_and_in_kafkas_words(name: str) -> None:
+    job = CASES[name]["job"]
+    brokers = [UsableBroker(BrokerId(one["id"]), None, one["fenced"]) for one in job["brokers"]]
+    with pytest.raises(InvalidReplicationFactor) as refusal:
+        refuse_impossible(brokers, job["rf"])
+    assert str(refusal.value) == CASES[name]["expect"]["error"]
+
+
+def three(fenced: bool = False, **more: Any) -> Controller:
+    brokers = [{"id": one, "rack": None, "fenced": fenced} for one in range(3)]
+    return controller_of({"algo": "striped", "brokers": brokers, "seed": 1, **more})
+
+
+def in_shutdown() -> Controller:
+    """All on their way down: no placer sees that, and none of them may lead any more."""
+    controller = three()
+    for number in range(3):
+        broker = BrokerId(number)
+        epoch = controller.image.brokers[broker].broker_epoch
+        controller.on_message(0, broker, Heartbeat(broker, epoch, 0, want_shut_down=True))
+    return controller
+
+
+def ctl_manual(*rows: Sequence[int]) -> AdminResult:
+    return by_hand(three(), "foo", *rows)
+
+
+def ctl_added(name: str, before: int, total: int, *rows: Sequence[int]) -> AdminResult:
+    controller = three()
+    by_hand(controller, name, *[[0, 1]] * before)
+    return grow(controller, name, total, *rows)
+
+
+CONTROLLER_CASES = {
+    "ctl-too-few": lambda: create(three(), "foo", 1, 4),
+    "ctl-fenced": lambda: create(three(fenced=True), "foo", 1, 3),
+    "ctl-shutdown": lambda: create(in_shutdown(), "foo", 1, 3),
+    "ctl-manual-0": lambda: ctl_manual([]),
+    "ctl-manual-1": lambda: ctl_manual([1, 2, 3]),
+    "ctl-manual-2": lambda: ctl_manual([1, 2, 2]),
+    "ctl-manual-3": lambda: ctl_manual([0, 1, 2], [1, 2]),
+    "ctl-add-same": lambda: ctl_added("foo", 2, 2),
+    "ctl-add-fewer": lambda: ctl_added("bar", 4, 3),
+    "ctl-add-manual-short": lambda: ctl_added("foo", 2, 4, [0, 1]),
+}
+
+
+@pytest.mark.parametrize("name", CONTROLLERS)
+def test_the_controller_answers_in_kafkas_words(name: str) -> None:
+    result, expected = CONTROLLER_CASES[name](), CASES[name]["expect"]
+    assert (result.error.name, result.message) == (expected["code"], expected["error"])

@@ -1,0 +1,58 @@
+"""Which version brought what: the table, and the numbers taken from it."""
+
+import pytest
+
+from rackspan.cluster.core.protocol_version import (
+    FEATURES,
+    complaint,
+    has,
+    numbers,
+    registration_version,
+    update_metadata_version,
+)
+
+VERSIONS = (
+    "0.8.0",
+    "0.8.2",
+    "0.9.0",
+    "0.9.0.X",
+    "0.10.0",
+    "0.10.0-IV1",
+    "0.10.2",
+    "1.0",
+    "2.7-IV2",
+    "3.9",
+    "4.0",
+    "4.1",
+)
+
+
+@pytest.mark.parametrize(
+    ("version", "json_version", "request_version"),
+    [
+        ("0.8.0", 1, 0),
+        ("0.8.2", 2, 0),
+        ("0.9.0.X", 2, 1),
+        ("0.10.0", 3, 2),
+        ("0.10.2", 4, 2),
+        ("2.7", 5, 2),
+        ("4.1", 5, 2),
+    ],
+)
+def test_what_a_version_writes(version: str, json_version: int, request_version: int) -> None:
+    assert (registration_version(version), update_metadata_version(version)) == (json_version, request_version)
+
+
+@pytest.mark.parametrize("version", VERSIONS)
+def test_the_table_and_the_numbers_agree(version: str) -> None:
+    written = [one.name for one in FEATURES if one.name.startswith("registration JSON") and has(version, one)]
+    assert [name.split(":")[0] for name in written] == (
+        [] if numbers(version) >= (4, 0) else [f"registration JSON {registration_version(version)}"]
+    )
+
+
+def test_versions_are_compared_by_their_numbers() -> None:
+    assert sorted(VERSIONS, key=numbers)[-1] == "4.1"
+    assert numbers("0.9.0.X") == numbers("0.9.0.1") < numbers("0.10.0-IV1") == numbers("0.10.0") < numbers("2.7")
+    assert complaint("0.10.0") is None
+    assert "no version" in (complaint("soon") or "")

@@ -1,0 +1,122 @@
+"""KIP-36's rolling upgrade, its steps by name, and racks that a locator knows, in one embedded cluster each."""
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka import KafkaException
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.cluster.core.protocol_version import registration_version
+from rackspan.cluster.core.registration_json import Reader, Registration, read, write
+from rackspan.errors import PartialRacks, UnreadableRegistration, UsageError
+from rackspan.model.ids import RackId
+from rackspan.placement import usable
+from rackspan.placement.rack_modes import RackAwareMode, aware
+from tests.conformance.wire import ask
+
+OLD, NEW = "0.9.0.X", "0.10.0"
+
+
+def racks_told(cluster: EmbeddedCluster, version: int = 1) -> dict[int, str | None]:
+    answer = ask(cluster.address(1), "Metadata", version, {"topics": []})
+    return {one["node_id"]: one.get("rack") for one in answer["brokers"]}
+
+
+def created_by_itself(cluster: EmbeddedCluster, topic: str) -> int:
+    """The error of a topic that a client only asks about."""
+    body = {"topics": [{"name": topic}], "allow_auto_topic_creation": True}
+    return int(ask(cluster.address(1), "Metadata", 9, body)["topics"][0]["error_code"])
+
+
+def create(cluster: EmbeddedCluster, topic: str, partitions: int = 6, factor: int = 3) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    admin.create_topics([NewTopic(topic, partitions, factor)])[topic].result(30)
+
+
+def tools_take_racks(cluster: EmbeddedCluster) -> bool:
+    """What a tool finds that insists on racks. Errors: PartialRacks."""
+    return aware(usable(cluster.snapshot().brokers), RackAwareMode.ENFORCED)
+
+
+def test_the_rolling_upgrade_step_by_step() -> None:
+    config = {"inter.broker.protocol.version": OLD, "replica.placer.class.name": "rack-alternated"}
+    registered = Registration("host1", 9092, ("PLAINTEXT://host1:9092",), RackId("r1"))
+
+    # 1. Update the file on all brokers: inter.broker.protocol.version is the old one.
+    with EmbeddedCluster(racks=3, brokers=3, config=config, seed=1) as cluster:
+        assert set(racks_told(cluster).values()) == {None}
+
+        # 2. Upgrade the code, a broker at a time: what is written is what the oldest reader knows, racks are ignored.
+        for broker in cluster.brokers:
+            cluster.stop(broker)
+            cluster.restart(broker)
+            assert read(write(registered, registration_version(OLD)), Reader.V0_9_0_0).rack is None
+        assert set(racks_told(cluster).values()) == {None}
+        assert tools_take_racks(cluster) is False
+
+        # 3. Once the whole cluster is upgraded, bump the protocol version; 4. restart the brokers one by one.
+        cluster.change_protocol_version(1, NEW)
+        assert racks_told(cluster) == {1: "r1", 2: None, 3: None}
+        # In between some racks are known and some are not: topics still come by themselves, tools refuse.
+        assert created_by_itself(cluster, "halfway") == 0
+        with pytest.raises(PartialRacks):
+            tools_take_racks(cluster)
+        with pytest.raises(KafkaException, match="rack information"):
+            create(cluster, "by-hand")
+        for later in (2, 3):
+            cluster.change_protocol_version(later, NEW)
+
+        # Only now is the rack-aware feature used; readers that were not upgraded first would be lost.
+        assert racks_told(cluster) == {1: "r1", 2: "r2", 3: "r3"}
+        assert tools_take_racks(cluster) is True
+        create(cluster, "spread")
+        cluster.wait_for_isr("spread")
+        now = write(registered, registration_version(NEW))
+        assert read(now, Reader.V0_9_0_1).rack is None
+        with pytest.raises(UnreadableRegistration):
+            read(now, Reader.V0_9_0_0)
+
+
+def test_metadata_version_0_never_has_a_rack() -> None:
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        assert set(racks_told(cluster, 0).values()) == {None}
+        assert set(racks_told(cluster, 1).values()) == {"r1", "r2", "r3"}
+
+
+def test_a_version_that_is_none_is_refused() -> None:
+    with pytest.raises(UsageError, match="no version of Kafka"):
+        EmbeddedCluster(3, 3, config={"inter.broker.protocol.version": "soon"})
+    with EmbeddedCluster(1, 1) as cluster, pytest.raises(UsageError, match="no version of Kafka"):
+        cluster.change_protocol_version(1, "later")
+
+
+def spread(cluster: EmbeddedCluster, topic: str, halls: dict[int, str]) -> set[int]:
+    replicas = [cluster.replicas(topic, partition) for partition in range(6)]
+    return {len({halls[broker] for broker in row}) for row in replicas}
+
+
+def test_a_rack_locator_is_asked_at_every_creation(tmp_path: Path) -> None:
+    """Its mapping cuts across the registered racks, and changes between two creations."""
+    halls = tmp_path / "halls.properties"
+    first = {1: "x", 2: "x", 3: "y", 4: "y"}
+    second = {1: "x", 2: "y", 3: "y", 4: "x"}
+    config = {"rack.locator.class": "file", "rack.locator.properties": f"path={halls}"}
+    halls.write_text("".join(f"{broker}={hall}\n" for broker, hall in first.items()))
+    with EmbeddedCluster(racks=2, brokers=4, config=config, seed=3) as cluster:
+        create(cluster, "one", factor=2)
+        assert spread(cluster, "one", first) == {2}
+        halls.write_text("".join(f"{broker}={hall}\n" for broker, hall in second.items()))
+        create(cluster, "two", factor=2)
+        assert spread(cluster, "two", second) == {2}
+        # Clients are told the registered racks.
+        assert set(racks_told(cluster).values()) == {"r1", "r2"}
+        halls.unlink()
+        with pytest.raises(KafkaException):
+            create(cluster, "three", factor=2)
+
+
+def test_a_locator_that_is_not_there_keeps_the_cluster_from_starting() -> None:
+    with pytest.raises(UsageError, match="nobody"):
+        EmbeddedCluster(1, 1, config={"rack.locator.class": "nobody"}).start()

@@ -1,0 +1,271 @@
+"""Topics come, grow and go; the cluster is described."""
+
+from uuid import UUID
+
+from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_loss
+from tests.conformance.subject import LOST, Subject, fresh, new_topic, until
+from tests.conformance.wire import Body, batch
+
+
+def created(subject: Subject, *topics: Body, validate_only: bool = False) -> list[list[int]]:
+    """Error, partitions, replication factor of each."""
+    answers = subject.create(*topics, validate_only=validate_only)
+    return [[one["error_code"], one["num_partitions"], one["replication_factor"]] for one in answers]
+
+
+def grown(subject: Subject, topic: str, count: int, assignments: list[list[int]] | None = None, validate_only: bool = False) -> int:  # fmt: skip
+    given = None if assignments is None else [{"broker_ids": row} for row in assignments]
+    topics = [{"name": topic, "count": count, "assignments": given}]
+    answer = subject.ask("CreatePartitions", 3, topics=topics, timeout_ms=9_000, validate_only=validate_only)
+    return int(answer["results"][0]["error_code"])
+
+
+@behaviour("admin")
+def a_new_topic_tells_its_size(subject: Subject) -> Outcome:
+    return created(subject, new_topic(fresh("topic"), 3, 2))
+
+
+@behaviour("admin")
+def minus_1_asks_for_the_brokers_defaults(subject: Subject) -> Outcome:
+    return created(subject, new_topic(fresh("topic"), -1, -1))
+
+
+@behaviour("admin")
+def a_topic_is_created_once(subject: Subject) -> Outcome:
+    topic = subject.topic()
+    return created(subject, new_topic(topic))
+
+
+@behaviour("admin")
+def one_refused_topic_stops_no_other(subject: Subject) -> Outcome:
+    return created(subject, new_topic(fresh("topic"), factor=9), new_topic(fresh("topic"), 2, 1))
+
+
+@behaviour("admin")
+def a_name_twice_in_a_request_is_refused(subject: Subject) -> Outcome:
+    name = fresh("topic")
+    return [one["error_code"] for one in subject.create(new_topic(name), new_topic(name))]
+
+
+@behaviour("admin")
+def validating_creates_nothing(subject: Subject) -> Outcome:
+    name = fresh("topic")
+    answer = created(subject, new_topic(name, 2, 2), validate_only=True)
+    return [answer, subject.partition(name)]
+
+
+@behaviour("admin")
+def names_that_would_be_one_metric_collide(subject: Subject) -> Outcome:
+    name = fresh("topic")
+    subject.create(new_topic(f"{name}.a"))
+    return created(subject, new_topic(f"{name}_a"))[0][0]
+
+
+@behaviour("admin")
+def replicas_by_hand_are_taken_as_given(subject: Subject) -> Outcome:
+    topic = subject.topic(replicas=[[3, 1], [2, 3]])
+    found = [subject.partition(topic, one) for one in (0, 1)]
+    return [[one["leader_id"], one["replica_nodes"], one["leader_epoch"]] for one in found]
+
+
+@behaviour("admin")
+def a_topic_is_deleted_by_name(subject: Subject) -> Outcome:
+    topic = subject.topic()
+    answer = subject.ask("DeleteTopics", 5, topic_names=[topic], timeout_ms=9_000)["responses"]
+    until(lambda: not subject.partition(topic), "it is gone")
+    return [[one["error_code"] for one in answer], subject.produce(topic, broker=1)["error_code"]]
+
+
+@behaviour("admin")
+def a_topic_is_deleted_by_id(subject: Subject) -> Outcome:
+    topic = subject.topic()
+    (known,) = subject.ask("Metadata", 12, topics=[{"name": topic}])["topics"]
+    asked = [{"name": None, "topic_id": known["topic_id"]}]
+    (answer,) = subject.ask("DeleteTopics", 6, topics=asked, timeout_ms=9_000)["responses"]
+    return [answer["error_code"], answer["name"] == topic, answer["topic_id"] == known["topic_id"]]
+
+
+@behaviour("admin")
+def a_topic_that_is_not_there_cannot_be_deleted(subject: Subject) -> Outcome:
+    asked = [{"name": fresh("absent")}, {"name": None, "topic_id": UUID(int=77)}]
+    answers = subject.ask("DeleteTopics", 6, topics=asked, timeout_ms=9_000)["responses"]
+    return sorted(one["error_code"] for one in answers)
+
+
+@behaviour("admin")
+def a_topic_created_anew_has_another_id(subject: Subject) -> Outcome:
+    topic = subject.topic()
+    before = subject.ask("Metadata", 12, topics=[{"name": topic}])["topics"][0]["topic_id"]
+    subject.produce(topic, batch(b"old"))
+    subject.ask("DeleteTopics", 5, topic_names=[topic], timeout_ms=9_000)
+    until(lambda: all(not subject.partition(topic, broker=one) for one in (1, 2, 3)), "it is gone")
+    (again,) = subject.create(new_topic(topic))
+    subject.await_led(topic)
+    return [again["error_code"], again["topic_id"] == before, subject.end(topic)]
+
+
+@behaviour("admin")
+def a_topic_grows(subject: Subject) -> Outcome:
+    topic = subject.topic()
+    code = grown(subject, topic, 3)
+    subject.await_led(topic, 3)
+    return [code, len(subject.partition(topic, 2)["replica_nodes"])]
+
+
+@behaviour("admin")
+def a_topic_never_shrinks(subject: Subject) -> Outcome:
+    topic = subject.topic(3)
+    return [grown(subject, topic, count) for count in (2, 3, 0)]
+
+
+@behaviour("admin")
+def a_topic_that_is_not_there_does_not_grow(subject: Subject) -> Outcome:
+    return grown(subject, fresh("absent"), 3)
+
+
+@behaviour("admin")
+def new_partitions_are_placed_by_hand(subject: Subject) -> Outcome:
+    topic = subject.topic(replicas=[[1, 2]])
+    tries: tuple[list[list[int]], ...] = ([[2, 3], [3, 1]], [[2, 3, 1]], [[9, 1]], [[2, 2]], [[]], [[3, 1]])
+    codes = [grown(subject, topic, 2, rows) for rows in tries]
+    subject.await_led(topic, 2)
+    return [codes, subject.partition(topic, 1)["replica_nodes"]]
+
+
+@behaviour("admin")
+def growth_can_be_tried(subject: Subject) -> Outcome:
+    topic = subject.topic()
+    return [grown(subject, topic, 4, validate_only=True), subject.partition(topic, 3)]
+
+
+@behaviour("admin")
+def metadata_of_no_topics_is_the_brokers(subject: Subject) -> Outcome:
+    answer = subject.ask("Metadata", 9, topics=[])
+    return [answer["topics"], sorted(one["node_id"] for one in answer["brokers"])]
+
+
+@behaviour("admin")
+def metadata_of_a_topic_that_is_not_there_says_so(subject: Subject) -> Outcome:
+    asked = [{"topic_id": UUID(int=0), "name": fresh("absent")}, {"topic_id": UUID(int=99), "name": None}]
+    answer = subject.ask("Metadata", 12, topics=asked, allow_auto_topic_creation=False)["topics"]
+    return [[one["error_code"], one["name"] is None, one["partitions"]] for one in answer]
+
+
+@behaviour("admin")
+def metadata_is_asked_for_by_id(subject: Subject) -> Outcome:
+    topic = subject.topic()
+    (known,) = subject.ask("Metadata", 12, topics=[{"name": topic}])["topics"]
+    (answer,) = subject.ask("Metadata", 12, topics=[{"topic_id": known["topic_id"], "name": None}])["topics"]
+    return [answer["error_code"], answer["name"] == topic]
+
+
+@behaviour("admin")
+def where_topics_do_not_come_by_themselves_a_missing_one_stays_missing(subject: Subject) -> Outcome:
+    topic = fresh("absent")
+    codes = [
+        subject.ask("Metadata", version, topics=[{"name": topic}])["topics"][0]["error_code"] for version in (1, 4, 9)
+    ]
+    return [codes, subject.partition(topic)]
+
+
+@behaviour("admin")
+def partitions_are_described_with_their_eligible_replicas(subject: Subject) -> Outcome:
+    topic = subject.topic(replicas=[[1, 2]])
+    body: Body = {"response_partition_limit": 10, "cursor": None}
+    (answer,) = subject.ask("DescribeTopicPartitions", 0, topics=[{"name": topic}], **body)["topics"]
+    names = ("error_code", "leader_id", "replica_nodes", "isr_nodes", "eligible_leader_replicas", "last_known_elr", "offline_replicas")  # fmt: skip
+    return [{name: one[name] for name in names} for one in answer["partitions"]]
+
+
+@behaviour("admin")
+def partitions_are_described_a_page_at_a_time(subject: Subject) -> Outcome:
+    topic = subject.topic(3)
+    body: Body = {"topics": [{"name": topic}], "response_partition_limit": 2}
+    first = subject.ask("DescribeTopicPartitions", 0, **body, cursor=None)
+    cursor = first["next_cursor"]
+    rest = subject.ask("DescribeTopicPartitions", 0, **body, cursor=cursor)
+    return [
+        [[one["partition_index"] for one in each["topics"][0]["partitions"]] for each in (first, rest)],
+        cursor["partition_index"],
+        rest["next_cursor"],
+    ]
+
+
+@behaviour("admin")
+def the_cluster_is_described(subject: Subject) -> Outcome:
+    answer = subject.ask("DescribeCluster", 2, include_cluster_authorized_operations=False, endpoint_type=1)
+    brokers = sorted([one["broker_id"], one["rack"], one["is_fenced"]] for one in answer["brokers"])
+    return [answer["error_code"], answer["endpoint_type"], brokers]
+
+
+@behaviour("admin")
+def every_broker_names_the_same_cluster(subject: Subject) -> Outcome:
+    names = [subject.ask("DescribeCluster", 0, broker=broker)["cluster_id"] for broker in (1, 2, 3)]
+    metadata = subject.ask("Metadata", 9, topics=[])["cluster_id"]
+    return len({*names, metadata})
+
+
+@behaviour("admin")
+def producers_of_a_partition_are_described(subject: Subject) -> Outcome:
+    topic, producer = subject.topic(), subject.producer_id()
+    subject.produce(topic, batch(b"a", b"b", producer=producer, sequence=0))
+    asked = [{"name": topic, "partition_indexes": [0]}]
+    answer = subject.ask("DescribeProducers", 0, broker=subject.leader(topic), topics=asked)
+    part = answer["topics"][0]["partitions"][0]
+    return [
+        part["error_code"],
+        [
+            [
+                one["producer_id"] == producer[0],
+                one["producer_epoch"],
+                one["last_sequence"],
+                one["current_txn_start_offset"],
+            ]
+            for one in part["active_producers"]
+        ],
+    ]
+
+
+@behaviour("admin")
+def a_log_directory_holds_the_partitions(subject: Subject) -> Outcome:
+    topic = subject.topic(replicas=[[1]])
+    subject.produce(topic, batch(b"x" * 100))
+    answer = subject.ask("DescribeLogDirs", 4, topics=[{"topic": topic, "partitions": [0]}])
+    (found,) = [one for one in answer["results"] if one["topics"]]
+    (part,) = found["topics"][0]["partitions"]
+    return [
+        answer["error_code"],
+        found["error_code"],
+        part["partition_size"],
+        part["offset_lag"],
+        part["is_future_key"],
+    ]
+
+
+@behaviour_in_loss("admin")
+def a_lost_broker_is_in_no_metadata_and_its_replicas_are_offline(subject: Subject) -> Acts:
+    topic = subject.topic(replicas=[[1, LOST]])
+    yield
+    subject.await_isr(topic, 1)
+    answer = subject.ask("Metadata", 9, topics=[{"name": topic}])
+    offline = subject.partition(topic)["offline_replicas"]
+    cluster = subject.ask("DescribeCluster", 2, endpoint_type=1, include_fenced_brokers=True)["brokers"]
+    fenced = sorted([one["broker_id"], one["is_fenced"]] for one in cluster)
+    alive = sorted(one["node_id"] for one in answer["brokers"])
+    yield
+    subject.await_isr(topic, 1, LOST)
+    return [alive, offline, fenced, subject.partition(topic)["offline_replicas"]]
+
+
+@behaviour_in_loss("admin")
+def a_lost_broker_counts_for_replication_and_is_given_replicas(subject: Subject) -> Acts:
+    watched = subject.topic()
+    yield
+    subject.await_isr(watched, 1, 2)
+    name = fresh("topic")
+    codes = created(subject, new_topic(name, 1, 3), new_topic(fresh("topic"), 1, 4))
+    subject.await_led(name)
+    isr = sorted(subject.partition(name)["isr_nodes"])
+    yield
+    subject.await_isr(name)
+    return [codes, isr]

@@ -1,0 +1,322 @@
+"""Fetch, ListOffsets, OffsetForLeaderEpoch, DeleteRecords: what can be read, and from where."""
+
+import time
+
+from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_loss
+from tests.conformance.subject import LOST, Subject, fresh
+from tests.conformance.wire import Body, batch, records
+
+
+def filled(subject: Subject, count: int = 5) -> str:
+    """A topic with as many batches of one record."""
+    topic = subject.topic()
+    for number in range(count):
+        subject.produce(topic, batch(b"%d" % number, times=[1_000 * (number + 1)]))
+    return topic
+
+
+@behaviour("fetch")
+def records_come_from_the_offset_on(subject: Subject) -> Outcome:
+    topic = filled(subject)
+    return [records(subject.fetch(topic, offset)["records"]) for offset in (0, 3, 5)]
+
+
+@behaviour("fetch")
+def an_offset_within_a_batch_gives_the_whole_batch(subject: Subject) -> Outcome:
+    topic = subject.topic()
+    subject.produce(topic, batch(b"a", b"b", b"c"))
+    return records(subject.fetch(topic, 1)["records"])
+
+
+@behaviour("fetch")
+def an_offset_beyond_the_end_is_out_of_range(subject: Subject) -> Outcome:
+    answer = subject.fetch(filled(subject), 6)
+    return [answer["error_code"], answer["high_watermark"], answer["last_stable_offset"], answer["log_start_offset"]]
+
+
+@behaviour("fetch")
+def a_negative_offset_is_out_of_range(subject: Subject) -> Outcome:
+    return subject.fetch(filled(subject), -5)["error_code"]
+
+
+@behaviour("fetch")
+def the_answer_tells_high_watermark_and_log_start(subject: Subject) -> Outcome:
+    answer = subject.fetch(filled(subject))
+    return [answer["high_watermark"], answer["last_stable_offset"], answer["log_start_offset"]]
+
+
+@behaviour("fetch")
+def of_an_oversized_first_batch_all_is_given(subject: Subject) -> Outcome:
+    topic = subject.topic()
+    subject.produce(topic, batch(b"x" * 5_000))
+    subject.produce(topic, batch(b"next"))
+    answer = subject.fetch(topic, partition_max_bytes=100, max_bytes=100)
+    return records(answer["records"])[0]
+
+
+@behaviour("fetch")
+def a_small_limit_gives_at_least_the_first_batch(subject: Subject) -> Outcome:
+    return records(subject.fetch(filled(subject), 2, partition_max_bytes=1)["records"])[:1]
+
+
+@behaviour("fetch")
+def an_empty_end_is_waited_at(subject: Subject) -> Outcome:
+    topic = filled(subject)
+    began = time.monotonic()
+    answer = subject.fetch(topic, 5, max_wait_ms=400)
+    return [answer["error_code"], records(answer["records"]), time.monotonic() - began >= 0.35]
+
+
+@behaviour("fetch")
+def without_least_bytes_nothing_is_waited_for(subject: Subject) -> Outcome:
+    topic = filled(subject)
+    began = time.monotonic()
+    subject.fetch(topic, 5, max_wait_ms=20_000, min_bytes=0)
+    return time.monotonic() - began < 10
+
+
+@behaviour("fetch")
+def an_error_in_one_partition_is_answered_at_once(subject: Subject) -> Outcome:
+    topic = filled(subject)
+    began = time.monotonic()
+    codes = [
+        part["error_code"]
+        for one in subject.fetch_session(
+            {topic: {0: 5}, fresh("absent"): {0: 0}}, broker=subject.leader(topic), max_wait_ms=20_000
+        )["responses"]
+        for part in one["partitions"]
+    ]
+    return [sorted(codes), time.monotonic() - began < 10]
+
+
+@behaviour("fetch")
+def a_topic_that_is_not_there_is_unknown(subject: Subject) -> Outcome:
+    return subject.fetch(fresh("absent"), broker=1)["error_code"]
+
+
+@behaviour("fetch")
+def who_holds_no_replica_does_not_serve(subject: Subject) -> Outcome:
+    topic = subject.topic(replicas=[[1, 2]])
+    return subject.fetch(topic, broker=3)["error_code"]
+
+
+@behaviour("fetch")
+def a_follower_serves_up_to_its_high_watermark(subject: Subject) -> Outcome:
+    topic = subject.topic(replicas=[[1, 2]])
+    subject.produce(topic, batch(b"a"))
+    answer: Body = {}
+    deadline = time.monotonic() + 20
+    # It hears of the high watermark with its next fetch.
+    while not records(answer.get("records")) and time.monotonic() < deadline:
+        answer = subject.fetch(topic, broker=2)
+    return [answer["error_code"], records(answer["records"])]
+
+
+@behaviour("fetch")
+def a_newer_leader_epoch_than_the_leaders_is_unknown(subject: Subject) -> Outcome:
+    return subject.fetch(filled(subject), leader_epoch=99)["error_code"]
+
+
+@behaviour("fetch")
+def the_current_leader_epoch_is_served(subject: Subject) -> Outcome:
+    topic = filled(subject, 1)
+    return [subject.fetch(topic, leader_epoch=0)["error_code"], subject.partition(topic)["leader_epoch"]]
+
+
+@behaviour("fetch")
+def an_older_leader_epoch_is_fenced(subject: Subject) -> Outcome:
+    topic = subject.topic(replicas=[[1, 2]])
+    asked = [{"name": topic, "partitions": [{"partition_index": 0, "replicas": [2, 1]}]}]
+    subject.ask("AlterPartitionReassignments", 0, timeout_ms=9_000, topics=asked)
+    election = [{"topic": topic, "partitions": [0]}]
+    subject.ask("ElectLeaders", 2, election_type=0, topic_partitions=election, timeout_ms=9_000)
+    subject.await_led(topic)
+    epoch = subject.partition(topic)["leader_epoch"]
+    return [subject.fetch(topic, leader_epoch=one)["error_code"] for one in (epoch - 1, epoch)]
+
+
+@behaviour("fetch")
+def a_session_answers_only_what_changed(subject: Subject) -> Outcome:
+    topic = filled(subject, 1)
+    leader = subject.leader(topic)
+    first = subject.fetch_session({topic: {0: 0}}, broker=leader, session=(0, 0))
+    session = first["session_id"]
+    second = subject.fetch_session({topic: {0: 1}}, broker=leader, session=(session, 1))
+    return [first["error_code"], second["error_code"], second["responses"]]
+
+
+@behaviour("fetch")
+def a_session_that_is_not_there_is_not_found(subject: Subject) -> Outcome:
+    topic = filled(subject, 1)
+    return subject.fetch_session({topic: {0: 0}}, broker=subject.leader(topic), session=(123_456, 1))["error_code"]
+
+
+@behaviour("fetch")
+def without_a_session_epoch_no_session_is_made(subject: Subject) -> Outcome:
+    topic = filled(subject, 1)
+    return subject.fetch_session({topic: {0: 0}}, broker=subject.leader(topic), session=(0, -1))["session_id"]
+
+
+@behaviour("fetch")
+def of_an_unfinished_transaction_read_committed_sees_nothing(subject: Subject) -> Outcome:
+    topic = in_transaction(subject)[0]
+    answers = [subject.fetch(topic, isolation=isolation) for isolation in (0, 1)]
+    return [[records(one["records"]), one["high_watermark"], one["last_stable_offset"]] for one in answers]
+
+
+@behaviour("fetch")
+def of_an_aborted_transaction_read_committed_is_told(subject: Subject) -> Outcome:
+    topic, name, producer = in_transaction(subject)
+    ended(subject, topic, name, producer, committed=False)
+    answer = subject.fetch(topic, isolation=1)
+    aborted = [[one["producer_id"] == producer[0], one["first_offset"]] for one in answer["aborted_transactions"]]
+    return [records(answer["records"]), aborted]
+
+
+@behaviour("fetch")
+def a_committed_transaction_ends_with_a_marker(subject: Subject) -> Outcome:
+    topic, name, producer = in_transaction(subject)
+    ended(subject, topic, name, producer, committed=True)
+    answer = subject.fetch(topic, isolation=1)
+    return [records(answer["records"]), answer["aborted_transactions"], answer["last_stable_offset"]]
+
+
+@behaviour("fetch")
+def the_earliest_and_the_latest_offset_are_listed(subject: Subject) -> Outcome:
+    topic = filled(subject)
+    found = [subject.offsets(topic, which) for which in (-2, -1)]
+    return [[one["error_code"], one["offset"], one["timestamp"], one["leader_epoch"]] for one in found]
+
+
+@behaviour("fetch")
+def the_offset_of_a_time_is_the_first_record_not_older(subject: Subject) -> Outcome:
+    topic = filled(subject)
+    found = [subject.offsets(topic, moment) for moment in (0, 2_000, 2_001, 5_000, 5_001)]
+    return [[one["offset"], one["timestamp"]] for one in found]
+
+
+@behaviour("fetch")
+def within_a_batch_a_time_finds_its_record(subject: Subject) -> Outcome:
+    topic = subject.topic()
+    subject.produce(topic, batch(b"a", b"b", b"c", times=[100, 200, 300]))
+    found = subject.offsets(topic, 150)
+    return [found["offset"], found["timestamp"]]
+
+
+@behaviour("fetch")
+def the_record_of_the_highest_time_is_found(subject: Subject) -> Outcome:
+    topic = subject.topic()
+    subject.produce(topic, batch(b"a", b"b", b"c", times=[100, 900, 300]))
+    found = subject.offsets(topic, -3)
+    return [found["offset"], found["timestamp"]]
+
+
+@behaviour("fetch")
+def whoever_does_not_lead_lists_no_offsets(subject: Subject) -> Outcome:
+    topic = subject.topic(replicas=[[1, 2]])
+    return [subject.offsets(topic, -1, broker=broker)["error_code"] for broker in (2, 3)]
+
+
+@behaviour("fetch")
+def deleted_records_are_gone_for_everybody(subject: Subject) -> Outcome:
+    topic = filled(subject)
+    deleted = delete_records(subject, topic, 3)
+    early = subject.fetch(topic, 0)["error_code"]
+    late = subject.fetch(topic, 3)
+    return [deleted, early, records(late["records"]), late["log_start_offset"], subject.offsets(topic, -2)["offset"]]
+
+
+@behaviour("fetch")
+def deleting_to_minus_1_means_to_the_high_watermark(subject: Subject) -> Outcome:
+    return delete_records(subject, filled(subject), -1)
+
+
+@behaviour("fetch")
+def deleting_beyond_the_end_is_out_of_range(subject: Subject) -> Outcome:
+    return delete_records(subject, filled(subject), 99)
+
+
+@behaviour("fetch")
+def the_end_of_an_epoch_is_told(subject: Subject) -> Outcome:
+    topic = filled(subject)
+    return [epoch_end(subject, topic, epoch) for epoch in (0, 7)]
+
+
+@behaviour("fetch")
+def isolation_decides_what_the_latest_offset_is(subject: Subject) -> Outcome:
+    topic = in_transaction(subject)[0]
+    return [subject.offsets(topic, -1, isolation=isolation)["offset"] for isolation in (0, 1)]
+
+
+@behaviour_in_loss("fetch")
+def what_was_acknowledged_is_read_from_the_next_leader(subject: Subject) -> Acts:
+    topic = subject.topic(replicas=[[LOST, 1, 2]])
+    sent = subject.produce(topic, batch(b"kept"))["error_code"]
+    yield
+    subject.await_isr(topic, 1, 2)
+    subject.await_led(topic)
+    lost = [records(subject.fetch(topic, max_wait_ms=5_000)["records"]), epoch_end(subject, topic, 0)]
+    subject.produce(topic, batch(b"later"))
+    yield
+    subject.await_isr(topic, 1, 2, LOST)
+    return [sent, lost, records(subject.fetch(topic)["records"]), subject.partition(topic)["leader_id"]]
+
+
+def in_transaction(subject: Subject) -> tuple[str, str, tuple[int, int]]:
+    """A topic with one record before a transaction and one in it; the transaction's name and its producer."""
+    topic, name = subject.topic(), fresh("txn")
+    subject.produce(topic, batch(b"before"))
+    producer = subject.producer_id(name)
+    begin(subject, name, producer, topic)
+    answer = subject.produce(
+        topic, batch(b"within", producer=producer, sequence=0, transactional=True), transactional_id=name
+    )
+    assert answer["error_code"] == 0
+    return topic, name, producer
+
+
+def begin(subject: Subject, name: str, producer: tuple[int, int], topic: str) -> int:
+    """Until the coordinator has done with the transaction before; the last code."""
+    body = {
+        "v3_and_below_transactional_id": name,
+        "v3_and_below_producer_id": producer[0],
+        "v3_and_below_producer_epoch": producer[1],
+        "v3_and_below_topics": [{"name": topic, "partitions": [0]}],
+    }
+    deadline = time.monotonic() + 20
+    while True:
+        answer = subject.ask("AddPartitionsToTxn", 3, broker=subject.coordinator(name, 1), **body)
+        code = int(answer["results_by_topic_v3_and_below"][0]["results_by_partition"][0]["partition_error_code"])
+        if code not in (14, 16, 51) or time.monotonic() > deadline:
+            return code
+        time.sleep(0.05)
+
+
+def ended(subject: Subject, topic: str, name: str, producer: tuple[int, int], *, committed: bool) -> int:
+    """End it, and wait for its marker where one is coming; the code."""
+    body = {
+        "transactional_id": name,
+        "producer_id": producer[0],
+        "producer_epoch": producer[1],
+        "committed": committed,
+    }
+    code = int(subject.ask("EndTxn", 3, broker=subject.coordinator(name, 1), **body)["error_code"])
+    deadline = time.monotonic() + 20
+    while code == 0 and subject.offsets(topic, -1, isolation=1)["offset"] != subject.end(topic):
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+    return code
+
+
+def delete_records(subject: Subject, topic: str, offset: int) -> list[int]:
+    partitions = [{"partition_index": 0, "offset": offset}]
+    body = {"topics": [{"name": topic, "partitions": partitions}], "timeout_ms": 9_000}
+    answer = subject.ask("DeleteRecords", 2, broker=subject.leader(topic), **body)["topics"][0]["partitions"][0]
+    return [answer["error_code"], answer["low_watermark"]]
+
+
+def epoch_end(subject: Subject, topic: str, epoch: int) -> list[int]:
+    one = {"partition": 0, "current_leader_epoch": -1, "leader_epoch": epoch}
+    body = {"replica_id": -1, "topics": [{"topic": topic, "partitions": [one]}]}
+    answer = subject.ask("OffsetForLeaderEpoch", 4, broker=subject.leader(topic), **body)["topics"][0]["partitions"][0]
+    return [answer["error_code"], answer["leader_epoch"], answer["end_offset"]]

@@ -1,0 +1,404 @@
+"""Groups, by the classic protocol: members, generations, offsets."""
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_loss
+from tests.conformance.subject import LOST, Subject, fresh, until
+from tests.conformance.wire import Body
+
+
+@dataclass(frozen=True)
+class Group:
+    """One group and the broker that coordinates it."""
+
+    subject: Subject
+    id: str
+    broker: int
+
+    @classmethod
+    def of(cls, subject: Subject, kind: str = "group") -> "Group":
+        name = fresh(kind)
+        group = cls(subject, name, subject.coordinator(name))
+        # A coordinator that was just made loads first.
+        until(lambda: group.ask("DescribeGroups", 4, groups=[name])["groups"][0]["error_code"] == 0, "it is loaded")
+        return group
+
+    def ask(self, api: str, version: int, **body: Any) -> Body:
+        return self.subject.ask(api, version, broker=self.broker, **body)
+
+    def join(
+        self, member: str = "", *, instance: str | None = None, version: int = 7, protocols: Body | None = None, session_ms: int = 10_000, kind: str = "consumer",
+    ) -> Body:  # fmt: skip
+        offered = {"range": b""} if protocols is None else protocols
+        body = {
+            "group_id": self.id,
+            "session_timeout_ms": session_ms,
+            "rebalance_timeout_ms": 10_000,
+            "member_id": member,
+            "group_instance_id": instance,
+            "protocol_type": kind,
+            "protocols": [{"name": name, "metadata": data} for name, data in offered.items()],
+        }
+        return self.ask("JoinGroup", version, **(body if version >= 5 else _without(body, "group_instance_id")))
+
+    def joined(self, instance: str | None = None) -> Body:
+        """A member by both rounds of joining."""
+        first = self.join(instance=instance)
+        return self.join(first["member_id"]) if first["error_code"] == 79 else first
+
+    def sync(self, member: str, generation: int, assignments: Body | None = None, instance: str | None = None) -> Body:
+        given = [{"member_id": one, "assignment": data} for one, data in (assignments or {}).items()]
+        body = {"generation_id": generation, "member_id": member, "group_instance_id": instance}
+        return self.ask("SyncGroup", 3, group_id=self.id, assignments=given, **body)
+
+    def alone(self, instance: str | None = None) -> tuple[str, int]:
+        """A group of one member that has its assignment: its id and generation."""
+        joined = self.joined(instance)
+        member, generation = joined["member_id"], joined["generation_id"]
+        answer = self.sync(member, generation, {member: b"all"}, instance)
+        assert (answer["error_code"], bytes(answer["assignment"])) == (0, b"all"), answer
+        return member, generation
+
+    def beat(self, member: str, generation: int, instance: str | None = None) -> int:
+        body = {"generation_id": generation, "member_id": member, "group_instance_id": instance}
+        return int(self.ask("Heartbeat", 3, group_id=self.id, **body)["error_code"])
+
+    def leave(self, *members: tuple[str, str | None]) -> Body:
+        left = [{"member_id": member, "group_instance_id": instance} for member, instance in members]
+        return self.ask("LeaveGroup", 3, group_id=self.id, members=left)
+
+    def describe(self) -> Body:
+        (answer,) = self.ask("DescribeGroups", 4, groups=[self.id])["groups"]
+        return dict(answer)
+
+    def commit(self, topic: str, offset: int, member: str = "", generation: int = -1, metadata: str = "", partition: int = 0) -> int:  # fmt: skip
+        one = {
+            "partition_index": partition,
+            "committed_offset": offset,
+            "committed_leader_epoch": -1,
+            "committed_metadata": metadata,
+        }
+        body = {"generation_id_or_member_epoch": generation, "member_id": member, "group_instance_id": None}
+        topics = [{"name": topic, "partitions": [one]}]
+        answer = self.ask("OffsetCommit", 7, group_id=self.id, topics=topics, **body)
+        return int(answer["topics"][0]["partitions"][0]["error_code"])
+
+    def committed(self, topic: str | None) -> list[Any]:
+        """[partition, offset, metadata, error] each; of all topics where None."""
+        topics = None if topic is None else [{"name": topic, "partition_indexes": [0, 1]}]
+        answer = self.ask("OffsetFetch", 6, group_id=self.id, topics=topics)
+        assert answer["error_code"] == 0
+        return [
+            [one["partition_index"], one["committed_offset"], one["metadata"], one["error_code"]]
+            for each in answer["topics"]
+            for one in each["partitions"]
+        ]
+
+    def delete(self) -> int:
+        return int(self.ask("DeleteGroups", 2, groups_names=[self.id])["results"][0]["error_code"])
+
+
+def _without(body: Body, *names: str) -> Body:
+    return {name: value for name, value in body.items() if name not in names}
+
+
+@behaviour("groups")
+def a_new_member_is_given_an_id_and_asked_to_come_again(subject: Subject) -> Outcome:
+    answer = Group.of(subject).join()
+    return [answer["error_code"], answer["member_id"] != "", answer["generation_id"]]
+
+
+@behaviour("groups")
+def before_version_4_nobody_is_asked_to_come_again(subject: Subject) -> Outcome:
+    answer = Group.of(subject).join(version=3)
+    return [answer["error_code"], answer["generation_id"], len(answer["members"])]
+
+
+@behaviour("groups")
+def the_first_member_leads_and_sees_the_members(subject: Subject) -> Outcome:
+    answer = Group.of(subject).joined()
+    return [
+        answer["error_code"],
+        answer["generation_id"],
+        answer["leader"] == answer["member_id"],
+        answer["protocol_name"],
+        answer["protocol_type"],
+        len(answer["members"]),
+    ]
+
+
+@behaviour("groups")
+def the_leaders_assignment_reaches_it(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    joined = group.joined()
+    answer = group.sync(joined["member_id"], joined["generation_id"], {joined["member_id"]: b"mine"})
+    return [answer["error_code"], bytes(answer["assignment"]).decode()]
+
+
+@behaviour("groups")
+def a_second_member_starts_a_new_generation(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    member, generation = group.alone()
+    other = group.join()["member_id"]
+    with ThreadPoolExecutor() as pool:
+        coming = pool.submit(group.join, other)
+        until(lambda: group.beat(member, generation) != 0, "the first member hears of it")
+        told = group.beat(member, generation)
+        again = group.join(member)
+        joined = coming.result()
+    return [told, again["generation_id"], joined["generation_id"], len(again["members"]), len(joined["members"])]
+
+
+@behaviour("groups")
+def a_follower_gets_what_the_leader_gave_it(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    member, generation = group.alone()
+    other = group.join()["member_id"]
+    with ThreadPoolExecutor() as pool:
+        coming = pool.submit(group.join, other)
+        until(lambda: group.beat(member, generation) != 0, "the first member hears of it")
+        again = group.join(member)["generation_id"]
+        coming.result()
+        waiting = pool.submit(group.sync, other, again)
+        group.sync(member, again, {member: b"left", other: b"right"})
+        answer = waiting.result()
+    return [answer["error_code"], bytes(answer["assignment"]).decode()]
+
+
+@behaviour("groups")
+def an_unknown_member_is_refused_everywhere(subject: Subject) -> Outcome:
+    group, topic = Group.of(subject), subject.topic()
+    _, generation = group.alone()
+    return [
+        group.join("stranger")["error_code"],
+        group.sync("stranger", generation)["error_code"],
+        group.beat("stranger", generation),
+        group.commit(topic, 1, "stranger", generation),
+        group.leave(("stranger", None))["members"][0]["error_code"],
+    ]
+
+
+@behaviour("groups")
+def an_old_generation_is_refused_everywhere(subject: Subject) -> Outcome:
+    group, topic = Group.of(subject), subject.topic()
+    member, generation = group.alone()
+    old = generation - 1
+    return [group.sync(member, old)["error_code"], group.beat(member, old), group.commit(topic, 1, member, old)]
+
+
+@behaviour("groups")
+def a_member_that_beats_is_told_all_is_well(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    return group.beat(*group.alone())
+
+
+@behaviour("groups")
+def members_without_a_common_protocol_do_not_meet(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    group.alone()
+    return [
+        group.join(protocols={"other": b""})["error_code"],
+        group.join(kind="connect")["error_code"],
+        group.join(protocols={})["error_code"],
+    ]
+
+
+@behaviour("groups")
+def a_session_timeout_out_of_bounds_is_refused(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    return [group.join(session_ms=one)["error_code"] for one in (10, 10_000_000)]
+
+
+@behaviour("groups")
+def a_group_without_a_name_is_refused(subject: Subject) -> Outcome:
+    group = Group(subject, "", 1)
+    return [group.join()["error_code"], group.beat("m", 1), group.sync("m", 1)["error_code"]]
+
+
+@behaviour("groups")
+def whoever_does_not_coordinate_says_so(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    other = Group(subject, group.id, 1 + group.broker % 3)
+    return [other.join()["error_code"], other.beat("m", 1), other.commit(subject.topic(), 1)]
+
+
+@behaviour("groups")
+def whoever_leaves_is_a_stranger(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    member, generation = group.alone()
+    left = group.leave((member, None))
+    return [left["error_code"], left["members"][0]["error_code"], group.beat(member, generation)]
+
+
+@behaviour("groups")
+def the_last_to_leave_leaves_an_empty_group(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    group.leave((group.alone()[0], None))
+    answer = group.describe()
+    return [answer["error_code"], answer["group_state"], answer["protocol_type"], answer["members"]]
+
+
+@behaviour("groups")
+def a_group_of_one_is_described(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    group.alone()
+    answer = group.describe()
+    (member,) = answer["members"]
+    seen = [answer["error_code"], answer["group_state"], answer["protocol_type"], answer["protocol_data"]]
+    return [*seen, member["client_id"], bytes(member["member_assignment"]).decode()]
+
+
+@behaviour("groups")
+def a_group_that_is_not_there_is_dead(subject: Subject) -> Outcome:
+    answer = Group.of(subject).describe()
+    return [answer["error_code"], answer["group_state"]]
+
+
+@behaviour("groups")
+def whose_members_have_not_synced_completes_its_rebalance(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    group.joined()
+    return group.describe()["group_state"]
+
+
+@behaviour("groups")
+def a_static_member_comes_back_without_a_rebalance(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    member, generation = group.alone("i1")
+    again = group.join(instance="i1")
+    synced = group.sync(again["member_id"], again["generation_id"], instance="i1")
+    return [
+        again["error_code"],
+        again["generation_id"] - generation,
+        again["member_id"] != member,
+        bytes(synced["assignment"]).decode(),
+    ]
+
+
+@behaviour("groups")
+def the_process_before_of_a_static_member_is_fenced(subject: Subject) -> Outcome:
+    group, topic = Group.of(subject), subject.topic()
+    member, generation = group.alone("i1")
+    group.join(instance="i1")
+    return [
+        group.beat(member, generation, "i1"),
+        group.beat(member, generation),
+        group.commit(topic, 1, member, generation),
+    ]
+
+
+@behaviour("groups")
+def a_static_member_leaves_by_its_instance(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    group.alone("i1")
+    left = group.leave(("", "i1"), ("", "i2"))
+    return [left["error_code"], [one["error_code"] for one in left["members"]], group.describe()["group_state"]]
+
+
+@behaviour("groups")
+def what_is_committed_is_fetched(subject: Subject) -> Outcome:
+    group, topic = Group.of(subject), subject.topic()
+    member, generation = group.alone()
+    return [group.commit(topic, 7, member, generation, "note"), group.committed(topic), group.committed(None)]
+
+
+@behaviour("groups")
+def a_group_without_members_takes_commits_of_anybody(subject: Subject) -> Outcome:
+    group, topic = Group.of(subject), subject.topic()
+    code = group.commit(topic, 3)
+    answer = group.describe()
+    return [code, group.committed(topic), answer["group_state"], answer["protocol_type"]]
+
+
+@behaviour("groups")
+def metadata_beyond_4096_bytes_is_too_large(subject: Subject) -> Outcome:
+    group, topic = Group.of(subject), subject.topic()
+    return [group.commit(topic, 1, metadata="m" * size) for size in (4096, 4097)]
+
+
+@behaviour("groups")
+def a_commit_for_a_topic_that_is_not_there_is_refused(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    return [group.commit(fresh("absent"), 1), group.commit(subject.topic(), 1, partition=9)]
+
+
+@behaviour("groups")
+def a_group_with_members_cannot_be_deleted(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    group.alone()
+    return group.delete()
+
+
+@behaviour("groups")
+def a_deleted_group_forgets_its_offsets(subject: Subject) -> Outcome:
+    group, topic = Group.of(subject), subject.topic()
+    group.commit(topic, 5)
+    return [group.delete(), group.committed(topic), group.describe()["group_state"], group.delete()]
+
+
+@behaviour("groups")
+def offsets_of_one_topic_are_deleted(subject: Subject) -> Outcome:
+    group, topic = Group.of(subject), subject.topic()
+    group.commit(topic, 5)
+    topics = [{"name": topic, "partitions": [{"partition_index": 0}]}]
+    answer = group.ask("OffsetDelete", 0, group_id=group.id, topics=topics)
+    code = answer["topics"][0]["partitions"][0]["error_code"]
+    return [answer["error_code"], code, group.committed(topic)]
+
+
+@behaviour("groups")
+def a_group_is_listed_by_its_coordinator(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    group.alone()
+    found = [one for one in group.ask("ListGroups", 4, states_filter=[])["groups"] if one["group_id"] == group.id]
+    stable = group.ask("ListGroups", 4, states_filter=["Stable"])["groups"]
+    empty = group.ask("ListGroups", 4, states_filter=["Empty"])["groups"]
+    return [
+        [[one["protocol_type"], one["group_state"]] for one in found],
+        group.id in [one["group_id"] for one in stable],
+        group.id in [one["group_id"] for one in empty],
+    ]
+
+
+@behaviour("groups")
+def a_member_that_says_nothing_is_put_out(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    first = group.join(session_ms=6_000)["member_id"]
+    joined = group.join(first, session_ms=6_000)
+    group.sync(first, joined["generation_id"], {first: b"all"})
+    until(lambda: group.describe()["group_state"] == "Empty", "its session runs out")
+    return group.beat(first, joined["generation_id"])
+
+
+@behaviour("groups")
+def offsets_are_committed_with_a_transaction(subject: Subject) -> Outcome:
+    group, topic, name = Group.of(subject), subject.topic(), fresh("txn")
+    producer, epoch = subject.producer_id(name)
+    coordinator = subject.coordinator(name, 1)
+    who = {"transactional_id": name, "producer_id": producer, "producer_epoch": epoch}
+    added = subject.ask("AddOffsetsToTxn", 3, broker=coordinator, group_id=group.id, **who)["error_code"]
+    one = {"partition_index": 0, "committed_offset": 4, "committed_leader_epoch": -1, "committed_metadata": ""}
+    body = {"generation_id": -1, "member_id": "", "group_instance_id": None}
+    topics = [{"name": topic, "partitions": [one]}]
+    sent = group.ask("TxnOffsetCommit", 3, group_id=group.id, topics=topics, **who, **body)
+    code = sent["topics"][0]["partitions"][0]["error_code"]
+    before = group.committed(topic)
+    ended = subject.ask("EndTxn", 3, broker=coordinator, committed=True, **who)["error_code"]
+    until(lambda: group.committed(topic) != before, "the marker has come")
+    return [added, code, before, ended, group.committed(topic)]
+
+
+@behaviour_in_loss("groups")
+def a_group_and_its_offsets_move_with_their_coordinator(subject: Subject) -> Acts:
+    topic = subject.topic()
+    group = next(one for one in iter(lambda: Group.of(subject), None) if one.broker == LOST)
+    group.commit(topic, 11)
+    yield
+    until(lambda: subject.coordinator(group.id) != LOST, "another broker coordinates")
+    moved = Group(subject, group.id, subject.coordinator(group.id))
+    until(lambda: moved.describe()["error_code"] == 0, "it is loaded")
+    lost = [moved.describe()["group_state"], moved.committed(topic)]
+    yield
+    return lost

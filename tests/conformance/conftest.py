@@ -1,0 +1,32 @@
+"""Both clusters, each started once."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from rackspan.kafka_process import KafkaCluster
+from tests.conformance.behaviour import Outcome, through_a_loss
+from tests.conformance.subject import Subject
+from tests.conformance.subjects import embedded, kafka_cluster, kafka_subject
+from tests.kafka_fixtures import started
+
+
+@pytest.fixture(scope="session")
+def embedded_subject() -> Iterator[Subject]:
+    with embedded() as subject:
+        yield subject
+
+
+@pytest.fixture(scope="session")
+def embedded_loss(embedded_subject: Subject) -> dict[str, Outcome]:
+    return through_a_loss(embedded_subject)
+
+
+@pytest.fixture(scope="session")
+def conformance_kafka() -> Iterator[KafkaCluster]:
+    yield from started(kafka_cluster())
+
+
+@pytest.fixture(scope="session")
+def kafka_loss(conformance_kafka: KafkaCluster) -> dict[str, Outcome]:
+    return through_a_loss(kafka_subject(conformance_kafka))

@@ -1,0 +1,43 @@
+"""The two clusters, each as a Subject."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.kafka_process import KafkaCluster
+from tests.conformance.subject import CONFIG, LOST, RACKS, Subject
+
+KAFKA_CONFIG = {
+    # The least that can be asked for; a test that loses a broker waits for it.
+    "broker.session.timeout.ms": "3000",
+    # The embedded cluster always sends readers to the replica in their rack.
+    "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
+    # Tests write records of long ago and want to read them.
+    "log.retention.check.interval.ms": "86400000",
+}
+
+
+@contextmanager
+def embedded() -> Iterator[Subject]:
+    with EmbeddedCluster(racks=tuple(RACKS.values()), brokers=len(RACKS), config=CONFIG, seed=1) as cluster:
+        rack = RACKS[LOST]
+        yield Subject(
+            "embedded", cluster.bootstrap_servers, lambda: cluster.lose_rack(rack), lambda: cluster.restore_rack(rack)
+        )
+
+
+def kafka_cluster() -> KafkaCluster:
+    """Broker 1 alone is the controller, so that broker 3 is lost without an election of controllers."""
+    return KafkaCluster(
+        racks=tuple(RACKS.values()), brokers=len(RACKS), controllers={1: "r1"}, config={**CONFIG, **KAFKA_CONFIG}
+    )
+
+
+def kafka_subject(cluster: KafkaCluster) -> Subject:
+    return Subject(
+        f"Apache Kafka {cluster.version}",
+        cluster.bootstrap_servers,
+        lambda: cluster.kill_broker(LOST),
+        lambda: cluster.start_broker(LOST),
+        settle_seconds=0.4,
+    )
