@@ -276,9 +276,9 @@ def day(**changed: Any) -> dict[str, Any]:
 
 
 MANIFESTS: dict[str, tuple[object, str]] = {
-    "of another version": ({**day(), "version": 9}, "{manifest}: version is 9, but this rackspan reads version 1; use the rackspan that wrote it, or remove {tables} and run again"),
+    "of another version": ({**day(), "version": 9}, "{manifest}: version is 9, but this rackspan reads up to version 2; use the rackspan that wrote it, or remove {tables} and run again"),
     "not as written": (day(rows="many"), "{manifest}: not as rackspan writes it; remove {tables} and run again"),
-    "of a table of another version": (day(schema_version=99), "{root}: findings of 2026-11-21 has schema version 99, but this rackspan reads {version}; run rackspan pipeline run --warehouse {root}"),
+    "of a table of another version": (day(schema_version=99), "{root}: findings of 2026-11-21 has schema version 99, but this rackspan reads {version}; use the rackspan that wrote it"),
     "that names a file that is gone": (day(schema_version="{version}"), "{tables}/findings/gone.parquet: is gone; if two runs have ended since this command began, run it again"),
 }  # fmt: skip
 
