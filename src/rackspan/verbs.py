@@ -347,7 +347,6 @@ def table(warehouse: Path, name: str, limit: int | None = None) -> Iterator[dict
     return _pipeline.rows(_pipeline.open_warehouse(warehouse), name, limit)
 
 
-def report(warehouse: Path, policy: RackPolicy, out: Path, master: str | None = None) -> Path:
-    """One page about every cluster of the warehouse, drawn from its tables."""
-    _pipeline.draw_report(_pipeline.open_warehouse(warehouse), policy, out, master)
-    return out
+def report(warehouse: Path, policy: RackPolicy, out: Path, master: str | None = None) -> list[str]:
+    """One page about every cluster of the warehouse, drawn from its tables. Returns what is odd about it, a line each."""
+    return _pipeline.draw_report(_pipeline.open_warehouse(warehouse), policy, out, master)

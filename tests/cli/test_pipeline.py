@@ -107,9 +107,16 @@ def test_collected_snapshots_become_the_tables_and_the_page(cli: Cli, tmp_path: 
     assert cli("pipeline", "table", "drift", "--warehouse", "w").code == 0
     untouched = cli("pipeline", "run", "--warehouse", "w")
     assert "0 rows in 0 days of tables" in untouched.err
-    assert cli("pipeline", "report", "--warehouse", "w", "--out", "page.html").code == 0
+    drawn = cli("pipeline", "report", "--warehouse", "w", "--out", "page.html")
+    assert (drawn.code, drawn.err) == (0, "page.html: written; it needs no network to be read\n")
     page = (tmp_path / "page.html").read_text()
     assert "NOT rack-safe" in page
+    otherwise = cli("pipeline", "report", "--warehouse", "w", "--out", "page.html", "--min-insync-racks", "2")
+    assert (otherwise.code, otherwise.err.splitlines()[0]) == (
+        0,
+        "warning: the tables were made with min_insync_racks 1, the verdicts on the page with min_insync_racks 2; "
+        "say the same to run and report",
+    )
 
 
 def _check_impact(told: dict[str, Any], impact: list[dict[str, Any]]) -> None:

@@ -12,17 +12,24 @@ import select
 import signal
 import subprocess
 import sys
+import threading
+import time
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from rackspan import pipeline
 from rackspan.audit import RackPolicy
 from rackspan.pipeline import collect, from_folder, incremental, open_warehouse
 from tests.pipeline import plain_build
+
+NEVER = -1
+READ_EVERY = 0.25
+"""Seconds between two reads beside a victim: often enough to meet a switch, and the victim still gets the processor."""
 
 TOUCHES = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.truncate")
 
@@ -36,6 +43,17 @@ class Victims:
     def killed_at(self, moment: int, work: Callable[..., None], root: Path, *more: Any) -> bool:
         """Do `work(root, *more)` and kill it at its Nth touch. False where it was done before that."""
         self._ask(moment, work, root, *more)
+        return self._ended() != 0
+
+    def killed_while(
+        self, reading: Callable[[], None], moment: int, work: Callable[..., None], root: Path, *more: Any
+    ) -> bool:
+        """As killed_at, and go on reading until the victim has ended."""
+        answers = self.server.stdout
+        assert answers is not None
+        self._ask(moment, work, root, *more)
+        while not select.select([answers], [], [], READ_EVERY)[0]:
+            reading()
         return self._ended() != 0
 
     @contextmanager
@@ -60,8 +78,9 @@ class Victims:
 
 
 @contextmanager
-def victims() -> Iterator[Victims]:
-    command = [sys.executable, "-m", __name__]
+def victims(*imported: str) -> Iterator[Victims]:
+    """Victims that find these modules imported already."""
+    command = [sys.executable, "-m", __name__, *imported]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
         yield Victims(server)
 
@@ -80,8 +99,32 @@ def refreshed(root: Path, min_insync_racks: int) -> None:
     )
 
 
+def run_on_spark(root: Path, min_insync_racks: int, gateway: Sequence[Any], staged: int = NEVER) -> None:
+    """`pipeline run` on a JVM that is warm, which another process started; dies when so many data files are staged.
+
+    `gateway` is the port and the secret by which spark-submit, too, lets a Python in.
+    """
+    from pyspark import SparkConf, SparkContext
+    from pyspark.java_gateway import launch_gateway
+
+    os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = map(str, gateway)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    java = launch_gateway()  # type: ignore[no-untyped-call]
+    warm = java.jvm.org.apache.spark.api.java.JavaSparkContext(java.jvm.org.apache.spark.SparkContext.getOrCreate())
+    SparkContext(gateway=java, jsc=warm, conf=SparkConf(_jconf=warm.getConf()))
+    if staged != NEVER:
+        threading.Thread(target=kill_myself_when, args=(root / "staging", staged), daemon=True).start()
+    pipeline.run(open_warehouse(root), RackPolicy(min_insync_racks=min_insync_racks))
+
+
+def kill_myself_when(staging: Path, staged: int) -> None:
+    while sum(1 for _ in staging.rglob("[!.]*.parquet")) < staged:
+        time.sleep(0.002)
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def last_touch(root: Path) -> str:
-    """What the last victim was about to do."""
+    """What the last victim was about to do; where it was done first, how many touches that took."""
     return (root.parent / "last-touch").read_text(encoding="utf-8")
 
 
@@ -97,6 +140,7 @@ def kill_myself_at(moment: int, root: Path) -> None:
                 os.pwrite(log, f"{event} {Path(str(args[0])).relative_to(root)}".encode(), 0)
                 os.kill(os.getpid(), signal.SIGKILL)
             left -= 1
+            os.pwrite(log, str(moment - left).encode(), 0)
 
     sys.addaudithook(watch)
 
@@ -110,14 +154,15 @@ def _unflushed(_descriptor: int) -> None:
     return None
 
 
-WORK = {work.__name__: work for work in (collected, refreshed)}
+WORK = {work.__name__: work for work in (collected, refreshed, run_on_spark)}
 
 
 def serve() -> None:
     """Answer each request, a line of JSON, with the exit code of a forked victim."""
     without_fsync()
-    # Arrow imports it with its first table: here once instead of in every victim.
-    importlib.import_module("pandas")
+    # Arrow imports pandas with its first table: here once instead of in every victim.
+    for name in ("pandas", *sys.argv[1:]):
+        importlib.import_module(name)
     for line in sys.stdin:
         moment, work, root, *more = json.loads(line)
         victim = os.fork()

@@ -7,8 +7,9 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +19,23 @@ from pyspark.sql import SparkSession
 from rackspan import pipeline
 from rackspan.audit import RackPolicy
 from rackspan.pipeline import Warehouse, open_warehouse
+from rackspan.pipeline.manifest import read_manifest
 from rackspan.pipeline.schemas import TABLES
 from tests.pipeline import expected
 from tests.pipeline.conftest import QUICK_JAVA
 from tests.pipeline.examples import generated
-from tests.pipeline.killed import last_touch, refreshed
+from tests.pipeline.killed import NEVER, Victims, last_touch, refreshed, run_on_spark, victims
 
 pytestmark = pytest.mark.spark
 
 SNAPSHOTS = generated(20 if os.environ.get("RACKSPAN_SOAK") else 8)
-NEVER = "-1"
 
 
 def tables(warehouse: Warehouse) -> dict[str, list[dict[str, Any]]]:
     return {name: list(pipeline.rows(warehouse, name)) for name in TABLES}
 
 
+@cache
 def wanted(racks: int) -> dict[str, list[Any]]:
     policy = RackPolicy(min_insync_racks=racks)
     return {
@@ -52,9 +54,9 @@ def root(tmp_path: Path) -> Path:
 
 
 @contextmanager
-def running(root: Path, moment: str = NEVER) -> Iterator["subprocess.Popen[bytes]"]:
+def running(root: Path) -> Iterator["subprocess.Popen[bytes]"]:
     """A run in a group of its own; nothing of the group is left when the block ends."""
-    command = [sys.executable, "-m", "tests.pipeline.killed_run", str(root), "2", moment]
+    command = [sys.executable, "-m", "tests.pipeline.killed_run", str(root), "2"]
     environ = {**os.environ, **dict([QUICK_JAVA])}
     with subprocess.Popen(command, start_new_session=True, stderr=subprocess.DEVNULL, env=environ) as run:
         try:
@@ -84,11 +86,14 @@ def staged(root: Path, pattern: str) -> bool:
     return any((root / "staging").rglob(pattern))
 
 
-def check_and_repair(root: Path) -> None:
+def check_and_repair(root: Path, *, on_spark: bool = True) -> None:
     """Readers find the old tables or the new ones, and the next run makes the new ones, of every row one."""
     warehouse = open_warehouse(root)
     assert tables(warehouse) in (wanted(1), wanted(2))
-    pipeline.run(warehouse, RackPolicy(min_insync_racks=2))
+    if on_spark:
+        pipeline.run(warehouse, RackPolicy(min_insync_racks=2))
+    else:
+        refreshed(root, 2)
     assert tables(warehouse) == wanted(2)
     assert [entry for entry in warehouse.staging.iterdir() if entry.is_dir()] == []
 
@@ -104,46 +109,73 @@ def test_a_run_killed_while_spark_writes_leaves_the_old_tables(root: Path, spark
 
 @pytest.mark.soak
 def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spark: SparkSession) -> None:
+    """Without its JVM, which stays warm for the next victim, at most moments; whole, JVM and all, at three."""
     histogram: Counter[str] = Counter()
     template = Path(shutil.copytree(root, root.parent / "template"))
+    read: Counter[int] = Counter()
 
     def anew() -> None:
         shutil.rmtree(root)
         shutil.copytree(template, root)
 
-    for _ in range(2):  # The first run reads Spark from the disk, and takes far longer than those that follow.
+    def reading() -> None:
+        """What a reader finds at any moment: all tables as they were, or all as they will be."""
+        read[(wanted(1), wanted(2)).index(tables(open_warehouse(root)))] += 1
+
+    with victims("pyspark.sql", "rackspan.pipeline.jobs.build") as at_work:
+        for number, (moment, staged_files) in enumerate(warm_moments(root, at_work, spark, anew)):
+            anew()
+            if at_work.killed_while(reading, moment, run_on_spark, root, 2, gateway(spark), staged_files):
+                histogram[by_touch(last_touch(root)) if staged_files == NEVER else "spark writes"] += 1
+            let_spark_end(spark)
+            # The next run cannot tell who filled its staging folder; with Spark it takes five times as long.
+            check_and_repair(root, on_spark=number % 5 == 0)
+    for where, reached in COLD.items():
         anew()
-        began = time.monotonic()
         with running(root) as run:
-            assert run.wait(300) == 0
-        whole_run = time.monotonic() - began
-    for twelfth in range(12):
-        anew()
-        with running(root) as run:
-            time.sleep(whole_run * (twelfth + 0.5) / 12)
-        if run.returncode == -signal.SIGKILL:
-            histogram[by_staging(root)] += 1
+            wait_until(lambda reached=reached: run.poll() is not None or reached(root), 300)  # type: ignore[misc]
+            assert run.poll() is None
+        histogram[f"{where}, whole"] += 1
         check_and_repair(root)
-    died, moment = True, 0
-    while died:
-        anew()
-        with running(root, str(moment)) as run:
-            died = run.wait(300) == -signal.SIGKILL
-        if died:
-            histogram[by_touch(last_touch(root))] += 1
-        check_and_repair(root)
-        moment += 8
-    print(f"\nkilled {histogram.total()} times: {dict(histogram)}")
+    print(
+        f"\nkilled {histogram.total()} times: {dict(histogram)}; read beside them {dict(read)} (0: old, 1: new tables)"
+    )
     assert histogram.total() >= 20
 
 
-def by_staging(root: Path) -> str:
-    if staged(root, f"{list(TABLES)[-1]}/_SUCCESS"):
-        return "staged"
-    if staged(root, "*.parquet"):
-        return "spark writes"
-    return "before spark writes"
+COLD: Mapping[str, Callable[[Path], bool]] = {
+    "before spark writes": lambda root: staged(root, ".owner"),
+    "spark writes": lambda root: staged(root, f"{list(TABLES)[1]}/**/*.parquet"),
+    "all is staged": lambda root: staged(root, f"{list(TABLES)[-1]}/_SUCCESS"),
+}
+
+
+def warm_moments(
+    root: Path, at_work: Victims, spark: SparkSession, anew: Callable[[], None]
+) -> Iterator[tuple[int, int]]:
+    """Pairs of a touch and a number of staged files to die at, spread over what a run that ends has of both."""
+    anew()
+    assert not at_work.killed_at(10**9, run_on_spark, root, 2, gateway(spark), NEVER)
+    touches = int(last_touch(root))
+    yield from ((touches * step // 12, NEVER) for step in range(12))
+    files = sum(len(one.files) for days in read_manifest(open_warehouse(root)).tables.values() for one in days.values())
+    yield from ((10**9, 1 + files * step // 8) for step in range(8))
+
+
+def gateway(spark: SparkSession) -> tuple[int, str]:
+    found = spark.sparkContext._gateway
+    assert found is not None
+    return found.gateway_parameters.port, found.gateway_parameters.auth_token
+
+
+def let_spark_end(spark: SparkSession) -> None:
+    """Of a driver that died Spark does not know; its JVM would have died with it."""
+    spark.sparkContext.cancelAllJobs()
+    wait_until(lambda: not spark.sparkContext.statusTracker().getActiveStageIds(), 60)
 
 
 def by_touch(touch: str) -> str:
-    return "switch" if "manifest.json" in touch else "moving into place" if " tables" in touch else "staging"
+    """Which part of the run the touch belongs to. Files are moved from below `staging`, so a move is named by that."""
+    if "manifest.json" in touch:
+        return "switch"
+    return "moving into place" if touch.startswith("os.rename") or " tables/" in touch else "reading and staging"

@@ -104,7 +104,7 @@ def report(
     min_insync_racks: options.MinInsyncRacks = 1,
 ) -> None:
     """Draw one page from the tables: the verdict, racks by topics, durability over time, findings."""
-    verbs.report(warehouse, options.policy(unracked, min_insync_racks), out, master)
+    output.warn(verbs.report(warehouse, options.policy(unracked, min_insync_racks), out, master))
     output.note(f"{out}: written; it needs no network to be read")
 
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from rackspan.audit import RackPolicy
 from rackspan.pipeline.collect import Collected, Stored, collect, collect_every, from_folder, store
 from rackspan.pipeline.incremental import RunReport, Work, refresh
-from rackspan.pipeline.manifest import read_manifest
+from rackspan.pipeline.manifest import judged_otherwise, read_manifest
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.table import in_force, rows
 from rackspan.pipeline.warehouse import Warehouse, create_warehouse, open_warehouse
@@ -54,10 +54,14 @@ def run(warehouse: Warehouse, policy: RackPolicy, master: str | None = None) -> 
     return refresh(warehouse, policy, build, now=lambda: datetime.now(UTC), seconds=time.monotonic)
 
 
-def draw_report(warehouse: Warehouse, policy: RackPolicy, out: Path, master: str | None = None) -> None:
-    """Draw one page from the tables in force. Errors: as `run`, and UsageError where `out` cannot be written."""
+def draw_report(warehouse: Warehouse, policy: RackPolicy, out: Path, master: str | None = None) -> list[str]:
+    """Draw one page from the tables in force. Returns what is odd about it, a line each.
+
+    Errors: as `run`, and UsageError where `out` cannot be written.
+    """
     # What is wrong with the warehouse is said before Spark's seconds.
-    in_force(warehouse, read_manifest(warehouse), TABLES["partition_durability"])
+    manifest = read_manifest(warehouse)
+    in_force(warehouse, manifest, TABLES["partition_durability"])
     from rackspan.pipeline import session
 
     session.require_pyspark()
@@ -65,3 +69,4 @@ def draw_report(warehouse: Warehouse, policy: RackPolicy, out: Path, master: str
     from rackspan.pipeline.report.from_warehouse import report_data
 
     write_report(report_data(warehouse, policy, master), out)
+    return judged_otherwise(manifest, policy)

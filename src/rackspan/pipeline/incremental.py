@@ -29,6 +29,7 @@ from rackspan.pipeline.manifest import (
     TableDay,
     data_file,
     new_run,
+    policy_document,
     read_manifest,
     remove_garbage,
     write_manifest,
@@ -134,7 +135,7 @@ def fingerprint(table: Table, snapshots: list[StoredSnapshot], policy: RackPolic
     said = {
         "rackspan": rackspan.__version__,
         "table": [table.name, table.version],
-        "policy": _policy_document(policy),
+        "policy": policy_document(policy),
         "snapshots": [[one.folder.name, _sizes(one.folder)] for one in snapshots],
     }
     return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
@@ -180,7 +181,7 @@ def _made(
                 }
                 for name, works in by_table.items()
             }
-            after = compacted(warehouse, before.replaced(run, made), staging).after(before)
+            after = compacted(warehouse, before.replaced(run, made, policy), staging).after(before)
             write_manifest(warehouse, after)
     except OSError as error:
         raise InvalidWarehouse(f"{warehouse.root}: cannot be written: {error.strerror}; make room or rights") from None
@@ -200,15 +201,6 @@ def _adopted(warehouse: Warehouse, run: str, one: Work, staged: Path) -> TableDa
         to_disk(place.parent)
         files.append(name)
     return TableDay(one.inputs, one.table.version, rows, tuple(files), seen_before(one))
-
-
-def _policy_document(policy: RackPolicy) -> dict[str, object]:
-    return {
-        "unracked": policy.unracked,
-        "min_insync_racks": policy.min_insync_racks,
-        "topic_min_insync_racks": dict(policy.topic_min_insync_racks),
-        "controller_racks": {str(controller): rack for controller, rack in policy.controller_racks.items()},
-    }
 
 
 def _sizes(folder: Path) -> dict[str, int]:

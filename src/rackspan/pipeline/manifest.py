@@ -9,12 +9,13 @@ import os
 import re
 import secrets
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final
 
 from rackspan import json_text
+from rackspan.audit.policy import RackPolicy
 from rackspan.disk import replace_file, to_disk
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import paths
@@ -47,11 +48,15 @@ class TableDay:
 
 @dataclass(frozen=True, slots=True)
 class Manifest:
-    """The tables in force. `run` names the run that wrote it; a warehouse without a run has none."""
+    """The tables in force. `run` names the run that wrote it; a warehouse without a run has none.
+
+    `policy` is how that run judged, as a document; none where an earlier rackspan wrote the manifest.
+    """
 
     run: str | None = None
     tables: Mapping[str, Mapping[Day, TableDay]] = field(default_factory=dict)
     retired: tuple[str, ...] = ()
+    policy: Mapping[str, Any] | None = None
 
     def day(self, table: str, day: Day) -> TableDay | None:
         return self.tables.get(table, {}).get(day)
@@ -60,14 +65,14 @@ class Manifest:
         """Every file in force, relative to `DIR/tables`."""
         return {file for days in self.tables.values() for one in days.values() for file in one.files}
 
-    def replaced(self, run: str, made: Mapping[str, Mapping[Day, TableDay]]) -> "Manifest":
+    def replaced(self, run: str, made: Mapping[str, Mapping[Day, TableDay]], policy: RackPolicy) -> "Manifest":
         """The days in force after a run. Those it did not make stay as they are."""
         tables = {name: {**self.tables.get(name, {}), **made.get(name, {})} for name in sorted({*self.tables, *made})}
-        return Manifest(run, tables)
+        return Manifest(run, tables, policy=policy_document(policy))
 
     def after(self, before: "Manifest") -> "Manifest":
         """The same, with what only the one before had in force as retired."""
-        return Manifest(self.run, self.tables, retired=tuple(sorted(before.files() - self.files())))
+        return replace(self, retired=tuple(sorted(before.files() - self.files())))
 
 
 def read_manifest(warehouse: Warehouse) -> Manifest:
@@ -96,6 +101,27 @@ def write_manifest(warehouse: Warehouse, manifest: Manifest) -> None:
     file = warehouse.tables / FILE_NAME
     replace_file(file, json.dumps(_document(manifest), indent=1, ensure_ascii=False) + "\n")
     to_disk(file.parent)
+
+
+def policy_document(policy: RackPolicy) -> dict[str, Any]:
+    """A policy in JSON's words, equal exactly if the policies are."""
+    return {
+        "unracked": policy.unracked.value,
+        "min_insync_racks": policy.min_insync_racks,
+        "topic_min_insync_racks": dict(policy.topic_min_insync_racks),
+        "controller_racks": {str(controller): rack for controller, rack in policy.controller_racks.items()},
+    }
+
+
+def judged_otherwise(manifest: Manifest, policy: RackPolicy) -> list[str]:
+    """A line where the tables were made by another policy than this one, and how each has it."""
+    asked = policy_document(policy)
+    made = asked if manifest.policy is None else manifest.policy
+    differing = [name for name in asked if made.get(name) != asked[name]]
+    if not differing:
+        return []
+    theirs, ours = (", ".join(f"{name} {one.get(name)}" for name in differing) for one in (made, asked))
+    return [f"the tables were made with {theirs}, the verdicts on the page with {ours}; say the same to run and report"]
 
 
 def new_run(now: datetime) -> str:
@@ -136,6 +162,7 @@ def _document(manifest: Manifest) -> dict[str, Any]:
     return {
         "version": VERSION,
         "run": manifest.run,
+        "policy": manifest.policy,
         "tables": {
             name: [_day_document(day, one) for day, one in sorted(days.items())]
             for name, days in manifest.tables.items()
@@ -164,6 +191,7 @@ def _from_document(document: Mapping[str, Any]) -> Manifest:
             for name, days in document["tables"].items()
         },
         retired=tuple(document["retired"]),
+        policy=None if (policy := document.get("policy")) is None else dict(policy),
     )
 
 
