@@ -1,5 +1,7 @@
 """Which version brought what: the table, and the numbers taken from it."""
 
+from pathlib import Path
+
 import pytest
 
 from rackspan.cluster.core.protocol_version import (
@@ -56,3 +58,9 @@ def test_versions_are_compared_by_their_numbers() -> None:
     assert numbers("0.9.0.X") == numbers("0.9.0.1") < numbers("0.10.0-IV1") == numbers("0.10.0") < numbers("2.7")
     assert complaint("0.10.0") is None
     assert "no version" in (complaint("soon") or "")
+
+
+def test_the_page_has_the_table() -> None:
+    page = (Path(__file__).parents[3] / "docs" / "protocol-versions.md").read_text(encoding="utf-8")
+    rows = [f"| {one.name} | {one.since} | {one.until or 'today'} | {one.era} |" for one in FEATURES]
+    assert [line for line in page.splitlines() if line.startswith("| ")][1:] == rows
