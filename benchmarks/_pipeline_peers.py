@@ -28,7 +28,7 @@ def duckdb_durability(folder: Path, out: Path) -> None:
           list_sort(list_distinct(list_transform(replicas, lambda b: rack_of[b]))) as replica_racks,
           list_sort(list_distinct(list_transform(isr, lambda b: rack_of[b]))) as isr_racks,
           min_isr, {MIN_INSYNC_RACKS} as min_insync_racks, size_bytes,
-          case when leader < 0 then 'offline' when len(isr) < min_isr then 'under-min-isr'
+          case when leader < 0 then 'offline' when len(isr) < least(min_isr, len(replicas)) then 'under-min-isr'
             when len(list_distinct(list_transform(isr, lambda b: rack_of[b]))) < {MIN_INSYNC_RACKS} then 'under-min-racks'
             when len(list_distinct(list_transform(isr, lambda b: rack_of[b]))) < 2 then 'one-rack' else 'ok' end as state
         from asked, known order by all""",
@@ -45,7 +45,7 @@ def _duckdb_loss(rack: int | None) -> str:
     return f"""
         select cluster_id, taken_at, {"null" if rack is None else f"'r{rack}'"} as lost_rack, topic,
           count(*) filter (leader < 0 or len(alive) = 0) as offline,
-          count(*) filter (leader >= 0 and len(alive) between 1 and min_isr - 1) as under_min_isr,
+          count(*) filter (leader >= 0 and len(alive) between 1 and least(min_isr, len(replicas)) - 1) as under_min_isr,
           count(*) filter (leader >= 0 and len(alive) > 0 and
             len(list_distinct(list_transform(alive, lambda b: rack_of[b]))) < {MIN_INSYNC_RACKS}) as under_min_racks
         from (select *, {left} as alive from asked, known) group by all"""
@@ -82,7 +82,7 @@ def polars_durability(folder: Path, out: Path) -> None:
         "size_bytes",
         pl.when(pl.col("leader") < 0)
         .then(pl.lit("offline"))
-        .when(pl.col("isr").list.len() < pl.col("min_isr"))
+        .when(pl.col("isr").list.len() < _held_to())
         .then(pl.lit("under-min-isr"))
         .when(isr_racks.list.len() < MIN_INSYNC_RACKS)
         .then(pl.lit("under-min-racks"))
@@ -109,11 +109,16 @@ def _polars_loss(asked: pl.LazyFrame, rack: int | None) -> pl.LazyFrame:
         .group_by("cluster_id", "taken_at", "topic")
         .agg(
             (~online).sum().alias("offline"),
-            (online & (pl.col("alive").list.len() < pl.col("min_isr"))).sum().alias("under_min_isr"),
+            (online & (pl.col("alive").list.len() < _held_to())).sum().alias("under_min_isr"),
             (online & (_racks("alive").list.len() < MIN_INSYNC_RACKS)).sum().alias("under_min_racks"),
         )
         .with_columns(pl.lit(None if rack is None else f"r{rack}", pl.String).alias("lost_rack"))
     )
+
+
+def _held_to() -> pl.Expr:
+    """min.insync.replicas as brokers count it."""
+    return pl.min_horizontal("min_isr", pl.col("replicas").list.len())
 
 
 def _racks(column: str) -> pl.Expr:

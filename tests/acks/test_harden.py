@@ -42,11 +42,11 @@ def racks_in(brokers: tuple[int, ...], racks: dict[int, str]) -> int:
 
 
 def forces(value: int, replica_sets: list[list[int]], racks: dict[int, str], k: int) -> bool:
-    """Whether no in-sync set of any partition has `value` members on fewer than k racks."""
+    """Whether no in-sync set of any partition has `value` members, or all there are, on fewer than k racks."""
     return all(
         racks_in(in_sync, racks) >= k
         for replicas in replica_sets
-        for size in range(value, len(replicas) + 1)
+        for size in range(min(value, len(replicas)), len(replicas) + 1)
         for in_sync in combinations(replicas, size)
     )
 
@@ -66,8 +66,10 @@ def test_the_least_value_is_the_least_of_all_that_force_the_racks(
         if k == 1:
             assert (one.outcome, one.least, one.losses, one.better) == (Outcome.NOTHING_ASKED, 1, (), ())
             continue
-        assert one.least == next(value for value in range(1, 99) if forces(value, sets, racks, k))
-        assert (one.outcome is Outcome.IMPOSSIBLE) == (one.least > min(map(len, sets)))
+        least = next((value for value in range(1, 99) if forces(value, sets, racks, k)), None)
+        assert (one.outcome is Outcome.IMPOSSIBLE) == (least is None)
+        assert least in (None, one.least)
+        assert (one.outcome is Outcome.SUFFICES) == forces(one.current, sets, racks, k)
         assert one.too_few_racks == sum(racks_in(tuple(held), racks) < k for held in sets)
 
 
@@ -78,13 +80,13 @@ def test_a_loss_costs_what_the_survivors_of_each_partition_say(snapshot: Cluster
     for one in harden(snapshot, policy):
         value, k = max(one.least, one.current), one.min_insync_racks
         expected: dict[str, list[int]] = {}
-        if k == 1 or value > one.smallest_replication_factor:
+        if k == 1 or one.outcome is Outcome.IMPOSSIBLE:
             assert one.losses == ()
             continue
         for lost, partition in product(sorted(set(racks.values())), topics[one.topic]["partitions"]):
             left = tuple(broker for broker in staying(partition) if racks.get(broker) != lost)
             rule_allows = racks_in(left, racks) >= k
-            if len(left) < value:
+            if len(left) < min(value, len(staying(partition))):
                 expected.setdefault(lost, [0, 0])[0 if rule_allows else 1] += 1
             else:
                 assert rule_allows, "a forcing value lets nothing through that the rack rule refuses"
@@ -132,7 +134,7 @@ WORKED = [
     ("abab", [0, 2], 2, 1, "impossible", 3, "", "", [(1, 1), (2, 2)]),
     ("aaaa", [0, 1, 2], 2, 2, "impossible", 4, "", "", []),
     ("aaaabc", [0, 1, 2, 3], 2, 2, "impossible", 5, "", "", [(2, 1, 1), (1, 1, 1)]),
-    ("abc", [0, 1, 2], 2, 4, "never-met", 2, "", "", []),
+    ("abc", [0, 1, 2], 2, 4, "suffices", 2, "abc", "", []),
     ("abc", [0, 1, 2], 1, 2, "nothing-asked", 1, "", "", []),
     ("a--", [0, 1, 2], 2, 2, "raise", 3, "", "-a", []),
     ("abc", [0, 1, 9], 2, 2, "raise", 3, "", "ab", [(1, 1, 1)]),
@@ -163,10 +165,18 @@ def test_the_most_demanding_partition_decides_for_the_topic() -> None:
     assert (one.least, one.decided_by, one.spread, one.partitions) == (3, 1, (2, 1), 3)
 
 
-def test_uneven_replication_factors_can_make_it_impossible() -> None:
+def test_a_value_above_a_smaller_replication_factor_forces_its_racks_too() -> None:
     one = advice(cluster("abcabc", [0, 3, 1, 4, 2], [0, 1]), 2)
-    assert (one.outcome, one.least, one.smallest_replication_factor, one.too_few_racks) == ("impossible", 3, 2, 0)
-    assert [spread.counts for spread in one.better] == [(2, 2, 1)]
+    assert (one.outcome, one.least, one.smallest_replication_factor, one.too_few_racks) == ("raise", 3, 2, 0)
+    assert [(loss.rack, loss.stopped_by_value, loss.stopped_by_both) for loss in one.losses] == [
+        ("a", 0, 1),
+        ("b", 0, 1),
+    ]
+
+
+def test_a_value_above_a_replication_factor_cannot_force_racks_its_replicas_are_not_on() -> None:
+    one = advice(cluster("abcabc", [0, 3, 1, 4, 2], [0, 3], min_insync_replicas=9), 2)
+    assert (one.outcome, one.too_few_racks, one.losses) == ("impossible", 1, ())
 
 
 def test_a_rackless_replica_that_counts_in_no_rack_raises_the_value() -> None:

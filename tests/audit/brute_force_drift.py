@@ -138,7 +138,7 @@ def state(isr_and_leader: Document, replicas_asked: int, racks_asked: int, racks
     isr_racks = {racks[one] for one in isr if one in racks}
     if isr_and_leader["leader"] == -1:
         return "offline"
-    if len(isr) < replicas_asked:
+    if len(isr) < min(replicas_asked, len(isr_and_leader["replicas"])):
         return "under-min-isr"
     if racks_asked > 1 and len(isr_racks) < racks_asked:
         return "under-min-racks"
@@ -238,7 +238,7 @@ def behind(
             return f"broker-{fenced}", broker
     old, new = (held, fewer) if absent == "gone" else (fewer, held)
     if not out:
-        return leader_word(old, new), None
+        return leader_word(old, new) or "replicas-moved", None
     if any(one not in fewer["replicas"] for one in out):
         return "replicas-moved", None
     return isr_word(old, new), None

@@ -3,6 +3,7 @@
 from collections import Counter
 from dataclasses import asdict, replace
 
+import numpy as np
 from hypothesis import event, given
 from hypothesis import strategies as st
 
@@ -135,3 +136,9 @@ def test_a_broker_that_returns_gives_safety_back() -> None:
     assert safety(cluster(" b ", (2,), 2), cluster()) == [
         Change("safety-gained", "t", 0, None, "under-min-isr", "ok", "broker-appeared", 1)
     ]
+
+
+def test_a_replica_that_is_added_under_a_minimum_above_them_all_refuses_until_it_is_in_sync() -> None:
+    grown = cluster(isr=(1,), asked=9)
+    alone = replace(grown, partitions=replace(grown.partitions, replicas=np.array([[1]], dtype=np.int32)))
+    assert safety(alone, grown) == lost("under-min-isr", "replicas-moved", was="one-rack")

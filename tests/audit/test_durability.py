@@ -38,6 +38,11 @@ def test_every_state_has_its_example() -> None:
     assert of_one_partition("aab", isr=[1, 3]) == "ok"
 
 
+def test_more_in_sync_than_there_are_replicas_is_never_asked() -> None:
+    assert of_one_partition("abc", isr=[1, 2, 3, 99], replicas_asked="9") == "ok"
+    assert of_one_partition("abc", isr=[1, 2, 3], replicas_asked="9") == "under-min-isr"
+
+
 def test_a_cluster_of_one_rack_cannot_be_blamed_for_it() -> None:
     assert of_one_partition("aaa", isr=[1, 2]) == "ok"
 

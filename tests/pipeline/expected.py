@@ -130,7 +130,7 @@ def _durability(
     state = "ok"
     if row.leader == -1:
         state = "offline"
-    elif len(row.isr) < replicas_asked:
+    elif len(row.isr) < min(replicas_asked, len(row.replicas)):
         state = "under-min-isr"
     elif racks_asked > 1 and len(isr_racks) < racks_asked:
         state = "under-min-racks"

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from rackspan.acks.spreads import Spread, better_spreads
-from rackspan.audit.evidence import Evidence, evidence
+from rackspan.audit.evidence import Evidence, effective_min_isr, evidence
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import NO_BROKER, RackId, TopicName
 from rackspan.model.partitions import Bools, Int32s, Int64s
@@ -33,9 +33,7 @@ class Outcome(StrEnum):
     ENFORCED = "enforced"
     """The least value is above the current one, but the brokers enforce min.insync.racks themselves."""
     IMPOSSIBLE = "impossible"
-    """No value forces the racks and lets every partition be written; another placement does."""
-    NEVER_MET = "never-met"
-    """The current value is above a replication factor: acks=all is refused always, whatever is in sync."""
+    """No value forces the racks: a partition stands on too few. Another placement does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +54,13 @@ class HardenAdvice:
     """One topic.
 
     `current` and `least` are values of min.insync.replicas; `least` is what the most demanding partition needs, which is
-    `decided_by` (its replicas per rack: `spread`, fullest first, replicas in no rack left out). `least` exceeds
-    `smallest_replication_factor` where forcing is impossible. `too_few_racks` counts partitions whose replicas stand on
-    fewer racks than asked, `moving` those that are being reassigned. `losses` has an entry for each rack whose loss stops
-    writes, with the larger of `current` and `least` in force; every other rack can be lost. It is empty where that value
-    is above a replication factor, which refuses writes anyway. `better` holds spreads that make possible, or survive at
-    the least value, what this placement does not; it is empty where the current value is above the least.
+    `decided_by` (its replicas per rack: `spread`, fullest first, replicas in no rack left out). `least` may exceed
+    `smallest_replication_factor`: brokers hold a partition to as many as it has replicas. `too_few_racks` counts partitions
+    whose replicas stand on fewer racks than asked, which makes forcing impossible and `least` meaningless; `moving` counts
+    those that are being reassigned. `losses` has an entry for each rack whose loss stops writes, with the larger of
+    `current` and `least` in force; every other rack can be lost. It is empty where forcing is impossible. `better` holds
+    spreads that make possible, or survive at the least value, what this placement does not; it is empty where the current
+    value is above the least.
     """
 
     topic: TopicName
@@ -83,17 +82,15 @@ class HardenAdvice:
     def outcome(self) -> Outcome:
         if self.min_insync_racks <= 1:
             return Outcome.NOTHING_ASKED
-        if self.least > self.smallest_replication_factor:
+        if self.too_few_racks:
             return Outcome.IMPOSSIBLE
-        if self.current > self.smallest_replication_factor:
-            return Outcome.NEVER_MET
         if self.current >= self.least:
             return Outcome.SUFFICES
         return Outcome.ENFORCED if self.enforced else Outcome.RAISE
 
     @property
     def to_act_on(self) -> bool:
-        return self.outcome in (Outcome.RAISE, Outcome.IMPOSSIBLE, Outcome.NEVER_MET)
+        return self.outcome in (Outcome.RAISE, Outcome.IMPOSSIBLE)
 
 
 def harden(
@@ -103,11 +100,13 @@ def harden(
 
     `topic_filter` must match a topic's whole name. Errors: UsageError where the policy refuses the cluster's racks.
 
-    Constraints: whatever subset of a partition's replicas is in sync, if it has as many members as the value it stands
-    on at least k racks.
+    Constraints: whatever subset of a partition's replicas is in sync, if it has as many members as the value, or is all of
+    them, it stands on at least k racks.
     Goal: the least such value, over all partitions of the topic.
     Method: the k − 1 fullest racks hold c1 + … + c(k−1) replicas, replicas in no rack are counted as if among them, and
-    one more must stand elsewhere. Columns throughout: a few sorts of the replica matrix.
+    one more must stand elsewhere. That is at most the partition's own replication factor where its replicas stand on k
+    racks at all, so that a value which another partition asks for, counted as all replicas here, forces them too. Columns
+    throughout: a few sorts of the replica matrix.
     Source: min.insync.racks, Motivation ("the operator must set min.insync.replicas=3 (or higher)"), made exact.
     """
     seen = _matching(evidence(snapshot, policy), topic_filter)
@@ -197,8 +196,9 @@ def _losses(seen: Evidence, facts: _Topics) -> dict[int, tuple[RackLossCost, ...
     row, rack, held = _held(seen.replica_racks)
     asked = seen.asked.min_insync_racks
     value = np.maximum(np.repeat(facts.least, facts.partitions), seen.asked.min_insync_replicas)
-    judged = (asked > 1) & (value <= np.repeat(facts.smallest_factor, facts.partitions))
-    stopped = judged[row] & (seen.replication_factor[row] - held < value[row])
+    min_isr = effective_min_isr(value, seen.replication_factor)
+    judged = (asked > 1) & np.repeat(facts.too_few_racks == 0, facts.partitions)
+    stopped = judged[row] & (seen.replication_factor[row] - held < min_isr[row])
     row, rack = row[stopped], rack[stopped]
     by_both = seen.replica_rack_count[row] - 1 < asked[row]
     names = seen.registered.rack_map.racks

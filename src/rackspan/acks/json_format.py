@@ -39,7 +39,7 @@ def applied_document(values: Mapping[str, int], findings: Sequence[Finding]) -> 
 
 
 def advice_document(advice: HardenAdvice) -> dict[str, Any]:
-    """`least` is null where no value forces the racks and lets every partition be written."""
+    """`least` is null where no value forces the racks."""
     return {
         "topic": advice.topic,
         "internal": advice.internal,

@@ -20,8 +20,6 @@ def remedies(advice: HardenAdvice) -> list[str]:
     placed = [f"{spread_words(one)}: {_reassign(advice, one)}" for one in advice.better]
     if advice.outcome is Outcome.RAISE:
         return [f"{MIN_INSYNC_REPLICAS}={advice.least}", *placed]
-    if advice.outcome is Outcome.NEVER_MET:
-        return [f"lower {MIN_INSYNC_REPLICAS}, or place more replicas", *placed]
     if advice.outcome is Outcome.IMPOSSIBLE and not placed:
         return [f"add racks, or lower {MIN_INSYNC_RACKS}: these racks hold no spread that could"]
     return placed
@@ -60,13 +58,26 @@ def kafka_configs(advice: HardenAdvice, bootstrap_server: str) -> str:
 def _raise(advice: HardenAdvice) -> str:
     return (
         f"{MIN_INSYNC_REPLICAS} {advice.current} lets fewer than {advice.min_insync_racks} racks acknowledge "
-        f"({_deciding(advice)}); {advice.least} forces {advice.min_insync_racks}"
+        f"({_deciding(advice)}); {advice.least} forces {advice.min_insync_racks}{_counted_as(advice, advice.least)}"
     )
 
 
 def _suffices(advice: HardenAdvice) -> str:
     more = f"; {advice.least} would do" if advice.current > advice.least else ""
-    return f"{MIN_INSYNC_REPLICAS} {advice.current} forces {advice.min_insync_racks} racks ({_deciding(advice)}){more}"
+    return (
+        f"{MIN_INSYNC_REPLICAS} {advice.current} forces {advice.min_insync_racks} racks ({_deciding(advice)}){more}"
+        f"{_counted_as(advice, advice.current)}"
+    )
+
+
+def _counted_as(advice: HardenAdvice, value: int) -> str:
+    """What a value does to partitions with fewer replicas; nothing where there are none."""
+    fewest = advice.smallest_replication_factor
+    if value <= fewest:
+        return ""
+    return (
+        f"; a partition with fewer replicas ({fewest}) needs all in sync, and before Kafka 3.7 refuses acks=all always"
+    )
 
 
 def _enforced(advice: HardenAdvice) -> str:
@@ -77,22 +88,10 @@ def _enforced(advice: HardenAdvice) -> str:
 
 
 def _impossible(advice: HardenAdvice) -> str:
-    asked = _count(advice.min_insync_racks, "rack")
-    if advice.too_few_racks:
-        return (
-            f"no value forces {asked}: {advice.too_few_racks} of {_count(advice.partitions, 'partition')} "
-            f"{'stands' if advice.too_few_racks == 1 else 'stand'} on fewer"
-        )
     return (
-        f"no value forces {asked} and lets all be written: {_deciding(advice)} needs {advice.least}, "
-        f"and another partition has {_count(advice.smallest_replication_factor, 'replica')}"
-    )
-
-
-def _never_met(advice: HardenAdvice) -> str:
-    return (
-        f"{MIN_INSYNC_REPLICAS} {advice.current} is above replication factor {advice.smallest_replication_factor}: "
-        f"acks=all is always refused; {advice.least} forces {advice.min_insync_racks} racks"
+        f"no value forces {_count(advice.min_insync_racks, 'rack')}: "
+        f"{advice.too_few_racks} of {_count(advice.partitions, 'partition')} "
+        f"{'stands' if advice.too_few_racks == 1 else 'stand'} on fewer"
     )
 
 
@@ -102,7 +101,6 @@ _REASONS: Final[Mapping[Outcome, Callable[[HardenAdvice], str]]] = {
     Outcome.RAISE: _raise,
     Outcome.ENFORCED: _enforced,
     Outcome.IMPOSSIBLE: _impossible,
-    Outcome.NEVER_MET: _never_met,
 }
 
 

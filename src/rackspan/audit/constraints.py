@@ -102,9 +102,10 @@ def _replicas_unsatisfiable(seen: Evidence) -> Bools:
 
 
 def _replicas_unsatisfiable_reason(seen: Evidence, row: int) -> str:
+    factor = int(seen.replication_factor[row])
     return (
-        f"min.insync.replicas {int(seen.asked.min_insync_replicas[row])} can never be met by replication factor "
-        f"{int(seen.replication_factor[row])}: acks=all is always refused"
+        f"min.insync.replicas {int(seen.asked.min_insync_replicas[row])} is above replication factor {factor}: Kafka counts "
+        f"it as {factor}, so that acks=all takes every replica in sync; before 3.7 it refuses acks=all always"
     )
 
 
@@ -117,14 +118,20 @@ def _offline_reason(seen: Evidence, row: int) -> str:
 
 
 def _under_min_isr(seen: Evidence) -> Bools:
-    return np.asarray(seen.isr_size < seen.asked.min_insync_replicas)
+    return np.asarray(seen.isr_size < seen.min_isr)
 
 
 def _under_min_isr_reason(seen: Evidence, row: int) -> str:
     return (
         f"{int(seen.isr_size[row])} in sync ({_listed(unpadded(seen.rows.isr[row]))}), min.insync.replicas "
-        f"{int(seen.asked.min_insync_replicas[row])}: acks=all is refused; out of sync: {_listed(_out_of_sync(seen, row))}"
+        f"{_min_isr_words(seen, row)}: acks=all is refused; out of sync: {_listed(_out_of_sync(seen, row))}"
     )
+
+
+def _min_isr_words(seen: Evidence, row: int) -> str:
+    """`2`, or `3 (counted as 2, all there are)`."""
+    asked, held_to = int(seen.asked.min_insync_replicas[row]), int(seen.min_isr[row])
+    return str(asked) if asked == held_to else f"{asked} (counted as {held_to}, all there are)"
 
 
 def _under_min_racks(seen: Evidence) -> Bools:
@@ -209,8 +216,8 @@ def _lower_min_insync_replicas(seen: Evidence, row: int) -> str:
 
 
 def _bring_back_out_of_sync(seen: Evidence, row: int) -> str:
-    missing = _out_of_sync(seen, row)
-    return f"bring back {_brokers(missing)}" if missing else _lower_min_insync_replicas(seen, row)
+    # Fewer in sync than min.insync.replicas, which counts at most all replicas: one at least is missing.
+    return f"bring back {_brokers(_out_of_sync(seen, row))}"
 
 
 def _bring_back_racks(seen: Evidence, row: int) -> str:
@@ -254,6 +261,7 @@ PARTITION_CONSTRAINTS: Final = (
         _replicas_unsatisfiable,
         _replicas_unsatisfiable_reason,
         _lower_min_insync_replicas,
+        _warn,
     ),
     PartitionConstraint("offline", _offline, _offline_reason, _bring_back_last_in_sync),
     PartitionConstraint("under-min-isr", _under_min_isr, _under_min_isr_reason, _bring_back_out_of_sync),

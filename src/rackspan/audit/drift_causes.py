@@ -1,7 +1,7 @@
 """Which change made a partition safer or less safe: the one that would have done so alone.
 
 Constraints: a cause is named only where it alone, applied to the earlier snapshot, gives the later state. Goals in order:
-what happened to the partition's own ISR and leader, then its topic's min.insync.replicas, its min.insync.racks, the racks
+what happened to the partition's own replicas, ISR and leader, then its topic's min.insync.replicas, its min.insync.racks, the racks
 of brokers; and of ISR and leader the change behind them: a broker gone or fenced, then a move of replicas, then the change
 itself. Where no change suffices alone the cause is `several`. Method: the judge's own states over the earlier rows with
 one kind of column taken from the later ones. Bound: six passes over the columns, and a step a partition whose state changed.
@@ -109,7 +109,8 @@ def leader_change(old: Partition, new: Partition) -> str | None:
 def _alone(twice: SeenTwice) -> Iterator[Evidence]:
     """The earlier partitions with one thing of the later ones, in the order in which causes are looked for."""
     before, after = twice.before, twice.after
-    yield replace(before, rows=replace(before.rows, leader=after.rows.leader, isr=after.rows.isr))
+    own = replace(before.rows, leader=after.rows.leader, replicas=after.rows.replicas, isr=after.rows.isr)
+    yield replace(before, rows=own)
     yield replace(before, asked=replace(before.asked, min_insync_replicas=after.asked.min_insync_replicas))
     yield replace(before, asked=replace(before.asked, min_insync_racks=after.asked.min_insync_racks))
     yield replace(before, registered=after.registered)
@@ -138,7 +139,8 @@ def _behind(twice: SeenTwice, row: int, worse: bool) -> tuple[str, int | None]:
         if broker in changed:
             return changed[broker], broker
     if not in_sync:
-        return leader_change(old, new) or SEVERAL, None
+        # More replicas can mean that more are asked to be in sync, while nothing left the ISR.
+        return leader_change(old, new) or replica_change(old, new) or SEVERAL, None
     if not set(in_sync) <= set(less.replicas):
         return "replicas-moved", None
     return isr_change(old, new) or SEVERAL, None

@@ -160,6 +160,11 @@ class Evidence:
         return np.where(self.asked.min_insync_racks > 1, by_counts + uncounted, 1)
 
     @cached_property
+    def min_isr(self) -> Int64s:
+        """How many in sync acks=all takes now. Replicas on their way out count, as brokers count them. Shape (P,)."""
+        return effective_min_isr(self.asked.min_insync_replicas, lengths(self.rows.replicas))
+
+    @cached_property
     def isr_size(self) -> Int64s:
         return lengths(self.rows.isr)
 
@@ -169,6 +174,14 @@ class Evidence:
 
     def topic(self, row: int) -> str:
         return self.topics[int(self.rows.topic[row])]
+
+
+def effective_min_isr(min_insync_replicas: Int64s, replicas: Int64s) -> Int64s:
+    """What brokers hold a partition to: never more in sync than it has `replicas`. Both of shape (P,), as is the result.
+
+    Source: Kafka's Partition.effectiveMinIsr, since 3.7 (KAFKA-15583). `Thresholds.of_partition` of acks says it of one.
+    """
+    return np.minimum(min_insync_replicas, replicas)
 
 
 def demands(topics: Sequence[Topic], policy: RackPolicy) -> Demands:

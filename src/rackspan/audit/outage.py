@@ -105,12 +105,12 @@ def judge_loss(seen: Evidence, lost_racks: Set[RackId]) -> LossByPartition:
     electable = any_in_sync if quorum is None or quorum.holds else leader_alive
     online = (seen.rows.leader != NO_BROKER) & electable
     racks_left = distinct_racks(np.where(isr_alive, seen.isr_racks, np.int32(NO_RACK)))
-    asked = seen.asked
+    racks_asked = seen.asked.min_insync_racks
     return LossByPartition(
         offline=~online,
         needs_unclean_election=~online & ~any_in_sync & any_in_row(alive[seen.replica_index]),
-        under_min_isr=online & (count_in_row(isr_alive) < asked.min_insync_replicas),
-        under_min_racks=online & (asked.min_insync_racks > 1) & (racks_left < asked.min_insync_racks),
+        under_min_isr=online & (count_in_row(isr_alive) < seen.min_isr),
+        under_min_racks=online & (racks_asked > 1) & (racks_left < racks_asked),
         leader_moves_to=np.where(online & ~leader_alive, _first_electable(seen, alive), np.int32(-1)),
     )
 

@@ -14,7 +14,6 @@ TOPICS_SHOWN: Final = 40
 
 _STYLES: Final = {
     Outcome.IMPOSSIBLE: "bold red",
-    Outcome.NEVER_MET: "bold red",
     Outcome.RAISE: "bold red",
     Outcome.ENFORCED: "yellow",
     Outcome.SUFFICES: "green",
@@ -89,7 +88,6 @@ def _verdict(outcomes: dict[str, int]) -> Text:
         for outcome, words in (
             (Outcome.RAISE, "to raise"),
             (Outcome.IMPOSSIBLE, "impossible as placed"),
-            (Outcome.NEVER_MET, "never writable"),
         )
         if outcome in outcomes
     ]

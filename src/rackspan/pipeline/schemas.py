@@ -84,7 +84,11 @@ PARTITION_DURABILITY: Final = _table(
         Column("isr_racks", RACK_NAMES, "The distinct racks of the replicas in sync, in the same way."),
         Column("replica_rack_count", pa.int32(), "How many racks `replica_racks` names."),
         Column("isr_rack_count", pa.int32(), "How many racks `isr_racks` names."),
-        Column("min_insync_replicas", pa.int32(), "The topic's effective `min.insync.replicas`."),
+        Column(
+            "min_insync_replicas",
+            pa.int32(),
+            "The topic's effective `min.insync.replicas`; brokers count it as at most the replicas there are.",
+        ),
         Column(
             "min_insync_racks",
             pa.int32(),
@@ -93,8 +97,8 @@ PARTITION_DURABILITY: Final = _table(
         Column(
             "state",
             pa.string(),
-            "The worst that holds: `offline` (no leader), `under-min-isr` (fewer in sync than `min.insync.replicas`), "
-            "`under-min-racks` (fewer racks in sync than `min.insync.racks`), `one-rack` (no two in-sync replicas are "
+            "The worst that holds: `offline` (no leader), `under-min-isr` (fewer in sync than `min.insync.replicas` as "
+            "brokers count it), `under-min-racks` (fewer racks in sync than `min.insync.racks`), `one-rack` (no two in-sync replicas are "
             "known to be in different racks, though the cluster has more than one), `ok`.",
         ),
         Column("size_bytes", pa.int64(), "Size of the largest replica's log; null where nobody could say.", True),

@@ -171,7 +171,14 @@ def durability_rows(taken: ClusterSnapshot) -> Iterator[dict[str, object]]:
             "isr_rack_count": len(isr_racks),
             "min_insync_replicas": asked,
             "min_insync_racks": racks_asked,
-            "state": _state(row.leader, len(row.isr), len(isr_racks), asked, racks_asked, len(set(rack.values()))),
+            "state": _state(
+                row.leader,
+                len(row.isr),
+                len(isr_racks),
+                min(asked, len(row.replicas)),
+                racks_asked,
+                len(set(rack.values())),
+            ),
             "size_bytes": None,
             "schema_version": 1,
         }
@@ -309,7 +316,7 @@ def harmed_by_hand(taken: ClusterSnapshot, lost: RackId) -> int:
         left = [alive[broker] for broker in row.isr if broker in alive]
         leads = row.leader >= 0 and (bool(left) if majority else row.leader in alive)
         asked, racks = (int(config.get(key, "1")) for key in ("min.insync.replicas", "min.insync.racks"))
-        harmed += not leads or len(left) < asked or len(set(left)) < racks
+        harmed += not leads or len(left) < min(asked, len(row.replicas)) or len(set(left)) < racks
     return harmed
 
 
