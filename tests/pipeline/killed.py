@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 import traceback
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -118,9 +118,14 @@ def run_on_spark(root: Path, min_insync_racks: int, gateway: Sequence[Any], stag
 
 
 def kill_myself_when(staging: Path, staged: int) -> None:
-    while sum(1 for _ in staging.rglob("[!.]*.parquet")) < staged:
+    # Not rglob, which fails where Spark takes away a folder under its eyes.
+    while sum(_data_files(names) for _, _, names in os.walk(staging)) < staged:
         time.sleep(0.002)
     os.kill(os.getpid(), signal.SIGKILL)
+
+
+def _data_files(names: Iterable[str]) -> int:
+    return sum(name.endswith(".parquet") and not name.startswith(".") for name in names)
 
 
 def last_touch(root: Path) -> str:
