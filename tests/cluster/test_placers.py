@@ -8,6 +8,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import ReplicaPlacementException
 from rackspan.placement import TopicAssignment, UsableBroker
 from tests.conformance.subject import Subject, fresh, new_topic
+from tests.conformance.wire import Body
 
 MINE = {"replica.placer.class.name": f"{__name__}:OddBrokersOnly"}
 UNKNOWN_SERVER_ERROR, REPLICA_PLACEMENT_FAILED = -1, 1003
@@ -40,7 +41,7 @@ def test_who_knows_the_code_is_told_it_and_everybody_the_message(extended: str, 
         assert (answer["error_code"], answer["error_message"]) == (code, NO_ROOM)
         topic = asked.topic(1, 2)
         assert cluster.replicas(topic, 0) == (1, 3)
-        body = {"topics": [{"name": topic, "count": 2, "assignments": None}], "timeout_ms": 9_000}
+        body: Body = {"topics": [{"name": topic, "count": 2, "assignments": None}], "timeout_ms": 9_000}
         (grown,) = asked.ask("CreatePartitions", 3, validate_only=False, **body)["results"]
         assert grown["error_code"] == 0
         assert cluster.replicas(topic, 1) == (1, 3)
@@ -49,6 +50,6 @@ def test_who_knows_the_code_is_told_it_and_everybody_the_message(extended: str, 
 def test_without_the_config_it_is_the_striped_placer() -> None:
     with EmbeddedCluster(3, 3) as cluster:
         asked = {"resource_type": 4, "resource_name": "1", "configuration_keys": ["replica.placer.class.name"]}
-        body = {"resources": [asked], "include_synonyms": False, "include_documentation": False}
+        body: Body = {"resources": [asked], "include_synonyms": False, "include_documentation": False}
         (answer,) = subject(cluster).ask("DescribeConfigs", 4, **body)["results"]
         assert [one["value"] for one in answer["configs"]] == ["striped"]
