@@ -6,7 +6,6 @@ from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_l
 from tests.conformance.subject import LOST, Subject, fresh
 from tests.conformance.wire import Body, batch, records
 
-
 CONCURRENT_TRANSACTIONS = 51
 
 
