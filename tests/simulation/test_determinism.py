@@ -5,10 +5,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
+from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-import numpy
 import pytest
 
 from tests.simulation.kinds import KINDS
@@ -81,7 +81,8 @@ def _another_python() -> str:
 def test_another_python_runs_the_same(tmp_path: Path) -> None:
     other = _another_python()
     python = tmp_path / "venv" / "bin" / "python"
-    install = [uv(), "pip", "install", "--quiet", "--python", str(python), f"numpy=={numpy.__version__}"]
+    wanted = [f"{name}=={metadata.version(name)}" for name in ("numpy", "kio", "crc32c")]
+    install = [uv(), "pip", "install", "--quiet", "--python", str(python), *wanted]
     subprocess.run([uv(), "venv", "--quiet", "--python", other, str(tmp_path / "venv")], check=True)
     subprocess.run(install, check=True)
     for world in ("clean", "lossy", "reassigning"):

@@ -6,6 +6,8 @@ from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_l
 from tests.conformance.subject import LOST, Subject, fresh
 from tests.conformance.wire import Body, batch, records
 
+CONCURRENT_TRANSACTIONS = 51
+
 
 def filled(subject: Subject, count: int = 5) -> str:
     """A topic with as many batches of one record."""
@@ -300,8 +302,11 @@ def ended(subject: Subject, topic: str, name: str, producer: tuple[int, int], *,
         "producer_epoch": producer[1],
         "committed": committed,
     }
-    code = int(subject.ask("EndTxn", 3, broker=subject.coordinator(name, 1), **body)["error_code"])
     deadline = time.monotonic() + 20
+    code = CONCURRENT_TRANSACTIONS
+    # The coordinator may still be busy with the markers of the same transaction.
+    while code == CONCURRENT_TRANSACTIONS and time.monotonic() < deadline:
+        code = int(subject.ask("EndTxn", 3, broker=subject.coordinator(name, 1), **body)["error_code"])
     while code == 0 and subject.offsets(topic, -1, isolation=1)["offset"] != subject.end(topic):
         assert time.monotonic() < deadline
         time.sleep(0.02)
