@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from rackspan.cluster.core.batch import HEADER_BYTES, NO_PRODUCER, NO_SEQUENCE, Batch
+from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import Ticket, TopicPartition
 from rackspan.cluster.core.messages import Produce, ProduceResult
 from rackspan.model.ids import BrokerId
+from rackspan.wire.record_batch import HEADER_BYTES
 from tests.simulation.clock import Clock
 
 DELIVERY_MS: Final = 2_500

@@ -21,7 +21,7 @@ from types import FunctionType, MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
-from rackspan.cluster.core.batch import HEADER_BYTES, Batch
+from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker import Broker, BrokerIdentity, BrokerRules
 from rackspan.cluster.core.controller import Controller, ControllerRules
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, Ticket, TopicPartition
@@ -38,6 +38,7 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId, RackId
+from rackspan.wire.record_batch import HEADER_BYTES
 from tests.simulation.assumptions import controller_rules
 from tests.simulation.kinds import KINDS
 from tests.simulation.machine import Machine

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from random import Random
 from typing import Final
 
-from rackspan.cluster.core.batch import HEADER_BYTES
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId, RackId
+from rackspan.wire.record_batch import HEADER_BYTES
 from tests.simulation.kinds import WorldKind
 
 FAULTS_MS: Final = 3_500

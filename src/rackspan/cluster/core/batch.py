@@ -4,24 +4,20 @@ Source: Kafka's record batch format v2. `baseOffset` (bytes 0-7) and `partitionL
 CRC, so that a leader stamps them without touching what the producer signed.
 """
 
-import struct
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
+
+from rackspan.wire.record_batch import stamp
 
 NO_PRODUCER: Final = -1
 NO_SEQUENCE: Final = -1
 NO_TIMESTAMP: Final = -1
 
-HEADER_BYTES: Final = 61
 SEQUENCES: Final = 2**31
 """Sequence numbers wrap to 0 after the largest int32 (DefaultRecordBatch.incrementSequence)."""
 
 BatchBytes: TypeAlias = "bytes | bytearray | memoryview"
-
-_BASE_OFFSET: Final = struct.Struct(">q")
-_LEADER_EPOCH: Final = struct.Struct(">i")
-_LEADER_EPOCH_AT: Final = 12
 
 
 class Marker(IntEnum):
@@ -89,6 +85,5 @@ def _stamped(data: BatchBytes, base_offset: int, leader_epoch: int) -> BatchByte
     if not data:
         return data
     stamped = bytearray(data) if isinstance(data, bytes) else data
-    _BASE_OFFSET.pack_into(stamped, 0, base_offset)
-    _LEADER_EPOCH.pack_into(stamped, _LEADER_EPOCH_AT, leader_epoch)
+    stamp(stamped, base_offset, leader_epoch)
     return stamped

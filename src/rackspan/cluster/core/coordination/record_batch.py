@@ -11,9 +11,10 @@ from typing import Final
 
 from crc32c import crc32c
 
-from rackspan.cluster.core.batch import HEADER_BYTES, NO_PRODUCER, NO_SEQUENCE, Batch, Marker
+from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, Batch, Marker
 from rackspan.cluster.core.kafka_format import Reader, int16, int32, varint
 from rackspan.errors import InvalidRecord
+from rackspan.wire.record_batch import HEADER_BYTES
 
 _MAGIC: Final = 2
 _BEFORE_CRC: Final = struct.Struct(">qiib")
