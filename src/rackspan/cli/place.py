@@ -28,7 +28,9 @@ def plan(
     output_format: options.OutputFormat = options.Output.JSON,
 ) -> None:
     """Answer a placement spec from the file alone; no cluster is asked."""
-    document = verbs.place_from_spec(read_file(spec, json_text.parse, "placement spec"), Random())
+    document = read_file(
+        spec, lambda content: verbs.place_from_spec(json_text.parse(content), Random()), "placement spec"
+    )
     output.write(document, output_format, spec_page(document))
 
 

@@ -15,7 +15,7 @@ from rackspan.cli.files import read_file
 from rackspan.cli.streams_page import audit_page, lab_page
 from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
-from rackspan.streams import ASSIGNORS, Strategy, could_be_less, from_document, settings
+from rackspan.streams import ASSIGNORS, Strategy, assignor_named, could_be_less, from_document, options_named, settings
 from rackspan.streams.lab_picture import lab_picture
 from rackspan.streams.options import Beyond
 
@@ -48,7 +48,12 @@ def assign(
     output_format: options.OutputFormat = options.Output.JSON,
 ) -> None:
     """Assign tasks to clients at provably least cost, as Kafka's own assignors weigh it."""
-    answer = verbs.assign_tasks(read_file(problem, json_text.parse, _PROBLEM), assignor, beyond or [])
+    # Words first: whatever is refused after them is the file's mistake and gets its name.
+    assignor_named(assignor)
+    options_named(*(beyond or []))
+    answer = read_file(
+        problem, lambda content: verbs.assign_tasks(json_text.parse(content), assignor, beyond or []), _PROBLEM
+    )
     output.warn(answer["warnings"])
     output.write(answer, output_format, _page(answer))
 
