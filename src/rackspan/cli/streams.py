@@ -12,6 +12,7 @@ from rich.text import Text
 from rackspan import json_text, verbs
 from rackspan.cli import options, output
 from rackspan.cli.files import read_file
+from rackspan.cli.flags import verb
 from rackspan.cli.streams_page import audit_page, lab_page
 from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
@@ -59,13 +60,11 @@ def assign(
 
 
 @app.command()
+@verb
 def audit(
     group: Annotated[str, typer.Option("--group", metavar="ID", help="The group: the application.id.")],
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    rack_locator_class: options.RackLocatorClass = None,
-    rack_locator_properties: options.RackLocatorProperties = None,
+    running: options.Running,
+    racks: options.Racks,
     changelog: Annotated[
         list[str] | None,
         typer.Option(
@@ -84,10 +83,8 @@ def audit(
 
     Exits 0 when no strategy of Kafka's would read less across racks, 2 when min_traffic would, 1 on errors.
     """
-    cluster = options.cluster_named(bootstrap_server, command_config, timeout)
-    source = options.source(
-        bootstrap_server, command_config, timeout, None, rack_locator_class, rack_locator_properties
-    )
+    cluster = running.cluster()
+    source = racks.of(running.source())
     given = _changelogs(changelog or [])
     live = verbs.read_streams_group(cluster, group)
     taken = source.read()
