@@ -12,7 +12,8 @@ from rackspan.cluster.handlers.topics import INTERNAL_TOPICS
 from rackspan.model.broker import Broker
 from rackspan.model.ids import BrokerId, TopicName
 from rackspan.model.partitions import columns
-from rackspan.model.snapshot import ClusterSnapshot, Topic
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model.topic import Topic
 
 Disks = Mapping[BrokerId, Mapping[TopicPartition, PartitionLog]]
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rackspan.cluster.core.controller.alter_configs import alter_configs
 from rackspan.cluster.core.controller.alter_partition import alter_partition
@@ -36,9 +36,12 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.placement import CheckedPlacer, configured_placer
+from rackspan.placement.registry import configured_placer
 
-PlacerOf: TypeAlias = Callable[[Mapping[str, str], Random], CheckedPlacer]
+if TYPE_CHECKING:
+    from rackspan.placement import CheckedPlacer
+
+PlacerOf: TypeAlias = "Callable[[Mapping[str, str], Random], CheckedPlacer]"
 FromBroker: TypeAlias = Callable[[Context, int, NodeId, Any], list[Effect]]
 FromClient: TypeAlias = Callable[[Context, int, Any], list[Effect]]
 
