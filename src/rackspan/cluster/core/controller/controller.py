@@ -12,6 +12,7 @@ from rackspan.cluster.core.controller.metadata_log import MetadataLog
 from rackspan.cluster.core.controller.new_partitions import create_partitions
 from rackspan.cluster.core.controller.placer_keeper import PlacerKeeper
 from rackspan.cluster.core.controller.producer_ids import allocate_producer_ids
+from rackspan.cluster.core.controller.quorum import describe_quorum
 from rackspan.cluster.core.controller.reassignments import alter_reassignments
 from rackspan.cluster.core.controller.registrations import fence, heartbeat, register, sweep, unregister
 from rackspan.cluster.core.controller.rules import ControllerRules
@@ -25,6 +26,7 @@ from rackspan.cluster.core.messages import (
     CreatePartitions,
     CreateTopics,
     DeleteTopics,
+    DescribeQuorum,
     Effect,
     ElectLeaders,
     FetchMetadata,
@@ -121,4 +123,5 @@ _FROM_CLIENTS: Final[Mapping[type[Message], FromClient]] = {
     AlterPartitionReassignments: alter_reassignments,
     AllocateProducerIds: allocate_producer_ids,
     UnregisterBroker: unregister,
+    DescribeQuorum: describe_quorum,
 }
