@@ -12,17 +12,17 @@ from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from rackspan import acks as _acks
 from rackspan import audit as _audit
 from rackspan import pipeline as _pipeline
 from rackspan import plan as _plan
 from rackspan import reassign as _reassign
 from rackspan import streams as _streams
-from rackspan.acks import HardenAdvice
+from rackspan.acks import harden as _harden
+from rackspan.acks.harden import HardenAdvice
 from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
 from rackspan.model import ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
-from rackspan.model.snapshot import MIN_INSYNC_REPLICAS
+from rackspan.model.topic import MIN_INSYNC_REPLICAS
 from rackspan.pipeline import Collected, RunReport
 from rackspan.placement import Dice
 from rackspan.placement import generate as _generate
@@ -273,14 +273,14 @@ def harden(
     snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy(), topic_filter: re.Pattern[str] | None = None
 ) -> list[HardenAdvice]:
     """For each topic the least min.insync.replicas that forces its racks, and what that costs."""
-    return _acks.harden(snapshot, policy, topic_filter)
+    return _harden.harden(snapshot, policy, topic_filter)
 
 
 def set_min_insync_replicas(cluster: Cluster, advice: Sequence[HardenAdvice]) -> dict[str, int]:
     """Set the value of each topic whose advice is to raise it; returns what was set. Errors: SourceError."""
     from rackspan import apply
 
-    values = _acks.values_to_set(advice)
+    values = _harden.values_to_set(advice)
     if values:
         with _connection(cluster) as connection:
             apply.alter_topic_configs(

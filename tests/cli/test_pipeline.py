@@ -8,7 +8,7 @@ import pytest
 from rackspan.audit import RackPolicy, audit
 from rackspan.audit.findings import Finding
 from rackspan.audit.json_format import finding_document
-from rackspan.model.racks import shown
+from rackspan.model.ids import shown
 from rackspan.sources import snapshot_file
 from tests.cli.conftest import GOOD, Ran
 

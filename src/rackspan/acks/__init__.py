@@ -4,8 +4,21 @@ Begin with min_insync_racks.py (the rule, for brokers and gateways), then harden
 min.insync.replicas alone). Pure: it never reads an ISR or alters a config; whoever does is told what to do.
 """
 
-from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost, harden, values_to_set
-from rackspan.acks.min_insync_racks import ProduceVerdict, RackBits, Thresholds, rack_bits
+from typing import TYPE_CHECKING
+
+from rackspan.late_names import late_names
+
+if TYPE_CHECKING:
+    from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost, values_to_set
+    from rackspan.acks.min_insync_racks import ProduceVerdict, RackBits, Thresholds, rack_bits
+else:
+    __getattr__ = late_names(
+        __name__,
+        {
+            "harden": ("HardenAdvice", "Outcome", "RackLossCost", "values_to_set"),
+            "min_insync_racks": ("ProduceVerdict", "RackBits", "Thresholds", "rack_bits"),
+        },
+    )
 
 __all__ = [
     "HardenAdvice",
@@ -14,7 +27,6 @@ __all__ = [
     "RackBits",
     "RackLossCost",
     "Thresholds",
-    "harden",
     "rack_bits",
     "values_to_set",
 ]

@@ -22,7 +22,8 @@ from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import BrokerId, RackId, TopicName
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.model.partitions import UNKNOWN_SIZE, Int32s, PartitionColumns, flattened, padded
-from rackspan.model.snapshot import ClusterSnapshot, Topic
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model.topic import Topic
 
 BROKER_IDS: Final = pa.list_(pa.int32())
 
