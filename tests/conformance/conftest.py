@@ -31,7 +31,7 @@ def conformance_kafka() -> Iterator[KafkaCluster]:
 def kafka_outcomes(conformance_kafka: KafkaCluster, request: pytest.FixtureRequest) -> dict[str, Outcome]:
     """Of every behaviour that this run asks of Kafka, looked at together."""
     wanted = [
-        item.callspec.params["name"]
+        str(item.callspec.params["name"])
         for item in request.session.items
         if isinstance(item, pytest.Function) and "kafka_outcomes" in item.fixturenames
     ]

@@ -27,7 +27,4 @@ DIFFERENCES: Final[dict[str, Difference]] = {
         "CompletingRebalance",
         "Kafka 4's coordinator shows a group from its first write on, ours from its first member on; states are the same",
     ),
-    "errors: a transactional batch outside its transaction is refused": Difference(
-        0, "the leader does not ask the coordinator whether the transaction goes on (KIP-890, part 1)"
-    ),
 }

@@ -8,7 +8,13 @@ from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_l
 from tests.conformance.subject import LOST, Subject, fresh, until
 from tests.conformance.wire import Body, batch, records
 
-COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR, CONCURRENT_TRANSACTIONS = 14, 16, 51
+BUSY = {
+    "COORDINATOR_LOAD_IN_PROGRESS": 14,
+    "NOT_COORDINATOR": 16,
+    "NOT_ENOUGH_REPLICAS": 19,
+    "CONCURRENT_TRANSACTIONS": 51,
+}
+"""Of a coordinator that is loading, has moved, or is busy with the transaction before; 19 is how a leader passes it on."""
 
 
 def filled(subject: Subject, count: int = 5) -> str:
@@ -299,27 +305,25 @@ def begin(subject: Subject, name: str, producer: tuple[int, int], topic: str) ->
 
 def ended(subject: Subject, topic: str, name: str, producer: tuple[int, int], *, committed: bool) -> int:
     """End it, and wait for its marker where one is coming; the code."""
-    body = {
-        "transactional_id": name,
-        "producer_id": producer[0],
-        "producer_epoch": producer[1],
-        "committed": committed,
-    }
-    code = of_a_ready_coordinator(
-        lambda: int(subject.ask("EndTxn", 3, broker=subject.coordinator(name, 1), **body)["error_code"])
-    )
+    code = of_a_ready_coordinator(lambda: end_code(subject, name, producer, committed=committed))
     if code == 0:
         until(lambda: subject.offsets(topic, -1, isolation=1)["offset"] == subject.end(topic), "its marker is written")
     return code
 
 
+def end_code(subject: Subject, name: str, producer: tuple[int, int], *, committed: bool) -> int:
+    who = {"transactional_id": name, "producer_id": producer[0], "producer_epoch": producer[1]}
+    answer = subject.ask("EndTxn", 3, broker=subject.coordinator(name, 1), committed=committed, **who)
+    return int(answer["error_code"])
+
+
 def of_a_ready_coordinator(asked: Callable[[], int]) -> int:
-    """The first code that is not of a coordinator that is loading, has moved, or is busy with the transaction before."""
+    """The first code that is not of a coordinator that is busy."""
     codes: list[int] = []
 
     def is_ready() -> bool:
         codes.append(asked())
-        return codes[-1] not in (COORDINATOR_LOAD_IN_PROGRESS, NOT_COORDINATOR, CONCURRENT_TRANSACTIONS)
+        return codes[-1] not in BUSY.values()
 
     until(is_ready, "the transaction's coordinator is ready")
     return codes[-1]

@@ -85,6 +85,20 @@ class Group:
         answer = self.ask("OffsetCommit", 7, group_id=self.id, topics=topics, **body)
         return int(answer["topics"][0]["partitions"][0]["error_code"])
 
+    def commit_in(self, name: str, producer: tuple[int, int], topic: str, offset: int, version: int) -> int:
+        """With a transaction; the partition's code."""
+        one = {
+            "partition_index": 0,
+            "committed_offset": offset,
+            "committed_leader_epoch": -1,
+            "committed_metadata": "",
+        }
+        who = {"transactional_id": name, "producer_id": producer[0], "producer_epoch": producer[1]}
+        body = {"generation_id": -1, "member_id": "", "group_instance_id": None}
+        topics = [{"name": topic, "partitions": [one]}]
+        answer = self.ask("TxnOffsetCommit", version, group_id=self.id, topics=topics, **who, **body)
+        return int(answer["topics"][0]["partitions"][0]["error_code"])
+
     def committed(self, topic: str | None) -> list[Any]:
         """[partition, offset, metadata, error] each; of all topics where None."""
         topics = None if topic is None else [{"name": topic, "partition_indexes": [0, 1]}]
@@ -379,11 +393,7 @@ def offsets_are_committed_with_a_transaction(subject: Subject) -> Outcome:
     coordinator = subject.coordinator(name, 1)
     who = {"transactional_id": name, "producer_id": producer, "producer_epoch": epoch}
     added = subject.ask("AddOffsetsToTxn", 3, broker=coordinator, group_id=group.id, **who)["error_code"]
-    one = {"partition_index": 0, "committed_offset": 4, "committed_leader_epoch": -1, "committed_metadata": ""}
-    body = {"generation_id": -1, "member_id": "", "group_instance_id": None}
-    topics = [{"name": topic, "partitions": [one]}]
-    sent = group.ask("TxnOffsetCommit", 3, group_id=group.id, topics=topics, **who, **body)
-    code = sent["topics"][0]["partitions"][0]["error_code"]
+    code = group.commit_in(name, (producer, epoch), topic, 4, version=3)
     before = group.committed(topic)
     ended = subject.ask("EndTxn", 3, broker=coordinator, committed=True, **who)["error_code"]
     until(lambda: group.committed(topic) != before, "the marker has come")
