@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from rackspan.cluster.core.coordination import partition_for
 from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_loss
 from tests.conformance.subject import LOST, Subject, fresh, until
 from tests.conformance.wire import Body
@@ -272,9 +273,20 @@ def a_group_that_is_not_there_is_dead(subject: Subject) -> Outcome:
 
 @behaviour("groups")
 def whose_members_have_not_synced_completes_its_rebalance(subject: Subject) -> Outcome:
-    group = Group.of(subject)
+    group, topic = Group.of(subject), subject.topic()
     group.joined()
-    return group.describe()["group_state"]
+    # Kafka tells of a group as of the last record that its partition has written, and a group that only met writes none.
+    neighbour = Group(subject, _in_one_partition(subject, group.id), group.broker)
+    code = neighbour.commit(topic, 1)
+    return [code, group.describe()["group_state"]]
+
+
+def _in_one_partition(subject: Subject, group_id: str) -> str:
+    """A name whose records stand beside those of the group."""
+    (offsets,) = subject.ask("Metadata", 9, topics=[{"name": "__consumer_offsets"}])["topics"]
+    count = len(offsets["partitions"])
+    wanted = partition_for(group_id, count)
+    return next(name for name in iter(lambda: fresh("group"), "") if partition_for(name, count) == wanted)
 
 
 @behaviour("groups")
