@@ -170,14 +170,19 @@ def source(
     snapshot: Path | None,
     rack_locator_class: str | None = None,
     rack_locator_properties: str | None = None,
+    *,
+    sizes: bool = True,
 ) -> Source:
-    """The one cluster or file that is meant, with racks from the locator that is. Errors: UsageError for none and for both."""
+    """The one cluster or file that is meant, with racks from the locator that is. Errors: UsageError for none and for both.
+
+    Without `sizes` a cluster is not asked how large its logs are.
+    """
     if snapshot is not None and bootstrap_server is not None:
         raise UsageError("--bootstrap-server and --snapshot: name one of them")
     if snapshot is None and bootstrap_server is None:
         raise UsageError("no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE")
     if bootstrap_server is not None:
-        read_from = live_cluster(bootstrap_server, command_config, timeout_ms / 1000)
+        read_from = live_cluster(bootstrap_server, command_config, timeout_ms / 1000, sizes=sizes)
     elif snapshot is not None:
         read_from = snapshot_file(snapshot)
     return with_racks(read_from, rack_locator_class, rack_locator_properties)
