@@ -18,6 +18,7 @@ from rackspan.audit import RackPolicy
 from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster
 from tests.cli.conftest import Ran
+from tests.cluster import raw
 from tests.kafka_fixtures import create_topic
 
 
@@ -74,6 +75,7 @@ def brokers_say(cluster: EmbeddedCluster, metric: str) -> int:
     return sum(values[metric] for values in cluster.metrics().values())
 
 
+NOT_ENOUGH_REPLICAS = 19
 UNDER, AT = "rackspan_under_min_rack_isr_partitions", "rackspan_at_min_rack_isr_partitions"
 
 
@@ -97,6 +99,31 @@ def test_a_lost_rack_raises_the_gauge_and_its_return_lowers_it() -> None:
             changes = json.loads("[" + "".join(seen.said).replace("}\n{", "},{") + "]")
             assert [one["under_min_rack_isr"] for one in changes][:1] == [0]
             assert 2 in [one["under_min_rack_isr"] for one in changes]
+
+
+def test_an_outside_tool_lowers_the_value_by_what_the_watch_tells_and_restores_it() -> None:
+    """The proposal's procedure: nothing lowers it by itself, and no broker restarts."""
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        cluster.create_topic("orders", 1, 3, config={"min.insync.racks": "3"})
+        with watching(cluster.bootstrap_servers) as seen:
+            cluster.lose_rack("r1")
+            seen.await_total(UNDER, 1)
+            assert produced(cluster) == NOT_ENOUGH_REPLICAS
+            cluster.alter_topic("orders", min_insync_racks=2)
+            assert produced(cluster) == 0
+            seen.await_total(UNDER, 0)
+            cluster.restore_rack("r1")
+            cluster.wait_for_isr()
+            cluster.alter_topic("orders", min_insync_racks=3)
+            assert produced(cluster) == 0
+            seen.await_total(AT, 1)
+            assert seen.total(UNDER) == 0
+
+
+def produced(cluster: EmbeddedCluster) -> int:
+    leader = cluster.leader("orders", 0)
+    assert leader is not None
+    return int(raw.produced(cluster.address(leader), "orders")["error_code"])
 
 
 def test_a_cluster_that_goes_is_told_once_and_seen_again_when_it_is_back() -> None:
