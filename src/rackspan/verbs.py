@@ -17,6 +17,7 @@ from rackspan import pipeline as _pipeline
 from rackspan import plan as _plan
 from rackspan import reassign as _reassign
 from rackspan import streams as _streams
+from rackspan.acks import Watch, watched
 from rackspan.acks import harden as _harden
 from rackspan.acks.harden import HardenAdvice
 from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
@@ -39,6 +40,7 @@ from rackspan.reassign import Plan, ReassignmentDocument, Request
 from rackspan.sources import rack_locator as _rack_locator
 from rackspan.sources import rack_locators as _rack_locators
 from rackspan.sources import snapshot_file as _snapshot_file
+from rackspan.sources import watching as _watching
 from rackspan.sources.properties_file import read_properties
 from rackspan.sources.source import Cluster, Source
 from rackspan.streams import Captured, Setting, StreamsGroup
@@ -81,6 +83,7 @@ __all__ = [
     "streams_lab",
     "table",
     "verify_reassignment",
+    "watch",
 ]
 
 _NO_CHANGELOGS: Mapping[str, Sequence[str]] = MappingProxyType({})
@@ -88,13 +91,15 @@ _NO_CHANGELOGS: Mapping[str, Sequence[str]] = MappingProxyType({})
 # ── where snapshots come from
 
 
-def live_cluster(bootstrap_servers: str, command_config: Path | None, timeout_seconds: float) -> Source:
-    """A running cluster. Errors: UsageError for a command config that cannot be read or followed."""
+def live_cluster(
+    bootstrap_servers: str, command_config: Path | None, timeout_seconds: float, *, sizes: bool = True
+) -> Source:
+    """A running cluster; without `sizes` metadata alone. Errors: UsageError for a command config that cannot be followed."""
     connection = _settings(Cluster(bootstrap_servers, command_config, timeout_seconds))
     # The Kafka client is imported where a cluster is met: judging a file should not wait for it.
     from rackspan.sources.live_cluster import read_cluster
 
-    return Source(bootstrap_servers, lambda: ReadSnapshot(read_cluster(connection), ()))
+    return Source(bootstrap_servers, lambda: ReadSnapshot(read_cluster(connection, sizes=sizes), ()))
 
 
 def _connection(cluster: Cluster) -> "ClusterConnection":
@@ -287,6 +292,13 @@ def set_min_insync_replicas(cluster: Cluster, advice: Sequence[HardenAdvice]) ->
                 connection, {topic: {MIN_INSYNC_REPLICAS: str(value)} for topic, value in values.items()}
             )
     return values
+
+
+def watch(source: Source, policy: RackPolicy, seconds: float) -> Iterator[Watch]:
+    """The metrics of min.insync.racks by metadata, read every so many seconds; a reading that fails is told, and the next
+    is tried. Errors: the first reading's.
+    """
+    return watched(_watching.readings(source, seconds, now=time.monotonic, sleep=time.sleep), policy)
 
 
 # ── assign

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from rackspan.kafka_process import KafkaCluster
-from tests.conformance.behaviour import Outcome, through_a_loss
+from tests.conformance.behaviour import Outcome, looked_at, through_a_loss
 from tests.conformance.subject import Subject
 from tests.conformance.subjects import embedded, kafka_cluster, kafka_subject
 from tests.kafka_fixtures import started
@@ -28,5 +28,11 @@ def conformance_kafka() -> Iterator[KafkaCluster]:
 
 
 @pytest.fixture(scope="session")
-def kafka_loss(conformance_kafka: KafkaCluster) -> dict[str, Outcome]:
-    return through_a_loss(kafka_subject(conformance_kafka))
+def kafka_outcomes(conformance_kafka: KafkaCluster, request: pytest.FixtureRequest) -> dict[str, Outcome]:
+    """Of every behaviour that this run asks of Kafka, looked at together."""
+    wanted = [
+        str(item.callspec.params["name"])
+        for item in request.session.items
+        if isinstance(item, pytest.Function) and "kafka_outcomes" in item.fixturenames
+    ]
+    return looked_at(kafka_subject(conformance_kafka), wanted)

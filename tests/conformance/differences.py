@@ -23,11 +23,4 @@ DIFFERENCES: Final[dict[str, Difference]] = {
     "fetch: a session answers only what changed": Difference(
         [0, 70, []], "sessions are declined with id 0, which every client takes; a fetch that is idle costs little here"
     ),
-    "groups: whose members have not synced completes its rebalance": Difference(
-        "CompletingRebalance",
-        "Kafka 4's coordinator shows a group from its first write on, ours from its first member on; states are the same",
-    ),
-    "errors: a transactional batch outside its transaction is refused": Difference(
-        0, "the leader does not ask the coordinator whether the transaction goes on (KIP-890, part 1)"
-    ),
 }

@@ -8,14 +8,12 @@ hold the file to Kafka again.
 
 import json
 import sys
-import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from tests.conformance.behaviour import BEHAVIOURS, Outcome, through_a_loss
+from tests.conformance.behaviour import BEHAVIOURS, Outcome, looked_at
 from tests.conformance.behaviours import AREAS
-from tests.conformance.subject import Subject
 from tests.conformance.subjects import kafka_cluster, kafka_subject
 
 FILE: Final = Path(__file__).parents[1] / "vectors" / "conformance.json"
@@ -38,30 +36,16 @@ def plain(outcome: Outcome) -> Outcome:
     return json.loads(json.dumps(outcome))
 
 
-def looked_at(subject: Subject, areas: frozenset[str]) -> dict[str, Outcome]:
-    """Every behaviour of some areas; what raised is told and left out."""
-    outcomes = {}
-    for one in BEHAVIOURS.values():
-        if one.area in areas and not one.loses_a_broker:
-            began = time.monotonic()
-            try:
-                outcomes[one.name] = one.look(subject)
-            except Exception as error:
-                outcomes[one.name] = error
-            print(f"{time.monotonic() - began:5.1f} s  {one.name}", flush=True)
-    outcomes |= {name: one for name, one in through_a_loss(subject).items() if BEHAVIOURS[name].area in areas}
+def main(areas: list[str]) -> None:
+    wanted = [name for name, one in BEHAVIOURS.items() if one.area in (areas or AREAS)]
+    with kafka_cluster() as cluster:
+        outcomes = looked_at(kafka_subject(cluster), wanted)
     failed = {name: one for name, one in outcomes.items() if isinstance(one, Exception)}
     for name, cause in failed.items():
         print(f"FAILED {name}: {cause!r}")
-    return {name: one for name, one in outcomes.items() if name not in failed}
-
-
-def main(areas: list[str]) -> None:
-    with kafka_cluster() as cluster:
-        found = looked_at(kafka_subject(cluster), frozenset(areas or AREAS))
-        before = read() if FILE.exists() else {}
-        kept = {name: one for name, one in {**before, **found}.items() if name in BEHAVIOURS}
-        write(kept, str(cluster.version))
+    before = read() if FILE.exists() else {}
+    found = {name: one for name, one in {**before, **outcomes}.items() if name in BEHAVIOURS and name not in failed}
+    write(found, str(cluster.version))
 
 
 if __name__ == "__main__":

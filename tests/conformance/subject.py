@@ -24,14 +24,14 @@ CONFIG: Final = {"auto.create.topics.enable": "false"}
 class Subject:
     """`lose` kills broker 3 and returns at once; `restore` returns when it has registered again.
 
-    `settle_seconds`: a broker's metadata shows a change that long before all its parts act on it, at most.
+    `settled` returns when every broker acts on what has been committed by now.
     """
 
     name: str
     bootstrap_servers: str
     lose: Callable[[], None]
     restore: Callable[[], None]
-    settle_seconds: float = 0.0
+    settled: Callable[["Subject"], None] = lambda subject: None
 
     def address(self, broker: int) -> str:
         return self.bootstrap_servers.split(",")[broker - 1]
@@ -54,11 +54,12 @@ class Subject:
         replicas: Sequence[Sequence[int]] = (),
         **configs: object,
     ) -> str:
-        """A new topic, led and answering. Configs are written with _ for the dot."""
+        """A new topic, led, answering and known to every broker. Configs are written with _ for the dot."""
         name = fresh("topic")
         (answer,) = self.create(new_topic(name, partitions, factor, replicas, **configs))
         assert answer["error_code"] == 0, answer
         self.await_led(name, partitions=len(replicas) or abs(partitions))
+        self.settle()
         return name
 
     def create(self, *topics: Body, validate_only: bool = False, version: int = 7) -> list[Body]:
@@ -89,7 +90,7 @@ class Subject:
         self.settle()
 
     def settle(self) -> None:
-        time.sleep(self.settle_seconds)
+        self.settled(self)
 
     def end(self, topic: str, partition: int = 0, *, timestamp: int = -1) -> int | None:
         """The leader's high watermark; None while nobody answers for the partition."""
@@ -258,7 +259,7 @@ def fresh(kind: str) -> str:
     return f"{kind}-{uuid4().hex[:10]}"
 
 
-def until(holds: Callable[[], bool], what: str, seconds: float = 40.0) -> None:
+def until(holds: Callable[[], bool], what: str, seconds: float = 90.0) -> None:
     """Wait for something a cluster does in its own time."""
     deadline = time.monotonic() + seconds
     while not holds():

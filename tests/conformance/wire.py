@@ -14,7 +14,7 @@ from kafka.record.memory_records import MemoryRecords
 Body: TypeAlias = dict[str, Any]
 Records: TypeAlias = list[Any]
 
-SECONDS: Final = 40
+SECONDS: Final = 90
 CORRELATION: Final = 7
 
 

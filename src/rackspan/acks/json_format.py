@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost
 from rackspan.acks.spreads import Spread
+from rackspan.acks.watch import Seen
 from rackspan.acks.wording import kafka_configs, loss_words, reason, remedies
 from rackspan.audit.findings import Finding
 from rackspan.audit.json_format import finding_document, head_document
@@ -77,4 +78,18 @@ def spread_document(spread: Spread) -> dict[str, Any]:
         "least": spread.least,
         "survives_broker": spread.survives_broker,
         "survives_rack": spread.survives_rack,
+    }
+
+
+def watch_document(seen: Seen) -> dict[str, Any]:
+    """One reading of a watch: counts of partitions, of the whole cluster and by leading broker."""
+    return {
+        "cluster_id": seen.cluster_id,
+        "under_min_rack_isr": seen.under,
+        "at_min_rack_isr": seen.at,
+        "leaderless": seen.leaderless,
+        "brokers": [
+            {"id": one.broker, "rack": one.rack, "under_min_rack_isr": one.under, "at_min_rack_isr": one.at}
+            for one in seen.led
+        ],
     }

@@ -14,11 +14,13 @@ class Scope(Enum):
     PARTITION = "partition"
     """A series a partition, only where per-partition series are asked for."""
     BROKER = "broker"
+    CLUSTER = "cluster"
+    """Of a watch, which looks at a whole cluster from outside."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. `proposed` is its name in the proposal, and stands in the help text."""
+    """One metric. `proposed` is its name in the proposal, and stands in the help text; empty where it is ours alone."""
 
     name: str
     proposed: str
@@ -32,7 +34,7 @@ class Metric:
 
     @property
     def help(self) -> str:
-        return f"{self.proposed}: {self.meaning}"
+        return f"{self.proposed}: {self.meaning}" if self.proposed else self.meaning
 
 
 METRICS: Final = (
@@ -73,3 +75,41 @@ METRICS: Final = (
         "produce requests refused for want of racks, those that timed out waiting for racks included",
     ),
 )
+
+TOLD_BY_METADATA: Final = tuple(metric for metric in METRICS if metric.proposed != "RackCheckFailureRate")
+"""Those that a watch can serve; how many requests a broker has refused is the broker's own to count."""
+
+WATCH_METRICS: Final = (
+    Metric(
+        "rackspan_watch_up",
+        "",
+        Scope.CLUSTER,
+        Kind.GAUGE,
+        "1 while the last reading of the cluster succeeded, else 0",
+    ),
+    Metric("rackspan_watch_readings_total", "", Scope.CLUSTER, Kind.COUNTER, "readings that succeeded"),
+    Metric("rackspan_watch_failures_total", "", Scope.CLUSTER, Kind.COUNTER, "readings that failed"),
+    Metric(
+        "rackspan_watch_unread",
+        "",
+        Scope.CLUSTER,
+        Kind.GAUGE,
+        "things that the last reading could not tell, each named on the watch's standard error; other counts may be too low",
+    ),
+    Metric(
+        "rackspan_watch_leaderless_partitions",
+        "",
+        Scope.CLUSTER,
+        Kind.GAUGE,
+        "partitions that nobody leads, and so no broker counts among its own",
+    ),
+    Metric(
+        "rackspan_watch_under_min_rack_isr_seconds_total",
+        "",
+        Scope.CLUSTER,
+        Kind.COUNTER,
+        "partition-seconds seen with an ISR of fewer racks than min.insync.racks, in place of RackCheckFailureRate: "
+        "metadata tells when acks=all would be refused, not how often it was",
+    ),
+)
+"""What a watch says of itself and of the cluster as a whole."""

@@ -13,7 +13,20 @@ from typing import Annotated, Any, Final
 import typer
 
 import rackspan
-from rackspan.cli import acks, carry_out, cluster, demo, move, output, pipeline, place, see, settings, streams
+from rackspan.cli import (
+    acks,
+    acks_watch,
+    carry_out,
+    cluster,
+    demo,
+    move,
+    output,
+    pipeline,
+    place,
+    see,
+    settings,
+    streams,
+)
 from rackspan.errors import RackspanError
 
 CLEAN: Final = 0
@@ -63,6 +76,7 @@ move.app.command("verify")(carry_out.verify)
 move.app.command("cancel")(carry_out.cancel)
 move.app.command("undo")(carry_out.undo)
 app.add_typer(move.app, name="reassign")
+acks.app.command("watch")(acks_watch.watch)
 app.add_typer(acks.app, name="acks")
 app.add_typer(streams.app)
 app.add_typer(pipeline.app)

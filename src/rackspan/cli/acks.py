@@ -18,11 +18,6 @@ SOMETHING_TO_ACT_ON = 2
 app = typer.Typer(name="acks", help="Have acks=all mean racks, on a Kafka that counts replicas.", no_args_is_help=True)
 
 
-@app.callback()
-def _every_verb() -> None:
-    """Keeps `harden` a word of its own while it is the only one."""
-
-
 @app.command()
 @verb
 def harden(

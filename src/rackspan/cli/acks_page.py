@@ -94,3 +94,19 @@ def _verdict(outcomes: dict[str, int]) -> Text:
     if wrong:
         return Text(f"topics: {', '.join(wrong)}", style="bold red")
     return Text("every acknowledged record is on the racks asked for", style="bold green")
+
+
+def watch_page(document: dict[str, Any], address: str | None) -> RenderableType:
+    """One line, and a table of the brokers that lead what is wrong."""
+    under, leaderless = document["under_min_rack_isr"], document["leaderless"]
+    said = [
+        f"under min.insync.racks: {under}",
+        f"at it: {document['at_min_rack_isr']}",
+        f"without a leader: {leaderless}",
+    ]
+    served = [] if address is None else [f"metrics: http://{address}/metrics"]
+    line = Text(f"partitions {', '.join(said)}", style="bold red" if under or leaderless else "bold green")
+    wrong = [
+        (one["id"], one["rack"], one["under_min_rack_isr"]) for one in document["brokers"] if one["under_min_rack_isr"]
+    ]
+    return page(*served, line, *([table(("broker", "rack", "leads under"), wrong)] if wrong else []))

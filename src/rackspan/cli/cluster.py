@@ -1,15 +1,15 @@
 """rackspan cluster up."""
 
-import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Annotated, Any, NoReturn
+from typing import Annotated, Any
 
 import typer
 
 from rackspan.cli import output
+from rackspan.cli.ended import ended_by_signals
 from rackspan.cli.options import Output, OutputFormat
 from rackspan.errors import MissingRequirement, UsageError
 
@@ -50,7 +50,7 @@ def up(
         cluster = _real(names, brokers, kafka)
     else:
         raise UsageError("--metrics-listen: real Kafka has no min.insync.racks to tell of; leave out --kafka")
-    with _ended_by_signals(), cluster as found:
+    with ended_by_signals(), cluster as found:
         _show(found, output_format)
         threading.Event().wait()
 
@@ -103,20 +103,3 @@ def _show(found: dict[str, Any], output_format: Output) -> None:
     # Whoever reads this through a pipe waits for it while we go on.
     output.flush()
     output.note("Ctrl-C ends it.")
-
-
-@contextmanager
-def _ended_by_signals() -> Iterator[None]:
-    """Ctrl-C and SIGTERM are how this verb is meant to end: cleanly, with exit code 0."""
-
-    def end(*_: object) -> NoReturn:
-        raise KeyboardInterrupt
-
-    before = {one: signal.signal(one, end) for one in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    except KeyboardInterrupt:
-        output.note("ended")
-    finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)

@@ -194,10 +194,10 @@ class Running:
             raise UsageError("no cluster named: give --bootstrap-server HOST:PORT")
         return Cluster(self.bootstrap_server, self.command_config, self.timeout / 1000)
 
-    def source(self) -> Source:
-        """Errors: UsageError where none is named."""
+    def source(self, *, sizes: bool = True) -> Source:
+        """Without `sizes` it is not asked how large its logs are. Errors: UsageError where none is named."""
         named = self.cluster()
-        return live_cluster(named.bootstrap_servers, named.command_config, named.timeout_seconds)
+        return live_cluster(named.bootstrap_servers, named.command_config, named.timeout_seconds, sizes=sizes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -206,12 +206,12 @@ class Where(Running):
 
     snapshot: SnapshotPath = None
 
-    def source(self) -> Source:
+    def source(self, *, sizes: bool = True) -> Source:
         """The one cluster or file that is meant. Errors: UsageError for none and for both."""
         if self.snapshot is None and self.bootstrap_server is None:
             raise UsageError("no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE")
         if self.snapshot is None:
-            return Running.source(self)
+            return Running.source(self, sizes=sizes)
         if self.bootstrap_server is None:
             return snapshot_file(self.snapshot)
         raise UsageError("--bootstrap-server and --snapshot: name one of them")

@@ -13,9 +13,10 @@ from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.coordination import Answer, Append
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET, Ticket, TopicPartition
-from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResult
+from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResult, VerifyTransaction
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.core.transactions import TransactionCoordinator, WriteMarker
+from rackspan.cluster.core.transactions.requests import AddPartitions
 
 if TYPE_CHECKING:
     from rackspan.cluster.host import BrokerHost
@@ -67,7 +68,7 @@ class Coordinating:
         self.carry_out(self._coordinator.on_tick(now))
 
     def stop(self) -> None:
-        for future in self._waiting.values():
+        for future in tuple(self._waiting.values()):
             future.cancel()
         self._waiting.clear()
 
@@ -75,14 +76,16 @@ class Coordinating:
 
     async def ask(self, question: Callable[[int, Ticket], Iterable[Any]]) -> Any:
         """`question` is given the time and a ticket; the answer on that ticket."""
+        return await self.begin(question)
+
+    def begin(self, question: Callable[[int, Ticket], Iterable[Any]]) -> "asyncio.Future[Any]":
+        """The same, asked at once: cancelled where the broker's process ends first."""
         self._asked += 1
         ticket = self._asked
         future = self._waiting[ticket] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(lambda _: self._waiting.pop(ticket, None))
         self.carry_out(question(self._host.now, ticket))
-        try:
-            return await future
-        finally:
-            self._waiting.pop(ticket, None)
+        return future
 
     # What it answers.
 
@@ -130,6 +133,16 @@ class CoordinatingTransactions(Coordinating):
             self._write_marker(effect)
         else:
             super()._carry_out_one(effect)
+
+    def verify(self, asked: VerifyTransaction, answered: Callable[[KafkaError], None]) -> None:
+        """As the coordinator: whether a partition is in a transaction that goes on, or it is put there."""
+        who = (asked.transactional_id, asked.producer_id, asked.producer_epoch)
+        request = AddPartitions(*who, frozenset({asked.partition}))
+        if not asked.adds:
+            answered(self._transactions.verify(request)[asked.partition])
+            return
+        adding = self.begin(lambda now, ticket: self._transactions.on_request(now, ticket, request))
+        adding.add_done_callback(lambda done: None if done.cancelled() else answered(done.result().error))
 
     def _write_marker(self, marker: WriteMarker) -> None:
         state = self._host.image.partition(marker.partition)

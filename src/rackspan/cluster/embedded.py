@@ -206,13 +206,17 @@ class EmbeddedCluster(Breakable):
         `partitions` adds a series for each partition. Errors: UsageError, off loopback too.
         """
         # Imported here: few clusters are scraped, and every cluster would wait for it.
-        from rackspan.cluster.metrics_server import BrokerMetrics, MetricsServer
+        from rackspan.cluster.metrics_server import MetricsServer
+        from rackspan.exposition import BrokerMetrics
 
         async def taken() -> list[BrokerMetrics]:
             running = [host for host in self._whole.hosts.values() if host.running]
             return [
                 BrokerMetrics(
-                    host.id, host.rack, host.broker.metrics(), host.broker.partition_metrics() if partitions else {}
+                    host.id,
+                    host.rack,
+                    host.broker.metrics(),
+                    [(*one, values) for one, values in host.broker.partition_metrics().items()] if partitions else (),
                 )
                 for host in running
             ]

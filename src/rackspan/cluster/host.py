@@ -9,6 +9,7 @@ import logging
 from collections import deque
 from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import replace
+from functools import partial
 from random import Random
 from typing import Any
 
@@ -167,6 +168,8 @@ class BrokerHost(Questions):
     def _act(self, source: NodeId, message: Message) -> None:
         if self.frozen:
             self._held.append((source, message))
+        elif isinstance(message, messages.VerifyTransaction):
+            self.transaction_requests.verify(message, partial(self._shared.tickets.answer, message.ticket))
         elif self._broker is not None:
             self._carry_out(self._broker.on_message(self._shared.clock.now(), source, self._overheard(message)))
 

@@ -35,11 +35,12 @@ def assemble(replies: ClusterReplies, taken_at: datetime) -> ClusterSnapshot:
     if not replies.brokers:
         raise ClusterRequestFailed("the cluster lists no broker; is it starting? try again in a moment")
     sizes = _largest(replies.log_dirs)
+    silent = (*_silent_notes(replies), *_size_notes(replies, sizes)) if replies.asked_for_sizes else ()
     return ClusterSnapshot(
         cluster_id=replies.cluster_id,
         taken_at=taken_at,
         controllers=tuple(controllers(replies)),
-        partial=(*replies.notes, *_silent_notes(replies), *_size_notes(replies, sizes), *_hidden_notes(replies)),
+        partial=(*replies.notes, *silent, *_hidden_notes(replies)),
         brokers=replies.brokers,
         topics=tuple(_topic(topic, replies.configs) for topic in replies.topics),
         partitions=_columns(replies, sizes),

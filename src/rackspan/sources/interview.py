@@ -24,24 +24,27 @@ CONFIG_BATCH: Final = 500
 _DESCRIBE_CLUSTER: Final = "Describe on Cluster"
 
 
-def interview(settings: ConnectionSettings) -> ClusterReplies:
-    """Ask one cluster everything. Errors: SourceError, UsageError."""
+def interview(settings: ConnectionSettings, *, sizes: bool = True) -> ClusterReplies:
+    """Ask one cluster everything, or all but the sizes of logs, which every broker is asked for. Errors: SourceError, UsageError."""
     with ClusterConnection(settings) as connection:
-        return connection.run(_Interview(connection).whole)
+        return connection.run(_Interview(connection, sizes).whole)
 
 
 class _Interview:
     """One conversation and the notes it leaves."""
 
-    def __init__(self, connection: ClusterConnection) -> None:
+    def __init__(self, connection: ClusterConnection, sizes: bool = True) -> None:
         self._connection = connection
+        self._sizes = sizes
         self._notes: list[str] = []
         self._may_describe_cluster = True
 
     async def whole(self) -> ClusterReplies:
         known = await self._metadata()
         # Log directories are each broker's own to tell, so they are asked beside everything else.
-        log_dirs = self._connection.start(self._log_dirs, [broker.id for broker in known.brokers])
+        log_dirs = self._connection.start(
+            self._log_dirs, [broker.id for broker in known.brokers] if self._sizes else []
+        )
         registered = await self._or((), questions.registered_brokers(self._connection), "which brokers are fenced")
         configs = await self._configs([topic.name for topic in known.topics])
         # Last, since these alone wait for the controller, and a connection answers in order.
@@ -59,6 +62,7 @@ class _Interview:
             reassignments=reassignments,
             quorum=quorum,
             log_dirs=await log_dirs,
+            asked_for_sizes=self._sizes,
             notes=tuple(self._notes),
         )
 

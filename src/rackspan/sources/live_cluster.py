@@ -17,11 +17,13 @@ def utc_now() -> datetime:
     return datetime.now(UTC)
 
 
-def read_cluster(connection: ConnectionSettings, *, now: Callable[[], datetime] = utc_now) -> ClusterSnapshot:
-    """One moment of a cluster: `now` is asked once, before anything is read.
+def read_cluster(
+    connection: ConnectionSettings, *, now: Callable[[], datetime] = utc_now, sizes: bool = True
+) -> ClusterSnapshot:
+    """One moment of a cluster: `now` is asked once, before anything is read. Without `sizes` no log's size is asked for.
 
     Returns within `connection.timeout_seconds` and two more. Errors: ClusterUnreachable, ClusterUnauthorized (names the
     missing right), ClusterRequestFailed, UsageError for settings that cannot be followed.
     """
     taken_at = now()
-    return assemble(interview(connection), taken_at)
+    return assemble(interview(connection, sizes=sizes), taken_at)

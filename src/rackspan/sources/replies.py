@@ -66,5 +66,6 @@ class ClusterReplies:
     reassignments: Mapping[TopicPartition, Reassignment] = field(default_factory=dict)
     quorum: tuple[QuorumMember, ...] = ()
     log_dirs: LogDirs = field(default_factory=LogDirs)
+    asked_for_sizes: bool = True
     lists_fenced: bool = False
     notes: tuple[str, ...] = ()

@@ -147,7 +147,7 @@ def an_unknown_kind_of_resource_is_refused(subject: Subject) -> Outcome:
     return [described(subject, 77, "x"), altered(subject, 77, "x", ("retention.ms", SET, "1000"))]
 
 
-@behaviour("configs")
+@behaviour("configs", alone=True)
 def a_default_of_all_brokers_holds_for_topics(subject: Subject) -> Outcome:
     topic, key = subject.topic(), "log.cleaner.delete.retention.ms"
     code = altered(subject, BROKER, "", (key, SET, "86400001"))
@@ -157,7 +157,7 @@ def a_default_of_all_brokers_holds_for_topics(subject: Subject) -> Outcome:
     return [code, during, taken, after]
 
 
-@behaviour("configs")
+@behaviour("configs", alone=True)
 def a_brokers_own_value_goes_over_the_default_of_all(subject: Subject) -> Outcome:
     key = "log.cleaner.min.compaction.lag.ms"
     codes = [altered(subject, BROKER, "", (key, SET, "11")), altered(subject, BROKER, "2", (key, SET, "22"), broker=2)]

@@ -9,8 +9,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from tests.conformance.behaviour import Outcome, behaviour
-from tests.conformance.behaviours.fetch import begin, ended, in_transaction
-from tests.conformance.subject import Subject, fresh, new_topic
+from tests.conformance.behaviours.fetch import begin, end_code, ended, in_transaction, of_a_ready_coordinator
+from tests.conformance.behaviours.groups import Group
+from tests.conformance.subject import Subject, fresh, new_topic, until
 from tests.conformance.wire import batch, connected, received
 
 
@@ -170,10 +171,94 @@ def a_transaction_that_ended_is_not_ended_otherwise(subject: Subject) -> Outcome
 
 @behaviour("errors")
 def a_transactional_batch_outside_its_transaction_is_refused(subject: Subject) -> Outcome:
+    return [_sent_outside(subject, version) for version in (9, 11)]
+
+
+@behaviour("errors")
+def from_version_12_on_a_transactional_batch_adds_its_partition(subject: Subject) -> Outcome:
     topic, name = subject.topic(), fresh("txn")
     producer = subject.producer_id(name)
     data = batch(b"a", producer=producer, sequence=0, transactional=True)
-    return subject.produce(topic, data, transactional_id=name)["error_code"]
+    sent = of_a_ready_coordinator(
+        lambda: int(subject.produce(topic, data, transactional_id=name, version=12)["error_code"])
+    )
+    open_end = subject.offsets(topic, -1, isolation=1)["offset"]
+    return [sent, open_end, ended(subject, topic, name, producer, committed=True), subject.end(topic)]
+
+
+@behaviour("errors")
+def from_version_12_on_a_batch_of_a_fenced_producer_adds_nothing(subject: Subject) -> Outcome:
+    topic, name = subject.topic(), fresh("txn")
+    producer = subject.producer_id(name)
+    subject.producer_id(name)
+    data = batch(b"a", producer=producer, sequence=0, transactional=True)
+    sent = of_a_ready_coordinator(
+        lambda: int(subject.produce(topic, data, transactional_id=name, version=12)["error_code"])
+    )
+    return [sent, subject.end(topic)]
+
+
+@behaviour("errors")
+def once_verified_a_transaction_goes_on_and_ends_for_its_batches(subject: Subject) -> Outcome:
+    topic, name, producer = in_transaction(subject)
+
+    def sent(sequence: int) -> int:
+        data = batch(b"a", producer=producer, sequence=sequence, transactional=True)
+        return of_a_ready_coordinator(lambda: int(subject.produce(topic, data, transactional_id=name)["error_code"]))
+
+    return [sent(1), ended(subject, topic, name, producer, committed=True), sent(2), subject.end(topic)]
+
+
+@behaviour("errors")
+def a_transactional_batch_of_an_unknown_name_or_epoch_is_refused(subject: Subject) -> Outcome:
+    _, name, (producer, epoch) = in_transaction(subject)
+    other = subject.topic()
+    tries = ((fresh("txn"), (producer, epoch)), (name, (producer, epoch + 1)), (name, (producer + 1, epoch)))
+    return [
+        subject.produce(other, batch(b"a", producer=one, sequence=0, transactional=True), transactional_id=who)[
+            "error_code"
+        ]
+        for who, one in tries
+    ]
+
+
+@behaviour("errors")
+def a_transactional_batch_needs_a_transactions_name(subject: Subject) -> Outcome:
+    topic, name = subject.topic(), fresh("txn")
+    data = batch(b"a", producer=subject.producer_id(name), sequence=0, transactional=True)
+    plain = batch(b"a", producer=subject.producer_id(), sequence=0)
+    return [
+        subject.produce(topic, data)["error_code"],
+        subject.produce(topic, plain, transactional_id=name)["error_code"],
+        subject.end(topic),
+    ]
+
+
+@behaviour("errors")
+def offsets_outside_their_transaction_are_not_committed_with_it(subject: Subject) -> Outcome:
+    group, topic, name = Group.of(subject), subject.topic(), fresh("txn")
+    producer = subject.producer_id(name)
+
+    def code(version: int) -> int:
+        return of_a_ready_coordinator(lambda: group.commit_in(name, producer, topic, 4, version))
+
+    return [code(3), code(4), group.committed(topic)]
+
+
+@behaviour("errors")
+def from_version_5_on_offsets_add_their_group_to_the_transaction(subject: Subject) -> Outcome:
+    group, topic, name = Group.of(subject), subject.topic(), fresh("txn")
+    producer = subject.producer_id(name)
+    code = of_a_ready_coordinator(lambda: group.commit_in(name, producer, topic, 4, 5))
+    end = of_a_ready_coordinator(lambda: end_code(subject, name, producer, committed=True))
+    until(lambda: group.committed(topic)[0][1] == 4, "the marker has come")
+    return [code, end]
+
+
+def _sent_outside(subject: Subject, version: int) -> int:
+    topic, name = subject.topic(), fresh("txn")
+    data = batch(b"a", producer=subject.producer_id(name), sequence=0, transactional=True)
+    return int(subject.produce(topic, data, transactional_id=name, version=version)["error_code"])
 
 
 @behaviour("errors")

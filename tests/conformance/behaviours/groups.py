@@ -4,6 +4,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
+from rackspan.cluster.core.coordination import partition_for
 from tests.conformance.behaviour import Acts, Outcome, behaviour, behaviour_in_loss
 from tests.conformance.subject import LOST, Subject, fresh, until
 from tests.conformance.wire import Body
@@ -83,6 +84,20 @@ class Group:
         body = {"generation_id_or_member_epoch": generation, "member_id": member, "group_instance_id": None}
         topics = [{"name": topic, "partitions": [one]}]
         answer = self.ask("OffsetCommit", 7, group_id=self.id, topics=topics, **body)
+        return int(answer["topics"][0]["partitions"][0]["error_code"])
+
+    def commit_in(self, name: str, producer: tuple[int, int], topic: str, offset: int, version: int) -> int:
+        """With a transaction; the partition's code."""
+        one = {
+            "partition_index": 0,
+            "committed_offset": offset,
+            "committed_leader_epoch": -1,
+            "committed_metadata": "",
+        }
+        who = {"transactional_id": name, "producer_id": producer[0], "producer_epoch": producer[1]}
+        body = {"generation_id": -1, "member_id": "", "group_instance_id": None}
+        topics = [{"name": topic, "partitions": [one]}]
+        answer = self.ask("TxnOffsetCommit", version, group_id=self.id, topics=topics, **who, **body)
         return int(answer["topics"][0]["partitions"][0]["error_code"])
 
     def committed(self, topic: str | None) -> list[Any]:
@@ -258,9 +273,20 @@ def a_group_that_is_not_there_is_dead(subject: Subject) -> Outcome:
 
 @behaviour("groups")
 def whose_members_have_not_synced_completes_its_rebalance(subject: Subject) -> Outcome:
-    group = Group.of(subject)
+    group, topic = Group.of(subject), subject.topic()
     group.joined()
-    return group.describe()["group_state"]
+    # Kafka tells of a group as of the last record that its partition has written, and a group that only met writes none.
+    neighbour = Group(subject, _in_one_partition(subject, group.id), group.broker)
+    code = neighbour.commit(topic, 1)
+    return [code, group.describe()["group_state"]]
+
+
+def _in_one_partition(subject: Subject, group_id: str) -> str:
+    """A name whose records stand beside those of the group."""
+    (offsets,) = subject.ask("Metadata", 9, topics=[{"name": "__consumer_offsets"}])["topics"]
+    count = len(offsets["partitions"])
+    wanted = partition_for(group_id, count)
+    return next(name for name in iter(lambda: fresh("group"), "") if partition_for(name, count) == wanted)
 
 
 @behaviour("groups")
@@ -379,11 +405,7 @@ def offsets_are_committed_with_a_transaction(subject: Subject) -> Outcome:
     coordinator = subject.coordinator(name, 1)
     who = {"transactional_id": name, "producer_id": producer, "producer_epoch": epoch}
     added = subject.ask("AddOffsetsToTxn", 3, broker=coordinator, group_id=group.id, **who)["error_code"]
-    one = {"partition_index": 0, "committed_offset": 4, "committed_leader_epoch": -1, "committed_metadata": ""}
-    body = {"generation_id": -1, "member_id": "", "group_instance_id": None}
-    topics = [{"name": topic, "partitions": [one]}]
-    sent = group.ask("TxnOffsetCommit", 3, group_id=group.id, topics=topics, **who, **body)
-    code = sent["topics"][0]["partitions"][0]["error_code"]
+    code = group.commit_in(name, (producer, epoch), topic, 4, version=3)
     before = group.committed(topic)
     ended = subject.ask("EndTxn", 3, broker=coordinator, committed=True, **who)["error_code"]
     until(lambda: group.committed(topic) != before, "the marker has come")
@@ -394,7 +416,7 @@ def offsets_are_committed_with_a_transaction(subject: Subject) -> Outcome:
 def a_group_and_its_offsets_move_with_their_coordinator(subject: Subject) -> Acts:
     topic = subject.topic()
     group = next(one for one in iter(lambda: Group.of(subject), None) if one.broker == LOST)
-    group.commit(topic, 11)
+    until(lambda: group.commit(topic, 11) == 0, "the offset is committed")
     yield
     until(lambda: subject.coordinator(group.id) != LOST, "another broker coordinates")
     moved = Group(subject, group.id, subject.coordinator(group.id))

@@ -207,6 +207,21 @@ class ProduceResult:
 
 
 @dataclass(frozen=True, slots=True)
+class VerifyTransaction:
+    """Ask the transaction's coordinator whether it goes on and holds `partition`; answered by a `KafkaError` (KIP-890).
+
+    `adds`: the partition is to be added where it does not (part 2). A coordinator takes it, not a broker's core.
+    """
+
+    ticket: Ticket
+    transactional_id: str
+    producer_id: int
+    producer_epoch: int
+    partition: TopicPartition
+    adds: bool
+
+
+@dataclass(frozen=True, slots=True)
 class DeleteRecords:
     """Move the log's start to `offset`, -1 being the high watermark; answered by a `DeleteRecordsResult`."""
 
@@ -413,6 +428,7 @@ ToBroker: TypeAlias = (
     | ReplicaFetch
     | FetchAnswer
     | Produce
+    | VerifyTransaction
     | DeleteRecords
     | ShutDown
 )

@@ -6,6 +6,7 @@ Its records are opened only where the topic is compacted. Errors that only this 
 """
 
 import asyncio
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ from rackspan.cluster.core.messages import Produce, ProduceResult
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.handlers.topics import topic_name
 from rackspan.cluster.record_terms import RecordTerms, record_terms
+from rackspan.cluster.verifying import Support, Writer, verify
 from rackspan.errors import CorruptRecords
 from rackspan.wire.record_batch import MAGIC, MAGIC_AT, read_header, stamp_append_time, verify_crc
 
@@ -24,6 +26,15 @@ VALID_ACKS: Final = (-1, 0, 1)
 
 KEPT_IN_PLACE: Final = 16 * 1024
 """From so many bytes on a batch stays where it was received, and with it all of its request; smaller ones are copied out."""
+
+ABORTABLE_SINCE: Final = 11
+ADDS_SINCE: Final = 12
+"""KIP-1050 and KIP-890, part 2."""
+
+_UNVERIFIED: Final[Mapping[KafkaError, str]] = {
+    KafkaError.INVALID_TXN_STATE: "Partition was not added to the transaction",
+    KafkaError.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction",
+}
 
 _MOVED: Final = (KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.FENCED_LEADER_EPOCH)
 
@@ -100,9 +111,52 @@ def _append(call: Call, gathered: _Gathered, topic: str | None, data: dict[str, 
         return
     call.broker.traffic.produced(call, partition, batch.size_bytes)
     stamped = topic is not None and record_terms(call.broker, topic).append_time
-    call.broker.ask(
-        lambda ticket: Produce(ticket, partition, (batch,), call.body["acks"], call.body["timeout"]),
-        partial(gathered.take, place, partition, log_append_time=now if stamped else NO_TIMESTAMP),
+    take = partial(gathered.take, place, partition, log_append_time=now if stamped else NO_TIMESTAMP)
+
+    def write() -> None:
+        call.broker.ask(
+            lambda ticket: Produce(ticket, partition, (batch,), call.body["acks"], call.body["timeout"]), take
+        )
+
+    if batch.transactional:
+        _verified(call, partition, batch, write, take)
+    else:
+        write()
+
+
+def _verified(
+    call: Call,
+    partition: TopicPartition,
+    batch: Batch,
+    write: Callable[[], None],
+    take: Callable[[ProduceResult], None],
+) -> None:
+    """Write a transactional batch where its transaction goes on (KIP-890); this log knows so from its second batch on."""
+    leader = call.broker.broker.leaders.get(partition)
+    name, producer_id, epoch = call.body["transactional_id"], batch.producer_id, batch.producer_epoch
+    if name is None:
+        take(ProduceResult(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        return
+    if leader is None or leader.log.in_transaction(producer_id, epoch):
+        write()
+        return
+    log, known = leader.log, leader.log.producers.get(producer_id)
+
+    def answered(error: KafkaError) -> None:
+        # A marker that came meanwhile has ended the transaction that was verified.
+        if error is KafkaError.NONE and not log.in_transaction(producer_id, epoch):
+            error = KafkaError.NONE if log.producers.get(producer_id) is known else KafkaError.INVALID_TXN_STATE
+        if error is KafkaError.NONE:
+            write()
+        else:
+            take(ProduceResult(error, message=_UNVERIFIED.get(error)))
+
+    verify(
+        call.broker,
+        Writer(name, producer_id, epoch),
+        partition,
+        Support.of(call.version, abortable_since=ABORTABLE_SINCE, adds_since=ADDS_SINCE),
+        answered,
     )
 
 

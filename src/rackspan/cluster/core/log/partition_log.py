@@ -64,6 +64,11 @@ class PartitionLog:
         """Who has written here, by producer id."""
         return self._states.now.entries
 
+    def in_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        """Whether a transaction of this producer has written here and has not ended."""
+        known = self.producers.get(producer_id)
+        return known is not None and known.epoch == producer_epoch and known.transaction_start is not None
+
     def check(self, batch: Batch) -> KafkaError | Duplicate:
         """What the producer's numbering says of a batch about to be appended."""
         return self._states.now.check(batch)

@@ -1,0 +1,170 @@
+"""Metrics over HTTP on loopback, as Prometheus reads them. Which metrics there are, and their words: acks/metrics.py.
+
+Told apart by labels `broker` and `rack`. A series a partition is served only where it is asked for: a cluster has few
+brokers and may have very many partitions.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from prometheus_client import CollectorRegistry, start_http_server
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import Metric as Family
+from prometheus_client.registry import Collector
+
+from rackspan.acks.metrics import TOLD_BY_METADATA, WATCH_METRICS, Kind, Metric, Scope
+from rackspan.acks.watch import Seen, SeenPartition, Watch
+from rackspan.errors import UsageError
+from rackspan.model.ids import NO_BROKER, BrokerId, RackId
+
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+_LABELS: Final[Mapping[Scope, tuple[str, ...]]] = {
+    Scope.CLUSTER: (),
+    Scope.BROKER: ("broker", "rack"),
+    Scope.PARTITION: ("broker", "rack", "topic", "partition"),
+}
+_FAMILIES: Final[Mapping[Kind, type[GaugeMetricFamily] | type[CounterMetricFamily]]] = {
+    Kind.GAUGE: GaugeMetricFamily,
+    Kind.COUNTER: CounterMetricFamily,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerMetrics:
+    """What is said of one broker, and of the partitions it leads where that is asked for: topic, number, values.
+
+    `broker` None: of partitions that nobody leads.
+    """
+
+    broker: BrokerId | None
+    rack: RackId | None
+    values: Mapping[str, int]
+    partitions: Sequence[tuple[str, int, Mapping[str, int]]] = ()
+
+
+Collect: TypeAlias = Callable[[], Iterable[Family]]
+"""Asked at each scrape."""
+
+
+class MetricsServer:
+    """Listening from its making to `close`. `listen` is HOST:PORT on loopback, port 0 for any free one."""
+
+    def __init__(self, listen: str, collect: Collect) -> None:
+        host, port = loopback_address(listen)
+        registry = CollectorRegistry(auto_describe=False)
+        registry.register(_Collecting(collect))
+        try:
+            self._server, self._thread = start_http_server(port, host, registry)
+        except OSError as error:
+            raise UsageError(
+                f"metrics listener {listen}: {error.strerror}; choose another port, 0 for a free one"
+            ) from error
+        self.address = f"{host}:{self._server.server_port}"
+
+    def __enter__(self) -> "MetricsServer":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+
+def loopback_address(listen: str) -> tuple[str, int]:
+    """Errors: UsageError for what is no address, or one that others could reach."""
+    host, _, port = listen.rpartition(":")
+    if host not in _LOOPBACK:
+        raise UsageError(f"metrics listener {listen!r}: metrics are served on loopback alone; give 127.0.0.1:PORT")
+    if not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"metrics listener {listen!r}: {port!r} is no port; give 127.0.0.1:PORT, 0 for a free one")
+    return host, int(port)
+
+
+class _Collecting(Collector):
+    def __init__(self, collect: Collect) -> None:
+        self._collect = collect
+
+    def collect(self) -> Iterable[Family]:
+        return self._collect()
+
+
+def broker_families(
+    metrics: Iterable[Metric], brokers: Sequence[BrokerMetrics], *, partitions: bool
+) -> Iterator[Family]:
+    """Those of brokers, and those of partitions where they are asked for."""
+    scopes = (Scope.BROKER, Scope.PARTITION) if partitions else (Scope.BROKER,)
+    return (_family(metric, brokers) for metric in metrics if metric.scope in scopes)
+
+
+def cluster_family(metric: Metric, value: float) -> Family:
+    """One that has a single series."""
+    family = _empty(metric)
+    family.add_metric((), value)
+    return family
+
+
+def _empty(metric: Metric) -> GaugeMetricFamily | CounterMetricFamily:
+    return _FAMILIES[metric.kind](metric.name, metric.help, labels=_LABELS[metric.scope])
+
+
+def _family(metric: Metric, brokers: Iterable[BrokerMetrics]) -> Family:
+    family = _empty(metric)
+    for one in brokers:
+        labels = ("" if one.broker is None else str(one.broker), one.rack or "")
+        if metric.scope is Scope.PARTITION:
+            for topic, partition, values in one.partitions:
+                family.add_metric((*labels, topic, str(partition)), values[metric.name])
+        elif one.broker is not None:
+            family.add_metric(labels, one.values[metric.name])
+    return family
+
+
+def watch_families(watch: Watch, *, partitions: bool) -> Iterator[Family]:
+    """What a watch serves: of itself always, of the cluster while it is seen."""
+    values = _watch_values(watch)
+    yield from (cluster_family(metric, values[metric.name]) for metric in WATCH_METRICS if metric.name in values)
+    if watch.seen is not None:
+        yield from broker_families(TOLD_BY_METADATA, _seen_brokers(watch.seen, partitions), partitions=partitions)
+
+
+def _watch_values(watch: Watch) -> dict[str, float]:
+    always = {
+        "rackspan_watch_up": float(watch.seen is not None),
+        "rackspan_watch_readings_total": watch.readings,
+        "rackspan_watch_failures_total": watch.failures,
+        "rackspan_watch_under_min_rack_isr_seconds_total": watch.under_seconds,
+    }
+    if watch.seen is None:
+        return always
+    return always | {
+        "rackspan_watch_unread": len(watch.seen.partial),
+        "rackspan_watch_leaderless_partitions": watch.seen.leaderless,
+    }
+
+
+def _seen_brokers(seen: Seen, partitions: bool) -> list[BrokerMetrics]:
+    led: dict[int, list[tuple[str, int, Mapping[str, int]]]] = {}
+    for one in seen.partitions() if partitions else ():
+        led.setdefault(one.leader, []).append((one.topic, one.partition, _partition_values(one)))
+    brokers = [
+        BrokerMetrics(
+            one.broker,
+            one.rack,
+            {"rackspan_under_min_rack_isr_partitions": one.under, "rackspan_at_min_rack_isr_partitions": one.at},
+            led.get(one.broker, ()),
+        )
+        for one in seen.led
+    ]
+    return [*brokers, BrokerMetrics(None, None, {}, led.get(NO_BROKER, ()))]
+
+
+def _partition_values(one: SeenPartition) -> dict[str, int]:
+    return {
+        "rackspan_partition_under_min_rack_isr": int(one.isr_racks < one.asked),
+        "rackspan_partition_at_min_rack_isr": int(one.isr_racks == one.asked),
+        "rackspan_partition_isr_racks": one.isr_racks,
+    }

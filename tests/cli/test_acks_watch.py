@@ -1,0 +1,182 @@
+"""rackspan acks watch, as a process beside an embedded cluster whose own brokers are the judges of what it serves."""
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from rackspan import verbs
+from rackspan.audit import RackPolicy
+from rackspan.cluster import EmbeddedCluster
+from rackspan.kafka_process import KafkaCluster
+from tests.cli.conftest import Ran
+from tests.cluster import raw
+from tests.kafka_fixtures import create_topic
+
+
+class Watching:
+    """A watch that runs: where it serves, and what it says on either stream."""
+
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.process = process
+        self.said: list[str] = []
+        self.noted: list[str] = []
+        for stream, lines in ((process.stdout, self.said), (process.stderr, self.noted)):
+            assert stream is not None
+            threading.Thread(target=lines.extend, args=(stream,), daemon=True).start()
+
+    @property
+    def address(self) -> str:
+        await_that(lambda: any('"metrics"' in line for line in self.said) or self.process.poll() is not None)
+        assert self.process.poll() is None, self.noted
+        return str(next(line for line in self.said if '"metrics"' in line).split('"')[3])
+
+    def series(self) -> dict[tuple[str, ...], float]:
+        with urllib.request.urlopen(f"http://{self.address}/metrics", timeout=10) as answer:
+            families = text_string_to_metric_families(answer.read().decode())
+            return {(one.name, *one.labels.values()): one.value for family in families for one in family.samples}
+
+    def total(self, name: str) -> float:
+        return sum(value for key, value in self.series().items() if key[0] == name)
+
+    def await_total(self, name: str, wanted: float) -> None:
+        await_that(lambda: self.total(name) == wanted)
+
+
+def await_that(holds: Callable[[], bool]) -> None:
+    until = time.monotonic() + 60
+    while not holds():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+
+
+@contextmanager
+def watching(bootstrap_servers: str, *more: str) -> Iterator[Watching]:
+    command = [
+        *(sys.executable, "-m", "rackspan", "acks", "watch", "--bootstrap-server", bootstrap_servers),
+        *("--metrics-listen", "127.0.0.1:0", "--every", "0.2", "--timeout", "3000", "-o", "json", *more),
+    ]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield Watching(process)
+        finally:
+            process.kill()
+
+
+def brokers_say(cluster: EmbeddedCluster, metric: str) -> int:
+    return sum(values[metric] for values in cluster.metrics().values())
+
+
+NOT_ENOUGH_REPLICAS = 19
+UNDER, AT = "rackspan_under_min_rack_isr_partitions", "rackspan_at_min_rack_isr_partitions"
+
+
+def test_a_lost_rack_raises_the_gauge_and_its_return_lowers_it() -> None:
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        cluster.create_topic("orders", 2, 3, config={"min.insync.racks": "3"})
+        cluster.create_topic("notes", 1, 3, config={"min.insync.racks": "2"})
+        with watching(cluster.bootstrap_servers, "--metrics-partitions") as seen:
+            assert (seen.total(UNDER), seen.total(AT)) == (0, 2)
+            cluster.lose_rack("r2")
+            seen.await_total(UNDER, 2)
+            assert (brokers_say(cluster, UNDER), brokers_say(cluster, AT)) == (2, 1)
+            assert seen.total(AT) == 1
+            assert seen.total("rackspan_partition_under_min_rack_isr") == 2
+            assert (UNDER, "2", "r2") not in seen.series()
+            cluster.restore_rack("r2")
+            cluster.wait_for_isr()
+            seen.await_total(UNDER, 0)
+            assert seen.total(AT) == brokers_say(cluster, AT) == 2
+            assert seen.total("rackspan_watch_under_min_rack_isr_seconds_total") > 0
+            changes = json.loads("[" + "".join(seen.said).replace("}\n{", "},{") + "]")
+            assert [one["under_min_rack_isr"] for one in changes][:1] == [0]
+            assert 2 in [one["under_min_rack_isr"] for one in changes]
+
+
+def test_an_outside_tool_lowers_the_value_by_what_the_watch_tells_and_restores_it() -> None:
+    """The proposal's procedure: nothing lowers it by itself, and no broker restarts."""
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        cluster.create_topic("orders", 1, 3, config={"min.insync.racks": "3"})
+        with watching(cluster.bootstrap_servers) as seen:
+            cluster.lose_rack("r1")
+            seen.await_total(UNDER, 1)
+            assert produced(cluster) == NOT_ENOUGH_REPLICAS
+            cluster.alter_topic("orders", min_insync_racks=2)
+            assert produced(cluster) == 0
+            seen.await_total(UNDER, 0)
+            cluster.restore_rack("r1")
+            cluster.wait_for_isr()
+            cluster.alter_topic("orders", min_insync_racks=3)
+            assert produced(cluster) == 0
+            seen.await_total(AT, 1)
+            assert seen.total(UNDER) == 0
+
+
+def produced(cluster: EmbeddedCluster) -> int:
+    leader = cluster.leader("orders", 0)
+    assert leader is not None
+    return int(raw.produced(cluster.address(leader), "orders")["error_code"])
+
+
+def test_a_cluster_that_goes_is_told_once_and_seen_again_when_it_is_back() -> None:
+    with EmbeddedCluster(racks=2, brokers=2) as cluster:
+        cluster.create_topic("orders", 1, 2)
+        with watching(cluster.bootstrap_servers, "--min-insync-racks", "2") as seen:
+            assert seen.total("rackspan_watch_up") == 1
+            for rack in ("r1", "r2"):
+                cluster.lose_rack(rack)
+            await_that(lambda: seen.total("rackspan_watch_failures_total") >= 2)
+            assert (seen.total("rackspan_watch_up"), (UNDER, "1", "r1") in seen.series()) == (0, False)
+            assert sum("the cluster is not seen" in line for line in seen.noted) == 1
+            for rack in ("r1", "r2"):
+                cluster.restore_rack(rack)
+            cluster.wait_for_isr()
+            seen.await_total("rackspan_watch_up", 1)
+            await_that(lambda: any("seen again" in line for line in seen.noted))
+
+
+@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
+def test_it_ends_cleanly_when_it_is_told_to(ended_by: signal.Signals) -> None:
+    with EmbeddedCluster(racks=1, brokers=1) as cluster, watching(cluster.bootstrap_servers) as seen:
+        assert seen.address
+        seen.process.send_signal(ended_by)
+        assert seen.process.wait(60) == 0
+        await_that(lambda: seen.noted[-1:] == ["ended\n"])
+        assert "Traceback" not in "".join(seen.noted)
+
+
+def test_a_cluster_that_is_not_there_is_one_line_and_1(cli: Callable[..., Ran]) -> None:
+    ran = cli("acks", "watch", "--bootstrap-server", "127.0.0.1:1", "--timeout", "2000")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:9404", "127.0.0.1", "127.0.0.1:many"])
+def test_nobody_is_served_off_loopback(listen: str, cli: Callable[..., Ran]) -> None:
+    ran = cli("acks", "watch", "--bootstrap-server", "127.0.0.1:1", "--metrics-listen", listen)
+    assert (ran.code, ran.err.count("\n")) == (1, 1)
+    assert "metrics listener" in ran.err
+
+
+@pytest.mark.kafka
+def test_of_real_kafka_it_sees_what_its_metadata_says(kafka: KafkaCluster) -> None:
+    create_topic(kafka, "watched", assignment=[[1, 2, 3], [4, 1], [5]])
+    policy = RackPolicy(topic_min_insync_racks={"watched": 2})
+    watch = next(verbs.watch(verbs.live_cluster(kafka.bootstrap_servers, None, 30, sizes=False), policy, 1))
+    assert watch.seen is not None
+    found = {
+        one.partition: (one.leader, one.isr_racks, one.asked)
+        for one in watch.seen.partitions()
+        if one.topic == "watched"
+    }
+    # Brokers 1 and 4 share rack r1.
+    assert found == {0: (1, 3, 2), 1: (4, 1, 2), 2: (5, 1, 2)}
+    assert [one.broker for one in watch.seen.led] == [1, 2, 3, 4, 5, 6]
+    assert watch.seen.partial == ()
