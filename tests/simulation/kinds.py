@@ -22,7 +22,9 @@ class WorldKind:
     replicas are moved while all this goes on. `unclean`: unclean election is allowed. `unnamed`: some brokers have no
     rack. `trusted`: the controller knows that who is killed lost nothing, as is so where machines live on; a Kafka broker
     that is killed leaves no clean-shutdown mark, and is not electable until it has caught up. `falls_back`: where nobody
-    may lead, the last known leader does. `restless`: many short faults, so that the ISR changes all the time. `fails`: the rules that some seeds break, and are to break.
+    may lead, the last known leader does. `restless`: many short faults, so that the ISR changes all the time. `groups`: a
+    consumer group instead of producers; the partition is its coordinator's. `fails`: the rules that some seeds break, and
+    are to break.
     """
 
     name: str
@@ -35,6 +37,7 @@ class WorldKind:
     reassigning: bool = False
     falls_back: bool = False
     restless: bool = False
+    groups: bool = False
     elr: Elr = Elr.RACKS
     fails: frozenset[str] = frozenset()
 
@@ -78,6 +81,10 @@ DEMANDED: Final[Mapping[str, WorldKind]] = {
         replace(_LOSSY, name="restless-lossy", restless=True),
         replace(_LOSSY, name="lossy"),
         replace(_LOSSY, name="lossy-kafka-elr", elr=Elr.KAFKA),
+        replace(_CLEAN, name="groups", groups=True),
+        replace(_CLEAN, name="groups-restless", groups=True, restless=True),
+        replace(_CLEAN, name="groups-reassigning", groups=True, reassigning=True),
+        replace(_LOSSY, name="groups-lossy", groups=True),
     )
 }
 
