@@ -128,7 +128,9 @@ class Member:
         self._ask(OffsetFetch(GROUP, tuple(READ[number] for number in self.owned)), lambda _: self._next())
 
     def _refused(self, error: KafkaError) -> None:
-        """Join anew; under a new name where the old one is unknown."""
+        """Join anew; under a new name where the old one is unknown. What it owned it commits on its way out."""
+        if error is KafkaError.REBALANCE_IN_PROGRESS and self.generation >= 0 and self.owned:
+            self.ask(self._commit_of_one(), lambda _: None)
         if error is KafkaError.UNKNOWN_MEMBER_ID:
             self.member_id = ""
         self._soon(self._join)
@@ -163,9 +165,11 @@ class Member:
         self._ask(left, lambda _: self._next())
 
     def _commit(self) -> None:
+        self._ask(self._commit_of_one(), self._committed)
+
+    def _commit_of_one(self) -> OffsetCommit:
         partition = READ[self.dice.choice(self.owned)]
-        offsets = {partition: CommittedOffset(self.next_value())}
-        self._ask(OffsetCommit(GROUP, offsets, self.generation, self.member_id), self._committed)
+        return OffsetCommit(GROUP, {partition: CommittedOffset(self.next_value())}, self.generation, self.member_id)
 
     def _beat(self, answer: object) -> None:
         assert isinstance(answer, HeartbeatAnswer)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from rackspan.cluster.core.coordination import Answer, Append, CoordinatorEffect
+from rackspan.cluster.core.coordination import Answer, Append, CoordinatorEffect, TakingOffice
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
 from rackspan.cluster.core.groups.requests import (
@@ -54,6 +54,7 @@ class Desk:
     machine: Machine
     coordinator: GroupCoordinator
     seat: Seat | None = None
+    offices: TakingOffice = field(default_factory=TakingOffice)
     effects: deque[CoordinatorEffect] = field(default_factory=deque)
     busy: bool = False
 
@@ -104,18 +105,28 @@ class Groups(Traffic):
         self._desks[machine.id] = Desk(machine, self.world.build.coordinator(SETTINGS, dice))
 
     def led(self, machine: Machine, change: LeadershipChanged) -> None:
-        desk, now = self._desks[machine.id], self.world.clock.now
-        if not change.leads:
+        desk = self._desks[machine.id]
+        if change.leads:
+            desk.offices.elected(0, change.leader_epoch, machine.disk.logs[self.world.partition])
+            self._take_office(desk)
+        else:
+            desk.offices.resigned(0)
             desk.seat = None
-            self._carry_out(desk, desk.coordinator.on_resigned(now, 0))
+            self._carry_out(desk, desk.coordinator.on_resigned(self.world.clock.now, 0))
+
+    def _take_office(self, desk: Desk) -> None:
+        log = desk.machine.disk.logs.get(self.world.partition)
+        if log is None:
             return
-        desk.seat = Seat(machine.id, machine.incarnation, change.leader_epoch)
-        batches = machine.disk.logs[change.partition].batches
-        self._carry_out(desk, desk.coordinator.on_elected(now, 0, change.leader_epoch, batches))
+        for partition, epoch in desk.offices.begun(lambda _: log):
+            desk.seat = Seat(desk.machine.id, desk.machine.incarnation, epoch)
+            now = self.world.clock.now
+            self._carry_out(desk, desk.coordinator.on_elected(now, partition, epoch, log.batches))
 
     def ticked(self, machine: Machine) -> None:
         if self.world.clock.now < COORDINATORS_UNTIL_MS:
             desk = self._desks[machine.id]
+            self._take_office(desk)
             self._carry_out(desk, desk.coordinator.on_tick(self.world.clock.now))
 
     def took(self, machine: Machine, ask: GroupAsk) -> None:
@@ -208,4 +219,10 @@ class Groups(Traffic):
         desk = None if leader is None else self._desks[leader]
         if desk is not None and desk.seat is not None:
             self._judge(desk.seat, OffsetFetch(GROUP, READ), desk.coordinator.fetch_offsets(OffsetFetch(GROUP, READ)))
-        self.rules.settled(self._healed_at, demanded=self.world.kind.trusted)
+        self.rules.settled(self._healed_at, demanded=self.world.kind.trusted and self._may_write())
+
+    def _may_write(self) -> bool:
+        """Whether what is in sync in the end meets what is asked: an operator may have moved too much away."""
+        evidence, shape = self.world.watch.evidence, self.world.shape
+        isr = evidence.committed.isr
+        return len(isr) >= shape.min_insync_replicas and len(evidence.racks_of(isr)) >= shape.min_insync_racks
