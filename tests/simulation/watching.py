@@ -12,6 +12,7 @@ from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceRe
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.model.ids import BrokerId
 from tests.simulation.judges.evidence import Committed, Entry, Evidence, LeaderView, Replica, Violation
+from tests.simulation.judges.reassigning import ReassignmentRules, Request
 from tests.simulation.judges.rules import Rules
 from tests.simulation.judges.survival import Survival
 from tests.simulation.kinds import WorldKind
@@ -37,6 +38,7 @@ class Watch:
     evidence: Evidence = field(init=False)
     rules: Rules = field(init=False)
     survival: Survival = field(init=False)
+    reassigning: ReassignmentRules = field(init=False)
     _mirrors: dict[BrokerId, Mirror] = field(init=False)
     _state: PartitionState | None = None
     _watermarks: dict[BrokerId, tuple[int, int]] = field(default_factory=dict)
@@ -45,6 +47,7 @@ class Watch:
         self.evidence = Evidence({machine.id: Replica(machine.rack) for machine in self.machines.values()})
         self.rules = Rules(self.kind, self.evidence)
         self.survival = Survival(self.kind, self.evidence)
+        self.reassigning = ReassignmentRules(self.evidence)
         self._mirrors = {broker: Mirror() for broker in self.machines}
 
     # What a broker did
@@ -139,6 +142,7 @@ class Watch:
         before, after = self.evidence.committed, self._committed(state)
         self.evidence.committed = after
         self.rules.committed(before, after)
+        self.reassigning.committed(before, after)
 
     def _committed(self, state: PartitionState) -> Committed:
         """Who was last in the ISR is remembered here anew, not taken from the code under test."""
@@ -154,7 +158,13 @@ class Watch:
             state.elr,
             state.replicas,
             seen,
+            state.adding,
+            state.removing,
         )
+
+    def asked_to_reassign(self, replicas: tuple[BrokerId, ...] | None) -> None:
+        """By an operator, at this event; `controller_moved` comes next, if anything comes of it."""
+        self.reassigning.request = Request(replicas)
 
     # What the world did
 
@@ -189,6 +199,7 @@ class Watch:
         leader = self.evidence.committed.leader
         self.survival.judge()
         self.rules.settled(logs, leader)
+        self.reassigning.settled(demanded=self.kind.trusted)
 
     def digest(self) -> str:
         """Every log and the controller's last word, to be hashed."""

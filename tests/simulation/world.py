@@ -156,6 +156,9 @@ class Running:
     def _create_topic(self) -> None:
         replicas = list(self.shape.brokers)
         self.dice.shape.shuffle(replicas)
+        if self.kind.relocating:
+            least = min(len(replicas), max(2, self.shape.min_insync_racks))
+            replicas = replicas[: self.dice.shape.randint(least, len(replicas))]
         topic = NewTopic(
             self.partition.topic,
             assignments={0: tuple(replicas)},

@@ -35,6 +35,7 @@ READ: Final = tuple(TopicPartition("orders", number) for number in range(3))
 
 REQUEST_MS: Final = 350
 BACKOFF_MS: Final = 40
+MOST_LATE_MS: Final = 400
 PROTOCOLS: Final = (Protocol("range", b""),)
 
 
@@ -128,9 +129,9 @@ class Member:
         self._ask(OffsetFetch(GROUP, tuple(READ[number] for number in self.owned)), lambda _: self._next())
 
     def _refused(self, error: KafkaError) -> None:
-        """Join anew; under a new name where the old one is unknown. What it owned it commits on its way out."""
+        """Join anew; under a new name where the old one is unknown."""
         if error is KafkaError.REBALANCE_IN_PROGRESS and self.generation >= 0 and self.owned:
-            self.ask(self._commit_of_one(), lambda _: None)
+            self._commit_late()
         if error is KafkaError.UNKNOWN_MEMBER_ID:
             self.member_id = ""
         self._soon(self._join)
@@ -166,6 +167,11 @@ class Member:
 
     def _commit(self) -> None:
         self._ask(self._commit_of_one(), self._committed)
+
+    def _commit_late(self) -> None:
+        """What was read by then another thread commits, at its leisure: the next generation may have begun."""
+        request = self._commit_of_one()
+        self.clock.after(self.dice.randint(0, MOST_LATE_MS), lambda: self.ask(request, lambda _: None))
 
     def _commit_of_one(self) -> OffsetCommit:
         partition = READ[self.dice.choice(self.owned)]

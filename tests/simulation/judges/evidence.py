@@ -76,6 +76,8 @@ class Committed:
     elr: tuple[BrokerId, ...] = ()
     replicas: tuple[BrokerId, ...] = ()
     last_in_isr: dict[BrokerId, int] = field(default_factory=dict)
+    adding: tuple[BrokerId, ...] = ()
+    removing: tuple[BrokerId, ...] = ()
 
 
 @dataclass(slots=True)
