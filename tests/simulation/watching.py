@@ -21,10 +21,14 @@ from tests.simulation.machine import Machine
 
 @dataclass(slots=True)
 class Mirror:
-    """What of a log has been told to the judges: its last batch by identity, so that a look costs no scan."""
+    """What of a log has been told to the judges: its last batch by identity, so that a look costs no scan.
+
+    `end` is its (end offset, last epoch): while that stands, so does the log.
+    """
 
     log: PartitionLog | None = None
     last: Batch | None = None
+    end: tuple[int, int] = (-1, -1)
 
 
 @dataclass(slots=True)
@@ -57,12 +61,18 @@ class Watch:
         self._look_at_watermark(machine)
 
     def _look_at_log(self, machine: Machine) -> None:
-        log = machine.disk.logs.get(self.partition)
-        if log is not self._mirrors[machine.id].log:
-            self._another_log(machine, log)
+        log, mirror = machine.disk.logs.get(self.partition), self._mirrors[machine.id]
+        if log is not mirror.log:
+            mirror = self._another_log(machine, log)
         if log is None:
             return
-        mirror, told = self._mirrors[machine.id], len(self.evidence.replicas[machine.id].entries)
+        end = (log.end_offset, log.last_epoch)
+        if end != mirror.end:
+            mirror.end = end
+            self._tell_what_changed(machine, log, mirror)
+
+    def _tell_what_changed(self, machine: Machine, log: PartitionLog, mirror: Mirror) -> None:
+        told = len(self.evidence.replicas[machine.id].entries)
         if mirror.last is not None and not _holds(log, mirror.last):
             told = self._truncated(machine, log)
         if log.end_offset > told:
@@ -70,13 +80,14 @@ class Watch:
                 self._tell(machine, batch)
                 mirror.last = batch
 
-    def _another_log(self, machine: Machine, log: PartitionLog | None) -> None:
+    def _another_log(self, machine: Machine, log: PartitionLog | None) -> Mirror:
         """A replica that was reassigned away is deleted; any other log that vanishes was truncated to nothing."""
-        self._mirrors[machine.id] = Mirror(log)
+        mirror = self._mirrors[machine.id] = Mirror(log)
         gone = self.evidence.truncated(machine.id, 0)
         known = None if machine.broker is None else machine.broker.image.partition(self.partition)
         if known is None or (machine.id, known.partition_epoch) not in self.evidence.not_replica:
             self.rules.truncated(machine.id, gone)
+        return mirror
 
     def _tell(self, machine: Machine, batch: Batch) -> None:
         for index in range(batch.record_count):
