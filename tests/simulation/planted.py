@@ -6,7 +6,9 @@ from typing import Final
 
 from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.controller import ControllerRules
-from tests.simulation import mistakes
+from rackspan.cluster.core.groups import GroupCoordinator
+from tests.simulation import mistakes, reassigning_mistakes
+from tests.simulation.groups import mistakes as group_mistakes
 from tests.simulation.world import Build
 
 
@@ -31,6 +33,10 @@ def _broker(rules: type[BrokerRules], world: str, mean: float, *speak: str) -> P
 
 def _controller(rules: type[ControllerRules], world: str, mean: float, *speak: str) -> Planted:
     return Planted(Build(controller_rules=rules), world, mean, frozenset(speak))
+
+
+def _coordinator(coordinator: type[GroupCoordinator], world: str, mean: float, *speak: str) -> Planted:
+    return Planted(Build(coordinator=coordinator), world, mean, frozenset(speak))
 
 
 PLANTED: Final[Mapping[str, Planted]] = {
@@ -61,6 +67,40 @@ PLANTED: Final[Mapping[str, Planted]] = {
     "unclean shutdown forgotten": _controller(mistakes.ForgetsUnclean, "lossy", 20, "I2", "I3", "I4"),
     "ELR emptied where nobody is in sync": _controller(mistakes.EmptiesElrOfNobody, "dynamic", 15, "I6", "I7"),
     "roles taken before registered": _broker(mistakes.ActsBeforeKnown, "clean", 1.9, "I3", "I4"),
+    # Reassignments.
+    "old replicas dropped first": _controller(reassigning_mistakes.DropsOldFirst, "relocating", 1.5, "RS3"),
+    "reassignment ended by the first in sync": _controller(
+        reassigning_mistakes.EndsWithTheFirst, "relocating", 6.7, "RS3"
+    ),
+    "leader reassigned away and not replaced": _controller(
+        reassigning_mistakes.KeepsRemovedLeader, "relocating", 3.1, "RS1"
+    ),
+    "removed replica not fenced": _controller(reassigning_mistakes.FencesNobody, "relocating", 1.7, "RS4"),
+    "removing never forgotten": _controller(reassigning_mistakes.NeverForgets, "relocating", 2, "RS1", "RS2", "RS5"),
+    "cancelled reassignment keeps what it added": _controller(
+        reassigning_mistakes.CancelsForward, "relocating", 2.7, "RS2"
+    ),
+    "reassignment never ends": _controller(reassigning_mistakes.NeverEnds, "relocating", 8, "RS5"),
+    # Groups.
+    "commit acknowledged before replicated": _coordinator(
+        group_mistakes.CommitsUnreplicated, "groups", 4.7, "GS2", "GS4"
+    ),
+    "assignment handed out before replicated": _coordinator(
+        group_mistakes.AssignsUnreplicated, "groups", 4, "GS1", "GS3"
+    ),
+    "commit of any generation taken": _coordinator(group_mistakes.TakesAnyGeneration, "groups", 1.1, "GS4"),
+    "commit of anybody taken": _coordinator(group_mistakes.TakesAnybody, "groups", 1.1, "GS4"),
+    "coordinator does not read again": _coordinator(
+        group_mistakes.RemembersOldLeadership, "groups-reassigning", 6.2, "GS1", "GS2", "GS3", "GS4"
+    ),
+    "coordinator reads the end of its log alone": _coordinator(
+        group_mistakes.ReadsTheLastBatchAlone, "groups", 6.2, "GS1", "GS2", "GS3"
+    ),
+    "a partition assigned to two members": _coordinator(group_mistakes.GivesAllToEverybody, "groups", 1, "GS1"),
+    "generations counted anew": _coordinator(group_mistakes.CountsAnew, "groups", 1.7, "GS1", "GS3"),
+    "failed writes told as done": _coordinator(
+        group_mistakes.ForgetsFailures, "groups", 1.5, "GS1", "GS2", "GS3", "GS4"
+    ),
 }
 
 
