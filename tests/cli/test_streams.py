@@ -181,7 +181,7 @@ def live(*members: DescribedMember, monkeypatch: pytest.MonkeyPatch) -> tuple[st
     """The words of an audit that meets this group, on a cluster of orders and their one store."""
     snapshot = cluster({"orders": [[1], [2]], "shop-s-changelog": [[2], [1]]})
     monkeypatch.setattr(verbs, "read_streams_group", lambda _cluster, _group: streams_group(described(*members)))
-    monkeypatch.setattr(verbs, "live_cluster", lambda *_: Source("here", lambda: ReadSnapshot(snapshot, ())))
+    monkeypatch.setattr(verbs, "live_cluster", lambda *_, **_sizes: Source("here", lambda: ReadSnapshot(snapshot, ())))
     monkeypatch.setattr(options, "live_cluster", verbs.live_cluster)
     return ("streams", "audit", "--bootstrap-server", "here:1", "--group", "shop")
 
