@@ -29,6 +29,13 @@ def test_a_name_that_is_not_there_is_an_attribute_error(room: str) -> None:
         import_module(room).Nonsense  # noqa: B018
 
 
+def test_the_help_of_every_verb_waits_neither_for_arrow_nor_for_a_kafka_client() -> None:
+    script = "import rackspan.cli, sys; print(*sys.modules)"
+    said = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)
+    heavy = {"pyarrow", "pyspark", "kafka", "confluent_kafka", "yaml", "rackspan.pipeline", "rackspan.cluster.embedded"}
+    assert heavy.intersection(said.stdout.split()) == set()
+
+
 def test_asking_for_an_id_type_imports_no_numpy() -> None:
     script = "from rackspan.model import BrokerId; import sys; print('numpy' in sys.modules)"
     said = subprocess.run([sys.executable, "-c", script], check=True, capture_output=True, text=True)

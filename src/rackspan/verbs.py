@@ -13,7 +13,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from rackspan import audit as _audit
-from rackspan import pipeline as _pipeline
 from rackspan import plan as _plan
 from rackspan import reassign as _reassign
 from rackspan import streams as _streams
@@ -24,7 +23,6 @@ from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
 from rackspan.model import ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.model.topic import MIN_INSYNC_REPLICAS
-from rackspan.pipeline import Collected, RunReport
 from rackspan.placement import Dice
 from rackspan.placement import generate as _generate
 from rackspan.placement import new_partitions as _new_partitions
@@ -47,6 +45,7 @@ from rackspan.streams import Captured, Setting, StreamsGroup
 
 if TYPE_CHECKING:
     from rackspan.apply import Happened
+    from rackspan.pipeline import Collected, RunReport
     from rackspan.sources.connection import ClusterConnection, ConnectionSettings
 
 __all__ = [
@@ -122,7 +121,9 @@ def snapshot_file(path: Path) -> Source:
 
 def snapshot_files(folder: Path) -> list[Source]:
     """Every snapshot in a folder, by name. Errors: UsageError for none."""
-    return list(_pipeline.from_folder(folder))
+    from rackspan import pipeline
+
+    return list(pipeline.from_folder(folder))
 
 
 def located(source: Source, rack_locator_class: str, rack_locator_properties: str) -> Source:
@@ -338,27 +339,37 @@ def streams_lab(
 # ── the pipeline
 
 
-def collect(sources: list[Source], warehouse: Path) -> Iterator[Collected]:
+def collect(sources: list[Source], warehouse: Path) -> "Iterator[Collected]":
     """One snapshot of each source into the warehouse; a source that fails does not keep the others from being read."""
-    return _pipeline.collect(sources, _pipeline.create_warehouse(warehouse))
+    from rackspan import pipeline
+
+    return pipeline.collect(sources, pipeline.create_warehouse(warehouse))
 
 
-def collect_every(sources: list[Source], warehouse: Path, seconds: float) -> Iterator[Collected]:
+def collect_every(sources: list[Source], warehouse: Path, seconds: float) -> "Iterator[Collected]":
     """The same, a round every so many seconds, until the caller stops asking."""
-    kept = _pipeline.create_warehouse(warehouse)
-    return _pipeline.collect_every(sources, kept, seconds, now=time.monotonic, sleep=time.sleep)
+    from rackspan import pipeline
+
+    kept = pipeline.create_warehouse(warehouse)
+    return pipeline.collect_every(sources, kept, seconds, now=time.monotonic, sleep=time.sleep)
 
 
-def run_pipeline(warehouse: Path, policy: RackPolicy = RackPolicy(), master: str | None = None) -> RunReport:
+def run_pipeline(warehouse: Path, policy: RackPolicy = RackPolicy(), master: str | None = None) -> "RunReport":
     """Bring every table up to date with what was collected, on Spark."""
-    return _pipeline.run(_pipeline.open_warehouse(warehouse), policy, master)
+    from rackspan import pipeline
+
+    return pipeline.run(pipeline.open_warehouse(warehouse), policy, master)
 
 
 def table(warehouse: Path, name: str, limit: int | None = None) -> Iterator[dict[str, object]]:
     """The rows of a table in the order of its grain, without Spark."""
-    return _pipeline.rows(_pipeline.open_warehouse(warehouse), name, limit)
+    from rackspan import pipeline
+
+    return pipeline.rows(pipeline.open_warehouse(warehouse), name, limit)
 
 
 def report(warehouse: Path, policy: RackPolicy, out: Path, master: str | None = None) -> list[str]:
     """One page about every cluster of the warehouse, drawn from its tables. Returns what is odd about it, a line each."""
-    return _pipeline.draw_report(_pipeline.open_warehouse(warehouse), policy, out, master)
+    from rackspan import pipeline
+
+    return pipeline.draw_report(pipeline.open_warehouse(warehouse), policy, out, master)

@@ -57,7 +57,7 @@ def carried(snapshot: ClusterSnapshot) -> Carried:
     return Carried(ids, summed.preferred.astype(np.int64), summed.replicas.astype(np.int64))
 
 
-def counted(ids: Sequence[BrokerId], leaders: Mapping[int, int], replicas: Mapping[int, int]) -> Carried:
+def counted(ids: Sequence[BrokerId], leaders: Mapping[BrokerId, int], replicas: Mapping[BrokerId, int]) -> Carried:
     """Of ascending `ids`, from counts by broker; a broker that is not counted carries nothing."""
     return Carried(
         np.array(ids, dtype=np.int64),

@@ -1,6 +1,5 @@
 """Where new partitions go: the cluster's placer is asked (KIP-660), for creation, addition and auto-creation alike."""
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -58,18 +57,12 @@ def refuse_impossible(brokers: Sequence[UsableBroker], replication_factor: int) 
 
 
 def _carried(context: Context) -> "Carried":
-    """Preferred leaders and replicas of each broker; a reassignment counts where it leads."""
+    """Preferred leaders and replicas of each registered broker."""
     # Here, with NumPy behind it: few clusters have a placer that asks.
     from rackspan.placement.carried import counted
 
-    leaders: Counter[int] = Counter()
-    replicas: Counter[int] = Counter()
-    for _, state in context.partitions():
-        staying = [broker for broker in state.replicas if broker not in state.removing]
-        leaders[staying[0]] += 1
-        replicas.update(staying)
-    ids = sorted(context.image.brokers)
-    return counted(ids, leaders, replicas)
+    context.carrying.look_at(context.image.topics)
+    return counted(sorted(context.image.brokers), context.carrying.leaders, context.carrying.replicas)
 
 
 def first_state(context: Context, replicas: tuple[BrokerId, ...]) -> PartitionState | None:
