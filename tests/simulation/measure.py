@@ -66,7 +66,7 @@ def availability(seeds: int) -> Iterator[str]:
 
 def exhaustive(depth: int) -> Iterator[str]:
     for racks in ("abb", "abc"):
-        for faults, deep in ((1, depth), (0, depth + 3)):
+        for faults, deep in ((1, depth), (0, depth + 4)):
             begun = time.monotonic()
             found = explore(start(racks, faults=faults), deep)
             seconds = time.monotonic() - begun
@@ -96,7 +96,7 @@ MEASURES: Final[Mapping[str, tuple[Callable[[int], Iterator[str]], int]]] = {
     "planted": (planted, 200),
     "failing": (failing, 600),
     "availability": (availability, 400),
-    "exhaustive": (exhaustive, 5),
+    "exhaustive": (exhaustive, 7),
     "soak": (soak, 2_000),
 }
 
