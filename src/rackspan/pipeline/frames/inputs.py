@@ -77,10 +77,14 @@ class Inputs:
         """Grain: snapshot, topic, partition."""
         return self._read("partitions", PARTITIONS)
 
-    def _read(self, name: str, columns: str) -> DataFrame:
+    def listed(self, name: str, columns: str) -> DataFrame:
+        """A file of every snapshot without telling whose it is, for figures of them all."""
         files = [glob_escaped(one.folder / f"{name}.parquet") for one in self.stored]
         reader = self.spark.read.schema(f"{columns}, {KEYS}").option("basePath", str(self.warehouse.snapshots))
-        keyed = reader.parquet(*files).withColumnRenamed("taken_at", "folder_key")
+        return reader.parquet(*files)
+
+    def _read(self, name: str, columns: str) -> DataFrame:
+        keyed = self.listed(name, columns).withColumnRenamed("taken_at", "folder_key")
         numbers = F.broadcast(self.snapshots.select("snapshot", "cluster_id", "folder_key"))
         return keyed.join(numbers, ["cluster_id", "folder_key"]).drop("cluster_id", "day", "folder_key")
 
