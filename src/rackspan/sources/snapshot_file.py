@@ -183,6 +183,22 @@ def _located(path: Path, reader: Callable[[Path], ReadSnapshot]) -> ReadSnapshot
         raise InvalidSnapshot(f"{path}: cannot be read: {words}; take the snapshot again") from None
 
 
+def read_registration(folder: Path) -> tuple[tuple[Broker, ...], tuple[Controller, ...]]:
+    """The brokers of a Parquet folder, hosts and ports apart, and its controllers; milliseconds, whatever its size.
+
+    Errors: InvalidSnapshot, naming the folder.
+    """
+    try:
+        brokers, cluster = (
+            _conforming(name, _file_rows(folder / f"{name}.parquet")) for name in ("brokers", "cluster")
+        )
+        seen = [_broker({**row, "host": None, "port": None}) for row in brokers.to_pylist()]
+        listed = [one for controllers in cluster.column("controllers").to_pylist() for one in controllers or ()]
+        return tuple(sorted(seen, key=lambda one: one.id)), tuple(map(_controller, listed))
+    except InvalidSnapshot as error:
+        raise InvalidSnapshot(f"{folder}: {error}") from None
+
+
 def _read_folder(folder: Path) -> ReadSnapshot:
     tables, warnings = {}, []
     for name, schema in SCHEMAS.items():

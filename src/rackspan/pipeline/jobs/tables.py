@@ -11,7 +11,7 @@ from pyspark.sql import functions as F
 
 from rackspan.audit import RackPolicy
 from rackspan.pipeline.frames import asked, drift, durability, durability_bits, findings, loads, outage, outage_bits
-from rackspan.pipeline.frames.extent import Extent, extent
+from rackspan.pipeline.frames.extent import topic_count, widest_list
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.frames.rack_bits import RackBits, rack_bits
 from rackspan.pipeline.frames.registrations import Registrations
@@ -26,20 +26,16 @@ class Judged:
     policy: RackPolicy
 
     @cached_property
-    def extent(self) -> Extent:
-        return extent(self.inputs)
-
-    @property
     def bits(self) -> RackBits | None:
         """Racks as bits, or None where the run is left to Arrow batches."""
-        return rack_bits(self.registrations.value, self.extent.widest)
+        return rack_bits(self.registrations.value, widest_list(self.inputs))
 
-    @property
+    @cached_property
     def partitions(self) -> DataFrame:
         """Each partition beside what is asked of it. Grain: snapshot, topic, partition."""
-        return asked.asked_partitions(self.inputs.partitions, self.asked, self.extent.topics)
+        return asked.asked_partitions(self.inputs.partitions, self.asked, topic_count(self.inputs))
 
-    @property
+    @cached_property
     def asked(self) -> DataFrame:
         """What each topic asks. Grain: snapshot, topic."""
         return asked.asked(self.inputs.topics, self.policy)
