@@ -31,9 +31,9 @@ from rackspan.model import (
 )
 from rackspan.model.json_format import utc_text
 from rackspan.pipeline import incremental, session
-from rackspan.pipeline.frames import rack_bits
+from rackspan.pipeline.frames import durability, durability_bits, outage, outage_bits, rack_bits
 from rackspan.pipeline.frames.registrations import Registrations
-from rackspan.pipeline.jobs import build, tables
+from rackspan.pipeline.jobs import build
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.warehouse import stored_snapshots
 from tests.pipeline import expected
@@ -182,8 +182,8 @@ def never(*_: Any) -> Any:
 def test_bits_say_of_every_partition_what_the_judge_says(
     spark: SparkSession, everything: list[ClusterSnapshot], tmp_path: Path, policy: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables.durability, "durability", never)
-    monkeypatch.setattr(tables.outage, "partial_harm", never)
+    monkeypatch.setattr(durability, "durability", never)
+    monkeypatch.setattr(outage, "partial_harm", never)
     compare(made(everything, POLICIES[policy], tmp_path), everything, POLICIES[policy])
 
 
@@ -191,8 +191,8 @@ def test_bits_say_of_every_partition_what_the_judge_says(
 def test_arrow_batches_say_the_same(
     spark: SparkSession, everything: list[ClusterSnapshot], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tables.durability_bits, "durability_bits", never)
-    monkeypatch.setattr(tables.outage_bits, "partial_harm_bits", never)
+    monkeypatch.setattr(durability_bits, "durability_bits", never)
+    monkeypatch.setattr(outage_bits, "partial_harm_bits", never)
     snapshots = [*everything[-3:], of_racks(rack_bits.RACKS_MAX + 1)]
     policy = POLICIES["own, with demands and known controllers"]
     compare(made(snapshots, policy, tmp_path), snapshots, policy)

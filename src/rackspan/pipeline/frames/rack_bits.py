@@ -30,7 +30,7 @@ ENTRIES_MAX: Final = 1 << 16
 """Numbers of brokers in a literal: 1 MB, which goes to every task once for each place it is read at."""
 
 WIDTH_MAX: Final = 6
-"""Lists are unrolled entry by entry. Beyond so many replicas the code outgrows what Java's compiler takes (8,000 bytes)."""
+"""Lists are unrolled entry by entry into code that grows with the square of this. Six is a move of all of three replicas."""
 
 
 @dataclass(frozen=True, slots=True)
