@@ -7,6 +7,7 @@ from its rules. They take turns, and only ratios within a turn are compared: wha
 import gc
 import time
 from collections.abc import Collection
+from statistics import median
 from typing import Final
 
 from benchmarks._measure import Figures
@@ -18,7 +19,8 @@ from rackspan.cluster.core.messages import Produce, Reply
 from tests.cluster.world import World
 
 TURNS: Final = 41
-PRODUCES: Final = 2_000
+BLOCKS: Final = 30
+BLOCK: Final = 100
 
 
 class ReplicasAlone(BrokerRules):
@@ -49,18 +51,15 @@ class Producing:
         self._broker: Broker = world.broker(1)
         self._now = world.now
 
-    def microseconds(self) -> float:
-        """Of one produce, over a run of them."""
+    def run(self) -> float:
+        """Seconds of a block of produces."""
+        broker, partition, now = self._broker, self._partition, self._now
         # Of this process's own time: on a busy machine the clock on the wall says more of its neighbours.
         begun = time.process_time()
-        self._run()
-        return (time.process_time() - begun) / PRODUCES * 1e6
-
-    def _run(self) -> None:
-        broker, partition, now = self._broker, self._partition, self._now
-        for ticket in range(PRODUCES):
+        for ticket in range(BLOCK):
             effects = broker.on_message(now, CLIENT, Produce(ticket, partition, (Batch(0, 0, -1),)))
             assert any(isinstance(effect, Reply) for effect in effects)
+        return time.process_time() - begun
 
 
 def main() -> None:
@@ -72,7 +71,7 @@ def main() -> None:
     identical, ours = first.over(again), first.over(without)
     low, high = _middle_half(identical)
     verdict = "inside" if low <= ours.median <= high else "OUTSIDE"
-    print(f"\none produce with acks=all and min.insync.racks=1, in the core, {TURNS} turns of {PRODUCES}")
+    print(f"\none produce with acks=all and min.insync.racks=1, in the core, {TURNS} turns of {BLOCKS} x {BLOCK}")
     print(f"  as it is                      {first.text('us')}")
     print(f"  with racks struck out         {without.text('us')}")
     print(f"  as it is, over itself         {identical.median:.3f} (half of the turns from {low:.3f} to {high:.3f})")
@@ -80,14 +79,26 @@ def main() -> None:
 
 
 def _turn(turn: int) -> tuple[float, ...]:
-    """New brokers each time, as where they lie in memory counts for two hundredths; who goes first changes too."""
-    places = [Producing(rules) for rules in (BrokerRules(), BrokerRules(), ReplicasAlone())]
-    order = [(turn + step) % len(places) for step in range(len(places))]
-    taken = {index: places[index].microseconds() for index in order}
+    """Microseconds of one produce, of each: the median block.
+
+    New brokers each time, made in another order, as where they lie in memory counts for a hundredth. Blocks are short and
+    go round, so that whatever slows the machine for longer slows all three.
+    """
+    rules = (BrokerRules(), BrokerRules(), ReplicasAlone())
+    places = {(turn + step) % 3: Producing(rules[(turn + step) % 3]) for step in range(3)}
+    taken: list[list[float]] = [[], [], []]
+    for block in range(BLOCKS):
+        for step in range(len(places)):
+            index = (block + step) % len(places)
+            taken[index].append(places[index].run() / BLOCK * 1e6)
     gc.collect()
-    return tuple(taken[index] for index in range(len(places)))
+    return tuple(median(blocks) for blocks in taken)
 
 
 def _middle_half(figures: Figures) -> tuple[float, float]:
     values = sorted(figures.values)
     return values[len(values) // 4], values[-1 - len(values) // 4]
+
+
+if __name__ == "__main__":
+    main()

@@ -8,7 +8,7 @@ import numpy as np
 
 from benchmarks._measure import RUNS, Figures, machine, run_process
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, PartitionColumns, RackId, Topic, TopicName
-from rackspan.sources.snapshot_file import write_folder
+from rackspan.sources.snapshot_folder import write_folder
 
 PARTITIONS_PER_TOPIC = 100
 BROKERS, RACKS, REPLICATION_FACTOR = 60, 3, 3

@@ -7,26 +7,20 @@ at a time: it is the bound of the fastest, so the processor time of the server i
 
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Final
 
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
-
-from benchmarks import _produce_with_value_1, _pytest_start
+from benchmarks import _cluster_listing, _produce_with_value_1, _pytest_start
 from benchmarks._cluster_clients import run_client
 from benchmarks._cluster_servers import EMBEDDED, KAFKA, MOCK, Server, served
-from benchmarks._measure import RUNS, Figures, machine
+from benchmarks._measure import RUNS, Figures, machine, with_bytecode
 
 BROKERS: Final = 3
 MEGABYTES: Final = 100
 READ_TOPICS: Final = tuple(f"read-{number}" for number in range(6))
 """Of four partitions each: librdkafka's mock keeps 5 MB of a partition."""
-
-LISTED_TOPICS, LISTED_PARTITIONS = 1_000, 10
 
 KINDS: Final = (EMBEDDED, MOCK, KAFKA)
 
@@ -58,7 +52,7 @@ def main() -> None:
     print(machine())
     _print_start()
     _print_throughput()
-    _print_listing()
+    _cluster_listing.main()
     _produce_with_value_1.main()
     _pytest_start.main()
 
@@ -66,7 +60,8 @@ def main() -> None:
 def _print_start() -> None:
     print("\nStart to first produce, one broker (with the import of rackspan; first cluster; a further one)")
     for kind in (EMBEDDED, KAFKA):
-        runs = [_first_produces(kind) for _ in range(RUNS if kind == EMBEDDED else 3)]
+        # The first compiles what an installed package has compiled.
+        runs = [_first_produces(kind) for _ in range((RUNS if kind == EMBEDDED else 2) + 1)][1:]
         figures = {
             "cold, import included": [imported + first for _, imported, first, *_ in runs],
             "its processor time": [spent for spent, *_ in runs if kind == EMBEDDED],
@@ -80,7 +75,7 @@ def _print_start() -> None:
 
 def _first_produces(kind: str) -> list[float]:
     command = [sys.executable, "-m", "benchmarks._cluster_first_produce", kind]
-    said = subprocess.run(command, check=True, capture_output=True, text=True).stdout
+    said = subprocess.run(command, check=True, capture_output=True, text=True, env=with_bytecode()).stdout
     return [float(word) for word in said.split()]
 
 
@@ -121,33 +116,6 @@ def _print_work(work: Work, runs: Mapping[str, Sequence[Run]]) -> None:
         spent = Figures(tuple(run.server_ms_per_megabyte for run in runs[kind]))
         ratio = "" if kind == EMBEDDED else f"   rackspan is {speeds[EMBEDDED].over(speed).text('times as fast')}"
         print(f"  {kind:<18} {speed.text('MB/s', 0):<26} server {spent.text('ms a MB')}{ratio}")
-
-
-def _print_listing() -> None:
-    print(f"\n{LISTED_TOPICS:,} topics x {LISTED_PARTITIONS} partitions, {BROKERS} brokers, by librdkafka")
-    with served(EMBEDDED, BROKERS) as server:
-        admin = AdminClient({"bootstrap.servers": server.bootstrap})
-        created = list(_timed(lambda: _create_many(admin), 1))
-        listed = list(_timed(lambda: admin.list_topics(timeout=60), RUNS + 1))
-        before = server.processor_seconds()
-        time.sleep(5)
-        idle = (server.processor_seconds() - before) / 5
-    print(f"  created in {created[0] / 1000:.2f} s; listed first in {listed[0]:.0f} ms, then in ", end="")
-    print(f"{Figures(tuple(listed[1:])).text('ms', 0)}; idle: {100 * idle:.1f} % of a processor")
-
-
-def _create_many(admin: AdminClient) -> None:
-    new = [NewTopic(f"listed-{number}", LISTED_PARTITIONS, BROKERS) for number in range(LISTED_TOPICS)]
-    for created in admin.create_topics(new, request_timeout=60).values():
-        created.result(60)
-
-
-def _timed(action: Callable[[], object], times: int) -> Iterator[float]:
-    """Milliseconds."""
-    for _ in range(times):
-        started = time.perf_counter()
-        action()
-        yield 1000 * (time.perf_counter() - started)
 
 
 if __name__ == "__main__":

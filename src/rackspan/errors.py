@@ -208,3 +208,8 @@ class CorruptRecords(WireError):
 
 class MissingRequirement(RackspanError):
     """Something rackspan needs is not installed; the message says what to install."""
+
+
+def cause(error: Exception) -> str:
+    """Somebody else's exception in one line."""
+    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -12,18 +12,17 @@ from random import Random
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from rackspan import acks as _acks
 from rackspan import audit as _audit
-from rackspan import pipeline as _pipeline
 from rackspan import plan as _plan
 from rackspan import reassign as _reassign
 from rackspan import streams as _streams
-from rackspan.acks import HardenAdvice, Watch
+from rackspan.acks import Watch, watched
+from rackspan.acks import harden as _harden
+from rackspan.acks.harden import HardenAdvice
 from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
 from rackspan.model import ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
-from rackspan.model.snapshot import MIN_INSYNC_REPLICAS
-from rackspan.pipeline import Collected, RunReport
+from rackspan.model.topic import MIN_INSYNC_REPLICAS
 from rackspan.placement import Dice
 from rackspan.placement import generate as _generate
 from rackspan.placement import new_partitions as _new_partitions
@@ -46,6 +45,7 @@ from rackspan.streams import Captured, Setting, StreamsGroup
 
 if TYPE_CHECKING:
     from rackspan.apply import Happened
+    from rackspan.pipeline import Collected, RunReport
     from rackspan.sources.connection import ClusterConnection, ConnectionSettings
 
 __all__ = [
@@ -121,7 +121,9 @@ def snapshot_file(path: Path) -> Source:
 
 def snapshot_files(folder: Path) -> list[Source]:
     """Every snapshot in a folder, by name. Errors: UsageError for none."""
-    return list(_pipeline.from_folder(folder))
+    from rackspan import pipeline
+
+    return list(pipeline.from_folder(folder))
 
 
 def located(source: Source, rack_locator_class: str, rack_locator_properties: str) -> Source:
@@ -277,14 +279,14 @@ def harden(
     snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy(), topic_filter: re.Pattern[str] | None = None
 ) -> list[HardenAdvice]:
     """For each topic the least min.insync.replicas that forces its racks, and what that costs."""
-    return _acks.harden(snapshot, policy, topic_filter)
+    return _harden.harden(snapshot, policy, topic_filter)
 
 
 def set_min_insync_replicas(cluster: Cluster, advice: Sequence[HardenAdvice]) -> dict[str, int]:
     """Set the value of each topic whose advice is to raise it; returns what was set. Errors: SourceError."""
     from rackspan import apply
 
-    values = _acks.values_to_set(advice)
+    values = _harden.values_to_set(advice)
     if values:
         with _connection(cluster) as connection:
             apply.alter_topic_configs(
@@ -297,7 +299,7 @@ def watch(source: Source, policy: RackPolicy, seconds: float) -> Iterator[Watch]
     """The metrics of min.insync.racks by metadata, read every so many seconds; a reading that fails is told, and the next
     is tried. Errors: the first reading's.
     """
-    return _acks.watched(_watching.readings(source, seconds, now=time.monotonic, sleep=time.sleep), policy)
+    return watched(_watching.readings(source, seconds, now=time.monotonic, sleep=time.sleep), policy)
 
 
 # ── assign
@@ -337,27 +339,37 @@ def streams_lab(
 # ── the pipeline
 
 
-def collect(sources: list[Source], warehouse: Path) -> Iterator[Collected]:
+def collect(sources: list[Source], warehouse: Path) -> "Iterator[Collected]":
     """One snapshot of each source into the warehouse; a source that fails does not keep the others from being read."""
-    return _pipeline.collect(sources, _pipeline.create_warehouse(warehouse))
+    from rackspan import pipeline
+
+    return pipeline.collect(sources, pipeline.create_warehouse(warehouse))
 
 
-def collect_every(sources: list[Source], warehouse: Path, seconds: float) -> Iterator[Collected]:
+def collect_every(sources: list[Source], warehouse: Path, seconds: float) -> "Iterator[Collected]":
     """The same, a round every so many seconds, until the caller stops asking."""
-    kept = _pipeline.create_warehouse(warehouse)
-    return _pipeline.collect_every(sources, kept, seconds, now=time.monotonic, sleep=time.sleep)
+    from rackspan import pipeline
+
+    kept = pipeline.create_warehouse(warehouse)
+    return pipeline.collect_every(sources, kept, seconds, now=time.monotonic, sleep=time.sleep)
 
 
-def run_pipeline(warehouse: Path, policy: RackPolicy = RackPolicy(), master: str | None = None) -> RunReport:
+def run_pipeline(warehouse: Path, policy: RackPolicy = RackPolicy(), master: str | None = None) -> "RunReport":
     """Bring every table up to date with what was collected, on Spark."""
-    return _pipeline.run(_pipeline.open_warehouse(warehouse), policy, master)
+    from rackspan import pipeline
+
+    return pipeline.run(pipeline.open_warehouse(warehouse), policy, master)
 
 
 def table(warehouse: Path, name: str, limit: int | None = None) -> Iterator[dict[str, object]]:
     """The rows of a table in the order of its grain, without Spark."""
-    return _pipeline.rows(_pipeline.open_warehouse(warehouse), name, limit)
+    from rackspan import pipeline
+
+    return pipeline.rows(pipeline.open_warehouse(warehouse), name, limit)
 
 
 def report(warehouse: Path, policy: RackPolicy, out: Path, master: str | None = None) -> list[str]:
     """One page about every cluster of the warehouse, drawn from its tables. Returns what is odd about it, a line each."""
-    return _pipeline.draw_report(_pipeline.open_warehouse(warehouse), policy, out, master)
+    from rackspan import pipeline
+
+    return pipeline.draw_report(pipeline.open_warehouse(warehouse), policy, out, master)

@@ -6,7 +6,8 @@ from itertools import combinations, product
 import pytest
 from hypothesis import given
 
-from rackspan.acks import HardenAdvice, Outcome, harden
+from rackspan.acks import HardenAdvice, Outcome
+from rackspan.acks.harden import harden
 from rackspan.audit import RackPolicy, audit
 from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns

@@ -8,7 +8,9 @@ import pytest
 from rackspan.audit import RackPolicy, audit
 from rackspan.audit.findings import Finding
 from rackspan.audit.json_format import finding_document
-from rackspan.model.racks import shown
+from rackspan.cli import pipeline as pipeline_cli
+from rackspan.model.ids import shown
+from rackspan.pipeline import TABLES
 from rackspan.sources import snapshot_file
 from tests.cli.conftest import GOOD, Ran
 
@@ -152,3 +154,7 @@ def _grain(one: Finding) -> tuple[object, ...]:
 
 def _found(row: dict[str, object]) -> dict[str, object]:
     return {name: row[name] for name in ("constraint", "severity", "topic", "partition", "reason", "remedy")}
+
+
+def test_the_help_lists_the_tables_there_are() -> None:
+    assert tuple(TABLES) == pipeline_cli.TABLES

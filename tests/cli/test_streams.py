@@ -47,6 +47,31 @@ def test_tasks_go_where_their_partitions_are(cli: Cli, problem: Path) -> None:
     assert ran.document["certificate"]["stateful"]["lower_bound"] == ran.document["cost"]["stateful"]
 
 
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"tasks": {}}, "tasks: is {}, not a list; correct it and run again"),
+    ({"initial_active": {}}, "task 0_0: is active on no client; add it to initial_active"),
+    (
+        {"config": {**PROBLEM["config"], "num_standbys": 1}},
+        "task 0_0: is stateful but has no changelog to price its standbys by; add it, or give streams audit "
+        "--changelog 0=TOPIC",
+    ),
+    (
+        {"config": {"strategy": "cheapest"}},
+        "rack.aware.assignment.strategy is 'cheapest'; choose none, min_traffic or balance_subtopology",
+    ),
+]
+
+
+@pytest.mark.parametrize(("changed", "line"), WRONG)
+@pytest.mark.parametrize("verb", ["assign", "lab"])
+def test_a_problem_that_means_nothing_is_named(
+    cli: Cli, problem: Path, verb: str, changed: dict[str, Any], line: str
+) -> None:
+    problem.write_text(json.dumps({**PROBLEM, **changed}))
+    ran = cli("streams", verb, "--problem", "problem.json")
+    assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: problem.json: {line}\n")
+
+
 def test_people_get_a_table(cli: Cli, problem: Path) -> None:
     assert "partitions that cross racks: 0 active" in cli("streams", "assign", "--problem", problem, "-o", "human").out
 
@@ -156,7 +181,7 @@ def live(*members: DescribedMember, monkeypatch: pytest.MonkeyPatch) -> tuple[st
     """The words of an audit that meets this group, on a cluster of orders and their one store."""
     snapshot = cluster({"orders": [[1], [2]], "shop-s-changelog": [[2], [1]]})
     monkeypatch.setattr(verbs, "read_streams_group", lambda _cluster, _group: streams_group(described(*members)))
-    monkeypatch.setattr(verbs, "live_cluster", lambda *_: Source("here", lambda: ReadSnapshot(snapshot, ())))
+    monkeypatch.setattr(verbs, "live_cluster", lambda *_, **_sizes: Source("here", lambda: ReadSnapshot(snapshot, ())))
     monkeypatch.setattr(options, "live_cluster", verbs.live_cluster)
     return ("streams", "audit", "--bootstrap-server", "here:1", "--group", "shop")
 

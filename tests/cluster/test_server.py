@@ -10,7 +10,7 @@ import pytest
 
 from rackspan.cluster.server import MAX_IN_FLIGHT, Connection
 from rackspan.errors import MalformedRequest
-from rackspan.wire.framing import framed
+from rackspan.wire.framing import Request, framed
 
 Serve = Callable[[bytes], Any]
 
@@ -24,7 +24,7 @@ class Door:
         self.seen: list[bytes] = []
         self._serve = serve
 
-    def serve(self, request: bytes | bytearray, client_host: str) -> list[bytes] | Awaitable[list[bytes] | None] | None:
+    def serve(self, request: Request, client_host: str) -> list[bytes] | Awaitable[list[bytes] | None] | None:
         self.seen.append(bytes(request))
         answer: list[bytes] | Awaitable[list[bytes] | None] | None = self._serve(bytes(request))
         return answer

@@ -257,8 +257,6 @@ def refused(moved: Reassign, verb: str, *words: str) -> str:
     return err.removeprefix("rackspan: ").rstrip("\n")
 
 
-# Soak: it takes minutes, and failed once, unexplained, on a busy machine before its first copy was made longer.
-@pytest.mark.soak
 def test_a_broker_lost_on_the_way_stops_it_and_it_can_be_cancelled_and_gone_on_with(moved: Reassign) -> None:
     cluster = moved.cluster
     lost_broker, partitions = a_receiver(moved.plan)

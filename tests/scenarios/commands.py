@@ -3,13 +3,13 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from rackspan.acks import harden
+from rackspan.acks.harden import harden
 from rackspan.acks.wording import loss_words, reason, remedies
 from rackspan.audit import RackPolicy, audit, outage
 from rackspan.audit.outage import RackLoss
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, UnrackedPolicy
+from rackspan.model.ids import shown
 from rackspan.model.partitions import Partition
-from rackspan.model.racks import shown
 from rackspan.reassign import Request
 from tests.scenarios import moves
 from tests.scenarios.live import WORDS, Live

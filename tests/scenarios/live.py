@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
+from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NodeId, TopicPartition
 from rackspan.cluster.core.messages import (
@@ -117,6 +118,32 @@ def send(live: Live, *names: str) -> Iterator[str]:
     yield from ()
 
 
+def send_numbered(live: Live, name: str, *, sequence: str) -> Iterator[str]:
+    """send_numbered first sequence=0: of an idempotent producer"""
+    leader = live.world.state(ORDERS).leader
+    batch = Batch(0, 0, -1, producer_id=7, producer_epoch=0, base_sequence=int(sequence))
+    live.tickets[name] = live.world.produce(leader, ORDERS, batch, timeout_ms=3_000)
+    yield from ()
+
+
+def count(live: Live) -> Iterator[str]:
+    """How many records the leader's log holds"""
+    leader = live.world.state(ORDERS).leader
+    yield f"records in the log: {live.world.disks[leader].logs[ORDERS].end_offset}"
+
+
+def assess(live: Live) -> Iterator[str]:
+    """What an operator sees before deciding: the leader's own metrics, and whose brokers are away"""
+    leader = live.world.broker(live.world.state(ORDERS).leader)
+    shown = {**leader.metrics(), **leader.partition_metrics()[ORDERS]}
+    away = sorted({str(rack) for broker, rack in live.world.rack_of.items() if broker not in live.world.nodes})
+    yield (
+        f"racks in sync {shown['rackspan_partition_isr_racks']},"
+        f" partitions under their racks {shown['rackspan_under_min_rack_isr_partitions']},"
+        f" refused for want of racks {shown['rackspan_rack_check_failures_total']}; racks away {','.join(away) or 'none'}"
+    )
+
+
 def told(live: Live, *names: str) -> Iterator[str]:
     yield from map(live.told, names)
 
@@ -191,6 +218,9 @@ def release(live: Live) -> Iterator[str]:
 WORDS: Final[Mapping[str, Callable[..., Iterator[str]]]] = {
     "create": create,
     "send": send,
+    "send_numbered": send_numbered,
+    "count": count,
+    "assess": assess,
     "told": told,
     "wait": wait,
     "lose": lose,

@@ -48,6 +48,8 @@ class FaultKind(Enum):
     """A preferred leader election is asked for."""
     REASSIGN = "reassign"
     """A replica is moved from one broker to another; half of them are cancelled when the fault ends."""
+    RELOCATE = "relocate"
+    """All replicas are asked to be elsewhere; some of these reassignments are cancelled, some replaced before they end."""
     DELAY_ISR = "delay-isr"
     """AlterPartition requests travel 100 to 500 ms, while the rest is quick."""
 
@@ -120,8 +122,9 @@ def _allowed(kind: WorldKind) -> list[FaultKind]:
     moving = [FaultKind.MOVE] * 3 if kind.moving else []
     dynamic = [FaultKind.THRESHOLDS] * 4 if kind.dynamic else []
     reassigning = [FaultKind.REASSIGN] * 4 if kind.reassigning else []
+    relocating = [FaultKind.RELOCATE] * 6 if kind.relocating else []
     plain = RESTLESS if kind.restless else PLAIN
-    return [*plain, *lossy, *moving, *dynamic, *reassigning]
+    return [*plain, *lossy, *moving, *dynamic, *reassigning, *relocating]
 
 
 def _fault(shape: Shape, kinds: list[FaultKind], dice: Random) -> Fault:

@@ -19,10 +19,13 @@ class WorldKind:
 
     `lossy`: power cuts take unflushed tails and disks are lost, in fewer than k racks. `moving`: a broker restarts in
     another rack. `dynamic`: min.insync.racks and min.insync.replicas are changed while traffic flows. `reassigning`:
-    replicas are moved while all this goes on. `unclean`: unclean election is allowed. `unnamed`: some brokers have no
+    replicas are moved while all this goes on. `relocating`: the partition begins on some of the brokers, and all of its
+    replicas are sent elsewhere, cancelled or sent on before they arrive. `unclean`: unclean election is allowed. `unnamed`: some brokers have no
     rack. `trusted`: the controller knows that who is killed lost nothing, as is so where machines live on; a Kafka broker
     that is killed leaves no clean-shutdown mark, and is not electable until it has caught up. `falls_back`: where nobody
-    may lead, the last known leader does. `restless`: many short faults, so that the ISR changes all the time. `fails`: the rules that some seeds break, and are to break.
+    may lead, the last known leader does. `restless`: many short faults, so that the ISR changes all the time. `groups`: a
+    consumer group instead of producers; the partition is its coordinator's. `fails`: the rules that some seeds break, and
+    are to break.
     """
 
     name: str
@@ -33,8 +36,10 @@ class WorldKind:
     unnamed: bool = False
     trusted: bool = True
     reassigning: bool = False
+    relocating: bool = False
     falls_back: bool = False
     restless: bool = False
+    groups: bool = False
     elr: Elr = Elr.RACKS
     fails: frozenset[str] = frozenset()
 
@@ -45,7 +50,7 @@ class WorldKind:
         Not where replicas are reassigned: taking one away takes what it alone held beside the leader. Nor where a rack
         holds another broker's disk than it did.
         """
-        return not (self.moving or self.reassigning)
+        return not (self.moving or self.reassigning or self.relocating)
 
     @property
     def demands_availability(self) -> bool:
@@ -78,6 +83,13 @@ DEMANDED: Final[Mapping[str, WorldKind]] = {
         replace(_LOSSY, name="restless-lossy", restless=True),
         replace(_LOSSY, name="lossy"),
         replace(_LOSSY, name="lossy-kafka-elr", elr=Elr.KAFKA),
+        replace(_CLEAN, name="groups", groups=True),
+        replace(_CLEAN, name="groups-restless", groups=True, restless=True),
+        replace(_CLEAN, name="groups-reassigning", groups=True, reassigning=True),
+        replace(_LOSSY, name="groups-lossy", groups=True),
+        replace(_CLEAN, name="relocating", relocating=True),
+        replace(_CLEAN, name="restless-relocating", relocating=True, restless=True),
+        replace(_CLEAN, name="killed-relocating", relocating=True, trusted=False),
     )
 }
 

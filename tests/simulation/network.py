@@ -3,12 +3,15 @@
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from random import Random
+from typing import TypeAlias
 
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
 from rackspan.cluster.core.messages import AlterPartition, Message, MetadataSlice
 from tests.simulation.clock import Clock
+from tests.simulation.groups.ask import GroupAsk
 
-Deliver = Callable[[NodeId, NodeId, Message], None]
+Carried: TypeAlias = Message | GroupAsk
+Deliver: TypeAlias = Callable[[NodeId, NodeId, Carried], None]
 
 
 @dataclass(slots=True)
@@ -30,17 +33,22 @@ class Network:
     stale: dict[NodeId, int] = field(default_factory=dict)
     isr_delayed: dict[NodeId, int] = field(default_factory=dict)
 
-    def send(self, source: NodeId, destination: NodeId, message: Message) -> None:
+    def send(self, source: NodeId, destination: NodeId, message: Carried) -> None:
         if self.cut.get((source, destination)) or self._kept_from_image(destination, message):
             return
         self._deliver_later(source, destination, message)
         if self.dice.random() < self.duplicates:
             self._deliver_later(source, destination, message)
 
-    def _deliver_later(self, source: NodeId, destination: NodeId, message: Message) -> None:
+    def send_once(self, source: NodeId, destination: NodeId, message: Carried) -> None:
+        """Over a connection, which never repeats."""
+        if not self.cut.get((source, destination)):
+            self._deliver_later(source, destination, message)
+
+    def _deliver_later(self, source: NodeId, destination: NodeId, message: Carried) -> None:
         self.clock.after(self._delay(source, destination, message), lambda: self.deliver(source, destination, message))
 
-    def _delay(self, source: NodeId, destination: NodeId, message: Message) -> int:
+    def _delay(self, source: NodeId, destination: NodeId, message: Carried) -> int:
         span = self.controller_ms if CONTROLLER in (source, destination) else self.between_ms
         delay = self.dice.randint(*span)
         if self.slow.get(source) or self.slow.get(destination):
@@ -54,7 +62,7 @@ class Network:
     def _lags(self, source: NodeId, destination: NodeId) -> bool:
         return bool(self.lagging.get(source) or self.lagging.get(destination))
 
-    def _kept_from_image(self, destination: NodeId, message: Message) -> bool:
+    def _kept_from_image(self, destination: NodeId, message: Carried) -> bool:
         return bool(self.stale.get(destination)) and isinstance(message, MetadataSlice)
 
     def heal(self) -> None:

@@ -60,11 +60,11 @@ class Recorded(Running):
         super().__init__(world)
         self.story = Story()
 
-    def _carry_out(self, node: NodeId, effects: list[Effect]) -> None:
+    def carry_out(self, node: NodeId, effects: list[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Reply) and isinstance(effect.result, ProduceResult):
                 self._note(node, effect.result)
-        super()._carry_out(node, effects)
+        super().carry_out(node, effects)
         isr = self.watch.evidence.committed.isr
         if not self.story.isr or self.story.isr[-1][1] != isr:
             self.story.isr.append((self.clock.now, isr))

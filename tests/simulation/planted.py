@@ -6,7 +6,9 @@ from typing import Final
 
 from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.controller import ControllerRules
-from tests.simulation import mistakes
+from rackspan.cluster.core.groups import GroupCoordinator
+from tests.simulation import mistakes, reassigning_mistakes
+from tests.simulation.groups import mistakes as group_mistakes
 from tests.simulation.world import Build
 
 
@@ -33,34 +35,72 @@ def _controller(rules: type[ControllerRules], world: str, mean: float, *speak: s
     return Planted(Build(controller_rules=rules), world, mean, frozenset(speak))
 
 
+def _coordinator(coordinator: type[GroupCoordinator], world: str, mean: float, *speak: str) -> Planted:
+    return Planted(Build(coordinator=coordinator), world, mean, frozenset(speak))
+
+
 PLANTED: Final[Mapping[str, Planted]] = {
-    "the proposal as written": _broker(mistakes.ProposalAsWritten, "clean", 2.6, "I1", "I5"),
-    "only the check after": _broker(mistakes.OnlyTheCheckAfter, "clean", 2.6, "I5"),
-    "a pending member counted": _broker(mistakes.CountsThePending, "clean", 2.8, "I1", "I5"),
-    "brokers counted, not racks": _broker(mistakes.CountsBrokers, "clean", 2.8, "I1", "I5"),
-    "unnamed brokers counted as several racks": _broker(mistakes.CountsUnnamedAsSeveral, "unnamed", 4.8, "I1", "I5"),
-    "rack map kept from first sight": _broker(mistakes.KeepsFirstRackMap, "moving", 13, "I1", "I5"),
+    "the proposal as written": _broker(mistakes.ProposalAsWritten, "clean", 1.8, "I1", "I5"),
+    "only the check after": _broker(mistakes.OnlyTheCheckAfter, "clean", 1.8, "I5"),
+    "a pending member counted": _broker(mistakes.CountsThePending, "clean", 3.1, "I1", "I2", "I5"),
+    "brokers counted, not racks": _broker(mistakes.CountsBrokers, "clean", 2.7, "I1", "I5"),
+    "unnamed brokers counted as several racks": _broker(mistakes.CountsUnnamedAsSeveral, "unnamed", 5.1, "I1", "I5"),
+    "rack map kept from first sight": _broker(mistakes.KeepsFirstRackMap, "moving", 8.7, "I1", "I5"),
     "acknowledged before the watermark": _broker(mistakes.AcknowledgesBeforeWatermark, "clean", 1, "I1", "I2", "I5"),
     "watermark ignores the slowest member": _broker(mistakes.IgnoresSlowestMember, "clean", 1.1, "I2", "I5"),
     "smaller ISR used before agreed": _broker(mistakes.ShrinksBeforeAgreed, "clean", 2.2, "I2", "I5"),
-    "pending member ignored by the watermark": _broker(mistakes.IgnoresPendingMember, "restless", 8.8, "I2", "I5"),
-    "duplicate answered at once": _broker(mistakes.DuplicateAnsweredAtOnce, "clean", 1.1, "I1", "I2"),
-    "idempotent retry appended twice": _broker(mistakes.AppendsRetries, "clean", 1, "I5"),
-    "producers forgotten with the leadership": _broker(mistakes.ForgetsProducers, "clean", 3.1, "I5"),
-    "acknowledged on resigning": _broker(mistakes.AcknowledgesOnResigning, "clean", 5.7, "I1"),
-    "joins two records early": _broker(mistakes.JoinsEarly, "restless", 28, "I2", "I5"),
+    "pending member ignored by the watermark": _broker(mistakes.IgnoresPendingMember, "restless", 13.3, "I2", "I5"),
+    "duplicate answered at once": _broker(mistakes.DuplicateAnsweredAtOnce, "clean", 1.5, "I1", "I2"),
+    "idempotent retry appended twice": _broker(mistakes.AppendsRetries, "clean", 1.2, "I5"),
+    "producers forgotten with the leadership": _broker(mistakes.ForgetsProducers, "clean", 5.3, "I5"),
+    "acknowledged on resigning": _broker(mistakes.AcknowledgesOnResigning, "clean", 4.1, "I1"),
+    "joins two records early": _broker(mistakes.JoinsEarly, "restless", 25, "I2", "I5"),
     "joins at the watermark": _broker(mistakes.JoinsAtWatermark, "restless", 175, "I2"),
     "reverts on every error": _broker(mistakes.RevertsOnError, "restless", 350, "I2", "I5"),
     "heeds answers that outrun the thresholds": _broker(
         mistakes.HeedsOutrunAnswers, "restless-dynamic", 140, "I2", "I5"
     ),
     "any process counted for its broker": _broker(mistakes.CountsAnyProcess, "restless-moving", 68, "I1", "I5"),
-    "no truncation": _broker(mistakes.NeverTruncates, "clean", 3.5, "I7"),
-    "truncation to the watermark": _broker(mistakes.TruncatesToWatermark, "clean", 3.5, "I4"),
-    "anybody alive elected": _controller(mistakes.ElectsAnybody, "restless", 6.8, "I2", "I3"),
-    "unclean shutdown forgotten": _controller(mistakes.ForgetsUnclean, "lossy", 20, "I2", "I3", "I4"),
-    "ELR emptied where nobody is in sync": _controller(mistakes.EmptiesElrOfNobody, "dynamic", 15, "I6", "I7"),
+    "no truncation": _broker(mistakes.NeverTruncates, "clean", 3.4, "I7"),
+    "truncation to the watermark": _broker(mistakes.TruncatesToWatermark, "clean", 2.6, "I4", "I5"),
+    "anybody alive elected": _controller(mistakes.ElectsAnybody, "restless", 6.3, "I2", "I3", "I5", "RS1"),
+    "unclean shutdown forgotten": _controller(mistakes.ForgetsUnclean, "lossy", 33, "I2", "I3", "I4"),
+    "ELR emptied where nobody is in sync": _controller(mistakes.EmptiesElrOfNobody, "dynamic", 50, "I6", "I7"),
     "roles taken before registered": _broker(mistakes.ActsBeforeKnown, "clean", 1.9, "I3", "I4"),
+    # Reassignments.
+    "old replicas dropped first": _controller(reassigning_mistakes.DropsOldFirst, "relocating", 1.6, "RS3"),
+    "reassignment ended by the first in sync": _controller(
+        reassigning_mistakes.EndsWithTheFirst, "relocating", 8, "RS3"
+    ),
+    "leader reassigned away and not replaced": _controller(
+        reassigning_mistakes.KeepsRemovedLeader, "relocating", 3.8, "RS1"
+    ),
+    "removed replica not fenced": _controller(reassigning_mistakes.FencesNobody, "relocating", 1.8, "RS4"),
+    "removing never forgotten": _controller(reassigning_mistakes.NeverForgets, "relocating", 2.3, "RS1", "RS2", "RS5"),
+    "cancelled reassignment keeps what it added": _controller(
+        reassigning_mistakes.CancelsForward, "relocating", 3.4, "RS2"
+    ),
+    "reassignment never ends": _controller(reassigning_mistakes.NeverEnds, "relocating", 3.9, "RS5"),
+    # Groups.
+    "commit acknowledged before replicated": _coordinator(
+        group_mistakes.CommitsUnreplicated, "groups", 4.9, "GS2", "GS4"
+    ),
+    "assignment handed out before replicated": _coordinator(
+        group_mistakes.AssignsUnreplicated, "groups", 4.4, "GS1", "GS3", "GS4"
+    ),
+    "commit of any generation taken": _coordinator(group_mistakes.TakesAnyGeneration, "groups", 1, "GS4"),
+    "commit of anybody taken": _coordinator(group_mistakes.TakesAnybody, "groups", 1, "GS4"),
+    "coordinator does not read again": _coordinator(
+        group_mistakes.RemembersOldLeadership, "groups-reassigning", 7.7, "GS1", "GS2", "GS3", "GS4"
+    ),
+    "coordinator reads the end of its log alone": _coordinator(
+        group_mistakes.ReadsTheLastBatchAlone, "groups", 5.1, "GS1", "GS2", "GS3"
+    ),
+    "a partition assigned to two members": _coordinator(group_mistakes.GivesAllToEverybody, "groups", 1, "GS1"),
+    "generations counted anew": _coordinator(group_mistakes.CountsAnew, "groups", 1.8, "GS1", "GS3"),
+    "failed writes told as done": _coordinator(
+        group_mistakes.ForgetsFailures, "groups", 1.5, "GS1", "GS2", "GS3", "GS4"
+    ),
 }
 
 

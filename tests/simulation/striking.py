@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from random import Random
 from typing import TYPE_CHECKING, Final, TypeAlias, TypeVar
 
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId
@@ -282,9 +283,26 @@ def _reassign(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
 
 
 def _ask_reassignment(world: "Running", replicas: tuple[BrokerId, ...] | None) -> None:
+    world.watch.asked_to_reassign(replicas)
     world.ask_controller(
         AlterPartitionReassignments(world.next("ticket"), (Reassignment(world.watch.partition, replicas),))
     )
+    world.watch.reassigning.request = None
+
+
+def _relocate(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
+    """Let any brokers hold it, as many as are asked for or more; a third are cancelled, a third are replaced later."""
+    dice = Random(fault.choice)
+    brokers = list(world.shape.brokers)
+    dice.shuffle(brokers)
+    least = min(len(brokers), max(2, world.shape.min_insync_racks))
+    _ask_reassignment(world, tuple(brokers[: dice.randint(least, len(brokers))]))
+    if fault.choice % 3 == 0:
+        return lambda: _ask_reassignment(world, None)
+    if fault.choice % 3 == 1:
+        dice.shuffle(brokers)
+        return lambda: _ask_reassignment(world, tuple(brokers[:least]))
+    return _nothing
 
 
 def _nothing() -> None:
@@ -308,5 +326,6 @@ STRIKES: "Final[Mapping[FaultKind, Strike]]" = {
     FaultKind.THRESHOLDS: _thresholds,
     FaultKind.PREFERRED: _preferred,
     FaultKind.REASSIGN: _reassign,
+    FaultKind.RELOCATE: _relocate,
     FaultKind.DELAY_ISR: _delay_isr,
 }

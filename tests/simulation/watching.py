@@ -12,6 +12,7 @@ from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceRe
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.model.ids import BrokerId
 from tests.simulation.judges.evidence import Committed, Entry, Evidence, LeaderView, Replica, Violation
+from tests.simulation.judges.reassigning import ReassignmentRules, Request
 from tests.simulation.judges.rules import Rules
 from tests.simulation.judges.survival import Survival
 from tests.simulation.kinds import WorldKind
@@ -20,10 +21,14 @@ from tests.simulation.machine import Machine
 
 @dataclass(slots=True)
 class Mirror:
-    """What of a log has been told to the judges: its last batch by identity, so that a look costs no scan."""
+    """What of a log has been told to the judges: its last batch by identity, so that a look costs no scan.
+
+    `end` is its (end offset, last epoch): while that stands, so does the log.
+    """
 
     log: PartitionLog | None = None
     last: Batch | None = None
+    end: tuple[int, int] = (-1, -1)
 
 
 @dataclass(slots=True)
@@ -37,6 +42,7 @@ class Watch:
     evidence: Evidence = field(init=False)
     rules: Rules = field(init=False)
     survival: Survival = field(init=False)
+    reassigning: ReassignmentRules = field(init=False)
     _mirrors: dict[BrokerId, Mirror] = field(init=False)
     _state: PartitionState | None = None
     _watermarks: dict[BrokerId, tuple[int, int]] = field(default_factory=dict)
@@ -45,6 +51,7 @@ class Watch:
         self.evidence = Evidence({machine.id: Replica(machine.rack) for machine in self.machines.values()})
         self.rules = Rules(self.kind, self.evidence)
         self.survival = Survival(self.kind, self.evidence)
+        self.reassigning = ReassignmentRules(self.evidence)
         self._mirrors = {broker: Mirror() for broker in self.machines}
 
     # What a broker did
@@ -54,12 +61,18 @@ class Watch:
         self._look_at_watermark(machine)
 
     def _look_at_log(self, machine: Machine) -> None:
-        log = machine.disk.logs.get(self.partition)
-        if log is not self._mirrors[machine.id].log:
-            self._another_log(machine, log)
+        log, mirror = machine.disk.logs.get(self.partition), self._mirrors[machine.id]
+        if log is not mirror.log:
+            mirror = self._another_log(machine, log)
         if log is None:
             return
-        mirror, told = self._mirrors[machine.id], len(self.evidence.replicas[machine.id].entries)
+        end = (log.end_offset, log.last_epoch)
+        if end != mirror.end:
+            mirror.end = end
+            self._tell_what_changed(machine, log, mirror)
+
+    def _tell_what_changed(self, machine: Machine, log: PartitionLog, mirror: Mirror) -> None:
+        told = len(self.evidence.replicas[machine.id].entries)
         if mirror.last is not None and not _holds(log, mirror.last):
             told = self._truncated(machine, log)
         if log.end_offset > told:
@@ -67,13 +80,14 @@ class Watch:
                 self._tell(machine, batch)
                 mirror.last = batch
 
-    def _another_log(self, machine: Machine, log: PartitionLog | None) -> None:
+    def _another_log(self, machine: Machine, log: PartitionLog | None) -> Mirror:
         """A replica that was reassigned away is deleted; any other log that vanishes was truncated to nothing."""
-        self._mirrors[machine.id] = Mirror(log)
+        mirror = self._mirrors[machine.id] = Mirror(log)
         gone = self.evidence.truncated(machine.id, 0)
         known = None if machine.broker is None else machine.broker.image.partition(self.partition)
         if known is None or (machine.id, known.partition_epoch) not in self.evidence.not_replica:
             self.rules.truncated(machine.id, gone)
+        return mirror
 
     def _tell(self, machine: Machine, batch: Batch) -> None:
         for index in range(batch.record_count):
@@ -139,6 +153,7 @@ class Watch:
         before, after = self.evidence.committed, self._committed(state)
         self.evidence.committed = after
         self.rules.committed(before, after)
+        self.reassigning.committed(before, after)
 
     def _committed(self, state: PartitionState) -> Committed:
         """Who was last in the ISR is remembered here anew, not taken from the code under test."""
@@ -154,7 +169,13 @@ class Watch:
             state.elr,
             state.replicas,
             seen,
+            state.adding,
+            state.removing,
         )
+
+    def asked_to_reassign(self, replicas: tuple[BrokerId, ...] | None) -> None:
+        """By an operator, at this event; `controller_moved` comes next, if anything comes of it."""
+        self.reassigning.request = Request(replicas)
 
     # What the world did
 
@@ -189,6 +210,7 @@ class Watch:
         leader = self.evidence.committed.leader
         self.survival.judge()
         self.rules.settled(logs, leader)
+        self.reassigning.settled(demanded=self.kind.trusted)
 
     def digest(self) -> str:
         """Every log and the controller's last word, to be hashed."""

@@ -12,39 +12,40 @@ from typing import Final
 
 from rackspan.cluster.core.broker import Broker, BrokerIdentity, BrokerRules
 from rackspan.cluster.core.controller import Controller, ControllerRules
-from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, Ticket, TopicPartition
+from rackspan.cluster.core.groups import GroupCoordinator
+from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, TopicPartition
 from rackspan.cluster.core.messages import (
+    AdminRequest,
     CreateTopics,
     Effect,
     LeadershipChanged,
-    Message,
     NewTopic,
-    Produce,
-    ProduceResult,
     Reply,
     Send,
     Stopped,
 )
 from rackspan.model.ids import BrokerId
 from tests.simulation.assumptions import controller_rules
-from tests.simulation.clients import Producer
-from tests.simulation.clock import Clock
+from tests.simulation.clock import Clock, Happening
 from tests.simulation.dice import dice_of
 from tests.simulation.faults import Fault, draw_faults
+from tests.simulation.groups.ask import GroupAsk
+from tests.simulation.groups.traffic import Groups
 from tests.simulation.kinds import WorldKind
 from tests.simulation.machine import Machine
-from tests.simulation.network import Network
+from tests.simulation.network import Carried, Network
+from tests.simulation.producing import TRAFFIC_FROM_MS, Producers
 from tests.simulation.shape import FAULTS_MS, HEALING_MS, draw_shape
 from tests.simulation.striking import plan
 from tests.simulation.trace import Trace
+from tests.simulation.traffic import Traffic
 from tests.simulation.watching import Watch
 
 ORDERS: Final = TopicPartition("orders", 0)
+OFFSETS: Final = TopicPartition("__consumer_offsets", 0)
 
 QUICK_MS: Final = (1, 2)
 """The network before traffic begins and after all healed; slowness and repeats belong to the time between."""
-
-TRAFFIC_FROM_MS: Final = 280
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +54,7 @@ class Build:
 
     broker_rules: type[BrokerRules] = BrokerRules
     controller_rules: type[ControllerRules] = ControllerRules
+    coordinator: type[GroupCoordinator] = GroupCoordinator
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,8 @@ class Running:
 
     def __init__(self, world: World) -> None:
         dice = dice_of(world.seed)
-        self.world = world
+        self.kind, self.seed, self.build = world.kind, world.seed, world.build
+        self.partition = OFFSETS if world.kind.groups else ORDERS
         self.shape = draw_shape(world.kind, dice.shape)
         drawn = draw_faults(self.shape, dice.faults)
         self.faults = drawn if world.faults is None else world.faults
@@ -110,10 +113,9 @@ class Running:
             controller_rules(world.kind, world.build.controller_rules),
         )
         self.machines = {broker: Machine(broker, rack) for broker, rack in self.shape.racks.items()}
-        self.watch = Watch(world.kind, ORDERS, self.machines, self.controller)
-        self.producers: list[Producer] = []
-        self.waiting: dict[Ticket, tuple[Producer, Produce]] = {}
-        self._numbers = {"ticket": 0, "record": 0, "producer": 0}
+        self.watch = Watch(world.kind, self.partition, self.machines, self.controller)
+        self.traffic: Traffic = Groups(self) if world.kind.groups else Producers(self)
+        self._numbers = dict.fromkeys(("ticket", "record", "producer", "value"), 0)
 
     # The run
 
@@ -124,6 +126,7 @@ class Running:
         self._heal()
         events += self.clock.run_until(FAULTS_MS + HEALING_MS)
         self.watch.settled()
+        self.traffic.settled()
         return self._outcome(events)
 
     def _outcome(self, events: int) -> Outcome:
@@ -131,7 +134,7 @@ class Running:
         self.trace.add(self.clock.now, "end", self.watch.digest(), None)
         return Outcome(
             events,
-            sum(producer.acknowledged for producer in self.producers),
+            self.traffic.acknowledged,
             self.trace.crc,
             survival.asked,
             survival.available,
@@ -146,22 +149,24 @@ class Running:
         self.clock.at(0, self._tick_controller)
         self.clock.at(200, self._create_topic)
         self.clock.at(TRAFFIC_FROM_MS, self._grow_slow)
-        for index in range(self.shape.producers):
-            producer = self._producer(index)
-            self.producers.append(producer)
-            self.clock.at(TRAFFIC_FROM_MS + index, producer.start)
+        self.traffic.start()
         for machine in self.machines.values():
             self._flush_now_and_then(machine)
 
     def _create_topic(self) -> None:
         replicas = list(self.shape.brokers)
         self.dice.shape.shuffle(replicas)
+        if self.kind.relocating:
+            least = min(len(replicas), max(2, self.shape.min_insync_racks))
+            replicas = replicas[: self.dice.shape.randint(least, len(replicas))]
         topic = NewTopic(
-            ORDERS.topic,
+            self.partition.topic,
             assignments={0: tuple(replicas)},
             configs={
                 "min.insync.replicas": str(self.shape.min_insync_replicas),
                 "min.insync.racks": str(self.shape.min_insync_racks),
+                # A coordinator reads its log from the first record on.
+                **({"cleanup.policy": "compact"} if self.kind.groups else {}),
             },
         )
         self.ask_controller(CreateTopics(self.next("ticket"), (topic,)))
@@ -174,14 +179,16 @@ class Running:
         self.network.heal()
         for machine in self.machines.values():
             machine.frozen_until = min(machine.frozen_until, self.clock.now)
+        self.traffic.healed()
 
     # Nodes
 
     def start_broker(self, machine: Machine) -> None:
         machine.incarnation += 1
         identity = BrokerIdentity(machine.id, machine.incarnation, machine.rack, "localhost", 9000 + machine.id)
-        machine.broker = Broker(identity, self.settings, machine.disk, self.world.build.broker_rules())
+        machine.broker = Broker(identity, self.settings, machine.disk, self.build.broker_rules())
         self.watch.started(machine)
+        self.traffic.started(machine)
         if not machine.ticking:
             machine.ticking = True
             self.clock.after(self.dice.network.randint(0, self.settings.tick_interval_ms), lambda: self._tick(machine))
@@ -198,18 +205,19 @@ class Running:
         if machine.frozen_until > self.clock.now:
             self.clock.at(machine.frozen_until, lambda: self._tick(machine))
             return
-        self._carry_out(machine.id, machine.broker.on_tick(self.clock.now))
+        self.carry_out(machine.id, machine.broker.on_tick(self.clock.now))
+        self.traffic.ticked(machine)
         self.clock.after(self.settings.tick_interval_ms, lambda: self._tick(machine))
 
     def _tick_controller(self) -> None:
-        self._carry_out(CONTROLLER, self.controller.on_tick(self.clock.now))
+        self.carry_out(CONTROLLER, self.controller.on_tick(self.clock.now))
         self.clock.after(self.settings.tick_interval_ms, self._tick_controller)
 
-    def deliver(self, source: NodeId, destination: NodeId, message: Message) -> None:
+    def deliver(self, source: NodeId, destination: NodeId, message: Carried) -> None:
         """A message has arrived. A frozen machine takes it when it wakes, in order; a dead one never."""
-        if destination == CONTROLLER:
+        if destination == CONTROLLER and not isinstance(message, GroupAsk):
             self._took(source, destination, message)
-            self._carry_out(CONTROLLER, self.controller.on_message(self.clock.now, source, message))
+            self.carry_out(CONTROLLER, self.controller.on_message(self.clock.now, source, message))
             return
         machine = self.machines[BrokerId(destination)]
         if machine.broker is None:
@@ -218,12 +226,15 @@ class Running:
             self.clock.at(machine.frozen_until, lambda: self.deliver(source, destination, message))
             return
         self._took(source, destination, message)
-        self._carry_out(destination, machine.broker.on_message(self.clock.now, source, message))
+        if isinstance(message, GroupAsk):
+            self.traffic.took(machine, message)
+            return
+        self.carry_out(destination, machine.broker.on_message(self.clock.now, source, message))
 
-    def _took(self, source: NodeId, destination: NodeId, message: Message) -> None:
+    def _took(self, source: NodeId, destination: NodeId, message: Carried) -> None:
         self.trace.add(self.clock.now, source, destination, message)
 
-    def _carry_out(self, node: NodeId, effects: list[Effect]) -> None:
+    def carry_out(self, node: NodeId, effects: list[Effect]) -> None:
         """First what the node's state says, then what it answers: an answer promises what is on the disks by then."""
         self.watch.evidence.event += 1
         if node == CONTROLLER:
@@ -234,68 +245,38 @@ class Running:
             if isinstance(effect, Send):
                 self.network.send(node, effect.destination, effect.message)
             elif isinstance(effect, Reply):
-                self._answer(node, effect)
+                self.traffic.replied(node, effect)
             elif isinstance(effect, LeadershipChanged):
-                self.watch.leadership(self.machines[BrokerId(node)], effect)
+                self._led(self.machines[BrokerId(node)], effect)
             elif isinstance(effect, Stopped):
                 self.stop_broker(self.machines[BrokerId(node)])
 
+    def _led(self, machine: Machine, change: LeadershipChanged) -> None:
+        self.watch.leadership(machine, change)
+        if change.partition == self.partition:
+            self.traffic.led(machine, change)
+
     # Clients
 
-    def ask_controller(self, message: Message) -> None:
+    def ask_controller(self, message: AdminRequest) -> None:
         self.deliver(CLIENT, CONTROLLER, message)
 
-    def _answer(self, node: NodeId, reply: Reply) -> None:
-        waiting = self.waiting.pop(reply.ticket, None)
-        if waiting is None or not isinstance(reply.result, ProduceResult):
-            return
-        producer, request = waiting
-        self.watch.answered(self.machines[BrokerId(node)], request, reply.result)
-        if self.network.cut.get((node, CLIENT)):
-            return
-        result = reply.result
-        self.clock.after(
-            self.dice.network.randint(*self.shape.network_ms), lambda: producer.answered(reply.ticket, result)
-        )
+    def to_client(self, node: NodeId, happening: Happening) -> None:
+        """An answer on its way to a client, who may never get it."""
+        if not self.network.cut.get((node, CLIENT)):
+            self.clock.after(self.dice.network.randint(*self.shape.network_ms), happening)
 
-    def _producer(self, index: int) -> Producer:
-        idempotent = index % 2 == 1 or self.shape.producers == 1
-        producer = Producer(
-            ORDERS,
-            self.clock,
-            self.dice.clients,
-            self._find_leader,
-            lambda broker, request: self._produce(producer, broker, request),
-            lambda count: self._next_record(count, idempotent=idempotent),
-            lambda: self.next("ticket"),
-            lambda: self.next("producer"),
-            idempotent,
-            FAULTS_MS,
-        )
-        return producer
-
-    def _produce(self, producer: Producer, broker: BrokerId, request: Produce) -> None:
-        self.waiting[request.ticket] = (producer, request)
-        self.network.send(CLIENT, broker, request)
-
-    def _find_leader(self) -> BrokerId | None:
+    def find_leader(self) -> BrokerId | None:
         """What some broker's image says: it may be stale, as a client's own would be."""
         up = [machine for machine in self.machines.values() if machine.broker is not None]
         if not up:
             return None
         broker = self.dice.clients.choice(up).broker
-        state = None if broker is None else broker.image.partition(ORDERS)
+        state = None if broker is None else broker.image.partition(self.partition)
         return state.leader if state is not None and state.leader in self.machines else None
 
-    def _next_record(self, count: int, *, idempotent: bool) -> int:
-        first = self._numbers["record"]
-        self._numbers["record"] += count
-        if idempotent:
-            self.watch.rules.idempotent.update(range(first, first + count))
-        return first
-
-    def next(self, what: str) -> int:
-        self._numbers[what] += 1
+    def next(self, what: str, count: int = 1) -> int:
+        self._numbers[what] += count
         return self._numbers[what]
 
     def _flush_now_and_then(self, machine: Machine) -> None:

@@ -39,14 +39,17 @@ def as_described(snapshot: ClusterSnapshot) -> dict[tuple[str, int], Described]:
 def agreed(cluster: KafkaCluster) -> ClusterSnapshot:
     """A snapshot whose partitions are just what `kafka-topics --describe` says.
 
-    Asked between two equal snapshots: on a busy machine a replica may leave or join an ISR while the tool starts.
+    Asked between two equal snapshots: on a busy machine a replica may leave or join an ISR while the tool starts,
+    and the broker the tool asks may hear of it later than the one the snapshots ask.
     """
+    before, said, after = snapshot(cluster), described(cluster), snapshot(cluster)
     for _ in range(5):
-        before, said, after = snapshot(cluster), described(cluster), snapshot(cluster)
-        if as_described(before) == as_described(after):
-            assert as_described(before) == said
-            return before
-    pytest.fail("the cluster does not hold still for a second")
+        if as_described(before) == said == as_described(after):
+            break
+        before, said, after = after, described(cluster), snapshot(cluster)
+    assert as_described(before) == said
+    assert as_described(after) == said
+    return before
 
 
 def sizes(snapshot: ClusterSnapshot) -> dict[tuple[str, int], int | None]:
@@ -130,12 +133,17 @@ def test_one_living_bootstrap_server_among_dead_ones_is_enough(busy_kafka: Kafka
     assert len(read_cluster(ConnectionSettings(f"127.0.0.1:1,{living}")).brokers) == 6
 
 
+def is_told(read: ClusterSnapshot) -> bool:
+    """The lost rack may have held the active controller: until another is elected a snapshot is partial."""
+    return sum(one.fenced for one in read.brokers) == 2 and len(read.controllers) == 3 and len(read.partial) <= 1
+
+
 @pytest.fixture
 def rack_lost(busy_kafka: KafkaCluster) -> Iterator[KafkaCluster]:
     """Rack r2, brokers 2 and 5, without power, and the controller knows."""
     busy_kafka.lose_rack("r2")
     try:
-        eventually(lambda: sum(one.fenced for one in snapshot(busy_kafka).brokers) == 2, "brokers 2 and 5 are fenced")
+        eventually(lambda: is_told(snapshot(busy_kafka)), "brokers 2 and 5 are fenced and a controller is elected", 120)
         yield busy_kafka
     finally:
         busy_kafka.start_rack("r2")
@@ -150,7 +158,9 @@ def test_a_lost_racks_brokers_are_fenced_and_stay_in_the_replica_lists(rack_lost
     assert (offline.replicas, offline.leader) == ((2, 5), -1)
     assert not any({2, 5} & set(one.isr) for one in partitions.values() if one.leader != -1)
     assert len(read.controllers) == 3
-    assert read.partial == ("sizes of 1 partitions: unknown, brokers 2, 5: not alive",)
+    # Other tests' topics may have partitions there too.
+    only_there = sum(set(one.replicas) <= {2, 5} for one in partitions.values())
+    assert read.partial == (f"sizes of {only_there} partitions: unknown, brokers 2, 5: not alive",)
     assert sizes(read)["brokers-minimum", 1] is None
 
 

@@ -7,14 +7,14 @@ from hypothesis import given
 
 from rackspan.errors import InvalidSnapshot, UsageError
 from rackspan.model import ClusterSnapshot, json_format
-from rackspan.sources import snapshot_file
+from rackspan.sources import snapshot_file, snapshot_folder
 from tests.model.test_json_format import MINIMAL
 from tests.strategies import snapshots
 
 
 @given(snapshots())
 def test_tables_give_back_the_snapshot_they_were_made_of(snapshot: ClusterSnapshot) -> None:
-    assert snapshot_file.from_tables(snapshot_file.to_tables(snapshot)).same_as(snapshot)
+    assert snapshot_folder.from_tables(snapshot_folder.to_tables(snapshot)).same_as(snapshot)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def test_a_file_and_a_folder_give_back_what_was_written(tmp_path: Path, name: st
 
 def test_a_folder_under_partitioned_names_gains_no_columns(tmp_path: Path, snapshot: ClusterSnapshot) -> None:
     folder = tmp_path / "cluster_id=x" / "day=2026-11-21" / "moment"
-    snapshot_file.write_folder(snapshot, folder)
+    snapshot_folder.write_folder(snapshot, folder)
     assert snapshot_file.read(folder).warnings == ()
 
 
@@ -51,7 +51,7 @@ def test_a_write_that_fails_leaves_nothing_behind(tmp_path: Path, snapshot: Clus
 
 
 def _with(tmp_path: Path, snapshot: ClusterSnapshot, name: str, table: pa.Table) -> Path:
-    snapshot_file.write_folder(snapshot, tmp_path / "s")
+    snapshot_folder.write_folder(snapshot, tmp_path / "s")
     pq.write_table(table, tmp_path / "s" / f"{name}.parquet")
     return tmp_path / "s"
 
@@ -70,27 +70,27 @@ def test_ids_beyond_int32_are_refused_by_column(tmp_path: Path, snapshot: Cluste
 
 
 def test_a_padding_value_in_a_list_is_refused(tmp_path: Path, snapshot: ClusterSnapshot) -> None:
-    rows = snapshot_file.to_tables(snapshot)["partitions"].to_pylist()
-    table = pa.Table.from_pylist([{**rows[0], "isr": [1, -1]}], schema=snapshot_file.PARTITION_SCHEMA)
+    rows = snapshot_folder.to_tables(snapshot)["partitions"].to_pylist()
+    table = pa.Table.from_pylist([{**rows[0], "isr": [1, -1]}], schema=snapshot_folder.PARTITION_SCHEMA)
     with pytest.raises(InvalidSnapshot, match="isr names something that is no broker id"):
         snapshot_file.read(_with(tmp_path, snapshot, "partitions", table))
 
 
 def test_a_partition_of_a_topic_that_is_not_listed_is_refused(tmp_path: Path, snapshot: ClusterSnapshot) -> None:
-    table = snapshot_file.to_tables(snapshot)["topics"].slice(0, 0)
+    table = snapshot_folder.to_tables(snapshot)["topics"].slice(0, 0)
     with pytest.raises(InvalidSnapshot, match=r"topic 'orders' is not in topics\.parquet"):
         snapshot_file.read(_with(tmp_path, snapshot, "topics", table))
 
 
 def test_an_unknown_column_is_a_warning(tmp_path: Path, snapshot: ClusterSnapshot) -> None:
-    table = snapshot_file.to_tables(snapshot)["brokers"].append_column("colour", pa.array(["red"]))
+    table = snapshot_folder.to_tables(snapshot)["brokers"].append_column("colour", pa.array(["red"]))
     assert snapshot_file.read(_with(tmp_path, snapshot, "brokers", table)).warnings == (
         "brokers.parquet: unknown column 'colour' ignored",
     )
 
 
 def test_a_truncated_file_is_refused_in_one_line(tmp_path: Path, snapshot: ClusterSnapshot) -> None:
-    snapshot_file.write_folder(snapshot, tmp_path / "s")
+    snapshot_folder.write_folder(snapshot, tmp_path / "s")
     file = tmp_path / "s" / "partitions.parquet"
     file.write_bytes(file.read_bytes()[:-9])
     with pytest.raises(InvalidSnapshot, match="cannot be read") as refusal:

@@ -89,7 +89,8 @@ WRONG: list[tuple[Change, str]] = [
     (put("tasks", 0, "source", ["in:0", "in:0"]), "task 0_0: source: names in:0 twice; leave one of them out"),
     (
         put("tasks", 0, "changelog", []),
-        "task 0_0: is stateful but has no changelog to price its standbys by; add it",
+        "task 0_0: is stateful but has no changelog to price its standbys by; add it, or give streams audit "
+        "--changelog 0=TOPIC",
     ),
     (
         put("tasks", 0, "sink", ["out"]),

@@ -1,6 +1,8 @@
 """Requests come out of a stream as they went in, however the network cuts it."""
 
+import resource
 from collections import deque
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -8,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.errors import MalformedRequest
-from rackspan.wire.framing import FrameBuffer, first_pieces, framed, pieces
+from rackspan.wire.framing import FrameBuffer, Request, first_pieces, framed, pieces
 
 
-def fed(buffer: FrameBuffer, data: bytes, dice: Random | None = None) -> list[bytes | bytearray]:
+def fed(buffer: FrameBuffer, data: bytes, dice: Random | None = None) -> list[Request]:
     """What asyncio does: ask for room, fill some of it, say how much."""
-    found: list[bytes | bytearray] = []
+    found: list[Request] = []
     at = 0
     while at < len(data):
         room = buffer.room()
@@ -23,6 +25,11 @@ def fed(buffer: FrameBuffer, data: bytes, dice: Random | None = None) -> list[by
         found += buffer.received(count)
         at += count
     return found
+
+
+def resident_bytes() -> int:
+    """Of this process, in memory now (Linux)."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
 
 
 @given(st.lists(st.binary(max_size=300), max_size=30), st.randoms(use_true_random=False))
@@ -45,7 +52,7 @@ def test_an_impossible_size_is_refused_before_anything_is_kept(size: int) -> Non
 
 
 def test_whole_requests_before_an_impossible_size_are_still_given() -> None:
-    given_out: list[bytes | bytearray] = []
+    given_out: list[Request] = []
     buffer = FrameBuffer(max_bytes=1024)
     data = framed([b"whole"]) + b"\xff\xff\xff\xff"
     buffer.room()[: len(data)] = data
@@ -54,11 +61,14 @@ def test_whole_requests_before_an_impossible_size_are_still_given() -> None:
     assert given_out == [b"whole"]
 
 
-def test_a_claimed_size_reserves_a_megabyte_at_most() -> None:
-    buffer = FrameBuffer()
-    fed(buffer, (90 * 1024 * 1024).to_bytes(4, "big") + b"only this")
-    assert len(buffer.room()) <= 1024 * 1024
-    assert buffer.waiting_bytes == len(b"only this")
+def test_a_claimed_size_takes_memory_only_as_its_bytes_come() -> None:
+    before = resident_bytes()
+    buffers = [FrameBuffer() for _ in range(20)]
+    for buffer in buffers:
+        fed(buffer, (90 * 1024 * 1024).to_bytes(4, "big") + b"only this")
+    assert [buffer.waiting_bytes for buffer in buffers] == [len(b"only this")] * 20
+    # Of 1,800 MB that were claimed; a small request each is received in 64 KB.
+    assert resident_bytes() - before < 20 * 1024 * 1024
 
 
 @given(st.lists(st.lists(st.sampled_from((0, 1, 100, 65_535, 65_536, 300_000, 700_001)), max_size=4), max_size=4))

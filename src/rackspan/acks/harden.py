@@ -18,7 +18,8 @@ from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import NO_BROKER, RackId, TopicName
 from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.model.racks import NO_RACK
-from rackspan.model.snapshot import ClusterSnapshot, Topic
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model.topic import Topic
 
 
 class Outcome(StrEnum):

@@ -10,8 +10,9 @@ from rackspan.acks.watch import Seen
 from rackspan.acks.wording import kafka_configs, loss_words, reason, remedies
 from rackspan.audit.findings import Finding
 from rackspan.audit.json_format import finding_document, head_document
-from rackspan.model.racks import shown
-from rackspan.model.snapshot import MIN_INSYNC_REPLICAS, ClusterSnapshot
+from rackspan.model.ids import shown
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model.topic import MIN_INSYNC_REPLICAS
 
 JUDGED_BY: Final = "min-insync-replicas-forces-racks"
 """The constraint of audit that a hardened topic meets."""

@@ -16,9 +16,8 @@ from rackspan.errors import (
     NotEnoughReplicasAfterAppend,
     RetriableProduceError,
 )
-from rackspan.model.ids import BrokerId
-from rackspan.model.racks import shown
-from rackspan.model.snapshot import MIN_INSYNC_RACKS
+from rackspan.model.ids import BrokerId, shown
+from rackspan.model.topic import MIN_INSYNC_RACKS
 
 NOT_ENOUGH_RACKS: Final = 1001
 NOT_ENOUGH_RACKS_AFTER_APPEND: Final = 1002

@@ -5,8 +5,8 @@ from typing import Final
 
 from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost
 from rackspan.acks.spreads import Spread
-from rackspan.model.racks import shown
-from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.model.ids import shown
+from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 
 
 def reason(advice: HardenAdvice) -> str:

@@ -6,8 +6,8 @@ from typing import Final
 from rackspan.audit.evidence import Registered
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.quorum import quorum_without
-from rackspan.model.ids import UNNAMED_RACK
-from rackspan.model.racks import UnrackedPolicy, shown
+from rackspan.model.ids import UNNAMED_RACK, shown
+from rackspan.model.racks import UnrackedPolicy
 
 COUNTED_AS: Final = {
     UnrackedPolicy.SHARED: "all such brokers count as one unnamed rack",

@@ -12,9 +12,8 @@ import numpy as np
 
 from rackspan.audit.evidence import Evidence
 from rackspan.audit.findings import Finding, Severity
-from rackspan.model.ids import NO_BROKER
+from rackspan.model.ids import NO_BROKER, shown
 from rackspan.model.partitions import Bools, any_in_row, lengths, unpadded
-from rackspan.model.racks import shown
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,8 @@ from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import NO_BROKER, RackId
 from rackspan.model.partitions import Bools, Int32s, Int64s, PartitionColumns, count_in_row, lengths
 from rackspan.model.racks import RackMap, counts_descending, distinct_racks, even_spread, forcing_value, rack_map
-from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, ClusterSnapshot, Topic
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Topic
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ import numpy as np
 from rackspan.audit.evidence import Registered
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.loads import BrokerLoads, replica_bound
+from rackspan.model.ids import shown
 from rackspan.model.partitions import Bools, Int64s
-from rackspan.model.racks import shown
 
 TOLERANCE: Final = 1.10
 """How far above even still passes: the balance threshold Cruise Control ships with."""

@@ -15,7 +15,8 @@ from rackspan.audit.outage import RackLoss, judge_losses, losses_to_judge
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import RackId
 from rackspan.model.partitions import Bools
-from rackspan.model.snapshot import ClusterSnapshot, Topic
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model.topic import Topic
 
 
 @dataclass(frozen=True, slots=True)

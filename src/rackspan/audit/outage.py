@@ -13,9 +13,9 @@ import numpy as np
 from rackspan.audit.evidence import Evidence, Registered
 from rackspan.audit.quorum import QuorumAfter, quorum_without
 from rackspan.errors import UsageError
-from rackspan.model.ids import NO_BROKER, RackId
+from rackspan.model.ids import NO_BROKER, RackId, shown
 from rackspan.model.partitions import Bools, Int32s, Int64s, any_in_row, count_in_row
-from rackspan.model.racks import NO_RACK, distinct_racks, shown
+from rackspan.model.racks import NO_RACK, distinct_racks
 
 LOSSES_MAX = 2_000
 """More losses than anybody reads: a question asked wrongly (pairs of a thousand racks), refused before it runs for hours."""

@@ -9,8 +9,8 @@ from rackspan import verbs
 from rackspan.acks.json_format import applied_document, harden_document
 from rackspan.cli import options, output
 from rackspan.cli.acks_page import harden_page
+from rackspan.cli.flags import verb
 from rackspan.errors import UsageError
-from rackspan.model.racks import UnrackedPolicy
 from rackspan.model.snapshot import ClusterSnapshot
 
 SOMETHING_TO_ACT_ON = 2
@@ -19,21 +19,17 @@ app = typer.Typer(name="acks", help="Have acks=all mean racks, on a Kafka that c
 
 
 @app.command()
+@verb
 def harden(
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    rack_locator_class: options.RackLocatorClass = None,
-    rack_locator_properties: options.RackLocatorProperties = None,
+    where: options.Where,
+    racks: options.Racks,
+    judging: options.Judging,
     topic: Annotated[
         str | None, typer.Option("--topic", metavar="REGEX", help="Only topics whose whole name matches.")
     ] = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Set the values that must rise, then judge the cluster again.")
     ] = False,
-    unracked: options.Unracked = UnrackedPolicy.SHARED,
-    min_insync_racks: options.MinInsyncRacks = 1,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Say the least min.insync.replicas that forces each topic's records onto enough racks, and what it costs.
@@ -41,11 +37,9 @@ def harden(
     Nothing is changed without --apply. Exits 0 when every topic is forced (with --apply: now), 2 when one is not, 1 on
     errors.
     """
-    cluster = options.cluster_to_change(bootstrap_server, command_config, timeout, snapshot) if apply else None
-    wanted, policy = _pattern(topic), options.policy(unracked, min_insync_racks)
-    source = options.source(
-        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
-    )
+    cluster = where.cluster_to_change() if apply else None
+    wanted, policy = _pattern(topic), judging.policy()
+    source = racks.of(where.source())
     taken = source.read()
     output.warn_of(taken)
     _refuse_if_none_match(taken.snapshot, wanted)
@@ -55,7 +49,7 @@ def harden(
         applied = verbs.set_min_insync_replicas(cluster, advice)
         taken = source.read()
         advice = verbs.harden(taken.snapshot, policy, wanted)
-    document = harden_document(taken.snapshot, advice, bootstrap_server or "HOST:PORT")
+    document = harden_document(taken.snapshot, advice, where.bootstrap_server or "HOST:PORT")
     if cluster is not None:
         judged = verbs.audit(taken.snapshot, policy)
         document |= applied_document(applied, judged.findings)

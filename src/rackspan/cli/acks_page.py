@@ -8,7 +8,7 @@ from rich.text import Text
 
 from rackspan.acks import Outcome
 from rackspan.cli.output import page, table
-from rackspan.model.snapshot import MIN_INSYNC_REPLICAS
+from rackspan.model.topic import MIN_INSYNC_REPLICAS
 
 TOPICS_SHOWN: Final = 40
 

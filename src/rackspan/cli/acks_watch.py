@@ -12,16 +12,14 @@ from rackspan.acks.json_format import watch_document
 from rackspan.cli import options, output
 from rackspan.cli.acks_page import watch_page
 from rackspan.cli.ended import ended_by_signals
-from rackspan.model.racks import UnrackedPolicy
+from rackspan.cli.flags import verb
 
 
+@verb
 def watch(
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    rack_locator_class: options.RackLocatorClass = None,
-    rack_locator_properties: options.RackLocatorProperties = None,
+    where: options.Where,
+    racks: options.Racks,
+    judging: options.Judging,
     metrics_listen: Annotated[
         str | None,
         typer.Option(
@@ -36,8 +34,6 @@ def watch(
     every: Annotated[
         float, typer.Option("--every", metavar="SECONDS", min=0.1, help="From one reading to the next.")
     ] = 15.0,
-    unracked: options.Unracked = UnrackedPolicy.SHARED,
-    min_insync_racks: options.MinInsyncRacks = 1,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Watch which partitions span too few racks, by the cluster's metadata, until Ctrl-C.
@@ -45,10 +41,7 @@ def watch(
     What changes is printed; a lost connection is told once and tried again. Metadata tells when acks=all would be refused
     for want of racks, not how often it was. Exits 0 when it is ended, 1 where the first reading fails.
     """
-    policy = options.policy(unracked, min_insync_racks)
-    source = options.source(
-        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties, sizes=False
-    )
+    policy, source = judging.policy(), racks.of(where.source(sizes=False))
     with ended_by_signals(), _served(metrics_listen, partitions=metrics_partitions) as board:
         _tell(board.kept(verbs.watch(source, policy, every)), board.address, every, output_format)
 

@@ -19,6 +19,7 @@ from rackspan.cli.carry_out_pages import (
 )
 from rackspan.cli.carry_out_progress import follow
 from rackspan.cli.files import read_file
+from rackspan.cli.flags import verb
 from rackspan.cli.move import REASSIGNMENT, SOMETHING_TO_ACT_ON
 from rackspan.errors import RackspanError, UsageError
 from rackspan.plan import Limits, Toward, WrittenPlan, read_plan
@@ -96,114 +97,6 @@ Patience = Annotated[
 DEFAULT_PATIENCE_SECONDS = 300
 
 
-def apply(
-    plan: PlanFile,
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    throttle: Throttle = None,
-    max_moves: MaxMoves = None,
-    journal: JournalPath = None,
-    cluster_id: ClusterId = None,
-    patience: Patience = DEFAULT_PATIENCE_SECONDS,
-    apply: Apply = False,
-    output_format: options.OutputFormat = options.Output.HUMAN,
-) -> None:
-    """Carry a plan out, step by step: throttled, written down, and gone on with by the same command however it ended.
-
-    Exits 0 when all is done, 2 when --max-moves is used up, 1 on errors and where the cluster is not what the plan assumed.
-    """
-    where = _Where(bootstrap_server, command_config, timeout, snapshot)
-    run = _Run(_plan(plan, cluster_id), Toward.TARGETS, journal or _beside(plan), Limits(throttle, max_moves), patience)
-    _carry_out(where, run, apply, output_format)
-
-
-def undo(
-    plan: PlanFile,
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    throttle: Throttle = None,
-    max_moves: MaxMoves = None,
-    journal: JournalPath = None,
-    cluster_id: ClusterId = None,
-    patience: Patience = DEFAULT_PATIENCE_SECONDS,
-    apply: Apply = False,
-    output_format: options.OutputFormat = options.Output.HUMAN,
-) -> None:
-    """Bring the placement back that a plan found: what moves is cancelled, what has moved moves back, last step first."""
-    where = _Where(bootstrap_server, command_config, timeout, snapshot)
-    run = _Run(
-        _plan(plan, cluster_id), Toward.ORIGINALS, journal or _beside(plan), Limits(throttle, max_moves), patience
-    )
-    _carry_out(where, run, apply, output_format)
-
-
-def cancel(
-    plan: PlanFile,
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    journal: JournalPath = None,
-    patience: Patience = DEFAULT_PATIENCE_SECONDS,
-    apply: Apply = False,
-    output_format: options.OutputFormat = options.Output.HUMAN,
-) -> None:
-    """Take back what is in flight, and give throttles back. What is done stays; reassign apply goes on, undo takes it back."""
-    where = _Where(bootstrap_server, command_config, timeout, snapshot)
-    written, path = _plan(plan, None), journal or _beside(plan)
-    if not path.exists():
-        raise UsageError(f"{path}: no such journal; name the --journal of the run that is to be cancelled")
-    if not apply:
-        taken = where.source().read()
-        output.warn_of(taken)
-        going = verbs.check_reassignment(taken.snapshot, written, Toward.TARGETS, path)
-        found = verbs.verify_reassignment(taken.snapshot, going.plan)
-        output.write(verdict_document(found), output_format, verdict_page(found))
-        return
-    last = follow(_telling(verbs.cancel_reassignment(where.cluster(), written, path, patience)))
-    output.write(outcome_document(last, path, "cancelled"), output_format, outcome_page(last, path, "cancelled"))
-
-
-def verify(
-    plan: PlanFile,
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    output_format: options.OutputFormat = options.Output.HUMAN,
-) -> None:
-    """Say of each partition of any reassignment file whether it is done. Changes nothing, throttles included.
-
-    Exits 0 when all are, 2 when one is not, 1 on errors.
-    """
-    written = read_file(plan, read_plan, REASSIGNMENT)
-    taken = options.source(bootstrap_server, command_config, timeout, snapshot).read()
-    output.warn_of(taken)
-    found = verbs.verify_reassignment(taken.snapshot, written)
-    output.write(verdict_document(found), output_format, verdict_page(found))
-    raise typer.Exit(0 if all_done(found) else SOMETHING_TO_ACT_ON)
-
-
-@dataclass(frozen=True, slots=True)
-class _Where:
-    """The flags that say which cluster."""
-
-    bootstrap_server: str | None
-    command_config: Path | None
-    timeout_ms: int
-    snapshot: Path | None
-
-    def source(self) -> verbs.Source:
-        return options.source(self.bootstrap_server, self.command_config, self.timeout_ms, self.snapshot)
-
-    def cluster(self) -> verbs.Cluster:
-        return options.cluster_to_change(self.bootstrap_server, self.command_config, self.timeout_ms, self.snapshot)
-
-
 @dataclass(frozen=True, slots=True)
 class _Run:
     """The flags that say what."""
@@ -215,11 +108,95 @@ class _Run:
     patience_seconds: float
 
 
-def _carry_out(where: _Where, run: _Run, apply: bool, output_format: options.Output) -> None:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Running:
+    """The flags that say how."""
+
+    throttle: Throttle = None
+    max_moves: MaxMoves = None
+    journal: JournalPath = None
+    cluster_id: ClusterId = None
+    patience: Patience = DEFAULT_PATIENCE_SECONDS
+
+    def run(self, plan: Path, toward: Toward) -> _Run:
+        limits = Limits(self.throttle, self.max_moves)
+        return _Run(_plan(plan, self.cluster_id), toward, self.journal or _beside(plan), limits, self.patience)
+
+
+@verb
+def apply(
+    plan: PlanFile,
+    where: options.Where,
+    running: _Running,
+    apply: Apply = False,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Carry a plan out, step by step: throttled, written down, and gone on with by the same command however it ended.
+
+    Exits 0 when all is done, 2 when --max-moves is used up, 1 on errors and where the cluster is not what the plan assumed.
+    """
+    _carry_out(where, running.run(plan, Toward.TARGETS), apply, output_format)
+
+
+@verb
+def undo(
+    plan: PlanFile,
+    where: options.Where,
+    running: _Running,
+    apply: Apply = False,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Bring the placement back that a plan found: what moves is cancelled, what has moved moves back, last step first."""
+    _carry_out(where, running.run(plan, Toward.ORIGINALS), apply, output_format)
+
+
+@verb
+def cancel(
+    plan: PlanFile,
+    where: options.Where,
+    journal: JournalPath = None,
+    patience: Patience = DEFAULT_PATIENCE_SECONDS,
+    apply: Apply = False,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Take back what is in flight, and give throttles back. What is done stays; reassign apply goes on, undo takes it back."""
+    written, path = _plan(plan, None), journal or _beside(plan)
+    if not path.exists():
+        raise UsageError(f"{path}: no such journal; name the --journal of the run that is to be cancelled")
+    if not apply:
+        taken = where.source().read()
+        output.warn_of(taken)
+        going = verbs.check_reassignment(taken.snapshot, written, Toward.TARGETS, path)
+        found = verbs.verify_reassignment(taken.snapshot, going.plan)
+        output.write(verdict_document(found), output_format, verdict_page(found))
+        return
+    last = follow(_telling(verbs.cancel_reassignment(where.cluster_to_change(), written, path, patience)))
+    output.write(outcome_document(last, path, "cancelled"), output_format, outcome_page(last, path, "cancelled"))
+
+
+@verb
+def verify(
+    plan: PlanFile,
+    where: options.Where,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Say of each partition of any reassignment file whether it is done. Changes nothing, throttles included.
+
+    Exits 0 when all are, 2 when one is not, 1 on errors.
+    """
+    written = read_file(plan, read_plan, REASSIGNMENT)
+    taken = where.source().read()
+    output.warn_of(taken)
+    found = verbs.verify_reassignment(taken.snapshot, written)
+    output.write(verdict_document(found), output_format, verdict_page(found))
+    raise typer.Exit(0 if all_done(found) else SOMETHING_TO_ACT_ON)
+
+
+def _carry_out(where: options.Where, run: _Run, apply: bool, output_format: options.Output) -> None:
     if not apply:
         _show(where, run, output_format)
         return
-    cluster = where.cluster()
+    cluster = where.cluster_to_change()
     if run.plan.cluster_id is None and not run.journal.exists():
         raise UsageError("the plan names no cluster; confirm the one that is meant with --cluster-id ID")
     happened = verbs.carry_out(cluster, run.plan, run.toward, run.journal, run.limits, run.patience_seconds)
@@ -229,7 +206,7 @@ def _carry_out(where: _Where, run: _Run, apply: bool, output_format: options.Out
     raise typer.Exit(SOMETHING_TO_ACT_ON if state == "paused" else 0)
 
 
-def _show(where: _Where, run: _Run, output_format: options.Output) -> None:
+def _show(where: options.Where, run: _Run, output_format: options.Output) -> None:
     taken = where.source().read()
     output.warn_of(taken)
     begun = verbs.check_reassignment(taken.snapshot, run.plan, run.toward, run.journal)

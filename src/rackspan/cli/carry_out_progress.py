@@ -5,8 +5,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-
 from rackspan.cli import output
 from rackspan.cli.move_pages import count
 from rackspan.plan.effects import CancelMoves, Effect, Record, SetConfigs, StartMoves, Wait
@@ -39,6 +37,15 @@ def _telling() -> Iterator[Say]:
     if not console.is_terminal:
         yield _Lines().say
         return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),

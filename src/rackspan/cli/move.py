@@ -1,6 +1,7 @@
 """rackspan reassign generate, plan, lint."""
 
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -11,10 +12,10 @@ from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.json_format import finding_document
 from rackspan.cli import options, output
 from rackspan.cli.files import read_file
+from rackspan.cli.flags import verb
 from rackspan.cli.move_pages import generate_page, lint_page, plan_page
 from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
-from rackspan.model.racks import UnrackedPolicy
 from rackspan.placement.generate import GENERATE_PLACER, unknown_brokers
 from rackspan.plan import Caps
 from rackspan.plan.json_format import (
@@ -34,22 +35,23 @@ REASSIGNMENT: Final = "reassignment file"
 app = typer.Typer(help="Move replicas: the least movement that makes a cluster rack-safe.", no_args_is_help=True)
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Generating(options.Placing):
+    """As Kafka's own tool places, where nothing else is asked for."""
+
+    placer: options.Placer = GENERATE_PLACER
+
+
 @app.command("generate")
+@verb
 def generate(
     topics_to_move_json_file: Annotated[
         Path, typer.Option("--topics-to-move-json-file", metavar="FILE", help="Topics to place anew, as JSON.")
     ],
     broker_list: Annotated[str, typer.Option("--broker-list", metavar="ID[,ID]", help="Brokers to place them on.")],
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    rack_locator_class: options.RackLocatorClass = None,
-    rack_locator_properties: options.RackLocatorProperties = None,
-    placer: options.Placer = GENERATE_PLACER,
-    placer_config: options.PlacerConfig = None,
-    ignore_racks: options.IgnoreRacks = False,
-    seed: options.Seed = None,
+    where: options.Where,
+    racks: options.Racks,
+    placing: _Generating,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Place topics anew on a list of brokers, as kafka-reassign-partitions --generate does: nearly everything moves.
@@ -58,14 +60,12 @@ def generate(
     """
     brokers = read_broker_list(broker_list)
     topics = read_file(topics_to_move_json_file, read_topics_to_move, "topics-to-move file")
-    choice = options.placer_choice(placer, placer_config, ignore_racks)
-    taken = options.source(
-        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
-    ).read()
+    choice = placing.choice()
+    taken = racks.of(where.source()).read()
     output.warn_of(taken)
     passed_over = unknown_brokers(taken.snapshot, brokers)
     output.warn(f"--broker-list: broker {one} is not alive in the cluster; passed over" for one in passed_over)
-    generated = verbs.generate_reassignment(taken.snapshot, topics, brokers, choice, options.dice(seed))
+    generated = verbs.generate_reassignment(taken.snapshot, topics, brokers, choice, placing.dice())
     current = [ListedPartition(one.topic, one.partition, one.current) for one in generated]
     proposed = [ListedPartition(one.topic, one.partition, one.proposed) for one in generated]
     output.write(generated_document(current, proposed), output_format, generate_page(current, proposed))
@@ -77,13 +77,11 @@ def generated_document(current: list[ListedPartition], proposed: list[ListedPart
 
 
 @app.command("plan")
+@verb
 def plan(
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    rack_locator_class: options.RackLocatorClass = None,
-    rack_locator_properties: options.RackLocatorProperties = None,
+    where: options.Where,
+    racks: options.Racks,
+    judging: options.Judging,
     drain: Annotated[
         str | None, typer.Option("--drain", metavar="ID[,ID]", help="Brokers that shall hold nothing afterwards.")
     ] = None,
@@ -118,8 +116,6 @@ def plan(
         Path | None,
         typer.Option("--out", metavar="FILE", help="Also write the plan here, for --reassignment-json-file."),
     ] = None,
-    unracked: options.Unracked = UnrackedPolicy.SHARED,
-    min_insync_racks: options.MinInsyncRacks = 1,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Plan the least movement into the constraints, with the bound that proves it.
@@ -135,11 +131,9 @@ def plan(
         reorder_leaders=not keep_leaders,
     )
     caps = Caps(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
-    taken = options.source(
-        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
-    ).read()
+    taken = racks.of(where.source()).read()
     output.warn_of(taken)
-    policy = options.policy(unracked, min_insync_racks)
+    policy = judging.policy()
     planned, steps = verbs.plan_reassignment(taken.snapshot, policy, request, caps)
     document = plan_document(planned, steps)
     if out is not None:
@@ -150,18 +144,14 @@ def plan(
 
 
 @app.command("lint")
+@verb
 def lint(
     reassignment_json_file: Annotated[
         Path, typer.Option("--reassignment-json-file", metavar="FILE", help="The plan to judge, whoever made it.")
     ],
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    rack_locator_class: options.RackLocatorClass = None,
-    rack_locator_properties: options.RackLocatorProperties = None,
-    unracked: options.Unracked = UnrackedPolicy.SHARED,
-    min_insync_racks: options.MinInsyncRacks = 1,
+    where: options.Where,
+    racks: options.Racks,
+    judging: options.Judging,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Judge a reassignment file: where it leads, what it passes through, what it copies needlessly.
@@ -169,11 +159,9 @@ def lint(
     Exits 0 when it breaks no constraint, 2 when it does, 1 on errors.
     """
     document = read_file(reassignment_json_file, read_reassignment, REASSIGNMENT)
-    taken = options.source(
-        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
-    ).read()
+    taken = racks.of(where.source()).read()
     output.warn_of(taken)
-    found = verbs.lint_reassignment(taken.snapshot, options.policy(unracked, min_insync_racks), document)
+    found = verbs.lint_reassignment(taken.snapshot, judging.policy(), document)
     written = lint_document(len(document.partitions), found)
     output.write(written, output_format, lint_page(written))
     if any(finding.severity is Severity.VIOLATION for finding in found):

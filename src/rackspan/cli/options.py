@@ -1,6 +1,7 @@
 """The flags that verbs share, each declared once."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from random import Random
@@ -163,71 +164,101 @@ Seed: TypeAlias = Annotated[
 DEFAULT_TIMEOUT_MS = 30_000
 
 
-def source(
-    bootstrap_server: str | None,
-    command_config: Path | None,
-    timeout_ms: int,
-    snapshot: Path | None,
-    rack_locator_class: str | None = None,
-    rack_locator_properties: str | None = None,
-    *,
-    sizes: bool = True,
-) -> Source:
-    """The one cluster or file that is meant, with racks from the locator that is. Errors: UsageError for none and for both.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Racks:
+    """Where racks come from, when not from the brokers."""
 
-    Without `sizes` a cluster is not asked how large its logs are.
-    """
-    if snapshot is not None and bootstrap_server is not None:
+    rack_locator_class: RackLocatorClass = None
+    rack_locator_properties: RackLocatorProperties = None
+
+    def of(self, read_from: Source) -> Source:
+        """The same source, its racks from the locator that is named, if one is. Errors: UsageError."""
+        if self.rack_locator_class is not None:
+            return located(read_from, self.rack_locator_class, self.rack_locator_properties or "")
+        if self.rack_locator_properties is not None:
+            raise UsageError("--rack-locator-properties: for no locator; name one with --rack-locator-class")
+        return read_from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A running cluster."""
+
+    bootstrap_server: BootstrapServer = None
+    command_config: CommandConfig = None
+    timeout: Timeout = DEFAULT_TIMEOUT_MS
+
+    def cluster(self) -> Cluster:
+        """Errors: UsageError where none is named."""
+        if self.bootstrap_server is None:
+            raise UsageError("no cluster named: give --bootstrap-server HOST:PORT")
+        return Cluster(self.bootstrap_server, self.command_config, self.timeout / 1000)
+
+    def source(self, *, sizes: bool = True) -> Source:
+        """Without `sizes` it is not asked how large its logs are. Errors: UsageError where none is named."""
+        named = self.cluster()
+        return live_cluster(named.bootstrap_servers, named.command_config, named.timeout_seconds, sizes=sizes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where(Running):
+    """SOURCE: a running cluster, or a snapshot of one."""
+
+    snapshot: SnapshotPath = None
+
+    def source(self, *, sizes: bool = True) -> Source:
+        """The one cluster or file that is meant. Errors: UsageError for none and for both."""
+        if self.snapshot is None and self.bootstrap_server is None:
+            raise UsageError("no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE")
+        if self.snapshot is None:
+            return Running.source(self, sizes=sizes)
+        if self.bootstrap_server is None:
+            return snapshot_file(self.snapshot)
         raise UsageError("--bootstrap-server and --snapshot: name one of them")
-    if snapshot is None and bootstrap_server is None:
-        raise UsageError("no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE")
-    if bootstrap_server is not None:
-        read_from = live_cluster(bootstrap_server, command_config, timeout_ms / 1000, sizes=sizes)
-    elif snapshot is not None:
-        read_from = snapshot_file(snapshot)
-    return with_racks(read_from, rack_locator_class, rack_locator_properties)
+
+    def cluster_to_change(self) -> Cluster:
+        """The running cluster that --apply is for. Errors: UsageError where none is named."""
+        if self.snapshot is not None:
+            raise UsageError(
+                "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT"
+            )
+        if self.bootstrap_server is None:
+            raise UsageError("--apply: no cluster named; give --bootstrap-server HOST:PORT")
+        return self.cluster()
 
 
-def with_racks(read_from: Source, rack_locator_class: str | None, rack_locator_properties: str | None) -> Source:
-    """The same source, its racks from the locator that is named, if one is. Errors: UsageError."""
-    if rack_locator_class is not None:
-        return located(read_from, rack_locator_class, rack_locator_properties or "")
-    if rack_locator_properties is not None:
-        raise UsageError("--rack-locator-properties: for no locator; name one with --rack-locator-class")
-    return read_from
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """The operator's demands."""
+
+    unracked: Unracked = UnrackedPolicy.SHARED
+    min_insync_racks: MinInsyncRacks = 1
+
+    def policy(self) -> RackPolicy:
+        """Flags, then what rackspan.toml says of single topics and controllers."""
+        from_file = settings.load()
+        return RackPolicy(
+            unracked=self.unracked,
+            min_insync_racks=self.min_insync_racks,
+            topic_min_insync_racks=from_file.topic_min_insync_racks,
+            controller_racks=from_file.controller_racks,
+        )
 
 
-def policy(unracked: UnrackedPolicy, min_insync_racks: int) -> RackPolicy:
-    """The operator's demands: flags, then what rackspan.toml says of single topics and controllers."""
-    from_file = settings.load()
-    return RackPolicy(
-        unracked=unracked,
-        min_insync_racks=min_insync_racks,
-        topic_min_insync_racks=from_file.topic_min_insync_racks,
-        controller_racks=from_file.controller_racks,
-    )
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placing:
+    """Who places, and how."""
 
+    placer: Placer = DEFAULT_PLACER
+    placer_config: PlacerConfig = None
+    ignore_racks: IgnoreRacks = False
+    seed: Seed = None
 
-def cluster_to_change(
-    bootstrap_server: str | None, command_config: Path | None, timeout_ms: int, snapshot: Path | None
-) -> Cluster:
-    """The running cluster that --apply is for. Errors: UsageError where none is named."""
-    if snapshot is not None:
-        raise UsageError("--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT")
-    if bootstrap_server is None:
-        raise UsageError("--apply: no cluster named; give --bootstrap-server HOST:PORT")
-    return cluster_named(bootstrap_server, command_config, timeout_ms)
+    def choice(self) -> PlacerChoice:
+        return PlacerChoice(self.placer, pairs("--placer-config", self.placer_config), self.ignore_racks)
 
-
-def cluster_named(bootstrap_server: str | None, command_config: Path | None, timeout_ms: int) -> Cluster:
-    """The running cluster that is meant. Errors: UsageError where none is."""
-    if bootstrap_server is None:
-        raise UsageError("no cluster named: give --bootstrap-server HOST:PORT")
-    return Cluster(bootstrap_server, command_config, timeout_ms / 1000)
-
-
-def placer_choice(placer: str, placer_config: Sequence[str] | None, ignore_racks: bool) -> PlacerChoice:
-    return PlacerChoice(placer, pairs("--placer-config", placer_config), ignore_racks)
+    def dice(self) -> Random | Dice:
+        return Random() if self.seed is None else JavaRandom(self.seed)
 
 
 def pairs(flag: str, items: Sequence[str] | None) -> dict[str, str]:
@@ -241,7 +272,3 @@ def pairs(flag: str, items: Sequence[str] | None) -> dict[str, str]:
             raise UsageError(f"{flag} {item}: {key.strip()} is given twice; leave one of them out")
         found[key.strip()] = value.strip()
     return found
-
-
-def dice(seed: int | None) -> Random | Dice:
-    return Random() if seed is None else JavaRandom(seed)

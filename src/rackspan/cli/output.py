@@ -8,7 +8,6 @@ import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, Final
 
-import yaml
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 
@@ -77,6 +76,8 @@ def write(document: Any, output: Output, human: RenderableType) -> None:
         case Output.JSON:
             sys.stdout.write(as_json(document, indent=1) + "\n")
         case Output.YAML:
+            import yaml
+
             yaml.safe_dump(document, sys.stdout, sort_keys=False, allow_unicode=_holds_every_letter())
         case Output.HUMAN:
             # Tables fit themselves to the width; a line that is to be copied or cut apart by a script stays whole.

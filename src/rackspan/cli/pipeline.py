@@ -3,15 +3,17 @@
 import sys
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from rackspan import verbs
 from rackspan.cli import options, output
+from rackspan.cli.flags import verb
 from rackspan.errors import UsageError
-from rackspan.model.racks import UnrackedPolicy
-from rackspan.pipeline import TABLES, Collected
+
+if TYPE_CHECKING:
+    from rackspan.pipeline import Collected
 
 app = typer.Typer(
     name="pipeline",
@@ -26,9 +28,14 @@ Master = Annotated[
 
 ERROR = 1
 
+TABLES: Final = ("partition_durability", "findings", "outage_impact", "drift")
+"""The pipeline's, by name: every verb would wait for Arrow if the help asked the pipeline itself."""
+
 
 @app.command()
+@verb
 def collect(
+    *,
     warehouse: options.Warehouse,
     bootstrap_server: Annotated[
         list[str] | None,
@@ -57,8 +64,7 @@ def collect(
             "--from-snapshots", metavar="DIR", help="Every snapshot in a folder.", rich_help_panel="Reading clusters"
         ),
     ] = None,
-    rack_locator_class: options.RackLocatorClass = None,
-    rack_locator_properties: options.RackLocatorProperties = None,
+    racks: options.Racks,
     every: Annotated[
         float | None, typer.Option("--every", metavar="SECONDS", min=0.1, help="Again and again, until Ctrl-C.")
     ] = None,
@@ -71,7 +77,7 @@ def collect(
     ]
     if not sources:
         raise UsageError("no source named: give --bootstrap-server HOST:PORT, --snapshot FILE or --from-snapshots DIR")
-    sources = [options.with_racks(one, rack_locator_class, rack_locator_properties) for one in sources]
+    sources = [racks.of(one) for one in sources]
     if every is None:
         failed = _tell(verbs.collect(sources, warehouse))
         if failed:
@@ -81,14 +87,14 @@ def collect(
 
 
 @app.command()
+@verb
 def run(
     warehouse: options.Warehouse,
+    judging: options.Judging,
     master: Master = None,
-    unracked: options.Unracked = UnrackedPolicy.SHARED,
-    min_insync_racks: options.MinInsyncRacks = 1,
 ) -> None:
     """Bring every table up to date with what was collected. Days without news are not touched."""
-    made = verbs.run_pipeline(warehouse, options.policy(unracked, min_insync_racks), master)
+    made = verbs.run_pipeline(warehouse, judging.policy(), master)
     output.note(
         f"{made.rows:,} rows in {len(made.written)} days of tables, {len(made.skipped)} days left as they were, "
         f"{made.seconds:.1f} s"
@@ -96,15 +102,15 @@ def run(
 
 
 @app.command()
+@verb
 def report(
     warehouse: options.Warehouse,
     out: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="Where to.")],
+    judging: options.Judging,
     master: Master = None,
-    unracked: options.Unracked = UnrackedPolicy.SHARED,
-    min_insync_racks: options.MinInsyncRacks = 1,
 ) -> None:
     """Draw one page from the tables: the verdict, racks by topics, durability over time, findings."""
-    output.warn(verbs.report(warehouse, options.policy(unracked, min_insync_racks), out, master))
+    output.warn(verbs.report(warehouse, judging.policy(), out, master))
     output.note(f"{out}: written; it needs no network to be read")
 
 
@@ -127,7 +133,7 @@ def table(
     )
 
 
-def _tell(collected: Iterable[Collected]) -> int:
+def _tell(collected: "Iterable[Collected]") -> int:
     """A line a source; returns how many failed."""
     failed = 0
     for one in collected:

@@ -9,6 +9,7 @@ import typer
 from rackspan import json_text, verbs
 from rackspan.cli import options, output
 from rackspan.cli.files import read_file
+from rackspan.cli.flags import verb
 from rackspan.cli.place_page import proposal_page, spec_page
 from rackspan.placement.proposal_format import proposal_document
 
@@ -28,27 +29,23 @@ def plan(
     output_format: options.OutputFormat = options.Output.JSON,
 ) -> None:
     """Answer a placement spec from the file alone; no cluster is asked."""
-    document = verbs.place_from_spec(read_file(spec, json_text.parse, "placement spec"), Random())
+    document = read_file(
+        spec, lambda content: verbs.place_from_spec(json_text.parse(content), Random()), "placement spec"
+    )
     output.write(document, output_format, spec_page(document))
 
 
 @app.command("create")
+@verb
 def create(
     topic: Topic,
     partitions: Annotated[int, typer.Option("--partitions", metavar="N", help="How many.")],
     replication_factor: Annotated[
         int, typer.Option("--replication-factor", metavar="N", help="Replicas of each partition.")
     ],
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    rack_locator_class: options.RackLocatorClass = None,
-    rack_locator_properties: options.RackLocatorProperties = None,
-    placer: options.Placer = options.DEFAULT_PLACER,
-    placer_config: options.PlacerConfig = None,
-    ignore_racks: options.IgnoreRacks = False,
-    seed: options.Seed = None,
+    where: options.Where,
+    racks: options.Racks,
+    placing: options.Placing,
     config: Annotated[
         list[str] | None,
         typer.Option("--config", metavar="KEY=VALUE", help="A config of the topic; once for each."),
@@ -58,13 +55,11 @@ def create(
 ) -> None:
     """Place a new topic among all that brokers carry already, and create it by explicit assignment with --apply."""
     configs = options.pairs("--config", config)
-    choice = options.placer_choice(placer, placer_config, ignore_racks)
-    cluster = options.cluster_to_change(bootstrap_server, command_config, timeout, snapshot) if apply else None
-    taken = options.source(
-        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
-    ).read()
+    choice = placing.choice()
+    cluster = where.cluster_to_change() if apply else None
+    taken = racks.of(where.source()).read()
     output.warn_of(taken)
-    proposal = verbs.place_new_topic(taken.snapshot, topic, partitions, replication_factor, choice, options.dice(seed))
+    proposal = verbs.place_new_topic(taken.snapshot, topic, partitions, replication_factor, choice, placing.dice())
     if cluster is not None:
         verbs.create_topic(cluster, proposal, configs)
     document = {**proposal_document(proposal, apply), "config": configs}
@@ -72,32 +67,24 @@ def create(
 
 
 @app.command("extend")
+@verb
 def extend(
     topic: Topic,
     partitions: Annotated[
         int, typer.Option("--partitions", metavar="N", help="How many there shall be afterwards, old ones included.")
     ],
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    rack_locator_class: options.RackLocatorClass = None,
-    rack_locator_properties: options.RackLocatorProperties = None,
-    placer: options.Placer = options.DEFAULT_PLACER,
-    placer_config: options.PlacerConfig = None,
-    ignore_racks: options.IgnoreRacks = False,
-    seed: options.Seed = None,
+    where: options.Where,
+    racks: options.Racks,
+    placing: options.Placing,
     apply: Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Give a topic more partitions, as many replicas each as it has; what stands stays. Done with --apply."""
-    choice = options.placer_choice(placer, placer_config, ignore_racks)
-    cluster = options.cluster_to_change(bootstrap_server, command_config, timeout, snapshot) if apply else None
-    taken = options.source(
-        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
-    ).read()
+    choice = placing.choice()
+    cluster = where.cluster_to_change() if apply else None
+    taken = racks.of(where.source()).read()
     output.warn_of(taken)
-    proposal = verbs.place_more_partitions(taken.snapshot, topic, partitions, choice, options.dice(seed))
+    proposal = verbs.place_more_partitions(taken.snapshot, topic, partitions, choice, placing.dice())
     if cluster is not None:
         verbs.create_partitions(cluster, proposal)
     document = proposal_document(proposal, apply)

@@ -8,86 +8,69 @@ import typer
 from rackspan import verbs
 from rackspan.audit.json_format import audit_document, outage_document
 from rackspan.cli import options, output
+from rackspan.cli.flags import verb
 from rackspan.cli.pages import audit_page, outage_page
-from rackspan.model.racks import UnrackedPolicy
 
 SOMETHING_TO_ACT_ON = 2
 
 
+@verb
 def snapshot(
     out: Annotated[
         Path, typer.Option("--out", metavar="FILE-OR-DIR", help="Where to: FILE.json, or a new folder for Parquet.")
     ],
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    rack_locator_class: options.RackLocatorClass = None,
-    rack_locator_properties: options.RackLocatorProperties = None,
+    where: options.Where,
+    racks: options.Racks,
 ) -> None:
     """Take one moment of a cluster, to be judged later or elsewhere."""
     taken = verbs.snapshot(
-        options.source(
-            bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
-        ),
+        racks.of(where.source()),
         out,
     )
     output.warn_of(taken)
     output.note(f"{out}: {len(taken.snapshot.brokers)} brokers, {len(taken.snapshot.partitions)} partitions")
 
 
+@verb
 def audit(
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    rack_locator_class: options.RackLocatorClass = None,
-    rack_locator_properties: options.RackLocatorProperties = None,
-    unracked: options.Unracked = UnrackedPolicy.SHARED,
-    min_insync_racks: options.MinInsyncRacks = 1,
+    where: options.Where,
+    racks: options.Racks,
+    judging: options.Judging,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Judge a cluster: what breaks a constraint, why, and the verb that mends it.
 
     Exits 0 when no constraint is broken, 2 when one is, 1 on errors.
     """
-    taken = options.source(
-        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
-    ).read()
+    taken = racks.of(where.source()).read()
     output.warn(taken.warnings)
-    judged = verbs.audit(taken.snapshot, options.policy(unracked, min_insync_racks))
+    judged = verbs.audit(taken.snapshot, judging.policy())
     document = audit_document(taken.snapshot, judged)
     output.write(document, output_format, audit_page(document))
     if not judged.clean:
         raise typer.Exit(SOMETHING_TO_ACT_ON)
 
 
+@verb
 def outage(
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: options.SnapshotPath = None,
-    rack_locator_class: options.RackLocatorClass = None,
-    rack_locator_properties: options.RackLocatorProperties = None,
+    where: options.Where,
+    racks: options.Racks,
+    judging: options.Judging,
     lose: Annotated[
         str | None, typer.Option("--lose", metavar="RACK[,RACK]", help="Lose these racks together.")
     ] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="Lose each pair of racks.")] = False,
-    unracked: options.Unracked = UnrackedPolicy.SHARED,
-    min_insync_racks: options.MinInsyncRacks = 1,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Say what losing each rack would do: what goes offline, what refuses writes, who has to lead more.
 
     Exits 0 when every loss is survived, 2 when one is not, 1 on errors.
     """
-    taken = options.source(
-        bootstrap_server, command_config, timeout, snapshot, rack_locator_class, rack_locator_properties
-    ).read()
+    taken = racks.of(where.source()).read()
     output.warn(taken.warnings)
     now, losses = verbs.outage(
         taken.snapshot,
-        options.policy(unracked, min_insync_racks),
+        judging.policy(),
         lose=None if lose is None else tuple(lose.split(",")),
         pairs=pairs,
     )

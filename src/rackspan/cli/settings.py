@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from rackspan.errors import UsageError
 from rackspan.model.ids import INT32_MAX, RackId
-from rackspan.model.snapshot import MIN_INSYNC_RACKS
+from rackspan.model.topic import MIN_INSYNC_RACKS
 
 FILE: Final = "rackspan.toml"
 

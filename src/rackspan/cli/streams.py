@@ -12,10 +12,11 @@ from rich.text import Text
 from rackspan import json_text, verbs
 from rackspan.cli import options, output
 from rackspan.cli.files import read_file
+from rackspan.cli.flags import verb
 from rackspan.cli.streams_page import audit_page, lab_page
 from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
-from rackspan.streams import ASSIGNORS, Strategy, could_be_less, from_document, settings
+from rackspan.streams import ASSIGNORS, Strategy, assignor_named, could_be_less, from_document, options_named, settings
 from rackspan.streams.lab_picture import lab_picture
 from rackspan.streams.options import Beyond
 
@@ -48,19 +49,22 @@ def assign(
     output_format: options.OutputFormat = options.Output.JSON,
 ) -> None:
     """Assign tasks to clients at provably least cost, as Kafka's own assignors weigh it."""
-    answer = verbs.assign_tasks(read_file(problem, json_text.parse, _PROBLEM), assignor, beyond or [])
+    # Words first: whatever is refused after them is the file's mistake and gets its name.
+    assignor_named(assignor)
+    options_named(*(beyond or []))
+    answer = read_file(
+        problem, lambda content: verbs.assign_tasks(json_text.parse(content), assignor, beyond or []), _PROBLEM
+    )
     output.warn(answer["warnings"])
     output.write(answer, output_format, _page(answer))
 
 
 @app.command()
+@verb
 def audit(
     group: Annotated[str, typer.Option("--group", metavar="ID", help="The group: the application.id.")],
-    bootstrap_server: options.BootstrapServer = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    rack_locator_class: options.RackLocatorClass = None,
-    rack_locator_properties: options.RackLocatorProperties = None,
+    running: options.Running,
+    racks: options.Racks,
     changelog: Annotated[
         list[str] | None,
         typer.Option(
@@ -79,10 +83,8 @@ def audit(
 
     Exits 0 when no strategy of Kafka's would read less across racks, 2 when min_traffic would, 1 on errors.
     """
-    cluster = options.cluster_named(bootstrap_server, command_config, timeout)
-    source = options.source(
-        bootstrap_server, command_config, timeout, None, rack_locator_class, rack_locator_properties
-    )
+    cluster = running.cluster()
+    source = racks.of(running.source())
     given = _changelogs(changelog or [])
     live = verbs.read_streams_group(cluster, group)
     taken = source.read()

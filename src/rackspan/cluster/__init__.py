@@ -4,7 +4,14 @@ Begin with core/ (every decision, pure); what stands beside it feeds the core fr
 embedded.py is the door for users. Never a production broker: nothing is written to a disk, and everything ends with the process.
 """
 
-from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.cluster.embedded import EmbeddedCluster
+from typing import TYPE_CHECKING
+
+from rackspan.late_names import late_names
+
+if TYPE_CHECKING:
+    from rackspan.cluster.core.settings import ClusterSettings
+    from rackspan.cluster.embedded import EmbeddedCluster
+else:
+    __getattr__ = late_names(__name__, {"core.settings": ("ClusterSettings",), "embedded": ("EmbeddedCluster",)})
 
 __all__ = ["ClusterSettings", "EmbeddedCluster"]

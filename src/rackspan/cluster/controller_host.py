@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Iterable
+from typing import Final
 
 from rackspan.cluster.clock import Clock
 from rackspan.cluster.core import messages
@@ -13,6 +14,9 @@ from rackspan.cluster.network import Network
 from rackspan.cluster.tickets import Tickets
 
 log = logging.getLogger(__name__)
+
+CONTROLLER_ID: Final = BrokerId(3000)
+"""What clients are told it is called; Kafka's own examples number controllers from here."""
 
 
 class ControllerHost:

@@ -10,9 +10,10 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rackspan.cluster.core.batch import Batch
-from rackspan.cluster.core.coordination import Answer, Append
+from rackspan.cluster.core.coordination import Answer, Append, TakingOffice
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET, Ticket, TopicPartition
+from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResult, VerifyTransaction
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.core.transactions import TransactionCoordinator, WriteMarker
@@ -47,6 +48,7 @@ class Coordinating:
         self._host = host
         self._topic = topic
         self._coordinator = coordinator
+        self._offices = TakingOffice()
         self._waiting: dict[Ticket, asyncio.Future[Any]] = {}
         self._asked = 0
         self._effects: deque[Any] = deque()
@@ -59,12 +61,21 @@ class Coordinating:
             return
         now, number = self._host.now, change.partition.partition
         if change.leads:
-            batches = self._host.logs[change.partition].batches
-            self.carry_out(self._coordinator.on_elected(now, number, change.leader_epoch, batches))
+            self._offices.elected(number, change.leader_epoch, self._log(number))
+            self._take_office(now)
         else:
+            self._offices.resigned(number)
             self.carry_out(self._coordinator.on_resigned(now, number))
 
+    def _take_office(self, now: int) -> None:
+        for number, leader_epoch in self._offices.begun(self._log):
+            self.carry_out(self._coordinator.on_elected(now, number, leader_epoch, self._log(number).batches))
+
+    def _log(self, number: int) -> PartitionLog:
+        return self._host.logs[TopicPartition(self._topic, number)]
+
     def tick(self, now: int) -> None:
+        self._take_office(now)
         self.carry_out(self._coordinator.on_tick(now))
 
     def stop(self) -> None:

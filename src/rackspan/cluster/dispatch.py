@@ -15,6 +15,7 @@ from rackspan.wire.codec import (
     response_header,
     write_body,
 )
+from rackspan.wire.framing import Request
 
 if TYPE_CHECKING:
     from rackspan.cluster.host import BrokerHost
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 def dispatch(
     handlers: Mapping[int, Handler],
     broker: "BrokerHost",
-    request: bytes | bytearray,
+    request: Request,
     client_host: str,
     refuse_version: Callable[[], Mapping[str, Any]],
 ) -> list[bytes] | Awaitable[list[bytes] | None] | None:

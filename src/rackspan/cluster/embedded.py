@@ -20,15 +20,14 @@ from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.faults import Faults
-from rackspan.cluster.moment import snapshot
 from rackspan.cluster.standing import Standing, standing
 from rackspan.cluster.traffic import Flow
 from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
-from rackspan.model.snapshot import ClusterSnapshot
 
 if TYPE_CHECKING:
     from rackspan.cluster.metrics_server import MetricsServer
+    from rackspan.model.snapshot import ClusterSnapshot
 
 log = logging.getLogger(__name__)
 
@@ -182,10 +181,11 @@ class EmbeddedCluster(Breakable):
         """Wait until all replicas of the topic's partitions, or of every partition, are in sync. Errors: TimeoutError."""
         self._do(self._whole.until(lambda: _in_sync(self._whole.image, topic), seconds))
 
-    def snapshot(self) -> ClusterSnapshot:
+    def snapshot(self) -> "ClusterSnapshot":
         """This moment, as `rackspan audit` judges it."""
+        from rackspan.cluster.moment import snapshot
 
-        async def taken() -> ClusterSnapshot:
+        async def taken() -> "ClusterSnapshot":
             whole = self._whole
             disks = {broker: host.disk.logs for broker, host in whole.hosts.items()}
             return snapshot(whole.image, whole.settings, disks, whole.cluster_id, whole.clock.now())

@@ -43,6 +43,7 @@ from rackspan.cluster.surroundings import Surroundings
 from rackspan.cluster.traffic import Traffic
 from rackspan.cluster.waiting import Purgatory
 from rackspan.model.ids import BrokerId, RackId
+from rackspan.wire.framing import Request
 
 log = logging.getLogger(__name__)
 
@@ -160,7 +161,7 @@ class BrokerHost(Questions):
             self.group_requests.tick(now)
             self.transaction_requests.tick(now)
 
-    def serve(self, request: bytes | bytearray, client_host: str) -> list[bytes] | Awaitable[list[bytes] | None] | None:
+    def serve(self, request: Request, client_host: str) -> list[bytes] | Awaitable[list[bytes] | None] | None:
         """From a client; see dispatch."""
         return dispatch(HANDLERS, self, request, client_host, refuse_version)
 

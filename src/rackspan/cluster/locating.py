@@ -11,8 +11,6 @@ from rackspan.cluster.core.controller.context import Locate
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.broker import Broker
 from rackspan.model.ids import BrokerId, RackId
-from rackspan.sources.rack_locator import ClusterView, parse_properties, rack_info
-from rackspan.sources.rack_locators import make
 
 LOCATOR_CLASS: Final = "rack.locator.class"
 LOCATOR_PROPERTIES: Final = "rack.locator.properties"
@@ -23,6 +21,9 @@ def located_by(settings: ClusterSettings, cluster_id: str) -> Locate | None:
     name = settings.extra_configs.get(LOCATOR_CLASS)
     if name is None:
         return None
+    from rackspan.sources.rack_locator import ClusterView, parse_properties, rack_info
+    from rackspan.sources.rack_locators import make
+
     locator = make(name, parse_properties(settings.extra_configs.get(LOCATOR_PROPERTIES, "")))
 
     def locate(brokers: Sequence[Broker]) -> Mapping[BrokerId, RackId]:

@@ -3,16 +3,18 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from rackspan.cluster.controller_host import CONTROLLER_ID
 from rackspan.cluster.core.configs import topic_values
 from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.metadata import MetadataImage, TopicImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.handlers.topics import INTERNAL_TOPICS
-from rackspan.model.broker import Broker
+from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import BrokerId, TopicName
 from rackspan.model.partitions import columns
-from rackspan.model.snapshot import ClusterSnapshot, Topic
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model.topic import Topic
 
 Disks = Mapping[BrokerId, Mapping[TopicPartition, PartitionLog]]
 
@@ -43,6 +45,8 @@ def snapshot(
             size_bytes=[size for _, _, _, size in rows],
         ),
         cluster_id=cluster_id,
+        # It stands outside all racks, which is to say that nobody knows its rack.
+        controllers=(Controller(CONTROLLER_ID),),
         taken_at=datetime.fromtimestamp(now / 1000, UTC),
     )  # fmt: skip
 

@@ -11,7 +11,7 @@ from collections.abc import Awaitable
 from typing import Final, Protocol, TypeAlias, cast
 
 from rackspan.errors import MalformedRequest
-from rackspan.wire.framing import MAX_REQUEST_BYTES, FrameBuffer, Piece, first_pieces, pieces
+from rackspan.wire.framing import MAX_REQUEST_BYTES, FrameBuffer, Piece, Request, first_pieces, pieces
 
 log = logging.getLogger(__name__)
 
@@ -28,7 +28,7 @@ class Door(Protocol):
     connections: "set[Connection]"
     frozen: bool
 
-    def serve(self, request: bytes | bytearray, client_host: str) -> "Parts | Awaitable[Parts]":
+    def serve(self, request: Request, client_host: str) -> "Parts | Awaitable[Parts]":
         """Errors: MalformedRequest closes the connection."""
 
 
@@ -115,7 +115,7 @@ class Connection(asyncio.BufferedProtocol):
         else:
             self._transport.pause_reading()
 
-    def _take(self, request: bytes | bytearray) -> None:
+    def _take(self, request: Request) -> None:
         if self._transport is None or self._transport.is_closing():
             return
         slot = _Slot()

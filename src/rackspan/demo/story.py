@@ -16,7 +16,7 @@ from rackspan.demo.topics import BROKERS, LEDGER, LOST_RACK, RACKS, TOPICS, Demo
 from rackspan.demo.traffic import Tally, Traffic, confluent_kafka
 from rackspan.errors import RackspanError
 from rackspan.java import find_java
-from rackspan.model.racks import shown
+from rackspan.model.ids import shown
 
 COLLECT_SECONDS: Final = 2.0
 

@@ -3,11 +3,29 @@
 Begin with snapshot.py, then racks.py (the only place where racks are counted). Pure; never reads a clock or a file.
 """
 
-from rackspan.model.broker import Broker, Controller
-from rackspan.model.ids import NO_BROKER, UNNAMED_RACK, BrokerId, RackId, TopicName
-from rackspan.model.partitions import UNKNOWN_SIZE, Partition, PartitionColumns, columns
-from rackspan.model.racks import RackMap, UnrackedPolicy, rack_map
-from rackspan.model.snapshot import ClusterSnapshot, Topic
+from typing import TYPE_CHECKING
+
+from rackspan.late_names import late_names
+
+if TYPE_CHECKING:
+    from rackspan.model.broker import Broker, Controller
+    from rackspan.model.ids import NO_BROKER, UNNAMED_RACK, BrokerId, RackId, TopicName
+    from rackspan.model.partitions import UNKNOWN_SIZE, Partition, PartitionColumns, columns
+    from rackspan.model.racks import RackMap, UnrackedPolicy, rack_map
+    from rackspan.model.snapshot import ClusterSnapshot
+    from rackspan.model.topic import Topic
+else:
+    __getattr__ = late_names(
+        __name__,
+        {
+            "broker": ("Broker", "Controller"),
+            "ids": ("NO_BROKER", "UNNAMED_RACK", "BrokerId", "RackId", "TopicName"),
+            "partitions": ("UNKNOWN_SIZE", "Partition", "PartitionColumns", "columns"),
+            "racks": ("RackMap", "UnrackedPolicy", "rack_map"),
+            "snapshot": ("ClusterSnapshot",),
+            "topic": ("Topic",),
+        },
+    )
 
 __all__ = [
     "NO_BROKER",

@@ -14,3 +14,8 @@ UNNAMED_RACK: Final = RackId("")
 
 INT32_MAX: Final = 2**31 - 1
 INT64_MAX: Final = 2**63 - 1
+
+
+def shown(rack: RackId) -> str:
+    """A rack's name as people read it."""
+    return rack if rack != UNNAMED_RACK else "(no rack)"

@@ -16,7 +16,8 @@ from rackspan.json_text import NotJson, shown
 from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import INT32_MAX, INT64_MAX, NO_BROKER, BrokerId, RackId, TopicName
 from rackspan.model.partitions import UNKNOWN_SIZE, Partition, columns
-from rackspan.model.snapshot import ClusterSnapshot, Topic
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model.topic import Topic
 
 VERSION: Final = 1
 

@@ -131,11 +131,6 @@ def _counted_in(broker: Broker, unracked: UnrackedPolicy) -> RackId | None:
             return UNNAMED_RACK
 
 
-def shown(rack: RackId) -> str:
-    """A rack's name as people read it."""
-    return rack if rack != UNNAMED_RACK else "(no rack)"
-
-
 def counts_descending(rack_codes: Int32s) -> Int64s:
     """How many replicas each of a partition's racks holds, largest first: c1 ≥ c2 ≥ …, zeros after.
 

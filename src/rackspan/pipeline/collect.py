@@ -13,6 +13,7 @@ from rackspan.errors import InvalidSnapshot, InvalidWarehouse, RackspanError, Us
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.pipeline.warehouse import Warehouse, claimed_staging, snapshot_folder, sweep_staging
 from rackspan.sources import snapshot_file
+from rackspan.sources.snapshot_folder import write_folder
 from rackspan.sources.source import Source
 
 
@@ -112,7 +113,7 @@ def _key(snapshot: ClusterSnapshot) -> tuple[str, datetime]:
 def _put(snapshot: ClusterSnapshot, warehouse: Warehouse, folder: Path) -> Stored:
     with claimed_staging(warehouse) as claim:
         staged = claim / "snapshot"
-        snapshot_file.write_folder(snapshot, staged)
+        write_folder(snapshot, staged)
         folder.parent.mkdir(parents=True, exist_ok=True)
         try:
             staged.rename(folder)

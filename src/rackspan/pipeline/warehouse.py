@@ -22,7 +22,7 @@ from pathlib import Path
 
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import paths
-from rackspan.sources.snapshot_file import SCHEMAS
+from rackspan.sources.snapshot_folder import SCHEMAS
 
 SNAPSHOT_FILES = tuple(f"{name}.parquet" for name in SCHEMAS)
 

@@ -5,17 +5,37 @@ name, spec.py answers a placement spec. Never looks at a cluster, and never move
 `reassign`. Pure: brokers and dice arrive as arguments.
 """
 
-from rackspan.placement.java_random import Dice
-from rackspan.placement.placer import (
-    CheckedPlacer,
-    PartitionAssignment,
-    ReplicaPlacer,
-    TopicAssignment,
-    UsableBroker,
-    checked,
-    usable,
-)
-from rackspan.placement.registry import configured_placer, placer_named
+from typing import TYPE_CHECKING
+
+from rackspan.late_names import late_names
+
+if TYPE_CHECKING:
+    from rackspan.placement.brokers import UsableBroker, usable
+    from rackspan.placement.java_random import Dice
+    from rackspan.placement.placer import (
+        CheckedPlacer,
+        PartitionAssignment,
+        ReplicaPlacer,
+        TopicAssignment,
+        checked,
+    )
+    from rackspan.placement.registry import configured_placer, placer_named
+else:
+    __getattr__ = late_names(
+        __name__,
+        {
+            "java_random": ("Dice",),
+            "placer": (
+                "CheckedPlacer",
+                "PartitionAssignment",
+                "ReplicaPlacer",
+                "TopicAssignment",
+                "checked",
+            ),
+            "brokers": ("UsableBroker", "usable"),
+            "registry": ("configured_placer", "placer_named"),
+        },
+    )
 
 __all__ = [
     "CheckedPlacer",

@@ -13,11 +13,12 @@ import numpy as np
 from rackspan.errors import InvalidReplicationFactor
 from rackspan.model.partitions import Int32s, Int64s
 from rackspan.placement.balanced_settings import BalancedSettings, balanced_settings
+from rackspan.placement.brokers import UsableBroker
 from rackspan.placement.fleet import Fleet, fleet_of
 from rackspan.placement.java_random import Dice, java_dice
 from rackspan.placement.leader_order import leader_in_front
 from rackspan.placement.one_a_rack import deal_one_a_rack
-from rackspan.placement.placer import TopicAssignment, UsableBroker
+from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_alternated import refuse_impossible
 from rackspan.placement.rack_modes import aware
 from rackspan.placement.rack_quotas import quotas

@@ -1,6 +1,6 @@
 """What brokers carry before anything is placed, as placers are told of it and as a placement is measured against it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,11 +8,13 @@ import numpy as np
 from rackspan.audit.evidence import evidence
 from rackspan.audit.loads import loads
 from rackspan.audit.policy import RackPolicy
+from rackspan.model.ids import BrokerId
 from rackspan.model.partitions import Int64s
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.placement.balanced_settings import LEADERS_CONFIG, REPLICAS_CONFIG, BalancedSettings
+from rackspan.placement.brokers import UsableBroker
 from rackspan.placement.fleet import fleet_of
-from rackspan.placement.placer import TopicAssignment, UsableBroker
+from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_quotas import replica_quotas
 
 
@@ -53,6 +55,14 @@ def carried(snapshot: ClusterSnapshot) -> Carried:
     summed = loads(seen)
     ids = seen.registered.rack_map.broker_ids.astype(np.int64)
     return Carried(ids, summed.preferred.astype(np.int64), summed.replicas.astype(np.int64))
+
+
+def counted(ids: Sequence[BrokerId], leaders: Mapping[BrokerId, int], replicas: Mapping[BrokerId, int]) -> Carried:
+    """Of ascending `ids`, from counts by broker; a broker that is not counted carries nothing."""
+    return Carried(
+        np.array(ids, dtype=np.int64),
+        *(np.array([count.get(broker, 0) for broker in ids], dtype=np.int64) for count in (leaders, replicas)),
+    )
 
 
 def nothing_carried(brokers: Sequence[UsableBroker]) -> Carried:

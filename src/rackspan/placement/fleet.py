@@ -8,8 +8,8 @@ import numpy as np
 
 from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.placement.balanced_settings import BalancedSettings
+from rackspan.placement.brokers import UsableBroker
 from rackspan.placement.java_random import utf16
-from rackspan.placement.placer import UsableBroker
 from rackspan.placement.water_fill import Float64s
 
 

@@ -13,10 +13,12 @@ import numpy as np
 from rackspan.errors import InvalidPartitions, UsageError
 from rackspan.model.ids import NO_BROKER, TopicName
 from rackspan.model.partitions import PartitionColumns
-from rackspan.model.snapshot import TOPIC_NAME_RULE, ClusterSnapshot
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model.topic import TOPIC_NAME_RULE
+from rackspan.placement.brokers import UsableBroker, usable
 from rackspan.placement.carried import Carried, carried
 from rackspan.placement.java_random import Dice
-from rackspan.placement.placer import TopicAssignment, UsableBroker, usable
+from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_alternated import START_INDEX_CONFIG, index_of_leader
 from rackspan.placement.rack_modes import RackAwareMode, aware
 from rackspan.placement.registry import Installed, installed_placers, placer_named

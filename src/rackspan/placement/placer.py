@@ -11,20 +11,11 @@ from typing import NoReturn, Protocol
 
 import numpy as np
 
-from rackspan.errors import ReplicaPlacementException
-from rackspan.model.broker import Broker
-from rackspan.model.ids import BrokerId, RackId
+from rackspan.errors import ReplicaPlacementException, cause
+from rackspan.model.ids import BrokerId
 from rackspan.model.partitions import Bools, Int32s
 from rackspan.model.racks import DENSE_IDS_MAX
-
-
-@dataclass(frozen=True, slots=True)
-class UsableBroker:
-    """A broker where a replica can be placed. A fenced one may hold replicas but cannot lead now."""
-
-    id: BrokerId
-    rack: RackId | None
-    fenced: bool
+from rackspan.placement.brokers import UsableBroker
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +77,6 @@ class ReplicaPlacer(Protocol):
 
     def close(self) -> None:
         """Let go of whatever `configure` opened."""
-
-
-def usable(brokers: Iterable[Broker]) -> tuple[UsableBroker, ...]:
-    """The brokers of a snapshot as placers see them."""
-    return tuple(UsableBroker(broker.id, broker.rack, broker.fenced) for broker in brokers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,11 +169,6 @@ def _refuse_twice(replicas: Int32s, start: int, placer: str) -> None:
         if twice.any():
             row = int(twice.argmax())
             _refuse(placer, f"put partition {start + row} on broker {one[row]} twice")
-
-
-def cause(error: Exception) -> str:
-    """Somebody else's exception in one line."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
 
 
 def _refuse(placer: str, what: str, error: Exception | None = None) -> NoReturn:

@@ -19,9 +19,10 @@ from rackspan.errors import (
 )
 from rackspan.model.ids import INT32_MAX, BrokerId, RackId, TopicName
 from rackspan.model.partitions import Int64s
+from rackspan.placement.brokers import UsableBroker
 from rackspan.placement.follower_search import follower_search
 from rackspan.placement.java_random import Dice, java_dice, utf16
-from rackspan.placement.placer import TopicAssignment, UsableBroker
+from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode, aware
 
 START_INDEX_CONFIG: Final = "replica.placer.start.index"

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from rackspan.model.ids import NO_BROKER, BrokerId, RackId
+from rackspan.placement.brokers import UsableBroker
 from rackspan.placement.java_random import Dice, hash_map_order, shuffle, utf16
-from rackspan.placement.placer import UsableBroker
 
 
 @dataclass(slots=True)

@@ -1,19 +1,22 @@
 """Finds the placer an operator named in `replica.placer.class.name` (KIP-660, Public Interfaces 3).
 
 A name is one of ours, one that an installed package registered under the entry-point group `rackspan.placers`, or
-`module:Class` for anything importable.
+`module:Class` for anything importable. NumPy, which placers work with, comes with the first that is asked for.
 """
 
 import importlib
 import inspect
 from collections.abc import Callable, Iterable, Mapping
-from importlib.metadata import EntryPoint, entry_points
 from random import Random
-from typing import Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Final, TypeAlias, cast
 
-from rackspan.errors import ReplicaPlacementException, UsageError
-from rackspan.placement.java_random import Dice
-from rackspan.placement.placer import CheckedPlacer, ReplicaPlacer, cause
+from rackspan.errors import ReplicaPlacementException, UsageError, cause
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from rackspan.placement.java_random import Dice
+    from rackspan.placement.placer import CheckedPlacer, ReplicaPlacer
 
 PLACER_CLASS_CONFIG: Final = "replica.placer.class.name"
 ENTRY_POINT_GROUP: Final = "rackspan.placers"
@@ -28,30 +31,34 @@ PLACERS: Final[Mapping[str, str]] = {
 }
 """By path and not by class: a placer is imported when it is asked for."""
 
-PlacerFactory: TypeAlias = Callable[..., ReplicaPlacer]
-Installed: TypeAlias = Callable[[], Iterable[EntryPoint]]
+PlacerFactory: TypeAlias = "Callable[..., ReplicaPlacer]"
+Installed: TypeAlias = "Callable[[], Iterable[EntryPoint]]"
 
 
-def installed_placers() -> Iterable[EntryPoint]:
+def installed_placers() -> "Iterable[EntryPoint]":
+    from importlib.metadata import entry_points
+
     return entry_points(group=ENTRY_POINT_GROUP)
 
 
 def configured_placer(
-    configs: Mapping[str, str], dice: Random | Dice, installed: Installed = installed_placers
-) -> CheckedPlacer:
+    configs: Mapping[str, str], dice: "Random | Dice", installed: Installed = installed_placers
+) -> "CheckedPlacer":
     """The placer a broker with these configs has, configured with them. Errors: as `placer_named`."""
     return placer_named(configs.get(PLACER_CLASS_CONFIG, BROKER_DEFAULT), configs, dice, installed)
 
 
 def placer_named(
-    name: str, configs: Mapping[str, str], dice: Random | Dice, installed: Installed = installed_placers
-) -> CheckedPlacer:
+    name: str, configs: Mapping[str, str], dice: "Random | Dice", installed: Installed = installed_placers
+) -> "CheckedPlacer":
     """The placer of that name, made, configured, and checked in all it answers.
 
     A class whose constructor takes `dice` is given them; any other is made without arguments.
     Errors: UsageError where the name leads to no placer, ReplicaPlacementException where the placer cannot be made or
     refuses its configs.
     """
+    from rackspan.placement.placer import CheckedPlacer
+
     factory = _factory(name, installed)
     try:
         placer = factory(dice=dice) if _takes_dice(factory) else factory()

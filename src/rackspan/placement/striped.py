@@ -9,8 +9,9 @@ from random import Random
 from typing import Final
 
 from rackspan.errors import InvalidPartitions, InvalidReplicationFactor
+from rackspan.placement.brokers import UsableBroker
 from rackspan.placement.java_random import Dice, java_dice
-from rackspan.placement.placer import TopicAssignment, UsableBroker
+from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_stripes import rack_stripes
 from rackspan.placement.stripe_arrays import place_in_stripes
 

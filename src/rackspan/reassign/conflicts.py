@@ -7,8 +7,8 @@ import numpy as np
 
 from rackspan.audit.evidence import Demands, demands
 from rackspan.audit.policy import RackPolicy
+from rackspan.model.ids import shown
 from rackspan.model.partitions import Int64s
-from rackspan.model.racks import shown
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.reassign.request import Request
 from rackspan.reassign.standing import Standing

@@ -9,7 +9,7 @@ import numpy as np
 from rackspan.errors import UsageError
 from rackspan.model.ids import INT32_MAX
 from rackspan.model.partitions import Bools
-from rackspan.model.snapshot import Topic
+from rackspan.model.topic import Topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,7 +20,7 @@ from kafka.protocol.admin import (
 from kafka.protocol.metadata import MetadataRequest
 
 from rackspan.model import Broker, BrokerId, RackId
-from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 from rackspan.sources.connection import ClusterConnection
 from rackspan.sources.replies import PartitionReply, QuorumMember, Reassignment, TopicPartition, TopicReply
 

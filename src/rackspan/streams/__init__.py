@@ -8,7 +8,7 @@ file and no clock, throws no dice. Equal input gives equal answers on every mach
 that moves the fewest tasks.
 """
 
-from rackspan.streams.answer import ASSIGNORS, assign, assign_problem
+from rackspan.streams.answer import ASSIGNORS, assign, assign_problem, assignor_named
 from rackspan.streams.capture import Captured, capture_group
 from rackspan.streams.config import AssignmentConfigs, Strategy
 from rackspan.streams.group_audit import audit_group, could_be_less
@@ -34,6 +34,7 @@ __all__ = [
     "StreamsGroup",
     "assign",
     "assign_problem",
+    "assignor_named",
     "audit_group",
     "capture_group",
     "could_be_less",

@@ -41,14 +41,15 @@ def assign(document: object, assignor: str, options: Options = KAFKA, clock: Clo
 
 def assign_problem(problem: Problem, assignor: str, options: Options = KAFKA, clock: Clock = float) -> dict[str, Any]:
     """The same for a problem in memory. `seconds` covers judging, optimising and proving, not reading."""
-    solve = _assignor(assignor)
+    solve = assignor_named(assignor)
     started = clock()
     awareness = judge(problem)
     assigned = solve(problem, awareness, options)
     return describe(problem, awareness, assigned, clock() - started)
 
 
-def _assignor(name: str) -> Assignor:
+def assignor_named(name: str) -> Assignor:
+    """Errors: UsageError, listing the assignors there are."""
     if name not in ASSIGNORS:
         raise UsageError(f"assignor {name!r} is unknown; choose among {', '.join(ASSIGNORS)}")
     return ASSIGNORS[name]

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from rackspan.errors import UsageError
-from rackspan.streams.answer import ASSIGNORS, describe
+from rackspan.streams.answer import ASSIGNORS, assignor_named, describe
 from rackspan.streams.config import HIGH_AVAILABILITY_COSTS, STICKY_COSTS, Costs, Strategy, strategy_named
 from rackspan.streams.enabling import judge
 from rackspan.streams.options import KAFKA, Options
@@ -38,8 +38,7 @@ class Setting:
 def settings(assignors: Sequence[str], strategies: Sequence[str], weights: Sequence[str]) -> list[Setting]:
     """Every combination, each once: without racks nothing is weighed. Errors: UsageError for an unknown name or weight."""
     for name in assignors:
-        if name not in ASSIGNORS:
-            raise UsageError(f"assignor {name!r} is unknown; choose among {', '.join(ASSIGNORS)}")
+        assignor_named(name)
     named = [strategy_named(name) for name in strategies] or list(Strategy)
     costs: list[Costs | None] = [_costs(text) for text in weights] or [None]
     combined = product(assignors or DEFAULT_ASSIGNORS, named, costs)

@@ -140,7 +140,10 @@ def _check_changelogs(
         return
     bare = tasks.stateful & (tasks.changelog.sizes() == 0)
     if bare.any():
+        task = tasks.ids[int(np.argmax(bare))]
+        subtopology = task.partition("_")[0]
         refuse(
-            f"task {tasks.ids[int(np.argmax(bare))]}",
-            "is stateful but has no changelog to price its standbys by; add it",
+            f"task {task}",
+            "is stateful but has no changelog to price its standbys by; add it, or give streams audit "
+            f"--changelog {subtopology}=TOPIC",
         )

@@ -10,6 +10,7 @@ from struct import Struct
 from typing import Any, Final
 
 from rackspan.errors import MalformedRequest
+from rackspan.wire.framing import Request
 from rackspan.wire.kio_schemas import KioIndexError
 from rackspan.wire.reading import Cursor, read_value, skip_tags, struct_reader
 from rackspan.wire.schema import request_shape, response_shape
@@ -36,7 +37,7 @@ def is_flexible(api_key: int, version: int) -> bool:
     return request_shape(api_key, version).flexible
 
 
-def peek_header(request: bytes | bytearray) -> tuple[int, int, int]:
+def peek_header(request: Request) -> tuple[int, int, int]:
     """(api key, version, correlation id): what can be read whatever the version is. Errors: MalformedRequest."""
     if len(request) < _HEADER.size:
         raise MalformedRequest(f"a request of {len(request)} bytes; its header alone takes {_HEADER.size}")
@@ -44,7 +45,7 @@ def peek_header(request: bytes | bytearray) -> tuple[int, int, int]:
     return api_key, version, correlation
 
 
-def read_header(request: bytes | bytearray) -> RequestHeader:
+def read_header(request: Request) -> RequestHeader:
     """Errors: MalformedRequest, also for a version that no schema describes."""
     api_key, version, correlation = peek_header(request)
     try:
@@ -68,7 +69,7 @@ def _client_id(cursor: Cursor) -> str | None:
         raise MalformedRequest(f"a client id that is not UTF-8: {error}") from error
 
 
-def read_body(request: bytes | bytearray, header: RequestHeader) -> dict[str, Any]:
+def read_body(request: Request, header: RequestHeader) -> dict[str, Any]:
     """The request as plain values (reading.py). Errors: MalformedRequest."""
     shape = request_shape(header.api_key, header.api_version)
     body: dict[str, Any] = read_value(struct_reader(shape), Cursor(request, header.body_at))

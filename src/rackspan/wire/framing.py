@@ -4,6 +4,8 @@ Made for asyncio's BufferedProtocol, which asks where to put bytes and then says
 received where it will be read, without a copy in between.
 """
 
+import mmap
+import sys
 from collections import deque
 from collections.abc import Iterator, Sequence
 from typing import Final, TypeAlias
@@ -16,9 +18,6 @@ MAX_REQUEST_BYTES: Final = 100 * 1024 * 1024
 _STAGE_BYTES: Final = 64 * 1024
 """Small requests are received here together: one system call for many of them."""
 
-_GROWTH_BYTES: Final = 1024 * 1024
-"""What a connection may have allocated ahead of the bytes it has sent: sizes are only claims until then."""
-
 _SIZE_BYTES: Final = 4
 
 
@@ -26,6 +25,9 @@ _PIECE_BYTES: Final = 256 * 1024
 """What is handed to a socket at once: of a piece that it takes in part, asyncio copies the rest."""
 
 Piece: TypeAlias = "bytes | bytearray | memoryview"
+
+Request: TypeAlias = "bytes | memoryview"
+"""Whole and without its size. A large one is a view of memory of its own, which a log may keep and write to."""
 
 
 def framed(parts: Sequence[Piece]) -> bytes:
@@ -58,16 +60,25 @@ def first_pieces(outgoing: deque[Piece]) -> Piece:
     return taken[0] if len(taken) == 1 else b"".join(taken)
 
 
+def _claimed(size: int) -> mmap.mmap:
+    """Memory of which nothing is there before bytes are written to it: a size is only a claim until then.
+
+    And it is not filled with zeroes twice, as a bytearray is: memory is most of what receiving costs.
+    """
+    if sys.platform == "win32":
+        return mmap.mmap(-1, size)
+    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+
+
 class FrameBuffer:
     """The bytes of one connection that are not a whole request yet."""
 
-    __slots__ = ("_filled", "_large", "_max_bytes", "_size", "_stage")
+    __slots__ = ("_filled", "_large", "_max_bytes", "_stage")
 
     def __init__(self, max_bytes: int = MAX_REQUEST_BYTES) -> None:
         self._max_bytes = max_bytes
         self._stage = bytearray()
-        self._large: bytearray | None = None
-        self._size = 0
+        self._large: memoryview | None = None
         self._filled = 0
 
     @property
@@ -78,13 +89,13 @@ class FrameBuffer:
     def room(self) -> memoryview:
         """Where the next bytes belong. Never empty."""
         if self._large is not None:
-            return self._room_in_large(self._large)
+            return self._large[self._filled :]
         if not self._stage:
             # Not before the first byte: thousands of idle connections hold nothing.
             self._stage = bytearray(_STAGE_BYTES)
         return memoryview(self._stage)[self._filled :]
 
-    def received(self, count: int) -> Iterator[bytes | bytearray]:
+    def received(self, count: int) -> Iterator[Request]:
         """Take `count` bytes that were put into the room; give every request that is now whole.
 
         Errors: MalformedRequest for a size that is negative or above the maximum; nothing after it can be read.
@@ -92,17 +103,11 @@ class FrameBuffer:
         self._filled += count
         if self._large is None:
             yield from self._from_stage()
-        elif self._filled == self._size:
+        elif self._filled == len(self._large):
             whole, self._large, self._filled = self._large, None, 0
             yield whole
 
-    def _room_in_large(self, large: bytearray) -> memoryview:
-        if self._filled == len(large):
-            # Here and not when bytes arrive: asyncio still holds its view of the buffer then, and such a one cannot grow.
-            large.extend(bytes(min(self._size - len(large), len(large))))
-        return memoryview(large)[self._filled :]
-
-    def _from_stage(self) -> Iterator[bytes | bytearray]:
+    def _from_stage(self) -> Iterator[Request]:
         view = memoryview(self._stage)
         at = 0
         while self._filled - at >= _SIZE_BYTES:
@@ -119,8 +124,8 @@ class FrameBuffer:
         left = self._filled - at
         size = int.from_bytes(view[at : at + _SIZE_BYTES], "big") if left >= _SIZE_BYTES else 0
         if size + _SIZE_BYTES > _STAGE_BYTES:
-            self._size, self._filled = size, left - _SIZE_BYTES
-            self._large = bytearray(min(size, max(self._filled, _GROWTH_BYTES)))
+            self._filled = left - _SIZE_BYTES
+            self._large = memoryview(_claimed(size))
             self._large[: self._filled] = view[at + _SIZE_BYTES : at + left]
             return
         if at:

@@ -21,7 +21,7 @@ class Cursor:
 
     __slots__ = ("at", "data", "elements_left")
 
-    def __init__(self, data: bytes | bytearray, at: int = 0) -> None:
+    def __init__(self, data: bytes | bytearray | memoryview, at: int = 0) -> None:
         self.data = data
         self.at = at
         self.elements_left = MAX_ELEMENTS

@@ -20,7 +20,7 @@ Kind: TypeAlias = "str | StructShape"
 """kio's name of a primitive type, or a struct."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class FieldShape:
     """One field. `default` is a plain value, or NO_DEFAULT. Of an array, `nullable` speaks of the whole."""
 
@@ -31,9 +31,12 @@ class FieldShape:
     default: Any
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class StructShape:
-    """Fields in the order of the wire, and those that travel by tag, in order of tag."""
+    """Fields in the order of the wire, and those that travel by tag, in order of tag.
+
+    Made once for each of kio's classes and compared by identity: readers and writers are looked up by it at every request.
+    """
 
     name: str
     flexible: bool

@@ -60,6 +60,8 @@ class Replica:
     missing: set[int] = field(default_factory=set)
     lossy: bool = False
     """Whether anything was ever lost here."""
+    records: set[int] = field(default_factory=set)
+    """Those that stand in it, wherever."""
 
     def holds(self, offset: int, entry: Entry) -> bool:
         return offset < len(self.entries) and self.entries[offset] == entry
@@ -76,6 +78,8 @@ class Committed:
     elr: tuple[BrokerId, ...] = ()
     replicas: tuple[BrokerId, ...] = ()
     last_in_isr: dict[BrokerId, int] = field(default_factory=dict)
+    adding: tuple[BrokerId, ...] = ()
+    removing: tuple[BrokerId, ...] = ()
 
 
 @dataclass(slots=True)
@@ -95,6 +99,7 @@ class Evidence:
         replica = self.replicas[broker]
         offset = len(replica.entries)
         replica.entries.append(entry)
+        replica.records.add(entry.record)
         self.appended_at.setdefault(entry, self.event)
         acked = self.acked.get(entry.record)
         if acked is not None and acked.offset == offset and acked.entry == entry:
@@ -109,6 +114,7 @@ class Evidence:
             # A retry may have put the record there a second time: only the copy that was acknowledged counts.
             if acked.offset >= offset and replica.holds(acked.offset, acked.entry)
         ]
+        replica.records.difference_update(entry.record for entry in replica.entries[offset:])
         del replica.entries[offset:]
         replica.missing.update(acked.entry.record for acked in gone)
         return gone

@@ -104,9 +104,7 @@ class Rules:
 
     def appended(self, broker: BrokerId, entry: Entry) -> None:
         """I5, the part about idempotent producers. Call before the entry is added to the evidence."""
-        if entry.record in self.idempotent and any(
-            one.record == entry.record for one in self.evidence.replicas[broker].entries[-200:]
-        ):
+        if entry.record in self.idempotent and entry.record in self.evidence.replicas[broker].records:
             self._break("I5", f"broker {broker} holds idempotent record {entry.record} twice")
 
     def watermark(self, leader: LeaderView, incarnation: int, epoch: int, offset: int) -> None:

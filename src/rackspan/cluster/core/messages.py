@@ -360,6 +360,29 @@ class UnregisterBroker:
 
 
 @dataclass(frozen=True, slots=True)
+class DescribeQuorum:
+    ticket: Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class Observer:
+    """A broker as the controller last heard of it (ms): how far it has read the metadata, -1 where it has not said so yet."""
+
+    broker: BrokerId
+    offset: int
+    heard_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class QuorumState:
+    """The one controller's log, `offset` long at `now` (ms), and who reads it."""
+
+    offset: int
+    now: int
+    observers: tuple[Observer, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class AdminResult:
     """What became of one item. `key` is its topic, partition, resource or broker, as it was asked for."""
 
@@ -395,6 +418,7 @@ AdminRequest: TypeAlias = (
     | AlterPartitionReassignments
     | AllocateProducerIds
     | UnregisterBroker
+    | DescribeQuorum
 )
 ToBroker: TypeAlias = (
     RegistrationAnswer
@@ -409,7 +433,7 @@ ToBroker: TypeAlias = (
     | ShutDown
 )
 Message: TypeAlias = ToController | AdminRequest | ToBroker
-Result: TypeAlias = ProduceResult | DeleteRecordsResult | tuple[AdminResult, ...] | ProducerIdBlock
+Result: TypeAlias = ProduceResult | DeleteRecordsResult | tuple[AdminResult, ...] | ProducerIdBlock | QuorumState
 
 # Effects.
 

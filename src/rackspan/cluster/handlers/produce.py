@@ -24,8 +24,8 @@ from rackspan.wire.record_batch import MAGIC, MAGIC_AT, read_header, stamp_appen
 
 VALID_ACKS: Final = (-1, 0, 1)
 
-MOST_BESIDE: Final = 4_096
-"""Bytes of a request that a log may keep beside a batch."""
+KEPT_IN_PLACE: Final = 16 * 1024
+"""From so many bytes on a batch stays where it was received, and with it all of its request; smaller ones are copied out."""
 
 ABORTABLE_SINCE: Final = 11
 ADDS_SINCE: Final = 12
@@ -204,10 +204,9 @@ def checked_batch(records: memoryview, terms: RecordTerms, now: int) -> Batch | 
 
 
 def _own(records: memoryview) -> bytearray | memoryview:
-    """Bytes that the log may keep and stamp. A request that is little else than this batch is kept as it was received."""
-    request = records.obj
-    alone = isinstance(request, bytearray) and len(request) - len(records) <= MOST_BESIDE
-    return records if alone else bytearray(records)
+    """Bytes that the log may keep and stamp."""
+    in_place = not records.readonly and len(records) >= KEPT_IN_PLACE
+    return records if in_place else bytearray(records)
 
 
 def _place(call: Call, result: ProduceResult) -> dict[str, Any]:

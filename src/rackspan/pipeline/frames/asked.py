@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from rackspan.audit import RackPolicy
 from rackspan.audit.evidence import demands
 from rackspan.model import Topic, TopicName
-from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 
 OverBatches: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 

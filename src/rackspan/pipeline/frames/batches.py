@@ -10,7 +10,7 @@ import pyarrow as pa
 from rackspan.audit.evidence import Demands, Evidence
 from rackspan.model.partitions import UNKNOWN_SIZE, Bools, Int32s, PartitionColumns
 from rackspan.pipeline.frames.registrations import Registrations
-from rackspan.sources.snapshot_file import list_column
+from rackspan.sources.snapshot_folder import list_column
 
 LISTS: Final = ("replicas", "isr", "adding_replicas", "removing_replicas")
 

@@ -14,7 +14,7 @@ from rackspan.audit.evidence import Demands, Evidence, Registered
 from rackspan.model.partitions import PartitionColumns
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.pipeline.schemas import DRIFT, ddl
-from rackspan.sources.snapshot_file import list_column
+from rackspan.sources.snapshot_folder import list_column
 
 OWN_COLUMNS: Final = DRIFT.columns[3:-1]
 """Without the keys and the moment before, which Spark joins on, and the version."""

@@ -8,7 +8,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from rackspan.audit.findings import Severity
 from rackspan.audit.outage import RackLoss, TopicHarm
-from rackspan.model.racks import shown
+from rackspan.model.ids import shown
 from rackspan.pipeline.report import svg, words
 from rackspan.pipeline.report.data import (
     Cell,

@@ -6,7 +6,7 @@ from typing import Final
 
 from rackspan.audit.drift_causes import SEVERAL
 from rackspan.audit.outage import RackLoss
-from rackspan.model.racks import shown
+from rackspan.model.ids import shown
 from rackspan.pipeline.report.data import (
     AT_RISK,
     ClusterReport,

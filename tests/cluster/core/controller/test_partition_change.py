@@ -98,13 +98,14 @@ def check_leader(
 ) -> None:
     asked = change.isr or ()
     isr = before.isr if not asked and conditions.elr is Elr.OFF else asked
-    holds_all = {*isr}
+    electable = set()
     if conditions.elr is not Elr.OFF and not (isr and met(isr, conditions.asked, conditions.elr)):
-        holds_all |= {*before.isr, *before.elr}
-    clean = [one for one in REPLICAS if one in holds_all and one in alive]
+        electable = {*before.isr, *before.elr}
+    in_sync = [one for one in REPLICAS if one in isr and one in alive]
+    clean = in_sync or [one for one in REPLICAS if one in electable and one in alive]
     if clean:
         assert after.leader in clean
-        assert change.election is not Election.PREFERRED or REPLICAS[0] not in clean or after.leader == 1
+        assert change.election is not Election.PREFERRED or REPLICAS[0] not in clean or after.leader == REPLICAS[0]
         assert change.election is Election.PREFERRED or before.leader not in clean or after.leader == before.leader
     elif change.election is Election.UNCLEAN and alive:
         assert after.leader == alive[0]
@@ -151,6 +152,16 @@ def test_a_reassignment_ends_when_all_that_was_added_is_in_sync() -> None:
     done = changed(halfway, PartitionChange(isr=ids(1, 2, 3, 4)), conditions)
     assert (done.replicas, done.isr, done.leader, done.reassigning) == (ids(3, 4), ids(3, 4), 3, False)
     assert done.leader_epoch == before.leader_epoch + 1
+
+
+def test_a_reassignment_ends_under_who_is_in_sync_though_another_of_the_target_is_electable() -> None:
+    """Broker 4 led alone, is to go, and 3 has just caught up; 1 left the ISR while that missed its racks."""
+    before = PartitionState(
+        *(ids(1, 3, 4), ids(4), BrokerId(4), 5, 9), elr=ids(1), adding=ids(3), removing=ids(4), left_isr=()
+    )
+    conditions = Conditions(lambda _: True, BITS, Thresholds(1, 2), Elr.RACKS)
+    after = changed(before, PartitionChange(isr=ids(4, 3)), conditions)
+    assert (after.leader, after.isr, after.elr, after.replicas) == (3, ids(3), ids(1), ids(1, 3))
 
 
 def test_a_replica_taken_away_raises_the_leader_epoch_though_the_leader_stays() -> None:

@@ -2,7 +2,6 @@
 
 from collections.abc import Collection, Mapping
 
-from rackspan.acks import ProduceVerdict, RackBits, Thresholds
 from rackspan.acks.min_insync_racks import before_acknowledgement, before_append, watermark_may_advance
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker.isr import Isr
@@ -19,14 +18,10 @@ class BrokerRules:
     back is the maximal, which includes whoever is about to join.
     """
 
-    def before_append(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> ProduceVerdict:
-        return before_append(isr, racks, asked)
-
-    def watermark_may_advance(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> bool:
-        return watermark_may_advance(isr, racks, asked)
-
-    def before_acknowledgement(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> ProduceVerdict:
-        return before_acknowledgement(isr, racks, asked)
+    # The rule itself and not a call of it: it is asked three times at every produce, racks or not.
+    before_append = staticmethod(before_append)
+    watermark_may_advance = staticmethod(watermark_may_advance)
+    before_acknowledgement = staticmethod(before_acknowledgement)
 
     def watermark(
         self, end_offset: int, maximal_isr: Collection[BrokerId], followers: Mapping[BrokerId, FollowerState]

@@ -10,7 +10,7 @@ from enum import IntEnum
 from typing import Final
 
 from rackspan.model.ids import INT32_MAX, INT64_MAX
-from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 
 
 class ConfigType(IntEnum):

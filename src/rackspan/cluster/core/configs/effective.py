@@ -10,7 +10,7 @@ from rackspan.cluster.core.configs.definitions import BROKER_CONFIGS, TOPIC_CONF
 from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.metadata import ConfigResource, MetadataImage, ResourceType
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 
 DEFAULT_BROKER: Final = ConfigResource(ResourceType.BROKER, "")
 """What holds for every broker without a value of its own."""

@@ -16,7 +16,7 @@ from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.messages import AlterConfigs, AlterResource, ConfigOp, ConfigResult, Effect, Reply
 from rackspan.cluster.core.metadata import ConfigResource, ConfigSet, ResourceType
 from rackspan.cluster.core.metadata.image import THRESHOLD_KEYS
-from rackspan.model.snapshot import MIN_INSYNC_RACKS
+from rackspan.model.topic import MIN_INSYNC_RACKS
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 

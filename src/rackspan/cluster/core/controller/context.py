@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TypeAlias
 
+from rackspan.cluster.core.controller.carrying import Carrying
 from rackspan.cluster.core.controller.metadata_log import MetadataLog
 from rackspan.cluster.core.controller.partition_change import Conditions, PartitionChange
 from rackspan.cluster.core.controller.placer_keeper import PlacerKeeper
@@ -42,6 +43,7 @@ class Context:
     log: MetadataLog
     placers: PlacerKeeper
     locate: Locate | None = None
+    carrying: Carrying = field(default_factory=Carrying)
     sessions: dict[BrokerId, Session] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     next_rebalance: int = 0

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from random import Random
-from typing import Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rackspan.cluster.core.controller.alter_configs import alter_configs
 from rackspan.cluster.core.controller.alter_partition import alter_partition
@@ -12,6 +12,7 @@ from rackspan.cluster.core.controller.metadata_log import MetadataLog
 from rackspan.cluster.core.controller.new_partitions import create_partitions
 from rackspan.cluster.core.controller.placer_keeper import PlacerKeeper
 from rackspan.cluster.core.controller.producer_ids import allocate_producer_ids
+from rackspan.cluster.core.controller.quorum import describe_quorum
 from rackspan.cluster.core.controller.reassignments import alter_reassignments
 from rackspan.cluster.core.controller.registrations import fence, heartbeat, register, sweep, unregister
 from rackspan.cluster.core.controller.rules import ControllerRules
@@ -25,6 +26,7 @@ from rackspan.cluster.core.messages import (
     CreatePartitions,
     CreateTopics,
     DeleteTopics,
+    DescribeQuorum,
     Effect,
     ElectLeaders,
     FetchMetadata,
@@ -36,9 +38,12 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.placement import CheckedPlacer, configured_placer
+from rackspan.placement.registry import configured_placer
 
-PlacerOf: TypeAlias = Callable[[Mapping[str, str], Random], CheckedPlacer]
+if TYPE_CHECKING:
+    from rackspan.placement import CheckedPlacer
+
+PlacerOf: TypeAlias = "Callable[[Mapping[str, str], Random], CheckedPlacer]"
 FromBroker: TypeAlias = Callable[[Context, int, NodeId, Any], list[Effect]]
 FromClient: TypeAlias = Callable[[Context, int, Any], list[Effect]]
 
@@ -118,4 +123,5 @@ _FROM_CLIENTS: Final[Mapping[type[Message], FromClient]] = {
     AlterPartitionReassignments: alter_reassignments,
     AllocateProducerIds: allocate_producer_ids,
     UnregisterBroker: unregister,
+    DescribeQuorum: describe_quorum,
 }

@@ -55,7 +55,7 @@ def changed(before: PartitionState, change: PartitionChange, conditions: Conditi
     Constraints: the leader is in the ISR and may lead, or there is none. ISR, ELR, adding and removing are replicas; ISR
     and ELR are disjoint. Whoever is neither in the ISR nor in the ELR leads by unclean election alone. An ISR that misses
     a threshold forgets no member that left it cleanly. Both epochs never go back.
-    Goals: keep the leader; else follow the order of the replicas.
+    Goals: keep the leader; else the ISR before the ELR; then the order of the replicas.
     Method: finish a reassignment whose new replicas are all in sync, elect, then say who stays electable.
     Bound: O(replicas squared).
     """
@@ -101,8 +101,7 @@ def _leader(
     before: PartitionState, target: PartitionState, change: PartitionChange, conditions: Conditions
 ) -> BrokerId:
     candidates = [broker for broker in target.replicas if conditions.may_lead(broker)]
-    eligible = _electable(before, target, change, conditions)
-    clean = [broker for broker in candidates if broker in eligible]
+    clean = _clean(candidates, before, target, change, conditions)
     if change.election is not Election.PREFERRED and before.leader in clean:
         return before.leader
     if change.election is Election.PREFERRED and target.preferred_leader not in clean and before.leader in clean:
@@ -111,11 +110,20 @@ def _leader(
     return next(iter([*clean, *unclean]), NO_LEADER)
 
 
-def _electable(
-    before: PartitionState, target: PartitionState, change: PartitionChange, conditions: Conditions
-) -> Collection[BrokerId]:
-    """Who may lead without losing an acknowledged record."""
-    return (*target.isr, *_candidates_of_elr(before, target.isr, target, change, conditions))
+def _clean(
+    candidates: list[BrokerId],
+    before: PartitionState,
+    target: PartitionState,
+    change: PartitionChange,
+    conditions: Conditions,
+) -> list[BrokerId]:
+    """Who may lead without losing an acknowledged record: of the ISR; of the ELR only where no member of the ISR may.
+
+    A leader from the ELR is an ISR of its own: whoever was in sync beside it would have to catch up anew.
+    """
+    in_sync = [broker for broker in candidates if broker in target.isr]
+    eligible = () if in_sync else _candidates_of_elr(before, target.isr, target, change, conditions)
+    return in_sync or [broker for broker in candidates if broker in eligible]
 
 
 def _candidates_of_elr(

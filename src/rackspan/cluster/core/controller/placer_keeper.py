@@ -6,11 +6,13 @@ twin for topics that create themselves (KIP-36: with partial racks those are pla
 """
 
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rackspan.placement import CheckedPlacer
 from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode
 from rackspan.placement.registry import BROKER_DEFAULT, PLACER_CLASS_CONFIG
+
+if TYPE_CHECKING:
+    from rackspan.placement import CheckedPlacer
 
 LOAD_AWARE: Final = frozenset({"balanced"})
 RACK_STRICT: Final = frozenset({"balanced", "rack-alternated"})
@@ -20,7 +22,7 @@ LENIENT: Final = {RACK_AWARE_CONFIG: RackAwareMode.SAFE.value}
 class PlacerKeeper:
     """`make` gives a placer configured with the configs it is given."""
 
-    def __init__(self, configs: Mapping[str, str], make: Callable[[Mapping[str, str]], CheckedPlacer]) -> None:
+    def __init__(self, configs: Mapping[str, str], make: "Callable[[Mapping[str, str]], CheckedPlacer]") -> None:
         self._configs = configs
         self._make = make
         self._placers: dict[bool, CheckedPlacer] = {}
@@ -31,10 +33,14 @@ class PlacerKeeper:
         return self._configs.get(PLACER_CLASS_CONFIG, BROKER_DEFAULT)
 
     def open(self) -> None:
-        """Make the placer now and not with the first topic. Errors: UsageError, ReplicaPlacementException."""
-        self._kept(lenient=False)
+        """Make the placer now and not with the first topic. Errors: UsageError, ReplicaPlacementException.
 
-    def placer(self, automatic: bool, carried: Callable[[], Mapping[str, str]]) -> CheckedPlacer:
+        But for the default, which cannot fail: it would be waited for by every cluster that has no topic yet.
+        """
+        if self.name != BROKER_DEFAULT:
+            self._kept(lenient=False)
+
+    def placer(self, automatic: bool, carried: Callable[[], Mapping[str, str]]) -> "CheckedPlacer":
         """For one topic; `carried` counts what brokers hold. Errors: UsageError, ReplicaPlacementException."""
         lenient = automatic and self.name in RACK_STRICT
         placer = self._kept(lenient)
@@ -47,7 +53,7 @@ class PlacerKeeper:
         while self._placers:
             self._placers.popitem()[1].close()
 
-    def _kept(self, lenient: bool) -> CheckedPlacer:
+    def _kept(self, lenient: bool) -> "CheckedPlacer":
         if lenient not in self._placers:
             self._placers[lenient] = self._make(self._with(lenient))
         return self._placers[lenient]

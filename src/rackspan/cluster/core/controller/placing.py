@@ -1,10 +1,7 @@
 """Where new partitions go: the cluster's placer is asked (KIP-660), for creation, addition and auto-creation alike."""
 
-from collections import Counter
 from collections.abc import Sequence
-from typing import Final
-
-import numpy as np
+from typing import TYPE_CHECKING, Final
 
 from rackspan.cluster.core.controller.context import Context
 from rackspan.cluster.core.controller.refusals import Refused
@@ -12,8 +9,10 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
 from rackspan.errors import InvalidReplicationFactor
-from rackspan.placement import UsableBroker, usable
-from rackspan.placement.carried import Carried
+from rackspan.placement.brokers import UsableBroker, usable
+
+if TYPE_CHECKING:
+    from rackspan.placement.carried import Carried
 
 MAX_NEW_PARTITIONS: Final = 10_000
 """Kafka's MAX_PARTITIONS_PER_BATCH: one request must not keep the controller from everything else."""
@@ -57,20 +56,13 @@ def refuse_impossible(brokers: Sequence[UsableBroker], replication_factor: int) 
         )
 
 
-def _carried(context: Context) -> Carried:
-    """Preferred leaders and replicas of each broker; a reassignment counts where it leads."""
-    leaders: Counter[int] = Counter()
-    replicas: Counter[int] = Counter()
-    for _, state in context.partitions():
-        staying = [broker for broker in state.replicas if broker not in state.removing]
-        leaders[staying[0]] += 1
-        replicas.update(staying)
-    ids = sorted(context.image.brokers)
-    return Carried(*(np.array(column, dtype=np.int64) for column in _columns(ids, leaders, replicas)))
+def _carried(context: Context) -> "Carried":
+    """Preferred leaders and replicas of each registered broker."""
+    # Here, with NumPy behind it: few clusters have a placer that asks.
+    from rackspan.placement.carried import counted
 
-
-def _columns(ids: Sequence[BrokerId], leaders: Counter[int], replicas: Counter[int]) -> tuple[list[int], ...]:
-    return list(ids), [leaders[broker] for broker in ids], [replicas[broker] for broker in ids]
+    context.carrying.look_at(context.image.topics)
+    return counted(sorted(context.image.brokers), context.carrying.leaders, context.carrying.replicas)
 
 
 def first_state(context: Context, replicas: tuple[BrokerId, ...]) -> PartitionState | None:

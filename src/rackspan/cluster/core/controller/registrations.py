@@ -22,7 +22,7 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.metadata import BrokerChanged, BrokerImage, BrokerRegistered, BrokerUnregistered
 from rackspan.model.broker import Broker
-from rackspan.model.snapshot import MIN_INSYNC_RACKS
+from rackspan.model.topic import MIN_INSYNC_RACKS
 
 
 def register(context: Context, now: int, source: NodeId, message: RegisterBroker) -> list[Effect]:

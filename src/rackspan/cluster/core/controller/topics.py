@@ -20,7 +20,7 @@ from rackspan.cluster.core.messages import (
     TopicResult,
 )
 from rackspan.cluster.core.metadata import ConfigSet, PartitionSet, PartitionState, Record, TopicCreated, TopicDeleted
-from rackspan.model.snapshot import MIN_INSYNC_RACKS, TOPIC_NAME_RULE
+from rackspan.model.topic import MIN_INSYNC_RACKS, TOPIC_NAME_RULE
 
 _Assignments = tuple[tuple[BrokerId, ...], ...]
 

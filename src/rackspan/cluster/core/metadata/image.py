@@ -27,7 +27,7 @@ from rackspan.cluster.core.metadata.records import (
 )
 from rackspan.model.broker import Broker
 from rackspan.model.ids import RackId
-from rackspan.model.snapshot import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 
 THRESHOLD_KEYS: Final = frozenset({MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS})
 

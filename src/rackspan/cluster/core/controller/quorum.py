@@ -1,0 +1,13 @@
+"""DescribeQuorum (KIP-595): how long the metadata log is, and how far each broker has read it."""
+
+from rackspan.cluster.core.controller.context import Context
+from rackspan.cluster.core.messages import DescribeQuorum, Effect, Observer, QuorumState, Reply
+
+
+def describe_quorum(context: Context, now: int, message: DescribeQuorum) -> list[Effect]:
+    observers = (
+        Observer(broker, session.metadata_offset, session.last_heard)
+        for broker, session in sorted(context.sessions.items())
+        if broker in context.image.brokers
+    )
+    return [Reply(message.ticket, QuorumState(context.image.offset, now, tuple(observers)))]

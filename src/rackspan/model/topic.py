@@ -1,0 +1,46 @@
+"""A topic without its partitions, and the two configs that say what its ISR must be."""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Final
+
+from rackspan.errors import InvalidSnapshot
+from rackspan.model.ids import TopicName
+
+MIN_INSYNC_REPLICAS: Final = "min.insync.replicas"
+MIN_INSYNC_RACKS: Final = "min.insync.racks"
+
+TOPIC_NAME_RULE: Final = re.compile(r"[a-zA-Z0-9._-]{1,249}")
+"""Kafka's own rule for topic names (Topic.validate)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Topic:
+    """A topic without its partitions. `config` holds effective values, the broker's defaults included."""
+
+    name: TopicName
+    topic_id: str | None = None
+    internal: bool = False
+    config: Mapping[str, str] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if not TOPIC_NAME_RULE.fullmatch(self.name) or self.name in (".", ".."):
+            raise InvalidSnapshot(
+                f"topic {self.name!r}: Kafka allows 1 to 249 letters, digits, '.', '_' and '-' in a name; correct it and run again"
+            )
+        object.__setattr__(self, "config", MappingProxyType(dict(sorted(self.config.items()))))
+        self.config_number(MIN_INSYNC_REPLICAS, default=1)
+        self.config_number(MIN_INSYNC_RACKS, default=1)
+
+    def config_number(self, key: str, default: int) -> int:
+        """A whole-number config of at least 1, as both min.insync.* are."""
+        text = self.config.get(key)
+        if text is None:
+            return default
+        if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
+            raise InvalidSnapshot(
+                f"topic {self.name!r}: {key} is {text!r}, but it is a whole number of at least 1; correct the snapshot and run again"
+            )
+        return int(text)

@@ -1,0 +1,79 @@
+"""DescribeQuorum: the one controller votes, brokers observe, and a snapshot over the wire tells of both as cluster.snapshot() does."""
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.sources.connection import ConnectionSettings
+from rackspan.sources.live_cluster import read_cluster
+from tests.cluster.raw import asked
+
+RunTool = Callable[..., str]
+DESCRIBE_QUORUM = 55
+QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
+THE_LOG = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
+
+
+def described(cluster: EmbeddedCluster, version: int, *topics: dict[str, Any], broker: int = 2) -> dict[str, Any]:
+    return asked(cluster.address(broker), DESCRIBE_QUORUM, version, {"topics": list(topics)})
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_the_controller_votes_alone_and_brokers_observe(cluster: EmbeddedCluster, version: int) -> None:
+    answer = described(cluster, version, THE_LOG)
+    (partition,) = answer["topics"][0]["partitions"]
+    assert (answer["error_code"], partition["error_code"], partition["leader_epoch"]) == (0, 0, 1)
+    assert [one["replica_id"] for one in partition["current_voters"]] == [partition["leader_id"]]
+    assert [one["replica_id"] for one in partition["observers"]] == list(cluster.brokers)
+    assert partition["leader_id"] not in cluster.brokers
+
+
+def test_a_broker_that_hears_nothing_falls_behind(cluster: EmbeddedCluster) -> None:
+    cluster.freeze(5)
+    try:
+        cluster.create_topic("while-frozen", 1, 3)
+        (partition,) = described(cluster, 2, THE_LOG)["topics"][0]["partitions"]
+    finally:
+        cluster.undo_faults()
+    behind = [
+        one["replica_id"] for one in partition["observers"] if one["log_end_offset"] < partition["high_watermark"]
+    ]
+    assert 5 in behind
+
+
+def test_no_other_log_has_a_quorum(cluster: EmbeddedCluster) -> None:
+    orders = {"topic_name": "orders", "partitions": [{"partition_index": 3}]}
+    answer = described(cluster, 2, orders)
+    assert answer["topics"][0]["topic_name"] == "orders"
+    assert answer["topics"][0]["partitions"][0]["error_code"] == KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+
+
+def test_a_snapshot_over_the_wire_tells_of_the_controllers_that_the_clusters_own_does() -> None:
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        read = read_cluster(ConnectionSettings(cluster.bootstrap_servers, {}, 30.0))
+        assert read.controllers == cluster.snapshot().controllers != ()
+        assert [note for note in read.partial if "quorum" in note] == []
+
+
+@pytest.mark.java
+def test_kafkas_own_tool_describes_the_quorum(cluster: EmbeddedCluster, run_tool: RunTool) -> None:
+    said = run_tool(QUORUM, "describe", "--status")
+    leader, watermark, lag = (
+        int(re.findall(rf"{key}:\s+(-?\d+)", said)[0]) for key in ("LeaderId", "HighWatermark", "MaxFollowerLag")
+    )
+    assert (leader, lag) == (3000, 0)
+    assert watermark > 0
+    voters, observers = (re.findall(rf"{key}:\s+(.*)", said)[0] for key in ("CurrentVoters", "CurrentObservers"))
+    assert re.findall(r'"id": (\d+)', voters) == ["3000"]
+    assert re.findall(r'"id": (\d+)', observers) == [str(broker) for broker in cluster.brokers]
+
+
+@pytest.mark.java
+def test_kafkas_own_tool_describes_who_replicates_the_metadata(cluster: EmbeddedCluster, run_tool: RunTool) -> None:
+    said = run_tool(QUORUM, "describe", "--replication")
+    roles = {int(node): role for node, role in re.findall(r"(?m)^(\d+)\s.*\s(Leader|Follower|Observer)\s*$", said)}
+    assert roles == {3000: "Leader"} | dict.fromkeys(cluster.brokers, "Observer")

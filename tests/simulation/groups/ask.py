@@ -1,0 +1,20 @@
+"""A client's request to a group coordinator, as it travels."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rackspan.cluster.core.groups.requests import GroupRequest, OffsetFetch
+from rackspan.cluster.core.ids import Ticket
+
+Request: TypeAlias = GroupRequest | OffsetFetch
+Then: TypeAlias = Callable[[object], None]
+"""What a client does with an answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAsk:
+    """Answered on `ticket`, at most once."""
+
+    ticket: Ticket
+    request: Request

@@ -1,0 +1,199 @@
+"""A member of a consumer group, with no memory but its own: it joins, owns, commits, and now and then sleeps too long.
+
+One request at a time. A member that sleeps wakes up believing what it believed, and so commits in a generation that may
+be over (a garbage collection that outlasts its session).
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.groups.requests import (
+    CommittedOffset,
+    Heartbeat,
+    HeartbeatAnswer,
+    JoinGroup,
+    JoinGroupAnswer,
+    LeaveGroup,
+    LeavingMember,
+    OffsetCommit,
+    OffsetCommitAnswer,
+    OffsetFetch,
+    Protocol,
+    SyncGroup,
+    SyncGroupAnswer,
+)
+from rackspan.cluster.core.ids import TopicPartition
+from tests.simulation.clock import Clock
+from tests.simulation.groups.ask import Request, Then
+
+GROUP: Final = "readers"
+READ: Final = tuple(TopicPartition("orders", number) for number in range(3))
+"""What the group divides."""
+
+REQUEST_MS: Final = 350
+BACKOFF_MS: Final = 40
+MOST_LATE_MS: Final = 400
+PROTOCOLS: Final = (Protocol("range", b""),)
+
+
+@dataclass(slots=True)
+class Member:
+    """`ask` puts a request on the network towards whoever seems to coordinate; the answer may never come.
+
+    `generation` and `owned` are what it believes. `turn` numbers its requests, so that a late answer is known as one.
+    """
+
+    name: str
+    clock: Clock
+    dice: Random
+    ask: Callable[[Request, Then], None]
+    next_value: Callable[[], int]
+    session_ms: int
+    rebalance_ms: int
+    stop_at: int
+    member_id: str = ""
+    generation: int = -1
+    owned: tuple[int, ...] = ()
+    turn: int = 0
+    sleeps_until: int = 0
+
+    def start(self) -> None:
+        self._join()
+
+    # One request.
+
+    def _ask(self, request: Request, then: Then, timeout_ms: int = REQUEST_MS) -> None:
+        self.turn += 1
+        turn = self.turn
+        self.ask(request, lambda answer: self._awake(lambda: then(answer) if self.turn == turn else None))
+        self.clock.after(timeout_ms, lambda: self._awake(lambda: self._gave_up(turn)))
+
+    def _gave_up(self, turn: int) -> None:
+        if self.turn == turn:
+            self._next()
+
+    def _awake(self, then: Callable[[], None]) -> None:
+        """At once, or when it wakes."""
+        if self.sleeps_until > self.clock.now:
+            self.clock.at(self.sleeps_until, then)
+        else:
+            then()
+
+    def _soon(self, then: Callable[[], None]) -> None:
+        """After a little while, unless something else was begun meanwhile."""
+        self.turn += 1
+        turn = self.turn
+        wait = self.dice.randint(1, 2 * BACKOFF_MS)
+        self.clock.after(wait, lambda: self._awake(lambda: then() if self.turn == turn else None))
+
+    # Joining.
+
+    def _join(self) -> None:
+        if self.clock.now >= self.stop_at:
+            return
+        self.generation = -1
+        request = JoinGroup(
+            GROUP, "consumer", PROTOCOLS, self.session_ms, self.rebalance_ms, self.member_id, client_id=self.name
+        )
+        self._ask(request, self._joined, self.rebalance_ms + REQUEST_MS)
+
+    def _joined(self, answer: object) -> None:
+        assert isinstance(answer, JoinGroupAnswer)
+        if answer.error is KafkaError.NONE:
+            self.member_id = answer.member_id
+            self._sync(answer)
+        elif answer.error is KafkaError.MEMBER_ID_REQUIRED:
+            self.member_id = answer.member_id
+            self._join()
+        else:
+            self._refused(answer.error)
+
+    def _sync(self, joined: JoinGroupAnswer) -> None:
+        """The leader deals the partitions in turn."""
+        members = sorted(member.member_id for member in joined.members)
+        dealt = {one: bytes(range(at, len(READ), len(members))) for at, one in enumerate(members)}
+        self._ask(
+            SyncGroup(GROUP, joined.generation, joined.member_id, assignments=dealt),
+            lambda answer: self._synced(joined.generation, answer),
+        )
+
+    def _synced(self, generation: int, answer: object) -> None:
+        assert isinstance(answer, SyncGroupAnswer)
+        if answer.error is not KafkaError.NONE:
+            self._refused(answer.error)
+            return
+        self.generation, self.owned = generation, tuple(answer.assignment)
+        self._ask(OffsetFetch(GROUP, tuple(READ[number] for number in self.owned)), lambda _: self._next())
+
+    def _refused(self, error: KafkaError) -> None:
+        """Join anew; under a new name where the old one is unknown."""
+        if error is KafkaError.REBALANCE_IN_PROGRESS and self.generation >= 0 and self.owned:
+            self._commit_late()
+        if error is KafkaError.UNKNOWN_MEMBER_ID:
+            self.member_id = ""
+        self._soon(self._join)
+
+    # Being a member.
+
+    def _next(self) -> None:
+        if self.clock.now >= self.stop_at:
+            return
+        self._soon(self._join if self.generation < 0 else self._act)
+
+    def _act(self) -> None:
+        drawn = self.dice.random()
+        if drawn < 0.04:
+            self._sleep()
+        elif drawn < 0.06:
+            self._leave()
+        elif drawn < 0.14:
+            self._ask(OffsetFetch(GROUP, READ), lambda _: self._next())
+        elif drawn < 0.45 or not self.owned:
+            self._ask(Heartbeat(GROUP, self.generation, self.member_id), self._beat)
+        else:
+            self._commit()
+
+    def _sleep(self) -> None:
+        self.sleeps_until = self.clock.now + self.dice.randint(self.session_ms // 2, 3 * self.session_ms)
+        self._awake(self._commit if self.owned else self._next)
+
+    def _leave(self) -> None:
+        left = LeaveGroup(GROUP, (LeavingMember(self.member_id),))
+        self.member_id, self.generation, self.owned = "", -1, ()
+        self._ask(left, lambda _: self._next())
+
+    def _commit(self) -> None:
+        self._ask(self._commit_of_one(), self._committed)
+
+    def _commit_late(self) -> None:
+        """What was read by then another thread commits, at its leisure: the next generation may have begun."""
+        request = self._commit_of_one()
+        self.clock.after(self.dice.randint(0, MOST_LATE_MS), lambda: self.ask(request, lambda _: None))
+
+    def _commit_of_one(self) -> OffsetCommit:
+        partition = READ[self.dice.choice(self.owned)]
+        return OffsetCommit(GROUP, {partition: CommittedOffset(self.next_value())}, self.generation, self.member_id)
+
+    def _beat(self, answer: object) -> None:
+        assert isinstance(answer, HeartbeatAnswer)
+        self._go_on(answer.error)
+
+    def _committed(self, answer: object) -> None:
+        assert isinstance(answer, OffsetCommitAnswer)
+        (error,) = answer.errors.values()
+        self._go_on(error)
+
+    def _go_on(self, error: KafkaError) -> None:
+        """Trouble of the coordinator's is no reason to join again, and being told to is."""
+        if error in _REJOIN:
+            self._refused(error)
+        else:
+            self._next()
+
+
+_REJOIN: Final = frozenset(
+    {KafkaError.ILLEGAL_GENERATION, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.REBALANCE_IN_PROGRESS}
+)

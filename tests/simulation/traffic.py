@@ -1,0 +1,44 @@
+"""What clients do in a world, and what runs beside a broker for them. A world has one kind of traffic."""
+
+from typing import TYPE_CHECKING
+
+from rackspan.cluster.core.ids import NodeId
+from rackspan.cluster.core.messages import LeadershipChanged, Reply
+from tests.simulation.groups.ask import GroupAsk
+from tests.simulation.machine import Machine
+
+if TYPE_CHECKING:
+    from tests.simulation.world import Running
+
+
+class Traffic:
+    """Told of what happens; every answer to a client comes through `replied`."""
+
+    acknowledged = 0
+
+    def __init__(self, world: "Running") -> None:
+        self.world = world
+
+    def start(self) -> None:
+        """Plan the clients' first steps."""
+
+    def started(self, machine: Machine) -> None:
+        """A new process runs there."""
+
+    def led(self, machine: Machine, change: LeadershipChanged) -> None:
+        """A leadership has begun or ended."""
+
+    def ticked(self, machine: Machine) -> None:
+        """Time has passed."""
+
+    def took(self, machine: Machine, ask: GroupAsk) -> None:
+        """A client's request has arrived."""
+
+    def replied(self, node: NodeId, reply: Reply) -> None:
+        """A node answers a ticket."""
+
+    def healed(self) -> None:
+        """Nothing goes wrong any more."""
+
+    def settled(self) -> None:
+        """The run is over: judge what is left to judge."""
