@@ -167,7 +167,7 @@ def test_nobody_is_served_off_loopback(listen: str, cli: Callable[..., Ran]) -> 
 
 @pytest.mark.kafka
 def test_of_real_kafka_it_sees_what_its_metadata_says(kafka: KafkaCluster) -> None:
-    create_topic(kafka, "watched", assignment=[[1, 2, 3], [4, 1], [5]])
+    create_topic(kafka, "watched", assignment=[[1, 2], [4, 1], [5, 2]])
     policy = RackPolicy(topic_min_insync_racks={"watched": 2})
     watch = next(verbs.watch(verbs.live_cluster(kafka.bootstrap_servers, None, 30, sizes=False), policy, 1))
     assert watch.seen is not None
@@ -176,7 +176,7 @@ def test_of_real_kafka_it_sees_what_its_metadata_says(kafka: KafkaCluster) -> No
         for one in watch.seen.partitions()
         if one.topic == "watched"
     }
-    # Brokers 1 and 4 share rack r1.
-    assert found == {0: (1, 3, 2), 1: (4, 1, 2), 2: (5, 1, 2)}
+    # Brokers 1 and 4 share rack r1, 2 and 5 rack r2.
+    assert found == {0: (1, 2, 2), 1: (4, 1, 2), 2: (5, 1, 2)}
     assert [one.broker for one in watch.seen.led] == [1, 2, 3, 4, 5, 6]
     assert watch.seen.partial == ()

@@ -11,12 +11,12 @@ from rackspan.model.ids import BrokerId, RackId
 
 def test_nobody_is_fenced_for_a_process_that_was_kept_from_running() -> None:
     async def stopped_for_several_sessions() -> None:
-        settings = ClusterSettings(session_timeout_ms=400, heartbeat_interval_ms=100)
+        settings = ClusterSettings(session_timeout_ms=1_000, heartbeat_interval_ms=100)
         assembly = Assembly({BrokerId(one): RackId(f"r{one}") for one in (1, 2)}, settings, Random(1))
         await assembly.start(10)
         try:
             before = assembly.image.offset
-            time.sleep(1.5)  # The loop itself is kept.
+            time.sleep(2.5)  # The loop itself is kept.
 
             await asyncio.sleep(0.3)
             assert assembly.image.offset == before

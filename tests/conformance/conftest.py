@@ -1,10 +1,10 @@
 """Both clusters, each started once."""
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import pytest
 
-from rackspan.kafka_process import KafkaCluster
 from tests.conformance.behaviour import Outcome, looked_at, through_a_loss
 from tests.conformance.subject import Subject
 from tests.conformance.subjects import embedded, kafka_cluster, kafka_subject
@@ -23,16 +23,12 @@ def embedded_loss(embedded_subject: Subject) -> dict[str, Outcome]:
 
 
 @pytest.fixture(scope="session")
-def conformance_kafka() -> Iterator[KafkaCluster]:
-    yield from started(kafka_cluster())
-
-
-@pytest.fixture(scope="session")
-def kafka_outcomes(conformance_kafka: KafkaCluster, request: pytest.FixtureRequest) -> dict[str, Outcome]:
-    """Of every behaviour that this run asks of Kafka, looked at together."""
+def kafka_outcomes(request: pytest.FixtureRequest) -> dict[str, Outcome]:
+    """Of every behaviour that this run asks of Kafka, looked at together; Kafka is gone before the first is compared."""
     wanted = [
         str(item.callspec.params["name"])
         for item in request.session.items
         if isinstance(item, pytest.Function) and "kafka_outcomes" in item.fixturenames
     ]
-    return looked_at(kafka_subject(conformance_kafka), wanted)
+    with contextmanager(started)(kafka_cluster()) as cluster:
+        return looked_at(kafka_subject(cluster), wanted)

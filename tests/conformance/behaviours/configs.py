@@ -4,7 +4,7 @@ from typing import Any
 
 from tests.conformance.behaviour import Outcome, behaviour
 from tests.conformance.subject import Subject, fresh, new_topic, until
-from tests.conformance.wire import batch
+from tests.conformance.wire import Body, batch
 
 TOPIC, BROKER = 2, 4
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -203,3 +203,24 @@ def a_smaller_limit_holds_at_once(subject: Subject) -> Outcome:
     code = altered(subject, TOPIC, topic, ("max.message.bytes", SET, "200"))
     until(lambda: subject.produce(topic, batch(b"x" * 500))["error_code"] == 10, "the leader has heard of it")
     return [code, subject.produce(topic, batch(b"x"))["error_code"]]
+
+
+def listed(subject: Subject, *kinds: int) -> Body:
+    return subject.ask("ListConfigResources", 1, resource_types=list(kinds))
+
+
+@behaviour("configs")
+def what_has_configs_is_listed_by_kind(subject: Subject) -> Outcome:
+    topic = subject.topic()
+    answer = listed(subject)
+    found = sorted([one["resource_type"], one["resource_name"]] for one in answer["config_resources"])
+    mine = [one for one in found if one[0] != TOPIC or one[1] == topic]
+    brokers = listed(subject, BROKER)["config_resources"]
+    return [answer["error_code"], [[kind, name == topic or name] for kind, name in mine], len(brokers)]
+
+
+@behaviour("configs")
+def a_kind_of_resource_that_is_none_is_not_listed(subject: Subject) -> Outcome:
+    answer = listed(subject, 77)
+    oldest = subject.ask("ListConfigResources", 0)
+    return [answer["error_code"], answer["config_resources"], oldest["error_code"], oldest["config_resources"]]

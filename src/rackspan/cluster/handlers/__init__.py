@@ -36,6 +36,7 @@ from rackspan.cluster.handlers import (
     init_producer_id,
     join_group,
     leave_group,
+    list_config_resources,
     list_groups,
     list_offsets,
     list_partition_reassignments,
@@ -127,5 +128,6 @@ HANDLERS: Final[Mapping[int, Handler]] = {
     64: Handler(range(1), unregister_broker.handle),
     65: Handler(range(1), describe_transactions.handle),
     66: Handler(range(2), list_transactions.handle),
+    74: Handler(range(2), list_config_resources.handle),
     75: Handler(range(1), describe_topic_partitions.handle),
 }
