@@ -34,7 +34,10 @@ class Network:
         self._doors[node] = receive
 
     def detach(self, node: NodeId) -> None:
-        """Whatever is sent there from now on is lost."""
+        """Whatever is sent there from now on is lost, and what it has sent itself and is still under way.
+
+        The heartbeat of a broker that is gone would unfence it, and its leaders take it back into the ISR.
+        """
         self._doors.pop(node, None)
 
     def send(self, source: NodeId, destination: NodeId, message: Message, *, signed: NodeId | None = None) -> None:
@@ -83,7 +86,7 @@ class Network:
 
     def _deliver(self, source: NodeId, destination: NodeId, signed: NodeId, message: Message) -> None:
         door = self._doors.get(destination)
-        if door is None or (source, destination) in self._cut:
+        if door is None or source not in self._doors or (source, destination) in self._cut:
             return
         self._carried(source, destination, message)
         door(signed, message)
