@@ -10,8 +10,8 @@
 Each line ends with the machine's load (one minute), for no time is worth anything without it.
 """
 
+import argparse
 import os
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -120,8 +120,12 @@ MEASURES: Final[Mapping[str, tuple[Callable[[int], Iterator[str]], int]]] = {
 
 
 def main() -> None:
-    measure, usual = MEASURES[sys.argv[1]]
-    for line in measure(int(sys.argv[2]) if len(sys.argv) > 2 else usual):
+    parser = argparse.ArgumentParser(prog="python -m tests.simulation.measure", description="The page's figures.")
+    parser.add_argument("what", choices=list(MEASURES))
+    parser.add_argument("count", type=int, nargs="?", help="seeds, or for `exhaustive` the depth")
+    asked = parser.parse_args()
+    measure, usual = MEASURES[asked.what]
+    for line in measure(asked.count or usual):
         print(f"{line} [load {os.getloadavg()[0]:.1f}]", flush=True)
 
 

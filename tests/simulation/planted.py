@@ -65,7 +65,7 @@ PLANTED: Final[Mapping[str, Planted]] = {
     "truncation to the watermark": _broker(mistakes.TruncatesToWatermark, "clean", 2.6, "I4", "I5"),
     "anybody alive elected": _controller(mistakes.ElectsAnybody, "restless", 6.3, "I2", "I3", "I5", "RS1"),
     "unclean shutdown forgotten": _controller(mistakes.ForgetsUnclean, "lossy", 33, "I2", "I3", "I4"),
-    "ELR emptied where nobody is in sync": _controller(mistakes.EmptiesElrOfNobody, "dynamic", 50, "I6", "I7"),
+    "ELR emptied where nobody is in sync": _controller(mistakes.EmptiesElrOfNobody, "dynamic", 57, "I6", "I7"),
     "roles taken before registered": _broker(mistakes.ActsBeforeKnown, "clean", 1.9, "I3", "I4"),
     # Reassignments.
     "old replicas dropped first": _controller(reassigning_mistakes.DropsOldFirst, "relocating", 1.6, "RS3"),
