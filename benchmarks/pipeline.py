@@ -8,6 +8,7 @@ RACKSPAN_BENCH_ROWS=1000000 runs one size alone. Needs 8 GB of memory and 4 GB o
 
 import os
 import shutil
+import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -70,6 +71,7 @@ def compare(spark: Any, warehouse: Warehouse, name: str, rows: int, folder: Path
     for engine, make in engines.items():
         with removed(folder / "out") as out:
             first[engine] = timed(make, out)
+            print(f"{rows:,} rows, {name}, {engine}: {first[engine][0]:.1f} s at first", file=sys.stderr, flush=True)
             sums[engine] = summed(out, name, engine)
     assert len(set(sums.values())) == 1, sums
     again = [engine for engine, (on_the_wall, _) in first.items() if engine == "Spark" or on_the_wall < SLOW_SECONDS]

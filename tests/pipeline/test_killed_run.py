@@ -123,7 +123,13 @@ def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spar
 
     def reading() -> None:
         """What a reader finds at any moment: all tables as they were, or all as they will be."""
-        read[(wanted(1), wanted(2)).index(tables(open_warehouse(root)))] += 1
+        warehouse = open_warehouse(root)
+        before, found, after = read_manifest(warehouse), tables(warehouse), read_manifest(warehouse)
+        for name, rows in found.items():
+            assert rows in (wanted(1)[name], wanted(2)[name])
+        if before == after:
+            # Each table is read by a manifest of its own, so only a switch between two of them may mix old and new.
+            read[(wanted(1), wanted(2)).index(found)] += 1
 
     with victims("pyspark.sql", "rackspan.pipeline.jobs.build") as at_work:
         for number, (moment, staged_files) in enumerate(warm_moments(root, at_work, spark, anew)):

@@ -2,7 +2,7 @@
 
 Losses are bits as racks are (rack_bits.py), so that one number says of a partition under which losses something holds.
 A rack is the whole loss, so a list of brokers outlives every loss but those of a rack that holds them all. Partitions
-under which no loss does harm, nearly all, are counted by who takes their leaderships; the others by topic as well.
+that no loss harms, nearly all, are counted by who takes their leaderships; the others by topic as well.
 """
 
 from collections.abc import Iterable
@@ -21,15 +21,19 @@ MOVES = ("first", "second")
 
 def partial_harm_bits(asked_partitions: DataFrame, losses: DataFrame, bits: RackBits) -> DataFrame:
     """As frames/outage.py's, summed over all partitions alike. Grain: several rows a snapshot, loss, topic, broker."""
-    return _by_loss(_counted(_moved(_harmed(_seen(asked_partitions, bits)))), losses)
+    seen = _seen(_numbered(asked_partitions, bits), bits.width)
+    moved = _moved(_harmed(seen), bits.width)
+    return _by_loss(_counted(moved), losses)
 
 
-def _seen(asked_partitions: DataFrame, bits: RackBits) -> DataFrame:
-    """Who of a partition is alive, as bits. Grain: snapshot, topic, partition."""
-    alive = {f"alive_{place}": one for place, one in enumerate(bits.alive("replicas"))}
-    in_sync = {f"in_sync_{place}": one for place, one in enumerate(bits.alive("isr"))}
-    ids = {f"replica_{place}": one for place, one in enumerate(bits.entries("replicas"))}
-    seen = asked_partitions.select(
+def _numbered(asked_partitions: DataFrame, bits: RackBits) -> DataFrame:
+    """Each broker of a partition as bits, a column for each place in its lists. Grain: snapshot, topic, partition."""
+    lists = {
+        "replica": bits.entries("replicas"),
+        "alive": bits.alive("replicas"),
+        "in_sync": bits.alive("isr"),
+    }
+    return asked_partitions.select(
         "snapshot",
         "topic",
         "internal",
@@ -39,21 +43,27 @@ def _seen(asked_partitions: DataFrame, bits: RackBits) -> DataFrame:
         F.least("min_insync_replicas", F.size("replicas")).cast("int").alias("held_to"),
         "min_insync_racks",
         "isr",
-        *(one.alias(name) for name, one in {**alive, **in_sync, **ids}.items()),
+        *(one.alias(f"{name}_{place}") for name, ones in lists.items() for place, one in enumerate(ones)),
     )
-    replicas, isr = [F.col(name) for name in alive], [F.col(name) for name in in_sync]
-    can_lead = {
-        f"can_lead_{place}": (one != 0) & F.coalesce(F.array_contains("isr", F.col(f"replica_{place}")), F.lit(False))
-        for place, one in enumerate(replicas)
-    }
-    return seen.select(
-        *(name for name in seen.columns if name not in (*in_sync, "isr")),
-        how_many(one != 0 for one in isr).alias("isr_alive"),
-        any_of(one.bitwiseAND(number(RACKS)) for one in isr).alias("isr_racks"),
-        _none_left(isr).alias("none_in_sync"),
-        _none_left(replicas).alias("none_alive"),
-        _short(isr, how_many(one != 0 for one in isr) - F.col("held_to")).alias("short"),
-        *(one.alias(name) for name, one in can_lead.items()),
+
+
+def _seen(numbered: DataFrame, width: int) -> DataFrame:
+    """Who of a partition is alive, who of those can lead it, and which losses spare none. Grain: as `numbered`."""
+    replicas, alive, isr = (
+        [F.col(f"{name}_{place}") for place in range(width)] for name in ("replica", "alive", "in_sync")
+    )
+    spare = how_many(one != 0 for one in isr) - F.col("held_to")
+    return numbered.withColumns(
+        {
+            "isr_racks": any_of(isr).bitwiseAND(number(RACKS)),
+            "none_in_sync": _none_left(isr),
+            "none_alive": _none_left(alive),
+            "short": _short(isr, spare),
+            **{
+                f"can_lead_{place}": (lives != 0) & F.coalesce(F.array_contains("isr", replica), F.lit(False))
+                for place, (lives, replica) in enumerate(zip(alive, replicas, strict=True))
+            },
+        }
     )
 
 
@@ -117,12 +127,13 @@ def _harmed(seen: DataFrame) -> DataFrame:
     )
 
 
-def _moved(harmed: DataFrame) -> DataFrame:
+def _moved(harmed: DataFrame, width: int) -> DataFrame:
     """Which broker takes the leadership under which losses: `first` under `under_first`, and so on. Grain: as `harmed`."""
-    can_lead = [name for name in harmed.columns if name.startswith("can_lead_")]
-    alive, replicas = ([F.col(name.replace("can_lead_", of)) for name in can_lead] for of in ("alive_", "replica_"))
-    first = [F.when(F.col(name), one) for name, one in zip(can_lead, replicas, strict=True)]
-    first_alive = [F.when(F.col(name), one) for name, one in zip(can_lead, alive, strict=True)]
+    can_lead, alive, replicas = (
+        [F.col(f"{name}_{place}") for place in range(width)] for name in ("can_lead", "alive", "replica")
+    )
+    first = [F.when(can, to) for can, to in zip(can_lead, replicas, strict=True)]
+    first_alive = [F.when(can, one) for can, one in zip(can_lead, alive, strict=True)]
     chosen = harmed.withColumns({"first": F.coalesce(*first), "first_alive": F.coalesce(*first_alive, number(0))})
     elsewhere = [F.when(one != F.col("first_alive"), to) for one, to in zip(alive, first, strict=True)]
     racks = F.col("first_alive").bitwiseAND(number(RACKS))

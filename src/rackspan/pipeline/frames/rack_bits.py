@@ -16,6 +16,7 @@ from pyspark.sql import Column
 from pyspark.sql import functions as F
 
 from rackspan.audit.evidence import Registered
+from rackspan.audit.outage import losses_each_rack
 from rackspan.audit.quorum import quorum_without
 from rackspan.pipeline.frames.registrations import Registrations
 
@@ -58,8 +59,9 @@ class RackBits:
 
     def names(self, bits: Column) -> Column:
         """The racks of a number by name, sorted. At most `width` bits are set, so each is taken off the low end."""
-        start = self._of_snapshot([place * RACKS_MAX for place in range(len(self.known.distinct))], "INT")
-        names = _literal((name for one in self.known.distinct for name in _padded(one.failure_racks)), "STRING")
+        most, known = _most_racks(self.known), self.known.distinct
+        start = self._of_snapshot([place * most for place in range(len(known))], "INT")
+        names = _literal((name for one in known for name in _padded(one.failure_racks, most)), "STRING")
         taken = []
         rest = bits
         for _ in range(self.width):
@@ -98,12 +100,22 @@ class RackBits:
 
 def rack_bits(known: Registrations, width: int) -> RackBits | None:
     """None where bits cannot carry the run: too many racks, too long lists, or broker ids too far apart for an array."""
-    ids = [int(one.rack_map.broker_ids.max(initial=0)) for one in known.distinct]
-    racks = [len(one.failure_racks) for one in known.distinct]
-    top = max(ids, default=0)
-    entries = (top + 3) * len(known.distinct)
-    fits = max(racks, default=0) <= RACKS_MAX and entries <= ENTRIES_MAX and 0 < width <= WIDTH_MAX
-    return RackBits(known, width, top) if fits and len(known.of_snapshot) <= ENTRIES_MAX else None
+    racks, top = (
+        _most_racks(known),
+        max((int(one.rack_map.broker_ids.max(initial=0)) for one in known.distinct), default=0),
+    )
+    entries = max(len(known.of_snapshot), len(known.distinct) * max(top + 3, racks))
+    fits = racks <= RACKS_MAX and entries <= ENTRIES_MAX and 0 < width <= WIDTH_MAX
+    return RackBits(known, width, top) if fits else None
+
+
+def _most_racks(known: Registrations) -> int:
+    return max((len(one.failure_racks) for one in known.distinct), default=0)
+
+
+def bit_of_loss(place: int) -> int:
+    """`place` in audit's losses_each_rack: nothing at all first, then each rack."""
+    return ALIVE if place == 0 else 1 << (place - 1)
 
 
 def number(bits: int) -> Column:
@@ -134,13 +146,13 @@ def _alive_bits(one: Registered, top: int) -> list[int]:
 
 
 def _undecided(one: Registered) -> int:
-    losses = [(ALIVE, frozenset[str]()), *((1 << at, frozenset([rack])) for at, rack in enumerate(one.failure_racks))]
-    judged = ((bit, quorum_without(one, racks)) for bit, racks in losses)  # type: ignore[arg-type]
-    return sum(bit for bit, quorum in judged if quorum is not None and not quorum.holds)
+    """The losses that leave no majority of the controllers."""
+    judged = enumerate(quorum_without(one, frozenset(racks)) for racks in losses_each_rack(one))
+    return sum(bit_of_loss(place) for place, quorum in judged if quorum is not None and not quorum.holds)
 
 
-def _padded(names: Sequence[str]) -> list[str]:
-    return [*names, *[""] * (RACKS_MAX - len(names))]
+def _padded(names: Sequence[str], length: int) -> list[str]:
+    return [*names, *[""] * (length - len(names))]
 
 
 def _literal(values: Iterable[object], kind: str) -> Column:
