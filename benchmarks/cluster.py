@@ -7,6 +7,7 @@ at a time: it is the bound of the fastest, so the processor time of the server i
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -59,23 +60,29 @@ def main() -> None:
 
 def _print_start() -> None:
     print("\nStart to first produce, one broker (with the import of rackspan; first cluster; a further one)")
-    for kind in (EMBEDDED, KAFKA):
-        # The first compiles what an installed package has compiled.
-        runs = [_first_produces(kind) for _ in range((RUNS if kind == EMBEDDED else 2) + 1)][1:]
-        figures = {
-            "cold, import included": [imported + first for _, imported, first, *_ in runs],
-            "its processor time": [spent for spent, *_ in runs if kind == EMBEDDED],
-            "first cluster": [first for _, _, first, *_ in runs],
-            "warm": [seconds for _, _, _, *more in runs for seconds in more],
-        }
-        for name, seconds in figures.items():
-            if seconds:
-                print(f"  {kind:<18} {name:<24} {Figures(tuple(one * 1000 for one in seconds)).text('ms', 0)}")
+    with tempfile.TemporaryDirectory() as bytecode:
+        for kind in (EMBEDDED, KAFKA):
+            # The first compiles what an installed package has compiled.
+            runs = [_first_produces(kind, bytecode) for _ in range((RUNS if kind == EMBEDDED else 2) + 1)][1:]
+            _print_starts(kind, runs)
 
 
-def _first_produces(kind: str) -> list[float]:
+def _print_starts(kind: str, runs: Sequence[Sequence[float]]) -> None:
+    figures = {
+        "cold, import included": [imported + first for _, imported, first, *_ in runs],
+        "its processor time": [spent for spent, *_ in runs if kind == EMBEDDED],
+        "first cluster": [first for _, _, first, *_ in runs],
+        "warm": [seconds for _, _, _, *more in runs for seconds in more],
+    }
+    for name, seconds in figures.items():
+        if seconds:
+            print(f"  {kind:<18} {name:<24} {Figures(tuple(one * 1000 for one in seconds)).text('ms', 0)}")
+
+
+def _first_produces(kind: str, bytecode: str) -> list[float]:
     command = [sys.executable, "-m", "benchmarks._cluster_first_produce", kind]
-    said = subprocess.run(command, check=True, capture_output=True, text=True, env=with_bytecode()).stdout
+    environment = with_bytecode(bytecode)
+    said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
     return [float(word) for word in said.split()]
 
 

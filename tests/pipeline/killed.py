@@ -20,7 +20,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from rackspan import pipeline
 from rackspan.audit import RackPolicy
@@ -28,6 +28,9 @@ from rackspan.pipeline import collect, from_folder, incremental, open_warehouse
 from tests.pipeline import plain_build
 
 NEVER = -1
+Moment: TypeAlias = int | tuple[str, int]
+"""The number of a touch, or that of one counted from the first touch of a file whose name has this in it."""
+
 READ_EVERY = 0.25
 """Seconds between two reads beside a victim: often enough to meet a switch, and the victim still gets the processor."""
 
@@ -40,13 +43,13 @@ class Victims:
 
     server: "subprocess.Popen[str]"
 
-    def killed_at(self, moment: int, work: Callable[..., None], root: Path, *more: Any) -> bool:
+    def killed_at(self, moment: Moment, work: Callable[..., None], root: Path, *more: Any) -> bool:
         """Do `work(root, *more)` and kill it at its Nth touch. False where it was done before that."""
         self._ask(moment, work, root, *more)
         return self._ended() != 0
 
     def killed_while(
-        self, reading: Callable[[], None], moment: int, work: Callable[..., None], root: Path, *more: Any
+        self, reading: Callable[[], None], moment: Moment, work: Callable[..., None], root: Path, *more: Any
     ) -> bool:
         """As killed_at, and go on reading until the victim has ended."""
         answers = self.server.stdout
@@ -65,7 +68,7 @@ class Victims:
         yield lambda: bool(select.select([answers], [], [], 0)[0])
         assert self._ended() == 0
 
-    def _ask(self, moment: int, work: Callable[..., None], root: Path, *more: Any) -> None:
+    def _ask(self, moment: Moment, work: Callable[..., None], root: Path, *more: Any) -> None:
         assert self.server.stdin is not None
         self.server.stdin.write(json.dumps([moment, work.__name__, str(root), *more], default=str) + "\n")
         self.server.stdin.flush()
@@ -133,19 +136,23 @@ def last_touch(root: Path) -> str:
     return (root.parent / "last-touch").read_text(encoding="utf-8")
 
 
-def kill_myself_at(moment: int, root: Path) -> None:
+def kill_myself_at(moment: Moment, root: Path) -> None:
     """From here on count the touches below `root`, and die before the one of that number. Counted from 0."""
-    left = moment
+    name, left = ("", moment) if isinstance(moment, int) else moment
+    seen = 0
+    counting = not name
     log = os.open(root.parent / "last-touch", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
     def watch(event: str, args: tuple[Any, ...]) -> None:
-        nonlocal left
+        nonlocal left, seen, counting
         if event in TOUCHES and isinstance(args[0], str | Path) and str(args[0]).startswith(str(root)):
-            if left == 0:
+            seen += 1
+            counting = counting or name in str(args[0])
+            if counting and left == 0:
                 os.pwrite(log, f"{event} {Path(str(args[0])).relative_to(root)}".encode(), 0)
                 os.kill(os.getpid(), signal.SIGKILL)
-            left -= 1
-            os.pwrite(log, str(moment - left).encode(), 0)
+            left -= counting
+            os.pwrite(log, str(seen).encode(), 0)
 
     sys.addaudithook(watch)
 
@@ -176,7 +183,7 @@ def serve() -> None:
         print(os.waitstatus_to_exitcode(os.waitpid(victim, 0)[1]), flush=True)
 
 
-def _die_or_work(moment: int, work: Callable[..., None], root: Path, more: list[Any]) -> None:
+def _die_or_work(moment: Moment, work: Callable[..., None], root: Path, more: list[Any]) -> None:
     try:
         kill_myself_at(moment, root)
         work(root, *more)

@@ -24,9 +24,11 @@ from rackspan.pipeline.schemas import TABLES
 from tests.pipeline import expected
 from tests.pipeline.conftest import QUICK_JAVA
 from tests.pipeline.examples import generated
-from tests.pipeline.killed import NEVER, Victims, last_touch, refreshed, run_on_spark, victims
+from tests.pipeline.killed import NEVER, Moment, Victims, last_touch, refreshed, run_on_spark, victims
 
 pytestmark = pytest.mark.spark
+
+STAGED_MANIFEST = ".manifest.json."
 
 SNAPSHOTS = generated(20 if os.environ.get("RACKSPAN_SOAK") else 8)
 
@@ -111,6 +113,7 @@ def test_a_run_killed_while_spark_writes_leaves_the_old_tables(root: Path, spark
 def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spark: SparkSession) -> None:
     """Without its JVM, which stays warm for the next victim, at most moments; whole, JVM and all, at three."""
     histogram: Counter[str] = Counter()
+    touched: list[str] = []
     template = Path(shutil.copytree(root, root.parent / "template"))
     read: Counter[int] = Counter()
 
@@ -126,7 +129,9 @@ def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spar
         for number, (moment, staged_files) in enumerate(warm_moments(root, at_work, spark, anew)):
             anew()
             if at_work.killed_while(reading, moment, run_on_spark, root, 2, gateway(spark), staged_files):
-                histogram[by_touch(last_touch(root)) if staged_files == NEVER else "spark writes"] += 1
+                by_name = last_touch(root) if staged_files == NEVER else ""
+                touched.append(by_name)
+                histogram[by_touch(by_name) if by_name else "spark writes"] += 1
             let_spark_end(spark)
             # The next run cannot tell who filled its staging folder; with Spark it takes five times as long.
             check_and_repair(root, on_spark=number % 5 == 0)
@@ -140,7 +145,10 @@ def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spar
     print(
         f"\nkilled {histogram.total()} times: {dict(histogram)}; read beside them {dict(read)} (0: old, 1: new tables)"
     )
+    print(*filter(None, touched), sep="\n")
     assert histogram.total() >= 20
+    assert any(STAGED_MANIFEST in one for one in touched), "no kill fell on the manifest that is about to be renamed"
+    assert {"reading and staging", "moving into place", "switch", "spark writes"} <= set(histogram)
 
 
 COLD: Mapping[str, Callable[[Path], bool]] = {
@@ -152,12 +160,15 @@ COLD: Mapping[str, Callable[[Path], bool]] = {
 
 def warm_moments(
     root: Path, at_work: Victims, spark: SparkSession, anew: Callable[[], None]
-) -> Iterator[tuple[int, int]]:
+) -> Iterator[tuple[Moment, int]]:
     """Pairs of a touch and a number of staged files to die at, spread over what a run that ends has of both."""
     anew()
     assert not at_work.killed_at(10**9, run_on_spark, root, 2, gateway(spark), NEVER)
     touches = int(last_touch(root))
     yield from ((touches * step // 12, NEVER) for step in range(12))
+    # The switch is a few touches among hundreds, so none of twelve falls on it: before the new manifest is written, before
+    # it is flushed, before it is renamed, and after that.
+    yield from (((STAGED_MANIFEST, number), NEVER) for number in range(6))
     files = sum(len(one.files) for days in read_manifest(open_warehouse(root)).tables.values() for one in days.values())
     yield from ((10**9, 1 + files * step // 8) for step in range(8))
 

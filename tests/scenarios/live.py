@@ -198,7 +198,9 @@ def alter(live: Live, topic: str, **configs: str) -> Iterator[str]:
 
 def reassign(live: Live, replicas: str) -> Iterator[str]:
     asked = tuple(BrokerId(int(one)) for one in replicas.split(","))
-    live.world.admin(lambda ticket: AlterPartitionReassignments(ticket, (Reassignment(ORDERS, asked),)))
+    (result,) = live.world.admin(lambda ticket: AlterPartitionReassignments(ticket, (Reassignment(ORDERS, asked),)))
+    if result.error is not KafkaError.NONE:
+        yield f"{result.error.name}: {result.message}"
     yield live.state()
 
 

@@ -4,10 +4,10 @@ import os
 from typing import Final
 
 SEEDS: Final = int(os.environ.get("RACKSPAN_SIM_SEEDS", "6"))
-"""Of each kind of world: six in make check, a hundred in make test, which sets this."""
+"""Of each kind of world: six in make check; make test sets more."""
 
-SOAK_SEEDS: Final = 400
-"""Of each, with make soak."""
+SOAK_SEEDS: Final = 4_200
+"""Of all worlds together, in one run, with make soak."""
 
 CHUNK: Final = 20
 """Seeds in one test, so that several processes share the work."""

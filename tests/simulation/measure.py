@@ -1,6 +1,7 @@
 """The figures of docs/min-insync-racks.md: python -m tests.simulation.measure WHAT [SEEDS]
 
     planted        mean number of seeds until each planted mistake is caught (seeds / violations, 30 violations at most)
+    rare           the same for those that take more than twenty, until 8 are found
     failing        seeds that break a rule in each world that lacks an assumption
     availability   how often a clean leader is left after k - 1 racks are gone
     exhaustive     states and steps of the small worlds, to the depths of test_exhaustive.py
@@ -24,20 +25,32 @@ from tests.simulation.replay import explained, run
 from tests.simulation.world import Outcome
 
 ENOUGH: Final = 30
+FEW: Final = 8
+RARE: Final = 20
+LONG: Final = 1_000
 
 
 def planted(seeds: int) -> Iterator[str]:
-    for name, one in {**PLANTED, **COVERED}.items():
-        tried, rules = _caught(one, seeds)
+    return _means({**PLANTED, **COVERED}, seeds, ENOUGH)
+
+
+def rare(seeds: int) -> Iterator[str]:
+    found = {name: one for name, one in PLANTED.items() if one.mean > RARE}
+    return _means({**found, **COVERED}, seeds, FEW)
+
+
+def _means(mistakes: Mapping[str, Planted], seeds: int, enough: int) -> Iterator[str]:
+    for name, one in mistakes.items():
+        tried, rules = _caught(one, seeds, enough)
         mean = f"{tried / rules.total():.1f}" if rules else f"more than {tried}"
         said = ", ".join(f"{rule} {count}" for rule, count in sorted(rules.items()))
         yield f"{name} ({one.world}): {mean} seeds, {rules.total()} of {tried}; {said}"
 
 
-def _caught(one: Planted, seeds: int) -> tuple[int, Counter[str]]:
+def _caught(one: Planted, seeds: int, enough: int) -> tuple[int, Counter[str]]:
     rules: Counter[str] = Counter()
     tried = 0
-    while tried < seeds and rules.total() < ENOUGH:
+    while tried < seeds and rules.total() < enough:
         outcome = run(KINDS[one.world], tried, one.build)
         tried += 1
         if isinstance(outcome, Violation):
@@ -76,13 +89,17 @@ def exhaustive(depth: int) -> Iterator[str]:
 def soak(seeds: int) -> Iterator[str]:
     """Seeds from 0 on, as many in each world, until there are so many; the first violation ends it."""
     each = -(-seeds // len(DEMANDED))
-    begun, events, ran = time.monotonic(), 0, 0
-    for name, kind in DEMANDED.items():
+    begun, lengths = time.monotonic(), []
+    for name in DEMANDED:
         found = [_events(name, seed) for seed in range(each)]
-        events, ran = events + sum(found), ran + each
-        yield f"{kind.name}: {each} seeds, {sum(found):,} events, the shortest {min(found):,}, no rule broken"
-    seconds = time.monotonic() - begun
-    yield f"{ran:,} seeds, {events:,} events, 0 violations, {seconds:,.0f} s, {events / seconds:,.0f} events/s"
+        lengths += found
+        yield f"{name}: {each} seeds, {sum(found):,} events, the shortest {min(found):,}, no rule broken"
+    seconds, events = time.monotonic() - begun, sum(lengths)
+    long = sum(length >= LONG for length in lengths)
+    yield (
+        f"{len(lengths):,} seeds, {long:,} of them of {LONG:,} events or more, {events:,} events, 0 violations,"
+        f" {seconds:,.0f} s, {events / seconds:,.0f} events/s"
+    )
 
 
 def _events(world: str, seed: int) -> int:
@@ -94,6 +111,7 @@ def _events(world: str, seed: int) -> int:
 
 MEASURES: Final[Mapping[str, tuple[Callable[[int], Iterator[str]], int]]] = {
     "planted": (planted, 200),
+    "rare": (rare, 400),
     "failing": (failing, 600),
     "availability": (availability, 400),
     "exhaustive": (exhaustive, 7),

@@ -55,12 +55,12 @@ PLANTED: Final[Mapping[str, Planted]] = {
     "producers forgotten with the leadership": _broker(mistakes.ForgetsProducers, "clean", 5.3, "I5"),
     "acknowledged on resigning": _broker(mistakes.AcknowledgesOnResigning, "clean", 4.1, "I1"),
     "joins two records early": _broker(mistakes.JoinsEarly, "restless", 25, "I2", "I5"),
-    "joins at the watermark": _broker(mistakes.JoinsAtWatermark, "restless", 175, "I2"),
-    "reverts on every error": _broker(mistakes.RevertsOnError, "restless", 350, "I2", "I5"),
+    "joins at the watermark": _broker(mistakes.JoinsAtWatermark, "restless", 200, "I2"),
+    "reverts on every error": _broker(mistakes.RevertsOnError, "restless", 400, "I2", "I5"),
     "heeds answers that outrun the thresholds": _broker(
-        mistakes.HeedsOutrunAnswers, "restless-dynamic", 140, "I2", "I5"
+        mistakes.HeedsOutrunAnswers, "restless-dynamic", 80, "I2", "I5"
     ),
-    "any process counted for its broker": _broker(mistakes.CountsAnyProcess, "restless-moving", 68, "I1", "I5"),
+    "any process counted for its broker": _broker(mistakes.CountsAnyProcess, "restless-moving", 340, "I1", "I5"),
     "no truncation": _broker(mistakes.NeverTruncates, "clean", 3.4, "I7"),
     "truncation to the watermark": _broker(mistakes.TruncatesToWatermark, "clean", 2.6, "I4", "I5"),
     "anybody alive elected": _controller(mistakes.ElectsAnybody, "restless", 6.3, "I2", "I3", "I5", "RS1"),

@@ -7,6 +7,7 @@ import pytest
 from tests.simulation.counts import SEEDS, SOAK_SEEDS, chunks
 from tests.simulation.judges.evidence import Violation
 from tests.simulation.kinds import DEMANDED, KINDS
+from tests.simulation.measure import soak
 from tests.simulation.replay import explained, run
 
 
@@ -27,6 +28,11 @@ def test_no_rule_breaks(world: str, seeds: range) -> None:
 
 
 @pytest.mark.soak
-@pytest.mark.parametrize(("world", "seeds"), list(product(DEMANDED, chunks(SOAK_SEEDS))), ids=str)
-def test_no_rule_breaks_in_many_seeds(world: str, seeds: range) -> None:
-    assert judged(world, seeds) >= 1_000 * len(seeds)
+def test_no_rule_breaks_in_thousands_of_seeds(capsys: pytest.CaptureFixture[str]) -> None:
+    """Seeds, events and their rate are told, for they are what this is worth."""
+    lines = []
+    for line in soak(SOAK_SEEDS):
+        lines.append(line)
+        with capsys.disabled():
+            print(f"\n{line}", end="", flush=True)
+    assert "0 violations" in lines[-1]

@@ -180,7 +180,7 @@ class Watch:
     # What the world did
 
     def started(self, machine: Machine) -> None:
-        self.evidence.replicas[machine.id].rack = machine.rack
+        self.evidence.replicas[machine.id].stands_in(machine.rack)
         self._watermarks.pop(machine.id, None)
 
     def stopped(self, machine: Machine) -> None:

@@ -1,4 +1,6 @@
+from dataclasses import replace
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -27,6 +29,31 @@ def test_a_file_and_a_folder_give_back_what_was_written(tmp_path: Path, name: st
     snapshot_file.write(snapshot, tmp_path / name)
     assert snapshot_file.read(tmp_path / name).snapshot.same_as(snapshot)
     assert [path.name for path in tmp_path.iterdir()] == [name]
+
+
+@given(snapshots())
+def test_brokers_and_controllers_are_read_without_the_rest(snapshot: ClusterSnapshot) -> None:
+    with TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "moment"
+        snapshot_folder.write_folder(snapshot, folder)
+        (folder / "partitions.parquet").unlink()
+        brokers, controllers = snapshot_folder.read_registration(folder)
+        assert brokers == tuple(replace(one, host=None, port=None) for one in snapshot.brokers)
+        assert controllers == snapshot.controllers
+        assert snapshot_folder.count_topics(folder) == len(snapshot.topics)
+
+
+def test_a_registration_or_a_count_that_cannot_be_read_names_the_folder(
+    tmp_path: Path, snapshot: ClusterSnapshot
+) -> None:
+    snapshot_folder.write_folder(snapshot, tmp_path / "moment")
+    for name, read in (
+        ("brokers", snapshot_folder.read_registration),
+        ("topics", snapshot_folder.count_topics),
+    ):
+        (tmp_path / "moment" / f"{name}.parquet").write_bytes(b"")
+        with pytest.raises(InvalidSnapshot, match=rf"moment: {name}\.parquet: cannot be read: Parquet file size is 0"):
+            read(tmp_path / "moment")
 
 
 def test_a_folder_under_partitioned_names_gains_no_columns(tmp_path: Path, snapshot: ClusterSnapshot) -> None:

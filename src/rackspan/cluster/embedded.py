@@ -20,21 +20,19 @@ from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.faults import Faults
-from rackspan.cluster.standing import Standing, standing
-from rackspan.cluster.traffic import Flow
+from rackspan.cluster.observable import Observable
 from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
 
 if TYPE_CHECKING:
     from rackspan.cluster.metrics_server import MetricsServer
-    from rackspan.model.snapshot import ClusterSnapshot
 
 log = logging.getLogger(__name__)
 
 START_SECONDS: Final = 10.0
 
 
-class EmbeddedCluster(Breakable):
+class EmbeddedCluster(Breakable, Observable):
     """A Kafka cluster in memory, for development and tests.
 
     `racks` is how many (r1, r2 …) or their names, None standing for brokers without a rack; brokers get ids from 1 and
@@ -180,68 +178,6 @@ class EmbeddedCluster(Breakable):
     def wait_for_isr(self, topic: str | None = None, *, seconds: float = 10.0) -> None:
         """Wait until all replicas of the topic's partitions, or of every partition, are in sync. Errors: TimeoutError."""
         self._do(self._whole.until(lambda: _in_sync(self._whole.image, topic), seconds))
-
-    def snapshot(self) -> "ClusterSnapshot":
-        """This moment, as `rackspan audit` judges it."""
-        from rackspan.cluster.moment import snapshot
-
-        async def taken() -> "ClusterSnapshot":
-            whole = self._whole
-            disks = {broker: host.disk.logs for broker, host in whole.hosts.items()}
-            return snapshot(whole.image, whole.settings, disks, whole.cluster_id, whole.clock.now())
-
-        return self._do(taken())
-
-    def metrics(self) -> dict[BrokerId, dict[str, int]]:
-        """The metrics of min.insync.racks by broker and by the names they are served under; of running brokers."""
-
-        async def read() -> dict[BrokerId, dict[str, int]]:
-            return {broker: host.broker.metrics() for broker, host in self._whole.hosts.items() if host.running}
-
-        return self._do(read())
-
-    def serve_metrics(self, listen: str = "127.0.0.1:0", *, partitions: bool = False) -> str:
-        """Serve them to Prometheus over HTTP on loopback, until `close`; HOST:PORT of it, a free port for 0.
-
-        `partitions` adds a series for each partition. Errors: UsageError, off loopback too.
-        """
-        # Imported here: few clusters are scraped, and every cluster would wait for it.
-        from rackspan.cluster.metrics_server import MetricsServer
-        from rackspan.exposition import BrokerMetrics
-
-        async def taken() -> list[BrokerMetrics]:
-            running = [host for host in self._whole.hosts.values() if host.running]
-            return [
-                BrokerMetrics(
-                    host.id,
-                    host.rack,
-                    host.broker.metrics(),
-                    [(*one, values) for one, values in host.broker.partition_metrics().items()] if partitions else (),
-                )
-                for host in running
-            ]
-
-        if self._metrics is not None:
-            raise UsageError(f"this cluster serves its metrics already, at {self._metrics.address}")
-        self._metrics = MetricsServer(listen, lambda: self._do(taken()), partitions=partitions)
-        return self._metrics.address
-
-    @property
-    def metrics_address(self) -> str | None:
-        """HOST:PORT where its metrics are served, if they are."""
-        return None if self._metrics is None else self._metrics.address
-
-    def traffic(self) -> dict[Flow, int]:
-        """Bytes of records that have flowed, by path, topic, client and racks."""
-        return self._whole.traffic.flows()
-
-    def standing(self) -> Standing:
-        """How brokers, links and partitions stand, for whoever reads of a failure."""
-
-        async def taken() -> Standing:
-            return standing(self._whole)
-
-        return self._do(taken())
 
     # What an admin client would ask for, where a test has none at hand.
 

@@ -11,36 +11,31 @@ from collections.abc import Awaitable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Any
 
 from rackspan.cluster.coordinators import OFFSETS_TOPIC, Coordinating, CoordinatingTransactions
 from rackspan.cluster.core import messages
 from rackspan.cluster.core.broker import Broker, BrokerIdentity
-from rackspan.cluster.core.configs import ConfigSource, ConfigValue
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
 from rackspan.cluster.core.ids import CLIENT, NodeId, TopicId, TopicPartition
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect, Message
-from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.protocol_version import LATEST, PROTOCOL_CONFIG, registration_version
 from rackspan.cluster.core.registration_json import Registration
 from rackspan.cluster.core.registration_json import read as read_registration
 from rackspan.cluster.core.registration_json import write as write_registration
-from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.cluster.dispatch import dispatch
 from rackspan.cluster.encoded_metadata import EncodedMetadata
+from rackspan.cluster.facts import Facts
 from rackspan.cluster.handlers import HANDLERS, refuse_version
 from rackspan.cluster.internal_topics import group_settings, transaction_settings
 from rackspan.cluster.listener import Listener
 from rackspan.cluster.producer_ids import ProducerIds
-from rackspan.cluster.questions import Questions
 from rackspan.cluster.record_terms import RecordTerms
 from rackspan.cluster.server import Connection
 from rackspan.cluster.surroundings import Surroundings
-from rackspan.cluster.traffic import Traffic
 from rackspan.cluster.waiting import Purgatory
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.wire.framing import Request
@@ -48,14 +43,12 @@ from rackspan.wire.framing import Request
 log = logging.getLogger(__name__)
 
 
-class BrokerHost(Questions):
+class BrokerHost(Facts):
     """See the module."""
 
     def __init__(self, shared: Surroundings, broker: BrokerId, rack: RackId | None) -> None:
-        super().__init__(shared, broker)
-        self.rack = rack
+        super().__init__(shared, broker, rack, Listener(lambda: Connection(self)))
         self.protocol_version = shared.settings.extra_configs.get(PROTOCOL_CONFIG, LATEST)
-        self.listener = Listener(lambda: Connection(self))
         self.disk = Disk()
         self.connections: set[Connection] = set()
         self.frozen = False
@@ -64,7 +57,6 @@ class BrokerHost(Questions):
         self.record_terms: dict[str, RecordTerms] = {}
         self.producer_ids = ProducerIds(self)
         self.slow_disk_ms = 0
-        self._broker: Broker | None = None
         self._incarnation = 0
         self._held: deque[tuple[NodeId, Message]] = deque()
         self._begin_to_coordinate()
@@ -224,60 +216,3 @@ class BrokerHost(Questions):
         gone = [known[topic_id] for topic_id in known.keys() - self._topics_known.keys()]
         if gone:
             self.group_requests.carry_out(self.groups.on_topics_deleted(self.now, gone))
-
-    # What handlers ask.
-
-    @property
-    def broker(self) -> Broker:
-        if self._broker is None:
-            raise asyncio.CancelledError(f"broker {self.id} is not running")
-        return self._broker
-
-    @property
-    def now(self) -> int:
-        return self._shared.clock.now()
-
-    @property
-    def image(self) -> MetadataImage:
-        return self.broker.image
-
-    @property
-    def settings(self) -> ClusterSettings:
-        return self._shared.settings
-
-    @property
-    def cluster_id(self) -> str:
-        return self._shared.cluster_id
-
-    @property
-    def traffic(self) -> Traffic:
-        return self._shared.traffic
-
-    def code(self, error: KafkaError) -> int:
-        """As it travels to clients of this cluster."""
-        return error if self.settings.extended_error_codes else error.for_every_client
-
-    def endpoints(self, brokers: Iterable[BrokerId]) -> list[dict[str, Any]]:
-        """Where brokers are, for clients that are sent to them."""
-        known = self.image.brokers
-        return [
-            {"node_id": one, "host": known[one].host, "port": known[one].port, "rack": known[one].rack}
-            for one in sorted(brokers)
-            if one in known
-        ]
-
-    def own_config(self, value: ConfigValue) -> ConfigValue:
-        """A config with what only this broker can say of itself filled in."""
-        host, port = self.listener.address
-        own = {
-            "broker.id": str(self.id),
-            "node.id": str(self.id),
-            "broker.rack": self.rack,
-            "advertised.listeners": f"PLAINTEXT://{host}:{port}",
-        }
-        said = own.get(value.key)
-        if said is None:
-            return value
-        return replace(
-            value, value=said, source=ConfigSource.STATIC, synonyms=((value.key, said, ConfigSource.STATIC),)
-        )

@@ -168,6 +168,31 @@ def _read(folder: Path) -> ReadSnapshot:
     return ReadSnapshot(from_tables(tables), tuple(warnings))
 
 
+def read_registration(folder: Path) -> tuple[tuple[Broker, ...], tuple[Controller, ...]]:
+    """The brokers of a Parquet folder, hosts and ports apart, and its controllers; milliseconds, whatever its size.
+
+    Errors: InvalidSnapshot, naming the folder.
+    """
+    try:
+        brokers, cluster = (
+            _conforming(name, _file_rows(folder / f"{name}.parquet")) for name in ("brokers", "cluster")
+        )
+        seen = [_broker({**row, "host": None, "port": None}) for row in brokers.to_pylist()]
+        listed = [one for controllers in cluster.column("controllers").to_pylist() for one in controllers or ()]
+        return tuple(sorted(seen, key=lambda one: one.id)), tuple(map(_controller, listed))
+    except InvalidSnapshot as error:
+        raise InvalidSnapshot(f"{folder}: {error}") from None
+
+
+def count_topics(folder: Path) -> int:
+    """How many topics a Parquet folder tells of, from the file's footer alone. Errors: InvalidSnapshot."""
+    try:
+        return int(pq.read_metadata(folder / "topics.parquet").num_rows)
+    except (OSError, pa.ArrowException) as error:
+        words = " ".join(str(error).split())
+        raise InvalidSnapshot(f"{folder}: topics.parquet: cannot be read: {words}; take the snapshot again") from None
+
+
 def _file_rows(file: Path) -> pa.Table:
     """One file and no more: a folder such as cluster_id=… above it must not add columns. Errors: InvalidSnapshot."""
     try:

@@ -18,6 +18,9 @@ MAX_REQUEST_BYTES: Final = 100 * 1024 * 1024
 _STAGE_BYTES: Final = 64 * 1024
 """Small requests are received here together: one system call for many of them."""
 
+_BELIEVED_BYTES: Final = 1024 * 1024
+"""What a connection may have allocated ahead of the bytes it has sent; producers send no more at once by default."""
+
 _SIZE_BYTES: Final = 4
 
 
@@ -61,13 +64,17 @@ def first_pieces(outgoing: deque[Piece]) -> Piece:
 
 
 def _claimed(size: int) -> mmap.mmap:
-    """Memory of which nothing is there before bytes are written to it: a size is only a claim until then.
+    """Memory for a request that says it has so many bytes; of a larger claim nothing is there before its bytes come.
 
-    And it is not filled with zeroes twice, as a bytearray is: memory is most of what receiving costs.
+    Fresh memory is most of what receiving costs: here nobody fills it with zeroes twice, as a bytearray does, and what is
+    believed comes at once and not page by page.
     """
     if sys.platform == "win32":
         return mmap.mmap(-1, size)
-    return mmap.mmap(-1, size, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    if sys.platform == "linux" and size <= _BELIEVED_BYTES:
+        flags |= mmap.MAP_POPULATE
+    return mmap.mmap(-1, size, flags=flags)
 
 
 class FrameBuffer:

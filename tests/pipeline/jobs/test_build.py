@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from rackspan import pipeline
 from rackspan.audit import RackPolicy
-from rackspan.errors import InvalidWarehouse, UsageError
+from rackspan.errors import InvalidSnapshot, InvalidWarehouse, UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
 from rackspan.pipeline import Warehouse, session
 from rackspan.pipeline.manifest import read_manifest
@@ -130,11 +130,23 @@ def test_a_policy_that_refuses_rackless_brokers_refuses_in_one_line(spark: Spark
     assert read_manifest(warehouse).run is None
 
 
-def test_a_snapshot_that_spark_cannot_read_is_told_in_one_line(spark: SparkSession, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("name", "line"),
+    [
+        ("partitions", r"Spark stopped: "),
+        ("topics", r"topics\.parquet: cannot be read: .*; take the snapshot again$"),
+        ("brokers", r"brokers\.parquet: cannot be read: .*; take the snapshot again$"),
+        ("cluster", r"cluster\.parquet: cannot be read: .*; take the snapshot again$"),
+    ],
+)
+def test_a_snapshot_that_cannot_be_read_is_told_in_one_line(
+    spark: SparkSession, tmp_path: Path, name: str, line: str
+) -> None:
     warehouse = filled(tmp_path, [small()])
-    partitions = next(warehouse.snapshots.rglob("partitions.parquet"))
-    partitions.write_bytes(b"PAR1 and no more")
-    with pytest.raises(InvalidWarehouse, match=r"Spark stopped: ") as caught:
+    file = next(warehouse.snapshots.rglob(f"{name}.parquet"))
+    file.write_bytes(b"PAR1 and no more")
+    with pytest.raises((InvalidWarehouse, InvalidSnapshot), match=line) as caught:
         pipeline.run(warehouse, RackPolicy())
     assert "\n" not in str(caught.value)
+    assert str(warehouse.root) in str(caught.value)
     assert read_manifest(warehouse).run is None

@@ -5,6 +5,7 @@ No rule of Kafka's stands here, and nothing of the code under test is called: on
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import product
 from typing import NamedTuple
 
 from rackspan.model.ids import BrokerId, RackId
@@ -62,6 +63,17 @@ class Replica:
     """Whether anything was ever lost here."""
     records: set[int] = field(default_factory=set)
     """Those that stand in it, wherever."""
+    moves: list[tuple[int, RackId | None]] = field(default_factory=list)
+    """(First offset written after it, the rack before), of each move to another rack."""
+
+    def stands_in(self, rack: RackId | None) -> None:
+        if rack != self.rack:
+            self.moves.append((len(self.entries), self.rack))
+            self.rack = rack
+
+    def racks_of_copy(self, offset: int) -> set[str]:
+        """Wherever this replica's copy has stood: a leader cannot know of a move before it is told."""
+        return {self.rack or "", *(before or "" for first, before in self.moves if offset < first)}
 
     def holds(self, offset: int, entry: Entry) -> bool:
         return offset < len(self.entries) and self.entries[offset] == entry
@@ -114,6 +126,7 @@ class Evidence:
             # A retry may have put the record there a second time: only the copy that was acknowledged counts.
             if acked.offset >= offset and replica.holds(acked.offset, acked.entry)
         ]
+        replica.moves = [(min(first, offset), rack) for first, rack in replica.moves]
         replica.records.difference_update(entry.record for entry in replica.entries[offset:])
         del replica.entries[offset:]
         replica.missing.update(acked.entry.record for acked in gone)
@@ -145,6 +158,11 @@ class Evidence:
     def was_taken_away(self, broker: BrokerId, since: int) -> bool:
         """Whether it was counted among no replicas in a later partition epoch."""
         return any(one == broker and epoch > since for one, epoch in self.not_replica)
+
+    def racks_with_copy(self, brokers: Iterable[BrokerId], offset: int, others: Iterable[str] = ()) -> int:
+        """In how many racks these brokers hold their copies of that offset, counting `others` too."""
+        options = [self.replicas[broker].racks_of_copy(offset) for broker in brokers]
+        return max(len({*others, *racks}) for racks in product(*options))
 
     def racks_of(self, brokers: Iterable[BrokerId]) -> set[str]:
         return {self.replicas[broker].rack or "" for broker in brokers}

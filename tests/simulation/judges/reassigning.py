@@ -65,6 +65,8 @@ class ReassignmentRules:
         original = tuple(one for one in before.replicas if one not in before.adding)
         target = original if request.target is None else request.target
         self.wanted = target
+        if before.isr and not after.isr:
+            self._break("RS3", f"a request leaves nobody in sync: {_told(before, after)}")
         if not (after.adding or after.removing):
             self._ended(set(target) - set(original), target, before, after)
             return

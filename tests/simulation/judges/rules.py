@@ -1,6 +1,7 @@
 """The rules an acknowledgement, an election, a truncation and a watermark are held against.
 
-I1 an acknowledgement leaves a broker: the members of the committed ISR that hold the record span the racks asked for.
+I1 an acknowledgement leaves a broker: the members of the committed ISR that hold the record span the racks asked for;
+   a broker that has moved counts for any one of the racks in which its copy has stood.
 I2 every change of the controller's partition: every member of ISR and ELR holds every acknowledged record.
 I3 a broker begins to lead: one process an epoch; it holds what was acknowledged in lower epochs.
 I4 a log is truncated: nothing acknowledged goes.
@@ -35,12 +36,12 @@ class Rules:
         """I1, then I2 for the record that has just become a promise."""
         acked = self.evidence.acknowledged(offset, entry, leader.racks_asked)
         holders = self._holders(leader, offset, entry)
-        racks = self.evidence.racks_of(holders) | acked.lost_racks
-        if len(racks) < leader.racks_asked:
+        racks = self.evidence.racks_with_copy(holders, offset, acked.lost_racks)
+        if racks < leader.racks_asked:
             self._break(
                 "I1",
                 f"broker {leader.broker} acknowledged record {entry.record} at offset {offset} of epoch {entry.epoch},"
-                f" held in sync by {holders} in {len(racks)} racks of {leader.racks_asked} asked for (its ISR"
+                f" held in sync by {holders} in {racks} racks of {leader.racks_asked} asked for (its ISR"
                 f" {sorted(leader.isr)})",
             )
         self._members_hold_all(self.evidence.committed, "after an acknowledgement")
@@ -135,11 +136,11 @@ class Rules:
             self.passed.append(entries[at])
 
     def _readers_safe(self, leader: LeaderView, offset: int, entry: Entry) -> None:
-        racks = self.evidence.racks_of(self._holders(leader, offset, entry))
-        if len(racks) < leader.racks_asked:
+        racks = self.evidence.racks_with_copy(self._holders(leader, offset, entry), offset)
+        if racks < leader.racks_asked:
             self._break(
                 "I5",
-                f"broker {leader.broker} shows readers offset {offset}, held in sync by {len(racks)} racks of"
+                f"broker {leader.broker} shows readers offset {offset}, held in sync by {racks} racks of"
                 f" {leader.racks_asked} asked for",
             )
 

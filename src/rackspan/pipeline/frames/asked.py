@@ -19,6 +19,9 @@ ASKED: Final = (
     "enforced BOOLEAN"
 )
 
+BROADCAST_TOPICS_MAX: Final = 500_000
+"""Of all snapshots together: some 75 MB in every executor."""
+
 
 def asked(topics: DataFrame, policy: RackPolicy) -> DataFrame:
     """What each topic asks. Grain: snapshot, topic."""
@@ -32,9 +35,10 @@ def asked(topics: DataFrame, policy: RackPolicy) -> DataFrame:
     return configured.mapInArrow(_demands_by_batch(policy), ASKED)
 
 
-def asked_partitions(partitions: DataFrame, asked: DataFrame) -> DataFrame:
-    """Each partition beside what is asked of it. Grain: snapshot, topic, partition."""
-    return partitions.join(asked, ["snapshot", "topic"])
+def asked_partitions(partitions: DataFrame, asked: DataFrame, topics: int) -> DataFrame:
+    """Each partition beside what is asked of it, by so many topics. Grain: snapshot, topic, partition."""
+    # Spark cannot guess how few rows come out of Python, and would move every partition instead.
+    return partitions.join(F.broadcast(asked) if topics <= BROADCAST_TOPICS_MAX else asked, ["snapshot", "topic"])
 
 
 def _demands_by_batch(policy: RackPolicy) -> OverBatches:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
 from typing import Final
@@ -17,8 +18,6 @@ from rackspan.pipeline.warehouse import Day, StoredSnapshot, Warehouse
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
 
-BROKERS: Final = "id INT, rack STRING, fenced BOOLEAN"
-CONTROLLERS: Final = "controllers ARRAY<STRUCT<id: INT, rack: STRING, voter: BOOLEAN>>"
 TOPICS: Final = "name STRING, topic_id STRING, internal BOOLEAN, config MAP<STRING, STRING>"
 PARTITIONS: Final = (
     "topic STRING, partition INT, leader INT, replicas ARRAY<INT>, isr ARRAY<INT>, adding_replicas ARRAY<INT>, "
@@ -27,7 +26,7 @@ PARTITIONS: Final = (
 KEYS: Final = "cluster_id STRING, day STRING, taken_at STRING"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Inputs:
     """The snapshots of one run. `snapshots` has the grain snapshot; the others are below it.
 
@@ -58,31 +57,29 @@ class Inputs:
         ]
 
     @property
-    def brokers(self) -> DataFrame:
-        """Grain: snapshot, id."""
-        return self._read("brokers", BROKERS)
-
-    @property
-    def clusters(self) -> DataFrame:
-        """Controllers of each cluster. Grain: snapshot."""
-        return self._read("cluster", CONTROLLERS)
-
-    @property
     def topics(self) -> DataFrame:
         """Grain: snapshot, name."""
-        return self._read("topics", TOPICS)
+        return self._numbered(self._files("topics", TOPICS))
 
     @property
     def partitions(self) -> DataFrame:
         """Grain: snapshot, topic, partition."""
-        return self._read("partitions", PARTITIONS)
+        return self._numbered(self.partition_files)
 
-    def _read(self, name: str, columns: str) -> DataFrame:
+    @cached_property
+    def partition_files(self) -> DataFrame:
+        """The same without telling whose they are. Kept, for Spark looks at every file's name again each time."""
+        return self._files("partitions", PARTITIONS)
+
+    def _files(self, name: str, columns: str) -> DataFrame:
         files = [glob_escaped(one.folder / f"{name}.parquet") for one in self.stored]
         reader = self.spark.read.schema(f"{columns}, {KEYS}").option("basePath", str(self.warehouse.snapshots))
-        keyed = reader.parquet(*files).withColumnRenamed("taken_at", "folder_key")
+        return reader.parquet(*files)
+
+    def _numbered(self, files: DataFrame) -> DataFrame:
         numbers = F.broadcast(self.snapshots.select("snapshot", "cluster_id", "folder_key"))
-        return keyed.join(numbers, ["cluster_id", "folder_key"]).drop("cluster_id", "day", "folder_key")
+        keyed = files.withColumnRenamed("taken_at", "folder_key").join(numbers, ["cluster_id", "folder_key"])
+        return keyed.drop("cluster_id", "day", "folder_key")
 
 
 def glob_escaped(file: Path) -> str:

@@ -69,28 +69,33 @@ def summed_harm(partial: DataFrame) -> DataFrame:
     return partial.groupBy("snapshot", "loss", "topic", "internal", "broker").agg(*sums)
 
 
-def topic_impact(harm: DataFrame, losses: DataFrame) -> DataFrame:
-    """The topics that a loss harms. Grain: snapshot, loss, topic."""
-    topics = harm.where("topic IS NOT NULL").drop("broker", "leaders")
-    return topics.join(losses.select("snapshot", "loss", "lost_racks"), ["snapshot", "loss"])
+def impact(harm: DataFrame, losses: DataFrame) -> DataFrame:
+    """What each loss does to the topics it harms and, where `topic` is null, to the whole cluster, harm or none.
 
-
-def cluster_impact(harm: DataFrame, losses: DataFrame) -> DataFrame:
-    """What each loss does to the whole cluster, harm or none. Grain: snapshot, loss."""
-    gained = F.when(F.col("broker").isNotNull(), F.struct("broker", "leaders"))
-    totals = harm.groupBy("snapshot", "loss").agg(
-        *(F.sum(state).alias(state) for state in STATES), F.sort_array(F.collect_list(gained)).alias("leader_surge")
-    )
-    whole = losses.join(totals, ["snapshot", "loss"], "left").fillna(0, STATES)
+    Grain: snapshot, loss, topic.
+    """
+    whole, judged = F.col("topic").isNull(), _in_all(harm, losses).join(losses, ["snapshot", "loss"])
     none_harmed = F.col("offline") + F.col("under_min_isr") + F.col("under_min_racks") == 0
-    return whole.withColumns(
+    return judged.withColumns(
         {
-            "leader_surge": F.coalesce(
-                "leader_surge", F.from_json(F.lit("[]"), "ARRAY<STRUCT<broker: INT, leaders: BIGINT>>")
-            ),
-            "survived": none_harmed & F.coalesce("quorum_holds", F.lit(True)),
+            "survived": F.when(whole, none_harmed & F.coalesce("quorum_holds", F.lit(True))),
+            "quorum_holds": F.when(whole, F.col("quorum_holds")),
+            "leader_surge": F.when(whole, F.col("leader_surge")),
         }
     )
+
+
+def _in_all(harm: DataFrame, losses: DataFrame) -> DataFrame:
+    """Topics beside sums over them. In one pass: two frames joined later would each read every partition."""
+    scopes = F.when(F.col("topic").isNotNull(), F.array(F.lit(True), F.lit(False))).otherwise(F.array(F.lit(False)))
+    twice = harm.withColumn("in_topic", F.explode(scopes))
+    scoped = twice.withColumns({name: F.when(F.col("in_topic"), F.col(name)) for name in ("topic", "internal")})
+    # A row for each loss, or those that harm nothing would be missing.
+    everything = scoped.drop("in_topic").unionByName(losses.select("snapshot", "loss"), allowMissingColumns=True)
+    sums = [F.coalesce(F.sum(state), F.lit(0)).cast("bigint").alias(state) for state in STATES]
+    gained = F.when(F.col("broker").isNotNull(), F.struct("broker", "leaders"))
+    surge = F.sort_array(F.collect_list(gained)).alias("leader_surge")
+    return everything.groupBy("snapshot", "loss", "topic", "internal").agg(*sums, surge)
 
 
 def _harm_by_batch(known: Broadcast[Registrations]) -> OverBatches:

@@ -6,13 +6,14 @@ from pathlib import Path
 from py4j.protocol import Py4JError
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.frames.registrations import registrations
 from rackspan.pipeline.incremental import Work
-from rackspan.pipeline.jobs.tables import JOBS, Judged, keyed
+from rackspan.pipeline.jobs.tables import JOBS, Judged, Made, keyed
 from rackspan.pipeline.schemas import Table
 from rackspan.pipeline.warehouse import Day, StoredSnapshot, Warehouse
 
@@ -27,8 +28,7 @@ def build(
             read = _read_by(days), tuple(one.day for one in days)
             if read not in judged:
                 judged[read] = _judged(Inputs(spark, warehouse, *read), policy)
-            rows = keyed(JOBS[name](judged[read]), judged[read].inputs.snapshots, days[0].table)
-            write(rows, days[0].table, staging / name)
+            write(JOBS[name](judged[read]), judged[read].inputs.snapshots, days[0].table, staging / name)
     except (PySparkException, Py4JError) as error:
         raise InvalidWarehouse(f"{warehouse.root}: Spark stopped: {_said(error)}; see --debug") from error
     finally:
@@ -46,10 +46,13 @@ def _judged(inputs: Inputs, policy: RackPolicy) -> Judged:
     return Judged(inputs, inputs.spark.sparkContext.broadcast(registrations(inputs, policy)), policy)
 
 
-def write(rows: DataFrame, table: Table, folder: Path) -> None:
+def write(made: Made, snapshots: DataFrame, table: Table, folder: Path) -> None:
     """Files of a size readers like, each of one day and sorted by the grain."""
-    together = rows.hint("rebalance", "unit").sortWithinPartitions("unit", *table.grain)
-    together.write.partitionBy("unit").parquet(str(folder))
+    # In order of cluster and moment is in order of `snapshot`.
+    order = ("unit", "snapshot", *(name for name in table.grain if name not in ("cluster_id", "taken_at")))
+    together = keyed(made.frame, snapshots).hint("rebalance", "unit").sortWithinPartitions(*order)
+    rows = made.finished(together).withColumn("schema_version", F.lit(table.version))
+    rows.select("unit", *table.schema.names).write.partitionBy("unit").parquet(str(folder))
 
 
 def _said(error: Exception) -> str:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final, TypeAlias
 
 from pyspark import Broadcast
@@ -9,13 +10,14 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rackspan.audit import RackPolicy
-from rackspan.pipeline.frames import asked, drift, durability, findings, loads, outage
+from rackspan.pipeline.frames import asked, drift, durability, durability_bits, findings, loads, outage, outage_bits
+from rackspan.pipeline.frames.extent import topic_count, widest_list
 from rackspan.pipeline.frames.inputs import Inputs
+from rackspan.pipeline.frames.rack_bits import RackBits, rack_bits
 from rackspan.pipeline.frames.registrations import Registrations
-from rackspan.pipeline.schemas import Table
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Judged:
     """What every job is given: the snapshots, who was registered in each, and how they are judged."""
 
@@ -23,43 +25,67 @@ class Judged:
     registrations: Broadcast[Registrations]
     policy: RackPolicy
 
-    @property
+    @cached_property
+    def bits(self) -> RackBits | None:
+        """Racks as bits, or None where the run is left to Arrow batches."""
+        return rack_bits(self.registrations.value, widest_list(self.inputs))
+
+    @cached_property
     def partitions(self) -> DataFrame:
         """Each partition beside what is asked of it. Grain: snapshot, topic, partition."""
-        return asked.asked_partitions(self.inputs.partitions, self.asked)
+        return asked.asked_partitions(self.inputs.partitions, self.asked, topic_count(self.inputs))
 
-    @property
+    @cached_property
     def asked(self) -> DataFrame:
         """What each topic asks. Grain: snapshot, topic."""
         return asked.asked(self.inputs.topics, self.policy)
 
 
-Job: TypeAlias = Callable[[Judged], DataFrame]
+@dataclass(frozen=True, slots=True)
+class Made:
+    """A table's rows. Those of `frame` have its grain, `snapshot` for cluster and moment.
+
+    `finished` makes the table's other columns from them, row by row, once they are in order: what is moved and sorted
+    should be small.
+    """
+
+    frame: DataFrame
+    finished: Callable[[DataFrame], DataFrame] = lambda rows: rows
 
 
-def partition_durability(judged: Judged) -> DataFrame:
+Job: TypeAlias = Callable[[Judged], Made]
+
+
+def partition_durability(judged: Judged) -> Made:
     """Grain: snapshot, topic, partition."""
-    return durability.durability(judged.partitions, judged.registrations)
+    bits = judged.bits
+    if bits is None:
+        return Made(durability.durability(judged.partitions, judged.registrations))
+    return Made(
+        durability_bits.durability_bits(judged.partitions, bits), lambda rows: durability_bits.in_words(rows, bits)
+    )
 
 
-def all_findings(judged: Judged) -> DataFrame:
+def all_findings(judged: Judged) -> Made:
     """Grain: snapshot, constraint, topic, partition, reason."""
     partial = loads.partial_figures(judged.partitions, judged.registrations)
     figures = loads.summed_figures(partial.unionByName(loads.no_figures(judged.inputs.snapshots)))
     in_clusters = findings.whole_cluster_findings(figures, judged.registrations)
-    return findings.partition_findings(judged.partitions, judged.registrations).unionByName(in_clusters)
+    return Made(findings.partition_findings(judged.partitions, judged.registrations).unionByName(in_clusters))
 
 
-def outage_impact(judged: Judged) -> DataFrame:
+def outage_impact(judged: Judged) -> Made:
     """Grain: snapshot, lost_racks, topic."""
-    spark, known = judged.inputs.spark, judged.registrations
+    spark, known, bits = judged.inputs.spark, judged.registrations, judged.bits
     losses = outage.losses_of_snapshots(spark, outage.losses(spark, known.value), known.value)
-    harm = outage.summed_harm(outage.partial_harm(judged.partitions, known))
-    in_topics = outage.topic_impact(harm, losses)
-    return in_topics.unionByName(outage.cluster_impact(harm, losses), allowMissingColumns=True)
+    if bits is None:
+        partial = outage.partial_harm(judged.partitions, known)
+    else:
+        partial = outage_bits.partial_harm_bits(judged.partitions, losses, bits)
+    return Made(outage.impact(outage.summed_harm(partial), losses))
 
 
-def all_drift(judged: Judged) -> DataFrame:
+def all_drift(judged: Judged) -> Made:
     """Grain: snapshot, change, topic, partition, broker."""
     inputs, known = judged.inputs, judged.registrations
     pairs = drift.pairs(inputs, known.value)
@@ -70,7 +96,7 @@ def all_drift(judged: Judged) -> DataFrame:
         .unionByName(drift.topic_drift(topics, partitions))
         .unionByName(drift.partition_drift(partitions, topics, pairs, known))
     )
-    return drift.compared_with(found, pairs, inputs.snapshots)
+    return Made(drift.compared_with(found, pairs, inputs.snapshots))
 
 
 JOBS: Final[Mapping[str, Job]] = {
@@ -81,8 +107,6 @@ JOBS: Final[Mapping[str, Job]] = {
 }
 
 
-def keyed(rows: DataFrame, snapshots: DataFrame, table: Table) -> DataFrame:
-    """The rows as the table has them, beside the `unit` they belong to. Grain: the table's."""
-    moments = F.broadcast(snapshots.select("snapshot", "unit", "cluster_id", "taken_at"))
-    versioned = rows.join(moments, "snapshot").withColumn("schema_version", F.lit(table.version))
-    return versioned.select("unit", *table.schema.names)
+def keyed(rows: DataFrame, snapshots: DataFrame) -> DataFrame:
+    """The rows beside their cluster and moment, and the `unit` they belong to. Grain: as `rows`."""
+    return rows.join(F.broadcast(snapshots.select("snapshot", "unit", "cluster_id", "taken_at")), "snapshot")

@@ -65,12 +65,21 @@ def original_replicas(state: PartitionState) -> tuple[BrokerId, ...]:
 
 
 def _started(state: PartitionState, target: tuple[BrokerId, ...]) -> PartitionChange:
-    """The target first, in its order, then what is to go; a reassignment under way is replaced."""
+    """The target first, in its order, then what is to go; a reassignment under way is replaced.
+
+    What that one was adding and this one does not name goes at once, unless nobody else is in sync: with it would go what
+    only it holds.
+    """
     original = original_replicas(state)
     removing = tuple(broker for broker in original if broker not in target)
     adding = tuple(broker for broker in target if broker not in original)
     replicas = (*target, *removing)
     isr = tuple(member for member in state.isr if member in replicas)
+    if state.isr and not isr:
+        raise Refused(
+            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+            f"The reassignment cannot be replaced: of replicas {list(replicas)} none is in sync, {list(state.isr)} are.",
+        )
     return PartitionChange(isr=isr, replicas=replicas, adding=adding, removing=removing)
 
 
