@@ -18,7 +18,7 @@ demo: env
 # The fast tests on all cores, then one after another what starts Java, Kafka, a browser or a bare
 # environment, and what takes long.
 test: env
-	RACKSPAN_SIM_SEEDS=40 $(BIN)/pytest -q -n auto -m "$(FAST)" --cov --cov-report=
+	RACKSPAN_SIM_SEEDS=60 $(BIN)/pytest -q -n auto -m "$(FAST)" --cov --cov-report=
 	$(BIN)/pytest -m "not soak and not ($(FAST))" --cov --cov-append --cov-report=term:skip-covered --durations=10
 
 check: env
