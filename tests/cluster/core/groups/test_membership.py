@@ -344,6 +344,15 @@ def test_another_brokers_group_is_not_answered_for() -> None:
     assert world.coordinator.describe("g").error is KafkaError.NOT_COORDINATOR
 
 
+def test_groups_of_a_topic_that_was_made_anew_are_answered_for() -> None:
+    world = World()
+    world.fail_over()
+    world.coordinator.on_resigned(world.now, 0)
+    world.coordinator.on_elected(world.now, 0, 0, ())
+    assert world.coordinator.describe("g").error is not KafkaError.NOT_COORDINATOR
+    assert world.joined(world.join()).error is KafkaError.MEMBER_ID_REQUIRED
+
+
 def test_an_id_nobody_joined_with_leaves_nothing_behind() -> None:
     world = World()
     world.join()

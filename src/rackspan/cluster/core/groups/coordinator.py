@@ -62,7 +62,8 @@ class GroupCoordinator:
         return effects
 
     def on_resigned(self, now: int, partition: int) -> list[CoordinatorEffect]:
-        """Another leads it: whoever waits here is sent there."""
+        """Another leads it: whoever waits here is sent there. If its topic is made anew, epochs begin anew as well."""
+        self._leader_epochs.pop(partition, None)
         groups = self._partitions.pop(partition, {})
         for group in groups.values():
             group.move_to(GroupState.DEAD, now)

@@ -90,7 +90,8 @@ class TransactionCoordinator:
         return effects + self._take()
 
     def on_resigned(self, now: int, partition: int) -> list[TransactionEffect]:
-        """Another leads it: whoever waits here is sent there."""
+        """Another leads it: whoever waits here is sent there. If its topic is made anew, epochs begin anew as well."""
+        self._leader_epochs.pop(partition, None)
         self._partitions.pop(partition, None)
         self._writes.abandon(now, partition)
         return self._take()
