@@ -6,7 +6,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 from pyspark import Broadcast
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rackspan.audit.json_format import STATES
@@ -94,8 +94,13 @@ def _in_all(harm: DataFrame, losses: DataFrame) -> DataFrame:
     everything = scoped.drop("in_topic").unionByName(losses.select("snapshot", "loss"), allowMissingColumns=True)
     sums = [F.coalesce(F.sum(state), F.lit(0)).cast("bigint").alias(state) for state in STATES]
     gained = F.when(F.col("broker").isNotNull(), F.struct("broker", "leaders"))
-    surge = F.sort_array(F.collect_list(gained)).alias("leader_surge")
+    surge = F.transform(F.sort_array(F.collect_list(gained)), _nullable).alias("leader_surge")
     return everything.groupBy("snapshot", "loss", "topic", "internal").agg(*sums, surge)
+
+
+def _nullable(one: Column) -> Column:
+    """The same value, but Spark no longer knows that it is never null: files of all days have one schema."""
+    return F.when(one["leaders"] > 0, one)
 
 
 def _harm_by_batch(known: Broadcast[Registrations]) -> OverBatches:
