@@ -85,7 +85,11 @@ def wait_until(holds: Callable[[], bool], seconds: float) -> None:
 
 
 def staged(root: Path, pattern: str) -> bool:
-    return any((root / "staging").rglob(pattern))
+    try:
+        return any((root / "staging").rglob(pattern))
+    except FileNotFoundError:
+        # Spark took away a folder that was being looked into; the next look tells.
+        return False
 
 
 def check_and_repair(root: Path, *, on_spark: bool = True) -> None:
