@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperatio
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
+from rackspan import verbs
 from rackspan.cli import app
 from rackspan.plan import Limits, Toward, WrittenPlan, read_plan
 from rackspan.plan.effects import Wait
@@ -77,11 +78,11 @@ def table() -> dict[str, tuple[Right, ...]]:
     rows = re.findall(r"^\| (`.*`) \| (.* on .*) \|$", PAGE.read_text(encoding="utf-8"), re.M)
     found: dict[str, tuple[Right, ...]] = {}
     first: tuple[Right, ...] = ()
-    for verbs, needs in rows:
+    for listed, needs in rows:
         named = needs.replace("\\*", "*").split(", ")
         own = tuple(Right(*one.split(" on ")) for one in named if one != "the same")
         first = first or own
-        found |= dict.fromkeys(re.findall(r"`([^`]*)`", verbs), own if "the same" not in named else (*first, *own))
+        found |= dict.fromkeys(re.findall(r"`([^`]*)`", listed), own if "the same" not in named else (*first, *own))
     return found
 
 
@@ -105,6 +106,7 @@ COMMANDS = {
     "reassign verify": ("reassign", "verify", "--plan", "{topic}.json"),
     "streams audit": ("streams", "audit", "--group", GROUP, "--changelog", f"1={GROUP}-customers-changelog"),
     "acks harden": ("acks", "harden"),
+    "acks watch": ("acks", "watch"),
     "pipeline collect": ("pipeline", "collect", "--warehouse", "{out}"),
     "place create --apply": (
         *("place", "create", "--topic", "{topic}.new", "--partitions", "2", "--replication-factor", "2"),
@@ -268,6 +270,14 @@ class Verb:
             self._moves.end(topic)
 
 
+@pytest.fixture
+def watched_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`acks watch` would go on for ever; what it may read its first reading tells."""
+    endless = verbs.watch
+    monkeypatch.setattr(verbs, "watch", lambda *words: islice(endless(*words), 1))
+
+
+@pytest.mark.usefixtures("watched_once")
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_rights_of_the_page_suffice_and_none_of_them_is_too_many(
     cli: Cli, users: Users, secured: Secured, tmp_path: Path, name: str, request: pytest.FixtureRequest
