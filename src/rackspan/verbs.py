@@ -295,11 +295,14 @@ def set_min_insync_replicas(cluster: Cluster, advice: Sequence[HardenAdvice]) ->
     return values
 
 
-def watch(source: Source, policy: RackPolicy, seconds: float) -> Iterator[Watch]:
+def watch(source: Source, policy: RackPolicy, seconds: float, *, afterwards: Source | None = None) -> Iterator[Watch]:
     """The metrics of min.insync.racks by metadata, read every so many seconds; a reading that fails is told, and the next
-    is tried. Errors: the first reading's.
+    is tried. `afterwards` is the same cluster, asked for less once the first reading has told what it hides.
+
+    Errors: the first reading's.
     """
-    return watched(_watching.readings(source, seconds, now=time.monotonic, sleep=time.sleep), policy)
+    readings = _watching.readings(source, seconds, afterwards=afterwards, now=time.monotonic, sleep=time.sleep)
+    return watched(readings, policy)
 
 
 # ── assign

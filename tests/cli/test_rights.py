@@ -274,7 +274,7 @@ class Verb:
 def watched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """`acks watch` would go on for ever; what it may read its first reading tells."""
     endless = verbs.watch
-    monkeypatch.setattr(verbs, "watch", lambda *words: islice(endless(*words), 1))
+    monkeypatch.setattr(verbs, "watch", lambda *words, **more: islice(endless(*words, **more), 1))
 
 
 @pytest.mark.usefixtures("watched_once")

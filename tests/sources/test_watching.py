@@ -46,3 +46,12 @@ def test_a_reading_that_takes_longer_is_followed_at_once_and_nothing_is_made_up_
     found = list(islice(readings(Source("x", time.read), 10, now=lambda: time.now, sleep=time.sleep), 3))
     assert [moment for moment, _ in found] == [125, 126, 136]
     assert time.slept == [0, 9]
+
+
+def test_after_the_first_reading_less_is_asked_for() -> None:
+    time, light = Time(1), Time(1, 1)
+    found = readings(
+        Source("x", time.read), 10, afterwards=Source("x", light.read), now=lambda: time.now, sleep=time.sleep
+    )
+    assert [moment for moment, _ in islice(found, 3)] == [101, 110, 120]
+    assert (time.now, light.now) == (120, 102)
