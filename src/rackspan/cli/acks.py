@@ -24,9 +24,7 @@ def harden(
     where: options.Where,
     racks: options.Racks,
     judging: options.Judging,
-    topic: Annotated[
-        str | None, typer.Option("--topic", metavar="REGEX", help="Only topics whose whole name matches.")
-    ] = None,
+    topic: options.TopicPattern = None,
     apply: Annotated[
         bool, typer.Option("--apply", help="Set the values that must rise, then judge the cluster again.")
     ] = False,

@@ -20,17 +20,7 @@ def watch(
     where: options.Where,
     racks: options.Racks,
     judging: options.Judging,
-    metrics_listen: Annotated[
-        str | None,
-        typer.Option(
-            "--metrics-listen",
-            metavar="127.0.0.1:PORT",
-            help="Serve the metrics of min.insync.racks to Prometheus here; port 0 for any free one.",
-        ),
-    ] = None,
-    metrics_partitions: Annotated[
-        bool, typer.Option("--metrics-partitions", help="With --metrics-listen: a series for each partition too.")
-    ] = False,
+    metrics: options.Metrics,
     every: Annotated[
         float, typer.Option("--every", metavar="SECONDS", min=0.1, help="From one reading to the next.")
     ] = 15.0,
@@ -44,7 +34,7 @@ def watch(
     policy, source = judging.policy(), racks.of(where.source())
     # Topics that Kafka hides from this user are known by their logs alone: looked for once, not with every reading.
     light = racks.of(where.source(sizes=False))
-    with ended_by_signals(), _served(metrics_listen, partitions=metrics_partitions) as board:
+    with ended_by_signals(), _served(metrics.metrics_listen, partitions=metrics.metrics_partitions) as board:
         _tell(board.kept(verbs.watch(source, policy, every, afterwards=light)), board.address, every, output_format)
 
 

@@ -45,7 +45,6 @@ PlanFile = Annotated[
         help="What rackspan reassign plan wrote, or any reassignment file.",
     ),
 ]
-Apply = Annotated[bool, typer.Option("--apply", help="Do it. Without, it is only shown.")]
 JournalPath = Annotated[
     Path | None,
     typer.Option(
@@ -128,7 +127,7 @@ def apply(
     plan: PlanFile,
     where: options.Where,
     running: _Running,
-    apply: Apply = False,
+    apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Carry a plan out, step by step: throttled, written down, and gone on with by the same command however it ended.
@@ -143,7 +142,7 @@ def undo(
     plan: PlanFile,
     where: options.Where,
     running: _Running,
-    apply: Apply = False,
+    apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Bring the placement back that a plan found: what moves is cancelled, what has moved moves back, last step first."""
@@ -156,7 +155,7 @@ def cancel(
     where: options.Where,
     journal: JournalPath = None,
     patience: Patience = DEFAULT_PATIENCE_SECONDS,
-    apply: Apply = False,
+    apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Take back what is in flight, and give throttles back. What is done stays; reassign apply goes on, undo takes it back."""

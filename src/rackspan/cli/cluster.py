@@ -8,9 +8,9 @@ from typing import Annotated, Any
 
 import typer
 
-from rackspan.cli import output
+from rackspan.cli import options, output
 from rackspan.cli.ended import ended_by_signals
-from rackspan.cli.options import Output, OutputFormat
+from rackspan.cli.flags import verb
 from rackspan.errors import MissingRequirement, UsageError
 
 app = typer.Typer(help="A cluster of one's own, to develop and test against.", no_args_is_help=True)
@@ -22,31 +22,23 @@ def _cluster() -> None:
 
 
 @app.command()
+@verb
 def up(
+    *,
     racks: Annotated[int, typer.Option("--racks", metavar="N", min=1, help="Racks, named r1, r2 …")] = 3,
     brokers: Annotated[int, typer.Option("--brokers", metavar="N", min=1, help="Brokers, dealt to racks in turn.")] = 6,
     kafka: Annotated[
         str | None,
         typer.Option("--kafka", metavar="VERSION", help="Real Apache Kafka of this version instead; needs Java 17."),
     ] = None,
-    metrics_listen: Annotated[
-        str | None,
-        typer.Option(
-            "--metrics-listen",
-            metavar="127.0.0.1:PORT",
-            help="Serve the metrics of min.insync.racks to Prometheus here; port 0 for any free one.",
-        ),
-    ] = None,
-    metrics_partitions: Annotated[
-        bool, typer.Option("--metrics-partitions", help="With --metrics-listen: a series for each partition too.")
-    ] = False,
-    output_format: OutputFormat = Output.HUMAN,
+    metrics: options.Metrics,
+    output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Start a cluster on loopback, print where it is, and keep it until Ctrl-C. For development and tests."""
     names = [f"r{index + 1}" for index in range(racks)]
     if kafka is None:
-        cluster = _embedded(names, brokers, metrics_listen, partitions=metrics_partitions)
-    elif metrics_listen is None:
+        cluster = _embedded(names, brokers, metrics.metrics_listen, partitions=metrics.metrics_partitions)
+    elif metrics.metrics_listen is None:
         cluster = _real(names, brokers, kafka)
     else:
         raise UsageError("--metrics-listen: real Kafka has no min.insync.racks to tell of; leave out --kafka")
@@ -94,7 +86,7 @@ def _real(racks: list[str], brokers: int, version: str) -> Iterator[dict[str, An
         cluster.close()
 
 
-def _show(found: dict[str, Any], output_format: Output) -> None:
+def _show(found: dict[str, Any], output_format: options.Output) -> None:
     rows = [(one["id"], one["rack"], one["address"]) for one in found["brokers"]]
     servers = f"bootstrap.servers={found['bootstrap_servers']}"
     metrics = [f"metrics: http://{found['metrics']}/metrics"] if "metrics" in found else []

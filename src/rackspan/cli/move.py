@@ -91,9 +91,7 @@ def plan(
             "--replace", metavar="ID[,ID]", help="As --drain, and what they held stays in their rack if it can."
         ),
     ] = None,
-    topic: Annotated[
-        str | None, typer.Option("--topic", metavar="REGEX", help="Only topics whose whole name matches.")
-    ] = None,
+    topic: options.TopicPattern = None,
     replication_factor: Annotated[
         int | None, typer.Option("--replication-factor", metavar="N", help="Replicas of each partition afterwards.")
     ] = None,

@@ -121,6 +121,10 @@ Warehouse: TypeAlias = Annotated[
     Path,
     typer.Option("--warehouse", envvar="RACKSPAN_WAREHOUSE", metavar="DIR", help="The folder of snapshots and tables."),
 ]
+Apply: TypeAlias = Annotated[bool, typer.Option("--apply", help="Do it. Without, it is only shown.")]
+TopicPattern: TypeAlias = Annotated[
+    str | None, typer.Option("--topic", metavar="REGEX", help="Only topics whose whole name matches.")
+]
 
 Placer: TypeAlias = Annotated[
     str,
@@ -243,6 +247,23 @@ class Judging:
             topic_min_insync_racks=from_file.topic_min_insync_racks,
             controller_racks=from_file.controller_racks,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metrics:
+    """Whether, and where, the metrics of min.insync.racks are served."""
+
+    metrics_listen: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-listen",
+            metavar="127.0.0.1:PORT",
+            help="Serve the metrics of min.insync.racks to Prometheus here; port 0 for any free one.",
+        ),
+    ] = None
+    metrics_partitions: Annotated[
+        bool, typer.Option("--metrics-partitions", help="With --metrics-listen: a series for each partition too.")
+    ] = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,6 @@ app = typer.Typer(
 )
 
 Topic = Annotated[str, typer.Option("--topic", metavar="NAME", help="The topic.")]
-Apply = Annotated[bool, typer.Option("--apply", help="Do it. Without, it is only shown.")]
 
 
 @app.command("plan")
@@ -50,7 +49,7 @@ def create(
         list[str] | None,
         typer.Option("--config", metavar="KEY=VALUE", help="A config of the topic; once for each."),
     ] = None,
-    apply: Apply = False,
+    apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Place a new topic among all that brokers carry already, and create it by explicit assignment with --apply."""
@@ -76,7 +75,7 @@ def extend(
     where: options.Where,
     racks: options.Racks,
     placing: options.Placing,
-    apply: Apply = False,
+    apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Give a topic more partitions, as many replicas each as it has; what stands stays. Done with --apply."""
