@@ -165,11 +165,7 @@ class Small:
         self.wake(machine.id)
 
     def carry_out(self, node: NodeId, effects: list[Effect]) -> None:
-        self.watch.evidence.event += 1
-        if node == CONTROLLER:
-            self.watch.controller_moved()
-        else:
-            self.watch.broker_moved(self.machines[BrokerId(node)])
+        self.watch.moved(node)
         for effect in effects:
             self._effect(node, effect)
 

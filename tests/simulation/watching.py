@@ -6,7 +6,7 @@ from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker.leader import Leader
 from rackspan.cluster.core.controller import Controller
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
+from rackspan.cluster.core.ids import CONTROLLER, NodeId, TopicPartition
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResult
 from rackspan.cluster.core.metadata import PartitionState
@@ -56,7 +56,15 @@ class Watch:
 
     # What a broker did
 
-    def broker_moved(self, machine: Machine) -> None:
+    def moved(self, node: NodeId) -> None:
+        """An event is over, and it was this node's."""
+        self.evidence.event += 1
+        if node == CONTROLLER:
+            self._controller_moved()
+        else:
+            self._broker_moved(self.machines[BrokerId(node)])
+
+    def _broker_moved(self, machine: Machine) -> None:
         self._look_at_log(machine)
         self._look_at_watermark(machine)
 
@@ -145,7 +153,7 @@ class Watch:
 
     # What the controller did
 
-    def controller_moved(self) -> None:
+    def _controller_moved(self) -> None:
         state = self.controller.image.partition(self.partition)
         if state is self._state or state is None:
             return
@@ -174,7 +182,7 @@ class Watch:
         )
 
     def asked_to_reassign(self, replicas: tuple[BrokerId, ...] | None) -> None:
-        """By an operator, at this event; `controller_moved` comes next, if anything comes of it."""
+        """By an operator, at this event; the controller's own comes next, if anything comes of it."""
         self.reassigning.request = Request(replicas)
 
     # What the world did

@@ -236,11 +236,7 @@ class Running:
 
     def carry_out(self, node: NodeId, effects: list[Effect]) -> None:
         """First what the node's state says, then what it answers: an answer promises what is on the disks by then."""
-        self.watch.evidence.event += 1
-        if node == CONTROLLER:
-            self.watch.controller_moved()
-        else:
-            self.watch.broker_moved(self.machines[BrokerId(node)])
+        self.watch.moved(node)
         for effect in effects:
             if isinstance(effect, Send):
                 self.network.send(node, effect.destination, effect.message)
