@@ -29,10 +29,10 @@ def fleet(root: Path, partitions: int) -> Warehouse:
 def _moment(number: int, partitions: int) -> ClusterSnapshot:
     """Of a thousand partitions ten have a replica in a wrong rack, twenty one out of sync, five two, and one no leader."""
     whole = snapshot(partitions, misplaced=0.01, seed=number)
-    dice = np.random.default_rng(number)
+    rng = np.random.default_rng(number)
     isr = whole.partitions.isr.copy()
-    isr[dice.random(partitions) < 0.02, 2] = NO_BROKER
-    isr[dice.random(partitions) < 0.005, 1:] = NO_BROKER
-    leader = np.where(dice.random(partitions) < 0.001, np.int32(NO_BROKER), whole.partitions.leader)
+    isr[rng.random(partitions) < 0.02, 2] = NO_BROKER
+    isr[rng.random(partitions) < 0.005, 1:] = NO_BROKER
+    leader = np.where(rng.random(partitions) < 0.001, np.int32(NO_BROKER), whole.partitions.leader)
     columns = replace(whole.partitions, isr=isr, leader=leader)
     return replace(whole, taken_at=FIRST + timedelta(minutes=15 * number), partitions=columns)

@@ -14,8 +14,9 @@ from benchmarks._measure import Figures
 from rackspan.acks import ProduceVerdict, RackBits, Thresholds
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker import Broker, BrokerRules
-from rackspan.cluster.core.ids import CLIENT, BrokerId, TopicPartition
+from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.messages import Produce, Reply
+from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
 
 TURNS: Final = 41
@@ -56,8 +57,8 @@ class Producing:
         broker, partition, now = self._broker, self._partition, self._now
         # Of this process's own time: on a busy machine the clock on the wall says more of its neighbours.
         begun = time.process_time()
-        for ticket in range(BLOCK):
-            effects = broker.on_message(now, CLIENT, Produce(ticket, partition, (Batch(0, 0, -1),)))
+        for correlation_id in range(BLOCK):
+            effects = broker.on_message(now, CLIENT, Produce(correlation_id, partition, (Batch(0, 0, -1),)))
             assert any(isinstance(effect, Reply) for effect in effects)
         return time.process_time() - begun
 

@@ -22,32 +22,32 @@ def document(tasks: int, clients: int, seed: int = 1, racks: int = 3, sources: i
 
     Tasks lie where HighAvailability's own balance puts them before racks are asked: what Kafka's optimiser would be given.
     """
-    dice = Random(f"{tasks}x{clients}x{racks}x{sources}/{seed}")
+    rng = Random(f"{tasks}x{clients}x{racks}x{sources}/{seed}")
     names = [f"rack{index}" for index in range(racks)]
     partitions: dict[str, list[str]] = {}
     group: Document = {
         "config": {"strategy": "min_traffic"},
-        "clients": [_client(dice, names, index) for index in range(clients)],
-        "tasks": [_task(dice, names, partitions, number, sources) for number in range(tasks)],
+        "clients": [_client(rng, names, index) for index in range(clients)],
+        "tasks": [_task(rng, names, partitions, number, sources) for number in range(tasks)],
         "partitions": partitions,
     }
     group["initial_active"] = _initial(from_document(group))
     return group
 
 
-def _client(dice: Random, racks: list[str], index: int) -> Document:
-    rack = racks[index % len(racks)] if dice.random() < 0.8 else dice.choice(racks)
-    process_id = str(uuid.UUID(int=dice.getrandbits(128), version=4))
-    return {"process_id": process_id, "rack": rack, "threads": dice.choice([1, 2, 2, 2, 4])}
+def _client(rng: Random, racks: list[str], index: int) -> Document:
+    rack = racks[index % len(racks)] if rng.random() < 0.8 else rng.choice(racks)
+    process_id = str(uuid.UUID(int=rng.getrandbits(128), version=4))
+    return {"process_id": process_id, "rack": rack, "threads": rng.choice([1, 2, 2, 2, 4])}
 
 
-def _task(dice: Random, racks: list[str], partitions: dict[str, list[str]], number: int, sources: int) -> Document:
+def _task(rng: Random, racks: list[str], partitions: dict[str, list[str]], number: int, sources: int) -> Document:
     partition, subtopology = divmod(number, SUBTOPOLOGIES)
     stateful = subtopology % 2 == 0
     source = [f"in-{subtopology}-{topic}:{partition}" for topic in range(1 + subtopology % sources)]
     changelog = [f"store-{subtopology}-changelog:{partition}"] if stateful else []
     for name in (*source, *changelog):
-        partitions[name] = dice.sample(racks, min(len(racks), dice.choice([1, 2, 2, 3])))
+        partitions[name] = rng.sample(racks, min(len(racks), rng.choice([1, 2, 2, 3])))
     return {"id": f"{subtopology}_{partition}", "stateful": stateful, "source": source, "changelog": changelog}
 
 

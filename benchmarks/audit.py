@@ -26,10 +26,10 @@ print(duckdb.sql(f'''select count(*) filter (len(list_distinct(list_transform(re
 
 def snapshot(partitions: int, *, misplaced: float, seed: int = 1) -> ClusterSnapshot:
     """Sixty brokers in three racks; a share of partitions has one replica moved into a rack already used."""
-    dice = np.random.default_rng(seed)
-    first = dice.integers(0, BROKERS, partitions)
+    rng = np.random.default_rng(seed)
+    first = rng.integers(0, BROKERS, partitions)
     replicas = ((first[:, None] + np.arange(REPLICATION_FACTOR)) % BROKERS).astype(np.int32)
-    moved = dice.random(partitions) < misplaced
+    moved = rng.random(partitions) < misplaced
     replicas[moved, 2] = (replicas[moved, 0] + RACKS) % BROKERS
     topics = partitions // PARTITIONS_PER_TOPIC
     none = np.empty((partitions, 0), dtype=np.int32)
@@ -46,7 +46,7 @@ def snapshot(partitions: int, *, misplaced: float, seed: int = 1) -> ClusterSnap
             isr=replicas.copy(),
             adding_replicas=none,
             removing_replicas=none.copy(),
-            size_bytes=dice.integers(0, 10**10, partitions),
+            size_bytes=rng.integers(0, 10**10, partitions),
         ),
     )
 

@@ -6,13 +6,13 @@ python examples/judge_a_snapshot.py moment.json
 import sys
 from pathlib import Path
 
-from rackspan import verbs
+from rackspan import api
 
 
 def main(path: Path) -> int:
     """Print every finding and a line a rack; 2 where there is something to act on, as the command line has it."""
-    snapshot = verbs.snapshot_file(path).read().snapshot
-    judged = verbs.audit(snapshot)
+    snapshot = api.snapshot_file(path).read().snapshot
+    judged = api.audit(snapshot)
     for finding in judged.findings:
         print(f"{finding.severity} {finding.constraint} {finding.topic or 'cluster'}: {finding.reason}")
     for loss in judged.losses:

@@ -1,4 +1,4 @@
-"""Valid files made wrong by dice: bytes changed anywhere, and values changed in their places."""
+"""Valid files made wrong by rng: bytes changed anywhere, and values changed in their places."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -20,30 +20,30 @@ NASTY: tuple[Any, ...] = (
 )
 
 
-def mutated_bytes(content: bytes, dice: Random) -> bytes:
+def mutated_bytes(content: bytes, rng: Random) -> bytes:
     """One to three changes anywhere: torn, flipped, repeated, put in."""
-    for _ in range(dice.randint(1, 3)):
-        at, to = sorted((dice.randint(0, len(content)), dice.randint(0, len(content))))
-        content = dice.choice(_BYTE_CHANGES)(content, at, min(to, at + 40), dice)
+    for _ in range(rng.randint(1, 3)):
+        at, to = sorted((rng.randint(0, len(content)), rng.randint(0, len(content))))
+        content = rng.choice(_BYTE_CHANGES)(content, at, min(to, at + 40), rng)
     return content
 
 
 _BYTE_CHANGES: tuple[Callable[[bytes, int, int, Random], bytes], ...] = (
-    lambda content, at, _to, _dice: content[:at],
-    lambda content, at, to, _dice: content[:at] + content[to:],
-    lambda content, at, to, _dice: content[:to] + content[at:],
-    lambda content, at, _to, dice: content[:at] + dice.randbytes(1) + content[at + 1 :],
-    lambda content, at, _to, dice: content[:at] + dice.choice([b'"', b"{", b"}", b"[", b",", b"-", b"9", b"\xff", b"\\ud800"]) + content[at:],
+    lambda content, at, _to, _rng: content[:at],
+    lambda content, at, to, _rng: content[:at] + content[to:],
+    lambda content, at, to, _rng: content[:to] + content[at:],
+    lambda content, at, _to, rng: content[:at] + rng.randbytes(1) + content[at + 1 :],
+    lambda content, at, _to, rng: content[:at] + rng.choice([b'"', b"{", b"}", b"[", b",", b"-", b"9", b"\xff", b"\\ud800"]) + content[at:],
 )  # fmt: skip
 
 
-def mutated_document(document: Any, dice: Random) -> str:
+def mutated_document(document: Any, rng: Random) -> str:
     """One to three values replaced, taken away, doubled or put under another name; as text, as json writes it."""
-    for _ in range(dice.randint(1, 3)):
+    for _ in range(rng.randint(1, 3)):
         places = list(_places(document))
         if places:
-            container, key = dice.choice(places)
-            _change(container, key, dice)
+            container, key = rng.choice(places)
+            _change(container, key, rng)
     return json.dumps(document)
 
 
@@ -56,36 +56,34 @@ def _places(value: Any) -> Iterator[Place]:
         yield from _places(inner)
 
 
-def _change(container: Any, key: Any, dice: Random) -> None:
-    kind = dice.randrange(4)
+def _change(container: Any, key: Any, rng: Random) -> None:
+    kind = rng.randrange(4)
     if kind == 0:
         del container[key]
     elif kind == 1 and isinstance(container, list):
-        container.insert(dice.randint(0, len(container)), container[key])
+        container.insert(rng.randint(0, len(container)), container[key])
     elif kind == 1:
-        container[dice.choice(["id", "name", "x", "version", "partitions", ""])] = container.pop(key)
+        container[rng.choice(["id", "name", "x", "version", "partitions", ""])] = container.pop(key)
     else:
-        container[key] = dice.choice(NASTY)
+        container[key] = rng.choice(NASTY)
 
 
-def mutated_table(table: pa.Table, dice: Random) -> pa.Table:
+def mutated_table(table: pa.Table, rng: Random) -> pa.Table:
     """One column replaced, taken away, renamed or made of another type; or rows doubled or gone."""
-    at = dice.randrange(table.num_columns)
+    at = rng.randrange(table.num_columns)
     name = table.column_names[at]
-    kind = dice.randrange(5)
+    kind = rng.randrange(5)
     if kind == 0:
         return table.drop_columns([name])
     if kind == 1:
-        return table.rename_columns(
-            [dice.choice(["x", "id", ""]) if one == name else one for one in table.column_names]
-        )
+        return table.rename_columns([rng.choice(["x", "id", ""]) if one == name else one for one in table.column_names])
     if kind == 2:
-        return pa.concat_tables([table, table]) if dice.random() < 0.5 else table.slice(0, 0)
-    return table.set_column(at, name, _column(table.num_rows, table.column(at), dice))
+        return pa.concat_tables([table, table]) if rng.random() < 0.5 else table.slice(0, 0)
+    return table.set_column(at, name, _column(table.num_rows, table.column(at), rng))
 
 
-def _column(rows: int, old: Any, dice: Random) -> Any:
-    value = dice.choice(
+def _column(rows: int, old: Any, rng: Random) -> Any:
+    value = rng.choice(
         [
             None,
             True,
@@ -107,8 +105,8 @@ def _column(rows: int, old: Any, dice: Random) -> Any:
             {"a": 1},
         ]
     )
-    if dice.random() < 0.3 and rows:
+    if rng.random() < 0.3 and rows:
         kept = old.to_pylist()
-        kept[dice.randrange(rows)] = None
+        kept[rng.randrange(rows)] = None
         return pa.array(kept, old.type)
     return pa.array([value] * rows)  # fmt: skip

@@ -1,6 +1,6 @@
 """rackspan: rack awareness for Apache Kafka.
 
-Begin with verbs.py: the whole system on one page.
+Begin with api.py: the whole system on one page.
 """
 
 __version__ = "0.1.0"

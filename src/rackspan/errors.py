@@ -8,7 +8,7 @@
     ├── InvalidGroup                  what a group's members say of themselves is not Kafka Streams', or is broken
     ├── UnreadableRegistration        a broker's registration JSON that this kind of reader does not take (KIP-36)
     ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs leave 64 bits
-    ├── UnprovenAnswer                a solver's answer failed our check of it: a bug, never the user's fault
+    ├── UnprovenResponse                a solver's answer failed our check of it: a bug, never the user's fault
     ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
     ├── InvalidJournal                the journal of a reassignment is no journal, or another plan's
     ├── ReassignmentStopped           the cluster is not what the plan assumed; what runs goes on, nothing is started
@@ -65,7 +65,7 @@ __all__ = [
     "ReplicaPlacementException",
     "RetriableProduceError",
     "SourceError",
-    "UnprovenAnswer",
+    "UnprovenResponse",
     "UnreadableRegistration",
     "UsageError",
     "WireError",
@@ -96,7 +96,7 @@ class InvalidFlow(RackspanError):
     """A flow network is malformed, cannot be satisfied, or has costs beyond 64 bits."""
 
 
-class UnprovenAnswer(RackspanError):
+class UnprovenResponse(RackspanError):
     """An answer failed the check that proves it; it is withheld."""
 
 

@@ -11,10 +11,11 @@ from typing import Self
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from rackspan.consumers import Group, Member, TopicPartition
+from rackspan.consumers import Group, Member
 from rackspan.consumers.group import MemberId
 from rackspan.kafka_process import KafkaCluster
 from rackspan.model import RackId
+from rackspan.model.ids import TopicPartition
 from tests.consumers.groups import Cost, cost_of
 from tests.consumers.second_solver import best_by_constraints
 from tests.kafka_fixtures import eventually

@@ -4,9 +4,10 @@ from collections.abc import Sequence
 import pytest
 
 from rackspan.assignor.conversation import Conversation
-from rackspan.consumers import Member, TopicPartition
+from rackspan.consumers import Member
 from rackspan.consumers.member_data import assignment_data, read_member
 from rackspan.model import RackId
+from rackspan.model.ids import TopicPartition
 
 RACKS = {TopicPartition("orders", one): frozenset({RackId(f"r{one % 2 + 1}")}) for one in range(4)}
 ORDERS = frozenset({"orders"})

@@ -1,6 +1,6 @@
 from rackspan.assignor.replica_racks import Replicas, racks_of_brokers, readable_in
-from rackspan.consumers import TopicPartition
 from rackspan.model import BrokerId, RackId
+from rackspan.model.ids import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
 RACKS = {BrokerId(1): RackId("r1"), BrokerId(2): RackId("r2")}

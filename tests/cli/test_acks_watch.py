@@ -14,7 +14,7 @@ from itertools import islice
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from rackspan import verbs
+from rackspan import api
 from rackspan.acks.watch import Seen
 from rackspan.audit import RackPolicy
 from rackspan.cluster import EmbeddedCluster
@@ -171,11 +171,11 @@ def test_nobody_is_served_off_loopback(listen: str, cli: Callable[..., Ran]) -> 
 def test_of_real_kafka_it_sees_what_its_metadata_says(kafka: KafkaCluster) -> None:
     create_topic(kafka, "watched", assignment=[[1, 2], [4, 1], [5, 2]])
     policy = RackPolicy(topic_min_insync_racks={"watched": 2})
-    source = verbs.live_cluster(kafka.bootstrap_servers, None, 30, sizes=False)
+    source = api.live_cluster(kafka.bootstrap_servers, None, 30, sizes=False)
     # Brokers 1 and 4 share rack r1, 2 and 5 rack r2.
     wanted = {0: (1, 2, 2), 1: (4, 1, 2), 2: (5, 1, 2)}
     # Whichever broker answers may not have heard of a topic that is so new.
-    watches = islice(verbs.watch(source, policy, 0.5), 60)
+    watches = islice(api.watch(source, policy, 0.5), 60)
     seen = next((one.seen for one in watches if one.seen is not None and racks_of(one.seen, "watched") == wanted), None)
     assert seen is not None
     assert [one.broker for one in seen.led] == [1, 2, 3, 4, 5, 6]

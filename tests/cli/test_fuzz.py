@@ -1,4 +1,4 @@
-"""Valid files made wrong by seeded dice: the command line ends with 0, 1 or 2 and one line, never with a trace.
+"""Valid files made wrong by seeded rng: the command line ends with 0, 1 or 2 and one line, never with a trace.
 
 A failure names the number that makes the same file again.
 """
@@ -109,11 +109,11 @@ def test_a_document_with_mistakes_ends_in_a_line(ended: Callable[..., None], tmp
     document, commands = DOCUMENTS[kind]
     text = json.dumps(document)
     for case in range(CASES // 8 if kind != "snapshot" else CASES // 4):
-        dice = Random(f"{kind} {case}")
+        rng = Random(f"{kind} {case}")
         fresh = json.loads(text)
-        content = mutated_bytes(text.encode(), dice) if case % 3 == 0 else mutated_document(fresh, dice).encode()
+        content = mutated_bytes(text.encode(), rng) if case % 3 == 0 else mutated_document(fresh, rng).encode()
         (tmp_path / "file").write_bytes(content)
-        ended(case, *dice.choice(commands))
+        ended(case, *rng.choice(commands))
 
 
 def test_a_parquet_snapshot_with_mistakes_ends_in_a_line(ended: Callable[..., None], cli: Cli, tmp_path: Path) -> None:
@@ -122,26 +122,26 @@ def test_a_parquet_snapshot_with_mistakes_ends_in_a_line(ended: Callable[..., No
     _, commands = DOCUMENTS["snapshot"]
     (tmp_path / "file").unlink()
     for case in range(CASES // 8):
-        dice = Random(f"parquet {case}")
+        rng = Random(f"parquet {case}")
         shutil.copytree(tmp_path / "good", tmp_path / "file")
-        chosen = dice.choice(sorted((tmp_path / "file").iterdir()))
+        chosen = rng.choice(sorted((tmp_path / "file").iterdir()))
         if case % 3 == 0:
-            chosen.write_bytes(mutated_bytes(chosen.read_bytes(), dice))
+            chosen.write_bytes(mutated_bytes(chosen.read_bytes(), rng))
         else:
-            pq.write_table(mutated_table(pq.ParquetFile(chosen).read(), dice), chosen)
-        ended(case, *dice.choice(commands))
+            pq.write_table(mutated_table(pq.ParquetFile(chosen).read(), rng), chosen)
+        ended(case, *rng.choice(commands))
         shutil.rmtree(tmp_path / "file")
 
 
 def test_settings_and_properties_with_mistakes_end_in_a_line(ended: Callable[..., None], tmp_path: Path) -> None:
     for case in range(CASES // 8):
-        dice = Random(f"settings {case}")
+        rng = Random(f"settings {case}")
         if case % 2:
-            (tmp_path / "rackspan.toml").write_bytes(mutated_bytes(SETTINGS.encode(), dice))
+            (tmp_path / "rackspan.toml").write_bytes(mutated_bytes(SETTINGS.encode(), rng))
             ended(case, "audit", "--snapshot", "moment.json")
             (tmp_path / "rackspan.toml").unlink()
         else:
-            (tmp_path / "client.properties").write_bytes(mutated_bytes(PROPERTIES.encode(), dice))
+            (tmp_path / "client.properties").write_bytes(mutated_bytes(PROPERTIES.encode(), rng))
             ended(case, "audit", "--bootstrap-server", "127.0.0.1:1", "--timeout", "100", "--command-config", "client.properties")  # fmt: skip
 
 
@@ -151,6 +151,6 @@ def test_a_manifest_with_mistakes_ends_in_a_line(ended: Callable[..., None], tmp
     day = {"cluster_id": "c", "day": "2026-11-21", "schema_version": 1, "inputs": "ab", "rows": 1, "files": ["findings/a.parquet"]}  # fmt: skip
     manifest = {"version": 1, "run": "r", "tables": {"findings": [day]}, "retired": []}
     for case in range(CASES // 16):
-        dice = Random(f"manifest {case}")
-        (warehouse.tables / "manifest.json").write_text(mutated_document(json.loads(json.dumps(manifest)), dice))
+        rng = Random(f"manifest {case}")
+        (warehouse.tables / "manifest.json").write_text(mutated_document(json.loads(json.dumps(manifest)), rng))
         ended(case, "pipeline", "table", "findings", "--warehouse", "warehouse", "-o", "json")

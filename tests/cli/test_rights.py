@@ -19,11 +19,11 @@ from confluent_kafka.admin._acl import AclBinding, AclBindingFilter, AclOperatio
 from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
 from confluent_kafka.cimpl import NewTopic
 
-from rackspan import verbs
+from rackspan import api
+from rackspan.api import Cluster, cancel_reassignment, carry_out
 from rackspan.cli import app
 from rackspan.plan import Limits, Toward, WrittenPlan, read_plan
 from rackspan.plan.effects import Wait
-from rackspan.verbs import Cluster, cancel_reassignment, carry_out
 from tests.cli.conftest import Ran
 from tests.compat.streams_app import StreamsProcess
 from tests.kafka_fixtures import client_properties, eventually
@@ -273,8 +273,8 @@ class Verb:
 @pytest.fixture
 def watched_once(monkeypatch: pytest.MonkeyPatch) -> None:
     """`acks watch` would go on for ever; what it may read its first reading tells."""
-    endless = verbs.watch
-    monkeypatch.setattr(verbs, "watch", lambda *words, **more: islice(endless(*words, **more), 1))
+    endless = api.watch
+    monkeypatch.setattr(api, "watch", lambda *words, **more: islice(endless(*words, **more), 1))
 
 
 @pytest.mark.usefixtures("watched_once")

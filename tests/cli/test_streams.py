@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rackspan import verbs
+from rackspan import api
 from rackspan.cli import options
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.sources.source import Source
@@ -180,9 +180,9 @@ def test_a_mistake_in_lab_and_audit_gets_one_line(
 def live(*members: DescribedMember, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     """The words of an audit that meets this group, on a cluster of orders and their one store."""
     snapshot = cluster({"orders": [[1], [2]], "shop-s-changelog": [[2], [1]]})
-    monkeypatch.setattr(verbs, "read_streams_group", lambda _cluster, _group: streams_group(described(*members)))
-    monkeypatch.setattr(verbs, "live_cluster", lambda *_, **_sizes: Source("here", lambda: ReadSnapshot(snapshot, ())))
-    monkeypatch.setattr(options, "live_cluster", verbs.live_cluster)
+    monkeypatch.setattr(api, "read_streams_group", lambda _cluster, _group: streams_group(described(*members)))
+    monkeypatch.setattr(api, "live_cluster", lambda *_, **_sizes: Source("here", lambda: ReadSnapshot(snapshot, ())))
+    monkeypatch.setattr(options, "live_cluster", api.live_cluster)
     return ("streams", "audit", "--bootstrap-server", "here:1", "--group", "shop")
 
 

@@ -2,7 +2,6 @@
 
 from uuid import UUID
 
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.metadata import (
     EMPTY_IMAGE,
     BrokerChanged,
@@ -16,7 +15,7 @@ from rackspan.cluster.core.metadata import (
 )
 from rackspan.cluster.core.metadata.image import folded
 from rackspan.cluster.encoded_metadata import ANSWERS_KEPT, EncodedMetadata
-from rackspan.model.ids import BrokerId
+from rackspan.model.ids import BrokerId, TopicPartition
 
 ONE = BrokerId(1)
 

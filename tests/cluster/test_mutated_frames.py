@@ -61,72 +61,72 @@ class Ended(asyncio.Transport):
         pass
 
 
-def drawn(shape: StructShape, dice: Random) -> dict[str, Any]:
+def drawn(shape: StructShape, rng: Random) -> dict[str, Any]:
     fields = [*shape.fields, *(field for _, field in shape.tagged)]
-    return {field.name: drawn_field(field, dice) for field in fields}
+    return {field.name: drawn_field(field, rng) for field in fields}
 
 
-def drawn_field(field: FieldShape, dice: Random) -> Any:
-    if field.nullable and dice.random() < 0.2:
+def drawn_field(field: FieldShape, rng: Random) -> Any:
+    if field.nullable and rng.random() < 0.2:
         return None
     if field.array:
-        return [drawn_one(field.kind, dice) for _ in range(dice.choice((0, 1, 1, 1, 2, 3)))]
-    return drawn_one(field.kind, dice)
+        return [drawn_one(field.kind, rng) for _ in range(rng.choice((0, 1, 1, 1, 2, 3)))]
+    return drawn_one(field.kind, rng)
 
 
-def drawn_one(kind: str | StructShape, dice: Random) -> Any:
+def drawn_one(kind: str | StructShape, rng: Random) -> Any:
     if isinstance(kind, StructShape):
-        return drawn(kind, dice)
+        return drawn(kind, rng)
     match kind:
         case "string":
-            return dice.choice(NAMES)
+            return rng.choice(NAMES)
         case "bytes":
-            return dice.randbytes(dice.randrange(40))
+            return rng.randbytes(rng.randrange(40))
         case "records":
-            return [dice.randbytes(dice.randrange(200))]
+            return [rng.randbytes(rng.randrange(200))]
         case "uuid":
             return None
         case "bool":
-            return dice.random() < 0.5
+            return rng.random() < 0.5
         case "float64":
-            return dice.random()
+            return rng.random()
         case "int8":
-            return dice.choice((-1, 0, 1, 2, 3, 4))
+            return rng.choice((-1, 0, 1, 2, 3, 4))
         case "uint16":
-            return dice.randrange(2**16)
+            return rng.randrange(2**16)
         case _:
-            return dice.choice(NUMBERS)
+            return rng.choice(NUMBERS)
 
 
-def whole(dice: Random) -> bytes:
-    key = dice.choice(list(HANDLERS))
-    version = dice.choice(HANDLERS[key].versions)
+def whole(rng: Random) -> bytes:
+    key = rng.choice(list(HANDLERS))
+    version = rng.choice(HANDLERS[key].versions)
     shape = request_shape(key, version)
     parts: list[bytes] = []
-    struct_writer(shape)(parts, drawn(shape, dice))
-    return pack(">hhih", key, version, dice.randrange(1000), 4) + b"fuzz" + b"\0" * shape.flexible + b"".join(parts)
+    struct_writer(shape)(parts, drawn(shape, rng))
+    return pack(">hhih", key, version, rng.randrange(1000), 4) + b"fuzz" + b"\0" * shape.flexible + b"".join(parts)
 
 
-def mutated(request: bytes, corpus: list[bytes], dice: Random) -> bytes:
+def mutated(request: bytes, corpus: list[bytes], rng: Random) -> bytes:
     data = bytearray(request)
-    for _ in range(dice.randrange(4)):
-        at = dice.randrange(len(data) or 1)
-        match dice.randrange(6):
+    for _ in range(rng.randrange(4)):
+        at = rng.randrange(len(data) or 1)
+        match rng.randrange(6):
             case 0:
-                data[at : at + 1] = bytes([dice.randrange(256)])
+                data[at : at + 1] = bytes([rng.randrange(256)])
             case 1:
                 del data[at:]
             case 2:
-                del data[at : at + dice.randrange(1, 9)]
+                del data[at : at + rng.randrange(1, 9)]
             case 3:
-                data[at:at] = dice.choice((b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x00", b"\xff" * 10, b"\x80"))
+                data[at:at] = rng.choice((b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", b"\x00", b"\xff" * 10, b"\x80"))
             case 4:
-                other = dice.choice(corpus)
-                data[at:] = other[dice.randrange(len(other)) :]
+                other = rng.choice(corpus)
+                data[at:] = other[rng.randrange(len(other)) :]
             case _:
-                data[at : at + 4] = pack(">i", dice.choice((-1, 0, 2**31 - 1, 65_536)))
+                data[at : at + 4] = pack(">i", rng.choice((-1, 0, 2**31 - 1, 65_536)))
     # A size that lies, now and then.
-    return framed([bytes(data)]) if dice.random() < 0.97 else pack(">i", dice.randrange(-9, 2**31)) + data
+    return framed([bytes(data)]) if rng.random() < 0.97 else pack(">i", rng.randrange(-9, 2**31)) + data
 
 
 def fed(host: BrokerHost, data: bytes) -> None:
@@ -147,16 +147,16 @@ def fed(host: BrokerHost, data: bytes) -> None:
 
 async def survived(requests: int, seed: int) -> float:
     """Megabytes by which the process grew once a fifth of the requests had been answered."""
-    dice = Random(seed)
+    rng = Random(seed)
     rack_of = {BrokerId(one): RackId(f"r{one}") for one in range(1, 4)}
     cluster = Assembly(rack_of, ClusterSettings(), Random(seed))
     await cluster.start(30)
-    corpus = [whole(dice) for _ in range(CORPUS)]
+    corpus = [whole(rng) for _ in range(CORPUS)]
     hosts = list(cluster.hosts.values())
     warm = requests // 5
-    await bombarded(hosts, corpus, warm, dice)
+    await bombarded(hosts, corpus, warm, rng)
     before = megabytes()
-    await bombarded(hosts, corpus, requests - warm, dice)
+    await bombarded(hosts, corpus, requests - warm, rng)
     growth = megabytes() - before
     async with asyncio.timeout(60):
         while any(host.connections or len(host.purgatory) for host in hosts):
@@ -168,9 +168,9 @@ async def survived(requests: int, seed: int) -> float:
     return growth
 
 
-async def bombarded(hosts: list[BrokerHost], corpus: list[bytes], requests: int, dice: Random) -> None:
+async def bombarded(hosts: list[BrokerHost], corpus: list[bytes], requests: int, rng: Random) -> None:
     for number in range(requests):
-        fed(dice.choice(hosts), mutated(dice.choice(corpus), corpus, dice))
+        fed(rng.choice(hosts), mutated(rng.choice(corpus), corpus, rng))
         if number % TURN == 0:
             await asyncio.sleep(0)
 

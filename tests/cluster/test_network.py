@@ -3,9 +3,10 @@
 import asyncio
 from collections.abc import Callable
 
-from rackspan.cluster.core.ids import BrokerId, NodeId
+from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import FetchMetadata, Message
 from rackspan.cluster.network import Network
+from rackspan.model.ids import BrokerId
 
 ONE, OTHER = 1, 2
 QUESTION = FetchMetadata(BrokerId(ONE), 1, 0)

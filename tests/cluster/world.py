@@ -14,7 +14,7 @@ from rackspan.cluster.core.broker import Broker, BrokerIdentity, BrokerRules
 from rackspan.cluster.core.controller import Controller, ControllerRules
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import CLIENT, CONTROLLER, BrokerId, NodeId, Ticket, TopicPartition
+from rackspan.cluster.core.ids import CLIENT, CONTROLLER, CorrelationId, NodeId
 from rackspan.cluster.core.messages import (
     AdminRequest,
     AdminResult,
@@ -24,7 +24,7 @@ from rackspan.cluster.core.messages import (
     NewTopic,
     Node,
     Produce,
-    ProduceResult,
+    ProduceResponse,
     Reply,
     Result,
     Send,
@@ -34,7 +34,7 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.model.ids import RackId
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 LINK_MS: Final = (1, 3)
 """The fastest and the slowest a message travels where nobody slows it."""
@@ -55,10 +55,10 @@ class World:
     controller_rules: ControllerRules = field(default_factory=ControllerRules)
 
     def __post_init__(self) -> None:
-        self.dice = Random(self.seed)
+        self.rng = Random(self.seed)
         self.now = 0
         self.events_done = 0
-        self.results: dict[Ticket, Result] = {}
+        self.results: dict[CorrelationId, Result] = {}
         self.effects: list[tuple[NodeId, Effect]] = []
         """What left for nobody in the world: watermarks, leaderships, warnings."""
         self.cut: set[tuple[NodeId, NodeId]] = set()
@@ -67,7 +67,7 @@ class World:
         self.on_effect: Callable[[NodeId, Effect], None] | None = None
         self._heap: list[_Event] = []
         self._order = 0
-        self._tickets = 0
+        self._pending_responses = 0
         self._incarnations = 0
         self.disks: dict[int, Disk] = {broker: Disk() for broker in self.racks}
         self.rack_of = dict(self.racks)
@@ -124,27 +124,27 @@ class World:
 
     def produce(
         self, broker: int, partition: TopicPartition, *batches: Batch, acks: int = -1, timeout_ms: int = 5_000
-    ) -> Ticket:
+    ) -> CorrelationId:
         """Ask at once; the answer will be in `results`."""
-        ticket = self._ticket()
-        message = Produce(ticket, partition, batches or (Batch(0, 0, -1),), acks, timeout_ms)
+        correlation_id = self._correlation_id()
+        message = Produce(correlation_id, partition, batches or (Batch(0, 0, -1),), acks, timeout_ms)
         if broker in self.nodes and broker not in self.frozen:
             self._take(broker, self.nodes[broker].on_message(self.now, CLIENT, message))
-        return ticket
+        return correlation_id
 
-    def produced(self, partition: TopicPartition, *batches: Batch, acks: int = -1) -> ProduceResult:
+    def produced(self, partition: TopicPartition, *batches: Batch, acks: int = -1) -> ProduceResponse:
         """Produce to the leader and wait."""
-        ticket = self.produce(self.state(partition).leader, partition, *batches, acks=acks)
-        self.run_until(lambda: ticket in self.results, 10_000)
-        result = self.results[ticket]
-        assert isinstance(result, ProduceResult)
+        correlation_id = self.produce(self.state(partition).leader, partition, *batches, acks=acks)
+        self.run_until(lambda: correlation_id in self.results, 10_000)
+        result = self.results[correlation_id]
+        assert isinstance(result, ProduceResponse)
         return result
 
-    def admin(self, make: Callable[[Ticket], AdminRequest]) -> Sequence[AdminResult]:
+    def admin(self, make: Callable[[CorrelationId], AdminRequest]) -> Sequence[AdminResult]:
         """Ask the controller, which answers at once."""
-        ticket = self._ticket()
-        self._take(CONTROLLER, self.controller.on_message(self.now, CLIENT, make(ticket)))
-        result = self.results[ticket]
+        correlation_id = self._correlation_id()
+        self._take(CONTROLLER, self.controller.on_message(self.now, CLIENT, make(correlation_id)))
+        result = self.results[correlation_id]
         assert isinstance(result, tuple)
         return result
 
@@ -153,7 +153,7 @@ class World:
         named = {key.replace("_", "."): value for key, value in configs.items()}
         assignments = {index: tuple(map(BrokerId, row)) for index, row in enumerate(replicas)}
         new = NewTopic(topic, assignments=assignments, configs=named)
-        (result,) = self.admin(lambda ticket: CreateTopics(ticket, (new,)))
+        (result,) = self.admin(lambda correlation_id: CreateTopics(correlation_id, (new,)))
         assert result.error is KafkaError.NONE, result
         return TopicPartition(topic, 0)
 
@@ -248,7 +248,7 @@ class World:
             if isinstance(effect, Send):
                 self.send(source, effect)
             elif isinstance(effect, Reply):
-                self.results[effect.ticket] = effect.result
+                self.results[effect.correlation_id] = effect.result
             else:
                 self.effects.append((source, effect))
                 if isinstance(effect, Stopped):
@@ -259,14 +259,14 @@ class World:
     def send(self, source: NodeId, effect: Send) -> None:
         """Links are slow, and lose what is sent while they are cut."""
         if (source, effect.destination) not in self.cut:
-            delay = self.dice.randint(*LINK_MS)
+            delay = self.rng.randint(*LINK_MS)
             self._push(self.now + delay, effect.destination, 0, source, effect.message)
 
     @property
-    def next_ticket(self) -> Ticket:
+    def next_correlation_id(self) -> CorrelationId:
         """What the next question of a client will be answered under."""
-        return self._tickets + 1
+        return self._pending_responses + 1
 
-    def _ticket(self) -> Ticket:
-        self._tickets += 1
-        return self._tickets
+    def _correlation_id(self) -> CorrelationId:
+        self._pending_responses += 1
+        return self._pending_responses

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rackspan.consumers import Group, TopicPartition
+from rackspan.consumers import Group
 from rackspan.consumers.group import MemberId
+from rackspan.model.ids import TopicPartition
 from tests.compat import ivy
 
 KAFKA_VERSION: Final = "4.1.0"

@@ -4,9 +4,10 @@ from random import Random
 
 import pytest
 
-from rackspan.consumers import Group, Member, TopicPartition, assign
+from rackspan.consumers import Group, Member, assign
 from rackspan.consumers.group import MemberId
 from rackspan.model import RackId
+from rackspan.model.ids import TopicPartition
 from tests.compat import ivy
 from tests.compat.consumer_assignors import ask
 from tests.consumers.groups import cost_of
@@ -23,23 +24,23 @@ SIZES = [pytest.param(200, id="200"), pytest.param(3000, id="3000", marks=pytest
 
 def random_group(seed: int) -> Group:
     """Up to 60 partitions of 4 topics for up to 12 members in up to 5 racks; every other group subscribes alike."""
-    dice = Random(seed)
-    racks = [RackId(f"r{one}") for one in range(dice.randint(1, 5))]
-    replicas = dice.randint(1, len(racks))
+    rng = Random(seed)
+    racks = [RackId(f"r{one}") for one in range(rng.randint(1, 5))]
+    replicas = rng.randint(1, len(racks))
     placed = {
-        TopicPartition(f"t{topic}", partition): frozenset(dice.sample(racks, replicas))
-        for topic in range(dice.randint(1, 4))
-        for partition in range(dice.randint(1, 15))
+        TopicPartition(f"t{topic}", partition): frozenset(rng.sample(racks, replicas))
+        for topic in range(rng.randint(1, 4))
+        for partition in range(rng.randint(1, 15))
     }
     topics = sorted({topic for topic, _ in placed})
     return Group(
         tuple(
             Member(
                 MemberId(f"m{one:02d}"),
-                frozenset(topics if seed % 2 else dice.sample(topics, dice.randint(1, len(topics)))),
-                dice.choice(racks),
+                frozenset(topics if seed % 2 else rng.sample(topics, rng.randint(1, len(topics)))),
+                rng.choice(racks),
             )
-            for one in range(dice.randint(1, 12))
+            for one in range(rng.randint(1, 12))
         ),
         placed,
     )

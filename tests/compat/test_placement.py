@@ -27,50 +27,50 @@ RACK_NAMES = ("r1", "r2", "r3", "us-east-1a", "us-east-1b", "Aa", "BB", "rack wi
 RUNS = [pytest.param(500, id="500"), pytest.param(5000, id="5000", marks=pytest.mark.soak)]
 
 
-def random_brokers(dice: Random, *, striped: bool) -> list[UsableBroker]:
+def random_brokers(rng: Random, *, striped: bool) -> list[UsableBroker]:
     """From one broker to forty: even, uneven and many racks, none, some brokers without; ids in any order."""
-    count = dice.choice([1, 2, 3, 5, 6, 9, 12, dice.randint(1, 40)])
-    names = dice.sample(RACK_NAMES, dice.randint(1, len(RACK_NAMES)))
-    if dice.random() < 0.2:
-        names = [f"rack-{number}" for number in range(dice.randint(1, 40))]
-    even, none, fenced = dice.random() < 0.4, dice.random(), dice.choice([0.0, 0.0, 0.1, 0.6])
+    count = rng.choice([1, 2, 3, 5, 6, 9, 12, rng.randint(1, 40)])
+    names = rng.sample(RACK_NAMES, rng.randint(1, len(RACK_NAMES)))
+    if rng.random() < 0.2:
+        names = [f"rack-{number}" for number in range(rng.randint(1, 40))]
+    even, none, fenced = rng.random() < 0.4, rng.random(), rng.choice([0.0, 0.0, 0.1, 0.6])
     return [
         UsableBroker(
             BrokerId(broker),
-            None if _rackless(dice, none) else RackId(names[place % len(names)] if even else dice.choice(names)),
-            striped and dice.random() < fenced,
+            None if _rackless(rng, none) else RackId(names[place % len(names)] if even else rng.choice(names)),
+            striped and rng.random() < fenced,
         )
-        for place, broker in enumerate(dice.sample(range(200), count))
+        for place, broker in enumerate(rng.sample(range(200), count))
     ]
 
 
-def _rackless(dice: Random, kind: float) -> bool:
-    return kind < 0.15 or (kind > 0.9 and dice.random() < 0.2)
+def _rackless(rng: Random, kind: float) -> bool:
+    return kind < 0.15 or (kind > 0.9 and rng.random() < 0.2)
 
 
-def random_request(dice: Random, placer: str) -> tuple[Request, list[UsableBroker]]:
-    brokers = random_brokers(dice, striped=placer == "striped")
+def random_request(rng: Random, placer: str) -> tuple[Request, list[UsableBroker]]:
+    brokers = random_brokers(rng, striped=placer == "striped")
     return (
         request(
             placer,
             brokers,
-            partitions=dice.choice([dice.randint(0, 3), dice.randint(1, 80), dice.randint(1, 400)]),
-            replicas=random_replicas(dice, len(brokers)),
-            start_index=dice.choice([None, dice.randint(0, 60)]),
-            start_partition=dice.choice([0, 0, dice.randint(0, 90)]),
-            rng=dice.choice(["java", "lcg64"]),
-            seed=dice.randint(-(2**63), 2**63 - 1),
-            topics=dice.choice([1, 1, 1, 3]),
+            partitions=rng.choice([rng.randint(0, 3), rng.randint(1, 80), rng.randint(1, 400)]),
+            replicas=random_replicas(rng, len(brokers)),
+            start_index=rng.choice([None, rng.randint(0, 60)]),
+            start_partition=rng.choice([0, 0, rng.randint(0, 90)]),
+            rng=rng.choice(["java", "lcg64"]),
+            seed=rng.randint(-(2**63), 2**63 - 1),
+            topics=rng.choice([1, 1, 1, 3]),
         ),
         brokers,
     )
 
 
-def random_replicas(dice: Random, brokers: int) -> int:
+def random_replicas(rng: Random, brokers: int) -> int:
     """Mostly a number that can be had."""
-    if dice.random() < 0.1:
-        return dice.choice([0, brokers + 1])
-    return min(brokers, dice.choice([1, 2, 3, 3, dice.randint(1, brokers)]))
+    if rng.random() < 0.1:
+        return rng.choice([0, brokers + 1])
+    return min(brokers, rng.choice([1, 2, 3, 3, rng.randint(1, brokers)]))
 
 
 def ours(asked: Request, brokers: list[UsableBroker]) -> dict[str, Any]:
@@ -88,16 +88,16 @@ def striped(asked: Request, brokers: list[UsableBroker]) -> list[list[list[int]]
 
 
 def rack_alternated(asked: Request, brokers: list[UsableBroker]) -> list[list[list[int]]]:
-    dice = JavaRandom(asked["seed"])
-    figures = asked["partitions"], asked["replicas"], dice, asked["start_index"], asked["start_partition"]
+    rng = JavaRandom(asked["seed"])
+    figures = asked["partitions"], asked["replicas"], rng, asked["start_index"], asked["start_partition"]
     return [assign_replicas(brokers, *figures).replicas.tolist() for _ in range(asked["topics"])]
 
 
 @pytest.mark.parametrize("placer", ["rack-alternated", "striped"])
 @pytest.mark.parametrize("runs", RUNS)
 def test_every_replica_is_where_kafka_puts_it(placer: str, runs: int) -> None:
-    dice = Random(f"{placer} {runs}")
-    asked = [random_request(dice, placer) for _ in range(runs)]
+    rng = Random(f"{placer} {runs}")
+    asked = [random_request(rng, placer) for _ in range(runs)]
     answers = ask([one for one, _ in asked], timeout_seconds=300)
     refused = 0
     for (one, brokers), kafka in zip(asked, answers, strict=True):
@@ -109,9 +109,9 @@ def test_every_replica_is_where_kafka_puts_it(placer: str, runs: int) -> None:
 
 @pytest.mark.parametrize("placer", ["rack-alternated", "striped"])
 def test_a_large_topic_on_uneven_racks_is_where_kafka_puts_it(placer: str) -> None:
-    dice = Random(placer)
+    rng = Random(placer)
     brokers = [
-        UsableBroker(BrokerId(broker), RackId(dice.choice("aaabbc")), placer == "striped" and dice.random() < 0.05)
+        UsableBroker(BrokerId(broker), RackId(rng.choice("aaabbc")), placer == "striped" and rng.random() < 0.05)
         for broker in range(1000)
     ]
     asked = request(placer, brokers, 60_000, 4, seed=3, rng="java", topics=1, start_index=None, start_partition=77)

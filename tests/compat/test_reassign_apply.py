@@ -97,14 +97,14 @@ class Reassign:
         whole = self.journal.read_text().rpartition("\n")[0]
         return [json.loads(line)["event"] for line in whole.split("\n") if line]
 
-    def killed(self, dice: Random, at_events: int, *words: str) -> Moment | None:
+    def killed(self, rng: Random, at_events: int, *words: str) -> Moment | None:
         """Run until the journal holds so many events and a moment more, then SIGKILL; None if it ended before."""
         process = self.start("apply", "--apply", *words)
         try:
             until = time.monotonic() + RUN_SECONDS
             while process.poll() is None and len(self.events()) < at_events and time.monotonic() < until:
                 time.sleep(0.01)
-            time.sleep(dice.uniform(0.0, 0.8))
+            time.sleep(rng.uniform(0.0, 0.8))
             if process.poll() is not None:
                 return None
             os.kill(process.pid, signal.SIGKILL)
@@ -174,13 +174,13 @@ def moved(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     deleting.delete_topics([TOPIC])[TOPIC].result(30)
 
 
-def kill_and_go_on(moved: Reassign, kills: int, dice: Random) -> list[Moment]:
+def kill_and_go_on(moved: Reassign, kills: int, rng: Random) -> list[Moment]:
     """Kill so often, each time a little further on, and then let it end."""
     document = json.loads(moved.plan.read_text())
     most = 3 * len(document["steps"])
-    at = sorted(dice.sample(range(1, most + 1), min(kills, most)))
+    at = sorted(rng.sample(range(1, most + 1), min(kills, most)))
     throttle = ("--throttle", str(BYTES_PER_SECOND))
-    moments = [moved.killed(dice, events, *throttle) for events in at]
+    moments = [moved.killed(rng, events, *throttle) for events in at]
     code, out, err = moved.run("apply", "--apply", *throttle, "-o", "json")
     assert code == 0, err
     assert json.loads(out)["state"] == "done"

@@ -46,8 +46,8 @@ def answers(asked: list[tuple[str, Document, str]]) -> Iterator[tuple[Document, 
 
 @pytest.mark.parametrize("count", SIZES)
 def test_no_active_assignment_costs_more_or_less_than_kafkas(count: int) -> None:
-    dice = Random(count)
-    documents = [problem(dice) for _ in range(count)]
+    rng = Random(count)
+    documents = [problem(rng) for _ in range(count)]
     asked = [("active", _under(document, strategy), "any") for document in documents for strategy in STRATEGIES]
     mismatches = [
         (document["config"], ours["cost"], kafka["cost"])
@@ -62,9 +62,9 @@ def test_no_active_assignment_costs_more_or_less_than_kafkas(count: int) -> None
 @pytest.mark.parametrize("count", ASSIGNOR_SIZES)
 def test_without_racks_every_task_is_where_kafka_puts_it(assignor: str, count: int) -> None:
     """Placement, balance, movements, warm-ups, tags and stickiness, task by task: no tie is left to chance."""
-    dice = Random(count)
+    rng = Random(count)
     documents = [
-        problem(dice, "none", standbys, tags) for standbys in (0, 1, 2) for tags in TAGS for _ in range(count // 9 + 1)
+        problem(rng, "none", standbys, tags) for standbys in (0, 1, 2) for tags in TAGS for _ in range(count // 9 + 1)
     ]
     for document, kafka in answers([(assignor, document, "any") for document in documents]):
         ours = assign(document, assignor)
@@ -75,8 +75,8 @@ def test_without_racks_every_task_is_where_kafka_puts_it(assignor: str, count: i
 @pytest.mark.parametrize("movable", ["any", "racks"])
 @pytest.mark.parametrize("count", ASSIGNOR_SIZES)
 def test_standby_pairs_cost_what_kafkas_cost_and_joint_solving_never_more(movable: str, count: int) -> None:
-    dice = Random(count)
-    documents = [with_standbys(dice, problem(dice)) for _ in range(count)]
+    rng = Random(count)
+    documents = [with_standbys(rng, problem(rng)) for _ in range(count)]
     for document, kafka in answers([("standby", document, movable) for document in documents]):
         assert _standby_cost(document, movable, options_named("joint-standbys")) <= kafka["cost"]["standby"]
         if document["config"]["non_overlap_cost"] != 0:

@@ -5,9 +5,10 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from rackspan.consumers import Group, GroupAssignment, Member, TopicPartition
+from rackspan.consumers import Group, GroupAssignment, Member
 from rackspan.consumers.group import MemberId
 from rackspan.model import RackId
+from rackspan.model.ids import TopicPartition
 
 RACKS = tuple(map(RackId, ("r1", "r2", "r3", "")))
 TOPICS = ("clicks", "orders", "payments")

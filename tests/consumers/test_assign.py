@@ -4,9 +4,10 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rackspan.consumers import Group, Member, TopicPartition, assign
+from rackspan.consumers import Group, Member, assign
 from rackspan.consumers.group import MemberId
 from rackspan.model import RackId
+from rackspan.model.ids import TopicPartition
 from tests.consumers.groups import best_by_trying_all, cost_of, groups, valid
 
 
@@ -30,10 +31,10 @@ def test_members_that_subscribe_alike_differ_by_one_partition_at_most(group: Gro
 @settings(max_examples=60, deadline=None)
 @given(groups(members=6, partitions=30), st.integers(0, 2**32))
 def test_the_order_of_members_and_partitions_does_not_matter(group: Group, seed: int) -> None:
-    dice = Random(seed)
+    rng = Random(seed)
     members, racks = list(group.members), list(group.racks.items())
-    dice.shuffle(members)
-    dice.shuffle(racks)
+    rng.shuffle(members)
+    rng.shuffle(racks)
     assert assign(Group(tuple(members), dict(racks))) == assign(group)
 
 

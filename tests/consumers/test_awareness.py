@@ -1,7 +1,8 @@
-from rackspan.consumers import Group, Member, TopicPartition
+from rackspan.consumers import Group, Member
 from rackspan.consumers.awareness import reason_off, stranded, unknown_topics, without_racks
 from rackspan.consumers.group import MemberId
 from rackspan.model import RackId
+from rackspan.model.ids import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
 HERE = {ORDERS: frozenset({RackId("r1")})}

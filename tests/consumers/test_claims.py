@@ -1,6 +1,7 @@
-from rackspan.consumers import Group, Member, TopicPartition
+from rackspan.consumers import Group, Member
 from rackspan.consumers.claims import owners
 from rackspan.consumers.group import MemberId
+from rackspan.model.ids import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
 READERS = frozenset({"orders"})

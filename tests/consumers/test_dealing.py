@@ -1,5 +1,5 @@
-from rackspan.consumers import TopicPartition
 from rackspan.consumers.dealing import in_turn
+from rackspan.model.ids import TopicPartition
 
 PARTITIONS = [TopicPartition("t", one) for one in range(5)]
 

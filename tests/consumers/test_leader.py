@@ -4,11 +4,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rackspan.consumers import Group, Member, TopicPartition
+from rackspan.consumers import Group, Member
 from rackspan.consumers.group import MemberId
 from rackspan.consumers.leader import Decision, lead
 from rackspan.errors import InvalidProblem
 from rackspan.model import RackId
+from rackspan.model.ids import TopicPartition
 from tests.consumers.groups import groups
 
 R1, R2 = RackId("r1"), RackId("r2")

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackspan.consumers import TopicPartition
 from rackspan.consumers.group import NO_EPOCH, Member, MemberId
 from rackspan.consumers.member_data import Assigned, assignment_data, member_data, read_assignment, read_member
 from rackspan.model import RackId
+from rackspan.model.ids import TopicPartition
 
 OWNED = frozenset({TopicPartition("orders", 0), TopicPartition("orders", 2), TopicPartition("clicks", 1)})
 DOCUMENT = {

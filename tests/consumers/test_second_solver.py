@@ -3,9 +3,10 @@ from random import Random
 
 import pytest
 
-from rackspan.consumers import Group, Member, TopicPartition, assign
+from rackspan.consumers import Group, Member, assign
 from rackspan.consumers.group import MemberId
 from rackspan.model import RackId
+from rackspan.model.ids import TopicPartition
 from tests.consumers.groups import cost_of
 from tests.consumers.second_solver import best_by_constraints
 
@@ -16,17 +17,17 @@ SIZES = [(16, 4, seed) for seed in range(10)] + [
 
 def group_after_changes(partitions: int, members: int, seed: int) -> Group:
     """A group that had been assigned, then lost a member and gained one, with two topics that not everybody reads."""
-    dice = Random(seed)
+    rng = Random(seed)
     racks = [RackId(f"r{one}") for one in range(3)]
     placed = {
-        TopicPartition(dice.choice(("clicks", "orders", "payments")), one): frozenset(
-            dice.sample(racks, dice.randint(1, 2))
+        TopicPartition(rng.choice(("clicks", "orders", "payments")), one): frozenset(
+            rng.sample(racks, rng.randint(1, 2))
         )
         for one in range(partitions)
     }
     subscriptions = (frozenset({"clicks", "orders"}), frozenset({"orders", "payments"}), frozenset({"orders"}))
     everyone = tuple(
-        Member(MemberId(f"m{one}"), dice.choice(subscriptions), dice.choice(racks)) for one in range(members)
+        Member(MemberId(f"m{one}"), rng.choice(subscriptions), rng.choice(racks)) for one in range(members)
     )
     first = assign(Group(everyone[1:], placed))
     stayed = (replace(one, owned=frozenset(first.partitions[one.id]), epoch=1) for one in everyone[2:])

@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rackspan.errors import UnprovenAnswer
+from rackspan.errors import UnprovenResponse
 from rackspan.flow import FlowNetwork, certify, network
 
 DIAMOND = network(
@@ -31,14 +31,14 @@ def test_the_cheapest_way_is_certified_with_a_bound_equal_to_its_cost() -> None:
 def test_a_flow_that_is_dearer_or_impossible_is_withheld(
     units: np.ndarray[tuple[int], np.dtype[np.int64]], line: str
 ) -> None:
-    with pytest.raises(UnprovenAnswer) as withheld:
+    with pytest.raises(UnprovenResponse) as withheld:
         certify(DIAMOND, units)
     assert str(withheld.value) == line
 
 
 def test_a_cycle_that_pays_is_found_even_where_nothing_is_supplied() -> None:
     paying = network(tail=[0, 1], head=[1, 0], capacity=[3, 3], unit_cost=[-2, 1], supply=[0, 0])
-    with pytest.raises(UnprovenAnswer):
+    with pytest.raises(UnprovenResponse):
         certify(paying, flow(0, 0))
     assert certify(paying, flow(3, 3)).cost == -3
 

@@ -48,7 +48,7 @@ def test_a_held_port_is_kept_from_everybody_else() -> None:
 
 def test_a_port_that_somebody_listens_on_is_never_taken() -> None:
     class Stubborn:
-        """Dice that name a busy port first."""
+        """RandomGenerator that name a busy port first."""
 
         def __init__(self, *faces: int) -> None:
             self.faces = list(faces)
@@ -60,11 +60,11 @@ def test_a_port_that_somebody_listens_on_is_never_taken() -> None:
         busy, idle = free.take(), free.take()
         free.close()
         with listener(busy, reuse=True):
-            assert HeldPorts.take(_with_dice(other, Stubborn(busy, idle))) == idle
+            assert HeldPorts.take(_with_rng(other, Stubborn(busy, idle))) == idle
 
 
-def _with_dice(ports: HeldPorts, dice: object) -> HeldPorts:
-    ports._dice = dice  # type: ignore[assignment]
+def _with_rng(ports: HeldPorts, rng: object) -> HeldPorts:
+    ports._rng = rng  # type: ignore[assignment]
     return ports
 
 

@@ -119,7 +119,7 @@ def test_a_lost_broker_is_caught_up_from_most_others(sizes: Sequence[int], repli
     assert len(partners) >= 0.9 * could_be
 
 
-def test_different_dice_give_different_answers() -> None:
+def test_different_seeds_give_different_answers() -> None:
     assert not np.array_equal(answer([4, 4, 4], 24, 3, seed=1)[0], answer([4, 4, 4], 24, 3, seed=2)[0])
 
 

@@ -12,8 +12,8 @@ from rackspan.placement.java_random import (
     JavaRandom,
     Lcg64,
     hash_map_order,
-    java_dice,
     java_hash,
+    java_rng,
     shuffle_permutations,
     utf16,
 )
@@ -23,8 +23,8 @@ bounds = st.lists(st.one_of(st.integers(1, 1000), st.integers(1, 2**31 - 1)), ma
 
 
 def test_java_random_draws_what_java_draws() -> None:
-    dice = JavaRandom(42)
-    assert [dice.next_int(100) for _ in range(5)] == [30, 63, 48, 84, 70]
+    rng = JavaRandom(42)
+    assert [rng.next_int(100) for _ in range(5)] == [30, 63, 48, 84, 70]
 
 
 @given(seeds, bounds, st.sampled_from([JavaRandom, Lcg64]))
@@ -48,8 +48,8 @@ def test_a_bound_below_one_is_a_mistake() -> None:
 
 @given(seeds, st.integers(1, 12), st.integers(0, 5))
 def test_shuffles_at_once_are_swaps_in_turn(seed: int, size: int, shuffles: int) -> None:
-    dice = JavaRandom(seed)
-    draws = [[dice.next_int(bound) for bound in range(size, 1, -1)] for _ in range(shuffles)]
+    rng = JavaRandom(seed)
+    draws = [[rng.next_int(bound) for bound in range(size, 1, -1)] for _ in range(shuffles)]
     expected = []
     for row in draws:
         items = list(range(size))
@@ -59,8 +59,8 @@ def test_shuffles_at_once_are_swaps_in_turn(seed: int, size: int, shuffles: int)
     assert shuffle_permutations(np.array(draws, dtype=np.int64).reshape(shuffles, size - 1)).tolist() == expected
 
 
-def test_python_dice_give_java_dice_that_repeat() -> None:
-    first, second = java_dice(Random(3)), java_dice(Random(3))
+def test_python_rng_gives_java_rng_that_repeat() -> None:
+    first, second = java_rng(Random(3)), java_rng(Random(3))
     assert [first.next_int(1000) for _ in range(9)] == [second.next_int(1000) for _ in range(9)]
 
 

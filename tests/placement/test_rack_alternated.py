@@ -157,9 +157,9 @@ def test_equal_racks_give_equal_replicas(racks: int, size: int, times: int, star
     assert set(held.values()) == {times * replicas}
 
 
-def test_start_and_shift_are_two_draws_of_the_dice_in_this_order() -> None:
-    dice = JavaRandom(42)
-    assert (dice.next_int(6), dice.next_int(6)) == (2, 3)
+def test_start_and_shift_are_two_draws_of_the_rng_in_this_order() -> None:
+    rng = JavaRandom(42)
+    assert (rng.next_int(6), rng.next_int(6)) == (2, 3)
     # The list is 0 3 1 5 4 2. Led from place 2; the follower is sought 3 racks * 3 = 9 = 4 (mod 5) places after place 3.
     assert assign_replicas(KIP_36, 1, 2, JavaRandom(42))[0].replicas == (1, 3)
 

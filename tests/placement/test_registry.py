@@ -56,7 +56,7 @@ def none_installed() -> list[EntryPoint]:
 @pytest.mark.parametrize(
     ("name", "kind"), [("rack-alternated", RackAlternatedReplicaPlacer), ("striped", StripedReplicaPlacer)]
 )
-def test_our_placers_are_found_by_their_short_names_and_get_the_dice(name: str, kind: type) -> None:
+def test_our_placers_are_found_by_their_short_names_and_get_the_rng(name: str, kind: type) -> None:
     guard = placer_named(name, {}, Random(3), none_installed)
     assert isinstance(guard.placer, kind)
     again = placer_named(name, {}, Random(3), none_installed)

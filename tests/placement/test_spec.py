@@ -61,14 +61,14 @@ def test_keys_begin_at_the_start_partition() -> None:
 
 
 @pytest.mark.parametrize("placer", ["rack-alternated", "striped"])
-def test_a_seed_makes_a_placer_repeatable_whatever_the_callers_dice(placer: str) -> None:
-    first, second = (run(document(placer=placer, seed=7, partitions=99), Random(dice)) for dice in (1, 2))
+def test_a_seed_makes_a_placer_repeatable_whatever_the_callers_rng(placer: str) -> None:
+    first, second = (run(document(placer=placer, seed=7, partitions=99), Random(rng)) for rng in (1, 2))
     assert first == second
 
 
-def test_without_a_seed_the_callers_dice_decide() -> None:
+def test_without_a_seed_the_callers_rng_decide() -> None:
     assert run(document(partitions=99), Random(1)) == run(document(partitions=99), Random(1))
-    answers = [json.dumps(run(document(partitions=99), Random(dice))) for dice in range(3)]
+    answers = [json.dumps(run(document(partitions=99), Random(rng))) for rng in range(3)]
     assert all(one != other for one, other in combinations(answers, 2))
 
 

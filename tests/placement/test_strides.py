@@ -1,4 +1,4 @@
-"""Scattered orders are permutations, the same for the same dice, and even in every stretch."""
+"""Scattered orders are permutations, the same for the same rng, and even in every stretch."""
 
 import numpy as np
 import pytest
@@ -13,7 +13,7 @@ def test_every_place_is_taken_once(count: int) -> None:
         assert np.array_equal(np.sort(scattered(count, JavaRandom(seed))), np.arange(count))
 
 
-def test_shuffled_is_a_permutation_that_the_dice_decide() -> None:
+def test_shuffled_is_a_permutation_that_the_rng_decide() -> None:
     orders = {tuple(shuffled(5, JavaRandom(seed)).tolist()) for seed in range(50)}
     assert len(orders) > 20
     assert all(sorted(order) == [0, 1, 2, 3, 4] for order in orders)

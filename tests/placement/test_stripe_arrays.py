@@ -16,12 +16,12 @@ def test_arrays_place_and_draw_what_the_loop_does(
 ) -> None:
     assume(not all(broker.fenced for broker in brokers))
     replicas = data.draw(st.integers(1, len(brokers)))
-    array_dice, loop_dice = JavaRandom(seed), JavaRandom(seed)
-    arrays, loop = rack_stripes(brokers, array_dice), rack_stripes(brokers, loop_dice)
+    array_rng, loop_rng = JavaRandom(seed), JavaRandom(seed)
+    arrays, loop = rack_stripes(brokers, array_rng), rack_stripes(brokers, loop_rng)
     assume(arrays.lists_start_afresh)
     placed = place_in_stripes(arrays, partitions, replicas)
     assert placed.tolist() == [loop.next_partition(replicas) for _ in range(partitions)]
-    assert array_dice.state == loop_dice.state
+    assert array_rng.state == loop_rng.state
 
 
 def test_blocks_of_rounds_meet_without_a_seam(monkeypatch: pytest.MonkeyPatch) -> None:

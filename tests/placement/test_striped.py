@@ -47,7 +47,7 @@ def test_the_start_partition_is_ignored_as_kafka_ignores_it() -> None:
     assert placed[0] == placed[1]
 
 
-def test_topics_after_another_go_on_with_the_same_dice() -> None:
+def test_topics_after_another_go_on_with_the_same_rng() -> None:
     brokers = [broker(number, "ab"[number % 2]) for number in range(6)]
     placer = StripedReplicaPlacer(Random(5))
     assert placer.place(0, 9, 2, brokers).replicas.tolist() != placer.place(0, 9, 2, brokers).replicas.tolist()
@@ -93,8 +93,8 @@ def test_what_cannot_be_is_refused_in_kafkas_order_and_words(
     assert str(refusal.value) == line
 
 
-def test_a_refused_topic_still_moves_the_dice_as_in_kafka() -> None:
-    dice, untouched = JavaRandom(1), JavaRandom(1)
+def test_a_refused_topic_still_moves_the_rng_as_in_kafka() -> None:
+    rng, untouched = JavaRandom(1), JavaRandom(1)
     with pytest.raises(InvalidReplicationFactor):
-        StripedReplicaPlacer(dice).place(0, 1, 9, [broker(0, "a")])
-    assert dice.state != untouched.state
+        StripedReplicaPlacer(rng).place(0, 1, 9, [broker(0, "a")])
+    assert rng.state != untouched.state

@@ -16,10 +16,10 @@ import pytest
 from rackspan.errors import InvalidPartitions, InvalidReplicationFactor, PartialRacks, ReplicaPlacementException
 from rackspan.model import BrokerId, RackId
 from rackspan.placement import UsableBroker
-from rackspan.placement.java_random import Dice, JavaRandom, Lcg64
+from rackspan.placement.java_random import JavaRandom, Lcg64, RandomGenerator
 from rackspan.placement.rack_alternated import assign_replicas, rack_alternated
 from rackspan.placement.striped import StripedReplicaPlacer
-from tests.placement.rigged_dice import ZeroDice
+from tests.placement.rigged_rng import ZeroRng
 
 Rows: TypeAlias = list[list[int]]
 
@@ -35,27 +35,27 @@ KAFKA_CALLS_IT = {
 
 
 def placed(job: dict[str, Any]) -> list[Rows]:
-    """One list of rows a topic; the dice go on from one topic to the next, as a controller's do."""
+    """One list of rows a topic; the rng go on from one topic to the next, as a controller's do."""
     brokers = [
         UsableBroker(BrokerId(one["id"]), None if one.get("rack") is None else RackId(one["rack"]), one["fenced"])
         for one in job["brokers"]
     ]
     if job["algo"] == "alternate":
         return [[[int(broker) for broker in rack_alternated(brokers)]]]
-    dice = dice_of(job)
+    rng = rng_of(job)
     if job["algo"] == "adminutils":
         start = job["startIndex"] if job["startIndex"] >= 0 else None
-        assigned = assign_replicas(brokers, job["partitions"], job["rf"], dice, start, first_partition(job))
+        assigned = assign_replicas(brokers, job["partitions"], job["rf"], rng, start, first_partition(job))
         return [assigned.replicas.tolist()]
-    placer = StripedReplicaPlacer(dice)
+    placer = StripedReplicaPlacer(rng)
     topics = range(job.get("topics", 1))
     return [placer.place(0, job["partitions"], job["rf"], brokers).replicas.tolist() for _ in topics]
 
 
-def dice_of(job: dict[str, Any]) -> Dice:
-    kinds: dict[str, Any] = {"java": JavaRandom, "lcg64": Lcg64, "zero": lambda _: ZeroDice()}
-    dice: Dice = kinds[job.get("rng", "java")](job.get("seed", 17))
-    return dice
+def rng_of(job: dict[str, Any]) -> RandomGenerator:
+    kinds: dict[str, Any] = {"java": JavaRandom, "lcg64": Lcg64, "zero": lambda _: ZeroRng()}
+    rng: RandomGenerator = kinds[job.get("rng", "java")](job.get("seed", 17))
+    return rng
 
 
 def first_partition(job: dict[str, Any]) -> int:

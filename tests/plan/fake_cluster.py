@@ -24,13 +24,13 @@ class Killed(BaseException):
 
 @dataclass
 class FakeCluster:
-    """`dice` decides when copies arrive, and when the broker that is asked has not heard of the last changes yet.
+    """`rng` decides when copies arrive, and when the broker that is asked has not heard of the last changes yet.
 
     It has when it is asked the next time.
     """
 
     replicas: dict[TopicPartition, Replicas]
-    dice: Random
+    rng: Random
     brokers: set[int]
     configs: dict[ConfigKey, str] = field(default_factory=dict)
     in_flight: dict[TopicPartition, InFlight] = field(default_factory=dict)
@@ -44,7 +44,7 @@ class FakeCluster:
 
     def observe(self, asked: Question) -> ObservedCluster:
         self._copy_some()
-        lagging = self.dice.random() < 0.3
+        lagging = self.rng.random() < 0.3
         shown = {**self.replicas, **self._before} if lagging else self.replicas
         self._before.clear()
         return ObservedCluster(
@@ -92,7 +92,7 @@ class FakeCluster:
 
     def _copy_some(self) -> None:
         for place, moving in list(self.in_flight.items()):
-            if set(moving.adding) <= self.brokers and self.dice.random() < 0.5:
+            if set(moving.adding) <= self.brokers and self.rng.random() < 0.5:
                 self._finish(place)
 
     def _finish(self, place: TopicPartition) -> None:

@@ -30,11 +30,11 @@ def fewest_moves(replicas: Iterable[int], racks: dict[int, str], factor: int) ->
     )
 
 
-def tiny_cluster(dice: Random) -> ClusterSnapshot:
+def tiny_cluster(rng: Random) -> ClusterSnapshot:
     """At most five brokers, four partitions, four racks; brokers that are gone still hold replicas."""
-    brokers = dice.randint(1, 5)
-    racks = {broker: f"r{dice.randrange(dice.randint(1, 4))}" for broker in range(brokers)}
-    held = [dice.sample(range(brokers), dice.randint(1, min(4, brokers))) for _ in range(dice.randint(1, 4))]
-    for gone in dice.sample(range(brokers), dice.randint(0, min(2, brokers - 1))):
+    brokers = rng.randint(1, 5)
+    racks = {broker: f"r{rng.randrange(rng.randint(1, 4))}" for broker in range(brokers)}
+    held = [rng.sample(range(brokers), rng.randint(1, min(4, brokers))) for _ in range(rng.randint(1, 4))]
+    for gone in rng.sample(range(brokers), rng.randint(0, min(2, brokers - 1))):
         del racks[gone]
     return cluster(held, racks)

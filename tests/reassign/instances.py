@@ -59,10 +59,10 @@ def cluster(replicas: Sequence[Sequence[int]], racks: dict[int, str], fenced: Se
 
 def unaware(partitions: int, brokers: int, factor: int, seed: int) -> list[list[int]]:
     """Kafka's rack-unaware shape: per topic a random start and shift over the brokers in order of id."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     placed: list[list[int]] = []
     while len(placed) < partitions:
-        start, shift = dice.randrange(brokers), dice.randrange(brokers)
+        start, shift = rng.randrange(brokers), rng.randrange(brokers)
         for partition in range(min(TOPIC_PARTITIONS, partitions - len(placed))):
             shift += partition > 0 and partition % brokers == 0
             first = (partition + start) % brokers
@@ -73,9 +73,9 @@ def unaware(partitions: int, brokers: int, factor: int, seed: int) -> list[list[
 
 def spread(partitions: int, brokers: int, racks: int, factor: int, seed: int) -> list[list[int]]:
     """A legal and even placement: racks in turn, brokers of a rack in turn, reshuffled now and then."""
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     by_rack = [[broker for broker in range(brokers) if broker % racks == rack] for rack in range(racks)]
-    turn = [dice.randrange(len(ids)) for ids in by_rack]
+    turn = [rng.randrange(len(ids)) for ids in by_rack]
     placed = []
     for partition in range(partitions):
         row = []
@@ -86,15 +86,15 @@ def spread(partitions: int, brokers: int, racks: int, factor: int, seed: int) ->
         placed.append(row)
         if partition % 97 == 0:
             for ids in by_rack:
-                dice.shuffle(ids)
+                rng.shuffle(ids)
     return placed
 
 
 def corrupted(placed: list[list[int]], brokers: int, share: float, seed: int) -> list[list[int]]:
-    dice = random.Random(seed)
+    rng = random.Random(seed)
     for row in placed:
-        if dice.random() < share:
-            broker = dice.randrange(brokers)
+        if rng.random() < share:
+            broker = rng.randrange(brokers)
             if broker not in row:
-                row[dice.randrange(len(row))] = broker
+                row[rng.randrange(len(row))] = broker
     return placed

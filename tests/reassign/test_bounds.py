@@ -11,11 +11,11 @@ from tests.reassign.brute_force import fewest_moves, spread_is_even
 
 @pytest.mark.parametrize("seed", range(300))
 def test_no_replica_set_needs_fewer_arrivals_whatever_the_factor_asked(seed: int) -> None:
-    dice = Random(seed)
-    racks = {broker: dice.randrange(dice.randint(1, 4)) for broker in range(dice.randint(1, 7))}
+    rng = Random(seed)
+    racks = {broker: rng.randrange(rng.randint(1, 4)) for broker in range(rng.randint(1, 7))}
     codes = sorted(set(racks.values()))
-    held = dice.sample(sorted(racks), dice.randint(0, min(5, len(racks))))
-    factor = dice.randint(1, min(5, len(racks)))
+    held = rng.sample(sorted(racks), rng.randint(0, min(5, len(racks))))
+    factor = rng.randint(1, min(5, len(racks)))
     matrix = np.full((1, 6), -1, dtype=np.int32)
     matrix[0, : len(held)] = [codes.index(racks[broker]) for broker in held]
     shares = rack_shares(np.array([list(racks.values()).count(code) for code in codes]), factor)

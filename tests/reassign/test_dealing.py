@@ -8,21 +8,21 @@ from rackspan.reassign.dealing import hand_out
 
 @pytest.mark.parametrize("seed", range(100))
 def test_nobody_meets_a_broker_twice_and_quotas_are_kept_where_they_can(seed: int) -> None:
-    dice = Random(seed)
-    brokers, racks = dice.randint(2, 8), dice.randint(1, 2)
+    rng = Random(seed)
+    brokers, racks = rng.randint(2, 8), rng.randint(1, 2)
     rack_of = np.array([broker % racks for broker in range(brokers)], dtype=np.int32)
     held = np.full((20, 3), -1, dtype=np.int32)
     arrivals: list[tuple[int, int]] = []
     for row in range(20):
-        mine = dice.sample(range(brokers), dice.randint(0, 2 if brokers > 2 else 1))
+        mine = rng.sample(range(brokers), rng.randint(0, 2 if brokers > 2 else 1))
         held[row, : len(mine)] = mine
         for rack in range(racks):
             free = [broker for broker in range(brokers) if rack_of[broker] == rack and broker not in mine]
-            arrivals += [(row, rack)] * dice.randint(0, min(2, len(free)))
-    dice.shuffle(arrivals)
+            arrivals += [(row, rack)] * rng.randint(0, min(2, len(free)))
+    rng.shuffle(arrivals)
     quotas = np.zeros(brokers, dtype=np.int64)
     for _, rack in arrivals:
-        quotas[dice.choice([broker for broker in range(brokers) if rack_of[broker] == rack])] += 1
+        quotas[rng.choice([broker for broker in range(brokers) if rack_of[broker] == rack])] += 1
     rows, into = np.array(arrivals, dtype=np.int64).reshape(-1, 2).T
     dealt = hand_out(rows, into, quotas, rack_of, held)
     assert (rack_of[dealt.broker] == into).all()

@@ -18,16 +18,16 @@ PLACED = spread(1200, 9, 3, 3, 1)
 
 @pytest.mark.parametrize("seed", range(RANDOM_CLUSTERS))
 def test_no_legal_placement_is_more_even_and_none_as_even_takes_fewer_moves(seed: int) -> None:
-    dice = Random(seed)
-    brokers = dice.randint(2, 5)
-    racks = {broker: f"r{dice.randrange(dice.randint(1, 3))}" for broker in range(brokers)}
-    sizes, factor = Counter(racks.values()), dice.randint(1, min(3, brokers))
+    rng = Random(seed)
+    brokers = rng.randint(2, 5)
+    racks = {broker: f"r{rng.randrange(rng.randint(1, 3))}" for broker in range(brokers)}
+    sizes, factor = Counter(racks.values()), rng.randint(1, min(3, brokers))
     legal = [
         chosen
         for chosen in combinations(range(brokers), factor)
         if spread_is_even([racks[broker] for broker in chosen], sizes)
     ]
-    placed = [dice.choice(legal) for _ in range(dice.randint(1, 4))]
+    placed = [rng.choice(legal) for _ in range(rng.randint(1, 4))]
     planned = plan(cluster(placed, racks), request=Request(balance=True))
     best = min(
         (_unevenness(sets), sum(len(set(new) - set(old)) for new, old in zip(sets, placed, strict=True)))

@@ -9,10 +9,10 @@ from rackspan.reassign.leaders import even_leaders
 
 @pytest.mark.parametrize("seed", range(100))
 def test_no_choice_of_leaders_is_more_even(seed: int) -> None:
-    dice = Random(seed)
-    brokers = dice.randint(1, 5)
-    factor = dice.randint(1, min(3, brokers))
-    placed = [dice.sample(range(brokers), factor) for _ in range(dice.randint(1, 6))]
+    rng = Random(seed)
+    brokers = rng.randint(1, 5)
+    factor = rng.randint(1, min(3, brokers))
+    placed = [rng.sample(range(brokers), factor) for _ in range(rng.randint(1, 6))]
     rows, leader = even_leaders(np.array(placed, dtype=np.int32), np.ones(len(placed), bool), np.ones(brokers, bool))
     led = [row[0] for row in placed]
     for row, chosen in zip(rows.tolist(), leader.tolist(), strict=True):
@@ -48,8 +48,8 @@ def test_partitions_that_may_not_change_still_count() -> None:
 
 def test_lopsided_replica_sets_are_as_even_as_they_can_be() -> None:
     # Neighbours share partitions, the further up the more: no reordering brings the ends together.
-    dice = Random(1)
-    first = sorted(dice.randrange(59) ** 2 // 60 for _ in range(3_000))
+    rng = Random(1)
+    first = sorted(rng.randrange(59) ** 2 // 60 for _ in range(3_000))
     placed = np.array([[broker, broker + 1] for broker in first], dtype=np.int32)
     rows, leader = even_leaders(placed, np.ones(3_000, bool), np.ones(60, bool))
     led = placed[:, 0].copy()
@@ -61,9 +61,9 @@ def test_lopsided_replica_sets_are_as_even_as_they_can_be() -> None:
 
 
 def test_the_fullest_leader_is_no_fuller_than_the_densest_set_of_brokers_forces() -> None:
-    dice = Random(2)
+    rng = Random(2)
     weights = [1 / (broker + 1) for broker in range(12)]
-    placed = [list(dict.fromkeys(dice.choices(range(12), weights, k=6)))[:3] for _ in range(2_000)]
+    placed = [list(dict.fromkeys(rng.choices(range(12), weights, k=6)))[:3] for _ in range(2_000)]
     matrix = np.array([row + [-1] * (3 - len(row)) for row in placed], dtype=np.int32)
     rows, leader = even_leaders(matrix, np.ones(2_000, bool), np.ones(12, bool))
     led = matrix[:, 0].copy()

@@ -34,9 +34,9 @@ def test_lowering_the_factor_keeps_what_is_in_sync() -> None:
 
 @pytest.mark.parametrize("seed", range(60))
 def test_more_replicas_than_racks_take_the_fewest_moves_too(seed: int) -> None:
-    dice = Random(seed)
-    racks = {broker: f"r{dice.randrange(3)}" for broker in range(dice.randint(5, 8))}
-    placed = [dice.sample(sorted(racks), dice.randint(3, 5)) for _ in range(40)]
+    rng = Random(seed)
+    racks = {broker: f"r{rng.randrange(3)}" for broker in range(rng.randint(5, 8))}
+    placed = [rng.sample(sorted(racks), rng.randint(3, 5)) for _ in range(40)]
     planned = plan(cluster(placed, racks))
     fewest = [fewest_moves(row, racks, len(row)) for row in placed]
     assert planned.moves == sum(moves or 0 for moves in fewest)
@@ -44,8 +44,8 @@ def test_more_replicas_than_racks_take_the_fewest_moves_too(seed: int) -> None:
 
 
 def test_every_broker_a_rack_of_its_own_works_with_hundreds_of_them() -> None:
-    dice = Random(7)
-    placed = [dice.sample(range(200), 3) for _ in range(2_000)]
+    rng = Random(7)
+    placed = [rng.sample(range(200), 3) for _ in range(2_000)]
     snapshot = cluster(placed, {broker: "same" for broker in range(200) if broker != 17})
     alone = ClusterSnapshot(
         brokers=tuple(Broker(BrokerId(broker.id)) for broker in snapshot.brokers),
@@ -74,8 +74,8 @@ def test_a_newcomer_takes_the_place_of_the_replica_that_leaves() -> None:
 
 
 def test_equal_snapshots_have_equal_plans() -> None:
-    dice = Random(3)
-    placed = [dice.sample(range(12), 3) for _ in range(500)]
+    rng = Random(3)
+    placed = [rng.sample(range(12), 3) for _ in range(500)]
     racks = {broker: "abc"[broker // 4] for broker in range(12)}
     one, two = plan(cluster(placed, racks)), plan(cluster(placed, racks))
     assert np.array_equal(one.replicas, two.replicas)

@@ -12,19 +12,19 @@ from typing import Final
 
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NodeId, TopicPartition
+from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import (
     AlterConfigs,
     AlterPartitionReassignments,
     AlterResource,
     ConfigOp,
-    ProduceResult,
+    ProduceResponse,
     Reassignment,
     Send,
 )
 from rackspan.cluster.core.metadata import NO_LEADER, ResourceType
 from rackspan.cluster.core.settings import ClusterSettings, Elr
-from rackspan.model.ids import BrokerId
+from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
 from tests.simulation.planted import COVERED, PLANTED
 from tests.simulation.world import Build
@@ -56,10 +56,10 @@ class Holding(World):
 
 @dataclass
 class Live:
-    """A cluster, and the tickets of who sent what."""
+    """A cluster, and the pending_responses of who sent what."""
 
     world: Holding
-    tickets: dict[str, int] = field(default_factory=dict)
+    pending_responses: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def begun(cls, racks: str, rules: str = "", elr: str = "racks") -> "Live":
@@ -78,11 +78,11 @@ class Live:
 
     def send(self, name: str) -> None:
         leader = self.world.state(ORDERS).leader
-        self.tickets[name] = self.world.produce(leader, ORDERS, timeout_ms=3_000)
+        self.pending_responses[name] = self.world.produce(leader, ORDERS, timeout_ms=3_000)
 
     def told(self, name: str) -> str:
-        result = self.world.results.get(self.tickets[name])
-        if not isinstance(result, ProduceResult):
+        result = self.world.results.get(self.pending_responses[name])
+        if not isinstance(result, ProduceResponse):
             return f"{name}: no answer yet"
         if result.error is not KafkaError.NONE:
             return f"{name}: {result.error.name}" + (f", {result.message}" if result.message else "")
@@ -122,7 +122,7 @@ def send_numbered(live: Live, name: str, *, sequence: str) -> Iterator[str]:
     """send_numbered first sequence=0: of an idempotent producer"""
     leader = live.world.state(ORDERS).leader
     batch = Batch(0, 0, -1, producer_id=7, producer_epoch=0, base_sequence=int(sequence))
-    live.tickets[name] = live.world.produce(leader, ORDERS, batch, timeout_ms=3_000)
+    live.pending_responses[name] = live.world.produce(leader, ORDERS, batch, timeout_ms=3_000)
     yield from ()
 
 
@@ -192,13 +192,15 @@ def alter(live: Live, topic: str, **configs: str) -> Iterator[str]:
     """alter orders min_insync_racks=1: as kafka-configs.sh does, without a restart"""
     ops = tuple(ConfigOp(key.replace("_", "."), 0, value) for key, value in configs.items())
     resource = AlterResource(ResourceType.TOPIC, topic, ops)
-    (result,) = live.world.admin(lambda ticket: AlterConfigs(ticket, (resource,)))
+    (result,) = live.world.admin(lambda correlation_id: AlterConfigs(correlation_id, (resource,)))
     yield f"{topic}: {result.error.name}"
 
 
 def reassign(live: Live, replicas: str) -> Iterator[str]:
     asked = tuple(BrokerId(int(one)) for one in replicas.split(","))
-    (result,) = live.world.admin(lambda ticket: AlterPartitionReassignments(ticket, (Reassignment(ORDERS, asked),)))
+    (result,) = live.world.admin(
+        lambda correlation_id: AlterPartitionReassignments(correlation_id, (Reassignment(ORDERS, asked),))
+    )
     if result.error is not KafkaError.NONE:
         yield f"{result.error.name}: {result.message}"
     yield live.state()

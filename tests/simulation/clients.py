@@ -7,9 +7,9 @@ from typing import Final
 
 from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, Batch
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import Ticket, TopicPartition
-from rackspan.cluster.core.messages import Produce, ProduceResult
-from rackspan.model.ids import BrokerId
+from rackspan.cluster.core.ids import CorrelationId
+from rackspan.cluster.core.messages import Produce, ProduceResponse
+from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.wire.record_batch import HEADER_BYTES
 from tests.simulation.clock import Clock
 
@@ -35,7 +35,7 @@ class Attempt:
     count: int
     sequence: int
     give_up_at: int
-    ticket: Ticket = -1
+    correlation_id: CorrelationId = -1
 
 
 @dataclass(slots=True)
@@ -48,11 +48,11 @@ class Producer:
 
     partition: TopicPartition
     clock: Clock
-    dice: Random
+    rng: Random
     find_leader: Callable[[], BrokerId | None]
     send: Callable[[BrokerId, Produce], None]
     next_record: Callable[[int], int]
-    next_ticket: Callable[[], Ticket]
+    next_correlation_id: Callable[[], CorrelationId]
     next_producer_id: Callable[[], int]
     idempotent: bool
     stop_at: int
@@ -60,7 +60,7 @@ class Producer:
     sequence: int = 0
     current: Attempt | None = None
     acknowledged: int = 0
-    answers: dict[Ticket, Attempt] = field(default_factory=dict)
+    answers: dict[CorrelationId, Attempt] = field(default_factory=dict)
 
     def start(self) -> None:
         if self.idempotent:
@@ -71,7 +71,7 @@ class Producer:
         if self.clock.now >= self.stop_at:
             self.current = None
             return
-        count = self.dice.randint(1, 3)
+        count = self.rng.randint(1, 3)
         self.current = Attempt(self.next_record(count), count, self.sequence, self.clock.now + DELIVERY_MS)
         self._try()
 
@@ -82,13 +82,13 @@ class Producer:
         if self.clock.now >= attempt.give_up_at:
             self._give_up()
             return
-        attempt.ticket = self.next_ticket()
-        self.answers[attempt.ticket] = attempt
+        attempt.correlation_id = self.next_correlation_id()
+        self.answers[attempt.correlation_id] = attempt
         leader = self.find_leader()
         if leader is not None:
-            self.send(leader, Produce(attempt.ticket, self.partition, (self._batch(attempt),), -1, REQUEST_MS))
-        ticket = attempt.ticket
-        self.clock.after(REQUEST_MS + self.dice.randint(50, 200), lambda: self._timed_out(ticket))
+            self.send(leader, Produce(attempt.correlation_id, self.partition, (self._batch(attempt),), -1, REQUEST_MS))
+        correlation_id = attempt.correlation_id
+        self.clock.after(REQUEST_MS + self.rng.randint(50, 200), lambda: self._timed_out(correlation_id))
 
     def _batch(self, attempt: Attempt) -> Batch:
         numbered = self.idempotent
@@ -103,31 +103,31 @@ class Producer:
             data=_DATA,
         )
 
-    def answered(self, ticket: Ticket, result: ProduceResult) -> None:
+    def answered(self, correlation_id: CorrelationId, result: ProduceResponse) -> None:
         attempt = self.current
-        if attempt is None or attempt.ticket != ticket:
+        if attempt is None or attempt.correlation_id != correlation_id:
             return
         if result.error is KafkaError.NONE:
             self.acknowledged += 1
             self.sequence += attempt.count
-            self.clock.after(self.dice.randint(0, 30), self._next_batch)
+            self.clock.after(self.rng.randint(0, 30), self._next_batch)
         elif self.idempotent and result.error in FATAL:
             self._give_up()
         else:
             self._retry(attempt)
 
-    def _timed_out(self, ticket: Ticket) -> None:
+    def _timed_out(self, correlation_id: CorrelationId) -> None:
         attempt = self.current
-        if attempt is not None and attempt.ticket == ticket:
+        if attempt is not None and attempt.correlation_id == correlation_id:
             self._retry(attempt)
 
     def _retry(self, attempt: Attempt) -> None:
-        attempt.ticket = -1
-        self.clock.after(self.dice.randint(1, 2 * BACKOFF_MS), self._try)
+        attempt.correlation_id = -1
+        self.clock.after(self.rng.randint(1, 2 * BACKOFF_MS), self._try)
 
     def _give_up(self) -> None:
         """Whether the batch was written is unknown: an idempotent producer may not use its numbers again."""
         if self.idempotent:
             self.producer_id = self.next_producer_id()
             self.sequence = 0
-        self.clock.after(self.dice.randint(1, BACKOFF_MS), self._next_batch)
+        self.clock.after(self.rng.randint(1, BACKOFF_MS), self._next_batch)

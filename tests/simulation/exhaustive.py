@@ -26,7 +26,7 @@ from uuid import UUID
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker import Broker, BrokerIdentity, BrokerRules
 from rackspan.cluster.core.controller import Controller, ControllerRules
-from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, Ticket, TopicPartition
+from rackspan.cluster.core.ids import CLIENT, CONTROLLER, CorrelationId, NodeId
 from rackspan.cluster.core.messages import (
     CreateTopics,
     Effect,
@@ -34,12 +34,12 @@ from rackspan.cluster.core.messages import (
     Message,
     NewTopic,
     Produce,
-    ProduceResult,
+    ProduceResponse,
     Reply,
     Send,
 )
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.model.ids import BrokerId, RackId
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
 from rackspan.wire.record_batch import HEADER_BYTES
 from tests.simulation.assumptions import controller_rules
 from tests.simulation.kinds import KINDS
@@ -81,7 +81,7 @@ class Small:
     faults: int
     now: int = 0
     links: dict[tuple[NodeId, NodeId], list[Message]] = field(default_factory=dict)
-    waiting: dict[Ticket, Produce] = field(default_factory=dict)
+    waiting: dict[CorrelationId, Produce] = field(default_factory=dict)
     frozen: BrokerId | None = None
     fenced: bool = False
 
@@ -174,8 +174,8 @@ class Small:
             self.send(node, effect.destination, effect.message)
         elif isinstance(effect, LeadershipChanged):
             self.watch.leadership(self.machines[BrokerId(node)], effect)
-        elif isinstance(effect, Reply) and isinstance(effect.result, ProduceResult):
-            request = self.waiting.pop(effect.ticket)
+        elif isinstance(effect, Reply) and isinstance(effect.result, ProduceResponse):
+            request = self.waiting.pop(effect.correlation_id)
             self.watch.answered(self.machines[BrokerId(node)], request, effect.result)
 
     def send(self, source: NodeId, destination: NodeId, message: Message) -> None:

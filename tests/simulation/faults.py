@@ -110,11 +110,11 @@ RESTLESS: Final = (
 """What makes members leave the ISR and come back."""
 
 
-def draw_faults(shape: Shape, dice: Random) -> tuple[Fault, ...]:
+def draw_faults(shape: Shape, rng: Random) -> tuple[Fault, ...]:
     """A swarm: each seed enables about half of the kinds its world allows."""
-    kinds = [kind for kind in _allowed(shape.kind) if dice.random() < 0.5] or [FaultKind.FREEZE]
-    count = dice.randint(20, 40) if shape.kind.restless else dice.randint(2, 14)
-    return tuple(sorted((_fault(shape, kinds, dice) for _ in range(count)), key=lambda fault: fault.at_ms))
+    kinds = [kind for kind in _allowed(shape.kind) if rng.random() < 0.5] or [FaultKind.FREEZE]
+    count = rng.randint(20, 40) if shape.kind.restless else rng.randint(2, 14)
+    return tuple(sorted((_fault(shape, kinds, rng) for _ in range(count)), key=lambda fault: fault.at_ms))
 
 
 def _allowed(kind: WorldKind) -> list[FaultKind]:
@@ -127,19 +127,19 @@ def _allowed(kind: WorldKind) -> list[FaultKind]:
     return [*plain, *lossy, *moving, *dynamic, *reassigning, *relocating]
 
 
-def _fault(shape: Shape, kinds: list[FaultKind], dice: Random) -> Fault:
+def _fault(shape: Shape, kinds: list[FaultKind], rng: Random) -> Fault:
     return Fault(
-        at_ms=dice.randint(300, FAULTS_MS - 200),
-        duration_ms=_duration(shape, dice),
-        kind=dice.choice(kinds),
-        target=dice.choice(tuple(Target)),
-        choice=dice.randint(0, 59),
+        at_ms=rng.randint(300, FAULTS_MS - 200),
+        duration_ms=_duration(shape, rng),
+        kind=rng.choice(kinds),
+        target=rng.choice(tuple(Target)),
+        choice=rng.randint(0, 59),
     )
 
 
-def _duration(shape: Shape, dice: Random) -> int:
+def _duration(shape: Shape, rng: Random) -> int:
     """Half of all durations lie within one tick of the lag or session limit, where races are."""
-    if dice.random() < 0.5:
-        return dice.randint(20, 400 if shape.kind.restless else 1_500)
-    limit = dice.choice((shape.settings.replica_lag_time_max_ms, shape.settings.session_timeout_ms))
-    return max(10, limit + dice.randint(-1, 1) * shape.settings.tick_interval_ms)
+    if rng.random() < 0.5:
+        return rng.randint(20, 400 if shape.kind.restless else 1_500)
+    limit = rng.choice((shape.settings.replica_lag_time_max_ms, shape.settings.session_timeout_ms))
+    return max(10, limit + rng.randint(-1, 1) * shape.settings.tick_interval_ms)

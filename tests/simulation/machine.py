@@ -4,8 +4,8 @@ from dataclasses import dataclass, field
 
 from rackspan.cluster.core.broker import Broker
 from rackspan.cluster.core.disk import Disk
-from rackspan.cluster.core.ids import NO_EPOCH, TopicPartition
-from rackspan.model.ids import BrokerId, RackId
+from rackspan.cluster.core.ids import NO_EPOCH
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 
 @dataclass(slots=True)

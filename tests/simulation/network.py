@@ -22,7 +22,7 @@ class Network:
     """
 
     clock: Clock
-    dice: Random
+    rng: Random
     deliver: Deliver
     between_ms: tuple[int, int]
     controller_ms: tuple[int, int]
@@ -37,7 +37,7 @@ class Network:
         if self.cut.get((source, destination)) or self._kept_from_image(destination, message):
             return
         self._deliver_later(source, destination, message)
-        if self.dice.random() < self.duplicates:
+        if self.rng.random() < self.duplicates:
             self._deliver_later(source, destination, message)
 
     def send_once(self, source: NodeId, destination: NodeId, message: Carried) -> None:
@@ -50,13 +50,13 @@ class Network:
 
     def _delay(self, source: NodeId, destination: NodeId, message: Carried) -> int:
         span = self.controller_ms if CONTROLLER in (source, destination) else self.between_ms
-        delay = self.dice.randint(*span)
+        delay = self.rng.randint(*span)
         if self.slow.get(source) or self.slow.get(destination):
-            delay += self.dice.randint(50, 400)
+            delay += self.rng.randint(50, 400)
         if self.lagging and min(source, destination) >= 0 and self._lags(source, destination):
-            delay += self.dice.randint(20, 150)
+            delay += self.rng.randint(20, 150)
         if self.isr_delayed.get(source) and isinstance(message, AlterPartition):
-            delay += self.dice.randint(100, 500)
+            delay += self.rng.randint(100, 500)
         return delay
 
     def _lags(self, source: NodeId, destination: NodeId) -> bool:

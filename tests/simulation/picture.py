@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NodeId
-from rackspan.cluster.core.messages import Effect, ProduceResult, Reply
+from rackspan.cluster.core.messages import Effect, ProduceResponse, Reply
 from rackspan.model.ids import BrokerId
 from tests.simulation.faults import Fault
 from tests.simulation.judges.evidence import Violation
@@ -62,14 +62,14 @@ class Recorded(Running):
 
     def carry_out(self, node: NodeId, effects: list[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Reply) and isinstance(effect.result, ProduceResult):
+            if isinstance(effect, Reply) and isinstance(effect.result, ProduceResponse):
                 self._note(node, effect.result)
         super().carry_out(node, effects)
         isr = self.watch.evidence.committed.isr
         if not self.story.isr or self.story.isr[-1][1] != isr:
             self.story.isr.append((self.clock.now, isr))
 
-    def _note(self, node: NodeId, result: ProduceResult) -> None:
+    def _note(self, node: NodeId, result: ProduceResponse) -> None:
         if result.error is not KafkaError.NONE:
             self.story.refused += 1
             return

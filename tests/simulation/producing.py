@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Final
 
-from rackspan.cluster.core.ids import CLIENT, NodeId, Ticket
-from rackspan.cluster.core.messages import Produce, ProduceResult, Reply
+from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId
+from rackspan.cluster.core.messages import Produce, ProduceResponse, Reply
 from rackspan.model.ids import BrokerId
 from tests.simulation.clients import Producer
 from tests.simulation.shape import FAULTS_MS
@@ -21,7 +21,7 @@ class Producers(Traffic):
     def __init__(self, world: "Running") -> None:
         super().__init__(world)
         self._producers: list[Producer] = []
-        self._waiting: dict[Ticket, tuple[Producer, Produce]] = {}
+        self._waiting: dict[CorrelationId, tuple[Producer, Produce]] = {}
 
     @property
     def acknowledged(self) -> int:  # type: ignore[override]
@@ -39,11 +39,11 @@ class Producers(Traffic):
         producer = Producer(
             world.partition,
             world.clock,
-            world.dice.clients,
+            world.rng.clients,
             world.find_leader,
             lambda broker, request: self._produce(producer, broker, request),
             lambda count: self._next_record(count, idempotent=idempotent),
-            lambda: world.next("ticket"),
+            lambda: world.next("correlation_id"),
             lambda: world.next("producer"),
             idempotent,
             FAULTS_MS,
@@ -51,7 +51,7 @@ class Producers(Traffic):
         return producer
 
     def _produce(self, producer: Producer, broker: BrokerId, request: Produce) -> None:
-        self._waiting[request.ticket] = (producer, request)
+        self._waiting[request.correlation_id] = (producer, request)
         self.world.network.send(CLIENT, broker, request)
 
     def _next_record(self, count: int, *, idempotent: bool) -> int:
@@ -61,10 +61,10 @@ class Producers(Traffic):
         return first
 
     def replied(self, node: NodeId, reply: Reply) -> None:
-        waiting = self._waiting.pop(reply.ticket, None)
+        waiting = self._waiting.pop(reply.correlation_id, None)
         result = reply.result
-        if waiting is None or not isinstance(result, ProduceResult):
+        if waiting is None or not isinstance(result, ProduceResponse):
             return
         producer, request = waiting
         self.world.watch.answered(self.world.machines[BrokerId(node)], request, result)
-        self.world.to_client(node, lambda: producer.answered(reply.ticket, result))
+        self.world.to_client(node, lambda: producer.answered(reply.correlation_id, result))

@@ -36,56 +36,56 @@ class Shape:
         return tuple(sorted(self.racks))
 
 
-def draw_shape(kind: WorldKind, dice: Random) -> Shape:
-    racks = _racks(kind, dice)
+def draw_shape(kind: WorldKind, rng: Random) -> Shape:
+    racks = _racks(kind, rng)
     named = len({rack or "" for rack in racks.values()})
-    tick = dice.randint(20, 50)
-    slow_controller = dice.random() < 0.3
+    tick = rng.randint(20, 50)
+    slow_controller = rng.random() < 0.3
     # Heartbeats over a slow link arrive in bunches: a short session would never last.
-    session = dice.randint(600, 900) if slow_controller else dice.randint(150, 900)
+    session = rng.randint(600, 900) if slow_controller else rng.randint(150, 900)
     return Shape(
         kind=kind,
         racks=racks,
-        min_insync_replicas=dice.randint(1, 2),
-        min_insync_racks=dice.randint(1 if dice.random() < 0.4 else 2, max(2, named)) if named > 1 else 1,
-        producers=dice.randint(1, 4),
-        settings=_settings(kind, dice, tick, session),
-        network_ms=(1, dice.choice((2, 5, 20))),
+        min_insync_replicas=rng.randint(1, 2),
+        min_insync_racks=rng.randint(1 if rng.random() < 0.4 else 2, max(2, named)) if named > 1 else 1,
+        producers=rng.randint(1, 4),
+        settings=_settings(kind, rng, tick, session),
+        network_ms=(1, rng.choice((2, 5, 20))),
         controller_ms=(100, 700) if slow_controller else (1, 10),
         duplicates=0.02,
-        flush_every_ms=dice.randint(100, 1_000),
+        flush_every_ms=rng.randint(100, 1_000),
     )
 
 
-def _racks(kind: WorldKind, dice: Random) -> dict[BrokerId, RackId | None]:
+def _racks(kind: WorldKind, rng: Random) -> dict[BrokerId, RackId | None]:
     """Two or three racks of one or two brokers; one broker a rack never tells brokers from racks."""
-    names = RACKS[: dice.randint(2, 3)]
+    names = RACKS[: rng.randint(2, 3)]
     racks: dict[BrokerId, RackId | None] = {}
     for name in names:
-        for _ in range(dice.randint(1, 2)):
+        for _ in range(rng.randint(1, 2)):
             racks[BrokerId(len(racks) + 1)] = name
     if kind.unnamed:
-        for _ in range(dice.randint(1, 2)):
+        for _ in range(rng.randint(1, 2)):
             racks[BrokerId(len(racks) + 1)] = None
     return racks
 
 
-def _settings(kind: WorldKind, dice: Random, tick: int, session: int) -> ClusterSettings:
-    wait = dice.randint(20, 60)
+def _settings(kind: WorldKind, rng: Random, tick: int, session: int) -> ClusterSettings:
+    wait = rng.randint(20, 60)
     return ClusterSettings(
         session_timeout_ms=session,
         heartbeat_interval_ms=max(tick, session // 4),
         tick_interval_ms=tick,
-        replica_lag_time_max_ms=dice.randint(60, 300),
+        replica_lag_time_max_ms=rng.randint(60, 300),
         fetch_max_wait_ms=wait,
-        fetch_retry_ms=wait + dice.randint(30, 120),
-        fetch_backoff_ms=dice.randint(5, 30),
-        metadata_max_wait_ms=dice.randint(50, 200),
-        metadata_retry_ms=dice.randint(250, 400),
-        alter_partition_retry_ms=dice.randint(60, 300),
-        registration_retry_ms=dice.randint(60, 200),
+        fetch_retry_ms=wait + rng.randint(30, 120),
+        fetch_backoff_ms=rng.randint(5, 30),
+        metadata_max_wait_ms=rng.randint(50, 200),
+        metadata_retry_ms=rng.randint(250, 400),
+        alter_partition_retry_ms=rng.randint(60, 300),
+        registration_retry_ms=rng.randint(60, 200),
         unclean_leader_election=kind.unclean,
         auto_create_topics=False,
         elr=kind.elr,
-        fetch_max_partition_bytes=dice.choice((1, 5 * HEADER_BYTES, 1024 * 1024)),
+        fetch_max_partition_bytes=rng.choice((1, 5 * HEADER_BYTES, 1024 * 1024)),
     )

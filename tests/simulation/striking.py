@@ -261,12 +261,14 @@ def _thresholds(world: "Running", fault: Fault, machines: list[Machine]) -> Undo
 def _set(world: "Running", key: str, value: int) -> None:
     op = ConfigOp(key, 0, str(value))
     world.ask_controller(
-        AlterConfigs(world.next("ticket"), (AlterResource(ResourceType.TOPIC, world.watch.partition.topic, (op,)),))
+        AlterConfigs(
+            world.next("correlation_id"), (AlterResource(ResourceType.TOPIC, world.watch.partition.topic, (op,)),)
+        )
     )
 
 
 def _preferred(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
-    world.ask_controller(ElectLeaders(world.next("ticket"), (world.watch.partition,)))
+    world.ask_controller(ElectLeaders(world.next("correlation_id"), (world.watch.partition,)))
     return _nothing
 
 
@@ -285,22 +287,22 @@ def _reassign(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
 def _ask_reassignment(world: "Running", replicas: tuple[BrokerId, ...] | None) -> None:
     world.watch.asked_to_reassign(replicas)
     world.ask_controller(
-        AlterPartitionReassignments(world.next("ticket"), (Reassignment(world.watch.partition, replicas),))
+        AlterPartitionReassignments(world.next("correlation_id"), (Reassignment(world.watch.partition, replicas),))
     )
     world.watch.reassigning.request = None
 
 
 def _relocate(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
     """Let any brokers hold it, as many as are asked for or more; a third are cancelled, a third are replaced later."""
-    dice = Random(fault.choice)
+    rng = Random(fault.choice)
     brokers = list(world.shape.brokers)
-    dice.shuffle(brokers)
+    rng.shuffle(brokers)
     least = min(len(brokers), max(2, world.shape.min_insync_racks))
-    _ask_reassignment(world, tuple(brokers[: dice.randint(least, len(brokers))]))
+    _ask_reassignment(world, tuple(brokers[: rng.randint(least, len(brokers))]))
     if fault.choice % 3 == 0:
         return lambda: _ask_reassignment(world, None)
     if fault.choice % 3 == 1:
-        dice.shuffle(brokers)
+        rng.shuffle(brokers)
         return lambda: _ask_reassignment(world, tuple(brokers[:least]))
     return _nothing
 

@@ -35,7 +35,7 @@ class Traffic:
         """A client's request has arrived."""
 
     def replied(self, node: NodeId, reply: Reply) -> None:
-        """A node answers a ticket."""
+        """A node answers a correlation_id."""
 
     def healed(self) -> None:
         """Nothing goes wrong any more."""

@@ -6,11 +6,11 @@ from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker.leader import Leader
 from rackspan.cluster.core.controller import Controller
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import CONTROLLER, NodeId, TopicPartition
+from rackspan.cluster.core.ids import CONTROLLER, NodeId
 from rackspan.cluster.core.log import PartitionLog
-from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResult
+from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResponse
 from rackspan.cluster.core.metadata import PartitionState
-from rackspan.model.ids import BrokerId
+from rackspan.model.ids import BrokerId, TopicPartition
 from tests.simulation.judges.evidence import Committed, Entry, Evidence, LeaderView, Replica, Violation
 from tests.simulation.judges.reassigning import ReassignmentRules, Request
 from tests.simulation.judges.rules import Rules
@@ -132,7 +132,7 @@ class Watch:
         if effect.leads and effect.partition == self.partition:
             self.rules.leads(machine.id, machine.incarnation, effect.leader_epoch)
 
-    def answered(self, machine: Machine, request: Produce, result: ProduceResult) -> None:
+    def answered(self, machine: Machine, request: Produce, result: ProduceResponse) -> None:
         """An answer leaves. Only what acks=all promised is held against the racks."""
         if result.error is not KafkaError.NONE or request.acks != -1 or machine.broker is None:
             return

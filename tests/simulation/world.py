@@ -2,7 +2,7 @@
 
     World(kind, seed).run()        raises Violation at the first rule that breaks
 
-The world owns every setting and all dice. What Kafka does is the core's; what happens to it is told by faults.py and
+The world owns every setting and all rng. What Kafka does is the core's; what happens to it is told by faults.py and
 striking.py; who judges is judges/.
 """
 
@@ -13,7 +13,7 @@ from typing import Final
 from rackspan.cluster.core.broker import Broker, BrokerIdentity, BrokerRules
 from rackspan.cluster.core.controller import Controller, ControllerRules
 from rackspan.cluster.core.groups import GroupCoordinator
-from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId, TopicPartition
+from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId
 from rackspan.cluster.core.messages import (
     AdminRequest,
     CreateTopics,
@@ -24,10 +24,9 @@ from rackspan.cluster.core.messages import (
     Send,
     Stopped,
 )
-from rackspan.model.ids import BrokerId
+from rackspan.model.ids import BrokerId, TopicPartition
 from tests.simulation.assumptions import controller_rules
 from tests.simulation.clock import Clock, Happening
-from tests.simulation.dice import dice_of
 from tests.simulation.faults import Fault, draw_faults
 from tests.simulation.groups.ask import GroupAsk
 from tests.simulation.groups.traffic import Groups
@@ -35,6 +34,7 @@ from tests.simulation.kinds import WorldKind
 from tests.simulation.machine import Machine
 from tests.simulation.network import Carried, Network
 from tests.simulation.producing import TRAFFIC_FROM_MS, Producers
+from tests.simulation.rng import rng_of
 from tests.simulation.shape import FAULTS_MS, HEALING_MS, draw_shape
 from tests.simulation.striking import plan
 from tests.simulation.trace import Trace
@@ -89,19 +89,19 @@ class Running:
     """A world under way."""
 
     def __init__(self, world: World) -> None:
-        dice = dice_of(world.seed)
+        rng = rng_of(world.seed)
         self.kind, self.seed, self.build = world.kind, world.seed, world.build
         self.partition = OFFSETS if world.kind.groups else ORDERS
-        self.shape = draw_shape(world.kind, dice.shape)
-        drawn = draw_faults(self.shape, dice.faults)
+        self.shape = draw_shape(world.kind, rng.shape)
+        drawn = draw_faults(self.shape, rng.faults)
         self.faults = drawn if world.faults is None else world.faults
         self.clock = Clock()
-        self.dice = dice
+        self.rng = rng
         self.trace = world.trace
         self.settings = self.shape.settings
         self.network = Network(
             self.clock,
-            dice.network,
+            rng.network,
             self.deliver,
             QUICK_MS,
             QUICK_MS,
@@ -115,7 +115,7 @@ class Running:
         self.machines = {broker: Machine(broker, rack) for broker, rack in self.shape.racks.items()}
         self.watch = Watch(world.kind, self.partition, self.machines, self.controller)
         self.traffic: Traffic = Groups(self) if world.kind.groups else Producers(self)
-        self._numbers = dict.fromkeys(("ticket", "record", "producer", "value"), 0)
+        self._numbers = dict.fromkeys(("correlation_id", "record", "producer", "value"), 0)
 
     # The run
 
@@ -155,10 +155,10 @@ class Running:
 
     def _create_topic(self) -> None:
         replicas = list(self.shape.brokers)
-        self.dice.shape.shuffle(replicas)
+        self.rng.shape.shuffle(replicas)
         if self.kind.relocating:
             least = min(len(replicas), max(2, self.shape.min_insync_racks))
-            replicas = replicas[: self.dice.shape.randint(least, len(replicas))]
+            replicas = replicas[: self.rng.shape.randint(least, len(replicas))]
         topic = NewTopic(
             self.partition.topic,
             assignments={0: tuple(replicas)},
@@ -169,7 +169,7 @@ class Running:
                 **({"cleanup.policy": "compact"} if self.kind.groups else {}),
             },
         )
-        self.ask_controller(CreateTopics(self.next("ticket"), (topic,)))
+        self.ask_controller(CreateTopics(self.next("correlation_id"), (topic,)))
 
     def _grow_slow(self) -> None:
         self.network.between_ms, self.network.controller_ms = self.shape.network_ms, self.shape.controller_ms
@@ -191,7 +191,7 @@ class Running:
         self.traffic.started(machine)
         if not machine.ticking:
             machine.ticking = True
-            self.clock.after(self.dice.network.randint(0, self.settings.tick_interval_ms), lambda: self._tick(machine))
+            self.clock.after(self.rng.network.randint(0, self.settings.tick_interval_ms), lambda: self._tick(machine))
 
     def stop_broker(self, machine: Machine) -> None:
         """The process ends at once; whoever asked it something hears nothing."""
@@ -260,14 +260,14 @@ class Running:
     def to_client(self, node: NodeId, happening: Happening) -> None:
         """An answer on its way to a client, who may never get it."""
         if not self.network.cut.get((node, CLIENT)):
-            self.clock.after(self.dice.network.randint(*self.shape.network_ms), happening)
+            self.clock.after(self.rng.network.randint(*self.shape.network_ms), happening)
 
     def find_leader(self) -> BrokerId | None:
         """What some broker's image says: it may be stale, as a client's own would be."""
         up = [machine for machine in self.machines.values() if machine.broker is not None]
         if not up:
             return None
-        broker = self.dice.clients.choice(up).broker
+        broker = self.rng.clients.choice(up).broker
         state = None if broker is None else broker.image.partition(self.partition)
         return state.leader if state is not None and state.leader in self.machines else None
 

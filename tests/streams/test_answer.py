@@ -163,8 +163,8 @@ def test_a_task_that_moves_onto_its_standby_changes_places_with_it() -> None:
 
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
-    dice = Random(draw(st.integers(0, 2**32)))
-    return with_standbys(dice, problem(dice, draw(st.sampled_from(["min_traffic", "balance_subtopology"]))))
+    rng = Random(draw(st.integers(0, 2**32)))
+    return with_standbys(rng, problem(rng, draw(st.sampled_from(["min_traffic", "balance_subtopology"]))))
 
 
 @given(documents(), st.frozensets(st.sampled_from([Beyond.JOINT_STANDBYS, Beyond.FLOATING_QUOTAS])))

@@ -37,8 +37,8 @@ def test_a_cut_message_is_refused_wherever_it_is_cut() -> None:
 
 
 def test_10000_corrupted_messages_are_read_or_refused_in_one_line() -> None:
-    dice = Random(925)
-    lines = [refusal(decode_assignment, mutated(dice.choice(BYTES), dice)) for _ in range(10_000)]
+    rng = Random(925)
+    lines = [refusal(decode_assignment, mutated(rng.choice(BYTES), rng)) for _ in range(10_000)]
     refused = [line for line in lines if line is not None]
     assert 1_000 < len(refused) < 10_000
     assert not any("\n" in line for line in refused)

@@ -26,12 +26,12 @@ def test_partitions_come_topic_by_topic() -> None:
 
 
 def test_10000_corrupted_messages_are_read_or_refused_in_one_line() -> None:
-    dice = Random(881)
+    rng = Random(881)
     one = member("a", active={"0_0": ["b:0", "a:0"], "0_1": ["a:1"]}, standby={"1_0": ["c:0"]})
     lines = [
-        refusal(lambda data: decode_consumer_subscription(data, "m"), mutated(one.metadata, dice)) for _ in range(5_000)
+        refusal(lambda data: decode_consumer_subscription(data, "m"), mutated(one.metadata, rng)) for _ in range(5_000)
     ] + [
-        refusal(lambda data: decode_consumer_assignment(data, "m"), mutated(one.assignment, dice)) for _ in range(5_000)
+        refusal(lambda data: decode_consumer_assignment(data, "m"), mutated(one.assignment, rng)) for _ in range(5_000)
     ]
     refused = [line for line in lines if line is not None]
     assert 1_000 < len(refused) < 10_000

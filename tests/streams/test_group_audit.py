@@ -15,20 +15,20 @@ A_QUARTER = settings(max_examples=settings().max_examples // 4)
 RACKS = ("r1", "r2", "r3")
 
 
-def audited(dice: Random, racks: tuple[str | None, ...] = RACKS) -> tuple[Document, Document]:
+def audited(rng: Random, racks: tuple[str | None, ...] = RACKS) -> tuple[Document, Document]:
     """A random group of 2-6 clients, its audit and its captured problem."""
-    partitions = dice.randint(2, 9)
-    topics = {name: [[dice.randint(1, 3)] for _ in range(partitions)] for name in ("orders", "shop-s-changelog")}
-    topics["clicks"] = [[dice.randint(1, 3)] for _ in range(partitions + 1)]
-    clients = dice.randint(2, 6)
+    partitions = rng.randint(2, 9)
+    topics = {name: [[rng.randint(1, 3)] for _ in range(partitions)] for name in ("orders", "shop-s-changelog")}
+    topics["clicks"] = [[rng.randint(1, 3)] for _ in range(partitions + 1)]
+    clients = rng.randint(2, 6)
     held: list[Document] = [{"active": {}, "standby": {}} for _ in range(clients)]
     for at in range(partitions):
-        owner, other = dice.sample(range(clients), 2)
+        owner, other = rng.sample(range(clients), 2)
         held[owner]["active"][f"0_{at}"] = [f"orders:{at}"]
         held[other]["standby"][f"0_{at}"] = [f"orders:{at}"]
     for at in range(partitions + 1):
-        held[dice.randrange(clients)]["active"][f"1_{at}"] = [f"clicks:{at}"]
-    members = [member(f"c{at}", process=at + 1, rack=dice.choice(racks), **roles) for at, roles in enumerate(held)]
+        held[rng.randrange(clients)]["active"][f"1_{at}"] = [f"clicks:{at}"]
+    members = [member(f"c{at}", process=at + 1, rack=rng.choice(racks), **roles) for at, roles in enumerate(held)]
     group = streams_group(described(*members))
     captured = capture_group(group, cluster(topics), {})
     return audit_group(group, captured), captured.document

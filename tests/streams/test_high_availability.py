@@ -20,8 +20,8 @@ STRATEGIES = st.sampled_from(["none", "min_traffic", "balance_subtopology"])
 @st.composite
 def groups(draw: st.DrawFn) -> Document:
     tags = draw(st.sampled_from([(), ("zone",)]))
-    dice = Random(draw(st.integers(0, 2**32)))
-    return problem(dice, draw(STRATEGIES), draw(st.integers(0, 2)), tags)
+    rng = Random(draw(st.integers(0, 2**32)))
+    return problem(rng, draw(STRATEGIES), draw(st.integers(0, 2)), tags)
 
 
 def next_generation(document: Document, answer: Answer) -> Document:
@@ -100,10 +100,10 @@ def test_a_further_rack_local_client_never_raises_traffic(document: Document, se
 
 
 @given(groups(), st.randoms(use_true_random=False))
-def test_equal_groups_get_equal_answers_however_they_are_listed(document: Document, dice: Random) -> None:
+def test_equal_groups_get_equal_answers_however_they_are_listed(document: Document, rng: Random) -> None:
     shuffled = deepcopy(document)
-    dice.shuffle(shuffled["clients"])
-    dice.shuffle(shuffled["tasks"])
+    rng.shuffle(shuffled["clients"])
+    rng.shuffle(shuffled["tasks"])
     shuffled["partitions"] = dict(reversed(shuffled["partitions"].items()))
     for assignor in ("high-availability", "sticky", "optimize"):
         assert assign(document, assignor) == assign(shuffled, assignor)

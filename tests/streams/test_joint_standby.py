@@ -14,22 +14,22 @@ from rackspan.streams.optimize_standby import StandbyCosts, exchange_standby_tas
 from rackspan.streams.problem import Client
 
 
-def table(dice: Random, clients: int, tasks: int) -> list[ClientState]:
+def table(rng: Random, clients: int, tasks: int) -> list[ClientState]:
     """Each task active on one client and standby on one or two others."""
     states = [
         ClientState(at, Client(ProcessId(f"00000000-0000-0000-0000-{at:012d}"), (RackId(f"r{at % 3}"),), 1))
         for at in range(clients)
     ]
     for task in range(tasks):
-        first, *others = dice.sample(states, min(clients, dice.randint(2, 3)))
+        first, *others = rng.sample(states, min(clients, rng.randint(2, 3)))
         first.active.add(task)
         for other in others:
             other.standby.add(task)
     return states
 
 
-def prices(dice: Random, clients: int, tasks: int) -> StandbyCosts:
-    traffic = np.array([[dice.choice([0, 10, 20]) for _ in range(3)] for _ in range(tasks)], dtype=np.int64)
+def prices(rng: Random, clients: int, tasks: int) -> StandbyCosts:
+    traffic = np.array([[rng.choice([0, 10, 20]) for _ in range(3)] for _ in range(tasks)], dtype=np.int64)
     return StandbyCosts(traffic, np.arange(clients, dtype=np.int32) % 3, non_overlap=0)
 
 
@@ -55,8 +55,8 @@ def anything(_task: int, _source: ClientState, _target: ClientState) -> bool:
 
 @pytest.mark.parametrize("seed", range(30))
 def test_no_arrangement_is_cheaper(seed: int) -> None:
-    dice = Random(seed)
-    states, costs = table(dice, clients=4, tasks=5), prices(dice, clients=4, tasks=5)
+    rng = Random(seed)
+    states, costs = table(rng, clients=4, tasks=5), prices(rng, clients=4, tasks=5)
     before = [len(state.standby) for state in states]
     expected = least(states, costs)
     assert solve_standby_tasks_jointly(states, costs, anything) == expected
@@ -78,8 +78,8 @@ def test_it_gets_below_what_pairs_settle_at() -> None:
 
 @pytest.mark.parametrize("seed", range(10))
 def test_a_task_whose_moves_are_refused_stays_and_the_cost_never_rises(seed: int) -> None:
-    dice = Random(seed)
-    states, costs = table(dice, clients=4, tasks=5), prices(dice, clients=4, tasks=5)
+    rng = Random(seed)
+    states, costs = table(rng, clients=4, tasks=5), prices(rng, clients=4, tasks=5)
     before, held = costs.total(states), [set(state.standby) for state in states]
 
     def all_but_task_zero(task: int, _source: ClientState, _target: ClientState) -> bool:

@@ -100,14 +100,14 @@ def test_a_group_that_cannot_be_priced_gets_one_line(group: DescribedGroup, line
 
 def test_10000_groups_with_a_corrupted_member_are_understood_or_refused_in_one_line() -> None:
     """All the way to a price: what passes for a group must have one, or say why not."""
-    dice = Random(7)
+    rng = Random(7)
     good = member("b", process=2, rack="r2", active={"1_0": ["x:0"]}, standby={"0_0": ["orders:0"]}, tags={"zone": "z"})
     snapshot = cluster({"orders": [[1], [2]], "x": [[1]], "shop-s-changelog": [[1], [2]]})
     priced, lines = 0, []
     for _ in range(10_000):
         try:
-            group = streams_group(described(good, corrupted(ONE, dice)))
-            if dice.random() < 0.05:
+            group = streams_group(described(good, corrupted(ONE, rng)))
+            if rng.random() < 0.05:
                 audit_group(group, capture_group(group, snapshot, {}))
                 priced += 1
         except RackspanError as error:
@@ -117,7 +117,7 @@ def test_10000_groups_with_a_corrupted_member_are_understood_or_refused_in_one_l
     assert not any("\n" in line for line in lines)
 
 
-def corrupted(one: DescribedMember, dice: Random) -> DescribedMember:
-    if dice.random() < 0.5:
-        return replace(one, metadata=mutated(one.metadata, dice))
-    return replace(one, assignment=mutated(one.assignment, dice))
+def corrupted(one: DescribedMember, rng: Random) -> DescribedMember:
+    if rng.random() < 0.5:
+        return replace(one, metadata=mutated(one.metadata, rng))
+    return replace(one, assignment=mutated(one.assignment, rng))

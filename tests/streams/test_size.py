@@ -17,10 +17,10 @@ SIZES = ((600, 60), (2_400, 120), (9_600, 240))
 
 def group(tasks: int, clients: int, sources: int = 3) -> OwnedTasks:
     """Tasks dealt in turn, each with up to so many partitions across racks in each rack."""
-    dice = Random(tasks)
+    rng = Random(tasks)
     return owned(
         owner=[task % clients for task in range(tasks)],
-        traffic=[[10 * dice.randint(0, sources) for _ in range(RACKS)] for _ in range(tasks)],
+        traffic=[[10 * rng.randint(0, sources) for _ in range(RACKS)] for _ in range(tasks)],
         client_rack=[client % RACKS for client in range(clients)],
         non_overlap=1,
         subtopology=[task % SUBTOPOLOGIES for task in range(tasks)],

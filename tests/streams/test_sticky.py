@@ -11,8 +11,8 @@ from tests.streams.problems import problem
 
 @st.composite
 def documents(draw: st.DrawFn) -> dict[str, Any]:
-    dice = Random(draw(st.integers(0, 2**32)))
-    return problem(dice, draw(st.sampled_from(["none", "min_traffic", "balance_subtopology"])), draw(st.integers(0, 2)))
+    rng = Random(draw(st.integers(0, 2**32)))
+    return problem(rng, draw(st.sampled_from(["none", "min_traffic", "balance_subtopology"])), draw(st.integers(0, 2)))
 
 
 @given(documents())

@@ -38,8 +38,8 @@ def test_bytes_left_over_are_refused() -> None:
 
 
 def test_10000_corrupted_messages_are_read_or_refused_in_one_line() -> None:
-    dice = Random(925)
-    lines = [refusal(decode_subscription, mutated(dice.choice(BYTES), dice)) for _ in range(10_000)]
+    rng = Random(925)
+    lines = [refusal(decode_subscription, mutated(rng.choice(BYTES), rng)) for _ in range(10_000)]
     refused = [line for line in lines if line is not None]
     assert 1_000 < len(refused) < 10_000
     assert not any("\n" in line for line in refused)
@@ -54,18 +54,18 @@ def refusal(decode: Callable[[bytes], object], data: bytes) -> str | None:
     return None
 
 
-def mutated(data: bytes, dice: Random) -> bytes:
+def mutated(data: bytes, rng: Random) -> bytes:
     """A few bytes changed, lost or added."""
     changed = bytearray(data)
-    for _ in range(dice.randint(1, 4)):
-        at = dice.randrange(len(changed))
-        match dice.randrange(4):
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(changed))
+        match rng.randrange(4):
             case 0:
-                changed[at] = dice.randrange(256)
+                changed[at] = rng.randrange(256)
             case 1:
-                changed[at] ^= 1 << dice.randrange(8)
+                changed[at] ^= 1 << rng.randrange(8)
             case 2 if len(changed) > 1:
                 del changed[at]
             case _:
-                changed[at:at] = dice.randbytes(dice.randint(1, 8))
+                changed[at:at] = rng.randbytes(rng.randint(1, 8))
     return bytes(changed)

@@ -26,39 +26,39 @@ SPOKEN = (
 PAIRS = [(key, version) for key in SPOKEN for version in schema_name_map[api_key_map[key]]]
 
 
-def drawn(shape: StructShape, dice: Random) -> dict[str, Any]:
+def drawn(shape: StructShape, rng: Random) -> dict[str, Any]:
     fields = [*shape.fields, *(field for _, field in shape.tagged)]
-    return {field.name: drawn_field(field, dice) for field in fields}
+    return {field.name: drawn_field(field, rng) for field in fields}
 
 
-def drawn_field(field: FieldShape, dice: Random) -> Any:
-    if field.nullable and dice.random() < 0.3:
+def drawn_field(field: FieldShape, rng: Random) -> Any:
+    if field.nullable and rng.random() < 0.3:
         return None
     if field.array:
-        return tuple(drawn_one(field.kind, dice) for _ in range(dice.randrange(4)))
-    return drawn_one(field.kind, dice)
+        return tuple(drawn_one(field.kind, rng) for _ in range(rng.randrange(4)))
+    return drawn_one(field.kind, rng)
 
 
-def drawn_one(kind: str | StructShape, dice: Random) -> Any:
+def drawn_one(kind: str | StructShape, rng: Random) -> Any:
     if isinstance(kind, StructShape):
-        return drawn(kind, dice)
+        return drawn(kind, rng)
     draws: dict[str, Callable[[], Any]] = {
-        "bool": lambda: dice.random() < 0.5,
-        "int8": lambda: dice.randrange(-128, 128),
-        "int16": lambda: dice.randrange(-(2**15), 2**15),
-        "uint16": lambda: dice.randrange(2**16),
-        "int32": lambda: dice.randrange(-(2**31), 2**31),
-        "int64": lambda: dice.randrange(-(2**63), 2**63),
-        "float64": lambda: dice.random(),
-        "string": lambda: "é" * dice.randrange(200),
-        "bytes": lambda: dice.randbytes(dice.randrange(200)),
-        "records": lambda: [dice.randbytes(dice.randrange(10_000)) for _ in range(2)],
-        "uuid": lambda: UUID(bytes=dice.randbytes(16)) if dice.random() < 0.8 else None,
+        "bool": lambda: rng.random() < 0.5,
+        "int8": lambda: rng.randrange(-128, 128),
+        "int16": lambda: rng.randrange(-(2**15), 2**15),
+        "uint16": lambda: rng.randrange(2**16),
+        "int32": lambda: rng.randrange(-(2**31), 2**31),
+        "int64": lambda: rng.randrange(-(2**63), 2**63),
+        "float64": lambda: rng.random(),
+        "string": lambda: "é" * rng.randrange(200),
+        "bytes": lambda: rng.randbytes(rng.randrange(200)),
+        "records": lambda: [rng.randbytes(rng.randrange(10_000)) for _ in range(2)],
+        "uuid": lambda: UUID(bytes=rng.randbytes(16)) if rng.random() < 0.8 else None,
         # What kio can hold: codes of its enum, times its datetime can say.
-        "error_code": lambda: dice.randrange(-1, 120),
-        "timedelta_i32": lambda: dice.randrange(2**31),
-        "timedelta_i64": lambda: dice.randrange(2**40),
-        "datetime_i64": lambda: dice.randrange(2**41),
+        "error_code": lambda: rng.randrange(-1, 120),
+        "timedelta_i32": lambda: rng.randrange(2**31),
+        "timedelta_i64": lambda: rng.randrange(2**40),
+        "datetime_i64": lambda: rng.randrange(2**41),
     }
     return draws[kind]()
 
@@ -148,12 +148,12 @@ def test_the_header_of_an_api_versions_answer_has_no_tags() -> None:
 
 @pytest.mark.parametrize("seed", range(40))
 def test_a_request_cut_anywhere_is_malformed_and_nothing_else(seed: int) -> None:
-    dice = Random(seed)
-    key, version = dice.choice(PAIRS)
+    rng = Random(seed)
+    key, version = rng.choice(PAIRS)
     whole = pack(">hhih", key, version, 1, 2) + b"me"
     flexible = request_shape(key, version).flexible
     whole += (b"\0" if flexible else b"") + written(
-        request_shape(key, version), drawn(request_shape(key, version), dice)
+        request_shape(key, version), drawn(request_shape(key, version), rng)
     )
     for end in range(8, len(whole), max(1, len(whole) // 50)):
         cut = whole[:end]

@@ -13,13 +13,13 @@ from rackspan.errors import MalformedRequest
 from rackspan.wire.framing import FrameBuffer, Request, first_pieces, framed, pieces
 
 
-def fed(buffer: FrameBuffer, data: bytes, dice: Random | None = None) -> list[Request]:
+def fed(buffer: FrameBuffer, data: bytes, rng: Random | None = None) -> list[Request]:
     """What asyncio does: ask for room, fill some of it, say how much."""
     found: list[Request] = []
     at = 0
     while at < len(data):
         room = buffer.room()
-        count = min(len(room), len(data) - at, dice.randint(1, 200_000) if dice else len(data))
+        count = min(len(room), len(data) - at, rng.randint(1, 200_000) if rng else len(data))
         room[:count] = data[at : at + count]
         del room  # as asyncio has let go of it when it asks again
         found += buffer.received(count)
@@ -33,16 +33,16 @@ def resident_bytes() -> int:
 
 
 @given(st.lists(st.binary(max_size=300), max_size=30), st.randoms(use_true_random=False))
-def test_small_requests_come_out_as_they_went_in(requests: list[bytes], dice: Random) -> None:
-    assert fed(FrameBuffer(), b"".join(framed([request]) for request in requests), dice) == requests
+def test_small_requests_come_out_as_they_went_in(requests: list[bytes], rng: Random) -> None:
+    assert fed(FrameBuffer(), b"".join(framed([request]) for request in requests), rng) == requests
 
 
 @pytest.mark.parametrize("size", [0, 1, 65_531, 65_532, 65_533, 65_536, 1 << 20, (1 << 20) + 1, 5_000_000])
 @pytest.mark.parametrize("seed", [1, 2, 3])
 def test_large_requests_between_small_ones_come_out_as_they_went_in(size: int, seed: int) -> None:
-    dice = Random(seed)
-    requests = [b"before", dice.randbytes(size), b"", dice.randbytes(size), b"after" * 100]
-    assert fed(FrameBuffer(), b"".join(framed([request]) for request in requests), dice) == requests
+    rng = Random(seed)
+    requests = [b"before", rng.randbytes(size), b"", rng.randbytes(size), b"after" * 100]
+    assert fed(FrameBuffer(), b"".join(framed([request]) for request in requests), rng) == requests
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 1025, 2**31 - 1])

@@ -7,7 +7,7 @@ whoever does is told what to do.
 
 from typing import TYPE_CHECKING
 
-from rackspan.late_names import late_names
+from rackspan.lazy_exports import late_names
 
 if TYPE_CHECKING:
     from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost, values_to_set

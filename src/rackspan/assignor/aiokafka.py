@@ -9,9 +9,9 @@ from aiokafka.coordinator.protocol import ConsumerProtocolMemberAssignment, Cons
 
 from rackspan.assignor.conversation import PROTOCOL, Conversation
 from rackspan.assignor.replica_racks import Replicas, racks_of_brokers, readable_in
-from rackspan.consumers import TopicPartition
 from rackspan.consumers.member_data import assignment_data, by_topic, read_member
 from rackspan.model import BrokerId
+from rackspan.model.ids import TopicPartition
 
 
 class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # aiokafka publishes no types

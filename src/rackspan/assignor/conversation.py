@@ -6,11 +6,12 @@ from collections.abc import Iterable, Mapping
 from time import time_ns
 from typing import Final
 
-from rackspan.consumers import Group, Member, TopicPartition
+from rackspan.consumers import Group, Member
 from rackspan.consumers.awareness import stranded, unknown_topics
 from rackspan.consumers.leader import Decision, lead
 from rackspan.consumers.member_data import Assigned, member_data, read_assignment
 from rackspan.model import RackId
+from rackspan.model.ids import TopicPartition
 
 log = logging.getLogger("rackspan.assignor")
 

@@ -10,9 +10,10 @@ from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, Consume
 
 from rackspan.assignor.conversation import PROTOCOL, Conversation
 from rackspan.assignor.replica_racks import Replicas, racks_of_brokers, readable_in
-from rackspan.consumers import Member, TopicPartition
+from rackspan.consumers import Member
 from rackspan.consumers.member_data import assignment_data, by_topic, read_member
 from rackspan.model import BrokerId
+from rackspan.model.ids import TopicPartition
 
 SUBSCRIPTION_VERSION = 3
 """The first with rackId, so that tools and other assignors see the rack where they look for it."""

@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-from rackspan.consumers import TopicPartition
 from rackspan.model import BrokerId, RackId
+from rackspan.model.ids import TopicPartition
 
 
 class Replicas(NamedTuple):

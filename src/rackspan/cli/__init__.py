@@ -1,4 +1,4 @@
-"""The command line: a skin over verbs.py that decides nothing.
+"""The command line: a skin over api.py that decides nothing.
 
 Data goes to standard output, everything else to standard error. Exit codes: 0 done and clean, 1 error or refused,
 2 there is something to act on.

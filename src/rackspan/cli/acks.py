@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rackspan import verbs
+from rackspan import api
 from rackspan.acks.json_format import applied_document, harden_document
 from rackspan.cli import options, output
 from rackspan.cli.acks_page import harden_page
@@ -41,15 +41,15 @@ def harden(
     taken = source.read()
     output.warn_of(taken)
     _refuse_if_none_match(taken.snapshot, wanted)
-    advice = verbs.harden(taken.snapshot, policy, wanted)
+    advice = api.harden(taken.snapshot, policy, wanted)
     applied: dict[str, int] = {}
     if cluster is not None:
-        applied = verbs.set_min_insync_replicas(cluster, advice)
+        applied = api.set_min_insync_replicas(cluster, advice)
         taken = source.read()
-        advice = verbs.harden(taken.snapshot, policy, wanted)
+        advice = api.harden(taken.snapshot, policy, wanted)
     document = harden_document(taken.snapshot, advice, where.bootstrap_server or "HOST:PORT")
     if cluster is not None:
-        judged = verbs.audit(taken.snapshot, policy)
+        judged = api.audit(taken.snapshot, policy)
         document |= applied_document(applied, judged.findings)
     output.write(document, output_format, harden_page(document))
     if any(one.to_act_on for one in advice):

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rackspan import verbs
+from rackspan import api
 from rackspan.acks import Watch
 from rackspan.acks.json_format import watch_document
 from rackspan.cli import options, output
@@ -35,7 +35,7 @@ def watch(
     # Topics that Kafka hides from this user are known by their logs alone: looked for once, not with every reading.
     light = racks.of(where.source(sizes=False))
     with ended_by_signals(), _served(metrics.metrics_listen, partitions=metrics.metrics_partitions) as board:
-        _tell(board.kept(verbs.watch(source, policy, every, afterwards=light)), board.address, every, output_format)
+        _tell(board.kept(api.watch(source, policy, every, afterwards=light)), board.address, every, output_format)
 
 
 class _Board:
@@ -57,7 +57,7 @@ def _served(listen: str | None, *, partitions: bool) -> Iterator[_Board]:
         yield board
         return
     # The server is imported where one is asked for: other verbs should not wait for it.
-    from rackspan.exposition import MetricsServer, watch_families
+    from rackspan.prometheus_metrics import MetricsServer, watch_families
 
     with MetricsServer(listen, lambda: watch_families(board.watch, partitions=partitions)) as server:
         board.address = server.address

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from rackspan import verbs
+from rackspan import api
 from rackspan.cli import options, output
 from rackspan.cli.carry_out_pages import (
     outcome_document,
@@ -165,11 +165,11 @@ def cancel(
     if not apply:
         taken = where.source().read()
         output.warn_of(taken)
-        going = verbs.check_reassignment(taken.snapshot, written, Toward.TARGETS, path)
-        found = verbs.verify_reassignment(taken.snapshot, going.plan)
+        going = api.check_reassignment(taken.snapshot, written, Toward.TARGETS, path)
+        found = api.verify_reassignment(taken.snapshot, going.plan)
         output.write(verdict_document(found), output_format, verdict_page(found))
         return
-    last = follow(_telling(verbs.cancel_reassignment(where.cluster_to_change(), written, path, patience)))
+    last = follow(_telling(api.cancel_reassignment(where.cluster_to_change(), written, path, patience)))
     output.write(outcome_document(last, path, "cancelled"), output_format, outcome_page(last, path, "cancelled"))
 
 
@@ -186,7 +186,7 @@ def verify(
     written = read_file(plan, read_plan, REASSIGNMENT)
     taken = where.source().read()
     output.warn_of(taken)
-    found = verbs.verify_reassignment(taken.snapshot, written)
+    found = api.verify_reassignment(taken.snapshot, written)
     output.write(verdict_document(found), output_format, verdict_page(found))
     raise typer.Exit(0 if all_done(found) else SOMETHING_TO_ACT_ON)
 
@@ -198,7 +198,7 @@ def _carry_out(where: options.Where, run: _Run, apply: bool, output_format: opti
     cluster = where.cluster_to_change()
     if run.plan.cluster_id is None and not run.journal.exists():
         raise UsageError("the plan names no cluster; confirm the one that is meant with --cluster-id ID")
-    happened = verbs.carry_out(cluster, run.plan, run.toward, run.journal, run.limits, run.patience_seconds)
+    happened = api.carry_out(cluster, run.plan, run.toward, run.journal, run.limits, run.patience_seconds)
     last = follow(_telling(happened))
     state = "paused" if isinstance(last.effect, Paused) else "done" if run.toward is Toward.TARGETS else "undone"
     output.write(outcome_document(last, run.journal, state), output_format, outcome_page(last, run.journal, state))
@@ -208,7 +208,7 @@ def _carry_out(where: options.Where, run: _Run, apply: bool, output_format: opti
 def _show(where: options.Where, run: _Run, output_format: options.Output) -> None:
     taken = where.source().read()
     output.warn_of(taken)
-    begun = verbs.check_reassignment(taken.snapshot, run.plan, run.toward, run.journal)
+    begun = api.check_reassignment(taken.snapshot, run.plan, run.toward, run.journal)
     document = preview_document(begun, run.limits, run.journal)
     output.write(document, output_format, preview_page(document))
 

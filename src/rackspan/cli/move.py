@@ -7,7 +7,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from rackspan import verbs
+from rackspan import api
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.json_format import finding_document
 from rackspan.cli import options, output
@@ -65,7 +65,7 @@ def generate(
     output.warn_of(taken)
     passed_over = unknown_brokers(taken.snapshot, brokers)
     output.warn(f"--broker-list: broker {one} is not alive in the cluster; passed over" for one in passed_over)
-    generated = verbs.generate_reassignment(taken.snapshot, topics, brokers, choice, placing.dice())
+    generated = api.generate_reassignment(taken.snapshot, topics, brokers, choice, placing.rng())
     current = [ListedPartition(one.topic, one.partition, one.current) for one in generated]
     proposed = [ListedPartition(one.topic, one.partition, one.proposed) for one in generated]
     output.write(generated_document(current, proposed), output_format, generate_page(current, proposed))
@@ -132,7 +132,7 @@ def plan(
     taken = racks.of(where.source()).read()
     output.warn_of(taken)
     policy = judging.policy()
-    planned, steps = verbs.plan_reassignment(taken.snapshot, policy, request, caps)
+    planned, steps = api.plan_reassignment(taken.snapshot, policy, request, caps)
     document = plan_document(planned, steps)
     if out is not None:
         _save(document, out)
@@ -159,7 +159,7 @@ def lint(
     document = read_file(reassignment_json_file, read_reassignment, REASSIGNMENT)
     taken = racks.of(where.source()).read()
     output.warn_of(taken)
-    found = verbs.lint_reassignment(taken.snapshot, judging.policy(), document)
+    found = api.lint_reassignment(taken.snapshot, judging.policy(), document)
     written = lint_document(len(document.partitions), found)
     output.write(written, output_format, lint_page(written))
     if any(finding.severity is Severity.VIOLATION for finding in found):

@@ -9,16 +9,16 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from rackspan.api import Cluster, Source, live_cluster, located, snapshot_file
 from rackspan.audit import RackPolicy
 from rackspan.cli import settings
 from rackspan.errors import UsageError
 from rackspan.model.ids import INT32_MAX, INT64_MAX
 from rackspan.model.racks import UnrackedPolicy
-from rackspan.placement import Dice
+from rackspan.placement import RandomGenerator
 from rackspan.placement.java_random import JavaRandom
 from rackspan.placement.new_partitions import PlacerChoice
 from rackspan.placement.spec_format import DEFAULT_PLACER as DEFAULT_PLACER
-from rackspan.verbs import Cluster, Source, live_cluster, located, snapshot_file
 
 _READ, _JUDGE, _PLACE = "Reading a cluster", "Judging racks", "Placing"
 
@@ -158,7 +158,7 @@ Seed: TypeAlias = Annotated[
     typer.Option(
         "--seed",
         metavar="N",
-        help="The same dice again (java.util.Random's).",
+        help="The same rng again (java.util.Random's).",
         min=-INT64_MAX - 1,
         max=INT64_MAX,
         rich_help_panel=_PLACE,
@@ -278,7 +278,7 @@ class Placing:
     def choice(self) -> PlacerChoice:
         return PlacerChoice(self.placer, pairs("--placer-config", self.placer_config), self.ignore_racks)
 
-    def dice(self) -> Random | Dice:
+    def rng(self) -> Random | RandomGenerator:
         return Random() if self.seed is None else JavaRandom(self.seed)
 
 

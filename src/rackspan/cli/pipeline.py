@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from rackspan import verbs
+from rackspan import api
 from rackspan.cli import options, output
 from rackspan.cli.flags import verb
 from rackspan.errors import UsageError
@@ -71,19 +71,19 @@ def collect(
 ) -> None:
     """Keep one snapshot of every source in the warehouse, each whole or not at all, each once."""
     sources = [
-        *(verbs.live_cluster(servers, command_config, timeout / 1000) for servers in bootstrap_server or ()),
-        *(verbs.snapshot_file(path) for path in snapshot or ()),
-        *(verbs.snapshot_files(from_snapshots) if from_snapshots is not None else ()),
+        *(api.live_cluster(servers, command_config, timeout / 1000) for servers in bootstrap_server or ()),
+        *(api.snapshot_file(path) for path in snapshot or ()),
+        *(api.snapshot_files(from_snapshots) if from_snapshots is not None else ()),
     ]
     if not sources:
         raise UsageError("no source named: give --bootstrap-server HOST:PORT, --snapshot FILE or --from-snapshots DIR")
     sources = [racks.of(one) for one in sources]
     if every is None:
-        failed = _tell(verbs.collect(sources, warehouse))
+        failed = _tell(api.collect(sources, warehouse))
         if failed:
             raise typer.Exit(ERROR)
         return
-    _tell(verbs.collect_every(sources, warehouse, every))
+    _tell(api.collect_every(sources, warehouse, every))
 
 
 @app.command()
@@ -94,7 +94,7 @@ def run(
     master: Master = None,
 ) -> None:
     """Bring every table up to date with what was collected. Days without news are not touched."""
-    made = verbs.run_pipeline(warehouse, judging.policy(), master)
+    made = api.run_pipeline(warehouse, judging.policy(), master)
     output.note(
         f"{made.rows:,} rows in {len(made.written)} days of tables, {len(made.skipped)} days left as they were, "
         f"{made.seconds:.1f} s"
@@ -110,7 +110,7 @@ def report(
     master: Master = None,
 ) -> None:
     """Draw one page from the tables: the verdict, racks by topics, durability over time, findings."""
-    output.warn(verbs.report(warehouse, judging.policy(), out, master))
+    output.warn(api.report(warehouse, judging.policy(), out, master))
     output.note(f"{out}: written; it needs no network to be read")
 
 
@@ -122,7 +122,7 @@ def table(
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Print a table's rows, in the order of its grain. Needs no Spark."""
-    rows = verbs.table(warehouse, name, limit)
+    rows = api.table(warehouse, name, limit)
     if output_format is options.Output.JSON:
         _write_array(rows)
         return

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from rackspan import json_text, verbs
+from rackspan import api, json_text
 from rackspan.cli import options, output
 from rackspan.cli.files import read_file
 from rackspan.cli.flags import verb
@@ -29,7 +29,7 @@ def plan(
 ) -> None:
     """Answer a placement spec from the file alone; no cluster is asked."""
     document = read_file(
-        spec, lambda content: verbs.place_from_spec(json_text.parse(content), Random()), "placement spec"
+        spec, lambda content: api.place_from_spec(json_text.parse(content), Random()), "placement spec"
     )
     output.write(document, output_format, spec_page(document))
 
@@ -58,9 +58,9 @@ def create(
     cluster = where.cluster_to_change() if apply else None
     taken = racks.of(where.source()).read()
     output.warn_of(taken)
-    proposal = verbs.place_new_topic(taken.snapshot, topic, partitions, replication_factor, choice, placing.dice())
+    proposal = api.place_new_topic(taken.snapshot, topic, partitions, replication_factor, choice, placing.rng())
     if cluster is not None:
-        verbs.create_topic(cluster, proposal, configs)
+        api.create_topic(cluster, proposal, configs)
     document = {**proposal_document(proposal, apply), "config": configs}
     output.write(document, output_format, proposal_page(document, "created"))
 
@@ -83,8 +83,8 @@ def extend(
     cluster = where.cluster_to_change() if apply else None
     taken = racks.of(where.source()).read()
     output.warn_of(taken)
-    proposal = verbs.place_more_partitions(taken.snapshot, topic, partitions, choice, placing.dice())
+    proposal = api.place_more_partitions(taken.snapshot, topic, partitions, choice, placing.rng())
     if cluster is not None:
-        verbs.create_partitions(cluster, proposal)
+        api.create_partitions(cluster, proposal)
     document = proposal_document(proposal, apply)
     output.write(document, output_format, proposal_page(document, "added"))

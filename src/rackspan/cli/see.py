@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from rackspan import verbs
+from rackspan import api
 from rackspan.audit.json_format import audit_document, outage_document
 from rackspan.cli import options, output
 from rackspan.cli.flags import verb
@@ -23,7 +23,7 @@ def snapshot(
     racks: options.Racks,
 ) -> None:
     """Take one moment of a cluster, to be judged later or elsewhere."""
-    taken = verbs.snapshot(
+    taken = api.snapshot(
         racks.of(where.source()),
         out,
     )
@@ -44,7 +44,7 @@ def audit(
     """
     taken = racks.of(where.source()).read()
     output.warn(taken.warnings)
-    judged = verbs.audit(taken.snapshot, judging.policy())
+    judged = api.audit(taken.snapshot, judging.policy())
     document = audit_document(taken.snapshot, judged)
     output.write(document, output_format, audit_page(document))
     if not judged.clean:
@@ -68,7 +68,7 @@ def outage(
     """
     taken = racks.of(where.source()).read()
     output.warn(taken.warnings)
-    now, losses = verbs.outage(
+    now, losses = api.outage(
         taken.snapshot,
         judging.policy(),
         lose=None if lose is None else tuple(lose.split(",")),

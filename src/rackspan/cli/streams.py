@@ -9,7 +9,7 @@ import typer
 from rich.console import RenderableType
 from rich.text import Text
 
-from rackspan import json_text, verbs
+from rackspan import api, json_text
 from rackspan.cli import options, output
 from rackspan.cli.files import read_file
 from rackspan.cli.flags import verb
@@ -53,7 +53,7 @@ def assign(
     assignor_named(assignor)
     options_named(*(beyond or []))
     answer = read_file(
-        problem, lambda content: verbs.assign_tasks(json_text.parse(content), assignor, beyond or []), _PROBLEM
+        problem, lambda content: api.assign_tasks(json_text.parse(content), assignor, beyond or []), _PROBLEM
     )
     output.warn(answer["warnings"])
     output.write(answer, output_format, _page(answer))
@@ -86,11 +86,11 @@ def audit(
     cluster = running.cluster()
     source = racks.of(running.source())
     given = _changelogs(changelog or [])
-    live = verbs.read_streams_group(cluster, group)
+    live = api.read_streams_group(cluster, group)
     taken = source.read()
     output.warn_of(taken)
-    captured = verbs.capture_streams(live, taken.snapshot, given)
-    document = verbs.audit_streams(live, captured)
+    captured = api.capture_streams(live, taken.snapshot, given)
+    document = api.audit_streams(live, captured)
     if capture is not None:
         _write(capture, json.dumps(captured.document, indent=1, ensure_ascii=False) + "\n", "--capture")
         output.note(f"{capture}: {len(captured.document['tasks'])} tasks, {len(live.processes)} clients")
@@ -126,7 +126,7 @@ def lab(
 ) -> None:
     """Replay groups over strategies and weights: cost, balance, stickiness, and rounds until they come to rest."""
     chosen = settings(assignor or [], strategy or [], weights or [])
-    document = verbs.streams_lab(_documents(problem), chosen, beyond or [])
+    document = api.streams_lab(_documents(problem), chosen, beyond or [])
     if out is not None:
         _write(out, lab_picture(document), "--out")
         output.note(f"{out}: drawn")

@@ -6,7 +6,7 @@ embedded.py is the door for users. Never a production broker: nothing is written
 
 from typing import TYPE_CHECKING
 
-from rackspan.late_names import late_names
+from rackspan.lazy_exports import late_names
 
 if TYPE_CHECKING:
     from rackspan.cluster.core.settings import ClusterSettings

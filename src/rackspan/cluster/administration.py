@@ -8,7 +8,7 @@ from typing import Final
 
 from rackspan.cluster.assembly import Assembly
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId, Ticket
+from rackspan.cluster.core.ids import CorrelationId
 from rackspan.cluster.core.messages import (
     AdminResult,
     AlterConfigs,
@@ -22,6 +22,7 @@ from rackspan.cluster.core.messages import (
 from rackspan.cluster.core.metadata import ResourceType
 from rackspan.cluster.host import BrokerHost
 from rackspan.errors import UsageError
+from rackspan.model.ids import BrokerId
 
 TIMEOUT_MS: Final = 10_000
 _SET: Final = 0
@@ -45,13 +46,13 @@ class Administration:
         """Returns when every broker that hears the controller knows the topic. Errors: UsageError."""
         assigned = {index: tuple(map(BrokerId, row)) for index, row in enumerate(replicas)}
         wanted = NewTopic(topic, partitions, replication_factor, assigned, dict(config))
-        _accepted(await self._asked(lambda ticket: CreateTopics(ticket, (wanted,))))
+        _accepted(await self._asked(lambda correlation_id: CreateTopics(correlation_id, (wanted,))))
 
     async def alter(self, topic: str, config: Mapping[str, str | int | None]) -> None:
         """Errors: UsageError."""
         ops = tuple(_op(name, value) for name, value in config.items())
         resource = AlterResource(ResourceType.TOPIC, topic, ops)
-        _accepted(await self._asked(lambda ticket: AlterConfigs(ticket, (resource,))))
+        _accepted(await self._asked(lambda correlation_id: AlterConfigs(correlation_id, (resource,))))
 
     async def forget_everything(self) -> None:
         """Topics with all their records, groups and transactions with theirs, dynamic configs, counted traffic."""
@@ -59,11 +60,11 @@ class Administration:
         topics = tuple(image.topics)
         brokers = [one.name for one in image.configs if one.type is ResourceType.BROKER]
         cleared = tuple(AlterResource(ResourceType.BROKER, name, ()) for name in brokers)
-        _accepted(await self._asked(lambda ticket: DeleteTopics(ticket, topics)))
-        _accepted(await self._asked(lambda ticket: AlterConfigs(ticket, cleared, replace=True)))
+        _accepted(await self._asked(lambda correlation_id: DeleteTopics(correlation_id, topics)))
+        _accepted(await self._asked(lambda correlation_id: AlterConfigs(correlation_id, cleared, replace=True)))
         self._assembly.traffic.forget()
 
-    async def _asked(self, question: Callable[[Ticket], Message]) -> Sequence[AdminResult]:
+    async def _asked(self, question: Callable[[CorrelationId], Message]) -> Sequence[AdminResult]:
         host = self._heard()
         results: Sequence[AdminResult] = await host.ask_controller(question, TIMEOUT_MS, ())
         for one in self._assembly.hosts.values():

@@ -17,8 +17,8 @@ from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host import BrokerHost
 from rackspan.cluster.locating import located_by
 from rackspan.cluster.network import Network
+from rackspan.cluster.pending_responses import PendingResponses
 from rackspan.cluster.surroundings import Surroundings
-from rackspan.cluster.tickets import Tickets
 from rackspan.cluster.traffic import Traffic
 from rackspan.model.ids import BrokerId, RackId
 
@@ -28,23 +28,26 @@ _LOOK_AGAIN_SECONDS: Final = 0.002
 class Assembly:
     """See the module. Made in the loop it runs in."""
 
-    def __init__(self, rack_of: Mapping[BrokerId, RackId | None], settings: ClusterSettings, dice: Random) -> None:
+    def __init__(self, rack_of: Mapping[BrokerId, RackId | None], settings: ClusterSettings, rng: Random) -> None:
         loop = asyncio.get_running_loop()
         self.settings = settings
         self.clock = Clock()
         self.traffic = Traffic()
         self.network = Network(loop, self.traffic.carried)
-        tickets = Tickets()
-        self.cluster_id = _cluster_id(dice)
+        pending_responses = PendingResponses()
+        self.cluster_id = _cluster_id(rng)
         self.controller = ControllerHost(
-            Controller(settings, dice, locate=located_by(settings, self.cluster_id)), self.clock, self.network, tickets
+            Controller(settings, rng, locate=located_by(settings, self.cluster_id)),
+            self.clock,
+            self.network,
+            pending_responses,
         )
         shared = Surroundings(
             self.cluster_id,
             settings,
             self.clock,
             self.network,
-            tickets,
+            pending_responses,
             self.traffic,
             lambda: self.controller.image.offset,
         )
@@ -99,9 +102,9 @@ class Assembly:
         self._beat = asyncio.get_running_loop().call_later(self.settings.tick_interval_ms / 1000, self._tick)
 
 
-def _cluster_id(dice: Random) -> str:
+def _cluster_id(rng: Random) -> str:
     """As Kafka makes them: 16 random bytes in base64, none beginning with '-', which tools take for an option."""
     while True:
-        drawn = urlsafe_b64encode(dice.randbytes(16)).decode().rstrip("=")
+        drawn = urlsafe_b64encode(rng.randbytes(16)).decode().rstrip("=")
         if not drawn.startswith("-"):
             return drawn

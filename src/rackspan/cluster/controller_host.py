@@ -7,11 +7,12 @@ from typing import Final
 from rackspan.cluster.clock import Clock
 from rackspan.cluster.core import messages
 from rackspan.cluster.core.controller import Controller
-from rackspan.cluster.core.ids import CONTROLLER, BrokerId, NodeId
+from rackspan.cluster.core.ids import CONTROLLER, NodeId
 from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.network import Network
-from rackspan.cluster.tickets import Tickets
+from rackspan.cluster.pending_responses import PendingResponses
+from rackspan.model.ids import BrokerId
 
 log = logging.getLogger(__name__)
 
@@ -22,11 +23,13 @@ CONTROLLER_ID: Final = BrokerId(3000)
 class ControllerHost:
     """Feeds the core's controller and carries out what it answers."""
 
-    def __init__(self, controller: Controller, clock: Clock, network: Network, tickets: Tickets) -> None:
+    def __init__(
+        self, controller: Controller, clock: Clock, network: Network, pending_responses: PendingResponses
+    ) -> None:
         self._controller = controller
         self._clock = clock
         self._network = network
-        self._tickets = tickets
+        self._pending_responses = pending_responses
         network.attach(CONTROLLER, self.receive)
 
     @property
@@ -56,7 +59,7 @@ class ControllerHost:
             match effect:
                 case messages.Send(destination, message):
                     self._network.send(CONTROLLER, destination, message)
-                case messages.Reply(ticket, result):
-                    self._tickets.answer(ticket, result)
+                case messages.Reply(correlation_id, result):
+                    self._pending_responses.answer(correlation_id, result)
                 case messages.Warned(line):
                     log.warning("controller: %s", line)

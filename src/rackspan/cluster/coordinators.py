@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.coordination import Answer, Append, TakingOffice
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NO_OFFSET, Ticket, TopicPartition
+from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
 from rackspan.cluster.core.log import PartitionLog
-from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResult, VerifyTransaction
+from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResponse, VerifyTransaction
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.core.transactions import TransactionCoordinator, WriteMarker
 from rackspan.cluster.core.transactions.requests import AddPartitions
+from rackspan.model.ids import TopicPartition
 
 if TYPE_CHECKING:
     from rackspan.cluster.host import BrokerHost
@@ -49,7 +50,7 @@ class Coordinating:
         self._topic = topic
         self._coordinator = coordinator
         self._offices = TakingOffice()
-        self._waiting: dict[Ticket, asyncio.Future[Any]] = {}
+        self._waiting: dict[CorrelationId, asyncio.Future[Any]] = {}
         self._asked = 0
         self._effects: deque[Any] = deque()
         self._busy = False
@@ -85,17 +86,17 @@ class Coordinating:
 
     # What clients ask.
 
-    async def ask(self, question: Callable[[int, Ticket], Iterable[Any]]) -> Any:
-        """`question` is given the time and a ticket; the answer on that ticket."""
+    async def ask(self, question: Callable[[int, CorrelationId], Iterable[Any]]) -> Any:
+        """`question` is given the time and a correlation_id; the answer on that correlation_id."""
         return await self.begin(question)
 
-    def begin(self, question: Callable[[int, Ticket], Iterable[Any]]) -> "asyncio.Future[Any]":
+    def begin(self, question: Callable[[int, CorrelationId], Iterable[Any]]) -> "asyncio.Future[Any]":
         """The same, asked at once: cancelled where the broker's process ends first."""
         self._asked += 1
-        ticket = self._asked
-        future = self._waiting[ticket] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(lambda _: self._waiting.pop(ticket, None))
-        self.carry_out(question(self._host.now, ticket))
+        correlation_id = self._asked
+        future = self._waiting[correlation_id] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(lambda _: self._waiting.pop(correlation_id, None))
+        self.carry_out(question(self._host.now, correlation_id))
         return future
 
     # What it answers.
@@ -114,8 +115,8 @@ class Coordinating:
 
     def _carry_out_one(self, effect: Any) -> None:
         match effect:
-            case Answer(ticket, response):
-                future = self._waiting.get(ticket)
+            case Answer(correlation_id, response):
+                future = self._waiting.get(correlation_id)
                 if future is not None and not future.done():
                     future.set_result(response)
             case Append():
@@ -124,11 +125,11 @@ class Coordinating:
     def _append(self, append: Append) -> None:
         partition = TopicPartition(self._topic, append.partition)
         self._host.ask(
-            lambda ticket: Produce(ticket, partition, (append.batch,), -1, _APPEND_MS, internal=True),
+            lambda correlation_id: Produce(correlation_id, partition, (append.batch,), -1, _APPEND_MS, internal=True),
             lambda result: self._appended(append.write, result),
         )
 
-    def _appended(self, write: int, result: ProduceResult) -> None:
+    def _appended(self, write: int, result: ProduceResponse) -> None:
         self.carry_out(self._coordinator.on_appended(self._host.now, write, result.error, result.base_offset))
 
 
@@ -152,7 +153,7 @@ class CoordinatingTransactions(Coordinating):
         if not asked.adds:
             answered(self._transactions.verify(request)[asked.partition])
             return
-        adding = self.begin(lambda now, ticket: self._transactions.on_request(now, ticket, request))
+        adding = self.begin(lambda now, correlation_id: self._transactions.on_request(now, correlation_id, request))
         adding.add_done_callback(lambda done: None if done.cancelled() else answered(done.result().error))
 
     def _write_marker(self, marker: WriteMarker) -> None:
@@ -164,10 +165,12 @@ class CoordinatingTransactions(Coordinating):
         else:
             self._host.ask_broker(
                 state.leader,
-                lambda ticket: Produce(ticket, marker.partition, (marker.batch,), -1, _APPEND_MS, internal=True),
+                lambda correlation_id: Produce(
+                    correlation_id, marker.partition, (marker.batch,), -1, _APPEND_MS, internal=True
+                ),
                 lambda result: self._marked(marker, result.error),
                 _APPEND_MS,
-                ProduceResult(KafkaError.REQUEST_TIMED_OUT),
+                ProduceResponse(KafkaError.REQUEST_TIMED_OUT),
             )
 
     def _marked(self, marker: WriteMarker, error: KafkaError) -> None:

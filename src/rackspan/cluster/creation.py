@@ -19,7 +19,7 @@ async def create_missing(broker: "BrokerHost", topics: Sequence[NewTopic]) -> di
     Somebody else may ask at the same time: a topic that is there already is as good as one created.
     """
     results: Iterable[AdminResult] = await broker.ask_controller(
-        lambda ticket: CreateTopics(ticket, tuple(topics), automatic=True), CREATION_MS, ()
+        lambda correlation_id: CreateTopics(correlation_id, tuple(topics), automatic=True), CREATION_MS, ()
     )
     fine = (KafkaError.NONE, KafkaError.TOPIC_ALREADY_EXISTS)
     refused: dict[str, KafkaError] = {str(one.key): one.error for one in results if one.error not in fine}

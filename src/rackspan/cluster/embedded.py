@@ -16,13 +16,12 @@ from rackspan.cluster.administration import Administration
 from rackspan.cluster.assembly import Assembly
 from rackspan.cluster.breakable import Breakable, Outcome, rack_id
 from rackspan.cluster.configured import check_racks, configured
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.faults import Faults
 from rackspan.cluster.observable import Observable
 from rackspan.errors import UsageError
-from rackspan.model.ids import BrokerId, RackId
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 if TYPE_CHECKING:
     from rackspan.cluster.metrics_server import MetricsServer
@@ -55,7 +54,7 @@ class EmbeddedCluster(Breakable, Observable):
         self._rack_of = {BrokerId(index + 1): names[index % len(names)] for index in range(brokers)}
         self._settings = configured(settings or ClusterSettings(), config or {}, brokers)
         check_racks(self._settings, self._rack_of)
-        self._dice = Random(seed)
+        self._rng = Random(seed)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._assembly: Assembly | None = None
@@ -115,7 +114,7 @@ class EmbeddedCluster(Breakable, Observable):
             _finish(loop)
 
     async def _put_together(self) -> None:
-        self._assembly = Assembly(self._rack_of, self._settings, self._dice)
+        self._assembly = Assembly(self._rack_of, self._settings, self._rng)
         self._faults = Faults(self._assembly)
         self._administration = Administration(self._assembly)
         await self._assembly.start(START_SECONDS)

@@ -6,8 +6,8 @@ A client's poll of a thousand topics then costs nothing, and the poll after one 
 from collections.abc import Callable
 from typing import Final, TypeAlias
 
-from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.metadata import MetadataImage, TopicImage
+from rackspan.model.ids import BrokerId
 
 ANSWERS_KEPT: Final = 64
 """Clients ask for few different sets of topics."""

@@ -18,7 +18,7 @@ from rackspan.cluster.core.broker import Broker, BrokerIdentity
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
-from rackspan.cluster.core.ids import CLIENT, NodeId, TopicId, TopicPartition
+from rackspan.cluster.core.ids import CLIENT, NodeId, TopicId
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.protocol_version import LATEST, PROTOCOL_CONFIG, registration_version
@@ -37,7 +37,7 @@ from rackspan.cluster.record_terms import RecordTerms
 from rackspan.cluster.server import Connection
 from rackspan.cluster.surroundings import Surroundings
 from rackspan.cluster.waiting import Purgatory
-from rackspan.model.ids import BrokerId, RackId
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
 from rackspan.wire.framing import Request
 
 log = logging.getLogger(__name__)
@@ -132,8 +132,8 @@ class BrokerHost(Facts):
 
     def _begin_to_coordinate(self) -> None:
         self._topics_known: Mapping[TopicId, str] = {}
-        dice = Random(f"{self.cluster_id}/{self.id}/{self._incarnation}")
-        self.groups = GroupCoordinator(group_settings(self.settings.extra_configs), dice)
+        rng = Random(f"{self.cluster_id}/{self.id}/{self._incarnation}")
+        self.groups = GroupCoordinator(group_settings(self.settings.extra_configs), rng)
         self.group_requests = Coordinating(self, OFFSETS_TOPIC, self.groups)
         self.transactions = TransactionCoordinator(transaction_settings(self.settings.extra_configs))
         self.transaction_requests = CoordinatingTransactions(self, self.transactions)
@@ -142,7 +142,7 @@ class BrokerHost(Facts):
 
     def receive(self, source: NodeId, message: Message) -> None:
         """From another node."""
-        if self.slow_disk_ms and isinstance(message, messages.FetchAnswer):
+        if self.slow_disk_ms and isinstance(message, messages.FetchResponse):
             asyncio.get_running_loop().call_later(self.slow_disk_ms / 1000, self._act, source, message)
         else:
             self._act(source, message)
@@ -161,7 +161,9 @@ class BrokerHost(Facts):
         if self.frozen:
             self._held.append((source, message))
         elif isinstance(message, messages.VerifyTransaction):
-            self.transaction_requests.verify(message, partial(self._shared.tickets.answer, message.ticket))
+            self.transaction_requests.verify(
+                message, partial(self._shared.pending_responses.answer, message.correlation_id)
+            )
         elif self._broker is not None:
             self._carry_out(self._broker.on_message(self._shared.clock.now(), source, self._overheard(message)))
 
@@ -172,25 +174,25 @@ class BrokerHost(Facts):
         batch = message.batches[0]
         if batch.marker is None:
             return message
-        marker, number, asked = batch.marker, message.partition.partition, message.ticket
+        marker, number, asked = batch.marker, message.partition.partition, message.correlation_id
 
-        def written(result: messages.ProduceResult) -> None:
+        def written(result: messages.ProduceResponse) -> None:
             if result.error is KafkaError.NONE:
                 self.groups.on_marker(number, batch.producer_id, marker)
-            self._shared.tickets.answer(asked, result)
+            self._shared.pending_responses.answer(asked, result)
 
-        ticket = self._shared.tickets.draw(written)
-        self._open_tickets.add(ticket)
-        return replace(message, ticket=ticket)
+        correlation_id = self._shared.pending_responses.draw(written)
+        self._open_correlation_ids.add(correlation_id)
+        return replace(message, correlation_id=correlation_id)
 
     def _carry_out(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             match effect:
                 case messages.Send(destination, message):
                     self._shared.network.send(self.id, destination, message)
-                case messages.Reply(ticket, result):
-                    self._open_tickets.discard(ticket)
-                    self._shared.tickets.answer(ticket, result)
+                case messages.Reply(correlation_id, result):
+                    self._open_correlation_ids.discard(correlation_id)
+                    self._shared.pending_responses.answer(correlation_id, result)
                 case messages.WatermarkMoved(partition=partition):
                     self.purgatory.news(partition)
                 case messages.LeadershipChanged():

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Final
 from rackspan.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from rackspan.cluster.core.configs import BROKER_CONFIGS
 from rackspan.cluster.core.groups import GroupSettings
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.messages import CreateTopics, NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
 from rackspan.cluster.core.transactions import TransactionSettings
+from rackspan.model.ids import TopicPartition
 
 if TYPE_CHECKING:
     from rackspan.cluster.host import BrokerHost
@@ -75,4 +75,6 @@ async def _create(host: "BrokerHost", topic: str) -> None:
         int(configs.get(_FACTOR_CONFIG[topic], "-1")),
         configs={"cleanup.policy": "compact"},
     )
-    await host.ask_controller(lambda ticket: CreateTopics(ticket, (new,), automatic=True), _CREATION_MS, ())
+    await host.ask_controller(
+        lambda correlation_id: CreateTopics(correlation_id, (new,), automatic=True), _CREATION_MS, ()
+    )

@@ -3,14 +3,14 @@
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
-from rackspan import exposition
+from rackspan import prometheus_metrics
 from rackspan.acks.metrics import METRICS
-from rackspan.exposition import BrokerMetrics, broker_families
+from rackspan.prometheus_metrics import BrokerMetrics, broker_families
 
 Read: TypeAlias = Callable[[], Sequence[BrokerMetrics]]
 
 
-class MetricsServer(exposition.MetricsServer):
+class MetricsServer(prometheus_metrics.MetricsServer):
     """Of what `read` says of the brokers that run."""
 
     def __init__(self, listen: str, read: Read, *, partitions: bool) -> None:

@@ -5,13 +5,12 @@ from datetime import UTC, datetime
 
 from rackspan.cluster.controller_host import CONTROLLER_ID
 from rackspan.cluster.core.configs import topic_values
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.metadata import MetadataImage, TopicImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.handlers.topics import INTERNAL_TOPICS
 from rackspan.model.broker import Broker, Controller
-from rackspan.model.ids import BrokerId, TopicName
+from rackspan.model.ids import BrokerId, TopicName, TopicPartition
 from rackspan.model.partitions import columns
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.model.topic import Topic

@@ -56,7 +56,7 @@ class Observable(ABC):
         """
         # Imported here: few clusters are scraped, and every cluster would wait for it.
         from rackspan.cluster.metrics_server import MetricsServer
-        from rackspan.exposition import BrokerMetrics
+        from rackspan.prometheus_metrics import BrokerMetrics
 
         async def taken() -> list[BrokerMetrics]:
             running = [host for host in self._whole.hosts.values() if host.running]

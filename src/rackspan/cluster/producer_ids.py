@@ -26,7 +26,7 @@ class ProducerIds:
             if found is not None:
                 return found
             block: ProducerIdBlock | None = await self._broker.ask_controller(
-                lambda ticket: AllocateProducerIds(ticket, self._broker.id), _TIMEOUT_MS, None
+                lambda correlation_id: AllocateProducerIds(correlation_id, self._broker.id), _TIMEOUT_MS, None
             )
             if block is None:
                 return None

@@ -5,11 +5,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 from typing import Any, Final
 
-from rackspan.cluster.core.ids import CLIENT, CONTROLLER, BrokerId, NodeId, Ticket
+from rackspan.cluster.core.ids import CLIENT, CONTROLLER, CorrelationId, NodeId
 from rackspan.cluster.core.messages import Message
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.surroundings import Surroundings
 from rackspan.cluster.waiting import until
+from rackspan.model.ids import BrokerId
 
 _CAUGHT_UP_MS: Final = 1_000
 """A broker that learns late is a fault of its own: whoever administers the cluster through it is not kept for long."""
@@ -21,7 +22,7 @@ class Questions(ABC):
     def __init__(self, shared: Surroundings, broker: BrokerId) -> None:
         self.id = broker
         self._shared = shared
-        self._open_tickets: set[Ticket] = set()
+        self._open_correlation_ids: set[CorrelationId] = set()
         self._image_news = asyncio.Event()
 
     @property
@@ -38,17 +39,17 @@ class Questions(ABC):
         self._image_news = asyncio.Event()
 
     def _forget_questions(self) -> None:
-        self._shared.tickets.forget(self._open_tickets)
-        self._open_tickets.clear()
+        self._shared.pending_responses.forget(self._open_correlation_ids)
+        self._open_correlation_ids.clear()
 
-    def ask(self, question: Callable[[Ticket], Message], answered: Callable[[Any], None]) -> Ticket:
+    def ask(self, question: Callable[[CorrelationId], Message], answered: Callable[[Any], None]) -> CorrelationId:
         """Ask this broker; `answered` is called once, perhaps at once, or never if the process ends first."""
-        ticket = self._shared.tickets.draw(answered)
-        self._open_tickets.add(ticket)
-        self._act(CLIENT, question(ticket))
-        return ticket
+        correlation_id = self._shared.pending_responses.draw(answered)
+        self._open_correlation_ids.add(correlation_id)
+        self._act(CLIENT, question(correlation_id))
+        return correlation_id
 
-    async def answer_to(self, question: Callable[[Ticket], Message], timeout_ms: int, otherwise: Any) -> Any:
+    async def answer_to(self, question: Callable[[CorrelationId], Message], timeout_ms: int, otherwise: Any) -> Any:
         """The broker's answer, or `otherwise` when the time is over."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
@@ -58,26 +59,32 @@ class Questions(ABC):
     def ask_broker(
         self,
         broker: BrokerId,
-        question: Callable[[Ticket], Message],
+        question: Callable[[CorrelationId], Message],
         answered: Callable[[Any], None],
         timeout_ms: int,
         otherwise: Any,
     ) -> None:
         """Ask another broker, or this one, over the link between them; `otherwise` where it is silent for so long."""
-        ticket = self._shared.tickets.draw(answered)
-        self._open_tickets.add(ticket)
-        self._shared.network.send(self.id, broker, question(ticket), signed=CLIENT)
-        asyncio.get_running_loop().call_later(timeout_ms / 1000, self._shared.tickets.answer, ticket, otherwise)
+        correlation_id = self._shared.pending_responses.draw(answered)
+        self._open_correlation_ids.add(correlation_id)
+        self._shared.network.send(self.id, broker, question(correlation_id), signed=CLIENT)
+        asyncio.get_running_loop().call_later(
+            timeout_ms / 1000, self._shared.pending_responses.answer, correlation_id, otherwise
+        )
 
-    async def ask_controller(self, question: Callable[[Ticket], Message], timeout_ms: int, otherwise: Any) -> Any:
+    async def ask_controller(
+        self, question: Callable[[CorrelationId], Message], timeout_ms: int, otherwise: Any
+    ) -> Any:
         """The controller's answer, over this broker's link to it, or `otherwise` when the time is over."""
         future: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        ticket = self._shared.tickets.draw(lambda result: None if future.done() else future.set_result(result))
-        self._shared.network.send(self.id, CONTROLLER, question(ticket), signed=CLIENT)
+        correlation_id = self._shared.pending_responses.draw(
+            lambda result: None if future.done() else future.set_result(result)
+        )
+        self._shared.network.send(self.id, CONTROLLER, question(correlation_id), signed=CLIENT)
         try:
             return await _within(future, timeout_ms, otherwise)
         finally:
-            self._shared.tickets.forget([ticket])
+            self._shared.pending_responses.forget([correlation_id])
 
     async def until_image(self, holds: Callable[[MetadataImage], bool], timeout_ms: int) -> bool:
         """Wait until this broker's metadata says so; False when the time is over."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from rackspan.cluster.core.batch import NO_TIMESTAMP
 from rackspan.cluster.core.configs import topic_value
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.messages import ProduceResult
+from rackspan.cluster.core.messages import ProduceResponse
 from rackspan.cluster.opened_records import lacks_a_key
 from rackspan.wire.record_batch import BatchHeader
 
@@ -43,15 +43,17 @@ class RecordTerms:
             int(values[AFTER] or 0),
         )
 
-    def refusal(self, header: BatchHeader, data: memoryview, now: int) -> ProduceResult | None:
+    def refusal(self, header: BatchHeader, data: memoryview, now: int) -> ProduceResponse | None:
         """Why the batch cannot be appended at `now` (ms since 1970); None if it can."""
         if self.compacted and lacks_a_key(data):
-            return ProduceResult(KafkaError.INVALID_RECORD, message="Compacted topic cannot accept message without key")
+            return ProduceResponse(
+                KafkaError.INVALID_RECORD, message="Compacted topic cannot accept message without key"
+            )
         if self.append_time or NO_TIMESTAMP in (header.base_timestamp, header.max_timestamp):
             return None
         earliest, latest = now - self.before_max_ms, now + self.after_max_ms
         if header.base_timestamp < earliest or header.max_timestamp > latest:
-            return ProduceResult(
+            return ProduceResponse(
                 KafkaError.INVALID_TIMESTAMP,
                 message=f"Timestamps {header.base_timestamp} to {header.max_timestamp} are out of range; "
                 f"they should be within [{earliest}, {latest}]",

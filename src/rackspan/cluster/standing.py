@@ -4,10 +4,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rackspan.cluster.assembly import Assembly
-from rackspan.cluster.core.ids import CONTROLLER, NodeId, TopicPartition
+from rackspan.cluster.core.ids import CONTROLLER, NodeId
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
 from rackspan.cluster.host import BrokerHost
-from rackspan.model.ids import BrokerId, RackId
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from rackspan.cluster.clock import Clock
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.network import Network
-from rackspan.cluster.tickets import Tickets
+from rackspan.cluster.pending_responses import PendingResponses
 from rackspan.cluster.traffic import Traffic
 
 
@@ -18,7 +18,7 @@ class Surroundings:
     settings: ClusterSettings
     clock: Clock
     network: Network
-    tickets: Tickets
+    pending_responses: PendingResponses
     traffic: Traffic
     committed_offset: Callable[[], int]
     """How far the controller's metadata goes."""

@@ -10,9 +10,9 @@ from enum import StrEnum
 from typing import Any
 
 from rackspan.cluster.answers import Call
-from rackspan.cluster.core.ids import NodeId, TopicPartition
-from rackspan.cluster.core.messages import FetchAnswer, Message
-from rackspan.model.ids import RackId
+from rackspan.cluster.core.ids import NodeId
+from rackspan.cluster.core.messages import FetchResponse, Message
+from rackspan.model.ids import RackId, TopicPartition
 
 
 class Path(StrEnum):
@@ -61,7 +61,7 @@ class Traffic:
 
     def carried(self, source: NodeId, destination: NodeId, message: Message) -> None:
         """A message between nodes: of those, only answers to followers carry records."""
-        if isinstance(message, FetchAnswer):
+        if isinstance(message, FetchResponse):
             from_rack, to_rack = self.racks.get(source), self.racks.get(destination)
             for one in message.partitions:
                 size = sum(batch.size_bytes for batch in one.batches)

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Final
 
 from rackspan.cluster.coordinators import TRANSACTIONS_TOPIC
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.messages import VerifyTransaction
 from rackspan.cluster.core.metadata import NO_LEADER
+from rackspan.model.ids import TopicPartition
 
 if TYPE_CHECKING:
     from rackspan.cluster.host import BrokerHost
@@ -67,7 +67,7 @@ def verify(
     who = (writer.transactional_id, writer.producer_id, writer.producer_epoch)
     broker.ask_broker(
         coordinated.leader,
-        lambda ticket: VerifyTransaction(ticket, *who, partition, adds=support is Support.ADDS),
+        lambda correlation_id: VerifyTransaction(correlation_id, *who, partition, adds=support is Support.ADDS),
         lambda error: answered(_as_told(error, support)),
         _MS,
         KafkaError.COORDINATOR_NOT_AVAILABLE,

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from typing import TypeAlias
 
-from rackspan.cluster.core.ids import TopicPartition
+from rackspan.model.ids import TopicPartition
 
 Wake: TypeAlias = Callable[[], None]
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass, replace
 from rackspan.consumers.audience import audiences, partitions_by_audience
 from rackspan.consumers.claims import owners
 from rackspan.consumers.dealing import dealt
-from rackspan.consumers.group import Group, Member, MemberId, TopicPartition
+from rackspan.consumers.group import Group, Member, MemberId
 from rackspan.consumers.kinds import kinds
 from rackspan.consumers.placement_flow import PlacementFlow, cheapest
 from rackspan.consumers.shares import Shares, balanced_shares
-from rackspan.errors import UnprovenAnswer
+from rackspan.errors import UnprovenResponse
+from rackspan.model.ids import TopicPartition
 
 Owned = Mapping[MemberId, tuple[TopicPartition, ...]]
 
@@ -38,7 +39,7 @@ def assign(group: Group) -> GroupAssignment:
     partitions and cohorts of members instead of single ones, finds the cheapest of them (placement_flow.py). Concrete
     partitions are dealt in turn within each flow, so that topics mix. The result is counted again and held against both
     certificates. Deterministic; the order of members and partitions does not matter.
-    Source: KIP-881 (the wish), KIP-925 (cost and flow). Errors: UnprovenAnswer, a bug.
+    Source: KIP-881 (the wish), KIP-925 (cost and flow). Errors: UnprovenResponse, a bug.
     """
     ordered = replace(group, members=tuple(sorted(group.members, key=lambda member: member.id)))
     known = audiences(ordered.members)
@@ -70,7 +71,7 @@ def _refuse_unproven(answer: GroupAssignment, shares: Shares, flow: PlacementFlo
     """Counted anew, the answer must cost what both certificates say it must."""
     loads = [len(partitions) for partitions in answer.partitions.values()]
     if shares.price(loads) != shares.proof.lower_bound:
-        raise UnprovenAnswer(f"loads of {min(loads)} to {max(loads)} are not as even as proven; report this as a bug")
+        raise UnprovenResponse(f"loads of {min(loads)} to {max(loads)} are not as even as proven; report this as a bug")
     if flow.price(answer.cross_rack, answer.moved) != flow.lower_bound:
         found = f"{answer.cross_rack} cross-rack partitions and {answer.moved} moves"
-        raise UnprovenAnswer(f"{found} do not match their proof; report this as a bug")
+        raise UnprovenResponse(f"{found} do not match their proof; report this as a bug")

@@ -3,7 +3,8 @@
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from rackspan.consumers.group import Group, Member, MemberId, TopicPartition
+from rackspan.consumers.group import Group, Member, MemberId
+from rackspan.model.ids import TopicPartition
 
 Claimants = Mapping[TopicPartition, Sequence[Member]]
 

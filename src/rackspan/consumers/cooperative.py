@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 
 from rackspan.consumers.claims import newest_claimants
-from rackspan.consumers.group import Group, MemberId, TopicPartition
+from rackspan.consumers.group import Group, MemberId
+from rackspan.model.ids import TopicPartition
 
 Partitions = Mapping[MemberId, tuple[TopicPartition, ...]]
 

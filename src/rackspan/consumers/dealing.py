@@ -4,9 +4,9 @@ from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping
 from typing import TypeVar
 
-from rackspan.consumers.group import TopicPartition
 from rackspan.consumers.kinds import Cohort, Kind, Kinds
 from rackspan.consumers.placement_flow import PlacementFlow
+from rackspan.model.ids import TopicPartition
 
 Receiver = TypeVar("Receiver")
 

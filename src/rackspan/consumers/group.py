@@ -2,22 +2,16 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, NewType
+from typing import Final, NewType
 
 from rackspan.errors import InvalidProblem
 from rackspan.model import RackId
+from rackspan.model.ids import TopicPartition
 
 MemberId = NewType("MemberId", str)
 
 NO_EPOCH: Final = -1
 """The assignment epoch of a member that was never assigned anything."""
-
-
-class TopicPartition(NamedTuple):
-    """A partition by name; equal to the clients' own tuples of that name."""
-
-    topic: str
-    partition: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ from typing import NamedTuple
 
 from rackspan.consumers.audience import Audience, Audiences
 from rackspan.consumers.claims import owners
-from rackspan.consumers.group import Group, TopicPartition
+from rackspan.consumers.group import Group
 from rackspan.model import RackId
+from rackspan.model.ids import TopicPartition
 
 
 class Kind(NamedTuple):

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from rackspan.consumers.assign import GroupAssignment, assign
 from rackspan.consumers.awareness import reason_off, without_racks
 from rackspan.consumers.cooperative import Partitions, handed_out, withheld
-from rackspan.consumers.group import Group, TopicPartition
+from rackspan.consumers.group import Group
+from rackspan.model.ids import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
-from rackspan.consumers.group import NO_EPOCH, Member, MemberId, TopicPartition
+from rackspan.consumers.group import NO_EPOCH, Member, MemberId
 from rackspan.model import RackId
+from rackspan.model.ids import TopicPartition
 
 VERSION: Final = 1
 """Readers of version 1 ignore keys they do not know, so additions keep it. It rises when an old reader would be misled."""

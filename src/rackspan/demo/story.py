@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rackspan import verbs
+from rackspan import api
 from rackspan.audit import RackLoss, RackPolicy
 from rackspan.demo.racks_lost import TwoRacksLost, lose_two_racks
 from rackspan.demo.stage import Say, Stage, embedded, real_kafka
@@ -106,8 +106,8 @@ def _lose_and_restore(stage: Stage, traffic: Traffic, say: Say) -> RackLoss:
 
 
 def _foretell(bootstrap_servers: str, say: Say) -> RackLoss:
-    source = verbs.live_cluster(bootstrap_servers, None, 30.0)
-    _, (loss,) = verbs.outage(source.read().snapshot, RackPolicy(), lose=(LOST_RACK,))
+    source = api.live_cluster(bootstrap_servers, None, 30.0)
+    _, (loss,) = api.outage(source.read().snapshot, RackPolicy(), lose=(LOST_RACK,))
     harmed = [f"{topic.topic} {', '.join(_states(topic.offline, topic.under_min_isr))}" for topic in loss.topics]
     say(f"rackspan outage --lose {shown(loss.racks[0])} foretells: {'; '.join(harmed) or 'no harm'}")
     return loss
@@ -128,13 +128,13 @@ def _say_tally(say: Say, when: str, tally: Tally) -> None:
 @contextmanager
 def _collecting(bootstrap_servers: str, warehouse: Path) -> Iterator[list[Path]]:
     """Snapshots into the warehouse every few seconds, as `rackspan pipeline collect --every` takes them."""
-    source = verbs.live_cluster(bootstrap_servers, None, 10.0)
+    source = api.live_cluster(bootstrap_servers, None, 10.0)
     kept: list[Path] = []
     stop = threading.Event()
 
     def go_on() -> None:
         while not stop.wait(COLLECT_SECONDS):
-            for one in verbs.collect([source], warehouse):
+            for one in api.collect([source], warehouse):
                 # A snapshot missed while brokers come and go is made up for by the next one.
                 if not isinstance(one.error, RackspanError) and one.stored is not None:
                     kept.append(one.stored.path)
@@ -150,7 +150,7 @@ def _collecting(bootstrap_servers: str, warehouse: Path) -> Iterator[list[Path]]
 
 def _report(out: Path, warehouse: Path, say: Say) -> Path:
     say("Spark judges every snapshot (a few seconds to start)")
-    verbs.run_pipeline(warehouse, RackPolicy())
+    api.run_pipeline(warehouse, RackPolicy())
     report = out / "report.html"
-    verbs.report(warehouse, RackPolicy(), report)
+    api.report(warehouse, RackPolicy(), report)
     return report

@@ -22,7 +22,7 @@ def solve(network: FlowNetwork) -> CertifiedFlow:
 
     Constraints: capacities and supplies of `network`. Goal: the least sum of flow times unit cost.
     Method: cost-scaling push-relabel (Goldberg and Tarjan 1990), as OR-tools' SimpleMinCostFlow has it; integers only,
-    no dice, so that equal networks have equal flows on every machine.
+    no rng, so that equal networks have equal flows on every machine.
     Bound: O(N² · A · log(N · largest unit cost)); in practice close to linear in A.
     Errors: InvalidFlow when no flow carries every supply.
     """

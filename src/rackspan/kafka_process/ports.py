@@ -27,14 +27,14 @@ _TRIES: Final = 200
 class HeldPorts:
     """Ports on loopback, held until `close`."""
 
-    def __init__(self, dice: random.Random | None = None) -> None:
-        self._dice = dice or random.Random()
+    def __init__(self, rng: random.Random | None = None) -> None:
+        self._rng = rng or random.Random()
         self._sockets: dict[int, socket.socket] = {}
 
     def take(self) -> int:
         """One more free port. Errors: UsageError when the machine has none left to give."""
         for _ in range(_TRIES):
-            port = self._dice.choice(_RANGE)
+            port = self._rng.choice(_RANGE)
             if port not in self._sockets and self._hold(port):
                 return port
         raise UsageError(

@@ -5,7 +5,7 @@ Begin with snapshot.py, then racks.py (the only place where racks are counted). 
 
 from typing import TYPE_CHECKING
 
-from rackspan.late_names import late_names
+from rackspan.lazy_exports import late_names
 
 if TYPE_CHECKING:
     from rackspan.model.broker import Broker, Controller

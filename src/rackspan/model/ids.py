@@ -1,6 +1,6 @@
 """Kafka's identifiers as distinct types, so that a broker id is never passed as a partition."""
 
-from typing import Final, NewType
+from typing import Final, NamedTuple, NewType
 
 BrokerId = NewType("BrokerId", int)
 RackId = NewType("RackId", str)
@@ -11,6 +11,17 @@ NO_BROKER: Final = -1
 
 UNNAMED_RACK: Final = RackId("")
 """The rack that all brokers without `broker.rack` share, as min.insync.racks has it ("unnamed rack (empty string)")."""
+
+
+class TopicPartition(NamedTuple):
+    """One partition by topic name. A named tuple: it is hashed at every message, and equal to the clients' own of that name."""
+
+    topic: str
+    partition: int
+
+    def __str__(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
 
 INT32_MAX: Final = 2**31 - 1
 INT64_MAX: Final = 2**63 - 1

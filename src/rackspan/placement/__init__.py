@@ -2,16 +2,16 @@
 
 Read placer.py (the contract), then rack_alternated.py (KIP-36) and striped.py (KRaft's); registry.py finds a placer by
 name, spec.py answers a placement spec. Never looks at a cluster, and never moves a replica that stands: that is
-`reassign`. Pure: brokers and dice arrive as arguments.
+`reassign`. Pure: brokers and rng arrive as arguments.
 """
 
 from typing import TYPE_CHECKING
 
-from rackspan.late_names import late_names
+from rackspan.lazy_exports import late_names
 
 if TYPE_CHECKING:
     from rackspan.placement.brokers import UsableBroker, usable
-    from rackspan.placement.java_random import Dice
+    from rackspan.placement.java_random import RandomGenerator
     from rackspan.placement.placer import (
         CheckedPlacer,
         PartitionAssignment,
@@ -24,7 +24,7 @@ else:
     __getattr__ = late_names(
         __name__,
         {
-            "java_random": ("Dice",),
+            "java_random": ("RandomGenerator",),
             "placer": (
                 "CheckedPlacer",
                 "PartitionAssignment",
@@ -39,8 +39,8 @@ else:
 
 __all__ = [
     "CheckedPlacer",
-    "Dice",
     "PartitionAssignment",
+    "RandomGenerator",
     "ReplicaPlacer",
     "TopicAssignment",
     "UsableBroker",

@@ -15,7 +15,7 @@ from rackspan.model.partitions import Int32s, Int64s
 from rackspan.placement.balanced_settings import BalancedSettings, balanced_settings
 from rackspan.placement.brokers import UsableBroker
 from rackspan.placement.fleet import Fleet, fleet_of
-from rackspan.placement.java_random import Dice, java_dice
+from rackspan.placement.java_random import RandomGenerator, java_rng
 from rackspan.placement.leader_order import leader_in_front
 from rackspan.placement.one_a_rack import deal_one_a_rack
 from rackspan.placement.placer import TopicAssignment
@@ -43,11 +43,11 @@ class BalancedReplicaPlacer:
         shown to suffice always: of 10,000 random small clusters under load two were dealt anew, and none was missed.
     Source: KIP-660's three motives: new brokers, brokers that leave, brokers near their limit.
 
-    Partition ids do not matter, so neither does the start partition. Same dice and configs, same answer.
+    Partition ids do not matter, so neither does the start partition. Same rng and configs, same answer.
     """
 
-    def __init__(self, dice: Random | Dice) -> None:
-        self._dice = java_dice(dice)
+    def __init__(self, rng: Random | RandomGenerator) -> None:
+        self._rng = java_rng(rng)
         self._settings = BalancedSettings()
 
     def configure(self, configs: Mapping[str, str]) -> None:
@@ -64,7 +64,7 @@ class BalancedReplicaPlacer:
             self._offered(num_replicas, brokers), aware(brokers, self._settings.rack_aware), self._settings
         )
         columns = self._columns(fleet, num_partitions, num_replicas)
-        return TopicAssignment(_mixed(fleet.ids[columns], scattered(num_partitions, self._dice)))
+        return TopicAssignment(_mixed(fleet.ids[columns], scattered(num_partitions, self._rng)))
 
     def close(self) -> None:
         pass
@@ -75,11 +75,11 @@ class BalancedReplicaPlacer:
 
     def _columns(self, fleet: Fleet, partitions: int, replicas: int) -> Int32s:
         """Broker indices, (RF, P), leaders in row 0, like columns side by side."""
-        shares = quotas(fleet, partitions, replicas, shuffled(len(fleet), self._dice), self._settings.leaders_first)
+        shares = quotas(fleet, partitions, replicas, shuffled(len(fleet), self._rng), self._settings.leaders_first)
         if replicas <= len(fleet.rack_sizes):
-            return deal_one_a_rack(fleet, shares, replicas, self._dice)
+            return deal_one_a_rack(fleet, shares, replicas, self._rng)
         for _ in range(DEALS_MAX):
-            columns = deal_several_a_rack(fleet, shares.replicas, replicas, self._dice)
+            columns = deal_several_a_rack(fleet, shares.replicas, replicas, self._rng)
             columns, reached = leader_in_front(fleet, columns, shares.leaders)
             if reached:
                 break

@@ -16,7 +16,7 @@ from rackspan.model.partitions import Partition
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.placement.brokers import UsableBroker, usable
 from rackspan.placement.carried import Carried, carried
-from rackspan.placement.java_random import Dice
+from rackspan.placement.java_random import RandomGenerator
 from rackspan.placement.new_partitions import PlacerChoice, offered
 from rackspan.placement.registry import Installed, installed_placers, placer_named
 
@@ -39,7 +39,7 @@ def generate(
     topics: Sequence[str],
     broker_list: Sequence[int],
     choice: PlacerChoice,
-    dice: Random | Dice,
+    rng: Random | RandomGenerator,
     installed: Installed = installed_placers,
 ) -> list[Generated]:
     """Place each of `topics` anew on the brokers of `broker_list` that are alive, in the order of the list.
@@ -55,7 +55,7 @@ def generate(
     held = carried(_without(snapshot, topics))
     found: list[Generated] = []
     for topic in topics:
-        placed, held = _placed(topic, _partitions(snapshot, topic), brokers, held, choice, dice, installed)
+        placed, held = _placed(topic, _partitions(snapshot, topic), brokers, held, choice, rng, installed)
         found += placed
     return found
 
@@ -72,10 +72,10 @@ def _placed(
     brokers: Sequence[UsableBroker],
     held: Carried,
     choice: PlacerChoice,
-    dice: Random | Dice,
+    rng: Random | RandomGenerator,
     installed: Installed,
 ) -> tuple[list[Generated], Carried]:
-    placer = placer_named(choice.name, {**held.on(brokers).configs, **choice.configs}, dice, installed)
+    placer = placer_named(choice.name, {**held.on(brokers).configs, **choice.configs}, rng, installed)
     try:
         answer = placer.place(0, len(partitions), len(partitions[0].replicas), brokers)
     finally:

@@ -1,4 +1,4 @@
-"""Java's dice: java.util.Random, Collections.shuffle and HashMap's order, so that Kafka's random placements can be had again.
+"""Java's rng: java.util.Random, Collections.shuffle and HashMap's order, so that Kafka's random placements can be had again.
 
 Source: the published contract of java.util.Random (its class comment fixes every constant), Collections.shuffle, and
 HashMap's table, which decides in which order StripedReplicaPlacer lets its racks draw.
@@ -24,7 +24,7 @@ _DRAWS_AT_ONCE: Final = 1 << 16
 _MASK_64: Final = 2**64 - 1
 
 
-class Dice(Protocol):
+class RandomGenerator(Protocol):
     """What placers draw from: one number after another, or many at once with the same outcome."""
 
     def next_int(self, bound: int) -> int:
@@ -125,15 +125,15 @@ class Lcg64(_Congruential):
         super().__init__(seed & _MASK_64)
 
 
-def java_dice(dice: Random | Dice) -> Dice:
-    """Java's dice seeded from Python's; dice that are Java's already stay what they are."""
-    return JavaRandom(dice.getrandbits(64)) if isinstance(dice, Random) else dice
+def java_rng(rng: Random | RandomGenerator) -> RandomGenerator:
+    """Java's rng seeded from Python's; rng that are Java's already stay what they are."""
+    return JavaRandom(rng.getrandbits(64)) if isinstance(rng, Random) else rng
 
 
-def shuffle(items: MutableSequence[_T], dice: Dice) -> None:
+def shuffle(items: MutableSequence[_T], rng: RandomGenerator) -> None:
     """Collections.shuffle."""
     for bound in range(len(items), 1, -1):
-        other = dice.next_int(bound)
+        other = rng.next_int(bound)
         items[bound - 1], items[other] = items[other], items[bound - 1]
 
 

@@ -17,7 +17,7 @@ from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.model.topic import TOPIC_NAME_RULE
 from rackspan.placement.brokers import UsableBroker, usable
 from rackspan.placement.carried import Carried, carried
-from rackspan.placement.java_random import Dice
+from rackspan.placement.java_random import RandomGenerator
 from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_alternated import START_INDEX_CONFIG, index_of_leader
 from rackspan.placement.rack_modes import RackAwareMode, aware
@@ -57,7 +57,7 @@ def new_topic(
     partitions: int,
     replication_factor: int,
     choice: PlacerChoice,
-    dice: Random | Dice,
+    rng: Random | RandomGenerator,
     installed: Installed = installed_placers,
 ) -> Proposal:
     """Place a topic that does not exist.
@@ -66,7 +66,7 @@ def new_topic(
     """
     _refuse_name(snapshot, topic)
     _refuse_too_many(partitions)
-    return _proposed(snapshot, TopicName(topic), 0, partitions, replication_factor, choice, dice, installed)
+    return _proposed(snapshot, TopicName(topic), 0, partitions, replication_factor, choice, rng, installed)
 
 
 def more_partitions(
@@ -74,7 +74,7 @@ def more_partitions(
     topic: str,
     total: int,
     choice: PlacerChoice,
-    dice: Random | Dice,
+    rng: Random | RandomGenerator,
     installed: Installed = installed_placers,
 ) -> Proposal:
     """Place the partitions a topic lacks up to `total`, with as many replicas as its partition 0 has.
@@ -93,7 +93,7 @@ def more_partitions(
         )
     start = {START_INDEX_CONFIG: str(index_of_leader(_live(usable(snapshot.brokers)), first[0]))}
     told = PlacerChoice(choice.name, {**start, **choice.configs}, choice.ignore_racks)
-    return _proposed(snapshot, TopicName(topic), existing, total - existing, len(first), told, dice, installed)
+    return _proposed(snapshot, TopicName(topic), existing, total - existing, len(first), told, rng, installed)
 
 
 def offered(brokers: tuple[UsableBroker, ...], ignore_racks: bool) -> tuple[tuple[UsableBroker, ...], bool]:
@@ -110,12 +110,12 @@ def _proposed(
     partitions: int,
     replication_factor: int,
     choice: PlacerChoice,
-    dice: Random | Dice,
+    rng: Random | RandomGenerator,
     installed: Installed,
 ) -> Proposal:
     brokers, by_rack = offered(usable(snapshot.brokers), choice.ignore_racks)
     before = carried(snapshot)
-    placer = placer_named(choice.name, {**before.configs, **choice.configs}, dice, installed)
+    placer = placer_named(choice.name, {**before.configs, **choice.configs}, rng, installed)
     try:
         assignment = placer.place(start_partition, partitions, replication_factor, brokers)
     finally:

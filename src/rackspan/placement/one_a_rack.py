@@ -4,13 +4,13 @@ import numpy as np
 
 from rackspan.model.partitions import Int32s, Int64s
 from rackspan.placement.fleet import Fleet
-from rackspan.placement.java_random import Dice
+from rackspan.placement.java_random import RandomGenerator
 from rackspan.placement.rack_quotas import Quotas
 from rackspan.placement.strides import scattered, shuffled
 from rackspan.placement.water_fill import Vessels, water_fill
 
 
-def deal_one_a_rack(fleet: Fleet, shares: Quotas, replication_factor: int, dice: Dice) -> Int32s:
+def deal_one_a_rack(fleet: Fleet, shares: Quotas, replication_factor: int, rng: RandomGenerator) -> Int32s:
     """Indices into `fleet`, shape (replication factor, P), preferred leaders in row 0.
 
     Constraints: RF distinct racks in every column. Goals: exactly the quotas; many distinct replica sets.
@@ -21,17 +21,17 @@ def deal_one_a_rack(fleet: Fleet, shares: Quotas, replication_factor: int, dice:
     Source: KIP-36 (racks first); the deals are our own.
     """
     led, held = fleet.by_rack(shares.leaders), fleet.by_rack(shares.replicas)
-    racks = deal_racks(led, held, replication_factor, dice)
+    racks = deal_racks(led, held, replication_factor, rng)
     rows = np.empty((replication_factor, racks.shape[1]), dtype=np.int32)
-    rows[0] = _brokers_by_rack(fleet, shares.leaders, dice)
+    rows[0] = _brokers_by_rack(fleet, shares.leaders, rng)
     followers = rows[1:].reshape(-1)
     followers[np.argsort(racks.reshape(-1), kind="stable")] = _brokers_by_rack(
-        fleet, shares.replicas - shares.leaders, dice
+        fleet, shares.replicas - shares.leaders, rng
     )
     return rows
 
 
-def deal_racks(led: Int64s, held: Int64s, replication_factor: int, dice: Dice) -> Int64s:
+def deal_racks(led: Int64s, held: Int64s, replication_factor: int, rng: RandomGenerator) -> Int64s:
     """Racks of the followers, shape (RF − 1, P); columns are grouped by the leader's rack, racks ascending.
 
     `led`, `held`: partitions each rack leads and holds, (R,); led ≤ held ≤ P, sums P and P × RF.
@@ -50,14 +50,14 @@ def deal_racks(led: Int64s, held: Int64s, replication_factor: int, dice: Dice) -
     after = led.copy()
     rows = np.empty((replication_factor - 1, int(led.sum())), dtype=np.int16 if len(led) < 2**15 else np.int32)
     ends = np.cumsum(led)
-    for rack in shuffled(len(led), dice).tolist():
+    for rack in shuffled(len(led), rng).tolist():
         columns = int(led[rack])
         after[rack] = 0
         if columns == 0 or replication_factor == 1:
             continue
         share = _followers_of(rack, columns, follow, after, replication_factor)
         follow -= share
-        order = shuffled(len(led), dice)
+        order = shuffled(len(led), rng)
         line = np.repeat(order, share[order])
         rows[:, ends[rack] - columns : ends[rack]] = line.reshape(replication_factor - 1, columns)
     return rows
@@ -86,15 +86,15 @@ def _followers_of(rack: int, columns: int, follow: Int64s, after: Int64s, replic
     return water_fill(vessels, np.array([columns * (replication_factor - 1)]))
 
 
-def _brokers_by_rack(fleet: Fleet, times: Int64s, dice: Dice) -> Int32s:
+def _brokers_by_rack(fleet: Fleet, times: Int64s, rng: RandomGenerator) -> Int32s:
     """Rack after rack, each broker as often as `times` says, scattered within its rack."""
     ends = np.cumsum(fleet.rack_sizes)
     return np.concatenate(
-        [_scattered(np.arange(end - size, end), times, dice) for size, end in zip(fleet.rack_sizes, ends, strict=True)]
+        [_scattered(np.arange(end - size, end), times, rng) for size, end in zip(fleet.rack_sizes, ends, strict=True)]
     )
 
 
-def _scattered(brokers: Int64s, times: Int64s, dice: Dice) -> Int32s:
-    turns = brokers[shuffled(len(brokers), dice)]
+def _scattered(brokers: Int64s, times: Int64s, rng: RandomGenerator) -> Int32s:
+    turns = brokers[shuffled(len(brokers), rng)]
     line = np.repeat(turns.astype(np.int32), times[turns])
-    return line[scattered(len(line), dice)]
+    return line[scattered(len(line), rng)]

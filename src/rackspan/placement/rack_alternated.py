@@ -21,7 +21,7 @@ from rackspan.model.ids import INT32_MAX, BrokerId, RackId, TopicName
 from rackspan.model.partitions import Int64s
 from rackspan.placement.brokers import UsableBroker
 from rackspan.placement.follower_search import follower_search
-from rackspan.placement.java_random import Dice, java_dice, utf16
+from rackspan.placement.java_random import RandomGenerator, java_rng, utf16
 from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode, aware
 
@@ -41,8 +41,8 @@ class RackAlternatedReplicaPlacer:
     first broker and the first shift, which are drawn otherwise.
     """
 
-    def __init__(self, dice: Random | Dice) -> None:
-        self._dice = java_dice(dice)
+    def __init__(self, rng: Random | RandomGenerator) -> None:
+        self._rng = java_rng(rng)
         self._mode = RackAwareMode.ENFORCED
         self._start_index: int | None = None
 
@@ -58,7 +58,7 @@ class RackAlternatedReplicaPlacer:
         refuse_impossible(len(live), num_partitions, num_replicas)
         if not aware(live, self._mode):
             live = [UsableBroker(broker.id, None, broker.fenced) for broker in live]
-        return assign_replicas(live, num_partitions, num_replicas, self._dice, self._start_index, start_partition)
+        return assign_replicas(live, num_partitions, num_replicas, self._rng, self._start_index, start_partition)
 
     def close(self) -> None:
         pass
@@ -68,7 +68,7 @@ def assign_replicas(
     brokers: Sequence[UsableBroker],
     num_partitions: int,
     num_replicas: int,
-    dice: Dice | None,
+    rng: RandomGenerator | None,
     start_index: int | None = None,
     start_partition: int = 0,
 ) -> TopicAssignment:
@@ -89,7 +89,7 @@ def assign_replicas(
     refuse_impossible(len(brokers), num_partitions, num_replicas)
     by_rack = _aware(brokers)
     order = rack_alternated(brokers) if by_rack else [broker.id for broker in brokers]
-    start, shift = _start_and_shift(len(brokers), dice, start_index)
+    start, shift = _start_and_shift(len(brokers), rng, start_index)
     partitions = np.arange(start_partition, start_partition + num_partitions, dtype=np.int64)
     rounds = _rounds(partitions, len(order))
     followers = _by_rack(brokers, order, num_replicas) if by_rack else _as_they_come(len(order), num_replicas)
@@ -151,12 +151,12 @@ def _aware(brokers: Sequence[UsableBroker]) -> bool:
     return racked > 0
 
 
-def _start_and_shift(brokers: int, dice: Dice | None, start_index: int | None) -> tuple[int, int]:
+def _start_and_shift(brokers: int, rng: RandomGenerator | None, start_index: int | None) -> tuple[int, int]:
     if start_index is not None:
         return start_index, start_index
-    if dice is None:
-        raise TypeError("assign_replicas: give dice, or a start index that leaves nothing to draw")
-    return dice.next_int(brokers), dice.next_int(brokers)
+    if rng is None:
+        raise TypeError("assign_replicas: give rng, or a start index that leaves nothing to draw")
+    return rng.next_int(brokers), rng.next_int(brokers)
 
 
 def index_of_leader(by_id: Sequence[UsableBroker], leader: int) -> int:

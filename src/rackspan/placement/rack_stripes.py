@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from rackspan.model.ids import NO_BROKER, BrokerId, RackId
 from rackspan.placement.brokers import UsableBroker
-from rackspan.placement.java_random import Dice, hash_map_order, shuffle, utf16
+from rackspan.placement.java_random import RandomGenerator, hash_map_order, shuffle, utf16
 
 
 @dataclass(slots=True)
@@ -20,10 +20,10 @@ class BrokerList:
     index: int = 0
     epoch: int = 0
 
-    def draw_offset(self, dice: Dice) -> None:
+    def draw_offset(self, rng: RandomGenerator) -> None:
         if self.brokers:
             self.brokers.sort()
-            self.offset = dice.next_int(len(self.brokers))
+            self.offset = rng.next_int(len(self.brokers))
 
     def next_broker(self, epoch: int) -> int:
         """NO_BROKER once every broker was handed out in this epoch."""
@@ -62,7 +62,7 @@ class RackStripes:
     striped: list[Rack]
     live_brokers: int
     offset: int
-    dice: Dice
+    rng: RandomGenerator
     epoch: int = 0
 
     @property
@@ -101,14 +101,14 @@ class RackStripes:
         return rack, broker
 
     def _shuffle(self) -> None:
-        shuffle(self.striped, self.dice)
+        shuffle(self.striped, self.rng)
         for rack in self.drawing:
-            shuffle(rack.fenced.brokers, self.dice)
-            shuffle(rack.unfenced.brokers, self.dice)
+            shuffle(rack.fenced.brokers, self.rng)
+            shuffle(rack.unfenced.brokers, self.rng)
         self.epoch = 0
 
 
-def rack_stripes(brokers: Sequence[UsableBroker], dice: Dice) -> RackStripes:
+def rack_stripes(brokers: Sequence[UsableBroker], rng: RandomGenerator) -> RackStripes:
     """Racks by name, the unnamed one first; brokers by id; every list begun at a drawn offset, at last the racks too."""
     racks: dict[RackId | None, Rack] = {}
     for broker in brokers:
@@ -116,12 +116,12 @@ def rack_stripes(brokers: Sequence[UsableBroker], dice: Dice) -> RackStripes:
         (rack.fenced if broker.fenced else rack.unfenced).brokers.append(broker.id)
     drawing = [racks[name] for name in hash_map_order(racks)]
     for rack in drawing:
-        rack.fenced.draw_offset(dice)
-        rack.unfenced.draw_offset(dice)
+        rack.fenced.draw_offset(rng)
+        rack.unfenced.draw_offset(rng)
     return RackStripes(
         drawing=drawing,
         striped=[racks[name] for name in sorted(racks, key=utf16)],
         live_brokers=sum(not broker.fenced for broker in brokers),
-        offset=dice.next_int(len(racks)) if racks else 0,
-        dice=dice,
+        offset=rng.next_int(len(racks)) if racks else 0,
+        rng=rng,
     )

@@ -15,7 +15,7 @@ from rackspan.errors import ReplicaPlacementException, UsageError, cause
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from rackspan.placement.java_random import Dice
+    from rackspan.placement.java_random import RandomGenerator
     from rackspan.placement.placer import CheckedPlacer, ReplicaPlacer
 
 PLACER_CLASS_CONFIG: Final = "replica.placer.class.name"
@@ -42,18 +42,18 @@ def installed_placers() -> "Iterable[EntryPoint]":
 
 
 def configured_placer(
-    configs: Mapping[str, str], dice: "Random | Dice", installed: Installed = installed_placers
+    configs: Mapping[str, str], rng: "Random | RandomGenerator", installed: Installed = installed_placers
 ) -> "CheckedPlacer":
     """The placer a broker with these configs has, configured with them. Errors: as `placer_named`."""
-    return placer_named(configs.get(PLACER_CLASS_CONFIG, BROKER_DEFAULT), configs, dice, installed)
+    return placer_named(configs.get(PLACER_CLASS_CONFIG, BROKER_DEFAULT), configs, rng, installed)
 
 
 def placer_named(
-    name: str, configs: Mapping[str, str], dice: "Random | Dice", installed: Installed = installed_placers
+    name: str, configs: Mapping[str, str], rng: "Random | RandomGenerator", installed: Installed = installed_placers
 ) -> "CheckedPlacer":
     """The placer of that name, made, configured, and checked in all it answers.
 
-    A class whose constructor takes `dice` is given them; any other is made without arguments.
+    A class whose constructor takes `rng` is given them; any other is made without arguments.
     Errors: UsageError where the name leads to no placer, ReplicaPlacementException where the placer cannot be made or
     refuses its configs.
     """
@@ -61,7 +61,7 @@ def placer_named(
 
     factory = _factory(name, installed)
     try:
-        placer = factory(dice=dice) if _takes_dice(factory) else factory()
+        placer = factory(rng=rng) if _takes_rng(factory) else factory()
         placer.configure(configs)
     except ReplicaPlacementException:
         raise
@@ -111,8 +111,8 @@ def _load(name: str, path: str) -> object:
     return found
 
 
-def _takes_dice(factory: PlacerFactory) -> bool:
-    return "dice" in inspect.signature(factory).parameters
+def _takes_rng(factory: PlacerFactory) -> bool:
+    return "rng" in inspect.signature(factory).parameters
 
 
 def _refusal(name: str, why: str, what_next: str) -> UsageError:

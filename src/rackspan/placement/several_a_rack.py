@@ -6,7 +6,7 @@ import numpy as np
 
 from rackspan.model.partitions import Int32s, Int64s
 from rackspan.placement.fleet import Fleet
-from rackspan.placement.java_random import Dice
+from rackspan.placement.java_random import RandomGenerator
 from rackspan.placement.strides import DRAW_BELOW
 
 BLOCKS_MAX: Final = 64
@@ -17,7 +17,7 @@ BLOCK_MIN: Final = 4
 """Partitions a block has at least; below, quotas of a block are mostly nothing."""
 
 
-def deal_several_a_rack(fleet: Fleet, replicas: Int64s, replication_factor: int, dice: Dice) -> Int32s:
+def deal_several_a_rack(fleet: Fleet, replicas: Int64s, replication_factor: int, rng: RandomGenerator) -> Int32s:
     """Indices into `fleet`, shape (replication factor, P), in no order within a column, like columns side by side.
 
     `replicas`: each broker's share, at most P; a rack's sum lies between P × floor and P × ceil of its even spread.
@@ -36,16 +36,16 @@ def deal_several_a_rack(fleet: Fleet, replicas: Int64s, replication_factor: int,
     columns = np.empty((replication_factor, partitions), dtype=np.int32)
     for block in range(blocks):
         begin, end = partitions * block // blocks, partitions * (block + 1) // blocks
-        line = _line(fleet, dice)
+        line = _line(fleet, rng)
         share = _share_of_block(left[line], end - begin, partitions - begin)
         columns[:, begin:end] = np.repeat(line, share).reshape(replication_factor, end - begin)
         left[line] -= share
     return columns
 
 
-def _line(fleet: Fleet, dice: Dice) -> Int64s:
+def _line(fleet: Fleet, rng: RandomGenerator) -> Int64s:
     """Brokers in a random order in which each rack stays together."""
-    draws = dice.next_ints(np.full(len(fleet) + len(fleet.rack_sizes), DRAW_BELOW, dtype=np.int64))
+    draws = rng.next_ints(np.full(len(fleet) + len(fleet.rack_sizes), DRAW_BELOW, dtype=np.int64))
     of_broker, of_rack = draws[: len(fleet)], draws[len(fleet) :]
     return np.lexsort((of_broker, fleet.rack, of_rack[fleet.rack]))
 

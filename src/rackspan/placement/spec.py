@@ -15,7 +15,7 @@ from rackspan.model.ids import RackId
 from rackspan.model.partitions import Int32s, Int64s
 from rackspan.model.racks import rack_map
 from rackspan.placement.brokers import UsableBroker
-from rackspan.placement.java_random import Dice, JavaRandom, Lcg64
+from rackspan.placement.java_random import JavaRandom, Lcg64, RandomGenerator
 from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_alternated import START_INDEX_CONFIG
 from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode, aware
@@ -28,17 +28,17 @@ RACKLESS_IS_A_RACK: Final = frozenset({"striped"})
 """Placers to which brokers without a rack are one more rack, so that nothing is refused and no mode applies."""
 
 
-def run(document: object, dice: Random, installed: Installed = installed_placers) -> dict[str, Any]:
+def run(document: object, rng: Random, installed: Installed = installed_placers) -> dict[str, Any]:
     """The answer to a parsed spec.
 
     Errors: UsageError for a document that is no spec or names no placer, ReplicaPlacementException from the placer.
     """
     spec = read(document)
-    return answer(spec, place(spec, dice, installed))
+    return answer(spec, place(spec, rng, installed))
 
 
-def place(spec: PlacementSpec, dice: Random, installed: Installed = installed_placers) -> TopicAssignment:
-    placer = placer_named(spec.placer, _configs(spec), _dice(spec, dice), installed)
+def place(spec: PlacementSpec, rng: Random, installed: Installed = installed_placers) -> TopicAssignment:
+    placer = placer_named(spec.placer, _configs(spec), _rng(spec, rng), installed)
     try:
         return placer.place(spec.start_partition, spec.partitions, spec.replication_factor, spec.brokers)
     finally:
@@ -60,8 +60,8 @@ def _configs(spec: PlacementSpec) -> dict[str, str]:
     return {**spec.configs, **{key: str(value) for key, value in given.items() if value is not None}}
 
 
-def _dice(spec: PlacementSpec, dice: Random) -> Dice:
-    return RNGS[spec.rng](dice.getrandbits(64) if spec.seed is None else spec.seed)
+def _rng(spec: PlacementSpec, rng: Random) -> RandomGenerator:
+    return RNGS[spec.rng](rng.getrandbits(64) if spec.seed is None else spec.seed)
 
 
 def _per_broker(brokers: Sequence[UsableBroker], held: Int32s) -> Int64s:

@@ -31,7 +31,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class Rng(StrEnum):
-    """Whose dice a seed stands for."""
+    """Whose rng a seed stands for."""
 
     JAVA = "java"
     """java.util.Random."""
@@ -44,7 +44,7 @@ class PlacementSpec:
     """What to place and with which placer.
 
     `start_index` fixes where rack-alternated begins (None: drawn); `rack_aware` None leaves partial racks to the placer;
-    `seed` None leaves the dice to the caller. `configs` go to the placer as a broker's configs would.
+    `seed` None leaves the rng to the caller. `configs` go to the placer as a broker's configs would.
     """
 
     brokers: tuple[UsableBroker, ...]

@@ -6,7 +6,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.model.partitions import Int64s
-from rackspan.placement.java_random import Dice
+from rackspan.placement.java_random import RandomGenerator
 
 PRIMES: Final = tuple(n for n in range(2, 2000) if all(n % d for d in range(2, math.isqrt(n) + 1)))
 """Square roots of different primes are independent over the fractions: strides by two of them never fall into step."""
@@ -17,12 +17,12 @@ GOLDEN_SHARE: Final = (math.sqrt(5) - 1) / 2
 DRAW_BELOW: Final = 2**31 - 1
 
 
-def shuffled(count: int, dice: Dice) -> Int64s:
+def shuffled(count: int, rng: RandomGenerator) -> Int64s:
     """0..count-1 in random order."""
-    return np.argsort(dice.next_ints(np.full(count, DRAW_BELOW, dtype=np.int64)), kind="stable")
+    return np.argsort(rng.next_ints(np.full(count, DRAW_BELOW, dtype=np.int64)), kind="stable")
 
 
-def scattered(count: int, dice: Dice) -> Int64s:
+def scattered(count: int, rng: RandomGenerator) -> Int64s:
     """0..count-1 in an order in which every stretch covers the whole range about evenly.
 
     Method: steps of a fixed stride modulo count, coprime with it and near an irrational share of it; which one, and where
@@ -30,8 +30,8 @@ def scattered(count: int, dice: Dice) -> Int64s:
     """
     if count == 0:
         return np.arange(count)
-    start = dice.next_int(count)
-    stride = _stride(count, PRIMES[dice.next_int(len(PRIMES))])
+    start = rng.next_int(count)
+    stride = _stride(count, PRIMES[rng.next_int(len(PRIMES))])
     steps = np.arange(start, start + count * stride, stride)
     # NumPy vectorises this division and not the remainder, which takes four times as long.
     steps -= steps // count * count

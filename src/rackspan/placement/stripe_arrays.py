@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.model.partitions import Int32s, Int64s
-from rackspan.placement.java_random import Dice, shuffle_permutations
+from rackspan.placement.java_random import RandomGenerator, shuffle_permutations
 from rackspan.placement.rack_stripes import BrokerList, RackStripes
 
 ELEMENTS_AT_ONCE: Final = 1 << 21
@@ -70,7 +70,7 @@ class _State:
     """
 
     lists: _Lists
-    dice: Dice
+    rng: RandomGenerator
     order: Int64s
     content: Int32s
     times_asked: Int64s
@@ -100,7 +100,7 @@ def _initial(stripes: RackStripes) -> _State:
     drawing = {id(rack): index for index, rack in enumerate(stripes.drawing)}
     return _State(
         lists=_Lists(sizes, np.array([part.offset for part in lists], dtype=np.int64), np.cumsum(sizes) - sizes),
-        dice=stripes.dice,
+        rng=stripes.rng,
         order=np.array([drawing[id(rack)] for rack in stripes.striped], dtype=np.int64),
         content=np.array([broker for part in lists for broker in part.brokers], dtype=np.int32),
         times_asked=np.zeros(len(lists), dtype=np.int64),
@@ -129,7 +129,7 @@ def _shuffled(state: _State, rounds: int, *, unshuffled_first: bool) -> tuple[In
 def _permutations(state: _State, shuffles: int) -> tuple[Int64s, Int64s]:
     sizes = [len(state.order), *state.lists.sizes.tolist()]
     bounds = np.concatenate([np.arange(size, 1, -1) for size in sizes])
-    draws = state.dice.next_ints(np.tile(bounds, shuffles)).reshape(shuffles, len(bounds))
+    draws = state.rng.next_ints(np.tile(bounds, shuffles)).reshape(shuffles, len(bounds))
     order, *contents = (
         shuffle_permutations(part) if size else np.empty((shuffles, 0), dtype=np.int64)
         for size, part in zip(

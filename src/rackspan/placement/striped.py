@@ -10,7 +10,7 @@ from typing import Final
 
 from rackspan.errors import InvalidPartitions, InvalidReplicationFactor
 from rackspan.placement.brokers import UsableBroker
-from rackspan.placement.java_random import Dice, java_dice
+from rackspan.placement.java_random import RandomGenerator, java_rng
 from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_stripes import rack_stripes
 from rackspan.placement.stripe_arrays import place_in_stripes
@@ -20,7 +20,7 @@ FEW_PARTITIONS: Final = 64
 
 
 class StripedReplicaPlacer:
-    """`striped`: draw for draw what Kafka's class of that name places, given the same dice.
+    """`striped`: draw for draw what Kafka's class of that name places, given the same rng.
 
     Constraints: a broker holds a partition once; leaders are not fenced.
     Goals, in order: replicas of one partition spread over racks; leaders over racks; within a rack live brokers before
@@ -31,8 +31,8 @@ class StripedReplicaPlacer:
     Source: KIP-660 names it the default; behaviour read from StripedReplicaPlacer of Kafka 4.0 and compared with it.
     """
 
-    def __init__(self, dice: Random | Dice) -> None:
-        self._dice = java_dice(dice)
+    def __init__(self, rng: Random | RandomGenerator) -> None:
+        self._rng = java_rng(rng)
 
     def configure(self, configs: Mapping[str, str]) -> None:
         pass
@@ -44,8 +44,8 @@ class StripedReplicaPlacer:
         num_replicas: int,
         brokers: Sequence[UsableBroker],
     ) -> TopicAssignment:
-        # The draws come before the checks, as in Kafka: a refused topic still moves the dice.
-        stripes = rack_stripes(brokers, self._dice)
+        # The draws come before the checks, as in Kafka: a refused topic still moves the rng.
+        stripes = rack_stripes(brokers, self._rng)
         _refuse_impossible(brokers, num_partitions, num_replicas)
         if num_partitions <= FEW_PARTITIONS or not stripes.lists_start_afresh:
             return TopicAssignment.of([stripes.next_partition(num_replicas) for _ in range(num_partitions)])

@@ -4,7 +4,7 @@ Begin with answer.py (a problem document in, an answer out) and problem.py (the 
 balance_subtopology.py, the two strategies; high_availability.py and sticky.py, the assignors around them. options.py names
 what goes beyond Kafka; all of it is off by default. Running groups: live_group.py understands what members put on the
 wire, capture.py makes a problem of it, group_audit.py prices it, lab.py replays it until it comes to rest. Pure: reads no
-file and no clock, throws no dice. Equal input gives equal answers on every machine; among answers of equal cost the one
+file and no clock, throws no rng. Equal input gives equal answers on every machine; among answers of equal cost the one
 that moves the fewest tasks.
 """
 

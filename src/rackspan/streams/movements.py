@@ -6,7 +6,7 @@ Racks and tags are not asked here: downtime comes before traffic in an assignmen
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from rackspan.errors import UnprovenAnswer
+from rackspan.errors import UnprovenResponse
 from rackspan.streams.client_state import ClientState
 from rackspan.streams.java_order import drained
 from rackspan.streams.lags import TaskLags
@@ -59,7 +59,9 @@ class Movements:
             or self._most_caught_up(task, intended, any_client=True)
         )
         if source is None:
-            raise UnprovenAnswer(f"task {task}: a movement was scheduled but nobody can take it; report this as a bug")
+            raise UnprovenResponse(
+                f"task {task}: a movement was scheduled but nobody can take it; report this as a bug"
+            )
         if task in source.standby:
             _swap_roles(task, source, intended)
         else:

@@ -4,9 +4,9 @@ import pytest
 
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.messages import DeleteTopics, Effect, FetchPosition, ReplicaFetch, Send
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.model.ids import TopicPartition
 from tests.cluster.world import World
 
 THREE_RACKS: dict[int, str | None] = {1: "a", 2: "b", 3: "c"}
@@ -101,7 +101,7 @@ def test_a_broker_far_behind_is_sent_an_image_and_drops_what_it_holds_no_more() 
     w.settle()
     w.kill(3)
     w.run(4_000)
-    w.admin(lambda ticket: DeleteTopics(ticket, ("orders",)))
+    w.admin(lambda correlation_id: DeleteTopics(correlation_id, ("orders",)))
     for topic in range(30):
         w.create(f"t{topic}", [1, 2])
     w.start(3)

@@ -15,9 +15,10 @@ from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.broker.replica_state import FollowerState
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import CONTROLLER, BrokerId, NodeId, TopicPartition
-from rackspan.cluster.core.messages import Effect, LeadershipChanged, ProduceResult, Reply
+from rackspan.cluster.core.ids import CONTROLLER, NodeId
+from rackspan.cluster.core.messages import Effect, LeadershipChanged, ProduceResponse, Reply
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
 
 
@@ -34,30 +35,30 @@ class Producer:
 
     def turn(self) -> None:
         for partition in self.partitions:
-            ticket, since = self.waiting.get(partition, (0, 0))
-            result = self.world.results.get(ticket)
-            if ticket and result is None and self.world.now - since < 400:
+            correlation_id, since = self.waiting.get(partition, (0, 0))
+            result = self.world.results.get(correlation_id)
+            if correlation_id and result is None and self.world.now - since < 400:
                 continue
-            if isinstance(result, ProduceResult) and result.error is KafkaError.NONE:
+            if isinstance(result, ProduceResponse) and result.error is KafkaError.NONE:
                 self.acked[partition, self.sequence[partition]] = result.base_offset
                 self.sequence[partition] += 1
             self.send(partition)
 
     def send(self, partition: TopicPartition) -> None:
-        # The judge must know whose ticket it is before the answer comes, and that may be at once.
-        self.judge.tickets[self.world.next_ticket] = partition
+        # The judge must know whose correlation_id it is before the answer comes, and that may be at once.
+        self.judge.pending_responses[self.world.next_correlation_id] = partition
         sequence = self.sequence[partition]
         leader = self.believed_leader(partition)
         batch = Batch(0, 0, -1, b"", 7, 0, sequence)
-        ticket = self.world.produce(leader, partition, batch, timeout_ms=300)
-        self.waiting[partition] = (ticket, self.world.now)
+        correlation_id = self.world.produce(leader, partition, batch, timeout_ms=300)
+        self.waiting[partition] = (correlation_id, self.world.now)
 
     def believed_leader(self, partition: TopicPartition) -> int:
         """As any broker says, which may be stale."""
         brokers = [broker for broker in self.world.brokers if broker.image.partition(partition)]
         if not brokers:
             return -3
-        state = self.world.dice.choice(brokers).image.partition(partition)
+        state = self.world.rng.choice(brokers).image.partition(partition)
         return -3 if state is None else state.leader
 
 
@@ -68,20 +69,20 @@ class Judge:
     world: World
     asked: int
     leaders: dict[tuple[TopicPartition, int], NodeId] = field(default_factory=dict)
-    tickets: dict[int, TopicPartition] = field(default_factory=dict)
+    pending_responses: dict[int, TopicPartition] = field(default_factory=dict)
 
     def see(self, source: NodeId, effect: Effect) -> None:
         if isinstance(effect, LeadershipChanged) and effect.leads:
             known = self.leaders.setdefault((effect.partition, effect.leader_epoch), source)
             assert known == source, f"two leaders in epoch {effect.leader_epoch}"
-        if isinstance(effect, Reply) and isinstance(effect.result, ProduceResult):
+        if isinstance(effect, Reply) and isinstance(effect.result, ProduceResponse):
             self.acknowledged(source, effect)
 
     def acknowledged(self, source: NodeId, effect: Reply) -> None:
-        assert isinstance(effect.result, ProduceResult)
+        assert isinstance(effect.result, ProduceResponse)
         if effect.result.error is not KafkaError.NONE:
             return
-        partition = self.tickets[effect.ticket]
+        partition = self.pending_responses[effect.correlation_id]
         offset = effect.result.base_offset
         leader = self.world.broker(source).leaders[partition]
         held = entry(leader.log.batches, offset)
@@ -100,23 +101,23 @@ def entry(batches: tuple[Batch, ...], offset: int) -> tuple[int, int] | None:
 
 
 def run_disaster(seed: int, rules: BrokerRules | None = None) -> World:
-    dice = Random(seed)
-    shape: dict[int, str | None] = {1: "a", 2: "b", 3: dice.choice(["a", "b", "c"]), 4: dice.choice(["b", "c"])}
+    rng = Random(seed)
+    shape: dict[int, str | None] = {1: "a", 2: "b", 3: rng.choice(["a", "b", "c"]), 4: rng.choice(["b", "c"])}
     racks = len(set(shape.values()))
-    asked = dice.randint(1, racks)
+    asked = rng.randint(1, racks)
     settings = ClusterSettings(
-        session_timeout_ms=dice.randint(300, 900),
+        session_timeout_ms=rng.randint(300, 900),
         heartbeat_interval_ms=60,
         tick_interval_ms=20,
-        replica_lag_time_max_ms=dice.randint(80, 300),
-        fetch_max_wait_ms=dice.randint(40, 120),
+        replica_lag_time_max_ms=rng.randint(80, 300),
+        fetch_max_wait_ms=rng.randint(40, 120),
         fetch_retry_ms=200,
         metadata_max_wait_ms=100,
         metadata_retry_ms=250,
         alter_partition_retry_ms=150,
         registration_retry_ms=100,
         min_insync_racks=asked,
-        min_insync_replicas=dice.randint(1, 2),
+        min_insync_replicas=rng.randint(1, 2),
     )
     world = World(shape, settings, seed, rules or BrokerRules())
     world.run(600)
@@ -125,19 +126,19 @@ def run_disaster(seed: int, rules: BrokerRules | None = None) -> World:
     judge = Judge(world, asked)
     producer = Producer(world, partitions, judge)
     world.on_effect = judge.see
-    disasters(world, dice, producer)
+    disasters(world, rng, producer)
     heal_and_judge(world, producer, partitions)
     return world
 
 
-def disasters(world: World, dice: Random, producer: Producer) -> None:
+def disasters(world: World, rng: Random, producer: Producer) -> None:
     down: dict[int, int] = {}
     end = world.now + 3_000
     while world.now < end:
-        world.run(dice.randint(1, 15))
+        world.run(rng.randint(1, 15))
         producer.turn()
-        if dice.random() < 0.06:
-            fault(world, dice, down)
+        if rng.random() < 0.06:
+            fault(world, rng, down)
         for broker in [broker for broker, until in down.items() if until <= world.now]:
             del down[broker]
             world.start(broker)
@@ -145,10 +146,10 @@ def disasters(world: World, dice: Random, producer: Producer) -> None:
         world.start(broker)
 
 
-def fault(world: World, dice: Random, down: dict[int, int]) -> None:
-    broker = dice.choice(sorted(world.racks))
-    kind = dice.choice(["kill", "freeze", "isolate", "half", "heal", "rack", "controller"])
-    until = world.now + dice.randint(30, 900)
+def fault(world: World, rng: Random, down: dict[int, int]) -> None:
+    broker = rng.choice(sorted(world.racks))
+    kind = rng.choice(["kill", "freeze", "isolate", "half", "heal", "rack", "controller"])
+    until = world.now + rng.randint(30, 900)
     rack = [one for one in sorted(world.racks) if world.rack_of[one] == world.rack_of[broker]]
     if kind == "kill" and broker in world.nodes and broker not in world.frozen:
         world.kill(broker)
@@ -161,7 +162,7 @@ def fault(world: World, dice: Random, down: dict[int, int]) -> None:
     elif kind == "isolate":
         world.isolate(broker)
     elif kind == "half":
-        world.cut.add((broker, dice.choice(sorted(world.racks))))
+        world.cut.add((broker, rng.choice(sorted(world.racks))))
     elif kind == "controller":
         world.cut.add((CONTROLLER, broker))
     elif kind == "heal":

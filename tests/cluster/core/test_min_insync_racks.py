@@ -17,7 +17,7 @@ from rackspan.cluster.core.messages import (
     CreateTopics,
     NewTopic,
     Produce,
-    ProduceResult,
+    ProduceResponse,
     Reply,
 )
 from rackspan.cluster.core.settings import ClusterSettings, Elr
@@ -35,14 +35,14 @@ def world(racks: dict[int, str | None], **changes: object) -> World:
 
 def alter(w: World, kind: int, name: str, value: str | None, key: str = "min.insync.racks") -> AdminResult:
     op = ConfigOp(key, 0 if value is not None else 1, value)
-    (result,) = w.admin(lambda ticket: AlterConfigs(ticket, (AlterResource(kind, name, (op,)),)))
+    (result,) = w.admin(lambda correlation_id: AlterConfigs(correlation_id, (AlterResource(kind, name, (op,)),)))
     return result
 
 
-def result_of(w: World, ticket: int) -> ProduceResult:
-    w.run_until(lambda: ticket in w.results, 10_000)
-    result = w.results[ticket]
-    assert isinstance(result, ProduceResult)
+def result_of(w: World, correlation_id: int) -> ProduceResponse:
+    w.run_until(lambda: correlation_id in w.results, 10_000)
+    result = w.results[correlation_id]
+    assert isinstance(result, ProduceResponse)
     return result
 
 
@@ -100,8 +100,8 @@ def test_the_watermark_stands_still_while_racks_are_missing_and_who_waits_times_
     w.settle()
     w.freeze(2, w.now + 60_000)
     w.freeze(3, w.now + 60_000)
-    ticket = w.produce(1, orders, timeout_ms=2_000)
-    assert result_of(w, ticket).error is KafkaError.REQUEST_TIMED_OUT
+    correlation_id = w.produce(1, orders, timeout_ms=2_000)
+    assert result_of(w, correlation_id).error is KafkaError.REQUEST_TIMED_OUT
     assert w.isr(orders) == {1}
     assert (w.disks[1].logs[orders].end_offset, w.disks[1].logs[orders].high_watermark) == (1, 0)
     assert w.broker(1).counters.rack_check_failures == 1
@@ -137,7 +137,7 @@ def test_a_duplicate_waits_for_the_watermark_like_the_original() -> None:
     first, again = w.produce(1, orders, batch), w.produce(1, orders, batch)
     w.run(500)
     assert not {first, again} & set(w.results)
-    assert [result_of(w, ticket).base_offset for ticket in (first, again)] == [0, 0]
+    assert [result_of(w, correlation_id).base_offset for correlation_id in (first, again)] == [0, 0]
     assert w.disks[1].logs[orders].end_offset == 1
 
 
@@ -182,12 +182,12 @@ def test_lowering_the_value_lets_go_who_waits() -> None:
     w.settle()
     w.freeze(2, w.now + 60_000)
     w.freeze(3, w.now + 60_000)
-    ticket = w.produce(1, orders, timeout_ms=30_000)
+    correlation_id = w.produce(1, orders, timeout_ms=30_000)
     w.run(4_000)
-    assert ticket not in w.results
+    assert correlation_id not in w.results
     alter(w, 2, "orders", "1")
     w.run(20)
-    assert result_of(w, ticket).error is KafkaError.NONE
+    assert result_of(w, correlation_id).error is KafkaError.NONE
 
 
 def test_with_the_value_one_racks_are_never_counted(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,11 +212,11 @@ def test_a_coordinators_own_append_is_subject_to_the_rule() -> None:
     offsets = w.create("__consumer_offsets", [1, 2, 3], min_insync_racks="2")
     w.settle()
     lose(w, 2, 3)
-    ticket = 1_000_000
-    internal = Produce(ticket, offsets, (Batch(0, 0, -1),), internal=True)
+    correlation_id = 1_000_000
+    internal = Produce(correlation_id, offsets, (Batch(0, 0, -1),), internal=True)
     (reply,) = w.broker(1).on_message(w.now, CLIENT, internal)
     assert isinstance(reply, Reply)
-    assert isinstance(reply.result, ProduceResult)
+    assert isinstance(reply.result, ProduceResponse)
     assert reply.result.error is KafkaError.NOT_ENOUGH_RACKS
 
 
@@ -249,7 +249,7 @@ def test_the_only_replica_needs_no_elr_and_comes_back_to_lead() -> None:
 def test_a_value_that_is_no_whole_number_of_at_least_one_is_refused_everywhere(text: str) -> None:
     w = world(ONE_A_RACK)
     new = NewTopic("orders", 1, 3, configs={"min.insync.racks": text})
-    (created,) = w.admin(lambda ticket: CreateTopics(ticket, (new,)))
+    (created,) = w.admin(lambda correlation_id: CreateTopics(correlation_id, (new,)))
     assert created.error is KafkaError.INVALID_CONFIG
     assert "min.insync.racks" in (created.message or "")
     w.create("orders", [1, 2, 3])
@@ -375,8 +375,8 @@ def test_a_fetch_from_a_process_the_image_does_not_know_does_not_move_the_waterm
     w.kill(3)
     w.rack_of[3] = "a"
     w.start(3)
-    ticket = w.produce(1, orders, timeout_ms=60_000)
+    correlation_id = w.produce(1, orders, timeout_ms=60_000)
     w.run(1_500)
     assert w.disks[3].logs[orders].end_offset == 1
-    assert ticket not in w.results
+    assert correlation_id not in w.results
     assert w.disks[1].logs[orders].high_watermark == 0

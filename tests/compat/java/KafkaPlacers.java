@@ -87,7 +87,7 @@ public final class KafkaPlacers {
     }
 
     private static Placing striped(final JsonNode request, final List<UsableBroker> brokers) {
-        final StripedReplicaPlacer placer = new StripedReplicaPlacer(dice(request));
+        final StripedReplicaPlacer placer = new StripedReplicaPlacer(rng(request));
         final PlacementSpec spec = new PlacementSpec(
             request.path("start_partition").asInt(), request.get("partitions").asInt(), (short) request.get("replicas").asInt());
         final ClusterDescriber cluster = new ClusterDescriber() {
@@ -128,7 +128,7 @@ public final class KafkaPlacers {
         ).values());
     }
 
-    private static Random dice(final JsonNode request) {
+    private static Random rng(final JsonNode request) {
         final long seed = request.path("seed").asLong();
         return request.path("rng").asText().equals("lcg64") ? new Lcg64(seed) : new Random(seed);
     }

@@ -22,15 +22,15 @@ public final class KafkaUserData {
     private static final int LATEST = 11;
     private static final int NAMED_TOPOLOGIES = 10;
 
-    private final Random dice;
+    private final Random rng;
     private final int version;
     private final boolean named;
 
     private KafkaUserData(final long seed, final int version) {
-        this.dice = new Random(seed * 100 + version);
+        this.rng = new Random(seed * 100 + version);
         this.version = version;
         // A group has named topologies or none: Kafka cannot compare the two kinds of task.
-        this.named = version >= NAMED_TOPOLOGIES && dice.nextBoolean();
+        this.named = version >= NAMED_TOPOLOGIES && rng.nextBoolean();
     }
 
     public static void main(final String[] arguments) throws Exception {
@@ -45,14 +45,14 @@ public final class KafkaUserData {
     private Map<String, Object> subscription() {
         final Map<TaskId, Long> sums = new TreeMap<>();
         for (final TaskId task : tasks()) {
-            sums.put(task, dice.nextBoolean() ? -2L : version < 7 ? -3L : dice.nextLong(1_000_000_000_000L));
+            sums.put(task, rng.nextBoolean() ? -2L : version < 7 ? -3L : rng.nextLong(1_000_000_000_000L));
         }
-        final UUID process = new UUID(dice.nextLong(), dice.nextLong());
-        final Map<String, String> tags = version < 11 ? Map.of() : new TreeMap<>(Map.of("zone", "eu-1" + dice.nextInt(3), "rack", "r1"));
-        final int error = version < 9 ? 0 : dice.nextInt(3);
-        final String endPoint = version < 2 ? "" : "host-" + dice.nextInt(9) + ":9" + dice.nextInt(100);
+        final UUID process = new UUID(rng.nextLong(), rng.nextLong());
+        final Map<String, String> tags = version < 11 ? Map.of() : new TreeMap<>(Map.of("zone", "eu-1" + rng.nextInt(3), "rack", "r1"));
+        final int error = version < 9 ? 0 : rng.nextInt(3);
+        final String endPoint = version < 2 ? "" : "host-" + rng.nextInt(9) + ":9" + rng.nextInt(100);
         final ByteBuffer bytes = new SubscriptionInfo(
-            version, LATEST, new ProcessId(process), endPoint, sums, (byte) dice.nextInt(100), error, tags).encode();
+            version, LATEST, new ProcessId(process), endPoint, sums, (byte) rng.nextInt(100), error, tags).encode();
         final Map<String, Object> offsets = new TreeMap<>();
         sums.forEach((task, sum) -> offsets.put(task.toString(), sum));
         return Map.of("bytes", hex(bytes), "process_id", process.toString(), "end_point", endPoint,
@@ -62,15 +62,15 @@ public final class KafkaUserData {
     private Map<String, Object> assignment() {
         final List<TaskId> active = new ArrayList<>();
         tasks().forEach(task -> {
-            for (int source = dice.nextInt(1, 3); source > 0; source--) {
+            for (int source = rng.nextInt(1, 3); source > 0; source--) {
                 active.add(task);
             }
         });
         final Map<TaskId, Set<TopicPartition>> standby = new TreeMap<>();
         tasks().forEach(task -> standby.put(task, partitions()));
-        final int error = version < 4 ? 0 : dice.nextInt(5);
+        final int error = version < 4 ? 0 : rng.nextInt(5);
         final AssignmentInfo info = new AssignmentInfo(version, LATEST, active, standby, hosts(), hosts(), error);
-        final long next = version < 7 || dice.nextBoolean() ? Long.MAX_VALUE : dice.nextLong(2_000_000_000_000L);
+        final long next = version < 7 || rng.nextBoolean() ? Long.MAX_VALUE : rng.nextLong(2_000_000_000_000L);
         info.setNextRebalanceTime(next);
         final Map<String, Object> standbys = new TreeMap<>();
         standby.forEach((task, sources) ->
@@ -81,24 +81,24 @@ public final class KafkaUserData {
 
     private Set<TaskId> tasks() {
         final Set<TaskId> tasks = new HashSet<>();
-        for (int count = dice.nextInt(6); count > 0; count--) {
-            final String topology = named ? "bill" + dice.nextInt(2) : null;
-            tasks.add(new TaskId(dice.nextInt(5), dice.nextInt(2000), topology));
+        for (int count = rng.nextInt(6); count > 0; count--) {
+            final String topology = named ? "bill" + rng.nextInt(2) : null;
+            tasks.add(new TaskId(rng.nextInt(5), rng.nextInt(2000), topology));
         }
         return tasks;
     }
 
     private Set<TopicPartition> partitions() {
         final Set<TopicPartition> partitions = new HashSet<>();
-        for (int count = dice.nextInt(1, 4); count > 0; count--) {
-            partitions.add(new TopicPartition("orders-" + dice.nextInt(3), dice.nextInt(2000)));
+        for (int count = rng.nextInt(1, 4); count > 0; count--) {
+            partitions.add(new TopicPartition("orders-" + rng.nextInt(3), rng.nextInt(2000)));
         }
         return partitions;
     }
 
     private Map<HostInfo, Set<TopicPartition>> hosts() {
         final Map<HostInfo, Set<TopicPartition>> hosts = new java.util.HashMap<>();
-        for (int count = dice.nextInt(3); count > 0; count--) {
+        for (int count = rng.nextInt(3); count > 0; count--) {
             hosts.put(new HostInfo("host-" + count, 9000 + count), partitions());
         }
         return hosts;

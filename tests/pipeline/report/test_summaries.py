@@ -21,12 +21,12 @@ pytestmark = [pytest.mark.java, pytest.mark.spark]
 
 def restless(seed: int, count: int) -> list[ClusterSnapshot]:
     """A cluster whose brokers come and go, at uneven times."""
-    dice = Random(seed)
+    rng = Random(seed)
     at, taken = datetime(2026, 11, 20, 22, 0, tzinfo=UTC), []
     for _ in range(count):
-        at += timedelta(microseconds=dice.randrange(1, 3_600_000_000))
-        gone = [broker for broker in range(1, 7) if dice.random() < 0.3]
-        lagging = [broker for broker in range(1, 7) if dice.random() < 0.2]
+        at += timedelta(microseconds=rng.randrange(1, 3_600_000_000))
+        gone = [broker for broker in range(1, 7) if rng.random() < 0.3]
+        lagging = [broker for broker in range(1, 7) if rng.random() < 0.2]
         taken.append(
             story.snapshot(
                 story.SHOP, brokers=story.SIX_BROKERS, gone=gone, lagging=lagging, at=at, cluster_id=f"restless {seed}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from rackspan.cluster.core.groups.requests import GroupRequest, OffsetFetch
-from rackspan.cluster.core.ids import Ticket
+from rackspan.cluster.core.ids import CorrelationId
 
 Request: TypeAlias = GroupRequest | OffsetFetch
 Then: TypeAlias = Callable[[object], None]
@@ -14,7 +14,7 @@ Then: TypeAlias = Callable[[object], None]
 
 @dataclass(frozen=True, slots=True)
 class GroupAsk:
-    """Answered on `ticket`, at most once."""
+    """Answered on `correlation_id`, at most once."""
 
-    ticket: Ticket
+    correlation_id: CorrelationId
     request: Request

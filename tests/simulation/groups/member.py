@@ -13,19 +13,19 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import (
     CommittedOffset,
     Heartbeat,
-    HeartbeatAnswer,
+    HeartbeatResponse,
     JoinGroup,
-    JoinGroupAnswer,
+    JoinGroupResponse,
     LeaveGroup,
     LeavingMember,
     OffsetCommit,
-    OffsetCommitAnswer,
+    OffsetCommitResponse,
     OffsetFetch,
     Protocol,
     SyncGroup,
-    SyncGroupAnswer,
+    SyncGroupResponse,
 )
-from rackspan.cluster.core.ids import TopicPartition
+from rackspan.model.ids import TopicPartition
 from tests.simulation.clock import Clock
 from tests.simulation.groups.ask import Request, Then
 
@@ -48,7 +48,7 @@ class Member:
 
     name: str
     clock: Clock
-    dice: Random
+    rng: Random
     ask: Callable[[Request, Then], None]
     next_value: Callable[[], int]
     session_ms: int
@@ -86,7 +86,7 @@ class Member:
         """After a little while, unless something else was begun meanwhile."""
         self.turn += 1
         turn = self.turn
-        wait = self.dice.randint(1, 2 * BACKOFF_MS)
+        wait = self.rng.randint(1, 2 * BACKOFF_MS)
         self.clock.after(wait, lambda: self._awake(lambda: then() if self.turn == turn else None))
 
     # Joining.
@@ -101,7 +101,7 @@ class Member:
         self._ask(request, self._joined, self.rebalance_ms + REQUEST_MS)
 
     def _joined(self, answer: object) -> None:
-        assert isinstance(answer, JoinGroupAnswer)
+        assert isinstance(answer, JoinGroupResponse)
         if answer.error is KafkaError.NONE:
             self.member_id = answer.member_id
             self._sync(answer)
@@ -111,7 +111,7 @@ class Member:
         else:
             self._refused(answer.error)
 
-    def _sync(self, joined: JoinGroupAnswer) -> None:
+    def _sync(self, joined: JoinGroupResponse) -> None:
         """The leader deals the partitions in turn."""
         members = sorted(member.member_id for member in joined.members)
         dealt = {one: bytes(range(at, len(READ), len(members))) for at, one in enumerate(members)}
@@ -121,7 +121,7 @@ class Member:
         )
 
     def _synced(self, generation: int, answer: object) -> None:
-        assert isinstance(answer, SyncGroupAnswer)
+        assert isinstance(answer, SyncGroupResponse)
         if answer.error is not KafkaError.NONE:
             self._refused(answer.error)
             return
@@ -144,7 +144,7 @@ class Member:
         self._soon(self._join if self.generation < 0 else self._act)
 
     def _act(self) -> None:
-        drawn = self.dice.random()
+        drawn = self.rng.random()
         if drawn < 0.04:
             self._sleep()
         elif drawn < 0.06:
@@ -157,7 +157,7 @@ class Member:
             self._commit()
 
     def _sleep(self) -> None:
-        self.sleeps_until = self.clock.now + self.dice.randint(self.session_ms // 2, 3 * self.session_ms)
+        self.sleeps_until = self.clock.now + self.rng.randint(self.session_ms // 2, 3 * self.session_ms)
         self._awake(self._commit if self.owned else self._next)
 
     def _leave(self) -> None:
@@ -171,18 +171,18 @@ class Member:
     def _commit_late(self) -> None:
         """What was read by then another thread commits, at its leisure: the next generation may have begun."""
         request = self._commit_of_one()
-        self.clock.after(self.dice.randint(0, MOST_LATE_MS), lambda: self.ask(request, lambda _: None))
+        self.clock.after(self.rng.randint(0, MOST_LATE_MS), lambda: self.ask(request, lambda _: None))
 
     def _commit_of_one(self) -> OffsetCommit:
-        partition = READ[self.dice.choice(self.owned)]
+        partition = READ[self.rng.choice(self.owned)]
         return OffsetCommit(GROUP, {partition: CommittedOffset(self.next_value())}, self.generation, self.member_id)
 
     def _beat(self, answer: object) -> None:
-        assert isinstance(answer, HeartbeatAnswer)
+        assert isinstance(answer, HeartbeatResponse)
         self._go_on(answer.error)
 
     def _committed(self, answer: object) -> None:
-        assert isinstance(answer, OffsetCommitAnswer)
+        assert isinstance(answer, OffsetCommitResponse)
         (error,) = answer.errors.values()
         self._go_on(error)
 

@@ -9,7 +9,7 @@ from rackspan.cluster.core.coordination import Append, CoordinatorEffect
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
 from rackspan.cluster.core.groups.requests import GroupRequest, JoinGroup, OffsetCommit, SyncGroup
-from rackspan.cluster.core.ids import NO_OFFSET, Ticket
+from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
 
 
 class AcknowledgesAtOnce(GroupCoordinator):
@@ -18,12 +18,12 @@ class AcknowledgesAtOnce(GroupCoordinator):
     def kinds(self) -> tuple[type, ...]:
         raise NotImplementedError
 
-    def __init__(self, settings: GroupSettings, dice: Random) -> None:
-        super().__init__(settings, dice)
+    def __init__(self, settings: GroupSettings, rng: Random) -> None:
+        super().__init__(settings, rng)
         self._place = 10**9
 
-    def on_request(self, now: int, ticket: Ticket, request: GroupRequest) -> list[CoordinatorEffect]:
-        effects = super().on_request(now, ticket, request)
+    def on_request(self, now: int, correlation_id: CorrelationId, request: GroupRequest) -> list[CoordinatorEffect]:
+        effects = super().on_request(now, correlation_id, request)
         if not isinstance(request, self.kinds()):
             return effects
         writes = [effect.write for effect in effects if isinstance(effect, Append)]
@@ -48,22 +48,22 @@ class AssignsUnreplicated(AcknowledgesAtOnce):
 class TakesAnyGeneration(GroupCoordinator):
     """A commit counts whatever generation it is of."""
 
-    def on_request(self, now: int, ticket: Ticket, request: GroupRequest) -> list[CoordinatorEffect]:
+    def on_request(self, now: int, correlation_id: CorrelationId, request: GroupRequest) -> list[CoordinatorEffect]:
         group = self._group(request)
         if isinstance(request, OffsetCommit) and group is not None:
             request = replace(request, generation=group.generation)
-        return super().on_request(now, ticket, request)
+        return super().on_request(now, correlation_id, request)
 
 
 class TakesAnybody(GroupCoordinator):
     """A commit counts though its member was put out of the group."""
 
-    def on_request(self, now: int, ticket: Ticket, request: GroupRequest) -> list[CoordinatorEffect]:
+    def on_request(self, now: int, correlation_id: CorrelationId, request: GroupRequest) -> list[CoordinatorEffect]:
         group = self._group(request)
         if isinstance(request, OffsetCommit) and group is not None and group.members:
             known = request.member_id if request.member_id in group.members else next(iter(group.members))
             request = replace(request, generation=group.generation, member_id=known)
-        return super().on_request(now, ticket, request)
+        return super().on_request(now, correlation_id, request)
 
 
 class RemembersOldLeadership(GroupCoordinator):
@@ -93,21 +93,21 @@ class ReadsTheLastBatchAlone(GroupCoordinator):
 class GivesAllToEverybody(GroupCoordinator):
     """Each member is handed what all of them were to share."""
 
-    def on_request(self, now: int, ticket: Ticket, request: GroupRequest) -> list[CoordinatorEffect]:
+    def on_request(self, now: int, correlation_id: CorrelationId, request: GroupRequest) -> list[CoordinatorEffect]:
         if isinstance(request, SyncGroup) and len(request.assignments) > 1:
             everything = b"".join(request.assignments.values())
             request = replace(request, assignments=dict.fromkeys(request.assignments, everything))
-        return super().on_request(now, ticket, request)
+        return super().on_request(now, correlation_id, request)
 
 
 class CountsAnew(GroupCoordinator):
     """A group that was emptied begins again at generation one."""
 
-    def on_request(self, now: int, ticket: Ticket, request: GroupRequest) -> list[CoordinatorEffect]:
+    def on_request(self, now: int, correlation_id: CorrelationId, request: GroupRequest) -> list[CoordinatorEffect]:
         group = self._group(request)
         if isinstance(request, JoinGroup) and group is not None and not group.members:
             group.generation = 0
-        return super().on_request(now, ticket, request)
+        return super().on_request(now, correlation_id, request)
 
 
 class ForgetsFailures(GroupCoordinator):

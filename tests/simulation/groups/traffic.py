@@ -16,16 +16,16 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
 from rackspan.cluster.core.groups.requests import (
     JoinGroup,
-    JoinGroupAnswer,
+    JoinGroupResponse,
     OffsetCommit,
-    OffsetCommitAnswer,
+    OffsetCommitResponse,
     OffsetFetch,
-    OffsetFetchAnswer,
+    OffsetFetchResponse,
     SyncGroup,
-    SyncGroupAnswer,
+    SyncGroupResponse,
 )
-from rackspan.cluster.core.ids import CLIENT, NodeId, Ticket
-from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResult, Reply
+from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId
+from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResponse, Reply
 from rackspan.model.ids import BrokerId
 from tests.simulation.groups.ask import GroupAsk, Request, Then
 from tests.simulation.groups.member import GROUP, READ, Member
@@ -66,8 +66,8 @@ class Groups(Traffic):
         super().__init__(world)
         self.rules = GroupRules(world.watch.evidence)
         self._desks: dict[BrokerId, Desk] = {}
-        self._asked: dict[Ticket, tuple[Request, Then]] = {}
-        self._appended: dict[Ticket, tuple[Desk, Append, Produce]] = {}
+        self._asked: dict[CorrelationId, tuple[Request, Then]] = {}
+        self._appended: dict[CorrelationId, tuple[Desk, Append, Produce]] = {}
         self._healed_at = 0
 
     @property
@@ -77,16 +77,16 @@ class Groups(Traffic):
     # Members.
 
     def start(self) -> None:
-        dice = self.world.dice.clients
-        for index in range(dice.randint(2, 4)):
+        rng = self.world.rng.clients
+        for index in range(rng.randint(2, 4)):
             member = Member(
                 f"m{index}",
                 self.world.clock,
-                dice,
+                rng,
                 self._ask,
                 lambda: self.world.next("value"),
-                session_ms=dice.randint(150, 500),
-                rebalance_ms=dice.randint(100, 300),
+                session_ms=rng.randint(150, 500),
+                rebalance_ms=rng.randint(100, 300),
                 stop_at=MEMBERS_UNTIL_MS,
             )
             self.world.clock.at(MEMBERS_FROM_MS + index, member.start)
@@ -94,15 +94,15 @@ class Groups(Traffic):
     def _ask(self, request: Request, then: Then) -> None:
         broker = self.world.find_leader()
         if broker is not None:
-            ticket = self.world.next("ticket")
-            self._asked[ticket] = (request, then)
-            self.world.network.send_once(CLIENT, broker, GroupAsk(ticket, request))
+            correlation_id = self.world.next("correlation_id")
+            self._asked[correlation_id] = (request, then)
+            self.world.network.send_once(CLIENT, broker, GroupAsk(correlation_id, request))
 
     # Coordinators.
 
     def started(self, machine: Machine) -> None:
-        dice = Random(f"groups {self.world.seed} {machine.id} {machine.incarnation}")
-        self._desks[machine.id] = Desk(machine, self.world.build.coordinator(SETTINGS, dice))
+        rng = Random(f"groups {self.world.seed} {machine.id} {machine.incarnation}")
+        self._desks[machine.id] = Desk(machine, self.world.build.coordinator(SETTINGS, rng))
 
     def led(self, machine: Machine, change: LeadershipChanged) -> None:
         desk = self._desks[machine.id]
@@ -132,11 +132,11 @@ class Groups(Traffic):
     def took(self, machine: Machine, ask: GroupAsk) -> None:
         desk, request = self._desks[machine.id], ask.request
         if isinstance(request, OffsetFetch):
-            self._carry_out(desk, [Answer(ask.ticket, desk.coordinator.fetch_offsets(request))])
+            self._carry_out(desk, [Answer(ask.correlation_id, desk.coordinator.fetch_offsets(request))])
             return
         if isinstance(request, OffsetCommit):
             self._arrives(desk, request)
-        self._carry_out(desk, desk.coordinator.on_request(self.world.clock.now, ask.ticket, request))
+        self._carry_out(desk, desk.coordinator.on_request(self.world.clock.now, ask.correlation_id, request))
 
     def _arrives(self, desk: Desk, request: OffsetCommit) -> None:
         for partition, offset in request.offsets.items():
@@ -165,15 +165,15 @@ class Groups(Traffic):
             return
         first = self.world.next("record", append.batch.record_count) - append.batch.record_count
         batch = replace(append.batch, max_timestamp=first)
-        ticket = self.world.next("ticket")
-        request = Produce(ticket, self.world.partition, (batch,), -1, APPEND_MS, internal=True)
-        self._appended[ticket] = (desk, append, request)
+        correlation_id = self.world.next("correlation_id")
+        request = Produce(correlation_id, self.world.partition, (batch,), -1, APPEND_MS, internal=True)
+        self._appended[correlation_id] = (desk, append, request)
         self.world.carry_out(desk.machine.id, broker.on_message(self.world.clock.now, CLIENT, request))
 
     def replied(self, node: NodeId, reply: Reply) -> None:
-        waiting = self._appended.pop(reply.ticket, None)
+        waiting = self._appended.pop(reply.correlation_id, None)
         result = reply.result
-        if waiting is None or not isinstance(result, ProduceResult):
+        if waiting is None or not isinstance(result, ProduceResponse):
             return
         desk, append, request = waiting
         self.world.watch.answered(desk.machine, request, result)
@@ -181,7 +181,7 @@ class Groups(Traffic):
         self._carry_out(desk, desk.coordinator.on_appended(now, append.write, result.error, result.base_offset))
 
     def _answer(self, desk: Desk, answer: Answer) -> None:
-        asked = self._asked.pop(answer.ticket, None)
+        asked = self._asked.pop(answer.correlation_id, None)
         if asked is None:
             return
         request, then = asked
@@ -192,20 +192,20 @@ class Groups(Traffic):
 
     def _judge(self, seat: Seat | None, request: Request, answer: object) -> None:
         match request, answer:
-            case OffsetCommit(), OffsetCommitAnswer(errors):
+            case OffsetCommit(), OffsetCommitResponse(errors):
                 for partition, error in errors.items():
                     if error is KafkaError.NONE:
                         self.rules.committed(request.offsets[partition].offset)
             case _ if seat is None:
                 return
-            case JoinGroup(), JoinGroupAnswer(KafkaError.NONE):
+            case JoinGroup(), JoinGroupResponse(KafkaError.NONE):
                 self.rules.joined(seat, answer.member_id, answer.generation)
-            case SyncGroup(), SyncGroupAnswer(KafkaError.NONE):
+            case SyncGroup(), SyncGroupResponse(KafkaError.NONE):
                 self.rules.synced(seat, request.member_id, request.generation, frozenset(answer.assignment))
-            case OffsetFetch(), OffsetFetchAnswer(KafkaError.NONE):
+            case OffsetFetch(), OffsetFetchResponse(KafkaError.NONE):
                 self._judge_fetch(seat, answer)
 
-    def _judge_fetch(self, seat: Seat, answer: OffsetFetchAnswer) -> None:
+    def _judge_fetch(self, seat: Seat, answer: OffsetFetchResponse) -> None:
         for partition, fetched in answer.offsets.items():
             if fetched.error is KafkaError.NONE:
                 self.rules.fetched(seat, READ.index(partition), fetched.offset)

@@ -2,8 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from rackspan.cluster.core.ids import NO_EPOCH, TopicPartition
+from rackspan.cluster.core.ids import NO_EPOCH
 from rackspan.cluster.core.log import PartitionLog
+from rackspan.model.ids import TopicPartition
 
 
 @dataclass(slots=True)

@@ -1,18 +1,16 @@
 """Names for what is addressed: partitions, the controller, clients."""
 
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 from uuid import UUID
-
-from rackspan.model.ids import BrokerId
 
 NodeId: TypeAlias = int
 """A broker's id, CONTROLLER or CLIENT."""
 
 CONTROLLER: Final = -1
 CLIENT: Final = -2
-"""Whoever is answered by ticket."""
+"""Whoever is answered by correlation_id."""
 
-Ticket: TypeAlias = int
+CorrelationId: TypeAlias = int
 """Drawn by the shell (or a simulated world) for each question of a client; `Reply` carries it back."""
 
 TopicId: TypeAlias = UUID
@@ -21,24 +19,12 @@ NO_EPOCH: Final = -1
 NO_OFFSET: Final = -1
 
 
-class TopicPartition(NamedTuple):
-    """One partition by name. A named tuple: it is hashed at every message."""
-
-    topic: str
-    partition: int
-
-    def __str__(self) -> str:
-        return f"{self.topic}-{self.partition}"
-
-
 __all__ = [
     "CLIENT",
     "CONTROLLER",
     "NO_EPOCH",
     "NO_OFFSET",
-    "BrokerId",
+    "CorrelationId",
     "NodeId",
-    "Ticket",
     "TopicId",
-    "TopicPartition",
 ]

@@ -10,9 +10,9 @@ from typing import Protocol, TypeAlias
 
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NO_OFFSET, BrokerId, NodeId, Ticket, TopicId, TopicPartition
+from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId, NodeId, TopicId
 from rackspan.cluster.core.metadata import MetadataImage, Record
-from rackspan.model.ids import RackId
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 # Broker and controller: registration, session, metadata.
 
@@ -31,7 +31,7 @@ class RegisterBroker:
 
 
 @dataclass(frozen=True, slots=True)
-class RegistrationAnswer:
+class RegistrationResponse:
     incarnation: int
     error: KafkaError
     broker_epoch: int
@@ -49,7 +49,7 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatAnswer:
+class HeartbeatResponse:
     broker_epoch: int
     error: KafkaError
     fenced: bool = False
@@ -100,7 +100,7 @@ class AlterPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class IsrAnswer:
+class IsrResponse:
     """What the controller committed, or why not. The thresholds it counted with are those of `thresholds_version`."""
 
     partition: TopicPartition
@@ -111,12 +111,12 @@ class IsrAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class AlterPartitionAnswer:
+class AlterPartitionResponse:
     broker_epoch: int
     attempt: int
     error: KafkaError
     thresholds_version: int = 0
-    answers: tuple[IsrAnswer, ...] = ()
+    answers: tuple[IsrResponse, ...] = ()
 
 
 # Follower and leader.
@@ -170,7 +170,7 @@ class FetchedPartition:
 
 
 @dataclass(frozen=True, slots=True)
-class FetchAnswer:
+class FetchResponse:
     """An error other than NONE concerns the session: the follower starts over."""
 
     broker_epoch: int
@@ -184,9 +184,9 @@ class FetchAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Produce:
-    """Append to one partition; answered by a `ProduceResult` on `ticket`, with acks=0 too. `acks` -1 is all."""
+    """Append to one partition; answered by a `ProduceResponse` on `correlation_id`, with acks=0 too. `acks` -1 is all."""
 
-    ticket: Ticket
+    correlation_id: CorrelationId
     partition: TopicPartition
     batches: tuple[Batch, ...]
     acks: int = -1
@@ -196,7 +196,7 @@ class Produce:
 
 
 @dataclass(frozen=True, slots=True)
-class ProduceResult:
+class ProduceResponse:
     """`log_append_time` in ms where the topic stamps time of append, else -1. `message` names what was missing."""
 
     error: KafkaError
@@ -213,7 +213,7 @@ class VerifyTransaction:
     `adds`: the partition is to be added where it does not (part 2). A coordinator takes it, not a broker's core.
     """
 
-    ticket: Ticket
+    correlation_id: CorrelationId
     transactional_id: str
     producer_id: int
     producer_epoch: int
@@ -223,15 +223,15 @@ class VerifyTransaction:
 
 @dataclass(frozen=True, slots=True)
 class DeleteRecords:
-    """Move the log's start to `offset`, -1 being the high watermark; answered by a `DeleteRecordsResult`."""
+    """Move the log's start to `offset`, -1 being the high watermark; answered by a `DeleteRecordsResponse`."""
 
-    ticket: Ticket
+    correlation_id: CorrelationId
     partition: TopicPartition
     offset: int
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteRecordsResult:
+class DeleteRecordsResponse:
     error: KafkaError
     low_watermark: int = NO_OFFSET
 
@@ -259,7 +259,7 @@ class NewTopic:
 class CreateTopics:
     """`automatic`: asked for by a produce or metadata request; a partial rack map is no obstacle then (KIP-36)."""
 
-    ticket: Ticket
+    correlation_id: CorrelationId
     topics: tuple[NewTopic, ...]
     validate_only: bool = False
     automatic: bool = False
@@ -269,7 +269,7 @@ class CreateTopics:
 class DeleteTopics:
     """By name or id."""
 
-    ticket: Ticket
+    correlation_id: CorrelationId
     topics: tuple[str | TopicId, ...]
 
 
@@ -284,7 +284,7 @@ class MorePartitions:
 
 @dataclass(frozen=True, slots=True)
 class CreatePartitions:
-    ticket: Ticket
+    correlation_id: CorrelationId
     topics: tuple[MorePartitions, ...]
     validate_only: bool = False
 
@@ -309,7 +309,7 @@ class AlterResource:
 class AlterConfigs:
     """`replace` takes away what is not set (the old AlterConfigs)."""
 
-    ticket: Ticket
+    correlation_id: CorrelationId
     resources: tuple[AlterResource, ...]
     validate_only: bool = False
     replace: bool = False
@@ -319,7 +319,7 @@ class AlterConfigs:
 class ElectLeaders:
     """Preferred or, where nothing else may lead, unclean election; None is every partition."""
 
-    ticket: Ticket
+    correlation_id: CorrelationId
     partitions: tuple[TopicPartition, ...] | None
     unclean: bool = False
 
@@ -334,7 +334,7 @@ class Reassignment:
 
 @dataclass(frozen=True, slots=True)
 class AlterPartitionReassignments:
-    ticket: Ticket
+    correlation_id: CorrelationId
     reassignments: tuple[Reassignment, ...]
     allow_replication_factor_change: bool = True
 
@@ -343,7 +343,7 @@ class AlterPartitionReassignments:
 class AllocateProducerIds:
     """A block of producer ids; answered by a `ProducerIdBlock`."""
 
-    ticket: Ticket
+    correlation_id: CorrelationId
     broker: BrokerId
 
 
@@ -355,13 +355,13 @@ class ProducerIdBlock:
 
 @dataclass(frozen=True, slots=True)
 class UnregisterBroker:
-    ticket: Ticket
+    correlation_id: CorrelationId
     broker: BrokerId
 
 
 @dataclass(frozen=True, slots=True)
 class DescribeQuorum:
-    ticket: Ticket
+    correlation_id: CorrelationId
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,19 +421,19 @@ AdminRequest: TypeAlias = (
     | DescribeQuorum
 )
 ToBroker: TypeAlias = (
-    RegistrationAnswer
-    | HeartbeatAnswer
+    RegistrationResponse
+    | HeartbeatResponse
     | MetadataSlice
-    | AlterPartitionAnswer
+    | AlterPartitionResponse
     | ReplicaFetch
-    | FetchAnswer
+    | FetchResponse
     | Produce
     | VerifyTransaction
     | DeleteRecords
     | ShutDown
 )
 Message: TypeAlias = ToController | AdminRequest | ToBroker
-Result: TypeAlias = ProduceResult | DeleteRecordsResult | tuple[AdminResult, ...] | ProducerIdBlock | QuorumState
+Result: TypeAlias = ProduceResponse | DeleteRecordsResponse | tuple[AdminResult, ...] | ProducerIdBlock | QuorumState
 
 # Effects.
 
@@ -446,9 +446,9 @@ class Send:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The answer to a client's ticket."""
+    """The answer to a client's correlation_id."""
 
-    ticket: Ticket
+    correlation_id: CorrelationId
     result: Result
 
 

@@ -2,9 +2,9 @@
 
 from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.coordinators import OFFSETS_TOPIC
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.transactions.requests import AddPartitions
 from rackspan.cluster.handlers.transacting import ask_transactions, said
+from rackspan.model.ids import TopicPartition
 
 
 async def handle(call: Call) -> Body:

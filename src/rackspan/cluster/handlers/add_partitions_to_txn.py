@@ -7,10 +7,10 @@ from typing import Any, Final
 
 from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.transactions.requests import AddPartitions
 from rackspan.cluster.handlers.group_errors import exists
 from rackspan.cluster.handlers.transacting import ask_transactions, partitions_of, said
+from rackspan.model.ids import TopicPartition
 
 SEVERAL_TRANSACTIONS: Final = 4
 _BEFORE: Final = "v3_and_below_"

@@ -3,10 +3,10 @@
 from typing import Any
 
 from rackspan.cluster.answers import Body, Call
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.messages import AdminResult, AlterPartitionReassignments, Reassignment
 from rackspan.cluster.handlers.failures import timed_out
 from rackspan.cluster.handlers.topics import by_topic, named
+from rackspan.model.ids import TopicPartition
 
 
 async def handle(call: Call) -> Body:
@@ -17,7 +17,7 @@ async def handle(call: Call) -> Body:
     )
     change_factor = call.body.get("allow_replication_factor_change", True)
     results: tuple[AdminResult, ...] = await call.broker.ask_controller(
-        lambda ticket: AlterPartitionReassignments(ticket, asked, change_factor),
+        lambda correlation_id: AlterPartitionReassignments(correlation_id, asked, change_factor),
         call.body["timeout"],
         timed_out((one.partition for one in asked), AdminResult),
     )

@@ -13,7 +13,7 @@ TIMEOUT_MS = 30_000
 async def alter(call: Call, resources: Sequence[AlterResource], *, replace: bool) -> Body:
     validate_only = call.body["validate_only"]
     results = await call.broker.ask_controller(
-        lambda ticket: AlterConfigs(ticket, tuple(resources), validate_only, replace),
+        lambda correlation_id: AlterConfigs(correlation_id, tuple(resources), validate_only, replace),
         TIMEOUT_MS,
         timed_out(resources, AdminResult),
     )

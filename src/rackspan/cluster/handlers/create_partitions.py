@@ -11,7 +11,7 @@ async def handle(call: Call) -> Body:
     topics = tuple(_more(one) for one in call.body["topics"])
     validate_only = call.body["validate_only"]
     results = await call.broker.ask_controller(
-        lambda ticket: CreatePartitions(ticket, topics, validate_only),
+        lambda correlation_id: CreatePartitions(correlation_id, topics, validate_only),
         call.body["timeout"],
         timed_out((topic.topic for topic in topics), AdminResult),
     )

@@ -13,7 +13,7 @@ async def handle(call: Call) -> Body:
     topics = tuple(_new_topic(one) for one in call.body["topics"])
     validate_only = call.body["validate_only"]
     results: Iterable[TopicResult] = await call.broker.ask_controller(
-        lambda ticket: CreateTopics(ticket, topics, validate_only=validate_only),
+        lambda correlation_id: CreateTopics(correlation_id, topics, validate_only=validate_only),
         call.body["timeout"],
         timed_out((topic.name for topic in topics), TopicResult),
     )

@@ -5,8 +5,8 @@ from typing import Any
 
 from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
-from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResult
+from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResponse
+from rackspan.model.ids import TopicPartition
 
 
 async def handle(call: Call) -> Body:
@@ -23,10 +23,10 @@ async def handle(call: Call) -> Body:
 
 async def _delete(call: Call, topic: str, one: dict[str, Any]) -> dict[str, Any]:
     partition, offset = TopicPartition(topic, one["partition_index"]), one["offset"]
-    result: DeleteRecordsResult = await call.broker.answer_to(
-        lambda ticket: DeleteRecords(ticket, partition, offset),
+    result: DeleteRecordsResponse = await call.broker.answer_to(
+        lambda correlation_id: DeleteRecords(correlation_id, partition, offset),
         call.body["timeout"],
-        DeleteRecordsResult(KafkaError.REQUEST_TIMED_OUT),
+        DeleteRecordsResponse(KafkaError.REQUEST_TIMED_OUT),
     )
     return {
         "partition_index": partition.partition,

@@ -15,7 +15,7 @@ async def handle(call: Call) -> Body:
     ids = {name: topic.topic_id for name, topic in call.broker.image.topics.items()}
     names = call.broker.image.topic_names
     results: tuple[AdminResult, ...] = await call.broker.ask_controller(
-        lambda ticket: DeleteTopics(ticket, asked), call.body["timeout"], timed_out(asked, AdminResult)
+        lambda correlation_id: DeleteTopics(correlation_id, asked), call.body["timeout"], timed_out(asked, AdminResult)
     )
     await call.broker.caught_up(call.body["timeout"])
     return {

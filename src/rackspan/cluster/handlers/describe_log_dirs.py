@@ -4,8 +4,8 @@ from collections.abc import Iterable
 from typing import Any, Final
 
 from rackspan.cluster.answers import Body, Call
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.handlers.topics import by_topic
+from rackspan.model.ids import TopicPartition
 
 LOG_DIR: Final = "/memory"
 UNKNOWN: Final = -1

@@ -4,8 +4,8 @@ from typing import Any
 
 from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.log.producer_state import ProducerEntry
+from rackspan.model.ids import TopicPartition
 
 
 def handle(call: Call) -> Body:

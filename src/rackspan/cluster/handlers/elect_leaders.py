@@ -4,10 +4,10 @@ from collections.abc import Iterable
 
 from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.messages import AdminResult, ElectLeaders
 from rackspan.cluster.handlers.failures import timed_out
 from rackspan.cluster.handlers.topics import by_topic, named
+from rackspan.model.ids import TopicPartition
 
 PREFERRED, UNCLEAN = 0, 1
 
@@ -21,7 +21,7 @@ async def handle(call: Call) -> Body:
         return _refused(call, partitions or ())
     unclean = call.body.get("election_type", PREFERRED) == UNCLEAN
     results: tuple[AdminResult, ...] = await call.broker.ask_controller(
-        lambda ticket: ElectLeaders(ticket, partitions, unclean),
+        lambda correlation_id: ElectLeaders(correlation_id, partitions, unclean),
         call.body["timeout"],
         timed_out(partitions or (), AdminResult),
     )

@@ -4,7 +4,7 @@ from typing import Final
 
 from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.transactions.requests import EndTransaction, EndTransactionAnswer
+from rackspan.cluster.core.transactions.requests import EndTransaction, EndTransactionResponse
 from rackspan.cluster.handlers.transacting import ask_transactions, said
 
 EPOCH_BUMP: Final = 5
@@ -21,7 +21,7 @@ async def handle(call: Call) -> Body:
         bump_epoch=bump,
         fresh_producer_id=fresh,
     )
-    answer: EndTransactionAnswer = await ask_transactions(call, request)
+    answer: EndTransactionResponse = await ask_transactions(call, request)
     return {
         "error_code": said(call, answer.error),
         "producer_id": answer.producer_id,

@@ -12,10 +12,10 @@ from typing import Any, Final
 from rackspan.cluster.answers import Answer, Body, Call
 from rackspan.cluster.core.broker import Isolation
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.log.producer_state import AbortedTransaction
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.handlers.topics import topic_name
+from rackspan.model.ids import BrokerId, TopicPartition
 
 READ_COMMITTED: Final = 1
 FOLLOWERS_FROM: Final = 11

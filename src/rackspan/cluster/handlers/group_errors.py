@@ -6,13 +6,15 @@ from typing import Any
 from rackspan.cluster.answers import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import CommittedOffset, GroupRequest
-from rackspan.cluster.core.ids import TopicPartition
+from rackspan.model.ids import TopicPartition
 
 
 async def ask_groups(call: Call, request: GroupRequest) -> Any:
     """The group coordinator's answer."""
     groups = call.broker.groups
-    return await call.broker.group_requests.ask(lambda now, ticket: groups.on_request(now, ticket, request))
+    return await call.broker.group_requests.ask(
+        lambda now, correlation_id: groups.on_request(now, correlation_id, request)
+    )
 
 
 def exists(call: Call, partition: TopicPartition) -> bool:

@@ -3,7 +3,7 @@
 from typing import Final
 
 from rackspan.cluster.answers import Body, Call
-from rackspan.cluster.core.groups.requests import JoinGroup, JoinGroupAnswer, Protocol
+from rackspan.cluster.core.groups.requests import JoinGroup, JoinGroupResponse, Protocol
 from rackspan.cluster.handlers.group_errors import ask_groups
 
 ID_FIRST: Final = 4
@@ -34,7 +34,7 @@ def _request(call: Call) -> JoinGroup:
     )
 
 
-def _body(call: Call, answer: JoinGroupAnswer) -> Body:
+def _body(call: Call, answer: JoinGroupResponse) -> Body:
     nothing = None if call.version >= NULL_PROTOCOL else ""
     return {
         "error_code": call.broker.code(answer.error),

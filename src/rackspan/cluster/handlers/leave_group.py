@@ -4,14 +4,14 @@ from typing import Final
 
 from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.groups.requests import LeaveGroup, LeaveGroupAnswer, LeavingMember
+from rackspan.cluster.core.groups.requests import LeaveGroup, LeaveGroupResponse, LeavingMember
 from rackspan.cluster.handlers.group_errors import ask_groups
 
 SEVERAL_MEMBERS: Final = 3
 
 
 async def handle(call: Call) -> Body:
-    answer: LeaveGroupAnswer = await ask_groups(call, LeaveGroup(call.body["group_id"], _members(call)))
+    answer: LeaveGroupResponse = await ask_groups(call, LeaveGroup(call.body["group_id"], _members(call)))
     if call.version < SEVERAL_MEMBERS:
         return {"error_code": call.broker.code(_the_ones(answer))}
     return {
@@ -33,7 +33,7 @@ def _members(call: Call) -> tuple[LeavingMember, ...]:
     return tuple(LeavingMember(one["member_id"], one["group_instance_id"]) for one in call.body["members"])
 
 
-def _the_ones(answer: LeaveGroupAnswer) -> KafkaError:
+def _the_ones(answer: LeaveGroupResponse) -> KafkaError:
     if answer.error is KafkaError.NONE and answer.members:
         return answer.members[0][1]
     return answer.error

@@ -11,8 +11,8 @@ from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.core.broker import Isolation
 from rackspan.cluster.core.broker.reading import EARLIEST, MAX_TIMESTAMP, OffsetResult
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.opened_records import RecordPlace, first_at, latest
+from rackspan.model.ids import TopicPartition
 
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5

@@ -4,9 +4,9 @@ from collections.abc import Iterator
 from typing import Any
 
 from rackspan.cluster.answers import Body, Call
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.metadata import MetadataImage, PartitionState
 from rackspan.cluster.handlers.topics import by_topic
+from rackspan.model.ids import TopicPartition
 
 
 def handle(call: Call) -> Body:

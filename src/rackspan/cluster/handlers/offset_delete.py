@@ -2,9 +2,9 @@
 
 from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.groups.requests import OffsetDelete, OffsetDeleteAnswer
-from rackspan.cluster.core.ids import TopicPartition
+from rackspan.cluster.core.groups.requests import OffsetDelete, OffsetDeleteResponse
 from rackspan.cluster.handlers.group_errors import ask_groups, errors_by_topic, exists
+from rackspan.model.ids import TopicPartition
 
 
 async def handle(call: Call) -> Body:
@@ -14,7 +14,7 @@ async def handle(call: Call) -> Body:
         for one in topic["partitions"]
     ]
     known = tuple(partition for partition in asked if exists(call, partition))
-    answer: OffsetDeleteAnswer = await ask_groups(call, OffsetDelete(call.body["group_id"], known))
+    answer: OffsetDeleteResponse = await ask_groups(call, OffsetDelete(call.body["group_id"], known))
     if answer.error is not KafkaError.NONE:
         return {"error_code": call.broker.code(answer.error)}
     errors = dict.fromkeys(asked, KafkaError.UNKNOWN_TOPIC_OR_PARTITION) | dict(answer.errors)

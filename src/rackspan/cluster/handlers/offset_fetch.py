@@ -5,8 +5,8 @@ from typing import Any
 
 from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.groups.requests import FetchedOffset, OffsetFetch, OffsetFetchAnswer
-from rackspan.cluster.core.ids import TopicPartition
+from rackspan.cluster.core.groups.requests import FetchedOffset, OffsetFetch, OffsetFetchResponse
+from rackspan.model.ids import TopicPartition
 
 SEVERAL_GROUPS = 8
 GROUP_ERROR = 2
@@ -34,14 +34,14 @@ def _partitions(topics: list[dict[str, Any]] | None) -> tuple[TopicPartition, ..
     return tuple(TopicPartition(topic["name"], number) for topic in topics for number in topic["partition_indexes"])
 
 
-def _at_each_partition(request: OffsetFetch, answer: OffsetFetchAnswer) -> OffsetFetchAnswer:
+def _at_each_partition(request: OffsetFetch, answer: OffsetFetchResponse) -> OffsetFetchResponse:
     if answer.error is KafkaError.NONE:
         return answer
     offsets = dict.fromkeys(request.partitions or (), FetchedOffset(error=answer.error))
-    return OffsetFetchAnswer(answer.error, offsets)
+    return OffsetFetchResponse(answer.error, offsets)
 
 
-def _topics(call: Call, answer: OffsetFetchAnswer) -> list[dict[str, Any]]:
+def _topics(call: Call, answer: OffsetFetchResponse) -> list[dict[str, Any]]:
     topics: dict[str, list[dict[str, Any]]] = {}
     for partition, fetched in answer.offsets.items():
         topics.setdefault(partition.topic, []).append(

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rackspan.cluster.answers import Body, Call
-from rackspan.cluster.core.ids import TopicPartition
+from rackspan.model.ids import TopicPartition
 
 
 def handle(call: Call) -> Body:

@@ -13,13 +13,13 @@ from typing import Any, Final
 from rackspan.cluster.answers import Answer, Call
 from rackspan.cluster.core.batch import NO_TIMESTAMP, Batch
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId, TopicPartition
-from rackspan.cluster.core.messages import Produce, ProduceResult
+from rackspan.cluster.core.messages import Produce, ProduceResponse
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.handlers.topics import topic_name
 from rackspan.cluster.record_terms import RecordTerms, record_terms
 from rackspan.cluster.verifying import Support, Writer, verify
 from rackspan.errors import CorruptRecords
+from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.wire.record_batch import MAGIC, MAGIC_AT, read_header, stamp_append_time, verify_crc
 
 VALID_ACKS: Final = (-1, 0, 1)
@@ -68,7 +68,7 @@ class _Gathered:
         self,
         place: dict[str, Any],
         partition: TopicPartition,
-        result: ProduceResult,
+        result: ProduceResponse,
         *,
         log_append_time: int = NO_TIMESTAMP,
     ) -> None:
@@ -106,7 +106,7 @@ def _append(call: Call, gathered: _Gathered, topic: str | None, data: dict[str, 
     partition = TopicPartition(topic or "", data["index"])
     now = call.broker.now
     batch = _batch(call, topic, data["records"], now)
-    if isinstance(batch, ProduceResult):
+    if isinstance(batch, ProduceResponse):
         gathered.take(place, partition, batch)
         return
     call.broker.traffic.produced(call, partition, batch.size_bytes)
@@ -115,7 +115,10 @@ def _append(call: Call, gathered: _Gathered, topic: str | None, data: dict[str, 
 
     def write() -> None:
         call.broker.ask(
-            lambda ticket: Produce(ticket, partition, (batch,), call.body["acks"], call.body["timeout"]), take
+            lambda correlation_id: Produce(
+                correlation_id, partition, (batch,), call.body["acks"], call.body["timeout"]
+            ),
+            take,
         )
 
     if batch.transactional:
@@ -129,13 +132,13 @@ def _verified(
     partition: TopicPartition,
     batch: Batch,
     write: Callable[[], None],
-    take: Callable[[ProduceResult], None],
+    take: Callable[[ProduceResponse], None],
 ) -> None:
     """Write a transactional batch where its transaction goes on (KIP-890); this log knows so from its second batch on."""
     leader = call.broker.broker.leaders.get(partition)
     name, producer_id, epoch = call.body["transactional_id"], batch.producer_id, batch.producer_epoch
     if name is None:
-        take(ProduceResult(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        take(ProduceResponse(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
         return
     if leader is None or leader.log.in_transaction(producer_id, epoch):
         write()
@@ -149,7 +152,7 @@ def _verified(
         if error is KafkaError.NONE:
             write()
         else:
-            take(ProduceResult(error, message=_UNVERIFIED.get(error)))
+            take(ProduceResponse(error, message=_UNVERIFIED.get(error)))
 
     verify(
         call.broker,
@@ -160,29 +163,29 @@ def _verified(
     )
 
 
-def _batch(call: Call, topic: str | None, records: memoryview | None, now: int) -> Batch | ProduceResult:
+def _batch(call: Call, topic: str | None, records: memoryview | None, now: int) -> Batch | ProduceResponse:
     if call.body["acks"] not in VALID_ACKS:
-        return ProduceResult(KafkaError.INVALID_REQUIRED_ACKS)
+        return ProduceResponse(KafkaError.INVALID_REQUIRED_ACKS)
     if topic is None:
-        return ProduceResult(KafkaError.UNKNOWN_TOPIC_ID)
+        return ProduceResponse(KafkaError.UNKNOWN_TOPIC_ID)
     if not records:
-        return ProduceResult(KafkaError.INVALID_RECORD, message="no record batch; exactly one is wanted")
+        return ProduceResponse(KafkaError.INVALID_RECORD, message="no record batch; exactly one is wanted")
     if topic not in call.broker.image.topics:
-        return ProduceResult(KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+        return ProduceResponse(KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
     if len(records) > MAGIC_AT and records[MAGIC_AT] < MAGIC:
-        return ProduceResult(KafkaError.INVALID_RECORD, message=f"record batches of version {MAGIC} only")
+        return ProduceResponse(KafkaError.INVALID_RECORD, message=f"record batches of version {MAGIC} only")
     try:
         return checked_batch(records, record_terms(call.broker, topic), now)
     except CorruptRecords as error:
-        return ProduceResult(KafkaError.CORRUPT_MESSAGE, message=str(error))
+        return ProduceResponse(KafkaError.CORRUPT_MESSAGE, message=str(error))
 
 
-def checked_batch(records: memoryview, terms: RecordTerms, now: int) -> Batch | ProduceResult:
+def checked_batch(records: memoryview, terms: RecordTerms, now: int) -> Batch | ProduceResponse:
     """The one batch of a partition, in bytes of its own, stamped with `now` (ms) where the topic wants that. Errors: CorruptRecords."""
     header = read_header(records)
     verify_crc(records, header)
     if header.size_bytes != len(records):
-        return ProduceResult(KafkaError.INVALID_RECORD, message="more than one record batch; exactly one is wanted")
+        return ProduceResponse(KafkaError.INVALID_RECORD, message="more than one record batch; exactly one is wanted")
     refusal = terms.refusal(header, records, now)
     if refusal is not None:
         return refusal
@@ -209,7 +212,7 @@ def _own(records: memoryview) -> bytearray | memoryview:
     return records if in_place else bytearray(records)
 
 
-def _place(call: Call, result: ProduceResult) -> dict[str, Any]:
+def _place(call: Call, result: ProduceResponse) -> dict[str, Any]:
     return {
         "error_code": call.broker.code(result.error),
         "base_offset": result.base_offset,

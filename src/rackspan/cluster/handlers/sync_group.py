@@ -4,7 +4,7 @@ from typing import Final
 
 from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.groups.requests import SyncGroup, SyncGroupAnswer
+from rackspan.cluster.core.groups.requests import SyncGroup, SyncGroupResponse
 from rackspan.cluster.handlers.group_errors import ask_groups
 
 PROTOCOL_NAMED: Final = 5
@@ -13,7 +13,7 @@ PROTOCOL_NAMED: Final = 5
 async def handle(call: Call) -> Body:
     body = call.body
     if call.version >= PROTOCOL_NAMED and None in (body["protocol_type"], body["protocol_name"]):
-        return _body(call, SyncGroupAnswer(KafkaError.INCONSISTENT_GROUP_PROTOCOL))
+        return _body(call, SyncGroupResponse(KafkaError.INCONSISTENT_GROUP_PROTOCOL))
     request = SyncGroup(
         body["group_id"],
         body["generation_id"],
@@ -26,7 +26,7 @@ async def handle(call: Call) -> Body:
     return _body(call, await ask_groups(call, request))
 
 
-def _body(call: Call, answer: SyncGroupAnswer) -> Body:
+def _body(call: Call, answer: SyncGroupResponse) -> Body:
     return {
         "error_code": call.broker.code(answer.error),
         "protocol_type": answer.protocol_type,

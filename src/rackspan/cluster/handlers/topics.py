@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar, cast
 
 from rackspan.cluster.answers import Call
-from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.messages import AdminResult
 from rackspan.cluster.core.metadata import MetadataImage, PartitionState
+from rackspan.model.ids import BrokerId, TopicPartition
 
 INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 

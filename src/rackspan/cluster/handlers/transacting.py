@@ -5,8 +5,8 @@ from typing import Any, Final
 
 from rackspan.cluster.answers import Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.transactions.requests import TransactionRequest
+from rackspan.model.ids import TopicPartition
 
 FENCED_BY_NAME: Final = 2
 """From this version on of the older requests a fenced producer is told PRODUCER_FENCED; before, its epoch is invalid."""
@@ -15,7 +15,9 @@ FENCED_BY_NAME: Final = 2
 async def ask_transactions(call: Call, request: TransactionRequest) -> Any:
     """The transaction coordinator's answer."""
     transactions = call.broker.transactions
-    return await call.broker.transaction_requests.ask(lambda now, ticket: transactions.on_request(now, ticket, request))
+    return await call.broker.transaction_requests.ask(
+        lambda now, correlation_id: transactions.on_request(now, correlation_id, request)
+    )
 
 
 def said(call: Call, error: KafkaError) -> int:

@@ -9,9 +9,9 @@ from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.coordinators import OFFSETS_TOPIC
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import TxnOffsetCommit
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.handlers.group_errors import ask_groups, committed, errors_by_topic, exists
 from rackspan.cluster.verifying import Support, Writer, verify
+from rackspan.model.ids import TopicPartition
 
 ABORTABLE_SINCE: Final = 4
 ADDS_SINCE: Final = 5

@@ -10,6 +10,6 @@ TIMEOUT_MS = 30_000
 async def handle(call: Call) -> Body:
     broker = call.body["broker_id"]
     (result,) = await call.broker.ask_controller(
-        lambda ticket: UnregisterBroker(ticket, broker), TIMEOUT_MS, timed_out([broker], AdminResult)
+        lambda correlation_id: UnregisterBroker(correlation_id, broker), TIMEOUT_MS, timed_out([broker], AdminResult)
     )
     return {"error_code": call.broker.code(result.error), "error_message": result.message}

@@ -7,8 +7,8 @@ from rackspan.cluster.answers import Body, Call
 from rackspan.cluster.core.batch import Batch, Marker
 from rackspan.cluster.core.coordination import marker_batch
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
-from rackspan.cluster.core.messages import Produce, ProduceResult
+from rackspan.cluster.core.messages import Produce, ProduceResponse
+from rackspan.model.ids import TopicPartition
 
 _MS: Final = 5_000
 
@@ -39,9 +39,9 @@ async def _written(call: Call, marker: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def _append(call: Call, partition: TopicPartition, batch: Batch) -> dict[str, Any]:
-    result: ProduceResult = await call.broker.answer_to(
-        lambda ticket: Produce(ticket, partition, (batch,), -1, _MS, internal=True),
+    result: ProduceResponse = await call.broker.answer_to(
+        lambda correlation_id: Produce(correlation_id, partition, (batch,), -1, _MS, internal=True),
         _MS,
-        ProduceResult(KafkaError.REQUEST_TIMED_OUT),
+        ProduceResponse(KafkaError.REQUEST_TIMED_OUT),
     )
     return {"partition_index": partition.partition, "error_code": call.broker.code(result.error)}

@@ -3,9 +3,9 @@
 from rackspan.cluster.core.batch import Batch, Marker
 from rackspan.cluster.core.broker import Isolation
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import CLIENT, TopicPartition
-from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResult, Produce
-from rackspan.model.ids import RackId
+from rackspan.cluster.core.ids import CLIENT
+from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResponse, Produce
+from rackspan.model.ids import RackId, TopicPartition
 from tests.cluster.world import World
 
 RACKS: dict[int, str | None] = {1: "a", 2: "b", 3: "c"}
@@ -104,10 +104,10 @@ def test_deleted_records_are_gone_from_every_replica() -> None:
     for _ in range(4):
         w.produced(orders)
     results = []
-    for ticket, offset in ((901, 3), (902, 9), (903, -1)):
-        w._take(1, w.broker(1).on_message(w.now, CLIENT, DeleteRecords(ticket, orders, offset)))
-        result = w.results[ticket]
-        assert isinstance(result, DeleteRecordsResult)
+    for correlation_id, offset in ((901, 3), (902, 9), (903, -1)):
+        w._take(1, w.broker(1).on_message(w.now, CLIENT, DeleteRecords(correlation_id, orders, offset)))
+        result = w.results[correlation_id]
+        assert isinstance(result, DeleteRecordsResponse)
         results.append((result.error, result.low_watermark))
     assert results == [(KafkaError.NONE, 3), (KafkaError.OFFSET_OUT_OF_RANGE, -1), (KafkaError.NONE, 4)]
     assert w.broker(1).read(orders, 0, 10).error is KafkaError.OFFSET_OUT_OF_RANGE

@@ -6,7 +6,6 @@ import pytest
 
 from rackspan.cluster.core.configs import ConfigSource, broker_values, topic_value
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.messages import (
     AdminResult,
     AllocateProducerIds,
@@ -26,6 +25,7 @@ from rackspan.cluster.core.messages import (
     UnregisterBroker,
 )
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
 
 SIX: dict[int, str | None] = {1: "a", 2: "b", 3: "c", 4: "a", 5: "b", 6: "c"}
@@ -42,19 +42,19 @@ def ids(*brokers: int) -> tuple[BrokerId, ...]:
 
 
 def create(w: World, topic: NewTopic, **more: bool) -> TopicResult:
-    (result,) = w.admin(lambda ticket: CreateTopics(ticket, (topic,), **more))
+    (result,) = w.admin(lambda correlation_id: CreateTopics(correlation_id, (topic,), **more))
     assert isinstance(result, TopicResult)
     return result
 
 
 def reassign(w: World, partition: TopicPartition, *replicas: int) -> AdminResult:
     asked = Reassignment(partition, ids(*replicas) or None)
-    (result,) = w.admin(lambda ticket: AlterPartitionReassignments(ticket, (asked,)))
+    (result,) = w.admin(lambda correlation_id: AlterPartitionReassignments(correlation_id, (asked,)))
     return result
 
 
 def elect(w: World, *partitions: TopicPartition, unclean: bool = False) -> list[KafkaError]:
-    results = w.admin(lambda ticket: ElectLeaders(ticket, partitions or None, unclean))
+    results = w.admin(lambda correlation_id: ElectLeaders(correlation_id, partitions or None, unclean))
     return [result.error for result in results]
 
 
@@ -66,7 +66,7 @@ def test_a_new_topic_and_what_it_gains_stand_on_as_many_racks_as_replicas(placer
     w = world(extra_configs={"replica.placer.class.name": placer})
     result = create(w, NewTopic("orders", 12, 3))
     assert (result.error, result.partitions, result.replication_factor) == (KafkaError.NONE, 12, 3)
-    w.admin(lambda ticket: CreatePartitions(ticket, (MorePartitions("orders", 20),)))
+    w.admin(lambda correlation_id: CreatePartitions(correlation_id, (MorePartitions("orders", 20),)))
     states = w.controller.image.topics["orders"].partitions
     assert len(states) == 20
     assert all(len({SIX[one] for one in state.replicas}) == 3 for state in states)
@@ -130,7 +130,7 @@ def test_a_deleted_topics_logs_go_and_its_namesake_begins_anew() -> None:
     w.produced(orders)
     topic_id = w.controller.image.topics["orders"].topic_id
     w.kill(3)
-    results = w.admin(lambda ticket: DeleteTopics(ticket, ("orders", topic_id, "nobody")))
+    results = w.admin(lambda correlation_id: DeleteTopics(correlation_id, ("orders", topic_id, "nobody")))
     assert [result.error for result in results] == [
         KafkaError.NONE,
         KafkaError.UNKNOWN_TOPIC_ID,
@@ -146,7 +146,7 @@ def test_a_deleted_topics_logs_go_and_its_namesake_begins_anew() -> None:
 
 
 def grow(w: World, asked: MorePartitions) -> KafkaError:
-    (result,) = w.admin(lambda ticket: CreatePartitions(ticket, (asked,)))
+    (result,) = w.admin(lambda correlation_id: CreatePartitions(correlation_id, (asked,)))
     return result.error
 
 
@@ -207,7 +207,7 @@ def test_a_reassignment_can_change_the_replication_factor_unless_that_is_forbidd
     orders = w.create("orders", [1, 2, 3])
     w.settle()
     asked = (Reassignment(orders, ids(1, 2)),)
-    (result,) = w.admin(lambda ticket: AlterPartitionReassignments(ticket, asked, False))
+    (result,) = w.admin(lambda correlation_id: AlterPartitionReassignments(correlation_id, asked, False))
     assert result.error is KafkaError.INVALID_REPLICATION_FACTOR
     reassign(w, orders, 1, 2)
     w.run(200)
@@ -294,7 +294,7 @@ def test_a_broker_can_be_forgotten() -> None:
     w.kill(6)
     w.run(4_000)
     for error in (KafkaError.NONE, KafkaError.BROKER_ID_NOT_REGISTERED):
-        (result,) = w.admin(lambda ticket: UnregisterBroker(ticket, BrokerId(6)))
+        (result,) = w.admin(lambda correlation_id: UnregisterBroker(correlation_id, BrokerId(6)))
         assert result.error is error
     assert 6 not in w.controller.image.brokers
 
@@ -304,7 +304,7 @@ def test_a_broker_can_be_forgotten() -> None:
 
 def alter(w: World, kind: int, name: str, *ops: ConfigOp, replace: bool = False) -> KafkaError:
     asked = (AlterResource(kind, name, ops),)
-    (result,) = w.admin(lambda ticket: AlterConfigs(ticket, asked, replace=replace))
+    (result,) = w.admin(lambda correlation_id: AlterConfigs(correlation_id, asked, replace=replace))
     return result.error
 
 
@@ -364,9 +364,9 @@ def test_a_value_says_where_it_comes_from() -> None:
 def test_producer_ids_are_never_given_twice() -> None:
     w = world()
     firsts = []
-    for ticket in (900, 901, 902):
-        w._take(-1, w.controller.on_message(w.now, -2, AllocateProducerIds(ticket, BrokerId(1))))
-        block = w.results[ticket]
+    for correlation_id in (900, 901, 902):
+        w._take(-1, w.controller.on_message(w.now, -2, AllocateProducerIds(correlation_id, BrokerId(1))))
+        block = w.results[correlation_id]
         assert isinstance(block, ProducerIdBlock)
         firsts.append((block.first, block.length))
     assert firsts == [(0, 1_000), (1_000, 1_000), (2_000, 1_000)]

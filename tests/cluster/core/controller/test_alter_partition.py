@@ -4,21 +4,22 @@ import pytest
 
 from rackspan.cluster.core.controller import ControllerRules
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NO_EPOCH, BrokerId, TopicPartition
+from rackspan.cluster.core.ids import NO_EPOCH
 from rackspan.cluster.core.messages import (
     AlterConfigs,
     AlterPartition,
-    AlterPartitionAnswer,
+    AlterPartitionResponse,
     AlterResource,
     ConfigOp,
     Heartbeat,
-    HeartbeatAnswer,
-    IsrAnswer,
+    HeartbeatResponse,
     IsrChange,
+    IsrResponse,
     RegisterBroker,
     Send,
 )
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
 
 ORDERS = TopicPartition("orders", 0)
@@ -41,11 +42,11 @@ def change(w: World, *isr: int, **other: int) -> IsrChange:
     return IsrChange(ORDERS, image.topics["orders"].topic_id, **facts, isr=members)
 
 
-def ask(w: World, *changes: IsrChange, attempt: int = 1_000, source: int = 1) -> list[AlterPartitionAnswer]:
+def ask(w: World, *changes: IsrChange, attempt: int = 1_000, source: int = 1) -> list[AlterPartitionResponse]:
     epoch = w.controller.image.brokers[BrokerId(source)].broker_epoch
     effects = w.controller.on_message(w.now, source, AlterPartition(BrokerId(source), epoch, attempt, changes))
     sent = [one.message for one in effects if isinstance(one, Send)]
-    return [one for one in sent if isinstance(one, AlterPartitionAnswer)]
+    return [one for one in sent if isinstance(one, AlterPartitionResponse)]
 
 
 def error_of(w: World, asked: IsrChange, source: int = 1) -> KafkaError:
@@ -96,7 +97,7 @@ def test_an_attempt_that_is_not_newer_than_the_last_is_dropped() -> None:
 def test_an_answer_carries_the_version_of_the_thresholds_it_was_counted_by() -> None:
     w = world()
     op = ConfigOp("min.insync.racks", 0, "2")
-    w.admin(lambda ticket: AlterConfigs(ticket, (AlterResource(2, "orders", (op,)),)))
+    w.admin(lambda correlation_id: AlterConfigs(correlation_id, (AlterResource(2, "orders", (op,)),)))
     (answer,) = ask(w, change(w, 1, 2))
     assert answer.thresholds_version == w.controller.image.offset - 1
     assert w.state(ORDERS).elr == ()
@@ -111,9 +112,9 @@ def test_a_leader_heeds_no_answer_counted_by_thresholds_it_has_not_heard_of() ->
     leader, epoch = w.broker(1).leaders[ORDERS], w.broker(1).broker_epoch
     assert leader.isr.pending == (1, 2)
     attempt = w.broker(1)._leading._isrs._requests.attempt
-    said = IsrAnswer(ORDERS, KafkaError.NONE, 0, leader.isr.partition_epoch + 1, (BrokerId(1), BrokerId(2)))
+    said = IsrResponse(ORDERS, KafkaError.NONE, 0, leader.isr.partition_epoch + 1, (BrokerId(1), BrokerId(2)))
     ahead = w.broker(1).image.thresholds_version + 1
-    answer = AlterPartitionAnswer(epoch, attempt, KafkaError.NONE, ahead, (said,))
+    answer = AlterPartitionResponse(epoch, attempt, KafkaError.NONE, ahead, (said,))
     w.broker(1).on_message(w.now, -1, answer)
     assert leader.isr.committed == (1, 2, 3)
     assert leader.log.high_watermark == 0
@@ -129,15 +130,17 @@ def test_a_refused_joiner_goes_on_to_hold_the_watermark_until_the_image_speaks(e
     w.run_until(lambda: leader.isr.pending is not None)
     w.cut |= {(-1, 1), (1, -1)}
     attempt = w.broker(1)._leading._isrs._requests.attempt
-    refused = AlterPartitionAnswer(w.broker(1).broker_epoch, attempt, KafkaError.NONE, 0, (IsrAnswer(ORDERS, error),))
+    refused = AlterPartitionResponse(
+        w.broker(1).broker_epoch, attempt, KafkaError.NONE, 0, (IsrResponse(ORDERS, error),)
+    )
     w.broker(1).on_message(w.now, -1, refused)
     assert leader.isr.maximal == (1, 2, 3)
-    dead = AlterPartitionAnswer(
+    dead = AlterPartitionResponse(
         w.broker(1).broker_epoch,
         attempt,
         KafkaError.NONE,
         0,
-        (IsrAnswer(ORDERS, KafkaError.INELIGIBLE_REPLICA),),
+        (IsrResponse(ORDERS, KafkaError.INELIGIBLE_REPLICA),),
     )
     w.broker(1).on_message(w.now, -1, dead)
     assert leader.isr.maximal == (1, 2, 3), "an answer counts once"
@@ -188,7 +191,7 @@ def test_a_heartbeat_of_another_registration_is_refused() -> None:
     w = world()
     effects = w.controller.on_message(w.now, 1, Heartbeat(BrokerId(1), 77, 5))
     answers = [one.message for one in effects if isinstance(one, Send)]
-    assert answers == [HeartbeatAnswer(77, KafkaError.STALE_BROKER_EPOCH)]
+    assert answers == [HeartbeatResponse(77, KafkaError.STALE_BROKER_EPOCH)]
 
 
 def test_rules_can_be_replaced_one_by_one() -> None:

@@ -7,17 +7,17 @@ from uuid import UUID
 import pytest
 
 from rackspan.cluster.core.controller.carrying import Carrying
-from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.metadata import PartitionState, TopicImage
+from rackspan.model.ids import BrokerId
 
 
-def topic(name: str, dice: Random) -> TopicImage:
+def topic(name: str, rng: Random) -> TopicImage:
     states = []
-    for _ in range(dice.randint(1, 4)):
-        replicas = tuple(map(BrokerId, dice.sample(range(1, 7), 4)))
-        removing = tuple(dice.sample(replicas, dice.choice((0, 0, 1, 2))))
+    for _ in range(rng.randint(1, 4)):
+        replicas = tuple(map(BrokerId, rng.sample(range(1, 7), 4)))
+        removing = tuple(rng.sample(replicas, rng.choice((0, 0, 1, 2))))
         states.append(PartitionState(replicas, replicas, replicas[0], removing=removing))
-    return TopicImage(name, UUID(int=dice.getrandbits(128)), tuple(states))
+    return TopicImage(name, UUID(int=rng.getrandbits(128)), tuple(states))
 
 
 def counted(topics: dict[str, TopicImage]) -> tuple[Counter[BrokerId], Counter[BrokerId]]:
@@ -31,16 +31,16 @@ def counted(topics: dict[str, TopicImage]) -> tuple[Counter[BrokerId], Counter[B
 
 @pytest.mark.parametrize("seed", range(20))
 def test_counts_follow_every_change(seed: int) -> None:
-    dice, carrying = Random(seed), Carrying()
+    rng, carrying = Random(seed), Carrying()
     topics: dict[str, TopicImage] = {}
     for _ in range(40):
         topics = dict(topics)
-        for _ in range(dice.randint(0, 3)):
-            name = f"t{dice.randint(0, 9)}"
-            if name in topics and dice.random() < 0.4:
+        for _ in range(rng.randint(0, 3)):
+            name = f"t{rng.randint(0, 9)}"
+            if name in topics and rng.random() < 0.4:
                 del topics[name]
             else:
-                topics[name] = topic(name, dice)
+                topics[name] = topic(name, rng)
         carrying.look_at(topics)
         leaders, replicas = counted(topics)
         assert +carrying.leaders == leaders

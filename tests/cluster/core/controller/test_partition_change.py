@@ -7,11 +7,10 @@ import pytest
 
 from rackspan.acks import Thresholds, rack_bits
 from rackspan.cluster.core.controller import Conditions, Election, PartitionChange, changed
-from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
 from rackspan.cluster.core.settings import Elr
 from rackspan.model.broker import Broker
-from rackspan.model.ids import RackId
+from rackspan.model.ids import BrokerId, RackId
 
 Brokers = tuple[BrokerId, ...]
 

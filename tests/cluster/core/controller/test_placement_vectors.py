@@ -11,7 +11,7 @@ import pytest
 from rackspan.cluster.core.controller import Controller
 from rackspan.cluster.core.controller.placing import refuse_impossible
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import CLIENT, NO_EPOCH, BrokerId
+from rackspan.cluster.core.ids import CLIENT, NO_EPOCH
 from rackspan.cluster.core.messages import (
     AdminRequest,
     AdminResult,
@@ -25,11 +25,11 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.errors import InvalidReplicationFactor
-from rackspan.model.ids import RackId
+from rackspan.model.ids import BrokerId, RackId
 from rackspan.placement import CheckedPlacer, TopicAssignment, UsableBroker
 from rackspan.placement.rack_alternated import assign_replicas
 from rackspan.placement.striped import StripedReplicaPlacer
-from tests.placement.test_vectors import as_expected, dice_of, first_partition
+from tests.placement.test_vectors import as_expected, first_partition, rng_of
 
 CASES = {
     case["id"]: case
@@ -47,17 +47,17 @@ KAFKA_CALLS_IT = {
 
 
 class AdminUtils:
-    """Kafka's ZooKeeper-era placement with the case's dice and start, behind the contract of KIP-660."""
+    """Kafka's ZooKeeper-era placement with the case's rng and start, behind the contract of KIP-660."""
 
     def __init__(self, job: dict[str, Any]) -> None:
-        self._dice = dice_of(job)
+        self._rng = rng_of(job)
         self._start = job["startIndex"] if job["startIndex"] >= 0 else None
 
     def configure(self, configs: Mapping[str, str]) -> None:
         pass
 
     def place(self, start: int, count: int, factor: int, brokers: Sequence[UsableBroker]) -> TopicAssignment:
-        return assign_replicas(brokers, count, factor, self._dice, self._start, start)
+        return assign_replicas(brokers, count, factor, self._rng, self._start, start)
 
     def close(self) -> None:
         pass
@@ -65,11 +65,11 @@ class AdminUtils:
 
 def controller_of(job: dict[str, Any], settings: ClusterSettings | None = None) -> Controller:
     """The job's brokers registered, those that are not fenced in office, and its placer."""
-    placer = StripedReplicaPlacer(dice_of(job)) if job["algo"] == "striped" else AdminUtils(job)
+    placer = StripedReplicaPlacer(rng_of(job)) if job["algo"] == "striped" else AdminUtils(job)
     controller = Controller(
         settings or ClusterSettings(),
         Random(0),
-        placer_of=lambda configs, dice: CheckedPlacer(job["algo"], placer),
+        placer_of=lambda configs, rng: CheckedPlacer(job["algo"], placer),
     )
     for one in job["brokers"]:
         register(controller, one["id"], one.get("rack"), fenced=one["fenced"])

@@ -7,19 +7,19 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import (
     CommittedOffset,
     DeleteGroup,
-    DeleteGroupAnswer,
+    DeleteGroupResponse,
     FetchedOffset,
-    JoinGroupAnswer,
+    JoinGroupResponse,
     OffsetCommit,
-    OffsetCommitAnswer,
+    OffsetCommitResponse,
     OffsetDelete,
-    OffsetDeleteAnswer,
+    OffsetDeleteResponse,
     OffsetFetch,
     Protocol,
     TxnOffsetCommit,
 )
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.kafka_format import array, int16, string
+from rackspan.model.ids import TopicPartition
 from tests.cluster.core.groups.world import World
 
 P0 = TopicPartition("orders", 0)
@@ -27,18 +27,18 @@ P1 = TopicPartition("orders", 1)
 NOTHING = FetchedOffset()
 
 
-def commit(world: World, offset: int, member: JoinGroupAnswer | None = None, metadata: str = "") -> KafkaError:
+def commit(world: World, offset: int, member: JoinGroupResponse | None = None, metadata: str = "") -> KafkaError:
     request = OffsetCommit("g", {P0: CommittedOffset(offset, 3, metadata)}, *_who(member))
-    return world.ask(request, OffsetCommitAnswer).errors[P0]
+    return world.ask(request, OffsetCommitResponse).errors[P0]
 
 
-def _who(member: JoinGroupAnswer | None) -> tuple[int, str]:
+def _who(member: JoinGroupResponse | None) -> tuple[int, str]:
     return (member.generation, member.member_id) if member else (-1, "")
 
 
 def commit_in_transaction(world: World, offset: int, producer: int = 7) -> None:
     request = TxnOffsetCommit("g", producer, 0, {P0: CommittedOffset(offset)})
-    assert world.ask(request, OffsetCommitAnswer).errors[P0] is KafkaError.NONE
+    assert world.ask(request, OffsetCommitResponse).errors[P0] is KafkaError.NONE
 
 
 def fetched(world: World, require_stable: bool = False) -> FetchedOffset:
@@ -59,8 +59,8 @@ def test_nothing_committed_is_no_error() -> None:
 
 def test_an_offset_is_neither_answered_nor_fetched_before_it_is_safe() -> None:
     world = World()
-    ticket = world.send(OffsetCommit("g", {P0: CommittedOffset(5)}))
-    assert world.waits(ticket)
+    correlation_id = world.send(OffsetCommit("g", {P0: CommittedOffset(5)}))
+    assert world.waits(correlation_id)
     assert fetched(world) == NOTHING
     assert fetched(world, require_stable=True).error is KafkaError.UNSTABLE_OFFSET_COMMIT
     world.settle()
@@ -80,9 +80,9 @@ def test_an_offset_is_neither_answered_nor_fetched_before_it_is_safe() -> None:
 )
 def test_the_logs_troubles_are_told_as_the_coordinators(error: KafkaError, told: KafkaError) -> None:
     world = World()
-    ticket = world.send(OffsetCommit("g", {P0: CommittedOffset(5)}))
+    correlation_id = world.send(OffsetCommit("g", {P0: CommittedOffset(5)}))
     world.acknowledge(error, kept=False)
-    assert world.answer(ticket, OffsetCommitAnswer).errors[P0] is told
+    assert world.answer(correlation_id, OffsetCommitResponse).errors[P0] is told
 
 
 def test_members_commit_in_their_generation_and_strangers_while_it_is_empty() -> None:
@@ -90,9 +90,9 @@ def test_members_commit_in_their_generation_and_strangers_while_it_is_empty() ->
     (member,) = world.stable(1)
     assert commit(world, 1, member) is KafkaError.NONE
     assert commit(world, 2) is KafkaError.UNKNOWN_MEMBER_ID
-    stale = JoinGroupAnswer(KafkaError.NONE, member.member_id, 0)
+    stale = JoinGroupResponse(KafkaError.NONE, member.member_id, 0)
     assert commit(world, 3, stale) is KafkaError.ILLEGAL_GENERATION
-    stranger = JoinGroupAnswer(KafkaError.NONE, "stranger", 1)
+    stranger = JoinGroupResponse(KafkaError.NONE, "stranger", 1)
     assert commit(world, 4, stranger) is KafkaError.UNKNOWN_MEMBER_ID
     assert fetched(world).offset == 1
 
@@ -108,14 +108,14 @@ def test_a_commit_is_welcome_while_members_gather_and_not_before_they_are_synced
 
 def test_a_generation_of_an_unknown_group_is_illegal() -> None:
     world = World()
-    member = JoinGroupAnswer(KafkaError.NONE, "m", 1)
+    member = JoinGroupResponse(KafkaError.NONE, "m", 1)
     assert commit(world, 1, member) is KafkaError.ILLEGAL_GENERATION
 
 
 def test_a_note_too_long_spoils_its_own_partition_alone() -> None:
     world = World()
     request = OffsetCommit("g", {P0: CommittedOffset(1, metadata="x" * 4097), P1: CommittedOffset(2)})
-    answer = world.ask(request, OffsetCommitAnswer)
+    answer = world.ask(request, OffsetCommitResponse)
     assert answer.errors == {P0: KafkaError.OFFSET_METADATA_TOO_LARGE, P1: KafkaError.NONE}
 
 
@@ -161,17 +161,17 @@ def test_another_producers_marker_ends_nothing() -> None:
 def test_a_deleted_group_is_gone_for_every_later_coordinator() -> None:
     world = World()
     commit(world, 5)
-    assert world.ask(DeleteGroup("g"), DeleteGroupAnswer).error is KafkaError.NONE
+    assert world.ask(DeleteGroup("g"), DeleteGroupResponse).error is KafkaError.NONE
     assert world.coordinator.list_groups() == []
     world.fail_over()
     assert fetched(world) == NOTHING
-    assert world.ask(DeleteGroup("g"), DeleteGroupAnswer).error is KafkaError.GROUP_ID_NOT_FOUND
+    assert world.ask(DeleteGroup("g"), DeleteGroupResponse).error is KafkaError.GROUP_ID_NOT_FOUND
 
 
 def test_a_group_with_members_is_not_deleted() -> None:
     world = World()
     world.stable(1)
-    assert world.ask(DeleteGroup("g"), DeleteGroupAnswer).error is KafkaError.NON_EMPTY_GROUP
+    assert world.ask(DeleteGroup("g"), DeleteGroupResponse).error is KafkaError.NON_EMPTY_GROUP
 
 
 def test_a_group_on_its_way_out_takes_nobody_in_and_is_itself_again_if_that_fails() -> None:
@@ -180,7 +180,7 @@ def test_a_group_on_its_way_out_takes_nobody_in_and_is_itself_again_if_that_fail
     deleting = world.send(DeleteGroup("g"))
     assert world.joined(world.join()).error is KafkaError.COORDINATOR_NOT_AVAILABLE
     world.acknowledge(KafkaError.NOT_ENOUGH_REPLICAS, kept=False)
-    assert world.answer(deleting, DeleteGroupAnswer).error is KafkaError.COORDINATOR_NOT_AVAILABLE
+    assert world.answer(deleting, DeleteGroupResponse).error is KafkaError.COORDINATOR_NOT_AVAILABLE
     assert fetched(world).offset == 5
 
 
@@ -192,17 +192,17 @@ def test_offsets_of_topics_that_members_read_stay() -> None:
     member = world.coordinator.describe("g").members[0].member_id
     world.join(member, protocols=(Protocol("range", subscription),))
     request = OffsetDelete("g", (P0, TopicPartition("other", 0)))
-    errors = world.ask(request, OffsetDeleteAnswer).errors
+    errors = world.ask(request, OffsetDeleteResponse).errors
     assert errors == {P0: KafkaError.GROUP_SUBSCRIBED_TO_TOPIC, TopicPartition("other", 0): KafkaError.NONE}
 
 
 def test_offsets_of_an_empty_group_are_deleted_for_good() -> None:
     world = World()
     commit(world, 5)
-    assert world.ask(OffsetDelete("g", (P0,)), OffsetDeleteAnswer).errors == {P0: KafkaError.NONE}
+    assert world.ask(OffsetDelete("g", (P0,)), OffsetDeleteResponse).errors == {P0: KafkaError.NONE}
     world.fail_over()
     assert fetched(world) == NOTHING
-    assert world.ask(OffsetDelete("unknown", (P0,)), OffsetDeleteAnswer).error is KafkaError.GROUP_ID_NOT_FOUND
+    assert world.ask(OffsetDelete("unknown", (P0,)), OffsetDeleteResponse).error is KafkaError.GROUP_ID_NOT_FOUND
 
 
 def test_offsets_go_with_their_topic() -> None:

@@ -13,20 +13,20 @@ from rackspan.cluster.core.groups.requests import (
     CommittedOffset,
     GroupRequest,
     Heartbeat,
-    HeartbeatAnswer,
+    HeartbeatResponse,
     JoinGroup,
-    JoinGroupAnswer,
+    JoinGroupResponse,
     LeaveGroup,
     LeavingMember,
     OffsetCommit,
-    OffsetCommitAnswer,
+    OffsetCommitResponse,
     OffsetFetch,
     Protocol,
     SyncGroup,
-    SyncGroupAnswer,
+    SyncGroupResponse,
     TxnOffsetCommit,
 )
-from rackspan.cluster.core.ids import TopicPartition
+from rackspan.model.ids import TopicPartition
 from tests.cluster.core.groups.world import World
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
@@ -42,8 +42,8 @@ class Client:
     def __init__(self, number: int) -> None:
         self.instance_id = f"i{number}" if number >= 3 else None
         self.member_id = ""
-        self.joined: JoinGroupAnswer | None = None
-        self.ticket: int | None = None
+        self.joined: JoinGroupResponse | None = None
+        self.correlation_id: int | None = None
 
     @property
     def generation(self) -> int:
@@ -65,7 +65,7 @@ class Groups(RuleBasedStateMachine):
         self.deleted: set[int] = set()
 
     def ask(self, client: Client, request: GroupRequest) -> None:
-        client.ticket = self.world.send(request)
+        client.correlation_id = self.world.send(request)
         self.read_answers()
 
     # What clients do.
@@ -99,9 +99,9 @@ class Groups(RuleBasedStateMachine):
         """These join, and whoever is a member joins with them: a generation begins, which single joins rarely reach."""
         known = {number for number, client in enumerate(self.clients) if client.joined}
         for number in [*sorted(numbers), *sorted(numbers | known)]:
-            if self.clients[number].ticket is None:
+            if self.clients[number].correlation_id is None:
                 self.join(number, flipped=False, restarted=False)
-        if any(client.ticket is not None for client in self.clients):
+        if any(client.correlation_id is not None for client in self.clients):
             self.time_passes(REBALANCE_MS)
         self.everybody_syncs(turn, safe=turn > 0)
 
@@ -116,8 +116,8 @@ class Groups(RuleBasedStateMachine):
     @rule(number=CLIENTS)
     def heartbeat(self, number: int) -> None:
         client = self.clients[number]
-        ticket = self.world.send(Heartbeat("g", client.generation, client.member_id, client.instance_id))
-        error = self.world.answer(ticket, HeartbeatAnswer).error
+        correlation_id = self.world.send(Heartbeat("g", client.generation, client.member_id, client.instance_id))
+        error = self.world.answer(correlation_id, HeartbeatResponse).error
         if error in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID):
             self.clients[number] = Client(number)
 
@@ -133,15 +133,17 @@ class Groups(RuleBasedStateMachine):
         client = Client(0) if outside else self.clients[number]
         self.sent += 1
         offsets = {partition: CommittedOffset(self.sent)}
-        ticket = self.world.send(OffsetCommit("g", offsets, client.generation, client.member_id, client.instance_id))
-        self.commits[ticket] = (partition, self.sent, None)
+        correlation_id = self.world.send(
+            OffsetCommit("g", offsets, client.generation, client.member_id, client.instance_id)
+        )
+        self.commits[correlation_id] = (partition, self.sent, None)
         self.read_answers()
 
     @rule(producer=st.integers(7, 8), partition=st.sampled_from(PARTITIONS))
     def commit_in_transaction(self, producer: int, partition: TopicPartition) -> None:
         self.sent += 1
-        ticket = self.world.send(TxnOffsetCommit("g", producer, 0, {partition: CommittedOffset(self.sent)}))
-        self.commits[ticket] = (partition, self.sent, producer)
+        correlation_id = self.world.send(TxnOffsetCommit("g", producer, 0, {partition: CommittedOffset(self.sent)}))
+        self.commits[correlation_id] = (partition, self.sent, producer)
         self.read_answers()
 
     @rule(producer=st.integers(7, 8), committed=st.booleans())
@@ -176,28 +178,30 @@ class Groups(RuleBasedStateMachine):
     @rule(kept=st.integers(0, 3))
     def the_coordinator_is_lost(self, kept: int) -> None:
         self.world.fail_over(kept)
-        assert all(not self.world.waits(ticket) for ticket in range(1, self.world.asked + 1))
+        assert all(not self.world.waits(correlation_id) for correlation_id in range(1, self.world.asked + 1))
         self.read_answers()
 
     # The judge.
 
     def read_answers(self) -> None:
         for client in self.clients:
-            if client.ticket is not None and not self.world.waits(client.ticket):
-                ticket, client.ticket = client.ticket, None
-                self.read_answer(client, self.world.answers[ticket])
-        for ticket in [ticket for ticket in self.commits if not self.world.waits(ticket)]:
-            self.read_commit(*self.commits.pop(ticket), self.world.answer(ticket, OffsetCommitAnswer))
+            if client.correlation_id is not None and not self.world.waits(client.correlation_id):
+                correlation_id, client.correlation_id = client.correlation_id, None
+                self.read_answer(client, self.world.answers[correlation_id])
+        for correlation_id in [
+            correlation_id for correlation_id in self.commits if not self.world.waits(correlation_id)
+        ]:
+            self.read_commit(*self.commits.pop(correlation_id), self.world.answer(correlation_id, OffsetCommitResponse))
 
     def read_answer(self, client: Client, answer: object) -> None:
         if getattr(answer, "error", None) in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID):
             client.member_id, client.joined = "", None
-        if isinstance(answer, JoinGroupAnswer):
+        if isinstance(answer, JoinGroupResponse):
             self.read_join(client, answer)
-        if isinstance(answer, SyncGroupAnswer) and answer.error is KafkaError.NONE:
+        if isinstance(answer, SyncGroupResponse) and answer.error is KafkaError.NONE:
             self.read_assignment(client, answer)
 
-    def read_join(self, client: Client, answer: JoinGroupAnswer) -> None:
+    def read_join(self, client: Client, answer: JoinGroupResponse) -> None:
         if answer.error in (KafkaError.NONE, KafkaError.MEMBER_ID_REQUIRED):
             client.member_id = answer.member_id
         if answer.error is KafkaError.NONE:
@@ -207,7 +211,7 @@ class Groups(RuleBasedStateMachine):
                 said = (answer.leader, answer.protocol)
                 assert self.leaders.setdefault((self.world.epoch, answer.generation), said)[1] == answer.protocol
 
-    def read_assignment(self, client: Client, answer: SyncGroupAnswer) -> None:
+    def read_assignment(self, client: Client, answer: SyncGroupResponse) -> None:
         generation = client.generation
         assert generation >= self.synced_generation, "an assignment of a generation that is over"
         self.synced_generation = generation
@@ -217,7 +221,7 @@ class Groups(RuleBasedStateMachine):
             assert owner == identity, f"partition {partition} is owned twice in generation {generation}"
 
     def read_commit(
-        self, partition: TopicPartition, offset: int, producer: int | None, answer: OffsetCommitAnswer
+        self, partition: TopicPartition, offset: int, producer: int | None, answer: OffsetCommitResponse
     ) -> None:
         if answer.errors[partition] is not KafkaError.NONE:
             return

@@ -8,25 +8,25 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupSettings
 from rackspan.cluster.core.groups.requests import (
     Heartbeat,
-    HeartbeatAnswer,
-    JoinGroupAnswer,
+    HeartbeatResponse,
+    JoinGroupResponse,
     LeaveGroup,
-    LeaveGroupAnswer,
+    LeaveGroupResponse,
     LeavingMember,
     Protocol,
     SyncGroup,
-    SyncGroupAnswer,
+    SyncGroupResponse,
 )
 from tests.cluster.core.groups.world import RANGE, World
 
 
-def assignment(world: World, joined: JoinGroupAnswer) -> SyncGroupAnswer:
-    return world.answer(world.sync(joined, lambda _member: b""), SyncGroupAnswer)
+def assignment(world: World, joined: JoinGroupResponse) -> SyncGroupResponse:
+    return world.answer(world.sync(joined, lambda _member: b""), SyncGroupResponse)
 
 
-def beat(world: World, joined: JoinGroupAnswer, instance_id: str | None = None) -> KafkaError:
+def beat(world: World, joined: JoinGroupResponse, instance_id: str | None = None) -> KafkaError:
     request = Heartbeat("g", joined.generation, joined.member_id, instance_id)
-    return world.ask(request, HeartbeatAnswer).error
+    return world.ask(request, HeartbeatResponse).error
 
 
 def state(world: World) -> str:
@@ -61,19 +61,19 @@ def test_each_member_receives_what_the_leader_gave_it() -> None:
 
 def test_nobody_is_told_an_assignment_before_it_is_safe() -> None:
     world = World()
-    ticket = world.sync(world.joined(world.new_member()))
-    assert world.waits(ticket)
+    correlation_id = world.sync(world.joined(world.new_member()))
+    assert world.waits(correlation_id)
     world.acknowledge()
-    assert world.answer(ticket, SyncGroupAnswer).error is KafkaError.NONE
+    assert world.answer(correlation_id, SyncGroupResponse).error is KafkaError.NONE
     assert state(world) == "Stable"
 
 
 def test_an_assignment_that_could_not_be_written_begins_another_rebalance() -> None:
     world = World()
     joined = world.joined(world.new_member())
-    ticket = world.sync(joined)
+    correlation_id = world.sync(joined)
     world.acknowledge(KafkaError.NOT_ENOUGH_REPLICAS, kept=False)
-    assert world.answer(ticket, SyncGroupAnswer).error is KafkaError.COORDINATOR_NOT_AVAILABLE
+    assert world.answer(correlation_id, SyncGroupResponse).error is KafkaError.COORDINATOR_NOT_AVAILABLE
     assert state(world) == "PreparingRebalance"
     assert beat(world, joined) is KafkaError.REBALANCE_IN_PROGRESS
 
@@ -84,7 +84,7 @@ def test_the_first_of_two_assignments_of_one_generation_counts_for_every_later_c
     world.sync(joined, lambda _member: b"first")
     second = world.sync(joined, lambda _member: b"second")
     world.settle()
-    assert world.answer(second, SyncGroupAnswer).assignment == b"first"
+    assert world.answer(second, SyncGroupResponse).assignment == b"first"
     world.fail_over()
     assert assignment(world, joined).assignment == b"first"
 
@@ -123,17 +123,17 @@ def test_a_member_whose_session_ends_is_out() -> None:
 def test_a_member_that_waits_for_the_others_is_alive_without_heartbeats() -> None:
     world = World()
     slow, quick = world.stable(2)
-    ticket = world.join(quick.member_id, protocols=(Protocol("range", b"new"),))
+    correlation_id = world.join(quick.member_id, protocols=(Protocol("range", b"new"),))
     for _ in range(3):
         world.passes(8_000)
         beat(world, slow)
-    assert world.waits(ticket)
+    assert world.waits(correlation_id)
 
 
 def test_members_who_never_come_for_their_assignment_are_put_out() -> None:
     world = World()
-    tickets = [world.new_member(require_known_member_id=True)]
-    joined = world.joined(tickets[0])
+    pending_responses = [world.new_member(require_known_member_id=True)]
+    joined = world.joined(pending_responses[0])
     for _ in range(13):
         world.passes(5_000)
         beat(world, joined)
@@ -144,7 +144,7 @@ def test_members_who_never_come_for_their_assignment_are_put_out() -> None:
 def test_the_last_member_to_leave_leaves_an_empty_group_of_a_later_generation() -> None:
     world = World()
     (member,) = world.stable(1)
-    answer = world.ask(LeaveGroup("g", (LeavingMember(member.member_id),)), LeaveGroupAnswer)
+    answer = world.ask(LeaveGroup("g", (LeavingMember(member.member_id),)), LeaveGroupResponse)
     assert [error for _, error in answer.members] == [KafkaError.NONE]
     assert state(world) == "Empty"
     world.fail_over()
@@ -155,17 +155,20 @@ def test_members_who_leave_together_are_answered_one_by_one() -> None:
     world = World()
     first, second = world.stable(2)
     leaving = tuple(LeavingMember(member_id) for member_id in (first.member_id, "stranger", second.member_id))
-    answer = world.ask(LeaveGroup("g", leaving), LeaveGroupAnswer)
+    answer = world.ask(LeaveGroup("g", leaving), LeaveGroupResponse)
     assert [error for _, error in answer.members] == [KafkaError.NONE, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NONE]
 
 
 def test_the_protocol_most_members_prefer_is_chosen_among_those_all_know() -> None:
     world = World()
     a, b, c = Protocol("a", b""), Protocol("b", b""), Protocol("c", b"")
-    tickets = [world.new_member(protocols=(c, a, b))]
-    tickets.append(world.new_member(protocols=(b, a)))
-    tickets = [world.join(world.joined(tickets[0]).member_id, protocols=(c, a, b)), tickets[1]]
-    for answer in map(world.joined, tickets):
+    pending_responses = [world.new_member(protocols=(c, a, b))]
+    pending_responses.append(world.new_member(protocols=(b, a)))
+    pending_responses = [
+        world.join(world.joined(pending_responses[0]).member_id, protocols=(c, a, b)),
+        pending_responses[1],
+    ]
+    for answer in map(world.joined, pending_responses):
         assert answer.protocol in ("a", "b")
         assert answer.protocol != "c"
 
@@ -215,7 +218,7 @@ def test_a_sync_that_is_not_of_this_generation_is_refused(change: dict[str, Any]
     world = World()
     (member,) = world.stable(1)
     fields: dict[str, Any] = {"group_id": "g", "generation": 1, "member_id": member.member_id} | change
-    assert world.ask(SyncGroup(**fields), SyncGroupAnswer).error is error
+    assert world.ask(SyncGroup(**fields), SyncGroupResponse).error is error
 
 
 def test_an_initial_delay_gathers_a_group_that_starts_up() -> None:
@@ -236,7 +239,7 @@ def static(world: World, instance_id: str = "i", **fields: Any) -> int:
     return world.join(group_instance_id=instance_id, **fields)
 
 
-def stable_static(world: World) -> JoinGroupAnswer:
+def stable_static(world: World) -> JoinGroupResponse:
     joined = world.joined(static(world))
     world.sync(joined)
     world.settle()
@@ -246,10 +249,10 @@ def stable_static(world: World) -> JoinGroupAnswer:
 def test_a_static_member_that_restarts_keeps_its_assignment_without_a_rebalance() -> None:
     world = World()
     before = stable_static(world)
-    ticket = static(world)
-    assert world.waits(ticket), "until its new id is safe"
+    correlation_id = static(world)
+    assert world.waits(correlation_id), "until its new id is safe"
     world.settle()
-    after = world.joined(ticket)
+    after = world.joined(correlation_id)
     assert after.generation == before.generation
     assert after.member_id != before.member_id
     assert after.leader == before.member_id, "so that it does not assign"
@@ -259,9 +262,9 @@ def test_a_static_member_that_restarts_keeps_its_assignment_without_a_rebalance(
 def test_a_static_leader_that_understands_it_is_told_to_skip_the_assignment() -> None:
     world = World()
     stable_static(world)
-    ticket = static(world, can_skip_assignment=True)
+    correlation_id = static(world, can_skip_assignment=True)
     world.settle()
-    after = world.joined(ticket)
+    after = world.joined(correlation_id)
     assert after.skip_assignment
     assert after.leader == after.member_id
     assert len(after.members) == 1
@@ -274,15 +277,15 @@ def test_whoever_still_uses_the_old_id_is_fenced() -> None:
     world.settle()
     assert beat(world, before, "i") is KafkaError.FENCED_INSTANCE_ID
     leaving = LeaveGroup("g", (LeavingMember(before.member_id, "i"),))
-    assert world.ask(leaving, LeaveGroupAnswer).members[0][1] is KafkaError.FENCED_INSTANCE_ID
+    assert world.ask(leaving, LeaveGroupResponse).members[0][1] is KafkaError.FENCED_INSTANCE_ID
 
 
 def test_a_new_id_that_could_not_be_kept_is_taken_back() -> None:
     world = World()
     before = stable_static(world)
-    ticket = static(world)
+    correlation_id = static(world)
     world.acknowledge(KafkaError.NOT_ENOUGH_REPLICAS, kept=False)
-    assert world.joined(ticket).error is KafkaError.COORDINATOR_NOT_AVAILABLE
+    assert world.joined(correlation_id).error is KafkaError.COORDINATOR_NOT_AVAILABLE
     assert beat(world, before, "i") is KafkaError.NONE
 
 
@@ -301,18 +304,18 @@ def test_a_static_member_outlives_a_rebalance_it_missed() -> None:
     newcomer = world.new_member(session_timeout_ms=100_000, rebalance_timeout_ms=1_000)
     world.passes(9_000)
     static_id = world.coordinator.describe("g").members[0].member_id
-    beat(world, JoinGroupAnswer(KafkaError.NONE, static_id, 1), "i")
+    beat(world, JoinGroupResponse(KafkaError.NONE, static_id, 1), "i")
     assert world.waits(newcomer)
     for _ in range(9):
         world.passes(6_000)
-        beat(world, JoinGroupAnswer(KafkaError.NONE, static_id, 1), "i")
+        beat(world, JoinGroupResponse(KafkaError.NONE, static_id, 1), "i")
     assert len(world.joined(newcomer).members) == 2
 
 
 def test_a_static_member_leaves_by_its_instance_id() -> None:
     world = World()
     stable_static(world)
-    answer = world.ask(LeaveGroup("g", (LeavingMember("", "i"),)), LeaveGroupAnswer)
+    answer = world.ask(LeaveGroup("g", (LeavingMember("", "i"),)), LeaveGroupResponse)
     assert answer.members[0][1] is KafkaError.NONE
     assert state(world) == "Empty"
 

@@ -10,7 +10,7 @@ from rackspan.cluster.core.batch import Batch, Marker
 from rackspan.cluster.core.coordination import Answer, Append, CoordinatorEffect, marker_batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
-from rackspan.cluster.core.groups.requests import GroupRequest, JoinGroup, JoinGroupAnswer, Protocol, SyncGroup
+from rackspan.cluster.core.groups.requests import GroupRequest, JoinGroup, JoinGroupResponse, Protocol, SyncGroup
 
 ONE_PARTITION = GroupSettings(offsets_topic_num_partitions=1)
 RANGE = (Protocol("range", b"r"),)
@@ -41,8 +41,8 @@ class World:
     def took(self, effects: list[CoordinatorEffect]) -> None:
         for effect in effects:
             if isinstance(effect, Answer):
-                assert effect.ticket not in self.answers, "a request is answered once"
-                self.answers[effect.ticket] = effect.response
+                assert effect.correlation_id not in self.answers, "a request is answered once"
+                self.answers[effect.correlation_id] = effect.response
             else:
                 self.in_flight.append(effect)
 
@@ -55,17 +55,17 @@ class World:
 
     def ask(self, request: GroupRequest, answer: type[T]) -> T:
         """The answer, once all that was written on the way is safe."""
-        ticket = self.send(request)
+        correlation_id = self.send(request)
         self.settle()
-        return self.answer(ticket, answer)
+        return self.answer(correlation_id, answer)
 
-    def answer(self, ticket: int, answer: type[T]) -> T:
-        found = self.answers[ticket]
+    def answer(self, correlation_id: int, answer: type[T]) -> T:
+        found = self.answers[correlation_id]
         assert isinstance(found, answer)
         return found
 
-    def waits(self, ticket: int) -> bool:
-        return ticket not in self.answers
+    def waits(self, correlation_id: int) -> bool:
+        return correlation_id not in self.answers
 
     def passes(self, milliseconds: int) -> None:
         self.now += milliseconds
@@ -110,27 +110,29 @@ class World:
         return self.send(replace(request, **fields))
 
     def new_member(self, **fields: Any) -> int:
-        """Both rounds of a dynamic member's first join; the ticket of the second."""
-        first = self.answer(self.join(**fields), JoinGroupAnswer)
+        """Both rounds of a dynamic member's first join; the correlation_id of the second."""
+        first = self.answer(self.join(**fields), JoinGroupResponse)
         assert first.error is KafkaError.MEMBER_ID_REQUIRED
         return self.join(first.member_id, **fields)
 
-    def joined(self, ticket: int) -> JoinGroupAnswer:
-        return self.answer(ticket, JoinGroupAnswer)
+    def joined(self, correlation_id: int) -> JoinGroupResponse:
+        return self.answer(correlation_id, JoinGroupResponse)
 
-    def sync(self, joined: JoinGroupAnswer, assign: Callable[[str], bytes] | None = None, group_id: str = "g") -> int:
+    def sync(self, joined: JoinGroupResponse, assign: Callable[[str], bytes] | None = None, group_id: str = "g") -> int:
         """A member's sync; a leader gives everybody what `assign` says, by default its own member id."""
         give = assign or str.encode
         assignments = {member.member_id: give(member.member_id) for member in joined.members}
         return self.send(SyncGroup(group_id, joined.generation, joined.member_id, assignments=assignments))
 
-    def stable(self, members: int, group_id: str = "g") -> list[JoinGroupAnswer]:
+    def stable(self, members: int, group_id: str = "g") -> list[JoinGroupResponse]:
         """A group of so many members that has been synced; the leader first."""
-        tickets = [self.new_member(group_id=group_id)]
-        while len(tickets) < members:
+        pending_responses = [self.new_member(group_id=group_id)]
+        while len(pending_responses) < members:
             newcomer = self.new_member(group_id=group_id)
-            tickets = [self.join(self.joined(t).member_id, group_id=group_id) for t in tickets] + [newcomer]
-        answers = sorted((self.joined(t) for t in tickets), key=lambda a: a.member_id != a.leader)
+            pending_responses = [self.join(self.joined(t).member_id, group_id=group_id) for t in pending_responses] + [
+                newcomer
+            ]
+        answers = sorted((self.joined(t) for t in pending_responses), key=lambda a: a.member_id != a.leader)
         for answer in answers:
             self.sync(answer, group_id=group_id)
         self.settle()

@@ -17,25 +17,25 @@ PRODUCERS = (-1, 1, 2)
 
 
 class Twins:
-    """A log and its naive twin, driven by the same dice."""
+    """A log and its naive twin, driven by the same rng."""
 
     def __init__(self, seed: int) -> None:
-        self.dice = Random(seed)
+        self.rng = Random(seed)
         self.log = PartitionLog(TOPIC_ID)
         self.naive = NaiveLog()
         self.epoch = 0
 
     def step(self) -> None:
-        kind = self.dice.choices([self.append, self.mark, self.truncate, self.delete, self.elect], [12, 4, 2, 1, 2])[0]
+        kind = self.rng.choices([self.append, self.mark, self.truncate, self.delete, self.elect], [12, 4, 2, 1, 2])[0]
         kind()
-        self.log.high_watermark = self.dice.randint(self.log.start_offset, self.log.end_offset)
+        self.log.high_watermark = self.rng.randint(self.log.start_offset, self.log.end_offset)
 
     def elect(self) -> None:
-        self.epoch += self.dice.randint(1, 2)
+        self.epoch += self.rng.randint(1, 2)
 
     def append(self) -> None:
-        producer, count = self.dice.choice(PRODUCERS), self.dice.randint(1, 3)
-        epoch = -1 if producer == -1 else (self.naive.producer_epoch(producer) or 0) + (self.dice.random() < 0.1)
+        producer, count = self.rng.choice(PRODUCERS), self.rng.randint(1, 3)
+        epoch = -1 if producer == -1 else (self.naive.producer_epoch(producer) or 0) + (self.rng.random() < 0.1)
         written = self.naive.batches_of(producer)
         same = bool(written) and written[-1][-1].producer_epoch == epoch
         first = -1 if producer == -1 else written[-1][-1].sequence + 1 if same else 0
@@ -57,18 +57,18 @@ class Twins:
         epoch = self.naive.producer_epoch(2)
         if epoch is None:
             return
-        marker = self.dice.choice([Marker.ABORT, Marker.COMMIT])
+        marker = self.rng.choice([Marker.ABORT, Marker.COMMIT])
         batch = Batch(0, 0, -1, b"", 2, epoch, -1, 1, transactional=True, control=True, marker=marker)
         offset = self.log.append_as_leader(batch, self.epoch).base_offset
         self.naive.append([Record(offset, self.epoch, 2, epoch, -1, offset, True, marker.name)])
 
     def truncate(self) -> None:
-        offset = self.dice.randint(max(0, self.naive.end - 6), self.naive.end + 1)
+        offset = self.rng.randint(max(0, self.naive.end - 6), self.naive.end + 1)
         self.log.truncate_to(offset)
         self.naive.truncate(offset)
 
     def delete(self) -> None:
-        offset = self.dice.randint(self.naive.start, min(self.naive.start + 8, self.naive.end))
+        offset = self.rng.randint(self.naive.start, min(self.naive.start + 8, self.naive.end))
         self.log.delete_below(offset)
         self.naive.delete(offset)
 

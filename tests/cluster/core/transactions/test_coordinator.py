@@ -10,14 +10,14 @@ from rackspan.cluster.core.transactions.requests import (
     AddPartitions,
     EndTransaction,
     InitProducerId,
-    InitProducerIdAnswer,
+    InitProducerIdResponse,
 )
 from rackspan.cluster.core.transactions.transaction import LAST_EPOCH
 from tests.cluster.core.transactions.world import P0, P1, World
 
 
-def as_producer(producer_id: int, epoch: int) -> InitProducerIdAnswer:
-    return InitProducerIdAnswer(KafkaError.NONE, producer_id, epoch)
+def as_producer(producer_id: int, epoch: int) -> InitProducerIdResponse:
+    return InitProducerIdResponse(KafkaError.NONE, producer_id, epoch)
 
 
 def at_the_last_epoch() -> World:
@@ -50,10 +50,10 @@ def test_a_commit_is_answered_once_it_cannot_be_undone() -> None:
     world = World()
     who = world.init()
     world.add(who, P0)
-    ticket = world.send(EndTransaction("t", who.producer_id, 0, commit=True))
-    assert ticket not in world.answers
+    correlation_id = world.send(EndTransaction("t", who.producer_id, 0, commit=True))
+    assert correlation_id not in world.answers
     world.acknowledge()
-    assert ticket in world.answers
+    assert correlation_id in world.answers
     assert world.markers == []
 
 
@@ -142,8 +142,8 @@ def test_while_it_ends_nothing_is_added() -> None:
     world.add(who, P0)
     world.send(EndTransaction("t", who.producer_id, 0, commit=True))
     world.acknowledge()
-    ticket = world.send(AddPartitions("t", who.producer_id, 0, frozenset({P1})))
-    assert getattr(world.answers[ticket], "error", None) is KafkaError.CONCURRENT_TRANSACTIONS
+    correlation_id = world.send(AddPartitions("t", who.producer_id, 0, frozenset({P1})))
+    assert getattr(world.answers[correlation_id], "error", None) is KafkaError.CONCURRENT_TRANSACTIONS
     assert world.init().error is KafkaError.CONCURRENT_TRANSACTIONS
 
 
@@ -164,8 +164,8 @@ def test_a_timeout_beyond_what_is_allowed_is_refused(timeout_ms: int) -> None:
 
 def test_an_id_without_a_name_is_refused_and_another_brokers_sent_away() -> None:
     world = World()
-    ticket = world.send(InitProducerId("", 1_000, 1))
-    assert getattr(world.answers[ticket], "error", None) is KafkaError.INVALID_REQUEST
+    correlation_id = world.send(InitProducerId("", 1_000, 1))
+    assert getattr(world.answers[correlation_id], "error", None) is KafkaError.INVALID_REQUEST
     world.coordinator.on_resigned(world.now, 0)
     assert world.init().error is KafkaError.NOT_COORDINATOR
 
@@ -180,9 +180,9 @@ def test_an_id_without_a_name_is_refused_and_another_brokers_sent_away() -> None
 def test_what_could_not_be_written_has_not_happened(error: KafkaError, told: KafkaError) -> None:
     world = World()
     who = world.init()
-    ticket = world.send(AddPartitions("t", who.producer_id, 0, frozenset({P0})))
+    correlation_id = world.send(AddPartitions("t", who.producer_id, 0, frozenset({P0})))
     world.acknowledge(error, kept=False)
-    assert getattr(world.answers[ticket], "error", None) is told
+    assert getattr(world.answers[correlation_id], "error", None) is told
     assert world.state == "Empty"
     assert world.add(who, P0) is KafkaError.NONE
 

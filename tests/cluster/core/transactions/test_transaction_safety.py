@@ -6,16 +6,16 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition,
 
 from rackspan.cluster.core.batch import Marker
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.transactions.requests import (
     AddPartitions,
-    AddPartitionsAnswer,
+    AddPartitionsResponse,
     EndTransaction,
-    EndTransactionAnswer,
+    EndTransactionResponse,
     InitProducerId,
-    InitProducerIdAnswer,
+    InitProducerIdResponse,
     TransactionRequest,
 )
+from rackspan.model.ids import TopicPartition
 from tests.cluster.core.transactions.world import World
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
@@ -28,7 +28,7 @@ class Transactions(RuleBasedStateMachine):
     @initialize()
     def begin(self) -> None:
         self.world = World()
-        self.known = [InitProducerIdAnswer(KafkaError.NONE)] * 2
+        self.known = [InitProducerIdResponse(KafkaError.NONE)] * 2
         self.newest = (-1, -1)
         self.open: dict[int, tuple[int, TransactionRequest]] = {}
         self.added: set[TopicPartition] = set()
@@ -104,8 +104,8 @@ class Transactions(RuleBasedStateMachine):
         for partition, _, _, marker in self.world.markers[self.marked :]:
             self.read_marker(partition, marker)
         self.marked = len(self.world.markers)
-        for ticket in [ticket for ticket in self.open if ticket in self.world.answers]:
-            self.read_answer(*self.open.pop(ticket), self.world.answers[ticket])
+        for correlation_id in [correlation_id for correlation_id in self.open if correlation_id in self.world.answers]:
+            self.read_answer(*self.open.pop(correlation_id), self.world.answers[correlation_id])
 
     def read_marker(self, partition: TopicPartition, marker: Marker) -> None:
         if self.ended is None:
@@ -114,13 +114,13 @@ class Transactions(RuleBasedStateMachine):
 
     def read_answer(self, producer: int, request: TransactionRequest, answer: object) -> None:
         match answer:
-            case InitProducerIdAnswer(error=KafkaError.NONE):
+            case InitProducerIdResponse(error=KafkaError.NONE):
                 rank = (answer.producer_id, answer.producer_epoch)
                 assert rank > self.newest, "no two producers have the same epoch"
                 self.newest, self.known[producer] = rank, answer
-            case AddPartitionsAnswer(error=KafkaError.NONE):
+            case AddPartitionsResponse(error=KafkaError.NONE):
                 self.read_added(request)
-            case EndTransactionAnswer(error=KafkaError.NONE):
+            case EndTransactionResponse(error=KafkaError.NONE):
                 self.read_ended(producer, request, answer)
 
     def read_added(self, request: TransactionRequest) -> None:
@@ -130,14 +130,14 @@ class Transactions(RuleBasedStateMachine):
             self.added, self.ended = set(), None
         self.added |= request.partitions
 
-    def read_ended(self, producer: int, request: TransactionRequest, answer: EndTransactionAnswer) -> None:
+    def read_ended(self, producer: int, request: TransactionRequest, answer: EndTransactionResponse) -> None:
         assert isinstance(request, EndTransaction)
         wanted = Marker.COMMIT if request.commit else Marker.ABORT
         if self.added:
             assert self.ended in (None, wanted), "a producer is told the opposite of what was marked"
             self.ended = wanted
         if request.bump_epoch:
-            self.known[producer] = InitProducerIdAnswer(KafkaError.NONE, answer.producer_id, answer.producer_epoch)
+            self.known[producer] = InitProducerIdResponse(KafkaError.NONE, answer.producer_id, answer.producer_epoch)
             self.newest = max(self.newest, (answer.producer_id, answer.producer_epoch))
 
     def teardown(self) -> None:
@@ -150,7 +150,11 @@ class Transactions(RuleBasedStateMachine):
             self.world.passes(2 * TIMEOUT_MS)
         self.world.settle()
         self.look()
-        assert [ticket for ticket in range(1, self.world.asked + 1) if ticket not in self.world.answers] == []
+        assert [
+            correlation_id
+            for correlation_id in range(1, self.world.asked + 1)
+            if correlation_id not in self.world.answers
+        ] == []
         assert self.world.state in ("", "Empty", "CompleteCommit", "CompleteAbort")
         last = {partition: marker for partition, _, _, marker in self.world.markers}
         assert all(last.get(partition) is self.ended for partition in self.added)

@@ -8,17 +8,17 @@ from typing import TypeVar
 from rackspan.cluster.core.batch import Batch, Marker
 from rackspan.cluster.core.coordination import Answer, Append
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.transactions import TransactionCoordinator, TransactionSettings, WriteMarker
 from rackspan.cluster.core.transactions.requests import (
     AddPartitions,
-    AddPartitionsAnswer,
+    AddPartitionsResponse,
     EndTransaction,
-    EndTransactionAnswer,
+    EndTransactionResponse,
     InitProducerId,
-    InitProducerIdAnswer,
+    InitProducerIdResponse,
     TransactionRequest,
 )
+from rackspan.model.ids import TopicPartition
 
 ONE_PARTITION = TransactionSettings(transaction_state_log_num_partitions=1)
 P0, P1 = TopicPartition("orders", 0), TopicPartition("orders", 1)
@@ -51,9 +51,9 @@ class World:
     def took(self, effects: Iterable[object]) -> None:
         for effect in effects:
             match effect:
-                case Answer(ticket, response):
-                    assert ticket not in self.answers, "a request is answered once"
-                    self.answers[ticket] = response
+                case Answer(correlation_id, response):
+                    assert correlation_id not in self.answers, "a request is answered once"
+                    self.answers[correlation_id] = response
                 case Append():
                     self.in_flight.append(effect)
                 case WriteMarker():
@@ -68,25 +68,25 @@ class World:
 
     def ask(self, request: TransactionRequest, answer: type[T]) -> T:
         """The answer, once all that was written on the way is safe and marked."""
-        ticket = self.send(request)
+        correlation_id = self.send(request)
         self.settle()
-        found = self.answers[ticket]
+        found = self.answers[correlation_id]
         assert isinstance(found, answer)
         return found
 
-    def init(self, timeout_ms: int = 60_000, producer_id: int = -1, epoch: int = -1) -> InitProducerIdAnswer:
+    def init(self, timeout_ms: int = 60_000, producer_id: int = -1, epoch: int = -1) -> InitProducerIdResponse:
         self.producer_ids += 1
         request = InitProducerId("t", timeout_ms, self.producer_ids, producer_id, epoch)
-        return self.ask(request, InitProducerIdAnswer)
+        return self.ask(request, InitProducerIdResponse)
 
-    def add(self, who: InitProducerIdAnswer, *partitions: TopicPartition) -> KafkaError:
+    def add(self, who: InitProducerIdResponse, *partitions: TopicPartition) -> KafkaError:
         request = AddPartitions("t", who.producer_id, who.producer_epoch, frozenset(partitions))
-        return self.ask(request, AddPartitionsAnswer).error
+        return self.ask(request, AddPartitionsResponse).error
 
-    def end(self, who: InitProducerIdAnswer, commit: bool, bump: bool = False) -> EndTransactionAnswer:
+    def end(self, who: InitProducerIdResponse, commit: bool, bump: bool = False) -> EndTransactionResponse:
         self.producer_ids += 1
         request = EndTransaction("t", who.producer_id, who.producer_epoch, commit, bump, self.producer_ids)
-        return self.ask(request, EndTransactionAnswer)
+        return self.ask(request, EndTransactionResponse)
 
     @property
     def state(self) -> str:

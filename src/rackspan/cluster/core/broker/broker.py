@@ -16,19 +16,19 @@ from rackspan.cluster.core.broker.roles import Roles
 from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import CONTROLLER, NO_EPOCH, BrokerId, NodeId, TopicPartition
+from rackspan.cluster.core.ids import CONTROLLER, NO_EPOCH, NodeId
 from rackspan.cluster.core.log import EpochEnd
 from rackspan.cluster.core.messages import (
-    AlterPartitionAnswer,
+    AlterPartitionResponse,
     DeleteRecords,
     Effect,
-    FetchAnswer,
     FetchMetadata,
-    HeartbeatAnswer,
+    FetchResponse,
+    HeartbeatResponse,
     Message,
     MetadataSlice,
     Produce,
-    RegistrationAnswer,
+    RegistrationResponse,
     ReplicaFetch,
     Send,
     ShutDown,
@@ -36,7 +36,7 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.model.ids import RackId
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 __all__ = ["Broker", "BrokerIdentity"]
 
@@ -99,13 +99,13 @@ class Broker:
     def _fetch(self, now: int, _source: NodeId, message: ReplicaFetch) -> None:
         self._leading.fetch(now, message)
 
-    def _fetched(self, now: int, source: NodeId, message: FetchAnswer) -> None:
+    def _fetched(self, now: int, source: NodeId, message: FetchResponse) -> None:
         self._following.heed(now, BrokerId(source), message)
 
-    def _altered(self, now: int, _source: NodeId, message: AlterPartitionAnswer) -> None:
+    def _altered(self, now: int, _source: NodeId, message: AlterPartitionResponse) -> None:
         self._leading.altered(now, message)
 
-    def _registered(self, now: int, _source: NodeId, message: RegistrationAnswer) -> None:
+    def _registered(self, now: int, _source: NodeId, message: RegistrationResponse) -> None:
         if self._local.lifecycle.registered(message):
             self._leading.register_anew()
             self._following.register_anew()
@@ -118,7 +118,7 @@ class Broker:
         if local.lifecycle.phase in (Phase.RUNNING, Phase.SHUTTING_DOWN):
             local.effects.append(Send(CONTROLLER, local.lifecycle.heartbeat(local.image.offset)))
 
-    def _heard(self, _now: int, _source: NodeId, message: HeartbeatAnswer) -> None:
+    def _heard(self, _now: int, _source: NodeId, message: HeartbeatResponse) -> None:
         local = self._local
         if local.lifecycle.heard(message):
             local.disk.clean_shutdown_epoch = local.broker_epoch
@@ -259,10 +259,10 @@ _TAKE: Final[Mapping[type[Message], _Take]] = {
     Produce: Broker._produce,
     DeleteRecords: Broker._delete_records,
     ReplicaFetch: Broker._fetch,
-    FetchAnswer: Broker._fetched,
-    AlterPartitionAnswer: Broker._altered,
-    RegistrationAnswer: Broker._registered,
-    HeartbeatAnswer: Broker._heard,
+    FetchResponse: Broker._fetched,
+    AlterPartitionResponse: Broker._altered,
+    RegistrationResponse: Broker._registered,
+    HeartbeatResponse: Broker._heard,
     MetadataSlice: Broker._learned,
     ShutDown: Broker._shut_down,
 }

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 
 from rackspan.cluster.core.broker.follower import Follower, Heeded
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId, TopicPartition
-from rackspan.cluster.core.messages import FetchAnswer, ReplicaFetch
+from rackspan.cluster.core.messages import FetchResponse, ReplicaFetch
+from rackspan.model.ids import BrokerId, TopicPartition
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class Fetcher:
         self.undeclared.pop(partition, None)
         self.backed_off.pop(partition, None)
 
-    def heed(self, now: int, answer: FetchAnswer, backoff_ms: int) -> Iterator[tuple[Follower, Heeded]]:
+    def heed(self, now: int, answer: FetchResponse, backoff_ms: int) -> Iterator[tuple[Follower, Heeded]]:
         """Take a leader's answer, also one that another question has overtaken: what fits is used."""
         if answer.sequence == self.sequence:
             self.awaits_answer = False

@@ -7,9 +7,9 @@ from enum import Enum
 
 from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import FetchedPartition, FetchPosition
+from rackspan.model.ids import BrokerId, TopicPartition
 
 
 class Heeded(Enum):

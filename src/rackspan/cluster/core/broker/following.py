@@ -3,9 +3,10 @@
 from rackspan.cluster.core.broker.fetching import Fetcher
 from rackspan.cluster.core.broker.follower import Follower, Heeded
 from rackspan.cluster.core.broker.local import Local
-from rackspan.cluster.core.ids import BrokerId, TopicId, TopicPartition
-from rackspan.cluster.core.messages import FetchAnswer, Send, WatermarkMoved
+from rackspan.cluster.core.ids import TopicId
+from rackspan.cluster.core.messages import FetchResponse, Send, WatermarkMoved
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
+from rackspan.model.ids import BrokerId, TopicPartition
 
 
 class Following:
@@ -49,7 +50,7 @@ class Following:
             fetcher.start_over, fetcher.awaits_answer = True, False
         self._stirred.update(dict.fromkeys(self._fetchers))
 
-    def heed(self, now: int, leader: BrokerId, answer: FetchAnswer) -> None:
+    def heed(self, now: int, leader: BrokerId, answer: FetchResponse) -> None:
         fetcher = self._fetchers.get(leader)
         if fetcher is None or answer.broker_epoch != self._local.broker_epoch:
             return

@@ -7,8 +7,8 @@ pending until the image speaks, for a copy of it may yet be accepted.
 
 from dataclasses import dataclass
 
-from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.metadata import PartitionState
+from rackspan.model.ids import BrokerId
 
 
 @dataclass(slots=True)

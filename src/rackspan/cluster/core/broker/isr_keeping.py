@@ -11,8 +11,9 @@ from rackspan.cluster.core.broker.isr_requests import IsrRequests
 from rackspan.cluster.core.broker.leader import Leader
 from rackspan.cluster.core.broker.local import Local
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import CONTROLLER, NO_EPOCH, BrokerId, TopicPartition
-from rackspan.cluster.core.messages import AlterPartitionAnswer, IsrAnswer, IsrChange, Send
+from rackspan.cluster.core.ids import CONTROLLER, NO_EPOCH
+from rackspan.cluster.core.messages import AlterPartitionResponse, IsrChange, IsrResponse, Send
+from rackspan.model.ids import BrokerId, TopicPartition
 
 
 class IsrKeeping:
@@ -77,7 +78,7 @@ class IsrKeeping:
             local.effects.append(Send(CONTROLLER, request))
 
     def altered(
-        self, leaders: Mapping[TopicPartition, Leader], answer: AlterPartitionAnswer
+        self, leaders: Mapping[TopicPartition, Leader], answer: AlterPartitionResponse
     ) -> Iterator[tuple[Leader, bool]]:
         """Take the controller's answer: each leader whose maximal ISR is another now, and whether to look for joiners.
 
@@ -102,7 +103,7 @@ class IsrKeeping:
         followers = leader.followers
         return any(member in followers and followers[member].broker_epoch != epoch for member, epoch in change.isr)
 
-    def _takes_back(self, leader: Leader, change: IsrChange, answer: IsrAnswer) -> bool:
+    def _takes_back(self, leader: Leader, change: IsrChange, answer: IsrResponse) -> bool:
         if not self._local.rules.is_dead(answer.error) or leader.isr.partition_epoch != change.partition_epoch:
             return False
         leader.isr.take_back()

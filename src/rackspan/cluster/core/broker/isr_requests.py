@@ -6,8 +6,8 @@ again under the next number: which of the two the controller accepted, the image
 
 from dataclasses import dataclass, field
 
-from rackspan.cluster.core.ids import BrokerId, TopicPartition
-from rackspan.cluster.core.messages import AlterPartition, AlterPartitionAnswer, IsrChange
+from rackspan.cluster.core.messages import AlterPartition, AlterPartitionResponse, IsrChange
+from rackspan.model.ids import BrokerId, TopicPartition
 
 
 @dataclass(slots=True)
@@ -37,7 +37,7 @@ class IsrRequests:
         self.sent_at = now
         return AlterPartition(broker, broker_epoch, self.attempt, tuple(self.under_way.values()))
 
-    def answered(self, answer: AlterPartitionAnswer) -> dict[TopicPartition, IsrChange]:
+    def answered(self, answer: AlterPartitionResponse) -> dict[TopicPartition, IsrChange]:
         """What the newest attempt asked for, now that it is answered; nothing for an older one."""
         if answer.attempt != self.attempt:
             return {}

@@ -17,10 +17,11 @@ from rackspan.cluster.core.broker.purgatory import Purgatory, Waiting
 from rackspan.cluster.core.broker.replica_state import FollowerState
 from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NO_OFFSET, BrokerId, TopicPartition
+from rackspan.cluster.core.ids import NO_OFFSET
 from rackspan.cluster.core.log import Duplicate, PartitionLog
-from rackspan.cluster.core.messages import Produce, ProduceResult, Reply
+from rackspan.cluster.core.messages import Produce, ProduceResponse, Reply
 from rackspan.cluster.core.metadata import PartitionState
+from rackspan.model.ids import BrokerId, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,33 +89,33 @@ class Leader:
 
     # Appending.
 
-    def produce(self, now: int, message: Produce) -> ProduceResult | None:
+    def produce(self, now: int, message: Produce) -> ProduceResponse | None:
         """Append, or say why not. None: it waits in the purgatory for the watermark, which may be there already."""
         error = self._refusal(message) or self._batch_error(message)
         if error is not None:
             return error
         standing = self._standing(message.batches)
         if isinstance(standing, KafkaError) and standing is not KafkaError.NONE:
-            return ProduceResult(standing)
+            return ProduceResponse(standing)
         again = isinstance(standing, Duplicate)
         base, required = self._append(now, message.batches) if not isinstance(standing, Duplicate) else _span(standing)
         if not is_checked(message.acks) or (again and not self._rules.duplicate_waits()):
             return self._acknowledged(base)
-        self.purgatory.add(Waiting(message.ticket, required, base, now + message.timeout_ms))
+        self.purgatory.add(Waiting(message.correlation_id, required, base, now + message.timeout_ms))
         return None
 
-    def _refusal(self, message: Produce) -> ProduceResult | None:
+    def _refusal(self, message: Produce) -> ProduceResponse | None:
         if not is_checked(message.acks):
             return None
         verdict = self._rules.before_append(self._rules.counted(self.isr), self.terms.racks, self.asked)
         return None if verdict is ProduceVerdict.ACCEPT else self._refused(verdict)
 
-    def _batch_error(self, message: Produce) -> ProduceResult | None:
+    def _batch_error(self, message: Produce) -> ProduceResponse | None:
         for batch in message.batches:
             if batch.size_bytes > self.terms.max_message_bytes:
-                return ProduceResult(KafkaError.MESSAGE_TOO_LARGE)
+                return ProduceResponse(KafkaError.MESSAGE_TOO_LARGE)
             if batch.control and not message.internal:
-                return ProduceResult(KafkaError.INVALID_RECORD)
+                return ProduceResponse(KafkaError.INVALID_RECORD)
         return None
 
     def _standing(self, batches: Iterable[Batch]) -> KafkaError | Duplicate:
@@ -134,8 +135,8 @@ class Leader:
             self.log.append_as_leader(batch, self.leader_epoch)
         return end, self.log.end_offset
 
-    def _acknowledged(self, base_offset: int) -> ProduceResult:
-        return ProduceResult(KafkaError.NONE, base_offset, -1, self.log.start_offset)
+    def _acknowledged(self, base_offset: int) -> ProduceResponse:
+        return ProduceResponse(KafkaError.NONE, base_offset, -1, self.log.start_offset)
 
     # Followers and the ISR.
 
@@ -189,19 +190,21 @@ class Leader:
         verdict = self._rules.before_acknowledgement(self._rules.counted(self.isr), self.terms.racks, self.asked)
         for waiting in reached:
             accepted = verdict is ProduceVerdict.ACCEPT
-            yield Reply(waiting.ticket, self._acknowledged(waiting.base_offset) if accepted else self._refused(verdict))
+            yield Reply(
+                waiting.correlation_id, self._acknowledged(waiting.base_offset) if accepted else self._refused(verdict)
+            )
 
     def timed_out(self, now: int) -> Iterator[Reply]:
         """To everybody who waited too long; the records stay in the log."""
         for waiting in self.purgatory.expired(now):
             self._counters.rack_check_failures += self.lacks_racks
-            yield Reply(waiting.ticket, ProduceResult(KafkaError.REQUEST_TIMED_OUT))
+            yield Reply(waiting.correlation_id, ProduceResponse(KafkaError.REQUEST_TIMED_OUT))
 
     def resigned(self) -> Iterator[Reply]:
         """To everybody who waits: whether the record stays is for another leader to say."""
         error = self._rules.on_resigning()
         for waiting in self.purgatory.emptied():
-            yield Reply(waiting.ticket, ProduceResult(error, waiting.base_offset if not error else NO_OFFSET))
+            yield Reply(waiting.correlation_id, ProduceResponse(error, waiting.base_offset if not error else NO_OFFSET))
 
     # What is asked, and what is wrong.
 
@@ -213,9 +216,9 @@ class Leader:
     def lacks_racks(self) -> bool:
         return missed(self.isr.committed, self.terms.racks, self.asked) is Threshold.RACKS
 
-    def _refused(self, verdict: ProduceVerdict) -> ProduceResult:
+    def _refused(self, verdict: ProduceVerdict) -> ProduceResponse:
         self._counters.rack_check_failures += verdict in BY_RACKS
-        return ProduceResult(KafkaError(ERROR_CODES[verdict].own), message=self._message(verdict))
+        return ProduceResponse(KafkaError(ERROR_CODES[verdict].own), message=self._message(verdict))
 
     def _message(self, verdict: ProduceVerdict) -> str:
         topic, partition = self.partition

@@ -5,23 +5,24 @@ from rackspan.cluster.core.broker.leader import Leader
 from rackspan.cluster.core.broker.local import Local
 from rackspan.cluster.core.broker.sessions import FetchSession, news, standing, trouble
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId, TopicId, TopicPartition
+from rackspan.cluster.core.ids import TopicId
 from rackspan.cluster.core.messages import (
-    AlterPartitionAnswer,
+    AlterPartitionResponse,
     DeleteRecords,
-    DeleteRecordsResult,
-    FetchAnswer,
+    DeleteRecordsResponse,
     FetchedPartition,
     FetchPosition,
+    FetchResponse,
     LeadershipChanged,
     Produce,
-    ProduceResult,
+    ProduceResponse,
     ReplicaFetch,
     Reply,
     Send,
     WatermarkMoved,
 )
 from rackspan.cluster.core.metadata import PartitionState
+from rackspan.model.ids import BrokerId, TopicPartition
 
 
 class Leading:
@@ -95,12 +96,12 @@ class Leading:
     def produce(self, now: int, message: Produce) -> None:
         leader = self.leaders.get(message.partition)
         if leader is None:
-            self._local.effects.append(Reply(message.ticket, ProduceResult(self._absence(message.partition))))
+            self._local.effects.append(Reply(message.correlation_id, ProduceResponse(self._absence(message.partition))))
             return
         end = leader.log.end_offset
         result = leader.produce(now, message)
         if result is not None:
-            self._local.effects.append(Reply(message.ticket, result))
+            self._local.effects.append(Reply(message.correlation_id, result))
         else:
             self._waited_on[message.partition] = None
         if leader.log.end_offset != end:
@@ -119,18 +120,18 @@ class Leading:
             leader.log.trim(leader.terms.retained_bytes)
 
     def delete_records(self, message: DeleteRecords) -> None:
-        self._local.effects.append(Reply(message.ticket, self._deleted(message)))
+        self._local.effects.append(Reply(message.correlation_id, self._deleted(message)))
 
-    def _deleted(self, message: DeleteRecords) -> DeleteRecordsResult:
+    def _deleted(self, message: DeleteRecords) -> DeleteRecordsResponse:
         leader = self.leaders.get(message.partition)
         if leader is None:
-            return DeleteRecordsResult(self._absence(message.partition))
+            return DeleteRecordsResponse(self._absence(message.partition))
         log = leader.log
         offset = log.high_watermark if message.offset == -1 else message.offset
         if not log.start_offset <= offset <= log.high_watermark:
-            return DeleteRecordsResult(KafkaError.OFFSET_OUT_OF_RANGE)
+            return DeleteRecordsResponse(KafkaError.OFFSET_OUT_OF_RANGE)
         log.delete_below(offset)
-        return DeleteRecordsResult(KafkaError.NONE, log.start_offset)
+        return DeleteRecordsResponse(KafkaError.NONE, log.start_offset)
 
     def _settle(self, leader: Leader) -> None:
         """Move the watermark if it may, tell readers and followers, acknowledge."""
@@ -148,7 +149,7 @@ class Leading:
             return
         if verdict is not KafkaError.NONE:
             self._sessions.pop(message.broker, None)
-            self._send(message.broker, FetchAnswer(message.broker_epoch, message.sequence, verdict))
+            self._send(message.broker, FetchResponse(message.broker_epoch, message.sequence, verdict))
             return
         session = self._session(message)
         session.parked_until = now + self._local.settings.fetch_max_wait_ms
@@ -222,7 +223,7 @@ class Leading:
         partitions = self._news(session)
         if partitions or even_if_empty:
             session.parked_until = None
-            answer = FetchAnswer(session.broker_epoch, session.sequence, KafkaError.NONE, tuple(partitions))
+            answer = FetchResponse(session.broker_epoch, session.sequence, KafkaError.NONE, tuple(partitions))
             self._send(session.broker, answer)
 
     def _news(self, session: FetchSession) -> list[FetchedPartition]:
@@ -245,12 +246,12 @@ class Leading:
             return None
         return news(leader, session, position, min(left, self._local.settings.fetch_max_partition_bytes))
 
-    def _send(self, broker: BrokerId, answer: FetchAnswer) -> None:
+    def _send(self, broker: BrokerId, answer: FetchResponse) -> None:
         self._local.effects.append(Send(broker, answer))
 
     # The ISR.
 
-    def altered(self, now: int, answer: AlterPartitionAnswer) -> None:
+    def altered(self, now: int, answer: AlterPartitionResponse) -> None:
         for leader, may_ask_again in self._isrs.altered(self.leaders, answer):
             self._settle(leader)
             if may_ask_again:

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NO_EPOCH, BrokerId
-from rackspan.cluster.core.messages import Heartbeat, HeartbeatAnswer, RegisterBroker, RegistrationAnswer
+from rackspan.cluster.core.ids import NO_EPOCH
+from rackspan.cluster.core.messages import Heartbeat, HeartbeatResponse, RegisterBroker, RegistrationResponse
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.model.ids import RackId
+from rackspan.model.ids import BrokerId, RackId
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Lifecycle:
         leaving = self.phase is Phase.SHUTTING_DOWN
         return Heartbeat(self.identity.id, self.broker_epoch, metadata_offset, want_shut_down=leaving)
 
-    def registered(self, answer: RegistrationAnswer) -> bool:
+    def registered(self, answer: RegistrationResponse) -> bool:
         """Whether the answer is the one awaited, and good."""
         if self.phase is not Phase.REGISTERING or answer.incarnation != self.identity.incarnation:
             return False
@@ -74,7 +74,7 @@ class Lifecycle:
         self.phase, self.broker_epoch, self.next_due = Phase.RUNNING, answer.broker_epoch, 0
         return True
 
-    def heard(self, answer: HeartbeatAnswer) -> bool:
+    def heard(self, answer: HeartbeatResponse) -> bool:
         """Whether the broker may end now."""
         if answer.broker_epoch != self.broker_epoch:
             return False

@@ -8,12 +8,12 @@ from rackspan.cluster.core.broker.lifecycle import Lifecycle
 from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.configs import thresholds_of, topic_value
 from rackspan.cluster.core.disk import Disk
-from rackspan.cluster.core.ids import BrokerId, TopicId, TopicPartition
+from rackspan.cluster.core.ids import TopicId
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect
 from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.model.ids import RackId
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 
 @dataclass(slots=True)

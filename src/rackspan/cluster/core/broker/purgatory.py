@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from rackspan.cluster.core.ids import Ticket
+from rackspan.cluster.core.ids import CorrelationId
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
     """One acks=all produce, acknowledged once the watermark reaches `required_offset`; `deadline` in ms."""
 
-    ticket: Ticket
+    correlation_id: CorrelationId
     required_offset: int
     base_offset: int
     deadline: int

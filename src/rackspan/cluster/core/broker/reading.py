@@ -11,10 +11,10 @@ from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker.follower import Follower
 from rackspan.cluster.core.broker.leader import Leader
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, BrokerId
+from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET
 from rackspan.cluster.core.log import AbortedTransaction, EpochEnd, PartitionLog
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage
-from rackspan.model.ids import RackId
+from rackspan.model.ids import BrokerId, RackId
 
 LATEST: Final = -1
 EARLIEST: Final = -2

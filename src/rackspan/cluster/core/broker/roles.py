@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from rackspan.cluster.core.broker.following import Following
 from rackspan.cluster.core.broker.leading import Leading
 from rackspan.cluster.core.broker.local import Local
-from rackspan.cluster.core.ids import NO_EPOCH, TopicPartition
+from rackspan.cluster.core.ids import NO_EPOCH
 from rackspan.cluster.core.messages import MetadataMoved, MetadataSlice
 from rackspan.cluster.core.metadata import (
     BrokerChanged,
@@ -22,6 +22,7 @@ from rackspan.cluster.core.metadata import (
     TopicDeleted,
     folded,
 )
+from rackspan.model.ids import TopicPartition
 
 _CHANGES_TERMS = (BrokerRegistered, BrokerChanged, BrokerUnregistered, ConfigSet)
 

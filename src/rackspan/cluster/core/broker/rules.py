@@ -7,8 +7,9 @@ from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker.isr import Isr
 from rackspan.cluster.core.broker.replica_state import FollowerState
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, BrokerId
+from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET
 from rackspan.cluster.core.log import Duplicate, PartitionLog
+from rackspan.model.ids import BrokerId
 
 
 class BrokerRules:

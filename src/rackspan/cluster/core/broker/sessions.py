@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 
 from rackspan.cluster.core.broker.leader import Leader
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, BrokerId, TopicPartition
+from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET
 from rackspan.cluster.core.messages import FetchedPartition, FetchPosition, ReplicaFetch
+from rackspan.model.ids import BrokerId, TopicPartition
 
 
 @dataclass(slots=True)

@@ -7,9 +7,9 @@ from typing import Final
 
 from rackspan.acks import Thresholds
 from rackspan.cluster.core.configs.definitions import BROKER_CONFIGS, TOPIC_CONFIGS
-from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.metadata import ConfigResource, MetadataImage, ResourceType
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.model.ids import BrokerId
 from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 
 DEFAULT_BROKER: Final = ConfigResource(ResourceType.BROKER, "")

@@ -12,17 +12,17 @@ from rackspan.cluster.core.controller.context import Context
 from rackspan.cluster.core.controller.partition_change import PartitionChange
 from rackspan.cluster.core.controller.refusals import Refused
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.messages import AlterConfigs, AlterResource, ConfigOp, ConfigResult, Effect, Reply
 from rackspan.cluster.core.metadata import ConfigResource, ConfigSet, ResourceType
 from rackspan.cluster.core.metadata.image import THRESHOLD_KEYS
+from rackspan.model.ids import BrokerId
 from rackspan.model.topic import MIN_INSYNC_RACKS
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
 def alter_configs(context: Context, _now: int, message: AlterConfigs) -> list[Effect]:
-    return [Reply(message.ticket, tuple(_alter(context, one, message) for one in message.resources))]
+    return [Reply(message.correlation_id, tuple(_alter(context, one, message) for one in message.resources))]
 
 
 def _alter(context: Context, asked: AlterResource, message: AlterConfigs) -> ConfigResult:

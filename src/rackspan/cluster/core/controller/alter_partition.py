@@ -6,10 +6,10 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import (
     AlterPartition,
-    AlterPartitionAnswer,
+    AlterPartitionResponse,
     Effect,
-    IsrAnswer,
     IsrChange,
+    IsrResponse,
     Send,
 )
 from rackspan.cluster.core.metadata import PartitionState
@@ -20,7 +20,7 @@ def alter_partition(context: Context, _now: int, source: NodeId, message: AlterP
     session = context.sessions.get(message.broker)
     registered = context.image.brokers.get(message.broker)
     if session is None or registered is None or registered.broker_epoch != message.broker_epoch:
-        stale = AlterPartitionAnswer(message.broker_epoch, message.attempt, KafkaError.STALE_BROKER_EPOCH)
+        stale = AlterPartitionResponse(message.broker_epoch, message.attempt, KafkaError.STALE_BROKER_EPOCH)
         return [Send(source, stale)]
     if not context.rules.is_new_attempt(session.last_attempt, message):
         return []
@@ -28,18 +28,18 @@ def alter_partition(context: Context, _now: int, source: NodeId, message: AlterP
     answers = tuple(_alter_one(context, message, change) for change in message.changes)
     version = context.image.thresholds_version
     return [
-        Send(source, AlterPartitionAnswer(message.broker_epoch, message.attempt, KafkaError.NONE, version, answers))
+        Send(source, AlterPartitionResponse(message.broker_epoch, message.attempt, KafkaError.NONE, version, answers))
     ]
 
 
-def _alter_one(context: Context, message: AlterPartition, change: IsrChange) -> IsrAnswer:
+def _alter_one(context: Context, message: AlterPartition, change: IsrChange) -> IsrResponse:
     topic = context.image.topics.get(change.partition.topic)
     state = context.image.partition(change.partition)
     if topic is None or state is None or topic.topic_id != change.topic_id:
-        return IsrAnswer(change.partition, KafkaError.UNKNOWN_TOPIC_ID)
+        return IsrResponse(change.partition, KafkaError.UNKNOWN_TOPIC_ID)
     error = _error(context, message, change, state)
     if error is not KafkaError.NONE:
-        return IsrAnswer(change.partition, error)
+        return IsrResponse(change.partition, error)
     return _commit(context, change, state)
 
 
@@ -56,7 +56,7 @@ def _error(context: Context, message: AlterPartition, change: IsrChange, state: 
     return KafkaError.NONE
 
 
-def _commit(context: Context, change: IsrChange, state: PartitionState) -> IsrAnswer:
+def _commit(context: Context, change: IsrChange, state: PartitionState) -> IsrResponse:
     isr = tuple(member for member, _ in change.isr)
     record = context.change(
         change.partition, state, PartitionChange(isr=isr), context.conditions(change.partition.topic)
@@ -65,4 +65,4 @@ def _commit(context: Context, change: IsrChange, state: PartitionState) -> IsrAn
     if record is not None:
         context.write(record)
     error = KafkaError.NONE if after.leader_epoch == state.leader_epoch else KafkaError.NEW_LEADER_ELECTED
-    return IsrAnswer(change.partition, error, after.leader_epoch, after.partition_epoch, after.isr)
+    return IsrResponse(change.partition, error, after.leader_epoch, after.partition_epoch, after.isr)

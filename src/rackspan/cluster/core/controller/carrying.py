@@ -7,8 +7,8 @@ another object. Bound: one comparison a topic, and the partitions of topics that
 from collections import Counter
 from collections.abc import Mapping
 
-from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.metadata import TopicImage
+from rackspan.model.ids import BrokerId
 
 
 class Carrying:

@@ -10,11 +10,10 @@ from rackspan.cluster.core.controller.metadata_log import MetadataLog
 from rackspan.cluster.core.controller.partition_change import Conditions, PartitionChange
 from rackspan.cluster.core.controller.placer_keeper import PlacerKeeper
 from rackspan.cluster.core.controller.rules import ControllerRules
-from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.metadata import MetadataImage, PartitionSet, PartitionState, Record
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.broker import Broker
-from rackspan.model.ids import RackId
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 Locate: TypeAlias = Callable[[Sequence[Broker]], Mapping[BrokerId, RackId]]
 """Rack by broker, asked anew at every creation (KIP-36, draft: RackLocator.getRackInfo)."""
@@ -38,7 +37,7 @@ class Context:
     """The controller's state. `settings` may be replaced while it runs: each value is read where it is used."""
 
     settings: ClusterSettings
-    dice: Random
+    rng: Random
     rules: ControllerRules
     log: MetadataLog
     placers: PlacerKeeper

@@ -17,7 +17,7 @@ from rackspan.cluster.core.controller.reassignments import alter_reassignments
 from rackspan.cluster.core.controller.registrations import fence, heartbeat, register, sweep, unregister
 from rackspan.cluster.core.controller.rules import ControllerRules
 from rackspan.cluster.core.controller.topics import create_topics, delete_topics
-from rackspan.cluster.core.ids import BrokerId, NodeId
+from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import (
     AllocateProducerIds,
     AlterConfigs,
@@ -38,6 +38,7 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.model.ids import BrokerId
 from rackspan.placement.registry import configured_placer
 
 if TYPE_CHECKING:
@@ -49,19 +50,19 @@ FromClient: TypeAlias = Callable[[Context, int, Any], list[Effect]]
 
 
 class Controller:
-    """One controller, never lost. `dice` draw topic ids and placements; `rules` are its decisions."""
+    """One controller, never lost. `rng` draw topic ids and placements; `rules` are its decisions."""
 
     def __init__(
         self,
         settings: ClusterSettings,
-        dice: Random,
+        rng: Random,
         rules: ControllerRules | None = None,
         placer_of: PlacerOf = configured_placer,
         locate: Locate | None = None,
     ) -> None:
         log = MetadataLog(settings.metadata_max_wait_ms, settings.metadata_records_kept)
-        placers = PlacerKeeper(settings.extra_configs, lambda configs: placer_of(configs, dice))
-        self._context = Context(settings, dice, rules or ControllerRules(), log, placers, locate)
+        placers = PlacerKeeper(settings.extra_configs, lambda configs: placer_of(configs, rng))
+        self._context = Context(settings, rng, rules or ControllerRules(), log, placers, locate)
 
     def open(self) -> None:
         """Make and configure the placer. Errors: UsageError, ReplicaPlacementException, which a cluster does not start with."""

@@ -6,9 +6,9 @@ from rackspan.cluster.core.configs import topic_value
 from rackspan.cluster.core.controller.context import Context
 from rackspan.cluster.core.controller.partition_change import Election, PartitionChange
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.messages import AdminResult, Effect, ElectLeaders, Reply
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionSet, PartitionState
+from rackspan.model.ids import BrokerId, TopicPartition
 
 _OF = {False: Election.PREFERRED, True: Election.UNCLEAN}
 
@@ -77,7 +77,7 @@ def elect(context: Context, _now: int, message: ElectLeaders) -> list[Effect]:
     results = [_elect_one(context, partition, _OF[message.unclean]) for partition in listed]
     if asked is None:
         results = [result for result in results if result.error is not KafkaError.ELECTION_NOT_NEEDED]
-    return [Reply(message.ticket, tuple(results))]
+    return [Reply(message.correlation_id, tuple(results))]
 
 
 def _elect_one(context: Context, partition: TopicPartition, election: Election) -> AdminResult:

@@ -4,13 +4,13 @@ from rackspan.cluster.core.controller.context import Context
 from rackspan.cluster.core.controller.placing import assignment_complaint, first_state, placed
 from rackspan.cluster.core.controller.refusals import Refused, placement_refusals
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.messages import AdminResult, CreatePartitions, Effect, MorePartitions, Reply
 from rackspan.cluster.core.metadata import PartitionSet, TopicImage
+from rackspan.model.ids import BrokerId, TopicPartition
 
 
 def create_partitions(context: Context, _now: int, message: CreatePartitions) -> list[Effect]:
-    return [Reply(message.ticket, tuple(_grow(context, one, message.validate_only) for one in message.topics))]
+    return [Reply(message.correlation_id, tuple(_grow(context, one, message.validate_only) for one in message.topics))]
 
 
 def _grow(context: Context, asked: MorePartitions, validate_only: bool) -> AdminResult:

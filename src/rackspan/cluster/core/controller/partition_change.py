@@ -11,9 +11,9 @@ from enum import Enum
 
 from rackspan.acks import RackBits, Thresholds
 from rackspan.acks.min_insync_racks import missed
-from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
 from rackspan.cluster.core.settings import Elr
+from rackspan.model.ids import BrokerId
 
 
 class Election(Enum):

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Final
 from rackspan.cluster.core.controller.context import Context
 from rackspan.cluster.core.controller.refusals import Refused
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
 from rackspan.errors import InvalidReplicationFactor
+from rackspan.model.ids import BrokerId
 from rackspan.placement.brokers import UsableBroker, usable
 
 if TYPE_CHECKING:

@@ -12,4 +12,4 @@ BLOCK: Final = 1_000
 def allocate_producer_ids(context: Context, _now: int, message: AllocateProducerIds) -> list[Effect]:
     first = context.image.next_producer_id
     context.write(ProducerIdsAllocated(first + BLOCK))
-    return [Reply(message.ticket, ProducerIdBlock(first, BLOCK))]
+    return [Reply(message.correlation_id, ProducerIdBlock(first, BLOCK))]

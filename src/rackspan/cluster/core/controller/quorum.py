@@ -10,4 +10,4 @@ def describe_quorum(context: Context, now: int, message: DescribeQuorum) -> list
         for broker, session in sorted(context.sessions.items())
         if broker in context.image.brokers
     )
-    return [Reply(message.ticket, QuorumState(context.image.offset, now, tuple(observers)))]
+    return [Reply(message.correlation_id, QuorumState(context.image.offset, now, tuple(observers)))]

@@ -8,7 +8,6 @@ from rackspan.cluster.core.controller.partition_change import PartitionChange
 from rackspan.cluster.core.controller.placing import assignment_complaint
 from rackspan.cluster.core.controller.refusals import Refused
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.messages import (
     AdminResult,
     AlterPartitionReassignments,
@@ -17,11 +16,12 @@ from rackspan.cluster.core.messages import (
     Reply,
 )
 from rackspan.cluster.core.metadata import PartitionState
+from rackspan.model.ids import BrokerId, TopicPartition
 
 
 def alter_reassignments(context: Context, _now: int, message: AlterPartitionReassignments) -> list[Effect]:
     results = tuple(_alter(context, asked, message.allow_replication_factor_change) for asked in message.reassignments)
-    return [Reply(message.ticket, results)]
+    return [Reply(message.correlation_id, results)]
 
 
 def _alter(context: Context, asked: Reassignment, factor_may_change: bool) -> AdminResult:

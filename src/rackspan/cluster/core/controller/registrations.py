@@ -8,20 +8,21 @@ from rackspan.acks.config import SetAt, judge_broker_config
 from rackspan.cluster.core.controller.context import Context, Session
 from rackspan.cluster.core.controller.elections import leave_isr, return_to_office
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NO_EPOCH, BrokerId, NodeId
+from rackspan.cluster.core.ids import NO_EPOCH, NodeId
 from rackspan.cluster.core.messages import (
     AdminResult,
     Effect,
     Heartbeat,
-    HeartbeatAnswer,
+    HeartbeatResponse,
     RegisterBroker,
-    RegistrationAnswer,
+    RegistrationResponse,
     Reply,
     Send,
     UnregisterBroker,
 )
 from rackspan.cluster.core.metadata import BrokerChanged, BrokerImage, BrokerRegistered, BrokerUnregistered
 from rackspan.model.broker import Broker
+from rackspan.model.ids import BrokerId
 from rackspan.model.topic import MIN_INSYNC_RACKS
 
 
@@ -29,18 +30,18 @@ def register(context: Context, now: int, source: NodeId, message: RegisterBroker
     """A broker came up, or its answer was lost and it asks again."""
     before = context.image.brokers.get(message.broker)
     if before is not None and before.incarnation == message.incarnation:
-        return [Send(source, RegistrationAnswer(message.incarnation, KafkaError.NONE, before.broker_epoch))]
+        return [Send(source, RegistrationResponse(message.incarnation, KafkaError.NONE, before.broker_epoch))]
     if before is not None and _is_taken(before, message):
         return [
-            Send(source, RegistrationAnswer(message.incarnation, KafkaError.DUPLICATE_BROKER_REGISTRATION, NO_EPOCH))
+            Send(source, RegistrationResponse(message.incarnation, KafkaError.DUPLICATE_BROKER_REGISTRATION, NO_EPOCH))
         ]
     complaint = _complaint(context, message)
     if complaint is not None:
         context.warnings.append(f"broker {message.broker} refused: {complaint}")
-        return [Send(source, RegistrationAnswer(message.incarnation, KafkaError.INVALID_REGISTRATION, NO_EPOCH))]
+        return [Send(source, RegistrationResponse(message.incarnation, KafkaError.INVALID_REGISTRATION, NO_EPOCH))]
     _replace_registration(context, now, before, message)
     epoch = context.image.brokers[message.broker].broker_epoch
-    return [Send(source, RegistrationAnswer(message.incarnation, KafkaError.NONE, epoch))]
+    return [Send(source, RegistrationResponse(message.incarnation, KafkaError.NONE, epoch))]
 
 
 def _is_taken(before: BrokerImage, message: RegisterBroker) -> bool:
@@ -78,7 +79,7 @@ def heartbeat(context: Context, now: int, source: NodeId, message: Heartbeat) ->
     registered = context.image.brokers.get(message.broker)
     session = context.sessions.get(message.broker)
     if registered is None or session is None or registered.broker_epoch != message.broker_epoch:
-        return [Send(source, HeartbeatAnswer(message.broker_epoch, KafkaError.STALE_BROKER_EPOCH))]
+        return [Send(source, HeartbeatResponse(message.broker_epoch, KafkaError.STALE_BROKER_EPOCH))]
     session.last_heard = now
     session.metadata_offset = max(session.metadata_offset, message.metadata_offset)
     if message.want_shut_down:
@@ -88,12 +89,12 @@ def heartbeat(context: Context, now: int, source: NodeId, message: Heartbeat) ->
     return [Send(source, _answer(context, message, session))]
 
 
-def _answer(context: Context, message: Heartbeat, session: Session) -> HeartbeatAnswer:
+def _answer(context: Context, message: Heartbeat, session: Session) -> HeartbeatResponse:
     registered = context.image.brokers[message.broker]
     may_end = message.want_shut_down and _is_known_to_all(context, session)
     if may_end and not registered.fenced:
         _fence(context, registered, in_controlled_shutdown=True)
-    return HeartbeatAnswer(message.broker_epoch, KafkaError.NONE, registered.fenced or may_end, may_end)
+    return HeartbeatResponse(message.broker_epoch, KafkaError.NONE, registered.fenced or may_end, may_end)
 
 
 def _begin_shutdown(context: Context, broker: BrokerImage, session: Session) -> None:
@@ -150,4 +151,4 @@ def unregister(context: Context, _now: int, message: UnregisterBroker) -> list[E
         context.write(BrokerUnregistered(message.broker, registered.broker_epoch))
         context.sessions.pop(message.broker, None)
         result = AdminResult(message.broker, KafkaError.NONE)
-    return [Reply(message.ticket, (result,))]
+    return [Reply(message.correlation_id, (result,))]

@@ -3,10 +3,11 @@
 from rackspan.acks import Thresholds
 from rackspan.cluster.core.configs import thresholds_of
 from rackspan.cluster.core.controller.partition_change import Conditions, PartitionChange, changed
-from rackspan.cluster.core.ids import NO_EPOCH, BrokerId
+from rackspan.cluster.core.ids import NO_EPOCH
 from rackspan.cluster.core.messages import AlterPartition, IsrChange, RegisterBroker
 from rackspan.cluster.core.metadata import BrokerImage, MetadataImage, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.model.ids import BrokerId
 
 
 class ControllerRules:

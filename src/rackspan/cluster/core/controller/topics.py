@@ -9,7 +9,6 @@ from rackspan.cluster.core.controller.context import Context
 from rackspan.cluster.core.controller.placing import assignment_complaint, first_state, placed
 from rackspan.cluster.core.controller.refusals import Refused, not_replicated, placement_refusals
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import BrokerId, TopicPartition
 from rackspan.cluster.core.messages import (
     AdminResult,
     CreateTopics,
@@ -20,6 +19,7 @@ from rackspan.cluster.core.messages import (
     TopicResult,
 )
 from rackspan.cluster.core.metadata import ConfigSet, PartitionSet, PartitionState, Record, TopicCreated, TopicDeleted
+from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.model.topic import MIN_INSYNC_RACKS, TOPIC_NAME_RULE
 
 _Assignments = tuple[tuple[BrokerId, ...], ...]
@@ -36,7 +36,7 @@ def create_topics(context: Context, _now: int, message: CreateTopics) -> list[Ef
         else _create(context, topic, message)
         for name, topic in topics.items()
     )
-    return [Reply(message.ticket, results)]
+    return [Reply(message.correlation_id, results)]
 
 
 def _create(context: Context, topic: NewTopic, message: CreateTopics) -> TopicResult:
@@ -47,7 +47,7 @@ def _create(context: Context, topic: NewTopic, message: CreateTopics) -> TopicRe
         states = [_first_state(context, topic, replicas) for replicas in assignments]
     except Refused as refused:
         return _refused(topic, refused.error, refused.message)
-    topic_id = UUID(int=context.dice.getrandbits(128), version=4)
+    topic_id = UUID(int=context.rng.getrandbits(128), version=4)
     if not message.validate_only:
         context.write_all(_records(topic, topic_id, states))
         context.warnings.extend(f"topic {topic.name}: {warning}" for warning in warnings)
@@ -146,7 +146,7 @@ def _first_state(context: Context, topic: NewTopic, replicas: tuple[BrokerId, ..
 
 
 def delete_topics(context: Context, _now: int, message: DeleteTopics) -> list[Effect]:
-    return [Reply(message.ticket, tuple(_delete(context, asked) for asked in message.topics))]
+    return [Reply(message.correlation_id, tuple(_delete(context, asked) for asked in message.topics))]
 
 
 def _delete(context: Context, asked: str | UUID) -> AdminResult:

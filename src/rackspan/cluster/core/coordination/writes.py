@@ -6,14 +6,14 @@ from typing import TypeAlias
 
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NO_OFFSET, Ticket
+from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A response to whoever asked on `ticket`; its type belongs to the request's."""
+    """A response to whoever asked on `correlation_id`; its type belongs to the request's."""
 
-    ticket: Ticket
+    correlation_id: CorrelationId
     response: object
 
 
@@ -51,8 +51,8 @@ class Writes:
         self._waiting: dict[int, _Write] = {}
         self._last = 0
 
-    def answer(self, ticket: Ticket, response: object) -> None:
-        self._effects.append(Answer(ticket, response))
+    def answer(self, correlation_id: CorrelationId, response: object) -> None:
+        self._effects.append(Answer(correlation_id, response))
 
     def append(self, partition: int, batch: Batch, then: Then) -> None:
         self._last += 1

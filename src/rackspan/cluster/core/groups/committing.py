@@ -21,31 +21,34 @@ from rackspan.cluster.core.groups.records import (
 )
 from rackspan.cluster.core.groups.requests import (
     CommittedOffset,
-    DeleteGroupAnswer,
+    DeleteGroupResponse,
     FetchedOffset,
     OffsetCommit,
-    OffsetCommitAnswer,
+    OffsetCommitResponse,
     OffsetDelete,
-    OffsetDeleteAnswer,
+    OffsetDeleteResponse,
     OffsetFetch,
-    OffsetFetchAnswer,
+    OffsetFetchResponse,
     TxnOffsetCommit,
 )
-from rackspan.cluster.core.ids import NO_OFFSET, Ticket, TopicPartition
+from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
+from rackspan.model.ids import TopicPartition
 
 
-def commit(context: Context, now: int, ticket: Ticket, group: Group, request: OffsetCommit | TxnOffsetCommit) -> None:
+def commit(
+    context: Context, now: int, correlation_id: CorrelationId, group: Group, request: OffsetCommit | TxnOffsetCommit
+) -> None:
     error = commit_error(group, request)
     if error is not KafkaError.NONE:
-        context.writes.answer(ticket, OffsetCommitAnswer(dict.fromkeys(request.offsets, error)))
+        context.writes.answer(correlation_id, OffsetCommitResponse(dict.fromkeys(request.offsets, error)))
         return
     if isinstance(request, OffsetCommit) and request.member_id in group.members:
         group.members[request.member_id].heard(now)
     accepted = {p: offset for p, offset in request.offsets.items() if _fits(context, offset)}
     if accepted:
-        _append_offsets(context, now, ticket, group, request, accepted)
+        _append_offsets(context, now, correlation_id, group, request, accepted)
     else:
-        context.writes.answer(ticket, _commit_answer(request, accepted, KafkaError.NONE))
+        context.writes.answer(correlation_id, _commit_answer(request, accepted, KafkaError.NONE))
 
 
 def _fits(context: Context, offset: CommittedOffset) -> bool:
@@ -55,7 +58,7 @@ def _fits(context: Context, offset: CommittedOffset) -> bool:
 def _append_offsets(
     context: Context,
     now: int,
-    ticket: Ticket,
+    correlation_id: CorrelationId,
     group: Group,
     request: OffsetCommit | TxnOffsetCommit,
     accepted: Mapping[TopicPartition, CommittedOffset],
@@ -69,7 +72,7 @@ def _append_offsets(
         group.offsets.arrived(values)
         if error is KafkaError.NONE:
             _remember(group, request, values, base_offset)
-        context.writes.answer(ticket, _commit_answer(request, accepted, told(error)))
+        context.writes.answer(correlation_id, _commit_answer(request, accepted, told(error)))
 
     context.writes.append(group.partition, encode_batch(records, now, *producer), appended)
 
@@ -89,9 +92,9 @@ def _remember(
 
 def _commit_answer(
     request: OffsetCommit | TxnOffsetCommit, accepted: Iterable[TopicPartition], error: KafkaError
-) -> OffsetCommitAnswer:
+) -> OffsetCommitResponse:
     known = frozenset(accepted)
-    return OffsetCommitAnswer(
+    return OffsetCommitResponse(
         {p: error if p in known else KafkaError.OFFSET_METADATA_TOO_LARGE for p in request.offsets}
     )
 
@@ -103,12 +106,12 @@ def _offset_key(group: Group, partition: TopicPartition) -> bytes:
 # Reading.
 
 
-def fetch(group: Group | None, request: OffsetFetch) -> OffsetFetchAnswer:
+def fetch(group: Group | None, request: OffsetFetch) -> OffsetFetchResponse:
     """What is committed. A group that nobody knows has committed nothing, which is no error."""
     if group is None or group.is_in(GroupState.DEAD):
-        return OffsetFetchAnswer(KafkaError.NONE, dict.fromkeys(request.partitions or (), FetchedOffset()))
+        return OffsetFetchResponse(KafkaError.NONE, dict.fromkeys(request.partitions or (), FetchedOffset()))
     asked = tuple(group.offsets.committed) if request.partitions is None else request.partitions
-    return OffsetFetchAnswer(KafkaError.NONE, {p: _fetched(group, p, request.require_stable) for p in asked})
+    return OffsetFetchResponse(KafkaError.NONE, {p: _fetched(group, p, request.require_stable) for p in asked})
 
 
 def _fetched(group: Group, partition: TopicPartition, require_stable: bool) -> FetchedOffset:
@@ -123,10 +126,12 @@ def _fetched(group: Group, partition: TopicPartition, require_stable: bool) -> F
 # Forgetting.
 
 
-def delete_offsets(context: Context, now: int, ticket: Ticket, group: Group, request: OffsetDelete) -> None:
+def delete_offsets(
+    context: Context, now: int, correlation_id: CorrelationId, group: Group, request: OffsetDelete
+) -> None:
     error, kept = _offsets_in_use(group)
     if error is not KafkaError.NONE:
-        context.writes.answer(ticket, OffsetDeleteAnswer(error))
+        context.writes.answer(correlation_id, OffsetDeleteResponse(error))
         return
     errors = {p: KafkaError.GROUP_SUBSCRIBED_TO_TOPIC for p in request.partitions if p.topic in kept}
     gone = [p for p in request.partitions if p not in errors]
@@ -135,8 +140,8 @@ def delete_offsets(context: Context, now: int, ticket: Ticket, group: Group, req
     def appended(_now: int, failed: KafkaError, _offset: int) -> None:
         if failed is KafkaError.NONE:
             group.offsets.forget(present)
-        answer = OffsetDeleteAnswer(told(failed), errors | dict.fromkeys(gone, KafkaError.NONE))
-        context.writes.answer(ticket, answer)
+        answer = OffsetDeleteResponse(told(failed), errors | dict.fromkeys(gone, KafkaError.NONE))
+        context.writes.answer(correlation_id, answer)
 
     _append_tombstones(context, now, group, [_offset_key(group, p) for p in present], appended)
 
@@ -151,12 +156,14 @@ def _offsets_in_use(group: Group) -> tuple[KafkaError, frozenset[str]]:
     return (KafkaError.NON_EMPTY_GROUP, frozenset()) if topics is None else (KafkaError.NONE, topics)
 
 
-def delete_group(context: Context, now: int, ticket: Ticket, group: Group, forget: Callable[[], None]) -> None:
+def delete_group(
+    context: Context, now: int, correlation_id: CorrelationId, group: Group, forget: Callable[[], None]
+) -> None:
     """Dead while its tombstones are on their way; then `forget` is called, or it is Empty again."""
     if not group.is_in(GroupState.EMPTY):
         dead = group.is_in(GroupState.DEAD)
         error = KafkaError.GROUP_ID_NOT_FOUND if dead else KafkaError.NON_EMPTY_GROUP
-        context.writes.answer(ticket, DeleteGroupAnswer(error))
+        context.writes.answer(correlation_id, DeleteGroupResponse(error))
         return
     group.move_to(GroupState.DEAD, now)
 
@@ -165,7 +172,7 @@ def delete_group(context: Context, now: int, ticket: Ticket, group: Group, forge
             forget()
         else:
             group.move_to(GroupState.EMPTY, later)
-        context.writes.answer(ticket, DeleteGroupAnswer(told(failed)))
+        context.writes.answer(correlation_id, DeleteGroupResponse(told(failed)))
 
     keys = [_offset_key(group, partition) for partition in group.offsets.committed]
     if group.persisted:

@@ -38,14 +38,14 @@ def told(error: KafkaError) -> KafkaError:
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """`dice` make member ids."""
+    """`rng` make member ids."""
 
     settings: GroupSettings
-    dice: Random
+    rng: Random
     writes: Writes
 
     def new_member_id(self, prefix: str) -> str:
-        return f"{prefix}-{UUID(int=self.dice.getrandbits(128), version=4)}"
+        return f"{prefix}-{UUID(int=self.rng.getrandbits(128), version=4)}"
 
     def store_group(self, now: int, group: Group, assignments: dict[str, bytes], then: Stored) -> None:
         """Persist the group with these assignments; `then` is called once they are safe, or are known not to be."""

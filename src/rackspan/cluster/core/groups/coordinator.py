@@ -20,27 +20,27 @@ from rackspan.cluster.core.groups.requests import (
     GroupRequest,
     Heartbeat,
     JoinGroup,
-    JoinGroupAnswer,
+    JoinGroupResponse,
     LeaveGroup,
     ListedGroup,
     OffsetCommit,
     OffsetDelete,
     OffsetFetch,
-    OffsetFetchAnswer,
+    OffsetFetchResponse,
     SyncGroup,
-    SyncGroupAnswer,
+    SyncGroupResponse,
     TxnOffsetCommit,
 )
 from rackspan.cluster.core.groups.settings import GroupSettings
-from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, Ticket
+from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, CorrelationId
 
 
 class GroupCoordinator:
-    """`dice` make member ids; give each broker's coordinator its own."""
+    """`rng` make member ids; give each broker's coordinator its own."""
 
-    def __init__(self, settings: GroupSettings, dice: Random) -> None:
+    def __init__(self, settings: GroupSettings, rng: Random) -> None:
         self._writes = Writes()
-        self._context = Context(settings, dice, self._writes)
+        self._context = Context(settings, rng, self._writes)
         self._partitions: dict[int, dict[str, Group]] = {}
         self._leader_epochs: dict[int, int] = {}
 
@@ -74,22 +74,22 @@ class GroupCoordinator:
 
     def _send_away(self, group: Group) -> None:
         for member in group.members.values():
-            answer = JoinGroupAnswer(KafkaError.NOT_COORDINATOR, member.member_id)
+            answer = JoinGroupResponse(KafkaError.NOT_COORDINATOR, member.member_id)
             rebalance.answer_join(self._context, member, answer)
-            rebalance.answer_sync(self._context, member, SyncGroupAnswer(KafkaError.NOT_COORDINATOR))
+            rebalance.answer_sync(self._context, member, SyncGroupResponse(KafkaError.NOT_COORDINATOR))
 
     # Events.
 
-    def on_request(self, now: int, ticket: Ticket, request: GroupRequest) -> list[CoordinatorEffect]:
-        """Every request is answered on its ticket, once: now, or by a later event."""
+    def on_request(self, now: int, correlation_id: CorrelationId, request: GroupRequest) -> list[CoordinatorEffect]:
+        """Every request is answered on its correlation_id, once: now, or by a later event."""
         error = self._error(request)
         group = self._group(request)
         if error is not KafkaError.NONE:
-            self._writes.answer(ticket, refusal(request, error))
+            self._writes.answer(correlation_id, refusal(request, error))
         elif group is None:
-            self._writes.answer(ticket, refusal(request, self._unknown_group(request)))
+            self._writes.answer(correlation_id, refusal(request, self._unknown_group(request)))
         else:
-            self._handle(now, ticket, group, request)
+            self._handle(now, correlation_id, group, request)
         return self._writes.take()
 
     def on_appended(
@@ -124,10 +124,10 @@ class GroupCoordinator:
         """The partition of `__consumer_offsets` whose leader coordinates the group."""
         return partition_for(group_id, self._context.settings.offsets_topic_num_partitions)
 
-    def fetch_offsets(self, request: OffsetFetch) -> OffsetFetchAnswer:
+    def fetch_offsets(self, request: OffsetFetch) -> OffsetFetchResponse:
         groups = self._partitions.get(self.partition_of(request.group_id))
         if groups is None:
-            return OffsetFetchAnswer(KafkaError.NOT_COORDINATOR)
+            return OffsetFetchResponse(KafkaError.NOT_COORDINATOR)
         return committing.fetch(groups.get(request.group_id), request)
 
     def describe(self, group_id: str) -> DescribedGroup:
@@ -176,22 +176,22 @@ class GroupCoordinator:
             case _:
                 return KafkaError.UNKNOWN_MEMBER_ID
 
-    def _handle(self, now: int, ticket: Ticket, group: Group, request: GroupRequest) -> None:
+    def _handle(self, now: int, correlation_id: CorrelationId, group: Group, request: GroupRequest) -> None:
         match request:
             case JoinGroup():
-                joining.join(self._context, now, ticket, group, request)
+                joining.join(self._context, now, correlation_id, group, request)
             case SyncGroup():
-                syncing.sync(self._context, now, ticket, group, request)
+                syncing.sync(self._context, now, correlation_id, group, request)
             case Heartbeat():
-                self._writes.answer(ticket, living.heartbeat(now, group, request))
+                self._writes.answer(correlation_id, living.heartbeat(now, group, request))
             case LeaveGroup():
-                self._writes.answer(ticket, living.leave(self._context, now, group, request))
+                self._writes.answer(correlation_id, living.leave(self._context, now, group, request))
             case OffsetCommit() | TxnOffsetCommit():
-                committing.commit(self._context, now, ticket, group, request)
+                committing.commit(self._context, now, correlation_id, group, request)
             case OffsetDelete():
-                committing.delete_offsets(self._context, now, ticket, group, request)
+                committing.delete_offsets(self._context, now, correlation_id, group, request)
             case DeleteGroup():
-                committing.delete_group(self._context, now, ticket, group, lambda: self._forget(group))
+                committing.delete_group(self._context, now, correlation_id, group, lambda: self._forget(group))
 
     def _forget(self, group: Group) -> None:
         self._partitions.get(group.partition, {}).pop(group.group_id, None)

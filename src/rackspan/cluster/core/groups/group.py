@@ -111,11 +111,13 @@ class Group:
 
     @property
     def all_joined(self) -> bool:
-        return not self.pending_joins and all(member.join_ticket is not None for member in self.members.values())
+        return not self.pending_joins and all(
+            member.join_correlation_id is not None for member in self.members.values()
+        )
 
     @property
     def waiting_to_join(self) -> int:
-        return sum(member.join_ticket is not None for member in self.members.values())
+        return sum(member.join_correlation_id is not None for member in self.members.values())
 
     @property
     def rebalance_timeout_ms(self) -> int:
@@ -123,9 +125,11 @@ class Group:
 
     def elect_joined_leader(self) -> bool:
         """Whether the leader has joined, or another who has could be made the leader in its place."""
-        if self.leader is not None and self.members[self.leader].join_ticket is not None:
+        if self.leader is not None and self.members[self.leader].join_correlation_id is not None:
             return True
-        joined = next((member.member_id for member in self.members.values() if member.join_ticket is not None), None)
+        joined = next(
+            (member.member_id for member in self.members.values() if member.join_correlation_id is not None), None
+        )
         self.leader = joined if joined is not None else self.leader
         return joined is not None
 

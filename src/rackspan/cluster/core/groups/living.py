@@ -11,28 +11,28 @@ from rackspan.cluster.core.groups.group import Group, GroupState
 from rackspan.cluster.core.groups.member import Member
 from rackspan.cluster.core.groups.requests import (
     Heartbeat,
-    HeartbeatAnswer,
+    HeartbeatResponse,
     LeaveGroup,
-    LeaveGroupAnswer,
+    LeaveGroupResponse,
     LeavingMember,
 )
 
 
-def heartbeat(now: int, group: Group, request: Heartbeat) -> HeartbeatAnswer:
+def heartbeat(now: int, group: Group, request: Heartbeat) -> HeartbeatResponse:
     """A member may beat while it waits to be synced, and learns of a rebalance this way."""
     error = generation_error(group, request.member_id, request.group_instance_id, request.generation)
     if error is not KafkaError.NONE:
-        return HeartbeatAnswer(error)
+        return HeartbeatResponse(error)
     group.members[request.member_id].heard(now)
     preparing = group.is_in(GroupState.PREPARING_REBALANCE)
-    return HeartbeatAnswer(KafkaError.REBALANCE_IN_PROGRESS if preparing else KafkaError.NONE)
+    return HeartbeatResponse(KafkaError.REBALANCE_IN_PROGRESS if preparing else KafkaError.NONE)
 
 
-def leave(context: Context, now: int, group: Group, request: LeaveGroup) -> LeaveGroupAnswer:
+def leave(context: Context, now: int, group: Group, request: LeaveGroup) -> LeaveGroupResponse:
     if group.is_in(GroupState.DEAD):
-        return LeaveGroupAnswer(KafkaError.COORDINATOR_NOT_AVAILABLE)
+        return LeaveGroupResponse(KafkaError.COORDINATOR_NOT_AVAILABLE)
     left = tuple((each, _leave_one(context, now, group, each)) for each in request.members)
-    return LeaveGroupAnswer(KafkaError.NONE, left)
+    return LeaveGroupResponse(KafkaError.NONE, left)
 
 
 def _leave_one(context: Context, now: int, group: Group, leaving: LeavingMember) -> KafkaError:
@@ -72,5 +72,5 @@ def _sync_time_is_up(context: Context, now: int, group: Group) -> None:
     group.sync_deadline = None
     for member_id in list(group.pending_syncs):
         member = group.remove(member_id)
-        member.join_ticket = member.sync_ticket = None
+        member.join_correlation_id = member.sync_correlation_id = None
     rebalance.begin(context, now, group)

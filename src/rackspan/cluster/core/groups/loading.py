@@ -16,7 +16,7 @@ from rackspan.cluster.core.groups.records import (
     decode_key,
     decode_offset,
 )
-from rackspan.cluster.core.ids import TopicPartition
+from rackspan.model.ids import TopicPartition
 
 
 def load(now: int, partition: int, batches: Iterable[Batch]) -> dict[str, Group]:

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 
 from rackspan.cluster.core.groups.records import MemberMetadata
 from rackspan.cluster.core.groups.requests import JoinedMember, JoinGroup, Protocol
-from rackspan.cluster.core.ids import Ticket
+from rackspan.cluster.core.ids import CorrelationId
 
 
 @dataclass(slots=True)
 class Member:
-    """`join_ticket` and `sync_ticket` are the requests it waits on. `deadline` (ms) is when its session ends.
+    """`join_correlation_id` and `sync_correlation_id` are the requests it waits on. `deadline` (ms) is when its session ends.
 
     `is_new`: its first join is not answered yet, so it knows no member id and cannot send heartbeats.
     """
@@ -22,15 +22,15 @@ class Member:
     session_timeout_ms: int
     protocols: tuple[Protocol, ...]
     assignment: bytes = b""
-    join_ticket: Ticket | None = None
-    sync_ticket: Ticket | None = None
+    join_correlation_id: CorrelationId | None = None
+    sync_correlation_id: CorrelationId | None = None
     deadline: int = 0
     is_new: bool = False
 
     @property
     def waits(self) -> bool:
         """Whether a request of its own is held here: a client that waits is alive without heartbeats."""
-        return self.join_ticket is not None or self.sync_ticket is not None
+        return self.join_correlation_id is not None or self.sync_correlation_id is not None
 
     def knows(self, protocol: str) -> bool:
         return any(known.name == protocol for known in self.protocols)

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rackspan.cluster.core.groups.records import OffsetCommitValue
-from rackspan.cluster.core.ids import TopicPartition
+from rackspan.model.ids import TopicPartition
 
 
 class LoggedOffset(NamedTuple):

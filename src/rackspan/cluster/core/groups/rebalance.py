@@ -11,7 +11,7 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.context import Context
 from rackspan.cluster.core.groups.group import Group, GroupState
 from rackspan.cluster.core.groups.member import Member
-from rackspan.cluster.core.groups.requests import JoinGroupAnswer, SyncGroupAnswer
+from rackspan.cluster.core.groups.requests import JoinGroupResponse, SyncGroupResponse
 
 _CAN_REBALANCE: Final = (GroupState.EMPTY, GroupState.STABLE, GroupState.COMPLETING_REBALANCE)
 
@@ -77,7 +77,7 @@ def complete(context: Context, now: int, group: Group) -> None:
 
 
 def _is_out(member: Member) -> bool:
-    return member.join_ticket is None and member.group_instance_id is None
+    return member.join_correlation_id is None and member.group_instance_id is None
 
 
 def _welcome(context: Context, now: int, group: Group) -> None:
@@ -88,10 +88,10 @@ def _welcome(context: Context, now: int, group: Group) -> None:
         answer_join(context, member, joined_answer(group, member))
 
 
-def joined_answer(group: Group, member: Member) -> JoinGroupAnswer:
+def joined_answer(group: Group, member: Member) -> JoinGroupResponse:
     """The generation as it stands; the leader is also told who is in it."""
     leads = member.member_id == group.leader
-    return JoinGroupAnswer(
+    return JoinGroupResponse(
         KafkaError.NONE,
         member.member_id,
         group.generation,
@@ -102,31 +102,31 @@ def joined_answer(group: Group, member: Member) -> JoinGroupAnswer:
     )
 
 
-def answer_join(context: Context, member: Member, answer: JoinGroupAnswer) -> None:
-    if member.join_ticket is not None:
-        context.writes.answer(member.join_ticket, answer)
-        member.join_ticket = None
+def answer_join(context: Context, member: Member, answer: JoinGroupResponse) -> None:
+    if member.join_correlation_id is not None:
+        context.writes.answer(member.join_correlation_id, answer)
+        member.join_correlation_id = None
 
 
-def answer_sync(context: Context, member: Member, answer: SyncGroupAnswer) -> None:
-    if member.sync_ticket is not None:
-        context.writes.answer(member.sync_ticket, answer)
-        member.sync_ticket = None
+def answer_sync(context: Context, member: Member, answer: SyncGroupResponse) -> None:
+    if member.sync_correlation_id is not None:
+        context.writes.answer(member.sync_correlation_id, answer)
+        member.sync_correlation_id = None
 
 
 def fail_syncs(context: Context, now: int, group: Group, error: KafkaError) -> None:
     """This generation's assignments will not be: those who wait for them are told why."""
     for member in group.members.values():
         member.assignment = b""
-        if member.sync_ticket is not None:
+        if member.sync_correlation_id is not None:
             member.heard(now)
-            answer_sync(context, member, SyncGroupAnswer(error))
+            answer_sync(context, member, SyncGroupResponse(error))
 
 
 def remove_member(context: Context, now: int, group: Group, member: Member) -> None:
     """A member left or was lost. What it waits for is answered, and the others rebalance without it."""
-    answer_join(context, member, JoinGroupAnswer(KafkaError.UNKNOWN_MEMBER_ID, member.member_id))
-    answer_sync(context, member, SyncGroupAnswer(KafkaError.UNKNOWN_MEMBER_ID))
+    answer_join(context, member, JoinGroupResponse(KafkaError.UNKNOWN_MEMBER_ID, member.member_id))
+    answer_sync(context, member, SyncGroupResponse(KafkaError.UNKNOWN_MEMBER_ID))
     group.remove(member.member_id)
     begin(context, now, group)
     complete_if_all_joined(context, now, group)

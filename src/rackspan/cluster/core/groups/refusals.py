@@ -3,45 +3,45 @@
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import (
     DeleteGroup,
-    DeleteGroupAnswer,
-    GroupAnswer,
+    DeleteGroupResponse,
     GroupRequest,
+    GroupResponse,
     Heartbeat,
-    HeartbeatAnswer,
+    HeartbeatResponse,
     JoinGroup,
-    JoinGroupAnswer,
+    JoinGroupResponse,
     LeaveGroup,
-    LeaveGroupAnswer,
+    LeaveGroupResponse,
     OffsetCommit,
-    OffsetCommitAnswer,
+    OffsetCommitResponse,
     OffsetDelete,
-    OffsetDeleteAnswer,
+    OffsetDeleteResponse,
     SyncGroup,
-    SyncGroupAnswer,
+    SyncGroupResponse,
     TxnOffsetCommit,
 )
 
 
-def refusal(request: GroupRequest, error: KafkaError) -> GroupAnswer:
+def refusal(request: GroupRequest, error: KafkaError) -> GroupResponse:
     match request:
         case JoinGroup():
-            return JoinGroupAnswer(error, request.member_id)
+            return JoinGroupResponse(error, request.member_id)
         case SyncGroup():
-            return SyncGroupAnswer(error)
+            return SyncGroupResponse(error)
         case Heartbeat():
-            return HeartbeatAnswer(error)
+            return HeartbeatResponse(error)
         case LeaveGroup():
             return _leave(request, error)
         case OffsetCommit() | TxnOffsetCommit():
-            return OffsetCommitAnswer(dict.fromkeys(request.offsets, error))
+            return OffsetCommitResponse(dict.fromkeys(request.offsets, error))
         case OffsetDelete():
-            return OffsetDeleteAnswer(error)
+            return OffsetDeleteResponse(error)
         case DeleteGroup():
-            return DeleteGroupAnswer(error)
+            return DeleteGroupResponse(error)
 
 
-def _leave(request: LeaveGroup, error: KafkaError) -> LeaveGroupAnswer:
+def _leave(request: LeaveGroup, error: KafkaError) -> LeaveGroupResponse:
     """A group nobody knows has none of these members, and says so of each."""
     if error is KafkaError.UNKNOWN_MEMBER_ID:
-        return LeaveGroupAnswer(KafkaError.NONE, tuple((member, error) for member in request.members))
-    return LeaveGroupAnswer(error)
+        return LeaveGroupResponse(KafkaError.NONE, tuple((member, error) for member in request.members))
+    return LeaveGroupResponse(error)

@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from typing import Final, NamedTuple, TypeAlias
 
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NO_OFFSET, TopicPartition
+from rackspan.cluster.core.ids import NO_OFFSET
+from rackspan.model.ids import TopicPartition
 
 NO_GENERATION: Final = -1
 
@@ -49,7 +50,7 @@ class JoinedMember:
 
 
 @dataclass(frozen=True, slots=True)
-class JoinGroupAnswer:
+class JoinGroupResponse:
     """`members` is for the leader alone, who assigns; `protocol` is the one chosen."""
 
     error: KafkaError
@@ -76,7 +77,7 @@ class SyncGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class SyncGroupAnswer:
+class SyncGroupResponse:
     error: KafkaError
     protocol_type: str | None = None
     protocol: str | None = None
@@ -92,7 +93,7 @@ class Heartbeat:
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatAnswer:
+class HeartbeatResponse:
     error: KafkaError
 
 
@@ -110,7 +111,7 @@ class LeaveGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class LeaveGroupAnswer:
+class LeaveGroupResponse:
     """One error a member, in the order asked; `error` concerns the whole request."""
 
     error: KafkaError
@@ -154,7 +155,7 @@ class TxnOffsetCommit:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetCommitAnswer:
+class OffsetCommitResponse:
     errors: Mapping[TopicPartition, KafkaError]
 
 
@@ -178,7 +179,7 @@ class FetchedOffset:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetFetchAnswer:
+class OffsetFetchResponse:
     error: KafkaError
     offsets: Mapping[TopicPartition, FetchedOffset] = field(default_factory=dict)
 
@@ -192,7 +193,7 @@ class OffsetDelete:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetDeleteAnswer:
+class OffsetDeleteResponse:
     error: KafkaError
     errors: Mapping[TopicPartition, KafkaError] = field(default_factory=dict)
 
@@ -206,7 +207,7 @@ class DeleteGroup:
 
 
 @dataclass(frozen=True, slots=True)
-class DeleteGroupAnswer:
+class DeleteGroupResponse:
     error: KafkaError
 
 
@@ -242,12 +243,12 @@ class ListedGroup:
 GroupRequest: TypeAlias = (
     JoinGroup | SyncGroup | Heartbeat | LeaveGroup | OffsetCommit | TxnOffsetCommit | OffsetDelete | DeleteGroup
 )
-GroupAnswer: TypeAlias = (
-    JoinGroupAnswer
-    | SyncGroupAnswer
-    | HeartbeatAnswer
-    | LeaveGroupAnswer
-    | OffsetCommitAnswer
-    | OffsetDeleteAnswer
-    | DeleteGroupAnswer
+GroupResponse: TypeAlias = (
+    JoinGroupResponse
+    | SyncGroupResponse
+    | HeartbeatResponse
+    | LeaveGroupResponse
+    | OffsetCommitResponse
+    | OffsetDeleteResponse
+    | DeleteGroupResponse
 )

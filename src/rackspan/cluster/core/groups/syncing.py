@@ -10,24 +10,24 @@ from rackspan.cluster.core.groups.checks import sync_error
 from rackspan.cluster.core.groups.context import Context
 from rackspan.cluster.core.groups.group import Group, GroupState
 from rackspan.cluster.core.groups.member import Member
-from rackspan.cluster.core.groups.requests import SyncGroup, SyncGroupAnswer
-from rackspan.cluster.core.ids import Ticket
+from rackspan.cluster.core.groups.requests import SyncGroup, SyncGroupResponse
+from rackspan.cluster.core.ids import CorrelationId
 
 
-def sync(context: Context, now: int, ticket: Ticket, group: Group, request: SyncGroup) -> None:
+def sync(context: Context, now: int, correlation_id: CorrelationId, group: Group, request: SyncGroup) -> None:
     error = sync_error(group, request)
     if error is KafkaError.NONE and group.is_in(GroupState.PREPARING_REBALANCE):
         error = KafkaError.REBALANCE_IN_PROGRESS
     if error is not KafkaError.NONE:
-        context.writes.answer(ticket, SyncGroupAnswer(error))
+        context.writes.answer(correlation_id, SyncGroupResponse(error))
         return
     member = group.members[request.member_id]
     _received(group, member)
     if group.is_in(GroupState.STABLE):
         member.heard(now)
-        context.writes.answer(ticket, _assigned(group, member))
+        context.writes.answer(correlation_id, _assigned(group, member))
     else:
-        _wait(context, now, ticket, group, member, request)
+        _wait(context, now, correlation_id, group, member, request)
 
 
 def _received(group: Group, member: Member) -> None:
@@ -36,9 +36,11 @@ def _received(group: Group, member: Member) -> None:
         group.sync_deadline = None
 
 
-def _wait(context: Context, now: int, ticket: Ticket, group: Group, member: Member, request: SyncGroup) -> None:
-    rebalance.answer_sync(context, member, SyncGroupAnswer(KafkaError.REBALANCE_IN_PROGRESS))
-    member.sync_ticket = ticket
+def _wait(
+    context: Context, now: int, correlation_id: CorrelationId, group: Group, member: Member, request: SyncGroup
+) -> None:
+    rebalance.answer_sync(context, member, SyncGroupResponse(KafkaError.REBALANCE_IN_PROGRESS))
+    member.sync_correlation_id = correlation_id
     if member.member_id == group.leader and group.storing_generation != group.generation:
         _store(context, now, group, request)
 
@@ -66,10 +68,10 @@ def _hand_out(context: Context, now: int, group: Group, assignments: dict[str, b
     group.move_to(GroupState.STABLE, now)
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, b"")
-        if member.sync_ticket is not None:
+        if member.sync_correlation_id is not None:
             member.heard(now)
             rebalance.answer_sync(context, member, _assigned(group, member))
 
 
-def _assigned(group: Group, member: Member) -> SyncGroupAnswer:
-    return SyncGroupAnswer(KafkaError.NONE, group.protocol_type, group.protocol, member.assignment)
+def _assigned(group: Group, member: Member) -> SyncGroupResponse:
+    return SyncGroupResponse(KafkaError.NONE, group.protocol_type, group.protocol, member.assignment)

@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from rackspan.acks import RackBits, rack_bits
-from rackspan.cluster.core.ids import BrokerId, TopicId, TopicPartition
+from rackspan.cluster.core.ids import TopicId
 from rackspan.cluster.core.metadata.partition import PartitionState
 from rackspan.cluster.core.metadata.records import (
     BrokerChanged,
@@ -26,7 +26,7 @@ from rackspan.cluster.core.metadata.records import (
     TopicDeleted,
 )
 from rackspan.model.broker import Broker
-from rackspan.model.ids import RackId
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
 from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 
 THRESHOLD_KEYS: Final = frozenset({MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS})

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from rackspan.cluster.core.ids import BrokerId
+from rackspan.model.ids import BrokerId
 
 NO_LEADER: Final = BrokerId(-1)
 

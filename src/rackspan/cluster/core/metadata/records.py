@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import TypeAlias
 
-from rackspan.cluster.core.ids import BrokerId, TopicId, TopicPartition
+from rackspan.cluster.core.ids import TopicId
 from rackspan.cluster.core.metadata.partition import PartitionState
-from rackspan.model.ids import RackId
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 
 class ResourceType(IntEnum):

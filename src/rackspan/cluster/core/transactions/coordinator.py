@@ -20,24 +20,25 @@ from rackspan.cluster.core.coordination import (
     partition_for,
 )
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, Ticket, TopicPartition
+from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, CorrelationId
 from rackspan.cluster.core.transactions import records
 from rackspan.cluster.core.transactions.queries import described, listed
 from rackspan.cluster.core.transactions.records import TransactionLogValue, TransactionState
 from rackspan.cluster.core.transactions.requests import (
     AddPartitions,
-    AddPartitionsAnswer,
+    AddPartitionsResponse,
     DescribedTransaction,
     EndTransaction,
-    EndTransactionAnswer,
+    EndTransactionResponse,
     InitProducerId,
-    InitProducerIdAnswer,
+    InitProducerIdResponse,
     ListedTransaction,
     TransactionRequest,
     refusal,
 )
 from rackspan.cluster.core.transactions.settings import TransactionSettings
 from rackspan.cluster.core.transactions.transaction import Transaction, new_value
+from rackspan.model.ids import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +99,15 @@ class TransactionCoordinator:
 
     # Events.
 
-    def on_request(self, now: int, ticket: Ticket, request: TransactionRequest) -> list[TransactionEffect]:
-        """Every request is answered on its ticket, once: now, or by a later event."""
+    def on_request(
+        self, now: int, correlation_id: CorrelationId, request: TransactionRequest
+    ) -> list[TransactionEffect]:
+        """Every request is answered on its correlation_id, once: now, or by a later event."""
         transaction = self._transaction(now, request)
         if isinstance(transaction, KafkaError):
-            self._writes.answer(ticket, refusal(request, transaction))
+            self._writes.answer(correlation_id, refusal(request, transaction))
         else:
-            self._handle(now, ticket, transaction, request)
+            self._handle(now, correlation_id, transaction, request)
         return self._take()
 
     def on_appended(
@@ -194,58 +197,62 @@ class TransactionCoordinator:
         self._partitions[partition][request.transactional_id] = made
         return made
 
-    def _handle(self, now: int, ticket: Ticket, transaction: Transaction, request: TransactionRequest) -> None:
+    def _handle(
+        self, now: int, correlation_id: CorrelationId, transaction: Transaction, request: TransactionRequest
+    ) -> None:
         match request:
             case InitProducerId():
-                self._init(now, ticket, transaction, request)
+                self._init(now, correlation_id, transaction, request)
             case AddPartitions():
-                self._add(now, ticket, transaction, request)
+                self._add(now, correlation_id, transaction, request)
             case EndTransaction():
-                self._end(now, ticket, transaction, request)
+                self._end(now, correlation_id, transaction, request)
 
     # The three requests.
 
-    def _init(self, now: int, ticket: Ticket, transaction: Transaction, request: InitProducerId) -> None:
+    def _init(self, now: int, correlation_id: CorrelationId, transaction: Transaction, request: InitProducerId) -> None:
         error = transaction.init_error(request)
         if error is not KafkaError.NONE:
-            self._writes.answer(ticket, InitProducerIdAnswer(error))
+            self._writes.answer(correlation_id, InitProducerIdResponse(error))
         elif transaction.value.state is TransactionState.ONGOING:
             # The new producer asks again, and is let in when what the old one left open is aborted.
-            concurrent = InitProducerIdAnswer(KafkaError.CONCURRENT_TRANSACTIONS)
-            self._fence(now, transaction, lambda _now, _error: self._writes.answer(ticket, concurrent))
+            concurrent = InitProducerIdResponse(KafkaError.CONCURRENT_TRANSACTIONS)
+            self._fence(now, transaction, lambda _now, _error: self._writes.answer(correlation_id, concurrent))
         else:
-            self._move(now, transaction, transaction.initialised(request, now), self._initialised(ticket, transaction))
+            self._move(
+                now, transaction, transaction.initialised(request, now), self._initialised(correlation_id, transaction)
+            )
 
-    def _initialised(self, ticket: Ticket, transaction: Transaction) -> _Done:
+    def _initialised(self, correlation_id: CorrelationId, transaction: Transaction) -> _Done:
         def done(_now: int, error: KafkaError) -> None:
             value = transaction.value
-            good = InitProducerIdAnswer(error, value.producer_id, value.producer_epoch)
-            self._writes.answer(ticket, good if error is KafkaError.NONE else InitProducerIdAnswer(error))
+            good = InitProducerIdResponse(error, value.producer_id, value.producer_epoch)
+            self._writes.answer(correlation_id, good if error is KafkaError.NONE else InitProducerIdResponse(error))
 
         return done
 
-    def _add(self, now: int, ticket: Ticket, transaction: Transaction, request: AddPartitions) -> None:
+    def _add(self, now: int, correlation_id: CorrelationId, transaction: Transaction, request: AddPartitions) -> None:
         error = transaction.add_error(request)
         ongoing = transaction.value.state is TransactionState.ONGOING
         if error is not KafkaError.NONE or (ongoing and request.partitions <= transaction.partitions):
-            self._writes.answer(ticket, AddPartitionsAnswer(error))
+            self._writes.answer(correlation_id, AddPartitionsResponse(error))
             return
         self._move(
             now,
             transaction,
             transaction.with_partitions(request.partitions, now),
-            lambda _now, failed: self._writes.answer(ticket, AddPartitionsAnswer(failed)),
+            lambda _now, failed: self._writes.answer(correlation_id, AddPartitionsResponse(failed)),
         )
 
-    def _end(self, now: int, ticket: Ticket, transaction: Transaction, request: EndTransaction) -> None:
+    def _end(self, now: int, correlation_id: CorrelationId, transaction: Transaction, request: EndTransaction) -> None:
         error = transaction.end_error(request)
         if error is not KafkaError.NONE or transaction.ended_as_asked(request):
-            self._writes.answer(ticket, _ended(transaction, error))
+            self._writes.answer(correlation_id, _ended(transaction, error))
             return
         value = transaction.prepared(request.commit, now, request.bump_epoch, request.fresh_producer_id)
 
         def done(later: int, failed: KafkaError) -> None:
-            self._writes.answer(ticket, _ended(transaction, failed))
+            self._writes.answer(correlation_id, _ended(transaction, failed))
             if failed is KafkaError.NONE:
                 self._mark_all(later, transaction)
 
@@ -315,13 +322,13 @@ class TransactionCoordinator:
         return [*self._writes.take(), *markers]
 
 
-def _ended(transaction: Transaction, error: KafkaError) -> EndTransactionAnswer:
+def _ended(transaction: Transaction, error: KafkaError) -> EndTransactionResponse:
     value = transaction.value
     if error is not KafkaError.NONE:
-        return EndTransactionAnswer(error)
+        return EndTransactionResponse(error)
     if value.next_producer_id != records.NO_PRODUCER_ID:
-        return EndTransactionAnswer(error, value.next_producer_id, 0)
-    return EndTransactionAnswer(error, value.producer_id, value.producer_epoch)
+        return EndTransactionResponse(error, value.next_producer_id, 0)
+    return EndTransactionResponse(error, value.producer_id, value.producer_epoch)
 
 
 def _told(error: KafkaError) -> KafkaError:

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final, TypeAlias
 
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
+from rackspan.model.ids import TopicPartition
 
 NO_PRODUCER: Final = -1
 NO_PRODUCER_EPOCH: Final = -1
@@ -26,7 +26,7 @@ class InitProducerId:
 
 
 @dataclass(frozen=True, slots=True)
-class InitProducerIdAnswer:
+class InitProducerIdResponse:
     error: KafkaError
     producer_id: int = NO_PRODUCER
     producer_epoch: int = NO_PRODUCER_EPOCH
@@ -43,7 +43,7 @@ class AddPartitions:
 
 
 @dataclass(frozen=True, slots=True)
-class AddPartitionsAnswer:
+class AddPartitionsResponse:
     error: KafkaError
 
 
@@ -60,7 +60,7 @@ class EndTransaction:
 
 
 @dataclass(frozen=True, slots=True)
-class EndTransactionAnswer:
+class EndTransactionResponse:
     """What the producer goes on with; of use where the epoch was bumped."""
 
     error: KafkaError
@@ -90,14 +90,14 @@ class ListedTransaction:
 
 
 TransactionRequest: TypeAlias = InitProducerId | AddPartitions | EndTransaction
-TransactionAnswer: TypeAlias = InitProducerIdAnswer | AddPartitionsAnswer | EndTransactionAnswer
+TransactionResponse: TypeAlias = InitProducerIdResponse | AddPartitionsResponse | EndTransactionResponse
 
 
-def refusal(request: TransactionRequest, error: KafkaError) -> TransactionAnswer:
+def refusal(request: TransactionRequest, error: KafkaError) -> TransactionResponse:
     match request:
         case InitProducerId():
-            return InitProducerIdAnswer(error)
+            return InitProducerIdResponse(error)
         case AddPartitions():
-            return AddPartitionsAnswer(error)
+            return AddPartitionsResponse(error)
         case EndTransaction():
-            return EndTransactionAnswer(error)
+            return EndTransactionResponse(error)

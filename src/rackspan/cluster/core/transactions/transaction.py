@@ -13,7 +13,6 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import TopicPartition
 from rackspan.cluster.core.transactions.records import (
     NO_PRODUCER_ID,
     TransactionLogValue,
@@ -21,6 +20,7 @@ from rackspan.cluster.core.transactions.records import (
     grouped,
 )
 from rackspan.cluster.core.transactions.requests import NO_PRODUCER_EPOCH, AddPartitions, EndTransaction, InitProducerId
+from rackspan.model.ids import TopicPartition
 
 LAST_EPOCH: Final = 2**15 - 2
 """The largest epoch a producer is given; the one above it is kept for fencing that producer off."""

@@ -23,7 +23,7 @@ from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
 from rackspan.model import ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.model.topic import MIN_INSYNC_REPLICAS
-from rackspan.placement import Dice
+from rackspan.placement import RandomGenerator
 from rackspan.placement import generate as _generate
 from rackspan.placement import new_partitions as _new_partitions
 from rackspan.placement import spec as _spec
@@ -166,9 +166,9 @@ def outage(
 # ── place
 
 
-def place_from_spec(document: object, dice: Random) -> dict[str, Any]:
+def place_from_spec(document: object, rng: Random) -> dict[str, Any]:
     """The assignment that a parsed placement spec asks for. Errors: UsageError, ReplicaPlacementException."""
-    return _spec.run(document, dice)
+    return _spec.run(document, rng)
 
 
 def place_new_topic(
@@ -177,17 +177,17 @@ def place_new_topic(
     partitions: int,
     replication_factor: int,
     choice: PlacerChoice,
-    dice: Random | Dice,
+    rng: Random | RandomGenerator,
 ) -> Proposal:
     """Where a new topic's replicas would go, among all that brokers carry already."""
-    return _new_partitions.new_topic(snapshot, topic, partitions, replication_factor, choice, dice)
+    return _new_partitions.new_topic(snapshot, topic, partitions, replication_factor, choice, rng)
 
 
 def place_more_partitions(
-    snapshot: ClusterSnapshot, topic: str, total: int, choice: PlacerChoice, dice: Random | Dice
+    snapshot: ClusterSnapshot, topic: str, total: int, choice: PlacerChoice, rng: Random | RandomGenerator
 ) -> Proposal:
     """Where the partitions would go that a topic lacks up to `total`."""
-    return _new_partitions.more_partitions(snapshot, topic, total, choice, dice)
+    return _new_partitions.more_partitions(snapshot, topic, total, choice, rng)
 
 
 def create_topic(cluster: Cluster, proposal: Proposal, configs: Mapping[str, str]) -> None:
@@ -215,10 +215,10 @@ def generate_reassignment(
     topics: Sequence[str],
     broker_list: Sequence[int],
     choice: PlacerChoice,
-    dice: Random | Dice,
+    rng: Random | RandomGenerator,
 ) -> list[Generated]:
     """Topics placed anew on a list of brokers, as kafka-reassign-partitions --generate does."""
-    return _generate.generate(snapshot, topics, broker_list, choice, dice)
+    return _generate.generate(snapshot, topics, broker_list, choice, rng)
 
 
 def plan_reassignment(

@@ -16,7 +16,7 @@ from rackspan.acks.metrics import METRICS, TOLD_BY_METADATA, WATCH_METRICS, Kind
 from rackspan.acks.watch import Watch, watched
 from rackspan.audit import RackPolicy
 from rackspan.errors import UsageError
-from rackspan.exposition import MetricsServer, watch_families
+from rackspan.prometheus_metrics import MetricsServer, watch_families
 from tests.acks.test_watch import GONE, cluster
 
 RULES = Path(__file__).parents[1] / "examples" / "prometheus" / "min-insync-racks.rules.yml"

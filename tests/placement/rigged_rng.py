@@ -1,11 +1,11 @@
-"""Dice that always fall on 0: the worked examples in Kafka's comments are drawn with them."""
+"""RandomGenerator that always fall on 0: the worked examples in Kafka's comments are drawn with them."""
 
 import numpy as np
 
 from rackspan.model.partitions import Int64s
 
 
-class ZeroDice:
+class ZeroRng:
     def next_int(self, bound: int) -> int:
         return 0
 
