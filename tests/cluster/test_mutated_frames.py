@@ -10,11 +10,11 @@ from typing import Any, Final
 
 import pytest
 
-from rackspan.cluster.assembly import Assembly
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.handlers import HANDLERS
-from rackspan.cluster.host import BrokerHost
-from rackspan.cluster.server import Connection
+from rackspan.cluster.host.assembly import Assembly
+from rackspan.cluster.host.broker_host import BrokerHost
+from rackspan.cluster.net.connection import Connection
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.wire.framing import framed
 from rackspan.wire.schema import FieldShape, StructShape, request_shape

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from rackspan.lazy_exports import late_names
 
 if TYPE_CHECKING:
+    from rackspan.cluster.api.embedded import EmbeddedCluster
     from rackspan.cluster.core.settings import ClusterSettings
-    from rackspan.cluster.embedded import EmbeddedCluster
 else:
-    __getattr__ = late_names(__name__, {"core.settings": ("ClusterSettings",), "embedded": ("EmbeddedCluster",)})
+    __getattr__ = late_names(__name__, {"core.settings": ("ClusterSettings",), "api.embedded": ("EmbeddedCluster",)})
 
 __all__ = ["ClusterSettings", "EmbeddedCluster"]

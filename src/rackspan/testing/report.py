@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from rackspan.cluster import EmbeddedCluster
-    from rackspan.cluster.standing import Standing
+    from rackspan.cluster.api.status import Standing
 
 LOGGER: Final = "rackspan.cluster"
 KEPT_LINES: Final = 50

@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rackspan.cluster.answers import Body, Call, Handler
+from rackspan.cluster.context.call import Body, Call, Handler
 from rackspan.cluster.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,

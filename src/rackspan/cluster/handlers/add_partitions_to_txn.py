@@ -5,11 +5,11 @@ v4 on, and may only want to know whether a partition is in (KIP-890, part 1).
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import AddPartitions
-from rackspan.cluster.handlers.group_errors import exists
-from rackspan.cluster.handlers.transacting import ask_transactions, partitions_of, said
+from rackspan.cluster.handlers.common.group_requests import exists
+from rackspan.cluster.handlers.common.transaction_requests import ask_transactions, partitions_of, said
 from rackspan.model.ids import TopicPartition
 
 SEVERAL_TRANSACTIONS: Final = 4

@@ -3,9 +3,9 @@
 from collections.abc import Coroutine
 from typing import Any
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.messages import AlterResource, ConfigOp
-from rackspan.cluster.handlers.altering import alter
+from rackspan.cluster.handlers.common.config_changes import alter
 
 SET = 0
 

@@ -2,10 +2,10 @@
 
 from typing import Any
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.messages import AdminResult, AlterPartitionReassignments, Reassignment
-from rackspan.cluster.handlers.failures import timed_out
-from rackspan.cluster.handlers.topics import by_topic, named
+from rackspan.cluster.handlers.common.admin_responses import timed_out
+from rackspan.cluster.handlers.common.topics import by_topic, named
 from rackspan.model.ids import TopicPartition
 
 

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.messages import AdminResult, CreatePartitions, MorePartitions
-from rackspan.cluster.handlers.failures import timed_out
+from rackspan.cluster.handlers.common.admin_responses import timed_out
 
 
 async def handle(call: Call) -> Body:

@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Any
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.configs import ConfigValue, topic_values
 from rackspan.cluster.core.messages import CreateTopics, NewTopic, TopicResult
-from rackspan.cluster.handlers.failures import timed_out
+from rackspan.cluster.handlers.common.admin_responses import timed_out
 
 
 async def handle(call: Call) -> Body:

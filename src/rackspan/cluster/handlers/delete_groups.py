@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.groups.requests import DeleteGroup
-from rackspan.cluster.handlers.group_errors import ask_groups
+from rackspan.cluster.handlers.common.group_requests import ask_groups
 
 
 async def handle(call: Call) -> Body:

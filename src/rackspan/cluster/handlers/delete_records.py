@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResponse
 from rackspan.model.ids import TopicPartition

@@ -3,9 +3,9 @@
 from typing import Any
 from uuid import UUID
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.messages import AdminResult, DeleteTopics
-from rackspan.cluster.handlers.failures import timed_out
+from rackspan.cluster.handlers.common.admin_responses import timed_out
 
 NAMES_ONLY_BEFORE = 6
 

@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 
 BROKERS: Final = 1

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
-from rackspan.cluster.answers import Body, Call
-from rackspan.cluster.handlers.topics import by_topic
+from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.handlers.common.topics import by_topic
 from rackspan.model.ids import TopicPartition
 
 LOG_DIR: Final = "/memory"

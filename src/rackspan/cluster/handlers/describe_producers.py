@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log.producer_state import ProducerEntry
 from rackspan.model.ids import TopicPartition

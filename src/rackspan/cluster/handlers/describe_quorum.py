@@ -6,10 +6,10 @@ The controller answers, whichever broker is asked. How far a broker has read is 
 from collections.abc import Sequence
 from typing import Any, Final
 
-from rackspan.cluster.answers import Body, Call
-from rackspan.cluster.controller_host import CONTROLLER_ID
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import DescribeQuorum, Observer, QuorumState
+from rackspan.cluster.host.controller_host import CONTROLLER_ID
 
 METADATA_LOG: Final = "__cluster_metadata"
 TIMEOUT_MS: Final = 30_000

@@ -6,10 +6,10 @@ Lists that are empty travel as [], never as null: Kafka's topics tool trips over
 from collections.abc import Iterator
 from typing import Any
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
-from rackspan.cluster.handlers.topics import INTERNAL_TOPICS, offline_replicas
+from rackspan.cluster.handlers.common.topics import INTERNAL_TOPICS, offline_replicas
 
 
 def handle(call: Call) -> Body:

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import EndTransaction, EndTransactionResponse
-from rackspan.cluster.handlers.transacting import ask_transactions, said
+from rackspan.cluster.handlers.common.transaction_requests import ask_transactions, said
 
 EPOCH_BUMP: Final = 5
 

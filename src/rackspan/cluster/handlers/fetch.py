@@ -9,12 +9,12 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rackspan.cluster.answers import Answer, Body, Call
+from rackspan.cluster.context.call import Answer, Body, Call
 from rackspan.cluster.core.broker import Isolation
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log.producer_state import AbortedTransaction
 from rackspan.cluster.core.metadata import NO_LEADER
-from rackspan.cluster.handlers.topics import topic_name
+from rackspan.cluster.handlers.common.topics import topic_name
 from rackspan.model.ids import BrokerId, TopicPartition
 
 READ_COMMITTED: Final = 1

@@ -5,11 +5,11 @@ The first to ask has the coordinators' topic made, as in Kafka.
 
 from typing import Any, Final
 
-from rackspan.cluster.answers import Body, Call
-from rackspan.cluster.coordinators import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.coordination import partition_for
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.internal_topics import leader_of, partition_count
+from rackspan.cluster.handlers.common.internal_topics import leader_of, partition_count
+from rackspan.cluster.host.coordinator_runner import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 SEVERAL_KEYS: Final = 4
 TOPICS: Final = {0: OFFSETS_TOPIC, 1: TRANSACTIONS_TOPIC}

@@ -1,8 +1,8 @@
 """Heartbeat (key 12), versions 0-4. Static members from v3."""
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.groups.requests import Heartbeat
-from rackspan.cluster.handlers.group_errors import ask_groups
+from rackspan.cluster.handlers.common.group_requests import ask_groups
 
 
 async def handle(call: Call) -> Body:

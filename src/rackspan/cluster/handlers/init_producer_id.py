@@ -2,10 +2,10 @@
 transactional id, the coordinator's word on who goes on and with which epoch (KIP-360).
 """
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import InitProducerId
-from rackspan.cluster.handlers.transacting import ask_transactions
+from rackspan.cluster.handlers.common.transaction_requests import ask_transactions
 
 FIRST_EPOCH = 0
 

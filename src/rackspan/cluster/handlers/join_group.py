@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.groups.requests import JoinGroup, JoinGroupResponse, Protocol
-from rackspan.cluster.handlers.group_errors import ask_groups
+from rackspan.cluster.handlers.common.group_requests import ask_groups
 
 ID_FIRST: Final = 4
 NULL_PROTOCOL: Final = 7

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import LeaveGroup, LeaveGroupResponse, LeavingMember
-from rackspan.cluster.handlers.group_errors import ask_groups
+from rackspan.cluster.handlers.common.group_requests import ask_groups
 
 SEVERAL_MEMBERS: Final = 3
 

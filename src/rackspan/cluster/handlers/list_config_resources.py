@@ -5,7 +5,7 @@ of which there are none here.
 from collections.abc import Iterable
 from typing import Final
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 
 TOPIC: Final = 2

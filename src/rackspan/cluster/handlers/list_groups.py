@@ -1,6 +1,6 @@
 """ListGroups (key 16), versions 0-5: the groups this broker coordinates. By state from v4, by type from v5."""
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.groups.queries import GROUP_TYPE
 
 

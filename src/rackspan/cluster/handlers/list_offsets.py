@@ -7,11 +7,11 @@ where every log is local here.
 
 from typing import Any, Final
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.broker import Isolation
 from rackspan.cluster.core.broker.reading import EARLIEST, MAX_TIMESTAMP, OffsetResult
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.opened_records import RecordPlace, first_at, latest
+from rackspan.cluster.handlers.common.record_reader import RecordPlace, first_at, latest
 from rackspan.model.ids import TopicPartition
 
 EARLIEST_LOCAL: Final = -4

@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 from typing import Any
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.metadata import MetadataImage, PartitionState
-from rackspan.cluster.handlers.topics import by_topic
+from rackspan.cluster.handlers.common.topics import by_topic
 from rackspan.model.ids import TopicPartition
 
 

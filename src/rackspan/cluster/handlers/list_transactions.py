@@ -1,6 +1,6 @@
 """ListTransactions (key 66), versions 0-1: those this broker coordinates. By duration from v1 (KIP-994)."""
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.transactions.queries import STATE_NAMES
 
 

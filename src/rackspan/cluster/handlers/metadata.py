@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from rackspan.cluster.answers import Answer, Body, Call, Encoded
+from rackspan.cluster.context.call import Answer, Body, Call, Encoded
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
-from rackspan.cluster.creation import create_missing
-from rackspan.cluster.handlers.topics import INTERNAL_TOPICS, offline_replicas
+from rackspan.cluster.handlers.common.topic_creation import create_missing
+from rackspan.cluster.handlers.common.topics import INTERNAL_TOPICS, offline_replicas
 from rackspan.wire.codec import write_body, write_element
 
 METADATA: Final = 3

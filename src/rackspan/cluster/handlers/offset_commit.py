@@ -1,9 +1,9 @@
 """OffsetCommit (key 8), versions 2-9. Leader epochs arrive in v6, static members in v7. Topics must exist."""
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import OffsetCommit
-from rackspan.cluster.handlers.group_errors import ask_groups, committed, errors_by_topic, exists
+from rackspan.cluster.handlers.common.group_requests import ask_groups, committed, errors_by_topic, exists
 
 
 async def handle(call: Call) -> Body:

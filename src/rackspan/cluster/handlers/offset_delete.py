@@ -1,9 +1,9 @@
 """OffsetDelete (key 47), version 0 (KIP-496)."""
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import OffsetDelete, OffsetDeleteResponse
-from rackspan.cluster.handlers.group_errors import ask_groups, errors_by_topic, exists
+from rackspan.cluster.handlers.common.group_requests import ask_groups, errors_by_topic, exists
 from rackspan.model.ids import TopicPartition
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import FetchedOffset, OffsetFetch, OffsetFetchResponse
 from rackspan.model.ids import TopicPartition

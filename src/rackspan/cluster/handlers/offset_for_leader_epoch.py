@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.model.ids import TopicPartition
 
 

@@ -10,14 +10,14 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from rackspan.cluster.answers import Answer, Call
+from rackspan.cluster.context.call import Answer, Call
 from rackspan.cluster.core.batch import NO_TIMESTAMP, Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Produce, ProduceResponse
 from rackspan.cluster.core.metadata import NO_LEADER
-from rackspan.cluster.handlers.topics import topic_name
-from rackspan.cluster.record_terms import RecordTerms, record_terms
-from rackspan.cluster.verifying import Support, Writer, verify
+from rackspan.cluster.handlers.common.record_validation import RecordTerms, record_terms
+from rackspan.cluster.handlers.common.topics import topic_name
+from rackspan.cluster.handlers.common.transaction_verification import Support, Writer, verify
 from rackspan.errors import CorruptRecords
 from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.wire.record_batch import MAGIC, MAGIC_AT, read_header, stamp_append_time, verify_crc

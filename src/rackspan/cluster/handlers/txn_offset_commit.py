@@ -5,12 +5,12 @@ group is added to the transaction here, before that it must have been (KIP-890).
 import asyncio
 from typing import Final
 
-from rackspan.cluster.answers import Body, Call
-from rackspan.cluster.coordinators import OFFSETS_TOPIC
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import TxnOffsetCommit
-from rackspan.cluster.handlers.group_errors import ask_groups, committed, errors_by_topic, exists
-from rackspan.cluster.verifying import Support, Writer, verify
+from rackspan.cluster.handlers.common.group_requests import ask_groups, committed, errors_by_topic, exists
+from rackspan.cluster.handlers.common.transaction_verification import Support, Writer, verify
+from rackspan.cluster.host.coordinator_runner import OFFSETS_TOPIC
 from rackspan.model.ids import TopicPartition
 
 ABORTABLE_SINCE: Final = 4

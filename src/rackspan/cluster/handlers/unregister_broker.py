@@ -1,8 +1,8 @@
 """UnregisterBroker (key 64), version 0: a broker that will not come back is forgotten."""
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.messages import AdminResult, UnregisterBroker
-from rackspan.cluster.handlers.failures import timed_out
+from rackspan.cluster.handlers.common.admin_responses import timed_out
 
 TIMEOUT_MS = 30_000
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rackspan.cluster.answers import Body, Call
+from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.batch import Batch, Marker
 from rackspan.cluster.core.coordination import marker_batch
 from rackspan.cluster.core.errors import KafkaError

@@ -1,0 +1,232 @@
+"""EmbeddedCluster: brokers with real racks, in this process, for whoever writes tests in ordinary Python.
+
+One thread runs one loop with everything in it; every method here hands its work to that thread and waits for it.
+"""
+
+import asyncio
+import logging
+import threading
+from collections.abc import Coroutine, Mapping, Sequence
+from concurrent.futures import Future
+from random import Random
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Final
+
+from rackspan.cluster.api.administration import Administration
+from rackspan.cluster.api.broker_configs import check_racks, configured
+from rackspan.cluster.api.fault_methods import Breakable, Outcome, rack_id
+from rackspan.cluster.api.faults import Faults
+from rackspan.cluster.api.inspection_methods import Observable
+from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.cluster.host.assembly import Assembly
+from rackspan.errors import UsageError
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
+
+if TYPE_CHECKING:
+    from rackspan.cluster.api.metrics import MetricsServer
+
+log = logging.getLogger(__name__)
+
+START_SECONDS: Final = 10.0
+
+
+class EmbeddedCluster(Breakable, Observable):
+    """A Kafka cluster in memory, for development and tests.
+
+    `racks` is how many (r1, r2 …) or their names, None standing for brokers without a rack; brokers get ids from 1 and
+    are dealt to the racks in turn. `config` takes broker configs by Kafka's names, `settings` what has none.
+    """
+
+    def __init__(
+        self,
+        racks: int | Sequence[str | None] = 3,
+        brokers: int = 3,
+        *,
+        config: Mapping[str, str] | None = None,
+        settings: ClusterSettings | None = None,
+        seed: int | None = None,
+    ) -> None:
+        names = _rack_names(racks)
+        if brokers < 1:
+            raise UsageError(f"brokers {brokers}: a cluster has at least one")
+        self.racks = names
+        self._rack_of = {BrokerId(index + 1): names[index % len(names)] for index in range(brokers)}
+        self._settings = configured(settings or ClusterSettings(), config or {}, brokers)
+        check_racks(self._settings, self._rack_of)
+        self._rng = Random(seed)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: threading.Thread | None = None
+        self._assembly: Assembly | None = None
+        self._metrics: MetricsServer | None = None
+        self._serving = False
+
+    # Its life.
+
+    def __enter__(self) -> "EmbeddedCluster":
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> None:
+        """Returns when every broker is registered and listens on loopback. Errors: TimeoutError."""
+        if self._thread is not None:
+            raise UsageError("this cluster has been started already; make another one")
+        ready: Future[None] = Future()
+        self._thread = threading.Thread(target=self._run, args=(ready,), name="rackspan-cluster", daemon=True)
+        self._thread.start()
+        try:
+            ready.result(START_SECONDS + 5)
+        except BaseException:
+            self.close()
+            raise
+        log.info("embedded cluster for development and tests: %s", self.bootstrap_servers)
+
+    def close(self) -> None:
+        """End every broker and give the ports back. Whatever was written is gone."""
+        if self._metrics is not None:
+            self._metrics.close()
+            self._metrics = None
+        # One that never came up ends by itself.
+        if self._loop is not None and self._serving:
+            self._loop.call_soon_threadsafe(self._loop.stop)
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self, ready: "Future[None]") -> None:
+        loop = self._loop = asyncio.new_event_loop()
+        try:
+            loop.run_until_complete(self._put_together())
+            self._serving = True
+            ready.set_result(None)
+            loop.run_forever()
+        except BaseException as error:
+            # `start` waits for it and raises it there.
+            ready.set_exception(error)
+        finally:
+            self._serving = False
+            if self._assembly is not None:
+                self._assembly.stop()
+            _finish(loop)
+
+    async def _put_together(self) -> None:
+        self._assembly = Assembly(self._rack_of, self._settings, self._rng)
+        self._faults = Faults(self._assembly)
+        self._administration = Administration(self._assembly)
+        await self._assembly.start(START_SECONDS)
+
+    def _do(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+        if self._loop is None or not self._loop.is_running():
+            work.close()
+            raise UsageError("this cluster is not running; use it inside `with EmbeddedCluster(...) as cluster:`")
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+
+    @property
+    def _whole(self) -> Assembly:
+        if self._assembly is None:
+            raise UsageError("this cluster is not running; use it inside `with EmbeddedCluster(...) as cluster:`")
+        return self._assembly
+
+    # What it is.
+
+    @property
+    def bootstrap_servers(self) -> str:
+        """Every broker's address, for any Kafka client."""
+        return ",".join(self.address(broker) for broker in self.brokers)
+
+    @property
+    def brokers(self) -> tuple[BrokerId, ...]:
+        return tuple(self._rack_of)
+
+    @property
+    def cluster_id(self) -> str:
+        return self._whole.cluster_id
+
+    def address(self, broker: int) -> str:
+        """host:port of one broker, lost or not."""
+        host, port = self._faults.host(broker).listener.address
+        return f"{host}:{port}"
+
+    def rack(self, broker: int) -> RackId | None:
+        return self._faults.host(broker).rack
+
+    # What the controller knows.
+
+    def leader(self, topic: str, partition: int) -> BrokerId | None:
+        """None while nobody may lead."""
+        leader = self._partition(topic, partition).leader
+        return None if leader == NO_LEADER else leader
+
+    def isr(self, topic: str, partition: int) -> set[BrokerId]:
+        """The in-sync replicas, as the controller has committed them."""
+        return set(self._partition(topic, partition).isr)
+
+    def replicas(self, topic: str, partition: int) -> tuple[BrokerId, ...]:
+        return self._partition(topic, partition).replicas
+
+    def _partition(self, topic: str, partition: int) -> PartitionState:
+        found = self._whole.image.partition(TopicPartition(topic, partition))
+        if found is None:
+            raise UsageError(f"{topic}-{partition}: no such partition in this cluster; create the topic first")
+        return found
+
+    def wait_for_isr(self, topic: str | None = None, *, seconds: float = 10.0) -> None:
+        """Wait until all replicas of the topic's partitions, or of every partition, are in sync. Errors: TimeoutError."""
+        self._do(self._whole.until(lambda: _in_sync(self._whole.image, topic), seconds))
+
+    # What an admin client would ask for, where a test has none at hand.
+
+    def create_topic(
+        self,
+        topic: str,
+        partitions: int = -1,
+        replication_factor: int = -1,
+        *,
+        config: Mapping[str, str] | None = None,
+        replicas: Sequence[Sequence[int]] | None = None,
+    ) -> None:
+        """-1 is the cluster's default; `replicas` lists each partition's brokers. Errors: UsageError with Kafka's reason."""
+        self._do(self._administration.create(topic, partitions, replication_factor, config or {}, replicas or ()))
+
+    def alter_topic(self, topic: str, **config: str | int | None) -> None:
+        """Set configs, underscores for Kafka's dots; None takes the topic's own value away. Errors: UsageError."""
+        self._do(self._administration.alter(topic, config))
+
+    def reset(self) -> None:
+        """As new: faults undone, topics, groups and transactions gone, dynamic configs gone, no traffic counted."""
+        self._do(self._faults.undo())
+        self._do(self._administration.forget_everything())
+
+    def undo_faults(self) -> None:
+        """The inverse of every fault below at once. Returns when every broker may lead, in the rack it began in."""
+        self._do(self._faults.undo())
+
+    def change_protocol_version(self, broker: int, version: str) -> None:
+        """The broker is restarted with another inter.broker.protocol.version: below 0.10.0 it tells nobody its rack."""
+        self._do(self._faults.change_protocol_version(broker, version))
+
+
+def _rack_names(racks: int | Sequence[str | None]) -> tuple[RackId | None, ...]:
+    if isinstance(racks, int):
+        names: tuple[RackId | None, ...] = tuple(RackId(f"r{index + 1}") for index in range(racks))
+    else:
+        names = tuple(map(rack_id, racks))
+    if not names:
+        raise UsageError("racks: a cluster has at least one; give a number or names, None for brokers without a rack")
+    return names
+
+
+def _in_sync(image: MetadataImage, topic: str | None) -> bool:
+    topics = image.topics.values() if topic is None else [image.topics[topic]]
+    return all(set(state.isr) == set(state.replicas) for one in topics for state in one.partitions)
+
+
+def _finish(loop: asyncio.AbstractEventLoop) -> None:
+    for task in asyncio.all_tasks(loop):
+        task.cancel()
+    loop.run_until_complete(asyncio.sleep(0))
+    loop.close()

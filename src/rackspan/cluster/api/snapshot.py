@@ -1,0 +1,60 @@
+"""A snapshot of the embedded cluster, for the judges: what `rackspan audit` would read over the wire, without the wire."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from rackspan.cluster.core.configs import topic_values
+from rackspan.cluster.core.log import PartitionLog
+from rackspan.cluster.core.metadata import MetadataImage, TopicImage
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.cluster.handlers.common.topics import INTERNAL_TOPICS
+from rackspan.cluster.host.controller_host import CONTROLLER_ID
+from rackspan.model.broker import Broker, Controller
+from rackspan.model.ids import BrokerId, TopicName, TopicPartition
+from rackspan.model.partitions import columns
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model.topic import Topic
+
+Disks = Mapping[BrokerId, Mapping[TopicPartition, PartitionLog]]
+
+
+def snapshot(
+    image: MetadataImage, settings: ClusterSettings, disks: Disks, cluster_id: str, now: int
+) -> ClusterSnapshot:
+    """The controller's metadata as the model has it. `now` in ms since 1970; sizes are those of the largest replica."""
+    topics = sorted(image.topics.values(), key=lambda topic: topic.name)
+    rows = [
+        (code, index, state, _size(disks, TopicPartition(topic.name, index)))
+        for code, topic in enumerate(topics)
+        for index, state in enumerate(topic.partitions)
+    ]
+    return ClusterSnapshot(
+        brokers=tuple(
+            Broker(one.id, one.rack, one.fenced, one.host, one.port) for one in image.brokers.values()
+        ),
+        topics=tuple(_topic(image, settings, topic) for topic in topics),
+        partitions=columns(
+            topic=[code for code, _, _, _ in rows],
+            partition=[index for _, index, _, _ in rows],
+            leader=[state.leader for _, _, state, _ in rows],
+            replicas=[state.replicas for _, _, state, _ in rows],
+            isr=[state.isr for _, _, state, _ in rows],
+            adding_replicas=[state.adding for _, _, state, _ in rows],
+            removing_replicas=[state.removing for _, _, state, _ in rows],
+            size_bytes=[size for _, _, _, size in rows],
+        ),
+        cluster_id=cluster_id,
+        # It stands outside all racks, which is to say that nobody knows its rack.
+        controllers=(Controller(CONTROLLER_ID),),
+        taken_at=datetime.fromtimestamp(now / 1000, UTC),
+    )  # fmt: skip
+
+
+def _topic(image: MetadataImage, settings: ClusterSettings, topic: TopicImage) -> Topic:
+    values = topic_values(image, settings, topic.name, None)
+    config = {one.key: one.value for one in values if one.value is not None}
+    return Topic(TopicName(topic.name), str(topic.topic_id), topic.name in INTERNAL_TOPICS, config)
+
+
+def _size(disks: Disks, partition: TopicPartition) -> int:
+    return max((logs[partition].size_bytes for logs in disks.values() if partition in logs), default=0)

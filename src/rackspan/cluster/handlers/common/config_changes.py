@@ -1,0 +1,32 @@
+"""What AlterConfigs and IncrementalAlterConfigs share."""
+
+from collections.abc import Sequence
+
+from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.core.messages import AdminResult, AlterConfigs, AlterResource
+from rackspan.cluster.handlers.common.admin_responses import timed_out
+
+TIMEOUT_MS = 30_000
+"""These requests carry none of their own."""
+
+
+async def alter(call: Call, resources: Sequence[AlterResource], *, replace: bool) -> Body:
+    validate_only = call.body["validate_only"]
+    results = await call.broker.ask_controller(
+        lambda correlation_id: AlterConfigs(correlation_id, tuple(resources), validate_only, replace),
+        TIMEOUT_MS,
+        timed_out(resources, AdminResult),
+    )
+    if not validate_only:
+        await call.broker.caught_up(TIMEOUT_MS)
+    return {
+        "responses": [
+            {
+                "error_code": call.broker.code(result.error),
+                "error_message": result.message,
+                "resource_type": resource.resource_type,
+                "resource_name": resource.name,
+            }
+            for resource, result in zip(resources, results, strict=True)
+        ]
+    }

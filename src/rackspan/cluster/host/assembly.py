@@ -1,0 +1,110 @@
+"""A cluster put together: the controller, the brokers' hosts, what lies between them, and the beat of the clock.
+
+Everything here runs in the cluster's own loop; embedded.py is the door from outside.
+"""
+
+import asyncio
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+from typing import Final
+
+from rackspan.cluster.context.record_traffic import Traffic
+from rackspan.cluster.core.controller import Controller
+from rackspan.cluster.core.metadata import MetadataImage
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.cluster.host.broker_host import BrokerHost
+from rackspan.cluster.host.clock import Clock
+from rackspan.cluster.host.controller_host import ControllerHost
+from rackspan.cluster.host.network import Network
+from rackspan.cluster.host.pending_responses import PendingResponses
+from rackspan.cluster.host.rack_locator import located_by
+from rackspan.cluster.host.shared_services import Surroundings
+from rackspan.model.ids import BrokerId, RackId
+
+_LOOK_AGAIN_SECONDS: Final = 0.002
+
+
+class Assembly:
+    """See the module. Made in the loop it runs in."""
+
+    def __init__(self, rack_of: Mapping[BrokerId, RackId | None], settings: ClusterSettings, rng: Random) -> None:
+        loop = asyncio.get_running_loop()
+        self.settings = settings
+        self.clock = Clock()
+        self.traffic = Traffic()
+        self.network = Network(loop, self.traffic.carried)
+        pending_responses = PendingResponses()
+        self.cluster_id = _cluster_id(rng)
+        self.controller = ControllerHost(
+            Controller(settings, rng, locate=located_by(settings, self.cluster_id)),
+            self.clock,
+            self.network,
+            pending_responses,
+        )
+        shared = Surroundings(
+            self.cluster_id,
+            settings,
+            self.clock,
+            self.network,
+            pending_responses,
+            self.traffic,
+            lambda: self.controller.image.offset,
+        )
+        self.hosts = {broker: BrokerHost(shared, broker, rack) for broker, rack in rack_of.items()}
+        self._beat: asyncio.TimerHandle | None = None
+
+    @property
+    def image(self) -> MetadataImage:
+        """As the controller has it."""
+        return self.controller.image
+
+    async def start(self, seconds: float) -> None:
+        """Returns when every broker may lead.
+
+        Errors: TimeoutError; UsageError and ReplicaPlacementException for a placer that cannot be had.
+        """
+        self.controller.open()
+        self._tick()
+        await self.start_brokers(self.hosts, seconds)
+
+    async def start_brokers(self, brokers: Iterable[BrokerId], seconds: float) -> None:
+        """Those that are not running. Returns when the controller lets them lead. Errors: TimeoutError."""
+        started = [broker for broker in brokers if not self.hosts[broker].running]
+        for broker in started:
+            await self.hosts[broker].start()
+        await self.until(lambda: all(self.in_office(broker) for broker in started), seconds)
+
+    def in_office(self, broker: BrokerId) -> bool:
+        """Registered, and not fenced."""
+        registered = self.image.brokers.get(broker)
+        return registered is not None and not registered.fenced
+
+    async def until(self, holds: Callable[[], bool], seconds: float) -> None:
+        """Errors: TimeoutError."""
+        async with asyncio.timeout(seconds):
+            while not holds():
+                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+
+    def stop(self) -> None:
+        if self._beat is not None:
+            self._beat.cancel()
+        for host in self.hosts.values():
+            host.kill()
+            host.listener.release()
+        self.controller.close()
+
+    def _tick(self) -> None:
+        now = self.clock.now()
+        self.controller.tick(now)
+        for host in self.hosts.values():
+            host.tick(now)
+        self._beat = asyncio.get_running_loop().call_later(self.settings.tick_interval_ms / 1000, self._tick)
+
+
+def _cluster_id(rng: Random) -> str:
+    """As Kafka makes them: 16 random bytes in base64, none beginning with '-', which tools take for an option."""
+    while True:
+        drawn = urlsafe_b64encode(rng.randbytes(16)).decode().rstrip("=")
+        if not drawn.startswith("-"):
+            return drawn

@@ -1,0 +1,85 @@
+"""Transactional batches and their leaders' question to the coordinator, where something is in the way (KIP-890).
+
+What Kafka answers where nothing is: conformance/behaviours/errors.py.
+"""
+
+from collections.abc import Iterator
+
+import pytest
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.cluster.handlers.common import transaction_verification
+from rackspan.testing import freezing
+from tests.conformance.behaviours.fetch import begin, ended, of_a_ready_coordinator
+from tests.conformance.subject import Subject, fresh
+from tests.conformance.wire import Body, batch
+
+NOT_ENOUGH_REPLICAS = 19
+
+
+@pytest.fixture
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(racks=3, brokers=3) as started:
+        yield started
+
+
+@pytest.fixture
+def subject(cluster: EmbeddedCluster) -> Subject:
+    return Subject("embedded", cluster.bootstrap_servers, lambda: None, lambda: None)
+
+
+class Transaction:
+    """One that holds a topic whose leader is not its coordinator, without a batch so far."""
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject, self.name = subject, fresh("txn")
+        self.coordinator = subject.coordinator(self.name, 1)
+        self.leader, other = (broker for broker in (1, 2, 3) if broker != self.coordinator)
+        self.topic = subject.topic(replicas=[[self.leader, other, self.coordinator]])
+        self.producer = subject.producer_id(self.name)
+        assert begin(subject, self.name, self.producer, self.topic) == 0
+
+    def send(self, sequence: int, version: int = 9, broker: int | None = None) -> Body:
+        """To whoever leads, unless a broker is named: asking who does may be asking one that is frozen."""
+        data = batch(b"x", producer=self.producer, sequence=sequence, transactional=True)
+        return self.subject.produce(self.topic, data, transactional_id=self.name, version=version, broker=broker)
+
+    def send_until_taken(self, sequence: int) -> int:
+        return of_a_ready_coordinator(lambda: int(self.send(sequence)["error_code"]))
+
+
+@pytest.mark.parametrize("version", [9, 11, 12])
+def test_a_leader_that_cannot_ask_says_what_every_client_sends_again(
+    cluster: EmbeddedCluster, subject: Subject, version: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(transaction_verification, "_MS", 200)
+    transaction = Transaction(subject)
+    with freezing(cluster, transaction.coordinator):
+        answer = transaction.send(0, version, transaction.leader)
+    assert answer["error_code"] == NOT_ENOUGH_REPLICAS
+    assert "Unable to verify" in answer["error_message"]
+    assert transaction.send_until_taken(0) == 0
+
+
+def test_once_a_batch_is_written_nobody_is_asked_again(
+    cluster: EmbeddedCluster, subject: Subject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    transaction = Transaction(subject)
+    assert transaction.send_until_taken(0) == 0
+    monkeypatch.setattr(transaction_verification, "_MS", 0)
+    cluster.cut(transaction.leader, transaction.coordinator)
+    answers = [transaction.send(0, 9), transaction.send(0, 12)]
+    assert [(one["error_code"], one["base_offset"]) for one in answers] == [(0, 0), (0, 0)]
+    cluster.heal(transaction.leader, transaction.coordinator)
+
+
+def test_the_next_leader_knows_of_the_transaction_from_its_own_log(cluster: EmbeddedCluster, subject: Subject) -> None:
+    transaction = Transaction(subject)
+    assert transaction.send_until_taken(0) == 0
+    before = subject.leader(transaction.topic)
+    cluster.stop(before)
+    cluster.restart(before)
+    assert subject.leader(transaction.topic) != before
+    assert transaction.send_until_taken(1) == 0
+    assert ended(subject, transaction.topic, transaction.name, transaction.producer, committed=True) == 0
+    assert subject.end(transaction.topic) == 3

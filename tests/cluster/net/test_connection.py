@@ -1,0 +1,187 @@
+"""Connections over real sockets, before a door that answers in whatever order it likes."""
+
+import asyncio
+import resource
+from collections.abc import Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+from rackspan.cluster.net.connection import MAX_IN_FLIGHT, Connection
+from rackspan.errors import MalformedRequest
+from rackspan.wire.framing import Request, framed
+
+Serve = Callable[[bytes], Any]
+
+
+class Door:
+    """A broker that does what the test says."""
+
+    def __init__(self, serve: Serve) -> None:
+        self.connections: set[Connection] = set()
+        self.frozen = False
+        self.seen: list[bytes] = []
+        self._serve = serve
+
+    def serve(self, request: Request, client_host: str) -> list[bytes] | Awaitable[list[bytes] | None] | None:
+        self.seen.append(bytes(request))
+        answer: list[bytes] | Awaitable[list[bytes] | None] | None = self._serve(bytes(request))
+        return answer
+
+
+@asynccontextmanager
+async def listening(serve: Serve) -> Any:
+    door = Door(serve)
+    server = await asyncio.get_running_loop().create_server(lambda: Connection(door), "127.0.0.1", 0)
+    try:
+        yield door, server.sockets[0].getsockname()[1]
+    finally:
+        server.close()
+        for connection in tuple(door.connections):
+            connection.abort()
+
+
+async def received(reader: asyncio.StreamReader) -> bytes:
+    size = int.from_bytes(await asyncio.wait_for(reader.readexactly(4), 10), "big")
+    return await reader.readexactly(size)
+
+
+def test_answers_leave_in_the_order_of_the_requests() -> None:
+    async def scene() -> None:
+        later: dict[bytes, asyncio.Future[list[bytes]]] = {}
+
+        def serve(request: bytes) -> Any:
+            if request == b"none":
+                return None
+            later[request] = asyncio.get_running_loop().create_future()
+            return [b"now ", request] if request == b"2" else later[request]
+
+        async with listening(serve) as (_, port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(b"".join(framed([one]) for one in (b"1", b"none", b"2", b"3")))
+            while len(later) < 3:
+                await asyncio.sleep(0)
+            later[b"3"].set_result([b"third"])
+            await asyncio.sleep(0.01)
+            later[b"1"].set_result([b"first"])
+            assert [await received(reader) for _ in range(3)] == [b"first", b"now 2", b"third"]
+            writer.close()
+
+    asyncio.run(scene())
+
+
+@pytest.mark.parametrize("bad", [b"\xff\xff\xff\xff", b"\x7f\xff\xff\xff", framed([b"malformed"]), framed([b"broken"])])
+def test_one_bad_request_costs_its_own_connection_alone(bad: bytes) -> None:
+    def serve(request: bytes) -> list[bytes]:
+        if request == b"malformed":
+            raise MalformedRequest("as the test wants it")
+        return [str(1 // (request != b"broken")).encode(), request]
+
+    async def scene() -> None:
+        async with listening(serve) as (door, port):
+            good_reader, good = await asyncio.open_connection("127.0.0.1", port)
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(bad)
+            assert await asyncio.wait_for(reader.read(), 10) == b""
+            good.write(framed([b"still here"]))
+            assert await received(good_reader) == b"1still here"
+            assert len(door.connections) == 1
+            good.close()
+
+    asyncio.run(scene())
+
+
+def test_no_more_is_read_than_can_be_under_way() -> None:
+    async def scene() -> None:
+        release = asyncio.Event()
+
+        async def serve(request: bytes) -> list[bytes]:
+            await release.wait()
+            return [request[:1]]
+
+        request = framed([b"x" * 100_000])
+        async with listening(serve) as (door, port):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            sending = asyncio.ensure_future(_sent(writer, request, MAX_IN_FLIGHT * 3))
+            while len(door.seen) < MAX_IN_FLIGHT:
+                await asyncio.sleep(0.001)
+            await asyncio.sleep(0.05)
+            assert len(door.seen) == MAX_IN_FLIGHT
+            release.set()
+            assert [await received(reader) for _ in range(MAX_IN_FLIGHT * 3)] == [b"x"] * MAX_IN_FLIGHT * 3
+            await sending
+            writer.close()
+
+    asyncio.run(scene())
+
+
+async def _sent(writer: asyncio.StreamWriter, request: bytes, times: int) -> None:
+    for _ in range(times):
+        writer.write(request)
+        await writer.drain()
+
+
+def test_a_client_that_does_not_read_holds_up_nobody_and_is_read_no_further() -> None:
+    async def scene() -> None:
+        answer = bytes(1_000_000)
+        async with listening(lambda request: [request, answer]) as (door, port):
+            slow_reader, slow = await asyncio.open_connection("127.0.0.1", port, limit=1024)
+            slow.write(framed([b"first"]) * MAX_IN_FLIGHT)
+            while len(door.seen) < MAX_IN_FLIGHT:
+                await asyncio.sleep(0.001)
+            slow.write(framed([b"later"]))
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(framed([b"quick"]))
+            assert await received(reader) == b"quick" + answer
+            assert door.seen.count(b"later") == 0
+            for _ in range(MAX_IN_FLIGHT):
+                assert await received(slow_reader) == b"first" + answer
+            assert await received(slow_reader) == b"later" + answer
+            for one in (slow, writer):
+                one.close()
+
+    asyncio.run(scene())
+
+
+def test_a_frozen_broker_accepts_and_says_nothing_until_it_thaws() -> None:
+    async def scene() -> None:
+        async with listening(lambda request: [request]) as (door, port):
+            door.frozen = True
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(framed([b"anyone?"]))
+            await asyncio.sleep(0.05)
+            assert door.seen == []
+            door.frozen = False
+            for connection in door.connections:
+                connection.balance()
+            assert await received(reader) == b"anyone?"
+            writer.close()
+
+    asyncio.run(scene())
+
+
+def allow_files(wanted: int) -> None:
+    """Both ends of every connection are ours."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (min(wanted, hard), hard))
+
+
+@pytest.mark.parametrize("count", [200, pytest.param(2_000, marks=pytest.mark.slow)])
+def test_half_open_and_idle_connections_are_held_beside_one_that_works(count: int) -> None:
+    allow_files(2 * count + 200)
+
+    async def scene() -> None:
+        async with listening(lambda request: [request]) as (door, port):
+            idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(count)]
+            for _, writer in idle[::2]:
+                writer.write(b"\x00\x00\x01")
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(framed([b"hello"]))
+            assert await received(reader) == b"hello"
+            assert len(door.connections) == count + 1
+            for _, one in [*idle, (reader, writer)]:
+                one.close()
+
+    asyncio.run(scene())
