@@ -34,6 +34,8 @@ class Transactions(RuleBasedStateMachine):
         self.added: set[TopicPartition] = set()
         self.ended: Marker | None = None
         self.marked = 0
+        self.perhaps_added = False
+        """A lost coordinator may have written an addition that its client takes for failed."""
 
     def ask(self, producer: int, request: TransactionRequest) -> None:
         self.open[self.world.send(request)] = (producer, request)
@@ -94,6 +96,7 @@ class Transactions(RuleBasedStateMachine):
 
     @rule(kept=st.integers(0, 2))
     def the_coordinator_is_lost(self, kept: int) -> None:
+        self.perhaps_added |= any(isinstance(request, AddPartitions) for _, request in self.open.values())
         self.world.fail_over(kept)
         self.look()
 
@@ -108,9 +111,9 @@ class Transactions(RuleBasedStateMachine):
             self.read_answer(*self.open.pop(correlation_id), self.world.answers[correlation_id])
 
     def read_marker(self, partition: TopicPartition, marker: Marker) -> None:
-        if self.ended is None:
-            self.ended = marker
-        assert marker is self.ended, f"{partition} is told {marker.name}, others {self.ended.name}"
+        if self.ended is None or (self.perhaps_added and marker is not self.ended):
+            self.begin_anew(marker)
+        assert marker is self.ended, f"{partition} is told {marker.name}, others {self.ended}"
 
     def read_answer(self, producer: int, request: TransactionRequest, answer: object) -> None:
         match answer:
@@ -128,12 +131,23 @@ class Transactions(RuleBasedStateMachine):
         if self.ended is not None:
             # Something is added again, so the last one is over: it was marked wherever it had written.
             self.added, self.ended = set(), None
+        self.perhaps_added = False
         self.added |= request.partitions
+
+    def begin_anew(self, marker: Marker) -> None:
+        """The first marker of a transaction; of one whose additions are uncertain, what was added is not known."""
+        if self.ended is not None:
+            self.added = set()
+        self.ended, self.perhaps_added = marker, False
 
     def read_ended(self, producer: int, request: TransactionRequest, answer: EndTransactionResponse) -> None:
         assert isinstance(request, EndTransaction)
         wanted = Marker.COMMIT if request.commit else Marker.ABORT
-        if self.added:
+        # An epoch may be bumped by ending a transaction that never began: nothing is marked then (KIP-890).
+        empty = request.bump_epoch and not request.commit and self.ended is not None
+        if self.added and not empty:
+            if self.perhaps_added and self.ended not in (None, wanted):
+                self.begin_anew(wanted)
             assert self.ended in (None, wanted), "a producer is told the opposite of what was marked"
             self.ended = wanted
         if request.bump_epoch:
