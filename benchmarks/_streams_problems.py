@@ -4,12 +4,10 @@ import uuid
 from random import Random
 from typing import Any
 
+from rackspan.streams.assignors.high_availability import assign_stateful
 from rackspan.streams.client_state import LeastLoaded, empty_states, owners
-from rackspan.streams.enabling import RackAwareness
-from rackspan.streams.high_availability import assign_stateful
-from rackspan.streams.options import KAFKA
-from rackspan.streams.problem import Problem
-from rackspan.streams.problem_format import from_document
+from rackspan.streams.formats import from_document
+from rackspan.streams.problem import KAFKA, Problem, RackAwareness
 
 Document = dict[str, Any]
 

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from benchmarks._streams_problems import Document, document
 from rackspan.streams import assign_problem
-from rackspan.streams.problem_format import from_document
+from rackspan.streams.formats import from_document
 from tests.compat import ivy
 from tests.compat.streams_oracle import ask, request
 

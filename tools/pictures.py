@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from markupsafe import Markup
 
-from rackspan.streams.lab_picture import lab_picture
+from rackspan.streams.lab.picture import lab_picture
 
 FOLDER: Final = Path(__file__).parent.parent / "docs" / "pictures"
 FIGURES: Final = FOLDER / "streams.json"

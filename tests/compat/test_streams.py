@@ -8,10 +8,9 @@ import pytest
 
 from rackspan.streams import KAFKA, Options, assign, options_named
 from rackspan.streams.client_state import ClientState
-from rackspan.streams.config import HIGH_AVAILABILITY_COSTS
-from rackspan.streams.problem_format import from_document
-from rackspan.streams.standby import optimize_standby
-from rackspan.streams.standby_placement import placer_for
+from rackspan.streams.formats import from_document
+from rackspan.streams.problem import HIGH_AVAILABILITY_COSTS
+from rackspan.streams.standby import optimize_standby, placer_for
 from tests.compat import ivy
 from tests.compat.streams_oracle import ask, request
 from tests.streams.problems import Document, problem, with_standbys

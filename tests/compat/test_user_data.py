@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from rackspan.streams.assignment_info import decode_assignment
-from rackspan.streams.subscription import decode_subscription
+from rackspan.streams.user_data.assignment_info import decode_assignment
+from rackspan.streams.user_data.subscription_info import decode_subscription
 from tests.compat import ivy
 from tests.compat.streams_oracle import KAFKA_VERSION
-from tests.streams.user_data import USER_DATA, facts, said_by, told_by
+from tests.streams.user_data_bytes import USER_DATA, facts, said_by, told_by
 
 _SOURCE = Path(__file__).parent / "java" / "KafkaUserData.java"
 

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName
 from rackspan.model.partitions import columns
-from rackspan.streams.live_group import DescribedGroup, DescribedMember
+from rackspan.streams.live.streams_group import DescribedGroup, DescribedMember
 
 TopicPartition = tuple[str, int]
 PROCESS = "00000000-0000-4000-8000-00000000000{}"

@@ -4,8 +4,7 @@ import pytest
 
 from rackspan.model.ids import RackId
 from rackspan.streams.client_state import ClientState, LeastLoaded
-from rackspan.streams.ids import ProcessId
-from rackspan.streams.problem import Client
+from rackspan.streams.problem import Client, ProcessId
 
 
 def client(index: int, tasks: int = 0, threads: int = 1) -> ClientState:

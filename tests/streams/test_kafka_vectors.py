@@ -24,16 +24,14 @@ import pytest
 from rackspan.errors import InvalidProblem
 from rackspan.flow import network, solve
 from rackspan.streams import KAFKA, assign_problem
+from rackspan.streams.active import optimize_states
+from rackspan.streams.assignors.sticky import prior_tasks
 from rackspan.streams.client_state import ClientState
-from rackspan.streams.config import Costs
 from rackspan.streams.costs import cross_rack, owned_tasks
-from rackspan.streams.enabling import judge
-from rackspan.streams.optimize_active import optimize_states
-from rackspan.streams.optimize_standby import StandbyCosts, exchange_standby_tasks
-from rackspan.streams.problem import Problem
-from rackspan.streams.problem_format import from_document
-from rackspan.streams.standby_placement import ByLoad, ByTags, placer_for
-from rackspan.streams.sticky import prior_tasks
+from rackspan.streams.formats import from_document
+from rackspan.streams.problem import Costs, Problem, judge
+from rackspan.streams.standby.exchange import StandbyCosts, exchange_standby_tasks
+from rackspan.streams.standby.placement import ByLoad, ByTags, placer_for
 from rackspan.streams.task_assignment import Assigned
 from tests.streams.vectors import VECTORS, counts, document, named, of_kind, problem, states
 

@@ -7,7 +7,7 @@ import pytest
 
 from rackspan.flow import CertifiedFlow, solve
 from rackspan.flow.network import FlowNetwork
-from rackspan.streams import balance_subtopology, grouped_flow, min_traffic
+from rackspan.streams.active import balance_subtopology, client_flow, min_traffic
 from rackspan.streams.costs import OwnedTasks
 from tests.streams.owned import owned
 
@@ -37,7 +37,7 @@ def arcs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
         return solve(network)
 
     monkeypatch.setattr(min_traffic, "solve", counted)
-    monkeypatch.setattr(grouped_flow, "solve", counted)
+    monkeypatch.setattr(client_flow, "solve", counted)
     return seen
 
 

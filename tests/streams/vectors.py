@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from rackspan.streams.client_state import ClientState
+from rackspan.streams.formats import from_document
 from rackspan.streams.problem import Problem
-from rackspan.streams.problem_format import from_document
 
 _FILE = Path(__file__).parent.parent / "vectors" / "streams.json"
 VECTORS: list[dict[str, Any]] = json.loads(_FILE.read_text())["vectors"]

@@ -17,8 +17,8 @@ from rackspan.cli.streams_page import audit_page, lab_page
 from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
 from rackspan.streams import ASSIGNORS, Strategy, assignor_named, could_be_less, from_document, options_named, settings
-from rackspan.streams.lab_picture import lab_picture
-from rackspan.streams.options import Beyond
+from rackspan.streams.lab.picture import lab_picture
+from rackspan.streams.problem import Beyond
 
 SOMETHING_TO_ACT_ON = 2
 

@@ -19,7 +19,7 @@ from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
 from rackspan.sources.connection import ClusterConnection, ConnectionSettings
 from rackspan.sources.refusals import request_failed
-from rackspan.streams.live_group import DescribedGroup, DescribedMember
+from rackspan.streams.live.streams_group import DescribedGroup, DescribedMember
 
 COORDINATOR_SECONDS: Final = 10.0
 """How long a group may be without coordinator before it counts as unreadable; elections take about one."""

@@ -1,22 +1,38 @@
 """Rack-aware task assignment for Kafka Streams (KIP-925): which client runs which task, at provably least cost.
 
-Begin with answer.py (a problem document in, an answer out) and problem.py (the values). Then costs.py; min_traffic.py and
-balance_subtopology.py, the two strategies; high_availability.py and sticky.py, the assignors around them. options.py names
-what goes beyond Kafka; all of it is off by default. Running groups: live_group.py understands what members put on the
-wire, capture.py makes a problem of it, group_audit.py prices it, lab.py replays it until it comes to rest. Pure: reads no
-file and no clock, throws no rng. Equal input gives equal answers on every machine; among answers of equal cost the one
-that moves the fewest tasks.
+Begin with assignment.py (a problem document in, an assignment document out) and problem/ (the values). Then, in the order
+of an assignment: costs.py prices tasks; active/ has the strategies min_traffic and balance_subtopology; standby/ places
+standby tasks; assignors/ has Kafka's assignors around them. formats/ reads problems from JSON. For running groups:
+user_data/ decodes what members send, live/ turns it into a problem and an audit, lab/ replays a group over many rebalances.
+
+Pure: reads no file and no clock, and uses no random generator. Equal input gives equal assignments on every machine; among
+assignments of equal cost the one that moves the fewest tasks.
 """
 
-from rackspan.streams.answer import ASSIGNORS, assign, assign_problem, assignor_named
-from rackspan.streams.capture import Captured, capture_group
-from rackspan.streams.config import AssignmentConfigs, Strategy
-from rackspan.streams.group_audit import audit_group, could_be_less
+from rackspan.streams.assignment import assign, assign_problem
+from rackspan.streams.assignors import ASSIGNORS, assignor_named
+from rackspan.streams.formats import from_document, read
 from rackspan.streams.lab import Setting, replay, settings
-from rackspan.streams.live_group import DescribedGroup, DescribedMember, StreamsGroup, streams_group
-from rackspan.streams.options import KAFKA, Beyond, Options, options_named
-from rackspan.streams.problem import Client, Problem
-from rackspan.streams.problem_format import from_document, read
+from rackspan.streams.live import (
+    Captured,
+    DescribedGroup,
+    DescribedMember,
+    StreamsGroup,
+    audit_group,
+    capture_group,
+    could_be_less,
+    streams_group,
+)
+from rackspan.streams.problem import (
+    KAFKA,
+    AssignmentConfigs,
+    Beyond,
+    Client,
+    Options,
+    Problem,
+    Strategy,
+    options_named,
+)
 
 __all__ = [
     "ASSIGNORS",

@@ -12,8 +12,7 @@ import numpy as np
 
 from rackspan.errors import UsageError
 from rackspan.flow.network import MAX_SCALED_COST
-from rackspan.streams.config import Costs
-from rackspan.streams.problem import Int32s, Int64s, PartitionColumns, PartitionLists, Problem
+from rackspan.streams.problem import Costs, Int32s, Int64s, PartitionColumns, PartitionLists, Problem
 
 
 @dataclass(frozen=True, slots=True, eq=False)

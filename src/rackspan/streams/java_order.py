@@ -6,7 +6,7 @@ number of tasks on each client, could not be told beforehand. It is a matter of 
 
 from collections.abc import Sequence
 
-from rackspan.streams.ids import process_order, task_order
+from rackspan.streams.problem import process_order, task_order
 
 _MASK = 2**32 - 1
 _LEAST_CAPACITY = 16

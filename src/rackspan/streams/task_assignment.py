@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rackspan.streams.active import Optimum
 from rackspan.streams.client_state import ClientState
-from rackspan.streams.optimum import Optimum
 
 
 @dataclass(frozen=True, slots=True)

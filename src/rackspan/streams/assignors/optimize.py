@@ -1,0 +1,73 @@
+"""Improve an assignment that is given: what Kafka's RackAwareTaskAssignor does by itself."""
+
+from rackspan.errors import InvalidProblem
+from rackspan.streams.active import optimize_active
+from rackspan.streams.client_state import ClientState
+from rackspan.streams.problem import (
+    HIGH_AVAILABILITY_COSTS,
+    KAFKA,
+    STATELESS_COSTS,
+    Beyond,
+    Int32s,
+    Options,
+    Problem,
+    RackAwareness,
+)
+from rackspan.streams.standby import optimize_standby, placer_for
+from rackspan.streams.task_assignment import Assigned, TaskAssignment, frozen
+
+
+def optimize(problem: Problem, awareness: RackAwareness, options: Options = KAFKA) -> Assigned:
+    """Rearrange `initial_active`: stateful tasks first, then stateless ones at their own costs, then `initial_standby`.
+
+    Constraints and goals: those of the configured strategy. Off: what was given is the answer.
+    Errors: InvalidProblem without initial_active.
+    """
+    owner = problem.initial_active
+    if owner is None:
+        raise InvalidProblem("problem: initial_active is missing; add it, or choose another --assignor")
+    if not awareness.enabled:
+        return Assigned(_assignment(problem, owner))
+    stateful = optimize_active(
+        problem, problem.stateful, owner, problem.configs.costs(HIGH_AVAILABILITY_COSTS), options
+    )
+    stateless = optimize_active(problem, problem.stateless, owner, STATELESS_COSTS, options)
+    best = owner.copy()
+    best[problem.stateful], best[problem.stateless] = stateful.client, stateless.client
+    assignment = _assignment(problem, best)
+    if problem.initial_standby is None:
+        return Assigned(assignment, stateful, stateless)
+    assignment, cost = _improve_standbys(problem, owner, assignment, options)
+    return Assigned(assignment, stateful, stateless, cost)
+
+
+def _improve_standbys(
+    problem: Problem, before: Int32s, assignment: TaskAssignment, options: Options
+) -> tuple[TaskAssignment, int]:
+    states = [
+        ClientState(index, client, set(active), set(standby))
+        for index, (client, active, standby) in enumerate(
+            zip(problem.clients, assignment.active, assignment.standby, strict=True)
+        )
+    ]
+    for state in states:
+        _make_room(state, states, before)
+    placer = placer_for(problem, states, across_racks=Beyond.RACK_SPREAD_STANDBYS in options)
+    costs = problem.configs.costs(HIGH_AVAILABILITY_COSTS)
+    cost = optimize_standby(problem, states, costs, placer.may_move, options)
+    return frozen(states), cost
+
+
+def _make_room(state: ClientState, states: list[ClientState], before: Int32s) -> None:
+    """A task that became active where it was standby leaves that standby to the client it came from."""
+    for task in sorted(state.active & state.standby):
+        state.standby.remove(task)
+        states[before[task]].standby.add(task)
+
+
+def _assignment(problem: Problem, owner: Int32s) -> TaskAssignment:
+    active: list[list[int]] = [[] for _ in problem.clients]
+    for task, client in enumerate(owner.tolist()):
+        active[client].append(task)
+    standby = problem.initial_standby or (frozenset(),) * len(problem.clients)
+    return TaskAssignment(tuple(map(frozenset, active)), standby)

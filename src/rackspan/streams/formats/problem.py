@@ -1,0 +1,156 @@
+"""The assignment problem as JSON: read strictly into a Problem, every refusal naming the task, client or partition."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from rackspan import json_text
+from rackspan.errors import InvalidProblem
+from rackspan.json_text import NotJson
+from rackspan.streams.formats.clients import read_clients
+from rackspan.streams.formats.configs import read_configs
+from rackspan.streams.formats.json_values import an_object, once, refuse, required, strings, unknown_keys
+from rackspan.streams.formats.partitions import read_partitions
+from rackspan.streams.formats.tasks import index_of, read_tasks
+from rackspan.streams.problem import (
+    AssignmentConfigs,
+    Client,
+    Int32s,
+    Problem,
+    ProcessId,
+    Strategy,
+    TaskColumns,
+    client_racks,
+)
+
+_TOP_KEYS: Final = frozenset(
+    {
+        "name",
+        "seed",
+        "config",
+        "clients",
+        "tasks",
+        "partitions",
+        "initial_active",
+        "initial_standby",
+        "partition_weights",
+    }
+)
+
+
+def read(text: str | bytes, weighted: bool = False) -> Problem:
+    """Parse a problem. Errors: InvalidProblem, UsageError, one line each."""
+    return from_document(parse(text), weighted)
+
+
+def parse(text: str | bytes) -> Any:
+    """JSON without meaning yet. Errors: InvalidProblem."""
+    try:
+        return json_text.parse(text)
+    except NotJson as error:
+        raise InvalidProblem(str(error)) from None
+
+
+def from_document(document: object, weighted: bool = False) -> Problem:
+    """Build a problem from parsed JSON; `weighted` makes a partition count its `partition_weights` instead of 1."""
+    top = an_object(document, "problem")
+    configs, config_warnings = read_configs(top.get("config"))
+    names, sources = read_tasks(required(top, "tasks", "problem"))
+    clients, client_warnings = read_clients(required(top, "clients", "problem"), names)
+    racks = client_racks(clients)
+    listed = an_object(required(top, "partitions", "problem"), "partitions")
+    weights = an_object(required(top, "partition_weights", "problem"), "partition_weights") if weighted else None
+    partitions, tasks = read_partitions(listed, weights, sources, racks)
+    reader = _InitialReader({client.process_id: at for at, client in enumerate(clients)}, names, tasks)
+    problem = Problem(
+        configs,
+        clients,
+        tasks,
+        partitions,
+        racks,
+        initial_active=reader.active(top.get("initial_active")),
+        initial_standby=reader.standby(top.get("initial_standby")),
+        warnings=(*unknown_keys(top, _TOP_KEYS, "problem"), *config_warnings, *client_warnings),
+    )
+    _check_holders(problem)
+    _check_changelogs(configs, tasks, problem.initial_standby)
+    return problem
+
+
+@dataclass(frozen=True, slots=True)
+class _InitialReader:
+    """Who holds what before optimisation."""
+
+    clients: Mapping[ProcessId, int]
+    names: Mapping[str, int]
+    tasks: TaskColumns
+
+    def active(self, value: object) -> Int32s | None:
+        if value is None:
+            return None
+        owner = np.full(len(self.tasks), -1, dtype=np.int32)
+        for client, tasks in enumerate(self._by_client(value, "initial_active")):
+            for task in tasks:
+                if owner[task] >= 0:
+                    refuse(f"task {self.tasks.ids[task]}", "is active on two clients; leave one of them out")
+                owner[task] = client
+        if (owner < 0).any():
+            refuse(
+                f"task {self.tasks.ids[int(np.argmax(owner < 0))]}",
+                "is active on no client; add it to initial_active",
+            )
+        return owner
+
+    def standby(self, value: object) -> tuple[frozenset[int], ...] | None:
+        if value is None:
+            return None
+        held = tuple(frozenset(tasks) for tasks in self._by_client(value, "initial_standby"))
+        for task in sorted(frozenset[int]().union(*held)):
+            if not self.tasks.stateful[task]:
+                refuse(
+                    f"task {self.tasks.ids[task]}", "is stateless and has no standbys; take it out of initial_standby"
+                )
+        return held
+
+    def _by_client(self, value: object, place: str) -> list[list[int]]:
+        document: Mapping[str, Any] = an_object(value, place)
+        held: list[list[int]] = [[] for _ in self.clients]
+        for process_id, listed in document.items():
+            if process_id not in self.clients:
+                refuse(place, f"client {process_id} is not among the clients; add it or leave it out")
+            tasks = once(strings(listed, f"{place}: client {process_id}"), f"{place}: client {process_id}")
+            held[self.clients[ProcessId(process_id)]] = [index_of(self.names, task, place) for task in tasks]
+        return held
+
+
+def _check_holders(problem: Problem) -> None:
+    """A client with a task has it once, in one role."""
+    if problem.initial_active is None or problem.initial_standby is None:
+        return
+    for client, held in enumerate(problem.initial_standby):
+        for task in sorted(held):
+            if problem.initial_active[task] == client:
+                _refuse_both_roles(problem.clients[client], problem.tasks.ids[task])
+
+
+def _refuse_both_roles(client: Client, task: str) -> None:
+    refuse(f"task {task}", f"is active and standby on client {client.process_id}; a standby is on another client")
+
+
+def _check_changelogs(
+    configs: AssignmentConfigs, tasks: TaskColumns, standby: tuple[frozenset[int], ...] | None
+) -> None:
+    """A standby is priced by its changelogs; Kafka throws in the middle of an assignment where there are none."""
+    if configs.strategy is Strategy.NONE or not (configs.num_standbys or standby):
+        return
+    bare = tasks.stateful & (tasks.changelog.sizes() == 0)
+    if bare.any():
+        task = tasks.ids[int(np.argmax(bare))]
+        subtopology = task.partition("_")[0]
+        refuse(
+            f"task {task}",
+            "is stateful but has no changelog to price its standbys by; add it, or give streams audit "
+            f"--changelog {subtopology}=TOPIC",
+        )

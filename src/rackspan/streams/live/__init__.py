@@ -1,0 +1,20 @@
+"""Running Kafka Streams groups: read from their members' bytes, captured as a problem, and audited.
+
+Begin with streams_group.py (members and tasks), then capture.py (the group as a problem document, with changelogs.py) and
+group_audit.py (what it reads across racks, now and under each strategy). Talks to no cluster: `sources` requests the bytes.
+"""
+
+from rackspan.streams.live.capture import Captured, capture_group
+from rackspan.streams.live.group_audit import audit_group, could_be_less
+from rackspan.streams.live.streams_group import DescribedGroup, DescribedMember, StreamsGroup, streams_group
+
+__all__ = [
+    "Captured",
+    "DescribedGroup",
+    "DescribedMember",
+    "StreamsGroup",
+    "audit_group",
+    "capture_group",
+    "could_be_less",
+    "streams_group",
+]

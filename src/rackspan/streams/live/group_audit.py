@@ -1,0 +1,151 @@
+"""What a running group reads across racks, and what each strategy of Kafka's would make of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from rackspan.streams.assignment import describe
+from rackspan.streams.assignors.high_availability import high_availability
+from rackspan.streams.costs import cross_rack
+from rackspan.streams.formats import from_document
+from rackspan.streams.lab.rebalances import present
+from rackspan.streams.live.capture import Captured
+from rackspan.streams.live.streams_group import StreamsGroup
+from rackspan.streams.problem import (
+    EVERYONE_CAUGHT_UP,
+    Int64s,
+    PartitionLists,
+    Problem,
+    RackAwareness,
+    Strategy,
+    changelogs_known,
+    client_rack_reason,
+    judge,
+    source_reason,
+)
+from rackspan.streams.task_assignment import Assigned, TaskAssignment
+
+Document = dict[str, Any]
+
+AT_BEST: Final = Strategy.MIN_TRAFFIC
+"""The strategy that promises the least traffic; the others are held against it."""
+
+
+def audit_group(group: StreamsGroup, captured: Captured) -> Document:
+    """Price a group as it runs, and as HighAvailabilityTaskAssignor would leave it under each strategy.
+
+    `cross_rack` counts partitions read by a client in whose rack they have no replica: active tasks by their sources,
+    standbys by their changelogs; null where that cannot be told, with the reason among `unknown`. What a strategy leads
+    to is its lasting assignment, after all warm-ups. Errors: InvalidProblem, UsageError.
+    """
+    problem = from_document(captured.document)
+    reason = client_rack_reason(problem.clients) or source_reason(problem)
+    now = present(problem)
+    prices = _Prices.of(problem)
+    strategies = {strategy.value: _outcome(problem, strategy, now, prices) for strategy in Strategy}
+    return {
+        "group": group.group_id,
+        "clients": [_client(group, problem, prices, index) for index in range(len(problem.clients))],
+        "tasks": {"stateful": len(problem.stateful), "stateless": len(problem.stateless)},
+        "num_standbys": problem.configs.num_standbys,
+        "partitions": {"active": len(problem.tasks.source.partition), "standby": _read_by_standbys(problem, now)},
+        "now": _now(problem, now, prices),
+        "at_best": strategies[AT_BEST]["cross_rack"],
+        "strategies": strategies,
+        "unknown": [*([f"active tasks have no price: {reason}"] if reason else []), *captured.unknown],
+    }
+
+
+def could_be_less(audit: Mapping[str, Any]) -> bool:
+    """Whether active tasks read more across racks than they have to.
+
+    Standbys do not decide: Kafka improves them pair by pair, from wherever ties among active tasks left them, so a group
+    at rest under min_traffic may rightly differ there from what we foretell.
+    """
+    now, best = audit["now"]["cross_rack"]["active"], audit["at_best"]["active"]
+    return now is not None and best is not None and bool(now > best)
+
+
+def _now(problem: Problem, now: TaskAssignment, prices: "_Prices") -> Document:
+    answer = describe(problem, RackAwareness("as it runs"), Assigned(now), 0.0)
+    return {"cross_rack": prices.known(answer["cross_rack"]), "cost": answer["cost"]}
+
+
+def _outcome(problem: Problem, strategy: Strategy, now: TaskAssignment, prices: "_Prices") -> Document:
+    configs = replace(problem.configs, strategy=strategy, acceptable_recovery_lag=EVERYONE_CAUGHT_UP)
+    under = replace(problem, configs=configs)
+    awareness = judge(under)
+    assigned = high_availability(under, awareness)
+    answer = describe(under, awareness, assigned, 0.0)
+    return {
+        "enabled": awareness.enabled,
+        "reason": awareness.reason,
+        "cross_rack": prices.known(answer["cross_rack"]),
+        "cost": answer["cost"],
+        "certificate": answer["certificate"],
+        "moved": {
+            "active": _moved(now.active, assigned.assignment.active),
+            "standby": _moved(now.standby, assigned.assignment.standby),
+        },
+    }
+
+
+def _moved(before: tuple[frozenset[int], ...], after: tuple[frozenset[int], ...]) -> int:
+    """Tasks that arrive where they were not in this role."""
+    return sum(len(arrived - left) for left, arrived in zip(before, after, strict=True))
+
+
+def _read_by_standbys(problem: Problem, now: TaskAssignment) -> int:
+    sizes = problem.tasks.changelog.sizes()
+    return sum(int(sizes[sorted(held)].sum()) for held in now.standby)
+
+
+def _bare(problem: Problem) -> bool:
+    """Whether somebody stands by for a task whose changelogs are unknown."""
+    held = sorted({task for client in problem.clients for task in client.prev_standby})
+    return bool((problem.tasks.changelog.sizes()[held] == 0).any())
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Prices:
+    """Partitions of each task without a replica in each rack, (T, R); None where a role has no price."""
+
+    active: Int64s | None
+    standby: Int64s | None
+
+    @classmethod
+    def of(cls, problem: Problem) -> "_Prices":
+        def crossing(lists: PartitionLists) -> Int64s:
+            return cross_rack(lists, problem.partitions)
+
+        return cls(
+            active=crossing(problem.tasks.source) if source_reason(problem) is None else None,
+            standby=crossing(problem.tasks.changelog) if changelogs_known(problem) and not _bare(problem) else None,
+        )
+
+    def known(self, cross_rack: Mapping[str, int | None]) -> dict[str, int | None]:
+        return {"active": cross_rack["active"], "standby": None if self.standby is None else cross_rack["standby"]}
+
+
+def _client(group: StreamsGroup, problem: Problem, prices: _Prices, index: int) -> Document:
+    """One process with its own share, which can be told even where another client's cannot."""
+    client, rack = problem.clients[index], int(problem.client_rack[index])
+    names = {process.process_id: process.name for process in group.processes}
+    return {
+        "client": names[client.process_id],
+        "process_id": client.process_id,
+        "rack": client.rack,
+        "threads": client.threads,
+        "active": len(client.prev_active),
+        "standby": len(client.prev_standby),
+        "cross_rack": {
+            "active": _share(prices.active, client.prev_active, rack),
+            "standby": _share(prices.standby, client.prev_standby, rack),
+        },
+    }
+
+
+def _share(crossing: Int64s | None, held: frozenset[int], rack: int) -> int | None:
+    if crossing is None or rack < 0:
+        return None
+    return int(crossing[sorted(held), rack].sum()) if held else 0

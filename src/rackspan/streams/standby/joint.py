@@ -1,0 +1,94 @@
+"""All standby tasks solved at once (beyond Kafka, whose pairs of clients can settle above the optimum)."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from rackspan.flow import FlowNetwork, network, solve
+from rackspan.streams.client_state import ClientState
+from rackspan.streams.problem import Int64s
+from rackspan.streams.standby.exchange import MayMove, StandbyCosts
+
+MAX_ARCS = 5_000_000
+"""Standbys times clients beyond which the pairwise result stands: this model has an arc for every such pair."""
+
+
+def solve_standby_tasks_jointly(states: Sequence[ClientState], costs: StandbyCosts, may_move: MayMove) -> int:
+    """Rearrange all standbys at once, at least cost. Returns the cost; never above what it was.
+
+    Constraints: every client keeps its number of standbys; a task is on a client once and not where it is active; no task
+    ends on holders that `may_move` would not have allowed.
+    Goals in order: the least cost; the fewest standbys moved.
+    Method: min-cost flow, task -> client -> rest of quota. `may_move` judges one move and is no part of a flow, so a task
+    whose new holders it refuses is fixed where it was and the rest solved again. Each round fixes one more task at least
+    and the present assignment fits every round, so this ends, and never above the present cost.
+    Bound: one flow of standbys · clients arcs for each round; one round where nothing is refused.
+    """
+    fixed: set[int] = set()
+    held = {task for state in states for task in state.standby}
+    while len(held - fixed) * len(states) <= MAX_ARCS:
+        movable = sorted(held - fixed)
+        if not movable:
+            break
+        target = _solve_once(movable, states, costs)
+        refused = {task for task in movable if not _allowed(task, target[task], states, may_move)}
+        if not refused:
+            _place(states, target)
+            break
+        fixed |= refused
+    return costs.total(states)
+
+
+def _solve_once(tasks: Sequence[int], states: Sequence[ClientState], costs: StandbyCosts) -> dict[int, set[int]]:
+    """Clients of each task in the joint optimum."""
+    pairs = np.array(
+        [(row, state.index) for row, task in enumerate(tasks) for state in states if task not in state.active],
+        dtype=np.int64,
+    )
+    flow = solve(_network(tasks, states, costs, pairs)).flow
+    target: dict[int, set[int]] = {task: set() for task in tasks}
+    for row, client in pairs[flow > 0].tolist():
+        target[tasks[row]].add(client)
+    return target
+
+
+def _network(tasks: Sequence[int], states: Sequence[ClientState], costs: StandbyCosts, pairs: Int64s) -> FlowNetwork:
+    row, client = pairs.T
+    ids = np.array(tasks)
+    holds = np.array([[task in state.standby for state in states] for task in tasks])
+    away = ~holds[row, client]
+    price = costs.traffic[ids[row], costs.client_rack[client]] + costs.non_overlap * away
+    # One more than all standbys: the fewest moves then break ties between equal costs.
+    scale = int(holds.sum()) + 1
+    return network(
+        tail=row,
+        head=len(tasks) + client,
+        capacity=np.ones(len(pairs), dtype=np.int64),
+        unit_cost=price * scale + away,
+        supply=np.concatenate([holds.sum(axis=1), -holds.sum(axis=0)]),
+    )
+
+
+def _allowed(task: int, target: set[int], states: Sequence[ClientState], may_move: MayMove) -> bool:
+    """Whether the moves of one task, made one after the other, are each allowed. Leaves the task where it was."""
+    leaving = [state for state in states if task in state.standby and state.index not in target]
+    arriving = [state for state in states if task not in state.standby and state.index in target]
+    allowed = True
+    made = []
+    for source, destination in zip(leaving, arriving, strict=True):
+        allowed = allowed and may_move(task, source, destination)
+        source.standby.remove(task)
+        destination.standby.add(task)
+        made.append((source, destination))
+    for source, destination in made:
+        destination.standby.remove(task)
+        source.standby.add(task)
+    return allowed
+
+
+def _place(states: Sequence[ClientState], target: dict[int, set[int]]) -> None:
+    for state in states:
+        state.standby -= target.keys()
+    for task, clients in target.items():
+        for client in clients:
+            states[client].standby.add(task)

@@ -1,0 +1,103 @@
+"""What the leader of a Kafka Streams group tells a thread: the user data of its assignment (AssignmentInfo).
+
+Versions 1 to 11, as published Kafka Streams up to 4.1 writes them. Active tasks come as a list beside the partitions of
+the assignment itself: the task of the n-th partition, partitions in order, stands n-th. Changelogs are not in here, and
+neither is whether a task has state.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rackspan.errors import InvalidGroup
+from rackspan.streams.problem import TaskId
+from rackspan.streams.user_data.java_bytes import JavaBytes
+from rackspan.streams.user_data.subscription_info import LATEST_VERSION, known_version, task_id
+
+TopicPartition = tuple[str, int]
+
+_WITH_HOSTS: Final = 2
+_WITH_COMMON_VERSION: Final = 3
+_WITH_ERROR_CODE: Final = 4
+_WITH_TOPIC_NUMBERS: Final = 5
+_WITH_STANDBY_HOSTS: Final = 6
+_WITH_NEXT_REBALANCE: Final = 7
+_WITH_NAMED_TOPOLOGIES: Final = 10
+
+NO_REBALANCE: Final = 2**63 - 1
+"""`next_rebalance_ms` of a thread that is not to ask for one."""
+
+ERROR_CODES: Final[Mapping[int, str]] = {
+    1: "source topics are missing",
+    2: "versions are being probed",
+    3: "assigning failed",
+    4: "a shutdown was asked for",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class AssignmentInfo:
+    """One thread's user data. `active` as it stands, a task once for each of its partitions; standbys with their sources."""
+
+    version: int
+    active: Sequence[TaskId] = ()
+    standby: Mapping[TaskId, frozenset[TopicPartition]] = field(default_factory=dict)
+    error_code: int = 0
+    next_rebalance_ms: int = NO_REBALANCE
+
+
+def decode_assignment(data: bytes, whose: str = "assignment") -> AssignmentInfo:
+    """Read user data; `whose` names it in errors. Errors: InvalidGroup, one line, for whatever it may hold."""
+    reader = JavaBytes(data, whose)
+    version = known_version(reader, LATEST_VERSION)
+    if version >= _WITH_COMMON_VERSION:
+        reader.int32()
+    active = [_task(reader, version) for _ in range(reader.count(8))]
+    standby = {_task(reader, version): _partitions(reader) for _ in range(reader.count(12))}
+    _skip_hosts(reader, version)
+    error_code = reader.int32() if version >= _WITH_ERROR_CODE else 0
+    next_rebalance_ms = reader.int64() if version >= _WITH_NEXT_REBALANCE else NO_REBALANCE
+    reader.end()
+    return AssignmentInfo(version, tuple(active), standby, error_code, next_rebalance_ms)
+
+
+def active_partitions(
+    info: AssignmentInfo, assigned: Sequence[TopicPartition], whose: str
+) -> dict[TaskId, set[TopicPartition]]:
+    """The source partitions of each active task. Errors: InvalidGroup where tasks and partitions do not pair up."""
+    if len(info.active) != len(assigned):
+        raise InvalidGroup(
+            f"{whose}: {len(info.active)} task entries for {len(assigned)} partitions; they come in pairs, so one of them is not from Kafka Streams"
+        )
+    tasks: dict[TaskId, set[TopicPartition]] = {}
+    for task, partition in zip(info.active, sorted(assigned), strict=True):
+        tasks.setdefault(task, set()).add(partition)
+    return tasks
+
+
+def _task(reader: JavaBytes, version: int) -> TaskId:
+    subtopology, partition = reader.int32(), reader.int32()
+    return task_id(reader, subtopology, partition, reader.chars() if version >= _WITH_NAMED_TOPOLOGIES else None)
+
+
+def _partitions(reader: JavaBytes) -> frozenset[TopicPartition]:
+    return frozenset((reader.utf(), reader.int32()) for _ in range(reader.count(6)))
+
+
+def _skip_hosts(reader: JavaBytes, version: int) -> None:
+    """Who answers interactive queries for what: read so that the bytes after it are found, and kept by nobody."""
+    if version >= _WITH_TOPIC_NUMBERS:
+        for _ in range(reader.count(6)):
+            reader.int32(), reader.utf()
+        _skip_numbered(reader)
+        if version >= _WITH_STANDBY_HOSTS:
+            _skip_numbered(reader)
+    elif version >= _WITH_HOSTS:
+        for _ in range(reader.count(10)):
+            reader.utf(), reader.int32(), _partitions(reader)
+
+
+def _skip_numbered(reader: JavaBytes) -> None:
+    for _ in range(reader.count(10)):
+        reader.utf(), reader.int32()
+        reader.raw(8 * reader.count(8))

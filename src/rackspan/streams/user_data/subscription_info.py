@@ -1,0 +1,99 @@
+"""What a Kafka Streams thread says of itself when it joins: the user data of its subscription (SubscriptionInfo).
+
+Versions 1 to 11, as published Kafka Streams up to 4.1 writes them. Between them the same facts moved: the tasks a process
+had are two lists up to version 6, offset sums by sub-topology from 7, by task from 10; tags came with 11.
+The rack is not in here: it stands beside the user data, in the consumer's own subscription (KIP-881).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+from uuid import UUID
+
+from rackspan.streams.problem import LATEST, UNKNOWN, ProcessId, TaskId
+from rackspan.streams.user_data.java_bytes import JavaBytes
+
+LATEST_VERSION: Final = 11
+
+_WITH_LATEST_SUPPORTED: Final = 3
+_WITH_END_POINT: Final = 2
+_WITH_OFFSET_SUMS: Final = 7
+_WITH_UNIQUE_FIELD: Final = 8
+_WITH_ERROR_CODE: Final = 9
+_WITH_TASKS_BY_THEMSELVES: Final = 10
+_WITH_TAGS: Final = 11
+
+
+@dataclass(frozen=True, slots=True)
+class SubscriptionInfo:
+    """One thread's user data.
+
+    `offset_sums` has the tasks with state of the whole process, each with the records it has of it, LATEST where the task
+    runs active, UNKNOWN where the version does not tell. A task without state is never among them from version 7 on.
+    """
+
+    version: int
+    process_id: ProcessId
+    latest_supported_version: int | None = None
+    end_point: str = ""
+    offset_sums: Mapping[TaskId, int] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    error_code: int = 0
+
+
+def decode_subscription(data: bytes, whose: str = "subscription") -> SubscriptionInfo:
+    """Read user data; `whose` names it in errors. Errors: InvalidGroup, one line, for whatever it may hold."""
+    reader = JavaBytes(data, whose)
+    version = known_version(reader, LATEST_VERSION)
+    latest = reader.int32() if version >= _WITH_LATEST_SUPPORTED else None
+    process_id = ProcessId(str(UUID(bytes=reader.raw(16))))
+    tasks = {} if version >= _WITH_OFFSET_SUMS else _task_lists(reader)
+    end_point = reader.text(reader.blob()) if version >= _WITH_END_POINT else ""
+    tasks = _offset_sums(reader, version) if version >= _WITH_OFFSET_SUMS else tasks
+    if version >= _WITH_UNIQUE_FIELD:
+        reader.int8()
+    error_code = reader.int32() if version >= _WITH_ERROR_CODE else 0
+    tags = _tags(reader) if version >= _WITH_TAGS else {}
+    reader.end()
+    return SubscriptionInfo(version, process_id, latest, end_point, tasks, tags, error_code)
+
+
+def known_version(reader: JavaBytes, latest: int) -> int:
+    """The leading version. Errors: InvalidGroup for one that no release we know writes."""
+    version = reader.int32()
+    if not 1 <= version <= latest:
+        reader.refuse(f"version {version} is not among 1 to {latest}")
+    return version
+
+
+def task_id(reader: JavaBytes, subtopology: int, partition: int, topology: str | None = None) -> TaskId:
+    """SUBTOPOLOGY_PARTITION, with the name of its topology in front where it has one."""
+    if subtopology < 0 or partition < 0:
+        reader.refuse(f"task {subtopology}_{partition} has a negative number")
+    return TaskId(f"{topology}__{subtopology}_{partition}" if topology else f"{subtopology}_{partition}")
+
+
+def _task_lists(reader: JavaBytes) -> dict[TaskId, int]:
+    """Up to version 6: the tasks that ran here, then those kept as standby or found on disk."""
+    active = [task_id(reader, reader.int32(), reader.int32()) for _ in range(reader.count(8))]
+    standby = [task_id(reader, reader.int32(), reader.int32()) for _ in range(reader.count(8))]
+    return {**dict.fromkeys(standby, UNKNOWN), **dict.fromkeys(active, LATEST)}
+
+
+def _offset_sums(reader: JavaBytes, version: int) -> dict[TaskId, int]:
+    if version >= _WITH_TASKS_BY_THEMSELVES:
+        return dict(_offset_sum(reader) for _ in range(reader.count(18)))
+    sums: dict[TaskId, int] = {}
+    for _ in range(reader.count(8)):
+        subtopology = reader.int32()
+        sums.update({task_id(reader, subtopology, reader.int32()): reader.int64() for _ in range(reader.count(12))})
+    return sums
+
+
+def _offset_sum(reader: JavaBytes) -> tuple[TaskId, int]:
+    subtopology, partition, offsets = reader.int32(), reader.int32(), reader.int64()
+    return task_id(reader, subtopology, partition, reader.nullable_string()), offsets
+
+
+def _tags(reader: JavaBytes) -> dict[str, str]:
+    return {reader.text(reader.blob()): reader.text(reader.blob()) for _ in range(reader.count(8))}

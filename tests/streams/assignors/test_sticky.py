@@ -1,0 +1,54 @@
+from random import Random
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.streams import assign, from_document
+from rackspan.streams.assignors.sticky import prior_tasks
+from tests.streams.problems import problem
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> dict[str, Any]:
+    rng = Random(draw(st.integers(0, 2**32)))
+    return problem(rng, draw(st.sampled_from(["none", "min_traffic", "balance_subtopology"])), draw(st.integers(0, 2)))
+
+
+@given(documents())
+def test_every_task_is_active_once_and_on_a_client_in_one_role(document: dict[str, Any]) -> None:
+    held = assign(document, "sticky")["assignment"].values()
+    assert sorted(task for client in held for task in client["active"]) == sorted(
+        task["id"] for task in document["tasks"]
+    )
+    assert all(not set(client["active"]) & set(client["standby"]) for client in held)
+
+
+@given(documents())
+def test_the_fallback_returns_every_task_to_its_owner(document: dict[str, Any]) -> None:
+    given_problem = from_document(document)
+    assigned = prior_tasks(given_problem)
+    assert all(
+        client.prev_active <= active
+        for client, active in zip(given_problem.clients, assigned.assignment.active, strict=True)
+    )
+    assert assigned.probing_rebalance
+
+
+def test_staying_outweighs_a_partition_across_racks_by_default() -> None:
+    """The default costs of 1 and 10 leave stateful tasks alone below ten partitions a task."""
+    ids = [f"00000000-0000-0000-0000-{at:012d}" for at in (1, 2)]
+    document: dict[str, Any] = {
+        "config": {"strategy": "min_traffic"},
+        "clients": [
+            {"process_id": ids[0], "rack": "r1", "threads": 1, "prev_active": ["0_0"]},
+            {"process_id": ids[1], "rack": "r2", "threads": 1, "prev_active": ["0_1"]},
+        ],
+        "tasks": [{"id": f"0_{at}", "stateful": True, "source": [f"in:{at}"]} for at in (0, 1)],
+        "partitions": {"in:0": ["r2"], "in:1": ["r1"]},
+    }
+    stays = assign(document, "sticky")
+    assert (stays["cost"]["stateful"], stays["cross_rack"]["active"]) == (2, 2)
+    document["config"] |= {"traffic_cost": 11, "non_overlap_cost": 10}
+    moves = assign(document, "sticky")
+    assert (moves["cost"]["stateful"], moves["cross_rack"]["active"]) == (20, 0)

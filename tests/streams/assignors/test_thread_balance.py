@@ -1,0 +1,41 @@
+from rackspan.model.ids import RackId
+from rackspan.streams.assignors.thread_balance import active, balance_over_threads
+from rackspan.streams.client_state import ClientState
+from rackspan.streams.problem import Client, ProcessId
+
+
+def clients(*threads: int) -> list[ClientState]:
+    return [
+        ClientState(at, Client(ProcessId(f"00000000-0000-0000-0000-{at:012d}"), (RackId("r"),), count))
+        for at, count in enumerate(threads)
+    ]
+
+
+def test_tasks_follow_the_threads() -> None:
+    states = clients(1, 2, 3)
+    for task in range(6):
+        states[task % 3].active.add(task)
+    balance_over_threads(states, active)
+    assert [len(state.active) for state in states] == [1, 2, 3]
+
+
+def test_the_lowest_tasks_move_first() -> None:
+    states = clients(1, 1)
+    states[0].active.update(range(4))
+    balance_over_threads(states, active)
+    assert states[1].active == {0, 1}
+
+
+def test_a_task_that_the_target_has_in_another_role_stays() -> None:
+    states = clients(1, 3)
+    states[0].active.update({0, 1})
+    states[1].standby.add(0)
+    balance_over_threads(states, active)
+    assert (states[0].active, states[1].active) == ({0}, {1})
+
+
+def test_a_pair_that_may_not_exchange_does_not() -> None:
+    states = clients(1, 1)
+    states[0].active.update(range(4))
+    balance_over_threads(states, active, lambda _source, _target: False)
+    assert len(states[0].active) == 4

@@ -1,0 +1,241 @@
+"""Wrong problems, each refused in one exact line; odd ones, read with a warning."""
+
+import json
+from collections.abc import Callable
+from copy import deepcopy
+from typing import Any
+
+import pytest
+
+from rackspan.errors import InvalidProblem, RackspanError
+from rackspan.streams import AssignmentConfigs, from_document, read
+from rackspan.streams.problem import Strategy
+
+A, B = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
+
+GOOD: dict[str, Any] = {
+    "config": {"strategy": "min_traffic", "num_standbys": 1},
+    "clients": [{"process_id": A, "rack": "r1", "threads": 1}, {"process_id": B, "rack": "r2", "threads": 2}],
+    "tasks": [
+        {"id": "0_0", "stateful": True, "source": ["in:0"], "changelog": ["log:0"]},
+        {"id": "0_1", "stateful": True, "source": ["in:1"], "changelog": ["log:1"]},
+        {"id": "1_0", "stateful": False, "source": ["mid:0"], "changelog": []},
+    ],
+    "partitions": {"in:0": ["r1"], "in:1": ["r2"], "mid:0": ["r1", "r2"], "log:0": ["r1"], "log:1": ["r2"]},
+    "initial_active": {A: ["0_0", "1_0"], B: ["0_1"]},
+    "initial_standby": {A: ["0_1"], B: ["0_0"]},
+}
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def put(*path: Any) -> Change:
+    """Set the value at the end of a path."""
+    *way, last, value = path
+
+    def change(document: dict[str, Any]) -> None:
+        place: Any = document
+        for step in way:
+            place = place[step]
+        place[last] = value
+
+    return change
+
+
+def drop(key: str) -> Change:
+    return lambda document: document.pop(key)
+
+
+WRONG: list[tuple[Change, str]] = [
+    (drop("tasks"), "problem: tasks is missing; add it and run again"),
+    (drop("clients"), "problem: clients is missing; add it and run again"),
+    (drop("partitions"), "problem: partitions is missing; add it and run again"),
+    (put("clients", []), "clients: there are none; a group has at least one"),
+    (put("clients", 1, "process_id", A), f"client {A}: listed twice; leave one of them out"),
+    (
+        put("clients", 0, "process_id", "host-1"),
+        "client 'host-1': a process id is a UUID such as 00000000-0000-0000-0000-000000000001; correct it and run again",
+    ),
+    (put("clients", 0, "threads", 0), f"client {A}: threads is 0; a client has at least one"),
+    (put("clients", 0, "threads", "2"), f'client {A}: threads: is "2", not a whole number; correct it and run again'),
+    (put("clients", 0, "rack", 7), f"client {A}: rack: is 7, not a string; correct it and run again"),
+    (put("clients", 0, "consumers", {"c": "r1"}), f"client {A}: has both rack and consumers; leave one of them out"),
+    (
+        put("clients", 0, "lags", {"9_9": 5}),
+        f"client {A}: lags: task 9_9 is not among the tasks; add it or leave it out",
+    ),
+    (
+        put("clients", 0, "lags", {"0_0": -1}),
+        f"client {A}: lags: task 0_0: is -1; a lag is 0 or more records, -2 where the task ran active, -3 where nobody knows",
+    ),
+    (
+        put("clients", 0, "tags", {"k" * 21: "v"}),
+        f"client {A}: client.tag.{'k' * 21} is too long; a key has at most 20 characters, a value 30",
+    ),
+    (
+        put("clients", 0, "tags", {str(key): "v" for key in range(6)}),
+        f"client {A}: 6 client tags, but Kafka allows 5; drop some",
+    ),
+    (put("tasks", 1, "id", "0_0"), "task 0_0: listed twice; leave one of them out"),
+    (
+        put("tasks", 0, "id", "first"),
+        "task 'first': an id is SUBTOPOLOGY_PARTITION, such as 0_3; correct it and run again",
+    ),
+    (put("tasks", 0, "source", []), "task 0_0: has no source partitions; a task reads at least one"),
+    (
+        put("tasks", 0, "source", ["in"]),
+        "partition 'in': it is written TOPIC:NUMBER; correct it and run again",
+    ),
+    (put("tasks", 0, "source", ["in:0", "in:0"]), "task 0_0: source: names in:0 twice; leave one of them out"),
+    (
+        put("tasks", 0, "changelog", []),
+        "task 0_0: is stateful but has no changelog to price its standbys by; add it, or give streams audit "
+        "--changelog 0=TOPIC",
+    ),
+    (
+        put("tasks", 0, "sink", ["out"]),
+        "tasks[0]: key 'sink' is unknown; a task has id, stateful, source and changelog",
+    ),
+    (put("partitions", "in:0", "r1"), 'partition in:0: is "r1", not a list; correct it and run again'),
+    (
+        put("partitions", "in:0", [1]),
+        "partition in:0: names something other than racks; a rack is a string, or null for a broker without one",
+    ),
+    (put("initial_active", B, ["0_1", "0_0"]), "task 0_0: is active on two clients; leave one of them out"),
+    (put("initial_active", B, []), "task 0_1: is active on no client; add it to initial_active"),
+    (
+        put("initial_active", B, ["0_1", "2_0"]),
+        "initial_active: task 2_0 is not among the tasks; add it or leave it out",
+    ),
+    (
+        put("initial_active", B, ["0_1", "0_1"]),
+        f"initial_active: client {B}: names 0_1 twice; leave one of them out",
+    ),
+    (
+        put("initial_active", "stranger", []),
+        "initial_active: client stranger is not among the clients; add it or leave it out",
+    ),
+    (
+        put("initial_standby", A, ["0_0"]),
+        f"task 0_0: is active and standby on client {A}; a standby is on another client",
+    ),
+    (
+        put("initial_standby", B, ["1_0"]),
+        "task 1_0: is stateless and has no standbys; take it out of initial_standby",
+    ),
+    (
+        put("config", "strategy", "cheapest"),
+        "rack.aware.assignment.strategy is 'cheapest'; choose none, min_traffic or balance_subtopology",
+    ),
+    (
+        put("config", "traffic_cost", -1),
+        "rack.aware.assignment.traffic_cost is -1, outside 0 to 2147483647; correct it and run again",
+    ),
+    (
+        put("config", "non_overlap_cost", -1),
+        "rack.aware.assignment.non_overlap_cost is -1, outside 0 to 2147483647; correct it and run again",
+    ),
+    (
+        put("config", "max_warmup_replicas", 0),
+        "max.warmup.replicas is 0, outside 1 to 2147483647; correct it and run again",
+    ),
+    (
+        put("config", "acceptable_recovery_lag", -5),
+        "acceptable.recovery.lag is -5, outside 0 to 9223372036854775807; correct it and run again",
+    ),
+    (
+        put("config", "probing_rebalance_interval_ms", 5),
+        "probing.rebalance.interval.ms is 5, outside 60000 to 9223372036854775807; correct it and run again",
+    ),
+    (
+        put("config", "num_standbys", True),
+        "config: num_standbys: is true, not a whole number; correct it and run again",
+    ),
+    (
+        put("config", "rack_aware_assignment_tags", list("abcdef")),
+        "rack.aware.assignment.tags names 6 tags, but Kafka allows 5; drop some",
+    ),
+    (
+        put("config", "rack_aware_assignment_tags", ["a", "a"]),
+        "rack.aware.assignment.tags names a tag twice: a, a; leave one of them out",
+    ),
+    (
+        put("config", "num.standby.replicas", 2),
+        "config: num_standbys is given twice, also as num.standby.replicas; leave one of them out",
+    ),
+]
+
+
+@pytest.mark.parametrize(("change", "line"), WRONG, ids=[line[:60] for _, line in WRONG])
+def test_a_wrong_problem_is_refused_in_one_line(change: Change, line: str) -> None:
+    document = deepcopy(GOOD)
+    change(document)
+    with pytest.raises(RackspanError) as refused:
+        from_document(document)
+    assert str(refused.value) == line
+
+
+@pytest.mark.parametrize(
+    ("weights", "line"),
+    [
+        (None, "problem: partition_weights is missing; add it and run again"),
+        ({"in:0": 1}, "partition in:1: has no weight; give every partition of a task one in partition_weights"),
+        (
+            {**dict.fromkeys(GOOD["partitions"], 1), "in:0": -1},
+            "partition in:0: weight is -1, outside 0 to 1099511627776; give weights in a larger unit",
+        ),
+        ({"x:0": 1}, "partition_weights: partition x:0 is not among the partitions; add it or leave it out"),
+    ],
+)
+def test_wrong_weights_are_refused_when_they_are_asked_for(weights: object, line: str) -> None:
+    with pytest.raises(InvalidProblem) as refused:
+        from_document({**GOOD, "partition_weights": weights}, weighted=True)
+    assert str(refused.value) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [("{", "not JSON: "), ("[]", "problem: is [], not an object"), ("[" * 100_000, "brackets nested too deep")],
+)
+def test_a_file_that_is_no_problem_is_refused_in_one_line(text: str, line: str) -> None:
+    with pytest.raises(InvalidProblem) as refused:
+        read(text)
+    assert str(refused.value).startswith(line)
+    assert "\n" not in str(refused.value)
+
+
+def test_clients_and_tasks_come_in_kafkas_order_however_they_are_listed() -> None:
+    given, shuffled = from_document(GOOD), deepcopy(GOOD)
+    shuffled["clients"].reverse()
+    shuffled["tasks"].reverse()
+    again = from_document(shuffled)
+    assert given.tasks.ids == again.tasks.ids == ("0_0", "0_1", "1_0")
+    assert given.clients == again.clients
+    assert given.initial_standby == again.initial_standby
+
+
+def test_null_configs_are_kafkas_defaults() -> None:
+    nulls = dict.fromkeys(("strategy", "traffic_cost", "non_overlap_cost", "num_standbys", "max_warmup_replicas"))
+    assert from_document({**GOOD, "config": nulls}).configs == AssignmentConfigs()
+
+
+def test_kafkas_own_keys_and_the_proposals_names_mean_the_same() -> None:
+    configs = {"rack.aware.assignment.strategy": "balanced_min_cost", "rack.aware.assignment.traffic_cost": 3}
+    read_configs = from_document({**GOOD, "config": configs}).configs
+    assert (read_configs.strategy, read_configs.traffic_cost) == (Strategy.BALANCE_SUBTOPOLOGY, 3)
+
+
+def test_what_nobody_reads_and_tasks_that_are_gone_are_warned_of() -> None:
+    document = deepcopy(GOOD)
+    document["comment"] = "?"
+    document["config"]["retries"] = 3
+    document["clients"][0]["prev_active"] = ["7_7"]
+    assert from_document(document).warnings == (
+        "problem: unknown key 'comment' ignored",
+        "config: unknown key 'retries' ignored",
+        f"client {A}: prev_active: task 7_7 is not among the tasks; ignored",
+    )
+
+
+def test_a_problem_survives_json() -> None:
+    assert read(json.dumps(GOOD)).clients == from_document(GOOD).clients

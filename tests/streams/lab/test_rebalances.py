@@ -1,0 +1,59 @@
+from random import Random
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from rackspan.streams import assign, from_document
+from rackspan.streams.lab.rebalances import after, present, settle
+from tests.streams.assignors.test_high_availability import next_generation
+from tests.streams.problems import problem
+
+A_QUARTER = settings(max_examples=settings().max_examples // 4)
+"""Each example is many rebalances."""
+SEEDS = st.integers(0, 2**32)
+
+
+@A_QUARTER
+@given(SEEDS, st.sampled_from(["none", "min_traffic", "balance_subtopology"]), st.integers(0, 2))
+def test_a_group_settles_where_probing_rebalances_lead(seed: int, strategy: str, standbys: int) -> None:
+    document = problem(Random(seed), strategy, standbys)
+    document.pop("initial_active")
+    settled = settle(from_document(document), "high-availability")
+    rounds, answer = 1, assign(document, "high-availability")
+    while answer["probing_rebalance"]:
+        document = next_generation(document, answer)
+        rounds, answer = rounds + 1, assign(document, "high-availability")
+    ids = settled.problem.tasks.ids
+    assert settled.converged
+    assert settled.rounds in (rounds, rounds - 1)
+    assert [sorted(ids[task] for task in held) for held in settled.assigned.assignment.active] == [
+        sorted(answer["assignment"][client.process_id]["active"]) for client in settled.problem.clients
+    ]
+
+
+@pytest.mark.parametrize("assignor", ["optimize", "high-availability", "sticky"])
+def test_what_has_settled_takes_no_further_round(assignor: str) -> None:
+    for seed in range(20):
+        first = settle(from_document(problem(Random(seed), standbys=1)), assignor)
+        again = settle(after(first.problem, first.assigned.assignment), assignor)
+        assert (again.rounds, again.converged) == (0, True)
+        assert again.assigned.assignment == first.assigned.assignment
+
+
+def test_rounds_have_an_end_even_where_the_group_has_none() -> None:
+    slow = next(
+        one
+        for one in (from_document(problem(Random(seed), standbys=1)) for seed in range(100))
+        if settle(one, "high-availability").rounds > 2
+    )
+    cut = settle(slow, "high-availability", most_rounds=1)
+    assert (cut.rounds, cut.converged) == (1, False)
+
+
+def test_the_present_is_what_the_problem_gives_else_the_previous_generation() -> None:
+    document = problem(Random(5))
+    given_now = present(from_document(document))
+    before = present(from_document({**document, "initial_active": None}))
+    assert sum(map(len, given_now.active)) == len(document["tasks"])
+    assert before.active == tuple(client.prev_active for client in from_document(document).clients)

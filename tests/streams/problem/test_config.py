@@ -1,0 +1,41 @@
+import pytest
+
+from rackspan.errors import UsageError
+from rackspan.streams.problem import (
+    HIGH_AVAILABILITY_COSTS,
+    STICKY_COSTS,
+    AssignmentConfigs,
+    Costs,
+    Strategy,
+    strategy_named,
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "strategy"),
+    [
+        ("none", Strategy.NONE),
+        ("NONE", Strategy.NONE),
+        ("min_traffic", Strategy.MIN_TRAFFIC),
+        ("min_cost", Strategy.MIN_TRAFFIC),
+        ("balance_subtopology", Strategy.BALANCE_SUBTOPOLOGY),
+        ("balanced_min_cost", Strategy.BALANCE_SUBTOPOLOGY),
+    ],
+)
+def test_kafkas_names_and_the_proposals_are_the_same_strategies(name: str, strategy: Strategy) -> None:
+    assert strategy_named(name) is strategy
+
+
+def test_kafka_is_strict_about_case() -> None:
+    with pytest.raises(UsageError):
+        strategy_named("MIN_TRAFFIC")
+
+
+def test_a_null_cost_is_the_assignors_own_and_a_given_one_is_everybodys() -> None:
+    configs = AssignmentConfigs(traffic_cost=7)
+    assert configs.costs(HIGH_AVAILABILITY_COSTS) == Costs(7, 1)
+    assert configs.costs(STICKY_COSTS) == Costs(7, 10)
+
+
+def test_a_cost_of_zero_is_not_a_missing_one() -> None:
+    assert AssignmentConfigs(traffic_cost=0, non_overlap_cost=0).costs(STICKY_COSTS) == Costs(0, 0)

@@ -1,0 +1,187 @@
+"""The answer document: its keys, what it says when off, and each step beyond Kafka."""
+
+from itertools import count
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.errors import InvalidProblem, UsageError
+from rackspan.streams import Beyond, Options, assign, options_named
+from tests.streams.formats.test_problem import GOOD, A, B, drop, put
+from tests.streams.problem.test_rack_awareness import changed
+from tests.streams.problems import Document, problem, with_standbys
+
+CROSSED = changed(put("initial_active", {A: ["0_1", "1_0"], B: ["0_0"]}), drop("initial_standby"))
+
+
+def test_the_answer_has_its_keys_in_order() -> None:
+    ticks = count(10, 2)
+    answer = assign(CROSSED, "optimize", clock=lambda: float(next(ticks)))
+    assert answer == {
+        "enabled": True,
+        "reason": None,
+        "note": None,
+        "warnings": [],
+        "cost": {"stateful": 2, "stateless": 0},
+        "cross_rack": {"active": 0, "standby": 0},
+        "certificate": {"stateful": {"lower_bound": 2, "moved": 2}, "stateless": {"lower_bound": 0, "moved": 0}},
+        "probing_rebalance": False,
+        "seconds": 2.0,
+        "assignment": {A: {"active": ["0_0", "1_0"], "standby": []}, B: {"active": ["0_1"], "standby": []}},
+    }
+    assert list(answer) == [
+        *("enabled", "reason", "note", "warnings", "cost"),
+        *("cross_rack", "certificate", "probing_rebalance", "seconds", "assignment"),
+    ]
+
+
+def test_a_stateless_task_moves_at_no_cost_whatever_is_configured() -> None:
+    document = changed(
+        *(put("tasks", at, {"id": f"0_{at}", "stateful": False, "source": [f"in:{at}"]}) for at in (0, 1)),
+        put("initial_active", {A: ["0_1", "1_0"], B: ["0_0"]}),
+        put("config", {"strategy": "min_traffic", "traffic_cost": 10, "non_overlap_cost": 100}),
+        drop("initial_standby"),
+    )
+    answer = assign(document, "optimize")
+    assert (answer["cost"]["stateless"], answer["certificate"]["stateless"]["moved"]) == (0, 2)
+
+
+def test_off_what_was_given_is_the_answer_with_its_price_and_the_reason() -> None:
+    answer = assign(changed(put("config", {}), drop("initial_standby")), "optimize")
+    assert (answer["enabled"], answer["reason"]) == (False, "rack.aware.assignment.strategy is none")
+    assert answer["assignment"][A]["active"] == ["0_0", "1_0"]
+    assert answer["cost"] == {"stateful": 0, "stateless": 0}
+    assert answer["certificate"] == {"stateful": None, "stateless": None}
+
+
+def test_what_has_no_price_costs_null() -> None:
+    answer = assign(changed(put("clients", 1, "rack", None)), "optimize")
+    assert answer["cost"] == {"stateful": None, "stateless": None}
+    assert answer["cross_rack"] == {"active": None, "standby": None}
+
+
+def test_equal_costs_stay_enabled_and_are_noted() -> None:
+    everywhere = {name: ["r1", "r2"] for name in GOOD["partitions"]}
+    answer = assign({**CROSSED, "partitions": everywhere}, "optimize")
+    assert (answer["enabled"], answer["note"]) == (True, "equal-cost")
+    assert answer["certificate"]["stateful"]["moved"] == 0
+
+
+def test_an_empty_topology_is_answered() -> None:
+    empty = {**GOOD, "tasks": [], "initial_active": {}, "initial_standby": {}, "partitions": {}}
+    for assignor in ("optimize", "high-availability", "sticky"):
+        answer = assign(empty, assignor)
+        assert answer["assignment"] == {A: {"active": [], "standby": []}, B: {"active": [], "standby": []}}
+        assert answer["cost"]["stateful"] == 0
+
+
+def test_an_unknown_assignor_is_refused_by_name() -> None:
+    with pytest.raises(
+        UsageError, match=r"^assignor 'best' is unknown; choose among optimize, high-availability, sticky$"
+    ):
+        assign(GOOD, "best")
+
+
+def test_an_unknown_option_is_refused_by_name() -> None:
+    with pytest.raises(UsageError, match=r"^option 'magic' is unknown; choose among floating-quotas, joint-standbys, "):
+        options_named("magic")
+
+
+def test_optimize_needs_something_to_improve() -> None:
+    with pytest.raises(
+        InvalidProblem, match=r"^problem: initial_active is missing; add it, or choose another --assignor$"
+    ):
+        assign(changed(drop("initial_active")), "optimize")
+
+
+def two_clients(owners: tuple[list[int], list[int]], stateful: bool, rack: dict[int, str], strategy: str) -> Document:
+    """Clients in racks r1 and r2 that hold tasks by number; task n reads one partition, which is in rack[n]."""
+    return {
+        "config": {"strategy": strategy},
+        "clients": [{"process_id": A, "rack": "r1", "threads": 1}, {"process_id": B, "rack": "r2", "threads": 1}],
+        "tasks": [
+            {
+                "id": f"{n // 4}_{n % 4}",
+                "stateful": stateful,
+                "source": [f"in:{n}"],
+                "changelog": [f"log:{n}"] * stateful,
+            }
+            for n in sorted(rack)
+        ],
+        "partitions": {f"{topic}:{n}": [rack[n]] for topic in ("in", "log") for n in rack},
+        "initial_active": {
+            process_id: [f"{n // 4}_{n % 4}" for n in held] for process_id, held in zip((A, B), owners, strict=True)
+        },
+    }
+
+
+@pytest.mark.parametrize(("stateful", "far", "moved"), [(True, 10, 1), (False, 1, 0)])
+def test_by_default_a_partition_across_racks_costs_10_and_a_move_1_and_without_state_1_and_0(
+    stateful: bool, far: int, moved: int
+) -> None:
+    """One partition that nobody is near, and two tasks that change places to be near theirs."""
+    answer = assign(two_clients(([1, 2], [0]), stateful, {0: "r1", 1: "r2", 2: "elsewhere"}, "min_traffic"), "optimize")
+    assert answer["cost"] == {"stateful": 0, "stateless": 0} | {
+        "stateful" if stateful else "stateless": far + 2 * moved
+    }
+    assert answer["cross_rack"]["active"] == 1
+
+
+@pytest.mark.parametrize(("strategy", "cost"), [("min_traffic", 4), ("balance_subtopology", 6)])
+def test_stateless_tasks_are_spread_too_where_that_is_the_strategy(strategy: str, cost: int) -> None:
+    """Sub-topology 0 reads in rack r1 alone, sub-topology 1 where nobody is; each is shared out evenly or is not."""
+    rack = dict.fromkeys(range(4), "r1") | dict.fromkeys(range(4, 8), "elsewhere")
+    answer = assign(two_clients(([0, 2, 4, 6], [1, 3, 5, 7]), False, rack, strategy), "optimize")
+    assert answer["cost"]["stateless"] == cost
+
+
+def test_weights_move_the_heavy_partition_home() -> None:
+    """Two tasks want rack r1, one may be there: the one with more to read."""
+    document: dict[str, Any] = changed(drop("initial_standby"), put("partitions", "in:1", ["r1"]))
+    document["partition_weights"] = {"in:0": 1, "in:1": 9, "mid:0": 1, "log:0": 1, "log:1": 1}
+    counted = assign(document, "optimize")
+    weighed = assign(document, "optimize", options_named("partition-weights"))
+    assert counted["assignment"][A]["active"] == ["0_0", "1_0"]
+    assert weighed["assignment"][A]["active"] == ["0_1", "1_0"]
+    # A crossing is a crossing, whatever it weighs.
+    assert counted["cross_rack"]["active"] == weighed["cross_rack"]["active"] == 1
+
+
+def test_a_task_that_moves_onto_its_standby_changes_places_with_it() -> None:
+    swapped = changed(
+        put("initial_active", {A: ["0_1", "1_0"], B: ["0_0"]}), put("initial_standby", {A: ["0_0"], B: ["0_1"]})
+    )
+    answer = assign(swapped, "optimize")
+    assert answer["assignment"] == {
+        A: {"active": ["0_0", "1_0"], "standby": ["0_1"]},
+        B: {"active": ["0_1"], "standby": ["0_0"]},
+    }
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> dict[str, Any]:
+    rng = Random(draw(st.integers(0, 2**32)))
+    return with_standbys(rng, problem(rng, draw(st.sampled_from(["min_traffic", "balance_subtopology"]))))
+
+
+@given(documents(), st.frozensets(st.sampled_from([Beyond.JOINT_STANDBYS, Beyond.FLOATING_QUOTAS])))
+def test_no_step_beyond_kafka_makes_active_tasks_dearer_or_an_assignment_invalid(
+    document: dict[str, Any], beyond: frozenset[Beyond]
+) -> None:
+    plain, answer = assign(document, "optimize"), assign(document, "optimize", Options(beyond))
+    assert answer["cost"]["stateful"] <= plain["cost"]["stateful"]
+    assert answer["cost"]["stateless"] <= plain["cost"]["stateless"]
+    held = answer["assignment"].values()
+    assert sorted(task for client in held for task in client["active"]) == sorted(
+        task["id"] for task in document["tasks"]
+    )
+    assert all(not set(client["active"]) & set(client["standby"]) for client in held)
+
+
+@given(documents())
+def test_joint_standbys_never_cost_more_than_pairs(document: dict[str, Any]) -> None:
+    pairs = assign(document, "optimize")["cost"]["standby"]
+    assert assign(document, "optimize", options_named("joint-standbys"))["cost"]["standby"] <= pairs

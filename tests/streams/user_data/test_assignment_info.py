@@ -1,0 +1,44 @@
+from random import Random
+
+import pytest
+
+from rackspan.errors import InvalidGroup
+from rackspan.streams.problem import TaskId
+from rackspan.streams.user_data.assignment_info import AssignmentInfo, active_partitions, decode_assignment
+from tests.streams.user_data.test_subscription_info import mutated, refusal
+from tests.streams.user_data_bytes import USER_DATA, facts, told_by
+
+BYTES = [bytes.fromhex(one["assignment"]["bytes"]) for one in USER_DATA]
+
+
+def test_every_version_tells_what_kafka_streams_put_in() -> None:
+    for one, data in zip(USER_DATA, BYTES, strict=True):
+        assert told_by(decode_assignment(data)) == facts(one["assignment"])
+
+
+def test_a_task_has_the_partitions_at_its_places_in_order() -> None:
+    info = AssignmentInfo(11, [TaskId("0_0"), TaskId("1_0"), TaskId("1_0")])
+    assert active_partitions(info, [("b", 0), ("c", 0), ("a", 0)], "m") == {
+        "0_0": {("a", 0)},
+        "1_0": {("b", 0), ("c", 0)},
+    }
+
+
+def test_tasks_and_partitions_that_do_not_pair_up_are_refused() -> None:
+    with pytest.raises(InvalidGroup, match="m: 1 task entries for 2 partitions"):
+        active_partitions(AssignmentInfo(11, [TaskId("0_0")]), [("a", 0), ("a", 1)], "m")
+
+
+def test_a_cut_message_is_refused_wherever_it_is_cut() -> None:
+    for data in BYTES:
+        for length in range(len(data)):
+            with pytest.raises(InvalidGroup):
+                decode_assignment(data[:length])
+
+
+def test_10000_corrupted_messages_are_read_or_refused_in_one_line() -> None:
+    rng = Random(925)
+    lines = [refusal(decode_assignment, mutated(rng.choice(BYTES), rng)) for _ in range(10_000)]
+    refused = [line for line in lines if line is not None]
+    assert 1_000 < len(refused) < 10_000
+    assert not any("\n" in line for line in refused)

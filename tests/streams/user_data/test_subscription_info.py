@@ -1,0 +1,71 @@
+from collections.abc import Callable
+from random import Random
+
+import pytest
+
+from rackspan.errors import InvalidGroup
+from rackspan.streams.user_data.subscription_info import LATEST_VERSION, decode_subscription
+from tests.streams.user_data_bytes import USER_DATA, facts, said_by
+
+BYTES = [bytes.fromhex(one["subscription"]["bytes"]) for one in USER_DATA]
+
+
+def test_every_version_says_what_kafka_streams_put_in() -> None:
+    assert {one["version"] for one in USER_DATA} == set(range(1, LATEST_VERSION + 1))
+    for one, data in zip(USER_DATA, BYTES, strict=True):
+        decoded = decode_subscription(data)
+        assert decoded.version == one["version"]
+        assert decoded.latest_supported_version == (11 if one["version"] >= 3 else None)
+        assert said_by(decoded) == facts(one["subscription"])
+
+
+def test_a_later_version_is_refused_by_number() -> None:
+    with pytest.raises(InvalidGroup, match="member m1, byte 4: version 12 is not among 1 to 11"):
+        decode_subscription(b"\0\0\0\x0c" + BYTES[-1][4:], "member m1")
+
+
+def test_a_cut_message_is_refused_wherever_it_is_cut() -> None:
+    for data in BYTES:
+        for length in range(len(data)):
+            with pytest.raises(InvalidGroup):
+                decode_subscription(data[:length])
+
+
+def test_bytes_left_over_are_refused() -> None:
+    for data in BYTES:
+        with pytest.raises(InvalidGroup, match="1 bytes are left over"):
+            decode_subscription(data + b"\0")
+
+
+def test_10000_corrupted_messages_are_read_or_refused_in_one_line() -> None:
+    rng = Random(925)
+    lines = [refusal(decode_subscription, mutated(rng.choice(BYTES), rng)) for _ in range(10_000)]
+    refused = [line for line in lines if line is not None]
+    assert 1_000 < len(refused) < 10_000
+    assert not any("\n" in line for line in refused)
+
+
+def refusal(decode: Callable[[bytes], object], data: bytes) -> str | None:
+    """What is said of data that cannot be read; any other error is the test's."""
+    try:
+        decode(data)
+    except InvalidGroup as error:
+        return str(error)
+    return None
+
+
+def mutated(data: bytes, rng: Random) -> bytes:
+    """A few bytes changed, lost or added."""
+    changed = bytearray(data)
+    for _ in range(rng.randint(1, 4)):
+        at = rng.randrange(len(changed))
+        match rng.randrange(4):
+            case 0:
+                changed[at] = rng.randrange(256)
+            case 1:
+                changed[at] ^= 1 << rng.randrange(8)
+            case 2 if len(changed) > 1:
+                del changed[at]
+            case _:
+                changed[at:at] = rng.randbytes(rng.randint(1, 8))
+    return bytes(changed)
