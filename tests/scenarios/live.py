@@ -26,7 +26,7 @@ from rackspan.cluster.core.metadata import NO_LEADER, ResourceType
 from rackspan.cluster.core.settings import ClusterSettings, Elr
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
-from tests.simulation.planted import COVERED, PLANTED
+from tests.simulation.mistakes.planted import COVERED, PLANTED
 from tests.simulation.world import Build
 
 ORDERS: Final = TopicPartition("orders", 0)

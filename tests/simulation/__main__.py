@@ -8,7 +8,7 @@ from pathlib import Path
 
 from tests.simulation.judges.evidence import Violation
 from tests.simulation.kinds import KINDS, WorldKind
-from tests.simulation.replay import explained, run, traced
+from tests.simulation.runs.replay import explained, run, traced
 
 
 def main() -> int:

@@ -17,11 +17,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from tests.simulation.exhaustive import explore, start
 from tests.simulation.judges.evidence import Violation
 from tests.simulation.kinds import DEMANDED, KINDS, SHOWN_TO_FAIL
-from tests.simulation.planted import COVERED, PLANTED, Planted
-from tests.simulation.replay import explained, run
+from tests.simulation.mistakes.planted import COVERED, PLANTED, Planted
+from tests.simulation.runs.exhaustive import explore, start
+from tests.simulation.runs.replay import explained, run
 from tests.simulation.world import Outcome
 
 ENOUGH: Final = 30

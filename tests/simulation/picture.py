@@ -15,12 +15,12 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import Effect, ProduceResponse, Reply
 from rackspan.model.ids import BrokerId
-from tests.simulation.faults import Fault
+from tests.simulation.environment.parameters import FAULTS_MS
+from tests.simulation.faults.drawing import Fault
 from tests.simulation.judges.evidence import Violation
 from tests.simulation.kinds import KINDS
-from tests.simulation.planted import PLANTED
-from tests.simulation.replay import explained
-from tests.simulation.shape import FAULTS_MS
+from tests.simulation.mistakes.planted import PLANTED
+from tests.simulation.runs.replay import explained
 from tests.simulation.world import ORDERS, Build, Running, World
 
 SEED: Final = 38
@@ -65,7 +65,7 @@ class Recorded(Running):
             if isinstance(effect, Reply) and isinstance(effect.result, ProduceResponse):
                 self._note(node, effect.result)
         super().carry_out(node, effects)
-        isr = self.watch.evidence.committed.isr
+        isr = self.observer.evidence.committed.isr
         if not self.story.isr or self.story.isr[-1][1] != isr:
             self.story.isr.append((self.clock.now, isr))
 
@@ -115,7 +115,7 @@ def _violation(build: Build) -> Violation:
 
 def _panel(run: Recorded, span: tuple[int, int], top: int, title: str) -> Iterator[Markup]:
     yield Markup('<text class="head" x="8" y="{}">{}</text>').format(top + 18, title)
-    for place, broker in enumerate(run.shape.brokers):
+    for place, broker in enumerate(run.parameters.brokers):
         y = top + 34 + place * ROW
         rack, leads = run.machines[broker].rack, broker == _leader(run)
         yield Markup('<text x="8" y="{}">rack {}, broker {}{}</text>').format(
@@ -123,7 +123,7 @@ def _panel(run: Recorded, span: tuple[int, int], top: int, title: str) -> Iterat
         )
         yield from _bars(run.story, broker, span, y)
     yield from _struck(run, span, top + 30)
-    yield from _dots(run, span, top + 34 + len(run.shape.brokers) * ROW)
+    yield from _dots(run, span, top + 34 + len(run.parameters.brokers) * ROW)
     if run.story.violation is not None:
         x = _x(run.story.ended, span)
         yield Markup('<line class="leak" x1="{0}" x2="{0}" y1="{1}" y2="{2}"/>').format(x, top + 26, top + 142)
@@ -131,11 +131,11 @@ def _panel(run: Recorded, span: tuple[int, int], top: int, title: str) -> Iterat
 
 
 def _leader(run: Recorded) -> BrokerId | None:
-    return run.watch.evidence.committed.leader
+    return run.observer.evidence.committed.leader
 
 
 def _words(run: Recorded, span: tuple[int, int]) -> str:
-    asked = run.shape.min_insync_racks
+    asked = run.parameters.min_insync_racks
     if run.story.violation is not None:
         return f"{run.story.ended} ms: readers see, and a producer is told of, a record that one rack holds; {asked} were asked for."
     seen = sum(span[0] <= time <= span[1] for time, _, _ in run.story.acknowledged)
@@ -165,7 +165,7 @@ def _dots(run: Recorded, span: tuple[int, int], y: int) -> Iterator[Markup]:
     yield Markup('<text x="8" y="{}">acknowledged</text>').format(y + 12)
     for time, _, racks in run.story.acknowledged:
         if span[0] <= time <= span[1]:
-            bad = racks < run.shape.min_insync_racks
+            bad = racks < run.parameters.min_insync_racks
             yield Markup('<circle class="{}" cx="{}" cy="{}" r="{}"/>').format(
                 "bad" if bad else "ok", _x(time, span), y + 8, 5 if bad else 1.6
             )

@@ -12,7 +12,7 @@ from typing import Final
 import pytest
 
 from tests.simulation.kinds import KINDS
-from tests.simulation.replay import run
+from tests.simulation.runs.replay import run
 from tests.simulation.world import Outcome
 
 ROOT: Final = Path(__file__).parents[2]

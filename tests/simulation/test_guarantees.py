@@ -7,7 +7,7 @@ import pytest
 
 from tests.simulation.judges.evidence import Violation
 from tests.simulation.kinds import DEMANDED, KINDS, SHOWN_TO_FAIL
-from tests.simulation.replay import run
+from tests.simulation.runs.replay import run
 from tests.simulation.world import Outcome
 
 LOOKED_FROM: Final[Mapping[str, int]] = {

@@ -4,8 +4,8 @@ import pytest
 
 from tests.simulation.judges.evidence import Violation
 from tests.simulation.kinds import KINDS
-from tests.simulation.planted import PLANTED
-from tests.simulation.replay import run
+from tests.simulation.mistakes.planted import PLANTED
+from tests.simulation.runs.replay import run
 
 RARE = 40
 """Above this mean a mistake is looked for in a soak only."""

@@ -1,14 +1,28 @@
 """In every world whose assumptions hold, no seed breaks a rule (judges/rules.py, judges/survival.py)."""
 
+import os
 from itertools import product
+from typing import Final
 
 import pytest
 
-from tests.simulation.counts import SEEDS, SOAK_SEEDS, chunks
 from tests.simulation.judges.evidence import Violation
 from tests.simulation.kinds import DEMANDED, KINDS
 from tests.simulation.measure import soak
-from tests.simulation.replay import explained, run
+from tests.simulation.runs.replay import explained, run
+
+SEEDS: Final = int(os.environ.get("RACKSPAN_SIM_SEEDS", "6"))
+"""Of each kind of world: six in make check; make test sets more."""
+
+SOAK_SEEDS: Final = 4_200
+"""Of all worlds together, in one run, with make soak."""
+
+CHUNK: Final = 20
+"""Seeds in one test, so that several processes share the work."""
+
+
+def chunks(seeds: int) -> list[range]:
+    return [range(first, min(first + CHUNK, seeds)) for first in range(0, seeds, CHUNK)]
 
 
 def judged(world: str, seeds: range) -> int:

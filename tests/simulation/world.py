@@ -25,21 +25,21 @@ from rackspan.cluster.core.messages import (
     Stopped,
 )
 from rackspan.model.ids import BrokerId, TopicPartition
-from tests.simulation.assumptions import controller_rules
-from tests.simulation.clock import Clock, Happening
-from tests.simulation.faults import Fault, draw_faults
-from tests.simulation.groups.ask import GroupAsk
+from tests.simulation.clients.producers import TRAFFIC_FROM_MS, Producers
+from tests.simulation.clients.request import ClientRequest
+from tests.simulation.clients.traffic import Traffic
+from tests.simulation.environment.assumptions import controller_rules
+from tests.simulation.environment.clock import Callback, Clock
+from tests.simulation.environment.machine import Machine
+from tests.simulation.environment.network import Carried, Network
+from tests.simulation.environment.parameters import FAULTS_MS, HEALING_MS, draw_parameters
+from tests.simulation.environment.rng import generators_for
+from tests.simulation.environment.trace import Trace
+from tests.simulation.faults.drawing import Fault, draw_faults
+from tests.simulation.faults.injection import schedule_faults
 from tests.simulation.groups.traffic import Groups
+from tests.simulation.judges.observer import Observer
 from tests.simulation.kinds import WorldKind
-from tests.simulation.machine import Machine
-from tests.simulation.network import Carried, Network
-from tests.simulation.producing import TRAFFIC_FROM_MS, Producers
-from tests.simulation.rng import rng_of
-from tests.simulation.shape import FAULTS_MS, HEALING_MS, draw_shape
-from tests.simulation.striking import plan
-from tests.simulation.trace import Trace
-from tests.simulation.traffic import Traffic
-from tests.simulation.watching import Watch
 
 ORDERS: Final = TopicPartition("orders", 0)
 OFFSETS: Final = TopicPartition("__consumer_offsets", 0)
@@ -89,16 +89,16 @@ class Running:
     """A world under way."""
 
     def __init__(self, world: World) -> None:
-        rng = rng_of(world.seed)
+        rng = generators_for(world.seed)
         self.kind, self.seed, self.build = world.kind, world.seed, world.build
         self.partition = OFFSETS if world.kind.groups else ORDERS
-        self.shape = draw_shape(world.kind, rng.shape)
-        drawn = draw_faults(self.shape, rng.faults)
+        self.parameters = draw_parameters(world.kind, rng.parameters)
+        drawn = draw_faults(self.parameters, rng.faults)
         self.faults = drawn if world.faults is None else world.faults
         self.clock = Clock()
         self.rng = rng
         self.trace = world.trace
-        self.settings = self.shape.settings
+        self.settings = self.parameters.settings
         self.network = Network(
             self.clock,
             rng.network,
@@ -112,8 +112,8 @@ class Running:
             Random(f"controller {world.seed}"),
             controller_rules(world.kind, world.build.controller_rules),
         )
-        self.machines = {broker: Machine(broker, rack) for broker, rack in self.shape.racks.items()}
-        self.watch = Watch(world.kind, self.partition, self.machines, self.controller)
+        self.machines = {broker: Machine(broker, rack) for broker, rack in self.parameters.racks.items()}
+        self.observer = Observer(world.kind, self.partition, self.machines, self.controller)
         self.traffic: Traffic = Groups(self) if world.kind.groups else Producers(self)
         self._numbers = dict.fromkeys(("correlation_id", "record", "producer", "value"), 0)
 
@@ -121,17 +121,17 @@ class Running:
 
     def run(self) -> Outcome:
         self._start()
-        plan(self)
+        schedule_faults(self)
         events = self.clock.run_until(FAULTS_MS)
         self._heal()
         events += self.clock.run_until(FAULTS_MS + HEALING_MS)
-        self.watch.settled()
+        self.observer.settled()
         self.traffic.settled()
         return self._outcome(events)
 
     def _outcome(self, events: int) -> Outcome:
-        survival, committed = self.watch.survival, self.watch.evidence.committed
-        self.trace.add(self.clock.now, "end", self.watch.digest(), None)
+        survival, committed = self.observer.survival, self.observer.evidence.committed
+        self.trace.add(self.clock.now, "end", self.observer.digest(), None)
         return Outcome(
             events,
             self.traffic.acknowledged,
@@ -154,17 +154,17 @@ class Running:
             self._flush_now_and_then(machine)
 
     def _create_topic(self) -> None:
-        replicas = list(self.shape.brokers)
-        self.rng.shape.shuffle(replicas)
+        replicas = list(self.parameters.brokers)
+        self.rng.parameters.shuffle(replicas)
         if self.kind.relocating:
-            least = min(len(replicas), max(2, self.shape.min_insync_racks))
-            replicas = replicas[: self.rng.shape.randint(least, len(replicas))]
+            least = min(len(replicas), max(2, self.parameters.min_insync_racks))
+            replicas = replicas[: self.rng.parameters.randint(least, len(replicas))]
         topic = NewTopic(
             self.partition.topic,
             assignments={0: tuple(replicas)},
             configs={
-                "min.insync.replicas": str(self.shape.min_insync_replicas),
-                "min.insync.racks": str(self.shape.min_insync_racks),
+                "min.insync.replicas": str(self.parameters.min_insync_replicas),
+                "min.insync.racks": str(self.parameters.min_insync_racks),
                 # A coordinator reads its log from the first record on.
                 **({"cleanup.policy": "compact"} if self.kind.groups else {}),
             },
@@ -172,8 +172,8 @@ class Running:
         self.ask_controller(CreateTopics(self.next("correlation_id"), (topic,)))
 
     def _grow_slow(self) -> None:
-        self.network.between_ms, self.network.controller_ms = self.shape.network_ms, self.shape.controller_ms
-        self.network.duplicates = self.shape.duplicates
+        self.network.between_ms, self.network.controller_ms = self.parameters.network_ms, self.parameters.controller_ms
+        self.network.duplicates = self.parameters.duplicates
 
     def _heal(self) -> None:
         self.network.heal()
@@ -187,7 +187,7 @@ class Running:
         machine.incarnation += 1
         identity = BrokerIdentity(machine.id, machine.incarnation, machine.rack, "localhost", 9000 + machine.id)
         machine.broker = Broker(identity, self.settings, machine.disk, self.build.broker_rules())
-        self.watch.started(machine)
+        self.observer.started(machine)
         self.traffic.started(machine)
         if not machine.ticking:
             machine.ticking = True
@@ -196,7 +196,7 @@ class Running:
     def stop_broker(self, machine: Machine) -> None:
         """The process ends at once; whoever asked it something hears nothing."""
         machine.broker = None
-        self.watch.stopped(machine)
+        self.observer.stopped(machine)
 
     def _tick(self, machine: Machine) -> None:
         if machine.broker is None:
@@ -215,7 +215,7 @@ class Running:
 
     def deliver(self, source: NodeId, destination: NodeId, message: Carried) -> None:
         """A message has arrived. A frozen machine takes it when it wakes, in order; a dead one never."""
-        if destination == CONTROLLER and not isinstance(message, GroupAsk):
+        if destination == CONTROLLER and not isinstance(message, ClientRequest):
             self._took(source, destination, message)
             self.carry_out(CONTROLLER, self.controller.on_message(self.clock.now, source, message))
             return
@@ -226,7 +226,7 @@ class Running:
             self.clock.at(machine.frozen_until, lambda: self.deliver(source, destination, message))
             return
         self._took(source, destination, message)
-        if isinstance(message, GroupAsk):
+        if isinstance(message, ClientRequest):
             self.traffic.took(machine, message)
             return
         self.carry_out(destination, machine.broker.on_message(self.clock.now, source, message))
@@ -236,7 +236,7 @@ class Running:
 
     def carry_out(self, node: NodeId, effects: list[Effect]) -> None:
         """First what the node's state says, then what it answers: an answer promises what is on the disks by then."""
-        self.watch.moved(node)
+        self.observer.moved(node)
         for effect in effects:
             if isinstance(effect, Send):
                 self.network.send(node, effect.destination, effect.message)
@@ -248,7 +248,7 @@ class Running:
                 self.stop_broker(self.machines[BrokerId(node)])
 
     def _led(self, machine: Machine, change: LeadershipChanged) -> None:
-        self.watch.leadership(machine, change)
+        self.observer.leadership(machine, change)
         if change.partition == self.partition:
             self.traffic.led(machine, change)
 
@@ -257,10 +257,10 @@ class Running:
     def ask_controller(self, message: AdminRequest) -> None:
         self.deliver(CLIENT, CONTROLLER, message)
 
-    def to_client(self, node: NodeId, happening: Happening) -> None:
+    def to_client(self, node: NodeId, callback: Callback) -> None:
         """An answer on its way to a client, who may never get it."""
         if not self.network.cut.get((node, CLIENT)):
-            self.clock.after(self.rng.network.randint(*self.shape.network_ms), happening)
+            self.clock.after(self.rng.network.randint(*self.parameters.network_ms), callback)
 
     def find_leader(self) -> BrokerId | None:
         """What some broker's image says: it may be stale, as a client's own would be."""
@@ -277,4 +277,4 @@ class Running:
 
     def _flush_now_and_then(self, machine: Machine) -> None:
         machine.flush()
-        self.clock.after(self.shape.flush_every_ms, lambda: self._flush_now_and_then(machine))
+        self.clock.after(self.parameters.flush_every_ms, lambda: self._flush_now_and_then(machine))

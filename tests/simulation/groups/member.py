@@ -26,8 +26,8 @@ from rackspan.cluster.core.groups.requests import (
     SyncGroupResponse,
 )
 from rackspan.model.ids import TopicPartition
-from tests.simulation.clock import Clock
-from tests.simulation.groups.ask import Request, Then
+from tests.simulation.clients.request import Request, Then
+from tests.simulation.environment.clock import Clock
 
 GROUP: Final = "readers"
 READ: Final = tuple(TopicPartition("orders", number) for number in range(3))

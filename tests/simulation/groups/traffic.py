@@ -27,12 +27,12 @@ from rackspan.cluster.core.groups.requests import (
 from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId
 from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResponse, Reply
 from rackspan.model.ids import BrokerId
-from tests.simulation.groups.ask import GroupAsk, Request, Then
+from tests.simulation.clients.request import ClientRequest, Request, Then
+from tests.simulation.clients.traffic import Traffic
+from tests.simulation.environment.machine import Machine
+from tests.simulation.environment.parameters import FAULTS_MS
 from tests.simulation.groups.member import GROUP, READ, Member
 from tests.simulation.judges.groups import GroupRules, Seat
-from tests.simulation.machine import Machine
-from tests.simulation.shape import FAULTS_MS
-from tests.simulation.traffic import Traffic
 
 if TYPE_CHECKING:
     from tests.simulation.world import Running
@@ -64,7 +64,7 @@ class Groups(Traffic):
 
     def __init__(self, world: "Running") -> None:
         super().__init__(world)
-        self.rules = GroupRules(world.watch.evidence)
+        self.rules = GroupRules(world.observer.evidence)
         self._desks: dict[BrokerId, Desk] = {}
         self._asked: dict[CorrelationId, tuple[Request, Then]] = {}
         self._appended: dict[CorrelationId, tuple[Desk, Append, Produce]] = {}
@@ -96,7 +96,7 @@ class Groups(Traffic):
         if broker is not None:
             correlation_id = self.world.next("correlation_id")
             self._asked[correlation_id] = (request, then)
-            self.world.network.send_once(CLIENT, broker, GroupAsk(correlation_id, request))
+            self.world.network.send_once(CLIENT, broker, ClientRequest(correlation_id, request))
 
     # Coordinators.
 
@@ -129,7 +129,7 @@ class Groups(Traffic):
             self._take_office(desk)
             self._carry_out(desk, desk.coordinator.on_tick(self.world.clock.now))
 
-    def took(self, machine: Machine, ask: GroupAsk) -> None:
+    def took(self, machine: Machine, ask: ClientRequest) -> None:
         desk, request = self._desks[machine.id], ask.request
         if isinstance(request, OffsetFetch):
             self._carry_out(desk, [Answer(ask.correlation_id, desk.coordinator.fetch_offsets(request))])
@@ -176,7 +176,7 @@ class Groups(Traffic):
         if waiting is None or not isinstance(result, ProduceResponse):
             return
         desk, append, request = waiting
-        self.world.watch.answered(desk.machine, request, result)
+        self.world.observer.answered(desk.machine, request, result)
         now = self.world.clock.now
         self._carry_out(desk, desk.coordinator.on_appended(now, append.write, result.error, result.base_offset))
 
@@ -211,11 +211,11 @@ class Groups(Traffic):
                 self.rules.fetched(seat, READ.index(partition), fetched.offset)
 
     def healed(self) -> None:
-        self._healed_at = self.world.watch.evidence.event
+        self._healed_at = self.world.observer.evidence.event
 
     def settled(self) -> None:
         """Whoever coordinates in the end is asked for all that was committed."""
-        leader = self.world.watch.evidence.committed.leader
+        leader = self.world.observer.evidence.committed.leader
         desk = None if leader is None else self._desks[leader]
         if desk is not None and desk.seat is not None:
             self._judge(desk.seat, OffsetFetch(GROUP, READ), desk.coordinator.fetch_offsets(OffsetFetch(GROUP, READ)))
@@ -223,6 +223,6 @@ class Groups(Traffic):
 
     def _may_write(self) -> bool:
         """Whether what is in sync in the end meets what is asked: an operator may have moved too much away."""
-        evidence, shape = self.world.watch.evidence, self.world.shape
+        evidence, parameters = self.world.observer.evidence, self.world.parameters
         isr = evidence.committed.isr
-        return len(isr) >= shape.min_insync_replicas and len(evidence.racks_of(isr)) >= shape.min_insync_racks
+        return len(isr) >= parameters.min_insync_replicas and len(evidence.racks_of(isr)) >= parameters.min_insync_racks

@@ -17,7 +17,7 @@ RACKS: Final = tuple(RackId(name) for name in "abc")
 
 
 @dataclass(frozen=True, slots=True)
-class Shape:
+class Parameters:
     """One partition `orders-0` on all `brokers`, told by rack. Milliseconds."""
 
     kind: WorldKind
@@ -36,14 +36,14 @@ class Shape:
         return tuple(sorted(self.racks))
 
 
-def draw_shape(kind: WorldKind, rng: Random) -> Shape:
+def draw_parameters(kind: WorldKind, rng: Random) -> Parameters:
     racks = _racks(kind, rng)
     named = len({rack or "" for rack in racks.values()})
     tick = rng.randint(20, 50)
     slow_controller = rng.random() < 0.3
     # Heartbeats over a slow link arrive in bunches: a short session would never last.
     session = rng.randint(600, 900) if slow_controller else rng.randint(150, 900)
-    return Shape(
+    return Parameters(
         kind=kind,
         racks=racks,
         min_insync_replicas=rng.randint(1, 2),

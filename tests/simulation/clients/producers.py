@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING, Final
 from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId
 from rackspan.cluster.core.messages import Produce, ProduceResponse, Reply
 from rackspan.model.ids import BrokerId
-from tests.simulation.clients import Producer
-from tests.simulation.shape import FAULTS_MS
-from tests.simulation.traffic import Traffic
+from tests.simulation.clients.producer import Producer
+from tests.simulation.clients.traffic import Traffic
+from tests.simulation.environment.parameters import FAULTS_MS
 
 if TYPE_CHECKING:
     from tests.simulation.world import Running
@@ -28,14 +28,14 @@ class Producers(Traffic):
         return sum(producer.acknowledged for producer in self._producers)
 
     def start(self) -> None:
-        for index in range(self.world.shape.producers):
+        for index in range(self.world.parameters.producers):
             producer = self._producer(index)
             self._producers.append(producer)
             self.world.clock.at(TRAFFIC_FROM_MS + index, producer.start)
 
     def _producer(self, index: int) -> Producer:
         world = self.world
-        idempotent = index % 2 == 1 or world.shape.producers == 1
+        idempotent = index % 2 == 1 or world.parameters.producers == 1
         producer = Producer(
             world.partition,
             world.clock,
@@ -57,7 +57,7 @@ class Producers(Traffic):
     def _next_record(self, count: int, *, idempotent: bool) -> int:
         first = self.world.next("record", count) - count
         if idempotent:
-            self.world.watch.rules.idempotent.update(range(first, first + count))
+            self.world.observer.rules.idempotent.update(range(first, first + count))
         return first
 
     def replied(self, node: NodeId, reply: Reply) -> None:
@@ -66,5 +66,5 @@ class Producers(Traffic):
         if waiting is None or not isinstance(result, ProduceResponse):
             return
         producer, request = waiting
-        self.world.watch.answered(self.world.machines[BrokerId(node)], request, result)
+        self.world.observer.answered(self.world.machines[BrokerId(node)], request, result)
         self.world.to_client(node, lambda: producer.answered(reply.correlation_id, result))

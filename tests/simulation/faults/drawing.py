@@ -9,8 +9,8 @@ from enum import Enum
 from random import Random
 from typing import Final
 
+from tests.simulation.environment.parameters import FAULTS_MS, Parameters
 from tests.simulation.kinds import WorldKind
-from tests.simulation.shape import FAULTS_MS, Shape
 
 
 class FaultKind(Enum):
@@ -110,11 +110,11 @@ RESTLESS: Final = (
 """What makes members leave the ISR and come back."""
 
 
-def draw_faults(shape: Shape, rng: Random) -> tuple[Fault, ...]:
+def draw_faults(parameters: Parameters, rng: Random) -> tuple[Fault, ...]:
     """A swarm: each seed enables about half of the kinds its world allows."""
-    kinds = [kind for kind in _allowed(shape.kind) if rng.random() < 0.5] or [FaultKind.FREEZE]
-    count = rng.randint(20, 40) if shape.kind.restless else rng.randint(2, 14)
-    return tuple(sorted((_fault(shape, kinds, rng) for _ in range(count)), key=lambda fault: fault.at_ms))
+    kinds = [kind for kind in _allowed(parameters.kind) if rng.random() < 0.5] or [FaultKind.FREEZE]
+    count = rng.randint(20, 40) if parameters.kind.restless else rng.randint(2, 14)
+    return tuple(sorted((_fault(parameters, kinds, rng) for _ in range(count)), key=lambda fault: fault.at_ms))
 
 
 def _allowed(kind: WorldKind) -> list[FaultKind]:
@@ -127,19 +127,19 @@ def _allowed(kind: WorldKind) -> list[FaultKind]:
     return [*plain, *lossy, *moving, *dynamic, *reassigning, *relocating]
 
 
-def _fault(shape: Shape, kinds: list[FaultKind], rng: Random) -> Fault:
+def _fault(parameters: Parameters, kinds: list[FaultKind], rng: Random) -> Fault:
     return Fault(
         at_ms=rng.randint(300, FAULTS_MS - 200),
-        duration_ms=_duration(shape, rng),
+        duration_ms=_duration(parameters, rng),
         kind=rng.choice(kinds),
         target=rng.choice(tuple(Target)),
         choice=rng.randint(0, 59),
     )
 
 
-def _duration(shape: Shape, rng: Random) -> int:
+def _duration(parameters: Parameters, rng: Random) -> int:
     """Half of all durations lie within one tick of the lag or session limit, where races are."""
     if rng.random() < 0.5:
-        return rng.randint(20, 400 if shape.kind.restless else 1_500)
-    limit = rng.choice((shape.settings.replica_lag_time_max_ms, shape.settings.session_timeout_ms))
-    return max(10, limit + rng.randint(-1, 1) * shape.settings.tick_interval_ms)
+        return rng.randint(20, 400 if parameters.kind.restless else 1_500)
+    limit = rng.choice((parameters.settings.replica_lag_time_max_ms, parameters.settings.session_timeout_ms))
+    return max(10, limit + rng.randint(-1, 1) * parameters.settings.tick_interval_ms)

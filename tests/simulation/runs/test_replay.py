@@ -8,8 +8,8 @@ import pytest
 from tests.simulation import __main__ as command
 from tests.simulation.judges.evidence import Violation
 from tests.simulation.kinds import KINDS
-from tests.simulation.planted import PLANTED
-from tests.simulation.replay import explained, run, traced
+from tests.simulation.mistakes.planted import PLANTED
+from tests.simulation.runs.replay import explained, run, traced
 from tests.simulation.world import World
 
 CLEAN: Final = KINDS["clean"]

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from tests.simulation.faults import Fault
+from tests.simulation.faults.drawing import Fault
 
 
 def shrunk(faults: tuple[Fault, ...], still_breaks: Callable[[tuple[Fault, ...]], bool]) -> tuple[Fault, ...]:

@@ -3,9 +3,9 @@
 import pytest
 
 from rackspan.cluster.core.ids import CLIENT
-from tests.simulation.exhaustive import Explored, Store, explore, start
 from tests.simulation.judges.evidence import Violation
-from tests.simulation.planted import PLANTED
+from tests.simulation.mistakes.planted import PLANTED
+from tests.simulation.runs.exhaustive import Explored, Store, explore, start
 
 
 @pytest.mark.parametrize("racks", ["abb", "abc"])

@@ -4,7 +4,7 @@ import heapq
 from collections.abc import Callable
 from typing import TypeAlias
 
-Happening: TypeAlias = Callable[[], None]
+Callback: TypeAlias = Callable[[], None]
 
 
 class Clock:
@@ -15,23 +15,23 @@ class Clock:
     def __init__(self) -> None:
         self.now = 0
         self._number = 0
-        self._heap: list[tuple[int, int, Happening]] = []
+        self._heap: list[tuple[int, int, Callback]] = []
 
-    def at(self, time_ms: int, happening: Happening) -> None:
+    def at(self, time_ms: int, callback: Callback) -> None:
         """Plan something, not before now."""
         self._number += 1
-        heapq.heappush(self._heap, (max(time_ms, self.now), self._number, happening))
+        heapq.heappush(self._heap, (max(time_ms, self.now), self._number, callback))
 
-    def after(self, delay_ms: int, happening: Happening) -> None:
-        self.at(self.now + delay_ms, happening)
+    def after(self, delay_ms: int, callback: Callback) -> None:
+        self.at(self.now + delay_ms, callback)
 
     def run_until(self, time_ms: int) -> int:
         """Let everything happen up to and including that moment; how many events there were."""
         events = 0
         heap = self._heap
         while heap and heap[0][0] <= time_ms:
-            self.now, _, happening = heapq.heappop(heap)
-            happening()
+            self.now, _, callback = heapq.heappop(heap)
+            callback()
             events += 1
         self.now = time_ms
         return events

@@ -13,7 +13,7 @@ Then: TypeAlias = Callable[[object], None]
 
 
 @dataclass(frozen=True, slots=True)
-class GroupAsk:
+class ClientRequest:
     """Answered on `correlation_id`, at most once."""
 
     correlation_id: CorrelationId

@@ -11,12 +11,12 @@ from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResponse
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.model.ids import BrokerId, TopicPartition
+from tests.simulation.environment.machine import Machine
 from tests.simulation.judges.evidence import Committed, Entry, Evidence, LeaderView, Replica, Violation
 from tests.simulation.judges.reassigning import ReassignmentRules, Request
 from tests.simulation.judges.rules import Rules
 from tests.simulation.judges.survival import Survival
 from tests.simulation.kinds import WorldKind
-from tests.simulation.machine import Machine
 
 
 @dataclass(slots=True)
@@ -32,7 +32,7 @@ class Mirror:
 
 
 @dataclass(slots=True)
-class Watch:
+class Observer:
     """Looks at a node after each event it took."""
 
     kind: WorldKind

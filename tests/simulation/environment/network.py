@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
 from rackspan.cluster.core.messages import AlterPartition, Message, MetadataSlice
-from tests.simulation.clock import Clock
-from tests.simulation.groups.ask import GroupAsk
+from tests.simulation.clients.request import ClientRequest
+from tests.simulation.environment.clock import Clock
 
-Carried: TypeAlias = Message | GroupAsk
+Carried: TypeAlias = Message | ClientRequest
 Deliver: TypeAlias = Callable[[NodeId, NodeId, Carried], None]
 
 

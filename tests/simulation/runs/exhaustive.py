@@ -41,10 +41,10 @@ from rackspan.cluster.core.messages import (
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 from rackspan.wire.record_batch import HEADER_BYTES
-from tests.simulation.assumptions import controller_rules
+from tests.simulation.environment.assumptions import controller_rules
+from tests.simulation.environment.machine import Machine
+from tests.simulation.judges.observer import Observer
 from tests.simulation.kinds import KINDS
-from tests.simulation.machine import Machine
-from tests.simulation.watching import Watch
 from tests.simulation.world import Build
 
 ORDERS: Final = TopicPartition("orders", 0)
@@ -75,7 +75,7 @@ class Small:
 
     controller: Controller
     machines: dict[BrokerId, Machine]
-    watch: Watch
+    observer: Observer
     build: Build
     ticks: int
     faults: int
@@ -140,7 +140,7 @@ class Small:
         self.faults -= 1
         machine = self.machines[node]
         machine.broker = None
-        self.watch.stopped(machine)
+        self.observer.stopped(machine)
 
     def freeze(self, node: BrokerId) -> None:
         self.faults -= 1
@@ -161,11 +161,11 @@ class Small:
         machine.incarnation += 1
         identity = BrokerIdentity(machine.id, machine.incarnation, machine.rack, "localhost", 9000)
         machine.broker = Broker(identity, SETTINGS, machine.disk, self.build.broker_rules())
-        self.watch.started(machine)
+        self.observer.started(machine)
         self.wake(machine.id)
 
     def carry_out(self, node: NodeId, effects: list[Effect]) -> None:
-        self.watch.moved(node)
+        self.observer.moved(node)
         for effect in effects:
             self._effect(node, effect)
 
@@ -173,10 +173,10 @@ class Small:
         if isinstance(effect, Send):
             self.send(node, effect.destination, effect.message)
         elif isinstance(effect, LeadershipChanged):
-            self.watch.leadership(self.machines[BrokerId(node)], effect)
+            self.observer.leadership(self.machines[BrokerId(node)], effect)
         elif isinstance(effect, Reply) and isinstance(effect.result, ProduceResponse):
             request = self.waiting.pop(effect.correlation_id)
-            self.watch.answered(self.machines[BrokerId(node)], request, effect.result)
+            self.observer.answered(self.machines[BrokerId(node)], request, effect.result)
 
     def send(self, source: NodeId, destination: NodeId, message: Message) -> None:
         self.links.setdefault((source, destination), []).append(message)
@@ -206,7 +206,7 @@ def start(racks: str, build: Build | None = None, *, ticks: int = 1, faults: int
     build, kind = build or Build(), KINDS["clean"]
     controller = Controller(SETTINGS, Random(1), controller_rules(kind, build.controller_rules))
     machines = {BrokerId(i): Machine(BrokerId(i), RackId(rack)) for i, rack in enumerate(racks, 1)}
-    small = Small(controller, machines, Watch(kind, ORDERS, machines, controller), build, ticks, faults)
+    small = Small(controller, machines, Observer(kind, ORDERS, machines, controller), build, ticks, faults)
     for machine in machines.values():
         small.boot(machine)
         small.run_quiet()
@@ -269,8 +269,8 @@ class Store:
         self._shared: dict[type, bool] = {}
 
     def keep(self, small: Small) -> bytes:
-        small.watch.evidence.event = 0
-        small.watch.evidence.appended_at.clear()
+        small.observer.evidence.event = 0
+        small.observer.evidence.appended_at.clear()
         # In which order links got their messages is no part of a state.
         small.links = dict(sorted(small.links.items()))
         buffer = io.BytesIO()

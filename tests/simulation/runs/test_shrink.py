@@ -3,8 +3,8 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.simulation.faults import Fault, FaultKind, Target
-from tests.simulation.shrink import shrunk
+from tests.simulation.faults.drawing import Fault, FaultKind, Target
+from tests.simulation.runs.shrink import shrunk
 
 
 def _fault(number: int) -> Fault:

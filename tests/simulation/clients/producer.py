@@ -11,7 +11,7 @@ from rackspan.cluster.core.ids import CorrelationId
 from rackspan.cluster.core.messages import Produce, ProduceResponse
 from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.wire.record_batch import HEADER_BYTES
-from tests.simulation.clock import Clock
+from tests.simulation.environment.clock import Clock
 
 DELIVERY_MS: Final = 2_500
 REQUEST_MS: Final = 400

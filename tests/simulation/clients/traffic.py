@@ -4,8 +4,8 @@ from typing import TYPE_CHECKING
 
 from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import LeadershipChanged, Reply
-from tests.simulation.groups.ask import GroupAsk
-from tests.simulation.machine import Machine
+from tests.simulation.clients.request import ClientRequest
+from tests.simulation.environment.machine import Machine
 
 if TYPE_CHECKING:
     from tests.simulation.world import Running
@@ -31,7 +31,7 @@ class Traffic:
     def ticked(self, machine: Machine) -> None:
         """Time has passed."""
 
-    def took(self, machine: Machine, ask: GroupAsk) -> None:
+    def took(self, machine: Machine, ask: ClientRequest) -> None:
         """A client's request has arrived."""
 
     def replied(self, node: NodeId, reply: Reply) -> None:

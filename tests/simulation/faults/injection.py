@@ -17,27 +17,27 @@ from rackspan.cluster.core.messages import (
 )
 from rackspan.cluster.core.metadata import ResourceType
 from rackspan.model.ids import BrokerId
-from tests.simulation.faults import Fault, FaultKind, Target
-from tests.simulation.machine import Machine
-from tests.simulation.shape import FAULTS_MS, RACKS
+from tests.simulation.environment.machine import Machine
+from tests.simulation.environment.parameters import FAULTS_MS, RACKS
+from tests.simulation.faults.drawing import Fault, FaultKind, Target
 
 if TYPE_CHECKING:
     from tests.simulation.world import Running
 
 Key = TypeVar("Key")
 Undo: TypeAlias = Callable[[], None]
-Strike: TypeAlias = "Callable[[Running, Fault, list[Machine]], Undo]"
+Injection: TypeAlias = "Callable[[Running, Fault, list[Machine]], Undo]"
 
 
-def plan(world: "Running") -> None:
+def schedule_faults(world: "Running") -> None:
     for fault in world.faults:
-        world.clock.at(fault.at_ms, partial(_strike, world, fault))
+        world.clock.at(fault.at_ms, partial(_inject, world, fault))
 
 
-def _strike(world: "Running", fault: Fault) -> None:
-    world.watch.survival.judge()
+def _inject(world: "Running", fault: Fault) -> None:
+    world.observer.survival.judge()
     world.trace.add(world.clock.now, "fault", fault.target.value, fault)
-    undo = STRIKES[fault.kind](world, fault, _targets(world, fault))
+    undo = INJECTIONS[fault.kind](world, fault, _targets(world, fault))
     world.clock.at(min(world.clock.now + fault.duration_ms, FAULTS_MS), undo)
 
 
@@ -50,25 +50,25 @@ def _targets(world: "Running", fault: Fault) -> list[Machine]:
 
 
 def _any(world: "Running", fault: Fault) -> set[BrokerId]:
-    brokers = world.shape.brokers
+    brokers = world.parameters.brokers
     return {brokers[fault.choice % len(brokers)]}
 
 
 def _leader(world: "Running", fault: Fault) -> set[BrokerId]:
-    leader = world.watch.evidence.committed.leader
+    leader = world.observer.evidence.committed.leader
     return {leader} if leader is not None else _any(world, fault)
 
 
 def _follower(world: "Running", fault: Fault) -> set[BrokerId]:
-    leader = world.watch.evidence.committed.leader
-    others = [broker for broker in world.shape.brokers if broker != leader]
+    leader = world.observer.evidence.committed.leader
+    others = [broker for broker in world.parameters.brokers if broker != leader]
     return {others[fault.choice % len(others)]}
 
 
 def _joiner(world: "Running", fault: Fault) -> set[BrokerId]:
-    leader = world.watch.evidence.committed.leader
+    leader = world.observer.evidence.committed.leader
     broker = None if leader is None else world.machines[leader].broker
-    leading = None if broker is None else broker.leaders.get(world.watch.partition)
+    leading = None if broker is None else broker.leaders.get(world.observer.partition)
     pending = set() if leading is None or leading.isr.pending is None else set(leading.isr.pending)
     joining = sorted(pending - set(leading.isr.committed)) if leading is not None else []
     return {joining[0]} if joining else _follower(world, fault)
@@ -85,7 +85,7 @@ def _leader_rack(world: "Running", fault: Fault) -> set[BrokerId]:
 
 
 def _other_racks(world: "Running", fault: Fault) -> set[BrokerId]:
-    return set(world.shape.brokers) - _leader_rack(world, fault)
+    return set(world.parameters.brokers) - _leader_rack(world, fault)
 
 
 def _in_rack(world: "Running", rack: str) -> set[BrokerId]:
@@ -210,10 +210,10 @@ def _disk(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
 
 def _lossy(world: "Running", fault: Fault, machines: list[Machine], lose: "Callable[[Running, Machine], None]") -> Undo:
     """In fewer racks than are asked for: more is beyond any promise. One rack at a time, so that something is left."""
-    already = {rack for _, rack in world.watch.evidence.losses}
-    allowed = [machine for machine in machines if len(already | {machine.rack or ""}) < world.shape.min_insync_racks][
-        :1
-    ]
+    already = {rack for _, rack in world.observer.evidence.losses}
+    allowed = [
+        machine for machine in machines if len(already | {machine.rack or ""}) < world.parameters.min_insync_racks
+    ][:1]
     rack = {machine.rack for machine in allowed}
     struck = [machine for machine in machines if machine.rack in rack]
     undo = _down(world, struck)
@@ -224,12 +224,12 @@ def _lossy(world: "Running", fault: Fault, machines: list[Machine], lose: "Calla
 
 def _lose_tail(world: "Running", machine: Machine) -> None:
     if machine.lose_power():
-        world.watch.lost_tail(machine)
+        world.observer.lost_tail(machine)
 
 
 def _lose_disk(world: "Running", machine: Machine) -> None:
     machine.lose_disk()
-    world.watch.lost_disk(machine)
+    world.observer.lost_disk(machine)
 
 
 def _move(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
@@ -250,9 +250,9 @@ def _move(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
 def _thresholds(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
     racks = fault.choice % 2 == 0
     key, usual = (
-        ("min.insync.racks", world.shape.min_insync_racks)
+        ("min.insync.racks", world.parameters.min_insync_racks)
         if racks
-        else ("min.insync.replicas", world.shape.min_insync_replicas)
+        else ("min.insync.replicas", world.parameters.min_insync_replicas)
     )
     _set(world, key, 1 + (fault.choice // 2) % 3)
     return lambda: _set(world, key, usual)
@@ -262,42 +262,42 @@ def _set(world: "Running", key: str, value: int) -> None:
     op = ConfigOp(key, 0, str(value))
     world.ask_controller(
         AlterConfigs(
-            world.next("correlation_id"), (AlterResource(ResourceType.TOPIC, world.watch.partition.topic, (op,)),)
+            world.next("correlation_id"), (AlterResource(ResourceType.TOPIC, world.observer.partition.topic, (op,)),)
         )
     )
 
 
 def _preferred(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
-    world.ask_controller(ElectLeaders(world.next("correlation_id"), (world.watch.partition,)))
+    world.ask_controller(ElectLeaders(world.next("correlation_id"), (world.observer.partition,)))
     return _nothing
 
 
 def _reassign(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
     """Leave one replica out, or take back whoever was left out; half of them are cancelled."""
-    replicas = list(world.watch.evidence.committed.replicas)
-    out = [broker for broker in world.shape.brokers if broker not in replicas]
+    replicas = list(world.observer.evidence.committed.replicas)
+    out = [broker for broker in world.parameters.brokers if broker not in replicas]
     if out:
         replicas.append(out[fault.choice % len(out)])
-    elif len(replicas) > world.shape.min_insync_racks:
+    elif len(replicas) > world.parameters.min_insync_racks:
         replicas.remove(replicas[fault.choice % len(replicas)])
     _ask_reassignment(world, tuple(replicas))
     return (lambda: _ask_reassignment(world, None)) if fault.choice % 2 else _nothing
 
 
 def _ask_reassignment(world: "Running", replicas: tuple[BrokerId, ...] | None) -> None:
-    world.watch.asked_to_reassign(replicas)
+    world.observer.asked_to_reassign(replicas)
     world.ask_controller(
-        AlterPartitionReassignments(world.next("correlation_id"), (Reassignment(world.watch.partition, replicas),))
+        AlterPartitionReassignments(world.next("correlation_id"), (Reassignment(world.observer.partition, replicas),))
     )
-    world.watch.reassigning.request = None
+    world.observer.reassigning.request = None
 
 
 def _relocate(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
     """Let any brokers hold it, as many as are asked for or more; a third are cancelled, a third are replaced later."""
     rng = Random(fault.choice)
-    brokers = list(world.shape.brokers)
+    brokers = list(world.parameters.brokers)
     rng.shuffle(brokers)
-    least = min(len(brokers), max(2, world.shape.min_insync_racks))
+    least = min(len(brokers), max(2, world.parameters.min_insync_racks))
     _ask_reassignment(world, tuple(brokers[: rng.randint(least, len(brokers))]))
     if fault.choice % 3 == 0:
         return lambda: _ask_reassignment(world, None)
@@ -311,7 +311,7 @@ def _nothing() -> None:
     """Ends by itself."""
 
 
-STRIKES: "Final[Mapping[FaultKind, Strike]]" = {
+INJECTIONS: "Final[Mapping[FaultKind, Injection]]" = {
     FaultKind.CRASH: _crash,
     FaultKind.SHUT_DOWN: _shut_down,
     FaultKind.FREEZE: _freeze,

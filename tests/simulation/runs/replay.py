@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass
 
-from tests.simulation.faults import Fault
+from tests.simulation.environment.trace import Trace
+from tests.simulation.faults.drawing import Fault
 from tests.simulation.judges.evidence import Violation
 from tests.simulation.kinds import WorldKind
-from tests.simulation.shrink import shrunk
-from tests.simulation.trace import Trace
+from tests.simulation.runs.shrink import shrunk
 from tests.simulation.world import Build, Outcome, Running, World
 
 
@@ -33,7 +33,7 @@ def run(kind: WorldKind, seed: int, build: Build | None = None) -> Outcome | Vio
 
 
 def explained(kind: WorldKind, seed: int, violation: Violation, build: Build | None = None) -> Broken:
-    """The same failure with the fewest faults found; the shape and the traffic are those of the seed."""
+    """The same failure with the fewest faults found; the parameters and the traffic are those of the seed."""
     build = build or Build()
 
     def still_breaks(faults: tuple[Fault, ...]) -> bool:
