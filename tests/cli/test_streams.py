@@ -9,7 +9,7 @@ from rackspan import api
 from rackspan.cli import options
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.sources.source import Source
-from rackspan.streams import DescribedMember, streams_group
+from rackspan.streams import MemberDescription, streams_group
 from tests.cli.conftest import Ran
 from tests.streams.groups import cluster, described, member
 
@@ -177,7 +177,7 @@ def test_a_mistake_in_lab_and_audit_gets_one_line(
 # -- an audit as people read it, of a group that is handed in
 
 
-def live(*members: DescribedMember, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
+def live(*members: MemberDescription, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
     """The words of an audit that meets this group, on a cluster of orders and their one store."""
     snapshot = cluster({"orders": [[1], [2]], "shop-s-changelog": [[2], [1]]})
     monkeypatch.setattr(api, "read_streams_group", lambda _cluster, _group: streams_group(described(*members)))
@@ -186,7 +186,7 @@ def live(*members: DescribedMember, monkeypatch: pytest.MonkeyPatch) -> tuple[st
     return ("streams", "audit", "--bootstrap-server", "here:1", "--group", "shop")
 
 
-def swapped(**told: Any) -> list[DescribedMember]:
+def swapped(**told: Any) -> list[MemberDescription]:
     """Two clients, each where the other's partition is, and standing by for the other."""
     return [
         member("a", process=1, rack="r1", active={"0_1": ["orders:1"]}, standby={"0_0": ["orders:0"]}, **told),

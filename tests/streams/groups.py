@@ -1,14 +1,14 @@
-"""Kafka Streams groups as members put them on the wire, written by hand: a second, independent writer of the formats."""
+"""Kafka Streams groups encoded by hand as their members send them: an independent writer of the formats."""
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from uuid import UUID
 
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName
+from rackspan.model.ids import TopicPartition
 from rackspan.model.partitions import columns
-from rackspan.streams.live.streams_group import DescribedGroup, DescribedMember
+from rackspan.streams.live.streams_group import GroupDescription, MemberDescription
 
-TopicPartition = tuple[str, int]
 PROCESS = "00000000-0000-4000-8000-00000000000{}"
 
 
@@ -23,27 +23,27 @@ def member(
     tags: Mapping[str, str] | None = None,
     protocol_version: int = 3,
     error_code: int = 0,
-) -> DescribedMember:
+) -> MemberDescription:
     """One thread. Tasks by id, each with its source partitions as TOPIC:PARTITION."""
-    pairs = sorted((_place(source), task) for task, sources in (active or {}).items() for source in sources)
+    pairs = sorted((_topic_partition(source), task) for task, sources in (active or {}).items() for source in sources)
     assignment = _assignment_info([task for _, task in pairs], standby or {}, error_code)
-    return DescribedMember(
+    return MemberDescription(
         member_id=f"{name}-StreamThread-1-consumer-id",
         client_id=f"{name}-StreamThread-1-consumer",
         metadata=_subscription(protocol_version, _subscription_info(process, offset_sums or {}, tags or {}), rack),
-        assignment=struct.pack(">h", 1) + _topic_partitions([place for place, _ in pairs]) + _bytes(assignment),
+        assignment=struct.pack(">h", 1) + _topic_partitions([source for source, _ in pairs]) + _bytes(assignment),
     )
 
 
 def described(
-    *members: DescribedMember,
+    *members: MemberDescription,
     group: str = "shop",
     state: str = "Stable",
     protocol: str = "stream",
     protocol_type: str = "consumer",
     words: str | None = None,
-) -> DescribedGroup:
-    return DescribedGroup(group, state, protocol_type, protocol, members, words)
+) -> GroupDescription:
+    return GroupDescription(group, state, protocol_type, protocol, members, words)
 
 
 def cluster(
@@ -65,9 +65,9 @@ def cluster(
     )
 
 
-def _place(source: str) -> TopicPartition:
+def _topic_partition(source: str) -> TopicPartition:
     topic, _, partition = source.rpartition(":")
-    return topic, int(partition)
+    return TopicPartition(topic, int(partition))
 
 
 def _subscription(version: int, user_data: bytes, rack: str | None) -> bytes:
@@ -103,13 +103,13 @@ def _assignment_info(active: Sequence[str], standby: Mapping[str, Sequence[str]]
 
 
 def _utf(source: str) -> bytes:
-    topic, partition = _place(source)
+    topic, partition = _topic_partition(source)
     return _string(topic) + struct.pack(">i", partition)
 
 
-def _topic_partitions(places: Iterable[TopicPartition]) -> bytes:
+def _topic_partitions(partitions: Iterable[TopicPartition]) -> bytes:
     by_topic: dict[str, list[int]] = {}
-    for topic, partition in places:
+    for topic, partition in partitions:
         by_topic.setdefault(topic, []).append(partition)
     rows = [_string(topic) + _count(on) + struct.pack(f">{len(on)}i", *on) for topic, on in by_topic.items()]
     return _count(rows) + b"".join(rows)

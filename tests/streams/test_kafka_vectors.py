@@ -32,7 +32,7 @@ from rackspan.streams.formats import from_document
 from rackspan.streams.problem import Costs, Problem, judge
 from rackspan.streams.standby.exchange import StandbyCosts, exchange_standby_tasks
 from rackspan.streams.standby.placement import ByLoad, ByTags, placer_for
-from rackspan.streams.task_assignment import Assigned
+from rackspan.streams.task_assignment import AssignorOutput
 from tests.streams.vectors import VECTORS, counts, document, named, of_kind, problem, states
 
 STICKY_THAT_MUST_PRESERVE = (11, 192, 193)
@@ -217,7 +217,7 @@ def _members(given: Problem, tasks: list[str]) -> np.ndarray[Any, np.dtype[np.in
     return np.array(sorted(position[task] for task in tasks), dtype=np.int32)
 
 
-def _clients(given: Problem, assigned: Assigned) -> Clients:
+def _clients(given: Problem, assigned: AssignorOutput) -> Clients:
     ids = given.tasks.ids
     return {
         client.process_id: {

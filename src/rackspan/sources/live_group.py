@@ -19,7 +19,7 @@ from kafka.protocol.metadata import CoordinatorType, FindCoordinatorRequest
 
 from rackspan.sources.connection import ClusterConnection, ConnectionSettings
 from rackspan.sources.refusals import request_failed
-from rackspan.streams.live.streams_group import DescribedGroup, DescribedMember
+from rackspan.streams.live.streams_group import GroupDescription, MemberDescription
 
 COORDINATOR_SECONDS: Final = 10.0
 """How long a group may be without coordinator before it counts as unreadable; elections take about one."""
@@ -29,20 +29,20 @@ _PAUSE_SECONDS: Final = 0.2
 _COORDINATOR_MOVES: Final = (CoordinatorNotAvailableError, CoordinatorLoadInProgressError, NotCoordinatorError)
 
 
-def read_group(settings: ConnectionSettings, group_id: str) -> DescribedGroup:
+def read_group(settings: ConnectionSettings, group_id: str) -> GroupDescription:
     """Ask for one group; a group that is not there is described as Dead. Errors: SourceError, UsageError."""
     with ClusterConnection(settings) as connection:
         return connection.run(_described, connection, group_id)
 
 
-async def _described(connection: ClusterConnection, group_id: str) -> DescribedGroup:
+async def _described(connection: ClusterConnection, group_id: str) -> GroupDescription:
     try:
         return await _once_there_is_a_coordinator(connection, group_id)
     except KafkaError as error:
         raise request_failed(f"group {group_id}", f"Describe on Group {group_id}", error) from error
 
 
-async def _once_there_is_a_coordinator(connection: ClusterConnection, group_id: str) -> DescribedGroup:
+async def _once_there_is_a_coordinator(connection: ClusterConnection, group_id: str) -> GroupDescription:
     """Kafka answers so while a coordinator moves, and for the first group that anybody ever asks of."""
     until = connection.remaining_seconds - COORDINATOR_SECONDS
     while True:
@@ -64,19 +64,19 @@ async def _coordinator(connection: ClusterConnection, group_id: str) -> int:
     return int(answer.node_id)
 
 
-def _group(answer: Any) -> DescribedGroup:
+def _group(answer: Any) -> GroupDescription:
     """DescribeGroups (key 15). Kafka 4 says of a group that is not there, or is of another kind, that it is not found."""
     if for_code(answer.error_code) is GroupIdNotFoundError:
         words = (getattr(answer, "error_message", None) or "not found").rstrip(".")
-        return DescribedGroup(answer.group_id, "Dead", "", "", words=words)
+        return GroupDescription(answer.group_id, "Dead", "", "", words=words)
     _raise_for(answer)
-    return DescribedGroup(
+    return GroupDescription(
         group_id=answer.group_id,
         state=answer.group_state,
         protocol_type=answer.protocol_type,
         protocol=answer.protocol_data,
         members=tuple(
-            DescribedMember(one.member_id, one.client_id, bytes(one.member_metadata), bytes(one.member_assignment))
+            MemberDescription(one.member_id, one.client_id, bytes(one.member_metadata), bytes(one.member_assignment))
             for one in answer.members
         ),
     )

@@ -15,8 +15,8 @@ from rackspan.streams.formats import from_document, read
 from rackspan.streams.lab import Setting, replay, settings
 from rackspan.streams.live import (
     Captured,
-    DescribedGroup,
-    DescribedMember,
+    GroupDescription,
+    MemberDescription,
     StreamsGroup,
     audit_group,
     capture_group,
@@ -41,8 +41,8 @@ __all__ = [
     "Beyond",
     "Captured",
     "Client",
-    "DescribedGroup",
-    "DescribedMember",
+    "GroupDescription",
+    "MemberDescription",
     "Options",
     "Problem",
     "Setting",

@@ -26,7 +26,7 @@ from rackspan.streams.problem import (
     sources_known,
     warnings,
 )
-from rackspan.streams.task_assignment import Assigned, TaskAssignment
+from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment
 
 Clock = Callable[[], float]
 
@@ -49,7 +49,7 @@ def assign_problem(problem: Problem, assignor: str, options: Options = KAFKA, cl
     return describe(problem, awareness, assigned, clock() - started)
 
 
-def describe(problem: Problem, awareness: RackAwareness, assigned: Assigned, seconds: float) -> dict[str, Any]:
+def describe(problem: Problem, awareness: RackAwareness, assigned: AssignorOutput, seconds: float) -> dict[str, Any]:
     """The answer document, keys in a fixed order."""
     return {
         "enabled": awareness.enabled,
@@ -65,7 +65,7 @@ def describe(problem: Problem, awareness: RackAwareness, assigned: Assigned, sec
     }
 
 
-def _short(problem: Problem, assigned: Assigned) -> list[str]:
+def _short(problem: Problem, assigned: AssignorOutput) -> list[str]:
     wanted = problem.configs.num_standbys
     return [
         f"task {problem.tasks.ids[task]}: {missing} of {wanted} standbys found no client; start more instances"
@@ -77,7 +77,7 @@ def _proof(optimum: Optimum | None) -> dict[str, int] | None:
     return None if optimum is None else {"lower_bound": optimum.lower_bound, "moved": optimum.moved}
 
 
-def _cost(problem: Problem, assigned: Assigned) -> dict[str, int | None]:
+def _cost(problem: Problem, assigned: AssignorOutput) -> dict[str, int | None]:
     """Kafka's costs of what was optimised; where it was not, the price of what stands, or null where it has none."""
     cost = {
         "stateful": assigned.stateful.cost if assigned.stateful else _price(problem, assigned, stateful=True),
@@ -86,7 +86,7 @@ def _cost(problem: Problem, assigned: Assigned) -> dict[str, int | None]:
     return cost if assigned.standby_cost is None else {**cost, "standby": assigned.standby_cost}
 
 
-def _price(problem: Problem, assigned: Assigned, stateful: bool) -> int | None:
+def _price(problem: Problem, assigned: AssignorOutput, stateful: bool) -> int | None:
     if not sources_known(problem):
         return None
     members = problem.stateful if stateful else problem.stateless

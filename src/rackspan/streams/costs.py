@@ -12,7 +12,7 @@ import numpy as np
 
 from rackspan.errors import UsageError
 from rackspan.flow.network import MAX_SCALED_COST
-from rackspan.streams.problem import Costs, Int32s, Int64s, PartitionColumns, PartitionLists, Problem
+from rackspan.streams.problem import Costs, Int32s, Int64s, PartitionLists, PartitionRacks, Problem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -44,7 +44,7 @@ class OwnedTasks:
         return int(crossing.sum()) + self.non_overlap * int(np.count_nonzero(client != self.owner))
 
 
-def cross_rack(lists: PartitionLists, partitions: PartitionColumns) -> Int64s:
+def cross_rack(lists: PartitionLists, partitions: PartitionRacks) -> Int64s:
     """Weighted partitions of each task without a replica in each rack. Shape (T, R)."""
     absent = np.where(partitions.in_rack, 0, partitions.weight[:, None])
     # Differences of running sums, not reduceat: a task without partitions costs nothing instead of its neighbour's.

@@ -16,7 +16,7 @@ class TaskAssignment:
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
+class AssignorOutput:
     """An assignment and how it came about.
 
     `stateful` and `stateless` are the optima of both sets of active tasks, `standby_cost` the traffic of optimised

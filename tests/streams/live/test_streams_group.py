@@ -5,7 +5,7 @@ import pytest
 
 from rackspan.errors import InvalidGroup, RackspanError
 from rackspan.streams import audit_group, capture_group
-from rackspan.streams.live.streams_group import DescribedGroup, DescribedMember, streams_group
+from rackspan.streams.live.streams_group import GroupDescription, MemberDescription, streams_group
 from tests.streams.groups import PROCESS, cluster, described, member
 from tests.streams.user_data.test_subscription_info import mutated
 
@@ -92,7 +92,7 @@ def test_a_member_too_old_to_tell_its_rack_is_noted() -> None:
         ),
     ],
 )
-def test_a_group_that_cannot_be_priced_gets_one_line(group: DescribedGroup, line: str) -> None:
+def test_a_group_that_cannot_be_priced_gets_one_line(group: GroupDescription, line: str) -> None:
     with pytest.raises(InvalidGroup) as refused:
         streams_group(group)
     assert str(refused.value) == line
@@ -117,7 +117,7 @@ def test_10000_groups_with_a_corrupted_member_are_understood_or_refused_in_one_l
     assert not any("\n" in line for line in lines)
 
 
-def corrupted(one: DescribedMember, rng: Random) -> DescribedMember:
+def corrupted(one: MemberDescription, rng: Random) -> MemberDescription:
     if rng.random() < 0.5:
         return replace(one, metadata=mutated(one.metadata, rng))
     return replace(one, assignment=mutated(one.assignment, rng))

@@ -3,6 +3,7 @@ from random import Random
 import pytest
 
 from rackspan.errors import InvalidGroup
+from rackspan.model.ids import TopicPartition
 from rackspan.streams.problem import TaskId
 from rackspan.streams.user_data.assignment_info import AssignmentInfo, active_partitions, decode_assignment
 from tests.streams.user_data.test_subscription_info import mutated, refusal
@@ -18,7 +19,7 @@ def test_every_version_tells_what_kafka_streams_put_in() -> None:
 
 def test_a_task_has_the_partitions_at_its_places_in_order() -> None:
     info = AssignmentInfo(11, [TaskId("0_0"), TaskId("1_0"), TaskId("1_0")])
-    assert active_partitions(info, [("b", 0), ("c", 0), ("a", 0)], "m") == {
+    assert active_partitions(info, [TopicPartition(topic, 0) for topic in ("b", "c", "a")], "m") == {
         "0_0": {("a", 0)},
         "1_0": {("b", 0), ("c", 0)},
     }
@@ -26,7 +27,7 @@ def test_a_task_has_the_partitions_at_its_places_in_order() -> None:
 
 def test_tasks_and_partitions_that_do_not_pair_up_are_refused() -> None:
     with pytest.raises(InvalidGroup, match="m: 1 task entries for 2 partitions"):
-        active_partitions(AssignmentInfo(11, [TaskId("0_0")]), [("a", 0), ("a", 1)], "m")
+        active_partitions(AssignmentInfo(11, [TaskId("0_0")]), [TopicPartition("a", 0), TopicPartition("a", 1)], "m")
 
 
 def test_a_cut_message_is_refused_wherever_it_is_cut() -> None:

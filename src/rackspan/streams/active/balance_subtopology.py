@@ -2,14 +2,14 @@
 
 import numpy as np
 
-from rackspan.streams.active.client_flow import Limits, grouped_flow
+from rackspan.streams.active.client_flow import TaskLimits, grouped_flow
 from rackspan.streams.active.optimum import Optimum, unmoved
-from rackspan.streams.active.quotas import Quotas, as_held
+from rackspan.streams.active.quotas import ClientQuotas, as_held
 from rackspan.streams.costs import OwnedTasks
 from rackspan.streams.problem import Int64s
 
 
-def balance_subtopology(tasks: OwnedTasks, quotas: Quotas | None = None) -> Optimum:
+def balance_subtopology(tasks: OwnedTasks, quotas: ClientQuotas | None = None) -> Optimum:
     """Give active tasks to clients so that the least data crosses racks and no client gets too much of one sub-topology.
 
     Constraints: each task has one client; each client holds as many of these tasks as it did (or as `quotas` allows), and
@@ -24,7 +24,7 @@ def balance_subtopology(tasks: OwnedTasks, quotas: Quotas | None = None) -> Opti
     values, family = np.unique(tasks.subtopology, return_inverse=True)
     sizes = np.bincount(family, minlength=len(values))
     cap = subtopology_limits(allowed.most, len(tasks), sizes)
-    return grouped_flow(tasks, Limits(family.astype(np.int64), cap, allowed.least, allowed.most))
+    return grouped_flow(tasks, TaskLimits(family.astype(np.int64), cap, allowed.least, allowed.most))
 
 
 def subtopology_limits(held: Int64s, total: int, sizes: Int64s) -> Int64s:

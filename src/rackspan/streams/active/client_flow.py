@@ -6,13 +6,13 @@ import numpy as np
 
 from rackspan.flow import Arcs, arcs, connect, solve, split
 from rackspan.streams.active.optimum import Optimum, arrival_cost, proven, scale
-from rackspan.streams.active.task_groups import Groups, deal, group_rows, last_of_each, traffic_classes
+from rackspan.streams.active.task_groups import TaskGroups, deal, group_rows, last_of_each, traffic_classes
 from rackspan.streams.costs import OwnedTasks
 from rackspan.streams.problem import Int32s, Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Limits:
+class TaskLimits:
     """How many tasks a client may hold. `family` (n,) code of each task's family, 0 … S − 1; `cap` (S, C) tasks of one
     family on one client; `least` and `most` (C,) tasks on one client in all."""
 
@@ -27,9 +27,9 @@ class _Layout:
     """Node numbers: one place for each (family, client), then clients, classes, pools for each (family, rack), the float."""
 
     tasks: OwnedTasks
-    limits: Limits
-    classes: Groups
-    held: Groups
+    limits: TaskLimits
+    classes: TaskGroups
+    held: TaskGroups
 
     @property
     def clients(self) -> int:
@@ -65,7 +65,7 @@ class _Layout:
         return family * self.racks + self.tasks.client_rack[self.place_client]
 
 
-def grouped_flow(tasks: OwnedTasks, limits: Limits) -> Optimum:
+def grouped_flow(tasks: OwnedTasks, limits: TaskLimits) -> Optimum:
     """Give active tasks to clients within `limits`, at least cost.
 
     Constraints: each task has one client; a client holds at most cap[family, client] tasks of a family and least to most

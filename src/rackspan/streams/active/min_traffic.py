@@ -4,7 +4,7 @@ import numpy as np
 
 from rackspan.flow import Arcs, arcs, connect, solve, split
 from rackspan.streams.active.optimum import Optimum, arrival_cost, proven, scale, unmoved
-from rackspan.streams.active.task_groups import Groups, deal, group_rows, last_of_each, traffic_classes
+from rackspan.streams.active.task_groups import TaskGroups, deal, group_rows, last_of_each, traffic_classes
 from rackspan.streams.costs import OwnedTasks
 from rackspan.streams.problem import Int32s, Int64s
 
@@ -33,14 +33,14 @@ def min_traffic(tasks: OwnedTasks) -> Optimum:
     return proven(tasks, _decode(tasks, classes, held, leaving, arriving), answer)
 
 
-def _leaving(tasks: OwnedTasks, classes: Groups, held: Groups) -> Arcs:
+def _leaving(tasks: OwnedTasks, classes: TaskGroups, held: TaskGroups) -> Arcs:
     """Rack -> class. Racks are the first nodes, classes follow."""
     rack = tasks.client_rack[tasks.owner[held.first]]
     refund = tasks.traffic[held.first, rack] * scale(tasks)
     return arcs(rack, tasks.traffic.shape[1] + classes.of[held.first], held.size, -refund)
 
 
-def _arriving(tasks: OwnedTasks, classes: Groups) -> Arcs:
+def _arriving(tasks: OwnedTasks, classes: TaskGroups) -> Arcs:
     """Class -> rack."""
     racks = tasks.traffic.shape[1]
     price = arrival_cost(tasks, tasks.traffic[classes.first])
@@ -49,7 +49,7 @@ def _arriving(tasks: OwnedTasks, classes: Groups) -> Arcs:
     return arcs(*(column.ravel() for column in columns))
 
 
-def _decode(tasks: OwnedTasks, classes: Groups, held: Groups, leaving: Int64s, arriving: Int64s) -> Int32s:
+def _decode(tasks: OwnedTasks, classes: TaskGroups, held: TaskGroups, leaving: Int64s, arriving: Int64s) -> Int32s:
     """Tasks that leave, dealt to racks by class, then to the vacancies they left behind."""
     leavers = last_of_each(held, leaving)
     joined_class, rack = np.divmod(np.arange(len(arriving)), tasks.traffic.shape[1])

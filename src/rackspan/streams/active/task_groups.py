@@ -8,7 +8,7 @@ from rackspan.streams.problem import Int32s, Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Groups:
+class TaskGroups:
     """Rows that are equal in every key column. `of` (n,) group of each row; `first` (G,) a row of each; `size` (G,)."""
 
     of: Int64s
@@ -16,7 +16,7 @@ class Groups:
     size: Int64s
 
 
-def group_rows(*columns: Int64s | Int32s) -> Groups:
+def group_rows(*columns: Int64s | Int32s) -> TaskGroups:
     """Group rows by their key columns. Groups are in lexicographic order of the keys.
 
     Method: fold one column after the other into a dense code, so that codes never overflow and a column is sorted once.
@@ -26,15 +26,15 @@ def group_rows(*columns: Int64s | Int32s) -> Groups:
         values, inverse = np.unique(column, return_inverse=True)
         code = np.unique(code * len(values) + inverse, return_inverse=True)[1]
     _, first, size = np.unique(code, return_index=True, return_counts=True)
-    return Groups(of=code, first=first, size=size)
+    return TaskGroups(of=code, first=first, size=size)
 
 
-def traffic_classes(traffic: Int64s, *more: Int64s | Int32s) -> Groups:
+def traffic_classes(traffic: Int64s, *more: Int64s | Int32s) -> TaskGroups:
     """Tasks that cost the same everywhere, and agree in `more`."""
     return group_rows(*more, *traffic.T)
 
 
-def last_of_each(groups: Groups, count: Int64s) -> Int64s:
+def last_of_each(groups: TaskGroups, count: Int64s) -> Int64s:
     """Rows that are among the last `count[g]` of their group g, by group, then row."""
     order = np.argsort(groups.of, kind="stable")
     end = np.cumsum(groups.size)

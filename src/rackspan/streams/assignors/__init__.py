@@ -12,9 +12,9 @@ from rackspan.streams.assignors.high_availability import high_availability
 from rackspan.streams.assignors.optimize import optimize
 from rackspan.streams.assignors.sticky import sticky
 from rackspan.streams.problem import Options, Problem, RackAwareness
-from rackspan.streams.task_assignment import Assigned
+from rackspan.streams.task_assignment import AssignorOutput
 
-Assignor = Callable[[Problem, RackAwareness, Options], Assigned]
+Assignor = Callable[[Problem, RackAwareness, Options], AssignorOutput]
 
 ASSIGNORS: Final[Mapping[str, Assignor]] = {
     "optimize": optimize,

@@ -17,10 +17,10 @@ from rackspan.streams.problem import (
     RackAwareness,
 )
 from rackspan.streams.standby import Shortfall, StandbyPlacer, optimize_standby, placer_for
-from rackspan.streams.task_assignment import Assigned, frozen
+from rackspan.streams.task_assignment import AssignorOutput, frozen
 
 
-def high_availability(problem: Problem, awareness: RackAwareness, options: Options = KAFKA) -> Assigned:
+def high_availability(problem: Problem, awareness: RackAwareness, options: Options = KAFKA) -> AssignorOutput:
     """Assign every task of a group anew, then detour to where state is.
 
     Constraints: each task is active on one client; a client has a task once; no more warm-ups than max.warmup.replicas.
@@ -33,7 +33,7 @@ def high_availability(problem: Problem, awareness: RackAwareness, options: Optio
     short, standby_cost = _assign_standbys(problem, states, awareness, options)
     moved = _move_to_caught_up(problem, states)
     stateless = _assign_stateless(problem, states, awareness, options)
-    return Assigned(
+    return AssignorOutput(
         frozen(states),
         stateful,
         stateless,

@@ -14,10 +14,10 @@ from rackspan.streams.problem import (
     RackAwareness,
 )
 from rackspan.streams.standby import optimize_standby, placer_for
-from rackspan.streams.task_assignment import Assigned, TaskAssignment, frozen
+from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment, frozen
 
 
-def optimize(problem: Problem, awareness: RackAwareness, options: Options = KAFKA) -> Assigned:
+def optimize(problem: Problem, awareness: RackAwareness, options: Options = KAFKA) -> AssignorOutput:
     """Rearrange `initial_active`: stateful tasks first, then stateless ones at their own costs, then `initial_standby`.
 
     Constraints and goals: those of the configured strategy. Off: what was given is the answer.
@@ -27,7 +27,7 @@ def optimize(problem: Problem, awareness: RackAwareness, options: Options = KAFK
     if owner is None:
         raise InvalidProblem("problem: initial_active is missing; add it, or choose another --assignor")
     if not awareness.enabled:
-        return Assigned(_assignment(problem, owner))
+        return AssignorOutput(_assignment(problem, owner))
     stateful = optimize_active(
         problem, problem.stateful, owner, problem.configs.costs(HIGH_AVAILABILITY_COSTS), options
     )
@@ -36,9 +36,9 @@ def optimize(problem: Problem, awareness: RackAwareness, options: Options = KAFK
     best[problem.stateful], best[problem.stateless] = stateful.client, stateless.client
     assignment = _assignment(problem, best)
     if problem.initial_standby is None:
-        return Assigned(assignment, stateful, stateless)
+        return AssignorOutput(assignment, stateful, stateless)
     assignment, cost = _improve_standbys(problem, owner, assignment, options)
-    return Assigned(assignment, stateful, stateless, cost)
+    return AssignorOutput(assignment, stateful, stateless, cost)
 
 
 def _improve_standbys(

@@ -11,10 +11,10 @@ from rackspan.streams.client_state import ClientState, empty_states
 from rackspan.streams.java_order import process_hash, task_hash, walk
 from rackspan.streams.problem import KAFKA, STATELESS_COSTS, STICKY_COSTS, Options, Problem, RackAwareness
 from rackspan.streams.standby import optimize_standby
-from rackspan.streams.task_assignment import Assigned, frozen
+from rackspan.streams.task_assignment import AssignorOutput, frozen
 
 
-def sticky(problem: Problem, awareness: RackAwareness, options: Options = KAFKA) -> Assigned:
+def sticky(problem: Problem, awareness: RackAwareness, options: Options = KAFKA) -> AssignorOutput:
     """Assign tasks by stickiness, then optimise what racks allow.
 
     Constraints: each task is active on one client; a client has a task once.
@@ -27,15 +27,15 @@ def sticky(problem: Problem, awareness: RackAwareness, options: Options = KAFKA)
     stateful, stateless = _optimize_active(problem, table.states, awareness, options)
     short = table.assign_standbys(problem.stateful.tolist(), problem.configs.num_standbys)
     standby_cost = _optimize_standbys(problem, table.states, awareness, options)
-    return Assigned(frozen(table.states), stateful, stateless, standby_cost, short=tuple(short))
+    return AssignorOutput(frozen(table.states), stateful, stateless, standby_cost, short=tuple(short))
 
 
-def prior_tasks(problem: Problem) -> Assigned:
+def prior_tasks(problem: Problem) -> AssignorOutput:
     """What Kafka falls back to when lags cannot be had: every task back to its owner, without racks, and a probing rebalance."""
     table = _stickiness(problem)
     table.assign_active(preserve=True)
     short = table.assign_standbys(problem.stateful.tolist(), problem.configs.num_standbys)
-    return Assigned(frozen(table.states), probing_rebalance=True, short=tuple(short))
+    return AssignorOutput(frozen(table.states), probing_rebalance=True, short=tuple(short))
 
 
 def _optimize_active(

@@ -8,7 +8,7 @@ import numpy as np
 from rackspan.model.ids import RackId
 from rackspan.streams.formats.json_values import a_list, a_number, refuse
 from rackspan.streams.formats.tasks import TaskRow
-from rackspan.streams.problem import Int64s, PartitionColumns, PartitionLists, TaskColumns, topic_of
+from rackspan.streams.problem import Int64s, PartitionLists, PartitionRacks, TaskColumns, topic_of
 
 MAX_WEIGHT: Final = 2**40
 """A TiB in bytes: sums over a million tasks then stay within 64 bits."""
@@ -16,7 +16,7 @@ MAX_WEIGHT: Final = 2**40
 
 def read_partitions(
     listed: Mapping[str, Any], weights: Mapping[str, Any] | None, rows: Sequence[TaskRow], racks: tuple[RackId, ...]
-) -> tuple[PartitionColumns, TaskColumns]:
+) -> tuple[PartitionRacks, TaskColumns]:
     """Columns of partitions, by name, and of tasks, in the order of `rows`."""
     needed = {name for row in rows for name in (*row.source, *row.changelog)}
     names = tuple(sorted(needed | listed.keys()))
@@ -27,7 +27,7 @@ def read_partitions(
 
 def _columns(
     names: tuple[str, ...], listed: Mapping[str, Any], racks: tuple[RackId, ...], weight: Int64s
-) -> PartitionColumns:
+) -> PartitionRacks:
     code_of: Mapping[str, int] = {rack: code for code, rack in enumerate(racks)}
     replicas = np.zeros(len(names), dtype=np.int32)
     rackless = np.zeros(len(names), dtype=np.bool_)
@@ -37,7 +37,7 @@ def _columns(
         replicas[index] = len(held)
         rackless[index] = None in held
         in_rack[index, [code_of[rack] for rack in held if rack in code_of]] = True
-    return PartitionColumns(
+    return PartitionRacks(
         names=names,
         listed=np.array([name in listed for name in names], dtype=np.bool_),
         replicas=replicas,

@@ -6,7 +6,7 @@ import numpy as np
 
 from rackspan.streams.assignors import ASSIGNORS
 from rackspan.streams.problem import KAFKA, Int32s, Options, Problem, judge
-from rackspan.streams.task_assignment import Assigned, TaskAssignment
+from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +17,7 @@ class Settled:
     """
 
     problem: Problem
-    assigned: Assigned
+    assigned: AssignorOutput
     rounds: int
     converged: bool
 
@@ -65,11 +65,11 @@ def _held(owner: Int32s, clients: int) -> tuple[frozenset[int], ...]:
     return tuple(map(frozenset, held))
 
 
-def _rebalance(problem: Problem, assignor: str, options: Options) -> Assigned:
+def _rebalance(problem: Problem, assignor: str, options: Options) -> AssignorOutput:
     return ASSIGNORS[assignor](problem, judge(problem), options)
 
 
-def _at_rest(before: Problem, assigned: Assigned) -> bool:
+def _at_rest(before: Problem, assigned: AssignorOutput) -> bool:
     found, left = present(before), assigned.assignment
     return not assigned.probing_rebalance and found.active == left.active and found.standby == left.standby
 

@@ -23,7 +23,7 @@ from rackspan.streams.problem import (
     judge,
     source_reason,
 )
-from rackspan.streams.task_assignment import Assigned, TaskAssignment
+from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment
 
 Document = dict[str, Any]
 
@@ -67,7 +67,7 @@ def could_be_less(audit: Mapping[str, Any]) -> bool:
 
 
 def _now(problem: Problem, now: TaskAssignment, prices: "_Prices") -> Document:
-    answer = describe(problem, RackAwareness("as it runs"), Assigned(now), 0.0)
+    answer = describe(problem, RackAwareness("as it runs"), AssignorOutput(now), 0.0)
     return {"cross_rack": prices.known(answer["cross_rack"]), "cost": answer["cost"]}
 
 

@@ -11,9 +11,9 @@ from functools import cached_property
 from typing import Final, NoReturn
 
 from rackspan.errors import InvalidGroup
-from rackspan.model.ids import RackId
+from rackspan.model.ids import RackId, TopicPartition
 from rackspan.streams.problem import ProcessId, TaskId, task_order
-from rackspan.streams.user_data.assignment_info import ERROR_CODES, TopicPartition, active_partitions, decode_assignment
+from rackspan.streams.user_data.assignment_info import ERROR_CODES, active_partitions, decode_assignment
 from rackspan.streams.user_data.consumer_protocol import (
     WITH_RACK,
     decode_consumer_assignment,
@@ -31,7 +31,7 @@ Family = str
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedMember:
+class MemberDescription:
     """One member as DescribeGroups tells it; both byte strings are the consumer protocol's."""
 
     member_id: str
@@ -41,14 +41,14 @@ class DescribedMember:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedGroup:
+class GroupDescription:
     """One group as DescribeGroups tells it. `words` are Kafka's own where it gave a reason."""
 
     group_id: str
     state: str
     protocol_type: str
     protocol: str
-    members: tuple[DescribedMember, ...] = ()
+    members: tuple[MemberDescription, ...] = ()
     words: str | None = None
 
 
@@ -123,7 +123,7 @@ def family(task: TaskId) -> Family:
     return task.rpartition("_")[0]
 
 
-def streams_group(described: DescribedGroup) -> StreamsGroup:
+def streams_group(described: GroupDescription) -> StreamsGroup:
     """Understand a group. Errors: InvalidGroup where it is none of Kafka Streams, is not at rest, or cannot be read."""
     _refuse_others(described)
     processes: dict[ProcessId, list[StreamThread]] = {}
@@ -138,7 +138,7 @@ def streams_group(described: DescribedGroup) -> StreamsGroup:
     return group
 
 
-def _refuse_others(described: DescribedGroup) -> None:
+def _refuse_others(described: GroupDescription) -> None:
     """Each refusal says what the group is instead."""
     name = f"group {described.group_id}"
     if described.state == "Dead":
@@ -155,7 +155,7 @@ def _refuse_others(described: DescribedGroup) -> None:
         )
 
 
-def _thread(member: DescribedMember) -> StreamThread:
+def _thread(member: MemberDescription) -> StreamThread:
     whose = f"member {member.member_id}"
     subscription = decode_consumer_subscription(member.metadata, f"{whose}, subscription")
     said = decode_subscription(subscription.user_data, f"{whose}, subscription user data")

@@ -83,7 +83,7 @@ class TaskColumns:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class PartitionColumns:
+class PartitionRacks:
     """Where partitions have replicas. Racks are those of the group's clients, by name; P partitions, R racks.
 
     `listed` (P,): the problem says something of this partition. `replicas` (P,): how many it names. `rackless` (P,):
@@ -110,7 +110,7 @@ class Problem:
     configs: AssignmentConfigs
     clients: tuple[Client, ...]
     tasks: TaskColumns
-    partitions: PartitionColumns
+    partitions: PartitionRacks
     racks: tuple[RackId, ...]
     initial_active: Int32s | None = None
     initial_standby: tuple[frozenset[int], ...] | None = None

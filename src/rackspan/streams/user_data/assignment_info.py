@@ -1,8 +1,8 @@
-"""What the leader of a Kafka Streams group tells a thread: the user data of its assignment (AssignmentInfo).
+"""AssignmentInfo: the user data that the leader of a Kafka Streams group sends to each thread with its assignment.
 
-Versions 1 to 11, as published Kafka Streams up to 4.1 writes them. Active tasks come as a list beside the partitions of
-the assignment itself: the task of the n-th partition, partitions in order, stands n-th. Changelogs are not in here, and
-neither is whether a task has state.
+Versions 1 to 11, as published Kafka Streams up to 4.1 writes them. Active tasks are a list parallel to the partitions of
+the consumer assignment: with the partitions sorted, the n-th task reads the n-th partition. AssignmentInfo holds neither
+changelogs nor whether a task has state.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,11 +10,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rackspan.errors import InvalidGroup
+from rackspan.model.ids import TopicPartition
 from rackspan.streams.problem import TaskId
 from rackspan.streams.user_data.java_bytes import JavaBytes
 from rackspan.streams.user_data.subscription_info import LATEST_VERSION, known_version, task_id
-
-TopicPartition = tuple[str, int]
 
 _WITH_HOSTS: Final = 2
 _WITH_COMMON_VERSION: Final = 3
@@ -25,7 +24,7 @@ _WITH_NEXT_REBALANCE: Final = 7
 _WITH_NAMED_TOPOLOGIES: Final = 10
 
 NO_REBALANCE: Final = 2**63 - 1
-"""`next_rebalance_ms` of a thread that is not to ask for one."""
+"""`next_rebalance_ms` of a thread that shall not trigger a rebalance."""
 
 ERROR_CODES: Final[Mapping[int, str]] = {
     1: "source topics are missing",
@@ -37,7 +36,7 @@ ERROR_CODES: Final[Mapping[int, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class AssignmentInfo:
-    """One thread's user data. `active` as it stands, a task once for each of its partitions; standbys with their sources."""
+    """One thread's user data. `active` repeats a task for each of its partitions; `standby` maps tasks to their source partitions."""
 
     version: int
     active: Sequence[TaskId] = ()
@@ -47,7 +46,7 @@ class AssignmentInfo:
 
 
 def decode_assignment(data: bytes, whose: str = "assignment") -> AssignmentInfo:
-    """Read user data; `whose` names it in errors. Errors: InvalidGroup, one line, for whatever it may hold."""
+    """Decode user data; `whose` names it in errors. Errors: InvalidGroup, one line, for any malformed bytes."""
     reader = JavaBytes(data, whose)
     version = known_version(reader, LATEST_VERSION)
     if version >= _WITH_COMMON_VERSION:
@@ -81,11 +80,11 @@ def _task(reader: JavaBytes, version: int) -> TaskId:
 
 
 def _partitions(reader: JavaBytes) -> frozenset[TopicPartition]:
-    return frozenset((reader.utf(), reader.int32()) for _ in range(reader.count(6)))
+    return frozenset(TopicPartition(reader.utf(), reader.int32()) for _ in range(reader.count(6)))
 
 
 def _skip_hosts(reader: JavaBytes, version: int) -> None:
-    """Who answers interactive queries for what: read so that the bytes after it are found, and kept by nobody."""
+    """Skip the hosts that serve interactive queries, to reach the fields behind them."""
     if version >= _WITH_TOPIC_NUMBERS:
         for _ in range(reader.count(6)):
             reader.int32(), reader.utf()

@@ -1,24 +1,23 @@
-"""What any consumer says when it joins, and what it is told, around the user data of its assignor (ConsumerProtocol).
+"""ConsumerProtocol: a consumer's subscription and assignment, around the user data of its assignor.
 
-Written so that a newer version only adds at the end: what is behind the fields we know is left alone.
+Newer versions only append fields, so bytes behind the known fields are ignored.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
-from rackspan.model.ids import RackId
-from rackspan.streams.user_data.assignment_info import TopicPartition
+from rackspan.model.ids import RackId, TopicPartition
 from rackspan.streams.user_data.java_bytes import JavaBytes
 
 WITH_RACK: Final = 3
-"""The version of a subscription that tells `client.rack` (KIP-881, Kafka 3.4)."""
+"""The first version of a subscription with `client.rack` (KIP-881, Kafka 3.4)."""
 
 _NULL: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
 class ConsumerSubscription:
-    """`rack` is `client.rack`, None where it is unset or `version` is too old to tell it."""
+    """`rack` is `client.rack`, None where it is unset or `version` has no field for it."""
 
     version: int
     user_data: bytes
@@ -27,14 +26,14 @@ class ConsumerSubscription:
 
 @dataclass(frozen=True, slots=True)
 class ConsumerAssignment:
-    """The partitions a consumer reads, and what its assignor adds."""
+    """The partitions a consumer reads, and the user data of its assignor."""
 
     partitions: tuple[TopicPartition, ...]
     user_data: bytes
 
 
 def decode_consumer_subscription(data: bytes, whose: str) -> ConsumerSubscription:
-    """Read a member's metadata. Errors: InvalidGroup."""
+    """Decode a member's metadata. Errors: InvalidGroup."""
     reader = JavaBytes(data, whose)
     version = reader.int16()
     for _ in range(reader.count(2)):
@@ -50,18 +49,18 @@ def decode_consumer_subscription(data: bytes, whose: str) -> ConsumerSubscriptio
 
 
 def decode_consumer_assignment(data: bytes, whose: str) -> ConsumerAssignment:
-    """Read a member's assignment. Errors: InvalidGroup."""
+    """Decode a member's assignment. Errors: InvalidGroup."""
     reader = JavaBytes(data, whose)
     reader.int16()
     return ConsumerAssignment(_topic_partitions(reader), _nullable_bytes(reader))
 
 
 def _topic_partitions(reader: JavaBytes) -> tuple[TopicPartition, ...]:
-    found: list[TopicPartition] = []
+    partitions: list[TopicPartition] = []
     for _ in range(reader.count(6)):
         topic = reader.string()
-        found += [(topic, reader.int32()) for _ in range(reader.count(4))]
-    return tuple(found)
+        partitions += [TopicPartition(topic, reader.int32()) for _ in range(reader.count(4))]
+    return tuple(partitions)
 
 
 def _nullable_bytes(reader: JavaBytes) -> bytes:

@@ -1,8 +1,8 @@
-"""What a Kafka Streams thread says of itself when it joins: the user data of its subscription (SubscriptionInfo).
+"""SubscriptionInfo: the user data that a Kafka Streams thread sends with its subscription when it joins.
 
-Versions 1 to 11, as published Kafka Streams up to 4.1 writes them. Between them the same facts moved: the tasks a process
-had are two lists up to version 6, offset sums by sub-topology from 7, by task from 10; tags came with 11.
-The rack is not in here: it stands beside the user data, in the consumer's own subscription (KIP-881).
+Versions 1 to 11, as published Kafka Streams up to 4.1 writes them. They encode the tasks of a process in three ways: two
+lists up to version 6, offset sums by sub-topology from 7, offset sums by task from 10. Tags are new in 11.
+The rack is a field of the consumer's own subscription (KIP-881), not of this user data.
 """
 
 from collections.abc import Mapping
@@ -28,8 +28,8 @@ _WITH_TAGS: Final = 11
 class SubscriptionInfo:
     """One thread's user data.
 
-    `offset_sums` has the tasks with state of the whole process, each with the records it has of it, LATEST where the task
-    runs active, UNKNOWN where the version does not tell. A task without state is never among them from version 7 on.
+    `offset_sums` maps the stateful tasks of the whole process to the records it holds of each: LATEST where the task runs
+    active, UNKNOWN where the version has no field for it. From version 7 on it never contains a stateless task.
     """
 
     version: int
@@ -42,7 +42,7 @@ class SubscriptionInfo:
 
 
 def decode_subscription(data: bytes, whose: str = "subscription") -> SubscriptionInfo:
-    """Read user data; `whose` names it in errors. Errors: InvalidGroup, one line, for whatever it may hold."""
+    """Decode user data; `whose` names it in errors. Errors: InvalidGroup, one line, for any malformed bytes."""
     reader = JavaBytes(data, whose)
     version = known_version(reader, LATEST_VERSION)
     latest = reader.int32() if version >= _WITH_LATEST_SUPPORTED else None
@@ -59,7 +59,7 @@ def decode_subscription(data: bytes, whose: str = "subscription") -> Subscriptio
 
 
 def known_version(reader: JavaBytes, latest: int) -> int:
-    """The leading version. Errors: InvalidGroup for one that no release we know writes."""
+    """The leading version. Errors: InvalidGroup outside 1 to `latest`."""
     version = reader.int32()
     if not 1 <= version <= latest:
         reader.refuse(f"version {version} is not among 1 to {latest}")
@@ -67,14 +67,14 @@ def known_version(reader: JavaBytes, latest: int) -> int:
 
 
 def task_id(reader: JavaBytes, subtopology: int, partition: int, topology: str | None = None) -> TaskId:
-    """SUBTOPOLOGY_PARTITION, with the name of its topology in front where it has one."""
+    """A task id: SUBTOPOLOGY_PARTITION, prefixed with the topology name if there is one."""
     if subtopology < 0 or partition < 0:
         reader.refuse(f"task {subtopology}_{partition} has a negative number")
     return TaskId(f"{topology}__{subtopology}_{partition}" if topology else f"{subtopology}_{partition}")
 
 
 def _task_lists(reader: JavaBytes) -> dict[TaskId, int]:
-    """Up to version 6: the tasks that ran here, then those kept as standby or found on disk."""
+    """Up to version 6: the tasks that ran active, then those kept as standby or found on disk."""
     active = [task_id(reader, reader.int32(), reader.int32()) for _ in range(reader.count(8))]
     standby = [task_id(reader, reader.int32(), reader.int32()) for _ in range(reader.count(8))]
     return {**dict.fromkeys(standby, UNKNOWN), **dict.fromkeys(active, LATEST)}
