@@ -39,7 +39,7 @@ def test_a_test_is_given_a_cluster_as_its_markers_say(pytester: pytest.Pytester)
         @pytest.mark.lose_rack("r2")
         @pytest.mark.freeze_brokers(1)
         def test_faults_are_there_from_the_beginning(rackspan_cluster):
-            assert [one.states for one in rackspan_cluster.standing().brokers] == [
+            assert [one.states for one in rackspan_cluster.status().brokers] == [
                 ("frozen",), ("down", "fenced"), ("up",),
             ]
         """,
@@ -64,8 +64,8 @@ def test_whatever_a_test_does_the_next_one_finds_a_cluster_as_new(pytester: pyte
         def test_it(rackspan_cluster, turn):
             cluster = rackspan_cluster
             seen.add(cluster.cluster_id)
-            assert [one.states for one in cluster.standing().brokers] == [("up",)] * 3
-            assert not cluster.standing().links
+            assert [one.states for one in cluster.status().brokers] == [("up",)] * 3
+            assert not cluster.status().links
             assert not cluster.snapshot().topics
             assert not cluster.traffic()
             producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
@@ -82,7 +82,7 @@ def test_whatever_a_test_does_the_next_one_finds_a_cluster_as_new(pytester: pyte
             assert message.value() == str(turn).encode()
             consumer.close()
             with losing(cluster, "r1"):
-                assert cluster.standing().brokers[0].states == ("down", "fenced")
+                assert cluster.status().brokers[0].states == ("down", "fenced")
             cluster.lose_rack("r3")
             cluster.freeze(1)
             cluster.change_rack(2, "r1")

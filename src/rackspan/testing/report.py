@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from rackspan.cluster import EmbeddedCluster
-    from rackspan.cluster.api.status import Standing
+    from rackspan.cluster.api.status import ClusterStatus
 
 LOGGER: Final = "rackspan.cluster"
 KEPT_LINES: Final = 50
@@ -40,18 +40,18 @@ class Warnings(logging.Handler):
 def state(cluster: EmbeddedCluster) -> str:
     """A page of it; in words where the cluster cannot be asked any more."""
     try:
-        return "\n".join(_lines(cluster.standing()))
+        return "\n".join(_lines(cluster.status()))
     except Exception as error:
         # The test has failed already, and that is what its reader must see.
         return f"the cluster could not be asked: {error}"
 
 
-def _lines(standing: Standing) -> Iterator[str]:
-    for broker in standing.brokers:
+def _lines(status: ClusterStatus) -> Iterator[str]:
+    for broker in status.brokers:
         yield f"broker {broker.id}  rack {broker.rack}  {broker.address}  {', '.join(broker.states)}"
-    yield from _listed("links", standing.links)
-    yield from _listed("partitions that are not whole", standing.partitions)
-    yield from _listed("metrics that are not 0", standing.metrics)
+    yield from _listed("links", status.links)
+    yield from _listed("partitions that are not whole", status.partitions)
+    yield from _listed("metrics that are not 0", status.metrics)
 
 
 def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:

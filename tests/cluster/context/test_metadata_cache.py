@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from rackspan.cluster.context.metadata_cache import ANSWERS_KEPT, EncodedMetadata
+from rackspan.cluster.context.metadata_cache import MAX_CACHED_RESPONSES, MetadataCache
 from rackspan.cluster.core.metadata import (
     EMPTY_IMAGE,
     BrokerChanged,
@@ -44,7 +44,7 @@ class Writer:
 
 
 def test_a_topic_is_written_again_when_it_has_changed_and_no_other_is() -> None:
-    kept, writer, before = EncodedMetadata(), Writer(), image()
+    kept, writer, before = MetadataCache(), Writer(), image()
     assert kept.topics(12, before, writer) == [b"a1", b"b1"]
     grown = folded(before, [PartitionSet(TopicPartition("b", 1), PartitionState((ONE,), (ONE,), ONE))])
     assert kept.topics(12, grown, writer) == [b"a1", b"b2"]
@@ -52,7 +52,7 @@ def test_a_topic_is_written_again_when_it_has_changed_and_no_other_is() -> None:
 
 
 def test_a_topic_that_was_deleted_and_made_anew_is_written_again() -> None:
-    kept, writer, before = EncodedMetadata(), Writer(), image()
+    kept, writer, before = MetadataCache(), Writer(), image()
     kept.topics(12, before, writer)
     without = folded(before, [TopicDeleted("a", UUID(int=2))])
     assert kept.topics(12, without, writer) == [b"b1"]
@@ -61,7 +61,7 @@ def test_a_topic_that_was_deleted_and_made_anew_is_written_again() -> None:
 
 
 def test_every_topic_is_written_again_when_a_broker_is_fenced_or_the_version_is_another() -> None:
-    kept, writer, before = EncodedMetadata(), Writer(), image()
+    kept, writer, before = MetadataCache(), Writer(), image()
     kept.topics(12, before, writer)
     kept.topics(12, folded(before, [BrokerChanged(ONE, 0, False, False)]), writer)
     kept.topics(13, folded(before, [BrokerChanged(ONE, 0, False, False)]), writer)
@@ -69,11 +69,11 @@ def test_every_topic_is_written_again_when_a_broker_is_fenced_or_the_version_is_
 
 
 def test_answers_are_kept_until_the_metadata_moves_and_never_many() -> None:
-    kept = EncodedMetadata()
+    kept = MetadataCache()
     assert kept.answer((12, None), lambda: b"first") == b"first"
     assert kept.answer((12, None), lambda: b"second") == b"first"
     kept.moved()
     assert kept.answer((12, None), lambda: b"third") == b"third"
-    for number in range(3 * ANSWERS_KEPT):
+    for number in range(3 * MAX_CACHED_RESPONSES):
         kept.answer((12, (f"topic-{number}",)), lambda: b"")
-    assert len(kept) == ANSWERS_KEPT
+    assert len(kept) == MAX_CACHED_RESPONSES

@@ -66,16 +66,16 @@ class Administration:
 
     async def _asked(self, question: Callable[[CorrelationId], Message]) -> Sequence[AdminResult]:
         host = self._heard()
-        results: Sequence[AdminResult] = await host.ask_controller(question, TIMEOUT_MS, ())
+        results: Sequence[AdminResult] = await host.controller_response(question, TIMEOUT_MS, ())
         for one in self._assembly.hosts.values():
             if one.running and not one.frozen:
-                await one.caught_up(TIMEOUT_MS)
+                await one.wait_until_caught_up(TIMEOUT_MS)
         return results
 
     def _heard(self) -> BrokerHost:
         """A broker that reaches the controller. Errors: UsageError."""
         for host in self._assembly.hosts.values():
-            if host.running and not host.frozen and self._assembly.in_office(host.id):
+            if host.running and not host.frozen and self._assembly.is_active(host.id):
                 return host
         raise UsageError("no broker of this cluster reaches its controller; undo a fault first")
 

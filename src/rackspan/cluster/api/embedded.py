@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from rackspan.cluster.api.administration import Administration
 from rackspan.cluster.api.broker_configs import check_racks, configured
-from rackspan.cluster.api.fault_methods import Breakable, Outcome, rack_id
+from rackspan.cluster.api.fault_methods import FaultMethods, Outcome, rack_id
 from rackspan.cluster.api.faults import Faults
-from rackspan.cluster.api.inspection_methods import Observable
+from rackspan.cluster.api.inspection_methods import InspectionMethods
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.assembly import Assembly
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 START_SECONDS: Final = 10.0
 
 
-class EmbeddedCluster(Breakable, Observable):
+class EmbeddedCluster(FaultMethods, InspectionMethods):
     """A Kafka cluster in memory, for development and tests.
 
     `racks` is how many (r1, r2 …) or their names, None standing for brokers without a rack; brokers get ids from 1 and

@@ -10,7 +10,7 @@ from rackspan.model.ids import RackId
 Outcome = TypeVar("Outcome")
 
 
-class Breakable(ABC):
+class FaultMethods(ABC):
     """faults.py for callers outside the cluster's thread: every method returns when it is done."""
 
     _faults: Faults

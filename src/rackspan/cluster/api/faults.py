@@ -91,7 +91,7 @@ class Faults:
                 host.kill()
                 host.rack = self._rack_of[host.id]
         await self._assembly.start_brokers(self._assembly.hosts, RETURN_SECONDS)
-        await self._assembly.until(lambda: all(map(self._assembly.in_office, self._assembly.hosts)), RETURN_SECONDS)
+        await self._assembly.until(lambda: all(map(self._assembly.is_active, self._assembly.hosts)), RETURN_SECONDS)
 
     async def change_protocol_version(self, broker: int, version: str) -> None:
         """The broker comes back with another inter.broker.protocol.version. Errors: UsageError."""
@@ -157,7 +157,7 @@ class Faults:
         deaf = {to for source, to in self._assembly.network.cuts if source == CONTROLLER}
         for host in self._assembly.hosts.values():
             if host.running and not host.frozen and host.id not in deaf:
-                await host.caught_up(_HEARD_MS)
+                await host.wait_until_caught_up(_HEARD_MS)
 
     def _others(self, broker: int) -> list[NodeId]:
         return [other for other in self._assembly.hosts if other != broker]

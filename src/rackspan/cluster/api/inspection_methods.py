@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any
 
 from rackspan.cluster.api.fault_methods import Outcome
-from rackspan.cluster.api.status import Standing, standing
+from rackspan.cluster.api.status import ClusterStatus, cluster_status
 from rackspan.cluster.context.record_traffic import Flow
 from rackspan.cluster.host.assembly import Assembly
 from rackspan.errors import UsageError
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from rackspan.model.snapshot import ClusterSnapshot
 
 
-class Observable(ABC):
+class InspectionMethods(ABC):
     """For callers outside the cluster's thread: every method returns with what it read there."""
 
     _metrics: "MetricsServer | None"
@@ -45,7 +45,7 @@ class Observable(ABC):
         """The metrics of min.insync.racks by broker and by the names they are served under; of running brokers."""
 
         async def read() -> dict[BrokerId, dict[str, int]]:
-            return {broker: host.broker.metrics() for broker, host in self._whole.hosts.items() if host.running}
+            return {broker: host.core.metrics() for broker, host in self._whole.hosts.items() if host.running}
 
         return self._do(read())
 
@@ -64,8 +64,8 @@ class Observable(ABC):
                 BrokerMetrics(
                     host.id,
                     host.rack,
-                    host.broker.metrics(),
-                    [(*one, values) for one, values in host.broker.partition_metrics().items()] if partitions else (),
+                    host.core.metrics(),
+                    [(*one, values) for one, values in host.core.partition_metrics().items()] if partitions else (),
                 )
                 for host in running
             ]
@@ -84,10 +84,10 @@ class Observable(ABC):
         """Bytes of records that have flowed, by path, topic, client and racks."""
         return self._whole.traffic.flows()
 
-    def standing(self) -> Standing:
+    def status(self) -> ClusterStatus:
         """How brokers, links and partitions stand, for whoever reads of a failure."""
 
-        async def taken() -> Standing:
-            return standing(self._whole)
+        async def taken() -> ClusterStatus:
+            return cluster_status(self._whole)
 
         return self._do(taken())

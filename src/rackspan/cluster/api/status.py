@@ -11,7 +11,7 @@ from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class BrokerStanding:
+class BrokerStatus:
     """One broker; `states` is ("up",) where nothing is wrong."""
 
     id: BrokerId
@@ -21,17 +21,17 @@ class BrokerStanding:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ClusterStatus:
     """Brokers, and a line for each link, partition and metric that is not as it should be."""
 
-    brokers: tuple[BrokerStanding, ...]
+    brokers: tuple[BrokerStatus, ...]
     links: tuple[str, ...]
     partitions: tuple[str, ...]
     metrics: tuple[str, ...]
 
 
-def standing(assembly: Assembly) -> Standing:
-    return Standing(
+def cluster_status(assembly: Assembly) -> ClusterStatus:
+    return ClusterStatus(
         brokers=tuple(_broker(assembly, host) for host in assembly.hosts.values()),
         links=tuple(_links(assembly)),
         partitions=tuple(_partitions(assembly)),
@@ -39,9 +39,9 @@ def standing(assembly: Assembly) -> Standing:
     )
 
 
-def _broker(assembly: Assembly, host: BrokerHost) -> BrokerStanding:
+def _broker(assembly: Assembly, host: BrokerHost) -> BrokerStatus:
     address, port = host.listener.address
-    return BrokerStanding(host.id, host.rack, f"{address}:{port}", tuple(_states(assembly, host)) or ("up",))
+    return BrokerStatus(host.id, host.rack, f"{address}:{port}", tuple(_states(assembly, host)) or ("up",))
 
 
 def _states(assembly: Assembly, host: BrokerHost) -> Iterator[str]:
@@ -49,7 +49,7 @@ def _states(assembly: Assembly, host: BrokerHost) -> Iterator[str]:
         yield "down"
     if host.frozen:
         yield "frozen"
-    if not assembly.in_office(host.id):
+    if not assembly.is_active(host.id):
         yield "fenced"
     if host.slow_disk_ms:
         yield f"disk slower by {host.slow_disk_ms} ms"
@@ -86,6 +86,6 @@ def _listed(brokers: tuple[BrokerId, ...]) -> str:
 def _metrics(assembly: Assembly) -> Iterator[str]:
     for host in assembly.hosts.values():
         if host.running:
-            for name, value in host.broker.metrics().items():
+            for name, value in host.core.metrics().items():
                 if value:
                     yield f'{name}{{broker="{host.id}"}} {value}'

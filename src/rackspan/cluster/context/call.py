@@ -21,7 +21,7 @@ class Encoded:
     parts: Sequence[bytes]
 
 
-Answer: TypeAlias = Body | Encoded | None
+Response: TypeAlias = Body | Encoded | None
 """None: the client waits for none (acks=0)."""
 
 
@@ -39,7 +39,7 @@ class Call:
         return self.header.api_version
 
 
-Handle: TypeAlias = Callable[[Call], Answer | Future[Answer] | Coroutine[Any, Any, Answer]]
+Handle: TypeAlias = Callable[[Call], Response | Future[Response] | Coroutine[Any, Any, Response]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""Fetches that wait at a broker for news of their partitions (Kafka's purgatory)."""
+"""Fetches that wait at a broker for news of their partitions (Kafka's delayed_fetches)."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
@@ -9,7 +9,7 @@ from rackspan.model.ids import TopicPartition
 Wake: TypeAlias = Callable[[], None]
 
 
-class Purgatory:
+class DelayedFetches:
     """Who waits for which partition. Nobody is woken without news: waiting costs nothing."""
 
     def __init__(self) -> None:

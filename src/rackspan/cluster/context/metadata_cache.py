@@ -9,14 +9,14 @@ from typing import Final, TypeAlias
 from rackspan.cluster.core.metadata import MetadataImage, TopicImage
 from rackspan.model.ids import BrokerId
 
-ANSWERS_KEPT: Final = 64
+MAX_CACHED_RESPONSES: Final = 64
 """Clients ask for few different sets of topics."""
 
 Question: TypeAlias = tuple[int, tuple[object, ...] | None]
 """The version, and the topics by name or id; None asks for all."""
 
 
-class EncodedMetadata:
+class MetadataCache:
     """Of one broker's process."""
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class EncodedMetadata:
         """As kept, or as written now."""
         found = self._answers.get(question)
         if found is None:
-            if len(self._answers) >= ANSWERS_KEPT:
+            if len(self._answers) >= MAX_CACHED_RESPONSES:
                 del self._answers[next(iter(self._answers))]
             found = self._answers[question] = write()
         return found

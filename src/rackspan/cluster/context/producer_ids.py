@@ -25,7 +25,7 @@ class ProducerIds:
             found = next(self._left, None)
             if found is not None:
                 return found
-            block: ProducerIdBlock | None = await self._broker.ask_controller(
+            block: ProducerIdBlock | None = await self._broker.controller_response(
                 lambda correlation_id: AllocateProducerIds(correlation_id, self._broker.id), _TIMEOUT_MS, None
             )
             if block is None:

@@ -39,7 +39,7 @@ class Flow:
         return self.from_rack != self.to_rack
 
 
-class Traffic:
+class RecordTraffic:
     """What has flowed since the cluster started."""
 
     def __init__(self) -> None:

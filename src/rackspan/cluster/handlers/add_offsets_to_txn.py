@@ -2,7 +2,7 @@
 
 from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.transactions.requests import AddPartitions
-from rackspan.cluster.handlers.common.transaction_requests import ask_transactions, said
+from rackspan.cluster.handlers.common.transaction_requests import error_code, transaction_response
 from rackspan.cluster.host.coordinator_runner import OFFSETS_TOPIC
 from rackspan.model.ids import TopicPartition
 
@@ -11,4 +11,4 @@ async def handle(call: Call) -> Body:
     body = call.body
     offsets = TopicPartition(OFFSETS_TOPIC, call.broker.groups.partition_of(body["group_id"]))
     request = AddPartitions(body["transactional_id"], body["producer_id"], body["producer_epoch"], frozenset({offsets}))
-    return {"error_code": said(call, (await ask_transactions(call, request)).error)}
+    return {"error_code": error_code(call, (await transaction_response(call, request)).error)}

@@ -9,7 +9,7 @@ from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import AddPartitions
 from rackspan.cluster.handlers.common.group_requests import exists
-from rackspan.cluster.handlers.common.transaction_requests import ask_transactions, partitions_of, said
+from rackspan.cluster.handlers.common.transaction_requests import error_code, partitions_of, transaction_response
 from rackspan.model.ids import TopicPartition
 
 SEVERAL_TRANSACTIONS: Final = 4
@@ -45,13 +45,13 @@ async def _added(call: Call, asked: Mapping[str, Any]) -> dict[TopicPartition, K
     if unknown:
         others = dict.fromkeys(request.partitions, KafkaError.OPERATION_NOT_ATTEMPTED)
         return others | dict.fromkeys(unknown, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
-    answer = await ask_transactions(call, request)
+    answer = await transaction_response(call, request)
     return dict.fromkeys(request.partitions, answer.error)
 
 
 def _results(call: Call, errors: Mapping[TopicPartition, KafkaError]) -> list[dict[str, Any]]:
     topics: dict[str, list[dict[str, Any]]] = {}
     for partition, error in sorted(errors.items()):
-        place = {"partition_index": partition.partition, "partition_error_code": said(call, error)}
+        place = {"partition_index": partition.partition, "partition_error_code": error_code(call, error)}
         topics.setdefault(partition.topic, []).append(place)
     return [{"name": topic, "results_by_partition": results} for topic, results in topics.items()]

@@ -4,7 +4,7 @@ from typing import Any
 
 from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.groups.requests import DeleteGroup
-from rackspan.cluster.handlers.common.group_requests import ask_groups
+from rackspan.cluster.handlers.common.group_requests import group_response
 
 
 async def handle(call: Call) -> Body:
@@ -12,5 +12,5 @@ async def handle(call: Call) -> Body:
 
 
 async def _deleted(call: Call, group_id: str) -> dict[str, Any]:
-    answer = await ask_groups(call, DeleteGroup(group_id))
+    answer = await group_response(call, DeleteGroup(group_id))
     return {"group_id": group_id, "error_code": call.broker.code(answer.error)}

@@ -14,10 +14,10 @@ async def handle(call: Call) -> Body:
     asked = _asked(call)
     ids = {name: topic.topic_id for name, topic in call.broker.image.topics.items()}
     names = call.broker.image.topic_names
-    results: tuple[AdminResult, ...] = await call.broker.ask_controller(
+    results: tuple[AdminResult, ...] = await call.broker.controller_response(
         lambda correlation_id: DeleteTopics(correlation_id, asked), call.body["timeout"], timed_out(asked, AdminResult)
     )
-    await call.broker.caught_up(call.body["timeout"])
+    await call.broker.wait_until_caught_up(call.body["timeout"])
     return {
         "responses": [
             {

@@ -13,7 +13,7 @@ UNKNOWN: Final = -1
 
 def handle(call: Call) -> Body:
     asked = call.body["topics"]
-    logs = call.broker.disk.logs
+    logs = call.broker.logs
     wanted: Iterable[TopicPartition] = logs if asked is None else (
         TopicPartition(topic["topic"], index) for topic in asked for index in topic["partitions"]
     )  # fmt: skip
@@ -27,6 +27,6 @@ def handle(call: Call) -> Body:
 def _partition(call: Call, partition: TopicPartition) -> dict[str, Any]:
     return {
         "partition_index": partition.partition,
-        "partition_size": call.broker.disk.logs[partition].size_bytes,
+        "partition_size": call.broker.logs[partition].size_bytes,
         "offset_lag": 0,
     }

@@ -21,7 +21,7 @@ def handle(call: Call) -> Body:
 
 
 def _partition(call: Call, partition: TopicPartition) -> dict[str, Any]:
-    leader = call.broker.broker.leaders.get(partition)
+    leader = call.broker.core.leaders.get(partition)
     if leader is None:
         known = call.broker.image.partition(partition) is not None
         error = KafkaError.NOT_LEADER_OR_FOLLOWER if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION

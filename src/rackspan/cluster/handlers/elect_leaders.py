@@ -20,12 +20,12 @@ async def handle(call: Call) -> Body:
     if call.body.get("election_type", PREFERRED) not in (PREFERRED, UNCLEAN):
         return _refused(call, partitions or ())
     unclean = call.body.get("election_type", PREFERRED) == UNCLEAN
-    results: tuple[AdminResult, ...] = await call.broker.ask_controller(
+    results: tuple[AdminResult, ...] = await call.broker.controller_response(
         lambda correlation_id: ElectLeaders(correlation_id, partitions, unclean),
         call.body["timeout"],
         timed_out(partitions or (), AdminResult),
     )
-    await call.broker.caught_up(call.body["timeout"])
+    await call.broker.wait_until_caught_up(call.body["timeout"])
     if partitions is None:
         # Asked for all, Kafka names only those of which there is something to say.
         results = tuple(one for one in results if one.error is not KafkaError.ELECTION_NOT_NEEDED)

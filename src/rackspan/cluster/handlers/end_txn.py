@@ -5,7 +5,7 @@ from typing import Final
 from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import EndTransaction, EndTransactionResponse
-from rackspan.cluster.handlers.common.transaction_requests import ask_transactions, said
+from rackspan.cluster.handlers.common.transaction_requests import error_code, transaction_response
 
 EPOCH_BUMP: Final = 5
 
@@ -21,9 +21,9 @@ async def handle(call: Call) -> Body:
         bump_epoch=bump,
         fresh_producer_id=fresh,
     )
-    answer: EndTransactionResponse = await ask_transactions(call, request)
+    answer: EndTransactionResponse = await transaction_response(call, request)
     return {
-        "error_code": said(call, answer.error),
+        "error_code": error_code(call, answer.error),
         "producer_id": answer.producer_id,
         "producer_epoch": answer.producer_epoch,
     }

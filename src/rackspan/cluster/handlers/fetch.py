@@ -1,6 +1,6 @@
 """Fetch (key 1), versions 4-18. Rack arrives in v11 (KIP-392), topic ids in v13, who leads now in v16 (KIP-951).
 
-A fetch that finds too little waits in the broker's purgatory and reads again on news, never on a timer alone. Sessions
+A fetch that finds too little waits in the broker's delayed_fetches and reads again on news, never on a timer alone. Sessions
 are declined with id 0, which every client takes: an idle partition costs a fetch a few bytes. Batches go out as they lie.
 """
 
@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rackspan.cluster.context.call import Answer, Body, Call
+from rackspan.cluster.context.call import Body, Call, Response
 from rackspan.cluster.core.broker import Isolation
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log.producer_state import AbortedTransaction
@@ -54,7 +54,7 @@ class _Round:
     moved: set[BrokerId]
 
 
-def handle(call: Call) -> Answer | asyncio.Future[Answer]:
+def handle(call: Call) -> Response | asyncio.Future[Response]:
     if call.body.get("session_epoch", -1) not in NEW_SESSION_EPOCHS:
         return {"error_code": KafkaError.FETCH_SESSION_ID_NOT_FOUND, "session_id": NO_SESSION}
     wanted = list(_wanted(call))
@@ -66,16 +66,16 @@ def handle(call: Call) -> Answer | asyncio.Future[Answer]:
 
 
 class _Parked:
-    """A fetch in the purgatory."""
+    """A fetch in the delayed_fetches."""
 
     def __init__(self, call: Call, wanted: list[_Wanted]) -> None:
         self._call = call
         self._wanted = wanted
         loop = asyncio.get_running_loop()
-        self.answered: asyncio.Future[Answer] = loop.create_future()
+        self.answered: asyncio.Future[Response] = loop.create_future()
         self.answered.add_done_callback(self._leave)
         self._timer = loop.call_later(call.body["max_wait"] / 1000, self._finish)
-        call.broker.purgatory.wait(self._partitions(), self._news)
+        call.broker.delayed_fetches.wait(self._partitions(), self._news)
 
     def _partitions(self) -> Iterator[TopicPartition]:
         return (one.partition for one in self._wanted)
@@ -91,9 +91,9 @@ class _Parked:
         if not self.answered.done():
             self.answered.set_result(_answer(self._call, _look(self._call, self._wanted)))
 
-    def _leave(self, _: asyncio.Future[Answer]) -> None:
+    def _leave(self, _: asyncio.Future[Response]) -> None:
         self._timer.cancel()
-        self._call.broker.purgatory.leave(self._partitions(), self._news)
+        self._call.broker.delayed_fetches.leave(self._partitions(), self._news)
 
 
 def _wanted(call: Call) -> Iterator[_Wanted]:
@@ -123,7 +123,7 @@ def _look(call: Call, wanted: Iterable[_Wanted]) -> _Round:
 def _read(call: Call, one: _Wanted, left: int, *, first: bool, seen: _Round) -> tuple[dict[str, Any], int]:
     if not one.known:
         return {"partition_index": one.partition.partition, "error_code": KafkaError.UNKNOWN_TOPIC_ID}, 0
-    result = call.broker.broker.read(
+    result = call.broker.core.read(
         one.partition,
         one.offset,
         min(left, one.max_bytes),

@@ -5,7 +5,7 @@ transactional id, the coordinator's word on who goes on and with which epoch (KI
 from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import InitProducerId
-from rackspan.cluster.handlers.common.transaction_requests import ask_transactions
+from rackspan.cluster.handlers.common.transaction_requests import transaction_response
 
 FIRST_EPOCH = 0
 
@@ -28,7 +28,7 @@ async def _transactional(call: Call, fresh_producer_id: int) -> Body:
         body.get("producer_id", -1),
         body.get("producer_epoch", -1),
     )
-    answer = await ask_transactions(call, request)
+    answer = await transaction_response(call, request)
     return {
         "error_code": call.broker.code(answer.error),
         "producer_id": answer.producer_id,

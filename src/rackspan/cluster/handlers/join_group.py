@@ -4,7 +4,7 @@ from typing import Final
 
 from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.groups.requests import JoinGroup, JoinGroupResponse, Protocol
-from rackspan.cluster.handlers.common.group_requests import ask_groups
+from rackspan.cluster.handlers.common.group_requests import group_response
 
 ID_FIRST: Final = 4
 NULL_PROTOCOL: Final = 7
@@ -12,7 +12,7 @@ SKIP_ASSIGNMENT: Final = 9
 
 
 async def handle(call: Call) -> Body:
-    return _body(call, await ask_groups(call, _request(call)))
+    return _body(call, await group_response(call, _request(call)))
 
 
 def _request(call: Call) -> JoinGroup:

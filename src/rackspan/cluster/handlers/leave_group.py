@@ -5,13 +5,13 @@ from typing import Final
 from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import LeaveGroup, LeaveGroupResponse, LeavingMember
-from rackspan.cluster.handlers.common.group_requests import ask_groups
+from rackspan.cluster.handlers.common.group_requests import group_response
 
 SEVERAL_MEMBERS: Final = 3
 
 
 async def handle(call: Call) -> Body:
-    answer: LeaveGroupResponse = await ask_groups(call, LeaveGroup(call.body["group_id"], _members(call)))
+    answer: LeaveGroupResponse = await group_response(call, LeaveGroup(call.body["group_id"], _members(call)))
     if call.version < SEVERAL_MEMBERS:
         return {"error_code": call.broker.code(_the_ones(answer))}
     return {

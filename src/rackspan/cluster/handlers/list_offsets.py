@@ -11,7 +11,7 @@ from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.broker import Isolation
 from rackspan.cluster.core.broker.reading import EARLIEST, MAX_TIMESTAMP, OffsetResult
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.handlers.common.record_reader import RecordPlace, first_at, latest
+from rackspan.cluster.handlers.common.record_reader import RecordPosition, first_at, latest
 from rackspan.model.ids import TopicPartition
 
 EARLIEST_LOCAL: Final = -4
@@ -45,7 +45,7 @@ def _listed(call: Call, topic: str, one: dict[str, Any]) -> dict[str, Any]:
 def _asked(call: Call, partition: TopicPartition, one: dict[str, Any]) -> OffsetResult:
     if one["timestamp"] == LATEST_TIERED:
         return OffsetResult(KafkaError.NONE)
-    return call.broker.broker.offset_for_timestamp(
+    return call.broker.core.offset_for_timestamp(
         partition,
         EARLIEST if one["timestamp"] == EARLIEST_LOCAL else one["timestamp"],
         Isolation(call.body.get("isolation_level", 0) & READ_COMMITTED),
@@ -53,7 +53,7 @@ def _asked(call: Call, partition: TopicPartition, one: dict[str, Any]) -> Offset
     )
 
 
-def _place(result: OffsetResult, timestamp: int) -> RecordPlace:
+def _place(result: OffsetResult, timestamp: int) -> RecordPosition:
     if result.batch is None:
-        return RecordPlace(result.offset, -1)
+        return RecordPosition(result.offset, -1)
     return latest(result.batch) if timestamp == MAX_TIMESTAMP else first_at(result.batch, timestamp)

@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 from uuid import UUID
 
-from rackspan.cluster.context.call import Answer, Body, Call, Encoded
+from rackspan.cluster.context.call import Body, Call, Encoded, Response
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
-from rackspan.cluster.handlers.common.topic_creation import create_missing
+from rackspan.cluster.handlers.common.topic_creation import create_missing_topics
 from rackspan.cluster.handlers.common.topics import INTERNAL_TOPICS, offline_replicas
 from rackspan.wire.codec import write_body, write_element
 
@@ -44,14 +44,14 @@ def _to_create(call: Call, asked: Sequence[dict[str, Any]]) -> list[str]:
     return [one["name"] for one in asked if one["name"] is not None and one["name"] not in known]
 
 
-async def _after_creation(call: Call, asked: Sequence[dict[str, Any]], missing: Sequence[str]) -> Answer:
-    refused = await create_missing(call.broker, [NewTopic(name) for name in dict.fromkeys(missing)])
+async def _after_creation(call: Call, asked: Sequence[dict[str, Any]], missing: Sequence[str]) -> Response:
+    refused = await create_missing_topics(call.broker, [NewTopic(name) for name in dict.fromkeys(missing)])
     return _body(call, asked, refused) if refused else _cached(call, asked)
 
 
 def _cached(call: Call, asked: Sequence[dict[str, Any]] | None) -> Encoded:
     names = None if asked is None else tuple(one["name"] or one.get("topic_id") for one in asked)
-    return Encoded((call.broker.encoded_metadata.answer((call.version, names), lambda: _encoded(call, asked)),))
+    return Encoded((call.broker.metadata_cache.answer((call.version, names), lambda: _encoded(call, asked)),))
 
 
 def _encoded(call: Call, asked: Sequence[dict[str, Any]] | None) -> bytes:
@@ -74,7 +74,7 @@ def _body(call: Call, asked: Sequence[dict[str, Any]] | None, refused: dict[str,
 
 def _all(call: Call) -> list[bytes]:
     image, version = call.broker.image, call.version
-    return call.broker.encoded_metadata.topics(
+    return call.broker.metadata_cache.topics(
         version, image, lambda topic: write_element(METADATA, version, "topics", _topic(image, topic))
     )
 

@@ -3,7 +3,7 @@
 from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import OffsetCommit
-from rackspan.cluster.handlers.common.group_requests import ask_groups, committed, errors_by_topic, exists
+from rackspan.cluster.handlers.common.group_requests import committed, errors_by_topic, exists, group_response
 
 
 async def handle(call: Call) -> Body:
@@ -19,5 +19,5 @@ async def handle(call: Call) -> Body:
             body["member_id"],
             body.get("group_instance_id"),
         )
-        errors |= (await ask_groups(call, request)).errors
+        errors |= (await group_response(call, request)).errors
     return {"topics": errors_by_topic(call, errors, lambda: list(asked))}

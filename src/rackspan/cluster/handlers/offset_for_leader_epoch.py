@@ -16,7 +16,7 @@ def handle(call: Call) -> Body:
 
 
 def _end(call: Call, topic: str, one: dict[str, Any]) -> dict[str, Any]:
-    error, end = call.broker.broker.offset_for_leader_epoch(
+    error, end = call.broker.core.offset_for_leader_epoch(
         TopicPartition(topic, one["partition"]), one["leader_epoch"], one["current_leader_epoch"]
     )
     return {

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Final
 
-from rackspan.cluster.context.call import Answer, Call
+from rackspan.cluster.context.call import Call, Response
 from rackspan.cluster.core.batch import NO_TIMESTAMP, Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Produce, ProduceResponse
@@ -39,7 +39,7 @@ _UNVERIFIED: Final[Mapping[KafkaError, str]] = {
 _MOVED: Final = (KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.FENCED_LEADER_EPOCH)
 
 
-def handle(call: Call) -> Answer | asyncio.Future[Answer]:
+def handle(call: Call) -> Response | asyncio.Future[Response]:
     gathered = _Gathered(call)
     for topic in call.body["topic_data"]:
         name = topic_name(call, topic)
@@ -59,7 +59,7 @@ class _Gathered:
         self.responses: list[dict[str, Any]] = []
         self._open = 1
         self._moved: set[BrokerId] = set()
-        self._future: asyncio.Future[Answer] | None = None
+        self._future: asyncio.Future[Response] | None = None
 
     def expect(self) -> None:
         self._open += 1
@@ -81,7 +81,7 @@ class _Gathered:
         if not self._open and self._future is not None and not self._future.done():
             self._future.set_result(self._body())
 
-    def answer(self) -> Answer | asyncio.Future[Answer]:
+    def answer(self) -> Response | asyncio.Future[Response]:
         self._open -= 1
         if self.call.body["acks"] == 0:
             return None
@@ -114,7 +114,7 @@ def _append(call: Call, gathered: _Gathered, topic: str | None, data: dict[str, 
     take = partial(gathered.take, place, partition, log_append_time=now if stamped else NO_TIMESTAMP)
 
     def write() -> None:
-        call.broker.ask(
+        call.broker.send_to_core(
             lambda correlation_id: Produce(
                 correlation_id, partition, (batch,), call.body["acks"], call.body["timeout"]
             ),
@@ -135,7 +135,7 @@ def _verified(
     take: Callable[[ProduceResponse], None],
 ) -> None:
     """Write a transactional batch where its transaction goes on (KIP-890); this log knows so from its second batch on."""
-    leader = call.broker.broker.leaders.get(partition)
+    leader = call.broker.core.leaders.get(partition)
     name, producer_id, epoch = call.body["transactional_id"], batch.producer_id, batch.producer_epoch
     if name is None:
         take(ProduceResponse(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))

@@ -5,7 +5,7 @@ from typing import Final
 from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import SyncGroup, SyncGroupResponse
-from rackspan.cluster.handlers.common.group_requests import ask_groups
+from rackspan.cluster.handlers.common.group_requests import group_response
 
 PROTOCOL_NAMED: Final = 5
 
@@ -23,7 +23,7 @@ async def handle(call: Call) -> Body:
         body.get("protocol_name"),
         {one["member_id"]: bytes(one["assignment"]) for one in body["assignments"]},
     )
-    return _body(call, await ask_groups(call, request))
+    return _body(call, await group_response(call, request))
 
 
 def _body(call: Call, answer: SyncGroupResponse) -> Body:

@@ -8,7 +8,7 @@ from typing import Final
 from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import TxnOffsetCommit
-from rackspan.cluster.handlers.common.group_requests import ask_groups, committed, errors_by_topic, exists
+from rackspan.cluster.handlers.common.group_requests import committed, errors_by_topic, exists, group_response
 from rackspan.cluster.handlers.common.transaction_verification import Support, Writer, verify
 from rackspan.cluster.host.coordinator_runner import OFFSETS_TOPIC
 from rackspan.model.ids import TopicPartition
@@ -32,7 +32,7 @@ async def handle(call: Call) -> Body:
             member_id=body.get("member_id", ""),
             group_instance_id=body.get("group_instance_id"),
         )
-        errors |= (await ask_groups(call, request)).errors
+        errors |= (await group_response(call, request)).errors
     return {"topics": errors_by_topic(call, errors, lambda: list(asked))}
 
 

@@ -9,7 +9,7 @@ TIMEOUT_MS = 30_000
 
 async def handle(call: Call) -> Body:
     broker = call.body["broker_id"]
-    (result,) = await call.broker.ask_controller(
+    (result,) = await call.broker.controller_response(
         lambda correlation_id: UnregisterBroker(correlation_id, broker), TIMEOUT_MS, timed_out([broker], AdminResult)
     )
     return {"error_code": call.broker.code(result.error), "error_message": result.message}

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Final
 
-from rackspan.cluster.context.record_traffic import Traffic
+from rackspan.cluster.context.record_traffic import RecordTraffic
 from rackspan.cluster.core.controller import Controller
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
@@ -19,7 +19,7 @@ from rackspan.cluster.host.controller_host import ControllerHost
 from rackspan.cluster.host.network import Network
 from rackspan.cluster.host.pending_responses import PendingResponses
 from rackspan.cluster.host.rack_locator import located_by
-from rackspan.cluster.host.shared_services import Surroundings
+from rackspan.cluster.host.shared_services import SharedServices
 from rackspan.model.ids import BrokerId, RackId
 
 _LOOK_AGAIN_SECONDS: Final = 0.002
@@ -32,7 +32,7 @@ class Assembly:
         loop = asyncio.get_running_loop()
         self.settings = settings
         self.clock = Clock()
-        self.traffic = Traffic()
+        self.traffic = RecordTraffic()
         self.network = Network(loop, self.traffic.carried)
         pending_responses = PendingResponses()
         self.cluster_id = _cluster_id(rng)
@@ -42,7 +42,7 @@ class Assembly:
             self.network,
             pending_responses,
         )
-        shared = Surroundings(
+        shared = SharedServices(
             self.cluster_id,
             settings,
             self.clock,
@@ -73,9 +73,9 @@ class Assembly:
         started = [broker for broker in brokers if not self.hosts[broker].running]
         for broker in started:
             await self.hosts[broker].start()
-        await self.until(lambda: all(self.in_office(broker) for broker in started), seconds)
+        await self.until(lambda: all(self.is_active(broker) for broker in started), seconds)
 
-    def in_office(self, broker: BrokerId) -> bool:
+    def is_active(self, broker: BrokerId) -> bool:
         """Registered, and not fenced."""
         registered = self.image.brokers.get(broker)
         return registered is not None and not registered.fenced

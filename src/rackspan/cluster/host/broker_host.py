@@ -12,8 +12,8 @@ from dataclasses import replace
 from functools import partial
 from random import Random
 
-from rackspan.cluster.context.delayed_fetches import Purgatory
-from rackspan.cluster.context.metadata_cache import EncodedMetadata
+from rackspan.cluster.context.delayed_fetches import DelayedFetches
+from rackspan.cluster.context.metadata_cache import MetadataCache
 from rackspan.cluster.context.producer_ids import ProducerIds
 from rackspan.cluster.core import messages
 from rackspan.cluster.core.broker import Broker, BrokerIdentity
@@ -31,9 +31,9 @@ from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.cluster.handlers import HANDLERS, refuse_version
 from rackspan.cluster.handlers.common.internal_topics import group_settings, transaction_settings
 from rackspan.cluster.handlers.common.record_validation import RecordTerms
-from rackspan.cluster.host.coordinator_runner import OFFSETS_TOPIC, Coordinating, CoordinatingTransactions
+from rackspan.cluster.host.coordinator_runner import OFFSETS_TOPIC, CoordinatorRunner, TransactionCoordinatorRunner
 from rackspan.cluster.host.facts import Facts
-from rackspan.cluster.host.shared_services import Surroundings
+from rackspan.cluster.host.shared_services import SharedServices
 from rackspan.cluster.net.connection import Connection
 from rackspan.cluster.net.dispatch import dispatch
 from rackspan.cluster.net.listener import Listener
@@ -46,14 +46,14 @@ log = logging.getLogger(__name__)
 class BrokerHost(Facts):
     """See the module."""
 
-    def __init__(self, shared: Surroundings, broker: BrokerId, rack: RackId | None) -> None:
+    def __init__(self, shared: SharedServices, broker: BrokerId, rack: RackId | None) -> None:
         super().__init__(shared, broker, rack, Listener(lambda: Connection(self)))
         self.protocol_version = shared.settings.extra_configs.get(PROTOCOL_CONFIG, LATEST)
         self.disk = Disk()
         self.connections: set[Connection] = set()
         self.frozen = False
-        self.purgatory = Purgatory()
-        self.encoded_metadata = EncodedMetadata()
+        self.delayed_fetches = DelayedFetches()
+        self.metadata_cache = MetadataCache()
         self.record_terms: dict[str, RecordTerms] = {}
         self.producer_ids = ProducerIds(self)
         self.slow_disk_ms = 0
@@ -109,7 +109,7 @@ class BrokerHost(Facts):
         self.transaction_requests.stop()
         self._held.clear()
         self._forget_questions()
-        self.encoded_metadata.clear()
+        self.metadata_cache.clear()
         self.record_terms.clear()
         self.listener.close()
         for connection in tuple(self.connections):
@@ -134,9 +134,9 @@ class BrokerHost(Facts):
         self._topics_known: Mapping[TopicId, str] = {}
         rng = Random(f"{self.cluster_id}/{self.id}/{self._incarnation}")
         self.groups = GroupCoordinator(group_settings(self.settings.extra_configs), rng)
-        self.group_requests = Coordinating(self, OFFSETS_TOPIC, self.groups)
+        self.group_requests = CoordinatorRunner(self, OFFSETS_TOPIC, self.groups)
         self.transactions = TransactionCoordinator(transaction_settings(self.settings.extra_configs))
-        self.transaction_requests = CoordinatingTransactions(self, self.transactions)
+        self.transaction_requests = TransactionCoordinatorRunner(self, self.transactions)
 
     # Its doors.
 
@@ -194,9 +194,9 @@ class BrokerHost(Facts):
                     self._open_correlation_ids.discard(correlation_id)
                     self._shared.pending_responses.answer(correlation_id, result)
                 case messages.WatermarkMoved(partition=partition):
-                    self.purgatory.news(partition)
+                    self.delayed_fetches.news(partition)
                 case messages.LeadershipChanged():
-                    self.purgatory.news(effect.partition)
+                    self.delayed_fetches.news(effect.partition)
                     self.group_requests.leadership(effect)
                     self.transaction_requests.leadership(effect)
                 case messages.MetadataMoved():
@@ -207,7 +207,7 @@ class BrokerHost(Facts):
                     log.warning("broker %d: %s", self.id, line)
 
     def _new_image(self) -> None:
-        self.encoded_metadata.moved()
+        self.metadata_cache.moved()
         self.record_terms.clear()
         self._tell_image_moved()
         self._forget_deleted_topics()

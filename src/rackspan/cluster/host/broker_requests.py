@@ -9,7 +9,7 @@ from rackspan.cluster.context.delayed_fetches import until
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, CorrelationId, NodeId
 from rackspan.cluster.core.messages import Message
 from rackspan.cluster.core.metadata import MetadataImage
-from rackspan.cluster.host.shared_services import Surroundings
+from rackspan.cluster.host.shared_services import SharedServices
 from rackspan.model.ids import BrokerId
 
 _CAUGHT_UP_MS: Final = 1_000
@@ -19,7 +19,7 @@ _CAUGHT_UP_MS: Final = 1_000
 class Questions(ABC):
     """The part of a broker's host that asks. Whoever waits when its process ends is never answered."""
 
-    def __init__(self, shared: Surroundings, broker: BrokerId) -> None:
+    def __init__(self, shared: SharedServices, broker: BrokerId) -> None:
         self.id = broker
         self._shared = shared
         self._open_correlation_ids: set[CorrelationId] = set()
@@ -42,21 +42,23 @@ class Questions(ABC):
         self._shared.pending_responses.forget(self._open_correlation_ids)
         self._open_correlation_ids.clear()
 
-    def ask(self, question: Callable[[CorrelationId], Message], answered: Callable[[Any], None]) -> CorrelationId:
+    def send_to_core(
+        self, question: Callable[[CorrelationId], Message], answered: Callable[[Any], None]
+    ) -> CorrelationId:
         """Ask this broker; `answered` is called once, perhaps at once, or never if the process ends first."""
         correlation_id = self._shared.pending_responses.draw(answered)
         self._open_correlation_ids.add(correlation_id)
         self._act(CLIENT, question(correlation_id))
         return correlation_id
 
-    async def answer_to(self, question: Callable[[CorrelationId], Message], timeout_ms: int, otherwise: Any) -> Any:
+    async def core_response(self, question: Callable[[CorrelationId], Message], timeout_ms: int, otherwise: Any) -> Any:
         """The broker's answer, or `otherwise` when the time is over."""
         loop = asyncio.get_running_loop()
         future: asyncio.Future[Any] = loop.create_future()
-        self.ask(question, lambda result: None if future.done() else future.set_result(result))
+        self.send_to_core(question, lambda result: None if future.done() else future.set_result(result))
         return await _within(future, timeout_ms, otherwise)
 
-    def ask_broker(
+    def send_to_broker(
         self,
         broker: BrokerId,
         question: Callable[[CorrelationId], Message],
@@ -72,7 +74,7 @@ class Questions(ABC):
             timeout_ms / 1000, self._shared.pending_responses.answer, correlation_id, otherwise
         )
 
-    async def ask_controller(
+    async def controller_response(
         self, question: Callable[[CorrelationId], Message], timeout_ms: int, otherwise: Any
     ) -> Any:
         """The controller's answer, over this broker's link to it, or `otherwise` when the time is over."""
@@ -86,14 +88,14 @@ class Questions(ABC):
         finally:
             self._shared.pending_responses.forget([correlation_id])
 
-    async def until_image(self, holds: Callable[[MetadataImage], bool], timeout_ms: int) -> bool:
+    async def wait_for_image(self, holds: Callable[[MetadataImage], bool], timeout_ms: int) -> bool:
         """Wait until this broker's metadata says so; False when the time is over."""
         return await until(lambda: holds(self.image), lambda: self._image_news.wait(), timeout_ms / 1000)
 
-    async def caught_up(self, timeout_ms: int) -> bool:
+    async def wait_until_caught_up(self, timeout_ms: int) -> bool:
         """Wait until this broker knows what the controller has committed by now; False when the time is over."""
         offset = self._shared.committed_offset()
-        return await self.until_image(lambda image: image.offset >= offset, min(timeout_ms, _CAUGHT_UP_MS))
+        return await self.wait_for_image(lambda image: image.offset >= offset, min(timeout_ms, _CAUGHT_UP_MS))
 
 
 async def _within(future: "asyncio.Future[Any]", timeout_ms: int, otherwise: Any) -> Any:

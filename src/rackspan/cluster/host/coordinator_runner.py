@@ -42,7 +42,7 @@ class Coordinator(Protocol):
     def on_tick(self, now: int) -> Iterable[Any]: ...
 
 
-class Coordinating:
+class CoordinatorRunner:
     """One coordinator in one broker's process. Ends with it: whoever waits is cut off with their connection."""
 
     def __init__(self, host: "BrokerHost", topic: str, coordinator: Coordinator) -> None:
@@ -86,7 +86,7 @@ class Coordinating:
 
     # What clients ask.
 
-    async def ask(self, question: Callable[[int, CorrelationId], Iterable[Any]]) -> Any:
+    async def response(self, question: Callable[[int, CorrelationId], Iterable[Any]]) -> Any:
         """`question` is given the time and a correlation_id; the answer on that correlation_id."""
         return await self.begin(question)
 
@@ -124,7 +124,7 @@ class Coordinating:
 
     def _append(self, append: Append) -> None:
         partition = TopicPartition(self._topic, append.partition)
-        self._host.ask(
+        self._host.send_to_core(
             lambda correlation_id: Produce(correlation_id, partition, (append.batch,), -1, _APPEND_MS, internal=True),
             lambda result: self._appended(append.write, result),
         )
@@ -133,7 +133,7 @@ class Coordinating:
         self.carry_out(self._coordinator.on_appended(self._host.now, write, result.error, result.base_offset))
 
 
-class CoordinatingTransactions(Coordinating):
+class TransactionCoordinatorRunner(CoordinatorRunner):
     """And its markers go to whoever leads the partitions, over the links between brokers."""
 
     def __init__(self, host: "BrokerHost", coordinator: TransactionCoordinator) -> None:
@@ -163,7 +163,7 @@ class CoordinatingTransactions(Coordinating):
         elif state.leader == NO_LEADER:
             self._marked(marker, KafkaError.LEADER_NOT_AVAILABLE)
         else:
-            self._host.ask_broker(
+            self._host.send_to_broker(
                 state.leader,
                 lambda correlation_id: Produce(
                     correlation_id, marker.partition, (marker.batch,), -1, _APPEND_MS, internal=True

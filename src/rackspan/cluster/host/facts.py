@@ -5,14 +5,14 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from rackspan.cluster.context.record_traffic import Traffic
+from rackspan.cluster.context.record_traffic import RecordTraffic
 from rackspan.cluster.core.broker import Broker
 from rackspan.cluster.core.configs import ConfigSource, ConfigValue
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.broker_requests import Questions
-from rackspan.cluster.host.shared_services import Surroundings
+from rackspan.cluster.host.shared_services import SharedServices
 from rackspan.cluster.net.listener import Listener
 from rackspan.model.ids import BrokerId, RackId
 
@@ -20,14 +20,14 @@ from rackspan.model.ids import BrokerId, RackId
 class Facts(Questions):
     """The part of a broker's host that knows. `_broker` is its process, while one runs."""
 
-    def __init__(self, shared: Surroundings, broker: BrokerId, rack: RackId | None, listener: Listener) -> None:
+    def __init__(self, shared: SharedServices, broker: BrokerId, rack: RackId | None, listener: Listener) -> None:
         super().__init__(shared, broker)
         self.rack = rack
         self.listener = listener
         self._broker: Broker | None = None
 
     @property
-    def broker(self) -> Broker:
+    def core(self) -> Broker:
         if self._broker is None:
             raise asyncio.CancelledError(f"broker {self.id} is not running")
         return self._broker
@@ -38,7 +38,7 @@ class Facts(Questions):
 
     @property
     def image(self) -> MetadataImage:
-        return self.broker.image
+        return self.core.image
 
     @property
     def settings(self) -> ClusterSettings:
@@ -49,7 +49,7 @@ class Facts(Questions):
         return self._shared.cluster_id
 
     @property
-    def traffic(self) -> Traffic:
+    def traffic(self) -> RecordTraffic:
         return self._shared.traffic
 
     def code(self, error: KafkaError) -> int:

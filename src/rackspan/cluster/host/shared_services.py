@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rackspan.cluster.context.record_traffic import Traffic
+from rackspan.cluster.context.record_traffic import RecordTraffic
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.clock import Clock
 from rackspan.cluster.host.network import Network
@@ -11,7 +11,7 @@ from rackspan.cluster.host.pending_responses import PendingResponses
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
+class SharedServices:
     """What all hosts of a cluster share."""
 
     cluster_id: str
@@ -19,6 +19,6 @@ class Surroundings:
     clock: Clock
     network: Network
     pending_responses: PendingResponses
-    traffic: Traffic
+    traffic: RecordTraffic
     committed_offset: Callable[[], int]
     """How far the controller's metadata goes."""

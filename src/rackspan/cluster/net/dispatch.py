@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any
 
-from rackspan.cluster.context.call import Answer, Call, Encoded, Handler
+from rackspan.cluster.context.call import Call, Encoded, Handler, Response
 from rackspan.errors import MalformedRequest
 from rackspan.wire.codec import (
     API_VERSIONS,
@@ -45,11 +45,11 @@ def dispatch(
     return _encoded(header, answer)
 
 
-async def _later(header: RequestHeader, answer: Awaitable[Answer]) -> list[bytes] | None:
+async def _later(header: RequestHeader, answer: Awaitable[Response]) -> list[bytes] | None:
     return _encoded(header, await answer)
 
 
-def _encoded(header: RequestHeader, answer: Answer) -> list[bytes] | None:
+def _encoded(header: RequestHeader, answer: Response) -> list[bytes] | None:
     if answer is None:
         return None
     if isinstance(answer, Encoded):

@@ -9,10 +9,10 @@ from rackspan.cluster.core.groups.requests import CommittedOffset, GroupRequest
 from rackspan.model.ids import TopicPartition
 
 
-async def ask_groups(call: Call, request: GroupRequest) -> Any:
+async def group_response(call: Call, request: GroupRequest) -> Any:
     """The group coordinator's answer."""
     groups = call.broker.groups
-    return await call.broker.group_requests.ask(
+    return await call.broker.group_requests.response(
         lambda now, correlation_id: groups.on_request(now, correlation_id, request)
     )
 

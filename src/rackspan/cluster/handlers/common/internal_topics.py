@@ -55,7 +55,7 @@ async def leader_of(host: "BrokerHost", topic: str, partition: int) -> Partition
     """The partition as this broker knows it, the topic made first where it is not there; None without a leader."""
     if topic not in host.image.topics:
         await _create(host, topic)
-    await host.until_image(lambda image: _led(image, topic, partition), _CREATION_MS)
+    await host.wait_for_image(lambda image: _led(image, topic, partition), _CREATION_MS)
     found = host.image.topics.get(topic)
     state = found.partitions[partition] if found is not None and partition < len(found.partitions) else None
     return state if state is not None and state.leader != NO_LEADER else None
@@ -75,6 +75,6 @@ async def _create(host: "BrokerHost", topic: str) -> None:
         int(configs.get(_FACTOR_CONFIG[topic], "-1")),
         configs={"cleanup.policy": "compact"},
     )
-    await host.ask_controller(
+    await host.controller_response(
         lambda correlation_id: CreateTopics(correlation_id, (new,), automatic=True), _CREATION_MS, ()
     )

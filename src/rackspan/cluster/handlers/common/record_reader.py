@@ -7,20 +7,20 @@ from rackspan.cluster.core.batch import Batch
 
 
 @dataclass(frozen=True, slots=True)
-class RecordPlace:
+class RecordPosition:
     """A record's offset and timestamp (ms)."""
 
     offset: int
     timestamp: int
 
 
-def first_at(batch: Batch, timestamp: int) -> RecordPlace:
+def first_at(batch: Batch, timestamp: int) -> RecordPosition:
     """The first record of the batch at `timestamp` or later; the batch's last where it cannot be decompressed here."""
     found = [place for place in _places(batch) if place.timestamp >= timestamp]
-    return found[0] if found else RecordPlace(batch.last_offset, batch.max_timestamp)
+    return found[0] if found else RecordPosition(batch.last_offset, batch.max_timestamp)
 
 
-def latest(batch: Batch) -> RecordPlace:
+def latest(batch: Batch) -> RecordPosition:
     """The first of those with the batch's greatest timestamp."""
     return first_at(batch, batch.max_timestamp)
 
@@ -30,8 +30,8 @@ def lacks_a_key(data: bytes | bytearray | memoryview) -> bool:
     return any(record.key is None for record in _opened(data))
 
 
-def _places(batch: Batch) -> list[RecordPlace]:
-    return [RecordPlace(one.offset, one.timestamp) for one in _opened(batch.data)]
+def _places(batch: Batch) -> list[RecordPosition]:
+    return [RecordPosition(one.offset, one.timestamp) for one in _opened(batch.data)]
 
 
 def _opened(data: bytes | bytearray | memoryview) -> list[Any]:

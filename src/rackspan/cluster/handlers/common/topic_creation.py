@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 CREATION_MS: Final = 5_000
 
 
-async def create_missing(broker: "BrokerHost", topics: Sequence[NewTopic]) -> dict[str, KafkaError]:
+async def create_missing_topics(broker: "BrokerHost", topics: Sequence[NewTopic]) -> dict[str, KafkaError]:
     """Ask the controller, and wait until this broker knows who leads them; why some were refused, by topic.
 
     Somebody else may ask at the same time: a topic that is there already is as good as one created.
     """
-    results: Iterable[AdminResult] = await broker.ask_controller(
+    results: Iterable[AdminResult] = await broker.controller_response(
         lambda correlation_id: CreateTopics(correlation_id, tuple(topics), automatic=True), CREATION_MS, ()
     )
     fine = (KafkaError.NONE, KafkaError.TOPIC_ALREADY_EXISTS)
     refused: dict[str, KafkaError] = {str(one.key): one.error for one in results if one.error not in fine}
     wanted = {topic.name for topic in topics} - refused.keys()
-    await broker.until_image(lambda image: all(led(image, topic) for topic in wanted), CREATION_MS)
+    await broker.wait_for_image(lambda image: all(led(image, topic) for topic in wanted), CREATION_MS)
     return refused
 
 

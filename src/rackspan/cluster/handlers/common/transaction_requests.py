@@ -12,15 +12,15 @@ FENCED_BY_NAME: Final = 2
 """From this version on of the older requests a fenced producer is told PRODUCER_FENCED; before, its epoch is invalid."""
 
 
-async def ask_transactions(call: Call, request: TransactionRequest) -> Any:
+async def transaction_response(call: Call, request: TransactionRequest) -> Any:
     """The transaction coordinator's answer."""
     transactions = call.broker.transactions
-    return await call.broker.transaction_requests.ask(
+    return await call.broker.transaction_requests.response(
         lambda now, correlation_id: transactions.on_request(now, correlation_id, request)
     )
 
 
-def said(call: Call, error: KafkaError) -> int:
+def error_code(call: Call, error: KafkaError) -> int:
     """An error as this version's clients know it."""
     if error is KafkaError.PRODUCER_FENCED and call.version < FENCED_BY_NAME:
         return KafkaError.INVALID_PRODUCER_EPOCH

@@ -65,7 +65,7 @@ def verify(
         answered(KafkaError.NOT_ENOUGH_REPLICAS)
         return
     who = (writer.transactional_id, writer.producer_id, writer.producer_epoch)
-    broker.ask_broker(
+    broker.send_to_broker(
         coordinated.leader,
         lambda correlation_id: VerifyTransaction(correlation_id, *who, partition, adds=support is Support.ADDS),
         lambda error: answered(_as_told(error, support)),
