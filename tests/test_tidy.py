@@ -14,8 +14,8 @@ def test_the_tree_is_tidy() -> None:
         ("src/rackspan/a.py", "# TO" + "DO: later\n", tidy.unfinished),
         ("docs/a.md", "see /wo" + "rk/here\n", tidy.elsewhere),
         ("src/rackspan/model/a.py", '"""A node."""\n', tidy.other_words),
-        ("src/rackspan/new/__init__.py", "x = 1\n", tidy.no_front_page),
+        ("src/rackspan/new/__init__.py", "x = 1\n", tidy.no_package_docstring),
     ],
 )
-def test_each_rule_sees_what_it_is_for(name: str, text: str, rule: tidy.Rule) -> None:
+def test_each_rule_finds_what_it_is_for(name: str, text: str, rule: tidy.Rule) -> None:
     assert list(rule(name, text))

@@ -1,13 +1,16 @@
-"""What no linter of the trade checks, as an ordinary test: one message a rule, saying what to do instead.
+"""Style rules that linters do not have, run as an ordinary test. Each message says what to write instead.
 
-python tools/tidy.py
+python -m tools.tidy
 """
 
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+
+from tools import plain_words
 
 ROOT = Path(__file__).parent.parent
 
@@ -21,7 +24,7 @@ SYNONYMS = {
     r"\bmigrations?\b": "reassignment",
 }
 """One word, one thing, and it is Kafka's."""
-SYNONYM_ROOMS = (
+SYNONYM_PACKAGES = (
     "src/rackspan/model",
     "src/rackspan/audit",
     "src/rackspan/placement",
@@ -52,18 +55,39 @@ def elsewhere(_name: str, text: str) -> Iterator[str]:
 
 
 def other_words(name: str, text: str) -> Iterator[str]:
-    if name.startswith(SYNONYM_ROOMS):
+    if name.startswith(SYNONYM_PACKAGES):
         for pattern, word in SYNONYMS.items():
             for found in re.findall(pattern, text, flags=re.IGNORECASE):
                 yield f"{found!r}: Kafka's word is {word}"
 
 
-def no_front_page(name: str, text: str) -> Iterator[str]:
+def no_package_docstring(name: str, text: str) -> Iterator[str]:
     if name.startswith("src/") and name.endswith("/__init__.py") and not text.startswith('"""'):
-        yield "a room opens with its front page: what it decides, where to begin, what it never does"
+        yield "a package opens with its docstring: what it does, where to begin, what it never does"
 
 
-RULES: tuple[Rule, ...] = (too_long, unfinished, elsewhere, other_words, no_front_page)
+def words_to_avoid(name: str, text: str) -> Iterator[str]:
+    if name.endswith((".py", ".md")) and not name.startswith(plain_words.PENDING) and name not in plain_words.OWN_FILES:
+        yield from plain_words.complaints(name, text)
+
+
+FLAT_FILES_MAX = 12
+UNIFORM_SERIES: dict[str, str] = {
+    "src/rackspan/cluster/handlers": "one file a request",
+    "src/rackspan/wire/messages": "one file an API, generated",
+}
+"""Packages of like files, each found by the name of what it is for."""
+
+
+def packages_to_split(names: list[str]) -> Iterator[str]:
+    """Packages of `src` with more modules side by side than fit into one look."""
+    packages = Counter(str(Path(name).parent) for name in names if name.startswith("src/") and name.endswith(".py"))
+    for package, files in packages.items():
+        if files - 1 > FLAT_FILES_MAX and package not in UNIFORM_SERIES:
+            yield f"{package}: {files - 1} modules side by side; give it sub-packages"
+
+
+RULES: tuple[Rule, ...] = (too_long, unfinished, elsewhere, other_words, no_package_docstring, words_to_avoid)
 
 
 def files() -> list[str]:

@@ -1,0 +1,155 @@
+"""Finds words that are not Kafka's or Python's, in names, comments, docstrings, help texts and pages.
+
+    python tools/plain_words.py [PATH ...]
+
+Each row of `WORDS` is one word to avoid and what to write instead. A name is split at underscores and capitals, so that
+`asked_racks` counts as "asked racks". String literals are left alone, docstrings and `help=` apart: they are output, protocol
+or test data.
+"""
+
+import io
+import re
+import sys
+import tokenize
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+ROOT: Final = Path(__file__).parent.parent
+
+
+@dataclass(frozen=True, slots=True)
+class Word:
+    """A pattern in lower case, matched between word boundaries, and its replacement."""
+
+    pattern: str
+    instead: str
+
+
+WORDS: Final = (
+    Word(r"rooms?|front pages?", "package, package docstring"),
+    Word(r"walls?", "layer (a clock on the wall is a wall clock)"),
+    Word(r"doors?", "interface, method, port"),
+    Word(r"answer(?:s|ed|ing)?|repl(?:y|ies|ied)", "response, respond, return"),
+    Word(r"questions?", "request"),
+    Word(r"tells?|told|telling", "report, send, describe"),
+    Word(r"said|says|saying", "report, describe, contain"),
+    Word(r"asks?|asked|asking", "request, require"),
+    Word(r"hears?|heard", "receive"),
+    Word(r"seen", "observed, received, read"),
+    Word(r"knows|remembers?", "hold, keep, have"),
+    Word(r"dice", "rng"),
+    Word(r"tickets?", "correlation id"),
+    Word(r"late names|exposition", "lazy exports, Prometheus metrics"),
+    Word(r"taking office", "coordinator loading"),
+    Word(r"folded|folds", "replayed, applied"),
+    Word(r"heeds?|heeded", "handle, honour"),
+    Word(r"carrying|carried(?! out)", "broker load, held"),
+    Word(r"moments?", "snapshot, timestamp"),
+    Word(r"mends?|mended", "repair, fix"),
+    Word(r"whoever", "the caller, the client, the broker that"),
+    Word(r"oracles?", "reference implementation"),
+    Word(r"migrations?", "reassignment"),
+    Word(r"availability zones?", "rack"),
+)
+
+NAMES_ONLY: Final = (Word(r"taken(?! at)|taken$", "snapshot, timestamp"),)
+"""Ordinary English in a sentence, a riddle as a name."""
+
+EXCEPTIONS: Final[dict[tuple[str, str], str]] = {
+    ("", "wall clock"): "the usual word for the time of day",
+    ("src/rackspan/sources/rack_locators", "availability zone"): "what clouds call their racks",
+    ("docs/kips.md", "availability zone"): "the proposals' own words",
+    ("README.md", "availability zone"): "what readers from the cloud look for",
+}
+"""(path prefix, phrase): the reason. The phrase is cut out before words are looked for."""
+
+PENDING: tuple[str, ...] = (
+    "src/",
+    "tests/",
+    "docs/",
+    "benchmarks/",
+    "tools/",
+    "examples/",
+    "ARCHITECTURE.md",
+    "README.md",
+    "CHANGELOG.md",
+    "CONTRIBUTING.md",
+    "SECURITY.md",
+)
+"""Path prefixes that have not had their pass yet."""
+
+
+OWN_FILES: Final = ("tools/plain_words.py", "tests/test_plain_words.py")
+"""They name the words that they are about."""
+
+
+def complaints(name: str, text: str) -> Iterator[str]:
+    """One line for each word of a file that has another, with how often and where first."""
+    found: dict[tuple[str, str], list[int]] = {}
+    exempt = [phrase for (prefix, phrase) in EXCEPTIONS if name.startswith(prefix)]
+    for line, phrase, is_name in _phrases(name, text):
+        lowered = phrase.lower()
+        for cut in exempt:
+            lowered = lowered.replace(cut, " ")
+        for word in WORDS + (NAMES_ONLY if is_name else ()):
+            for match in re.findall(rf"\b(?:{word.pattern})\b", lowered):
+                found.setdefault((match, word.instead), []).append(line)
+    for (match, instead), lines in sorted(found.items(), key=lambda row: row[1][0]):
+        yield f"{name}:{lines[0]}: {match!r} ({len(lines)} times): {instead}"
+
+
+def _phrases(name: str, text: str) -> Iterator[tuple[int, str, bool]]:
+    yield 0, " ".join(_parts(Path(name).stem)), True
+    if name.endswith(".py"):
+        yield from _python(text)
+    elif name.endswith(".md"):
+        yield from _markdown(text)
+
+
+def _python(text: str) -> Iterator[tuple[int, str, bool]]:
+    statement_begins, help_begins = True, 0
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.start[0], token.string, False
+        elif token.type == tokenize.NAME:
+            yield token.start[0], " ".join(_parts(token.string)), True
+            help_begins = 2 if token.string == "help" else 0
+        elif token.type == tokenize.STRING and (statement_begins or help_begins == 1):
+            yield token.start[0], re.sub(r"`[^`]*`", " ", token.string), False
+        elif token.type == tokenize.OP and token.string == "=" and help_begins:
+            help_begins = 1
+        if token.type not in (tokenize.COMMENT, tokenize.NL):
+            statement_begins = token.type in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT)
+
+
+def _markdown(text: str) -> Iterator[tuple[int, str, bool]]:
+    fenced = False
+    for number, line in enumerate(text.splitlines(), 1):
+        if line.lstrip().startswith("```"):
+            fenced = not fenced
+        elif not fenced:
+            # What is quoted is somebody else's sentence; what is code is checked where it stands.
+            yield number, re.sub(r"`[^`]*`|“[^”]*”|\([^() ]*\.md[^()]*\)", " ", line), False
+
+
+def _parts(name: str) -> list[str]:
+    return [part.lower() for part in re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+", name)]
+
+
+def main(paths: list[str]) -> int:
+    names = [
+        str(path.relative_to(ROOT))
+        for given in paths
+        or ["src", "tests", "docs", "benchmarks", "tools", "examples", "README.md", "ARCHITECTURE.md"]
+        for path in ([ROOT / given] if (ROOT / given).is_file() else sorted((ROOT / given).rglob("*")))
+        if path.suffix in (".py", ".md") and str(path.relative_to(ROOT)) not in OWN_FILES
+    ]
+    lines = [line for name in names for line in complaints(name, (ROOT / name).read_text(encoding="utf-8"))]
+    print("\n".join(lines))
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
