@@ -30,10 +30,10 @@ from rackspan.placement import spec as _spec
 from rackspan.placement.generate import Generated
 from rackspan.placement.new_partitions import PlacerChoice, Proposal
 from rackspan.plan import Caps, Limits, Step, Toward, WrittenPlan
-from rackspan.plan.beginning import beginning, going_on
-from rackspan.plan.events import Account, Turned, after
-from rackspan.plan.observed import observed
-from rackspan.plan.verdict import PartitionVerdict, verdicts
+from rackspan.plan.execution.events import Account, Turned, after
+from rackspan.plan.execution.observed import observed
+from rackspan.plan.execution.start import beginning, going_on
+from rackspan.plan.verification import PartitionVerdict, verdicts
 from rackspan.reassign import Plan, ReassignmentDocument, Request
 from rackspan.sources import rack_locator as _rack_locator
 from rackspan.sources import rack_locators as _rack_locators

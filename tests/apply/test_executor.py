@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from rackspan.apply.executor import Happened, Pace, carry_out
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, ReassignmentStopped
-from rackspan.plan.effects import Finished, Paused, StartMoves
-from rackspan.plan.events import Cancelled, Event, Turned
-from rackspan.plan.execution import Limits, Question
-from rackspan.plan.observed import InFlight, ObservedCluster
-from rackspan.plan.throttle import ConfigKey, Holder
+from rackspan.plan.execution.decision import Limits, Question
+from rackspan.plan.execution.effects import Finished, Paused, StartMoves
+from rackspan.plan.execution.events import Cancelled, Event, Turned
+from rackspan.plan.execution.observed import InFlight, ObservedCluster
+from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.plan.written import PartitionMove, Toward, WrittenPlan, WrittenStep
 from tests.plan.fake_cluster import RATES, FakeCluster, Killed, Memory
 from tests.plan.plans import BROKERS, written_plans

@@ -7,9 +7,19 @@ from hypothesis import given
 
 from rackspan.apply.journal import Journal, peek
 from rackspan.errors import InvalidJournal, UsageError
-from rackspan.plan.events import Began, Cancelled, Ended, Event, StepDone, Throttling, Turned, Unthrottled, account
-from rackspan.plan.events_format import event_line, read_events
-from rackspan.plan.throttle import ConfigKey, Holder
+from rackspan.plan.execution.events import (
+    Began,
+    Cancelled,
+    Ended,
+    Event,
+    StepDone,
+    Throttling,
+    Turned,
+    Unthrottled,
+    account,
+)
+from rackspan.plan.execution.events_format import event_line, read_events
+from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.plan.written import PartitionMove, Toward, WrittenPlan, WrittenStep
 from tests.plan.plans import written_plans
 

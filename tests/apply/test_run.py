@@ -9,7 +9,7 @@ import pytest
 from rackspan.apply import Happened, Journal, Pace, cancel, run
 from rackspan.errors import InvalidJournal, ReassignmentStopped, UsageError
 from rackspan.plan import Limits, Toward, WrittenPlan
-from rackspan.plan.effects import Finished, Paused, StartMoves
+from rackspan.plan.execution.effects import Finished, Paused, StartMoves
 from rackspan.plan.written import PartitionMove, WrittenStep
 from tests.plan.fake_cluster import FakeCluster
 

@@ -23,7 +23,7 @@ from rackspan import api
 from rackspan.api import Cluster, cancel_reassignment, carry_out
 from rackspan.cli import app
 from rackspan.plan import Limits, Toward, WrittenPlan, read_plan
-from rackspan.plan.effects import Wait
+from rackspan.plan.execution.effects import Wait
 from tests.cli.conftest import Ran
 from tests.compat.streams_app import StreamsProcess
 from tests.kafka_fixtures import client_properties, eventually

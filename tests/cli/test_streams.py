@@ -6,7 +6,6 @@ from typing import Any
 import pytest
 
 from rackspan import api
-from rackspan.cli import options
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.sources.source import Source
 from rackspan.streams import MemberDescription, streams_group
@@ -182,7 +181,6 @@ def live(*members: MemberDescription, monkeypatch: pytest.MonkeyPatch) -> tuple[
     snapshot = cluster({"orders": [[1], [2]], "shop-s-changelog": [[2], [1]]})
     monkeypatch.setattr(api, "read_streams_group", lambda _cluster, _group: streams_group(described(*members)))
     monkeypatch.setattr(api, "live_cluster", lambda *_, **_sizes: Source("here", lambda: ReadSnapshot(snapshot, ())))
-    monkeypatch.setattr(options, "live_cluster", api.live_cluster)
     return ("streams", "audit", "--bootstrap-server", "here:1", "--group", "shop")
 
 

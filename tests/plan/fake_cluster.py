@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from rackspan.plan.events import Account, Began, Event, account
-from rackspan.plan.execution import Question
-from rackspan.plan.observed import InFlight, ObservedCluster
-from rackspan.plan.throttle import ConfigKey, Holder
+from rackspan.plan.execution.decision import Question
+from rackspan.plan.execution.events import Account, Began, Event, account
+from rackspan.plan.execution.observed import InFlight, ObservedCluster
+from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.plan.written import TopicPartition, WrittenPlan
 
 Replicas = tuple[int, ...]

@@ -7,7 +7,7 @@ import numpy as np
 
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, PartitionColumns, RackId, Topic, TopicName
 from rackspan.model.partitions import padded_lists
-from rackspan.reassign.targets import compacted
+from rackspan.reassign.optimizer.replica_lists import compacted
 
 SIZES = {1_000: (12, 3), 10_000: (60, 3), 100_000: (300, 6), 1_000_000: (1_000, 3)}
 """Brokers and racks for each number of partitions."""

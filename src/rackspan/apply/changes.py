@@ -10,6 +10,7 @@ from typing import Final
 
 from kafka.protocol.admin import CreatePartitionsRequest, CreateTopicsRequest, IncrementalAlterConfigsRequest
 
+from rackspan.apply.propagation import until_everywhere
 from rackspan.apply.requests import (
     CONFIG_BATCH,
     TOPIC,
@@ -20,7 +21,6 @@ from rackspan.apply.requests import (
     patience_ms,
     refuse,
 )
-from rackspan.apply.settling import until_everywhere
 from rackspan.sources.connection import ClusterConnection
 
 _GIVEN: Final = -1

@@ -16,11 +16,21 @@ from rackspan.errors import (
     RackspanError,
     ReassignmentStopped,
 )
-from rackspan.plan.effects import CancelMoves, Effect, Finished, Paused, Record, SetConfigs, StartMoves, Stop, Wait
-from rackspan.plan.events import Account, Ended, Event, StepDone
-from rackspan.plan.execution import Limits, Question, decide, question
-from rackspan.plan.observed import ObservedCluster
-from rackspan.plan.throttle import ConfigKey
+from rackspan.plan.execution.decision import Limits, Question, decide, question
+from rackspan.plan.execution.effects import (
+    CancelMoves,
+    Effect,
+    Finished,
+    Paused,
+    Record,
+    SetConfigs,
+    StartMoves,
+    Stop,
+    Wait,
+)
+from rackspan.plan.execution.events import Account, Ended, Event, StepDone
+from rackspan.plan.execution.observed import ObservedCluster
+from rackspan.plan.execution.throttle import ConfigKey
 from rackspan.plan.written import TopicPartition
 
 PATIENCE_SECONDS: Final = 300.0

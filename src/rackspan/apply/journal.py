@@ -12,8 +12,8 @@ from types import TracebackType
 
 from rackspan.disk import append_line, to_disk
 from rackspan.errors import InvalidJournal, UsageError
-from rackspan.plan.events import Account, Began, Event, account, after
-from rackspan.plan.events_format import event_line, read_events
+from rackspan.plan.execution.events import Account, Began, Event, account, after
+from rackspan.plan.execution.events_format import event_line, read_events
 
 
 class Journal:

@@ -15,9 +15,9 @@ from kafka.protocol.admin import IncrementalAlterConfigsRequest
 from rackspan.apply import reassignments
 from rackspan.apply.reassignments import RIGHT
 from rackspan.apply.requests import BROKER, CONFIG_BATCH, TOPIC, altered, answered, batches, refuse
-from rackspan.plan.execution import Question
-from rackspan.plan.observed import InFlight, ObservedCluster
-from rackspan.plan.throttle import ConfigKey, Holder
+from rackspan.plan.execution.decision import Question
+from rackspan.plan.execution.observed import InFlight, ObservedCluster
+from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.plan.written import TopicPartition
 from rackspan.sources import questions
 from rackspan.sources.connection import ClusterConnection, ConnectionSettings

@@ -5,10 +5,10 @@ from collections.abc import Iterator
 from rackspan.apply.executor import ClusterHands, Happened, Pace, carry_out
 from rackspan.apply.journal import Journal
 from rackspan.errors import UsageError
-from rackspan.plan.beginning import beginning, going_on
-from rackspan.plan.events import Began, Cancelled, Turned
-from rackspan.plan.execution import Limits, Question
-from rackspan.plan.observed import ObservedCluster
+from rackspan.plan.execution.decision import Limits, Question
+from rackspan.plan.execution.events import Began, Cancelled, Turned
+from rackspan.plan.execution.observed import ObservedCluster
+from rackspan.plan.execution.start import beginning, going_on
 from rackspan.plan.written import Toward, WrittenPlan
 
 

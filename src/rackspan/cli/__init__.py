@@ -13,20 +13,10 @@ from typing import Annotated, Any, Final
 import typer
 
 import rackspan
-from rackspan.cli import (
-    acks,
-    acks_watch,
-    carry_out,
-    cluster,
-    demo,
-    move,
-    output,
-    pipeline,
-    place,
-    see,
-    settings,
-    streams,
-)
+from rackspan.cli import acks, acks_watch, audit, cluster, demo, output, pipeline, place, streams
+from rackspan.cli.options import settings
+from rackspan.cli.reassign import plan as reassign_plan
+from rackspan.cli.reassign import run as reassign_run
 from rackspan.errors import RackspanError
 
 CLEAN: Final = 0
@@ -67,15 +57,15 @@ def _every_verb(
     pass
 
 
-app.command()(see.snapshot)
-app.command()(see.audit)
-app.command()(see.outage)
+app.command()(audit.snapshot)
+app.command()(audit.audit)
+app.command()(audit.outage)
 app.add_typer(place.app)
-move.app.command("apply")(carry_out.apply)
-move.app.command("verify")(carry_out.verify)
-move.app.command("cancel")(carry_out.cancel)
-move.app.command("undo")(carry_out.undo)
-app.add_typer(move.app, name="reassign")
+reassign_plan.app.command("apply")(reassign_run.apply)
+reassign_plan.app.command("verify")(reassign_run.verify)
+reassign_plan.app.command("cancel")(reassign_run.cancel)
+reassign_plan.app.command("undo")(reassign_run.undo)
+app.add_typer(reassign_plan.app, name="reassign")
 acks.app.command("watch")(acks_watch.watch)
 app.add_typer(acks.app, name="acks")
 app.add_typer(streams.app)

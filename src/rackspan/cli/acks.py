@@ -8,8 +8,7 @@ import typer
 from rackspan import api
 from rackspan.acks.json_format import applied_document, harden_document
 from rackspan.cli import options, output
-from rackspan.cli.acks_page import harden_page
-from rackspan.cli.flags import verb
+from rackspan.cli.pages.acks import harden_page
 from rackspan.errors import UsageError
 from rackspan.model.snapshot import ClusterSnapshot
 
@@ -19,7 +18,7 @@ app = typer.Typer(name="acks", help="Have acks=all mean racks, on a Kafka that c
 
 
 @app.command()
-@verb
+@options.with_groups
 def harden(
     where: options.Where,
     racks: options.Racks,

@@ -10,12 +10,11 @@ from rackspan import api
 from rackspan.acks import Watch
 from rackspan.acks.json_format import watch_document
 from rackspan.cli import options, output
-from rackspan.cli.acks_page import watch_page
-from rackspan.cli.ended import ended_by_signals
-from rackspan.cli.flags import verb
+from rackspan.cli.pages.acks import watch_page
+from rackspan.cli.signals import ended_by_signals
 
 
-@verb
+@options.with_groups
 def watch(
     where: options.Where,
     racks: options.Racks,

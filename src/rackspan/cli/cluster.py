@@ -9,8 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from rackspan.cli import options, output
-from rackspan.cli.ended import ended_by_signals
-from rackspan.cli.flags import verb
+from rackspan.cli.signals import ended_by_signals
 from rackspan.errors import MissingRequirement, UsageError
 
 app = typer.Typer(help="A cluster of one's own, to develop and test against.", no_args_is_help=True)
@@ -22,7 +21,7 @@ def _cluster() -> None:
 
 
 @app.command()
-@verb
+@options.with_groups
 def up(
     *,
     racks: Annotated[int, typer.Option("--racks", metavar="N", min=1, help="Racks, named r1, r2 …")] = 3,

@@ -9,7 +9,6 @@ import typer
 
 from rackspan import api
 from rackspan.cli import options, output
-from rackspan.cli.flags import verb
 from rackspan.errors import UsageError
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ TABLES: Final = ("partition_durability", "findings", "outage_impact", "drift")
 
 
 @app.command()
-@verb
+@options.with_groups
 def collect(
     *,
     warehouse: options.Warehouse,
@@ -87,7 +86,7 @@ def collect(
 
 
 @app.command()
-@verb
+@options.with_groups
 def run(
     warehouse: options.Warehouse,
     judging: options.Judging,
@@ -102,7 +101,7 @@ def run(
 
 
 @app.command()
-@verb
+@options.with_groups
 def report(
     warehouse: options.Warehouse,
     out: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="Where to.")],

@@ -8,9 +8,8 @@ import typer
 
 from rackspan import api, json_text
 from rackspan.cli import options, output
-from rackspan.cli.files import read_file
-from rackspan.cli.flags import verb
-from rackspan.cli.place_page import proposal_page, spec_page
+from rackspan.cli.input_files import read_file
+from rackspan.cli.pages.place import proposal_page, spec_page
 from rackspan.placement.proposal_format import proposal_document
 
 app = typer.Typer(
@@ -35,7 +34,7 @@ def plan(
 
 
 @app.command("create")
-@verb
+@options.with_groups
 def create(
     topic: Topic,
     partitions: Annotated[int, typer.Option("--partitions", metavar="N", help="How many.")],
@@ -66,7 +65,7 @@ def create(
 
 
 @app.command("extend")
-@verb
+@options.with_groups
 def extend(
     topic: Topic,
     partitions: Annotated[

@@ -11,9 +11,8 @@ from rich.text import Text
 
 from rackspan import api, json_text
 from rackspan.cli import options, output
-from rackspan.cli.files import read_file
-from rackspan.cli.flags import verb
-from rackspan.cli.streams_page import audit_page, lab_page
+from rackspan.cli.input_files import read_file
+from rackspan.cli.pages.streams import audit_page, lab_page
 from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
 from rackspan.streams import ASSIGNORS, Strategy, assignor_named, could_be_less, from_document, options_named, settings
@@ -60,7 +59,7 @@ def assign(
 
 
 @app.command()
-@verb
+@options.with_groups
 def audit(
     group: Annotated[str, typer.Option("--group", metavar="ID", help="The group: the application.id.")],
     running: options.Running,

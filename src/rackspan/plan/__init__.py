@@ -6,7 +6,7 @@ cluster shows), execution.py (the next effect, from these two alone), verdict.py
 It decides when things move, never what moves: that is reassign's. It touches no cluster: that is apply's.
 """
 
-from rackspan.plan.execution import Limits
+from rackspan.plan.execution.decision import Limits
 from rackspan.plan.order import in_steps
 from rackspan.plan.steps import Caps, Step
 from rackspan.plan.written import Toward, WrittenPlan

@@ -10,8 +10,8 @@ from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import shown
 from rackspan.model.partitions import Int64s
 from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.reassign.problem import Standing
 from rackspan.reassign.request import Request
-from rackspan.reassign.standing import Standing
 
 NAMED_MAX = 3
 """Topics that a sentence names before it counts the rest."""

@@ -16,10 +16,10 @@ from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import INT32_MAX, NO_BROKER
 from rackspan.model.partitions import Int64s, PartitionColumns, lengths, padded_lists, unpadded
 from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.reassign.bounds import needs
 from rackspan.reassign.document import Fault, ListedPartition, ReassignmentDocument, faults
+from rackspan.reassign.optimizer.bounds import needs
+from rackspan.reassign.problem import PLANNED_FACTOR_MAX, standing
 from rackspan.reassign.request import Request
-from rackspan.reassign.standing import PLANNED_FACTOR_MAX, standing
 
 OF_THE_TARGET = frozenset(
     {

@@ -10,13 +10,13 @@ from rackspan.model.ids import NO_BROKER
 from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.reassign.conflicts import Conflict, broken_minimums, fenced_racks, too_few_brokers
-from rackspan.reassign.growth import level
-from rackspan.reassign.leaders import even_leaders
-from rackspan.reassign.repair import in_need, repair
+from rackspan.reassign.optimizer.balance import level
+from rackspan.reassign.optimizer.leaders import even_leaders
+from rackspan.reassign.optimizer.repair import in_need, repair
+from rackspan.reassign.optimizer.replica_lists import led_by, with_changes
+from rackspan.reassign.problem import Standing, standing
 from rackspan.reassign.request import Request
 from rackspan.reassign.result import Balance, Plan, Spread
-from rackspan.reassign.standing import Standing, standing
-from rackspan.reassign.targets import led_by, with_changes
 
 
 def plan(snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy(), request: Request = Request()) -> Plan:

@@ -1,0 +1,296 @@
+"""The flags that verbs share, each declared once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from random import Random
+from typing import Annotated, TypeAlias
+
+import typer
+
+from rackspan import api
+from rackspan.api import Cluster, Source
+from rackspan.audit import RackPolicy
+from rackspan.cli.options import settings
+from rackspan.errors import UsageError
+from rackspan.model.ids import INT32_MAX, INT64_MAX
+from rackspan.model.racks import UnrackedPolicy
+from rackspan.placement import RandomGenerator
+from rackspan.placement.java_random import JavaRandom
+from rackspan.placement.new_partitions import PlacerChoice
+from rackspan.placement.spec_format import DEFAULT_PLACER
+
+_READ, _JUDGE, _PLACE = "Reading a cluster", "Judging racks", "Placing"
+
+
+class Output(StrEnum):
+    HUMAN = "human"
+    JSON = "json"
+    YAML = "yaml"
+
+
+BootstrapServer: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--bootstrap-server",
+        "--bootstrap-servers",
+        envvar="RACKSPAN_BOOTSTRAP_SERVER",
+        metavar="HOST:PORT[,…]",
+        help="A running cluster.",
+        rich_help_panel=_READ,
+    ),
+]
+CommandConfig: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--command-config",
+        envvar="RACKSPAN_COMMAND_CONFIG",
+        metavar="FILE",
+        help="Client properties, as Kafka's own tools take them.",
+        rich_help_panel=_READ,
+    ),
+]
+Timeout: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--timeout",
+        envvar="RACKSPAN_TIMEOUT",
+        metavar="MS",
+        help="The longest that reading may take, in milliseconds.",
+        min=1,
+        max=INT32_MAX,
+        rich_help_panel=_READ,
+    ),
+]
+SnapshotPath: TypeAlias = Annotated[
+    Path | None,
+    typer.Option(
+        "--snapshot",
+        envvar="RACKSPAN_SNAPSHOT",
+        metavar="FILE-OR-DIR",
+        help="A snapshot instead of a cluster: a JSON file or a Parquet folder.",
+        rich_help_panel=_READ,
+    ),
+]
+RackLocatorClass: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--rack-locator-class",
+        envvar="RACKSPAN_RACK_LOCATOR_CLASS",
+        metavar="NAME|MODULE:CLASS",
+        help="Where racks come from, when not from the brokers: properties, file, command, host-pattern, availability-zones, or a class of your own.",
+        rich_help_panel=_READ,
+    ),
+]
+RackLocatorProperties: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--rack-locator-properties",
+        envvar="RACKSPAN_RACK_LOCATOR_PROPERTIES",
+        metavar="KEY=VALUE[,…]",
+        help="What the rack locator is given.",
+        rich_help_panel=_READ,
+    ),
+]
+Unracked: TypeAlias = Annotated[
+    UnrackedPolicy,
+    typer.Option(
+        "--unracked",
+        envvar="RACKSPAN_UNRACKED",
+        help="What brokers without broker.rack count as.",
+        rich_help_panel=_JUDGE,
+    ),
+]
+MinInsyncRacks: TypeAlias = Annotated[
+    int,
+    typer.Option(
+        "--min-insync-racks",
+        envvar="RACKSPAN_MIN_INSYNC_RACKS",
+        metavar="N",
+        help="Racks that must hold what acks=all acknowledges, where the Kafka has no min.insync.racks.",
+        min=1,
+        max=INT32_MAX,
+        rich_help_panel=_JUDGE,
+    ),
+]
+OutputFormat: TypeAlias = Annotated[
+    Output,
+    typer.Option("--output", "-o", envvar="RACKSPAN_OUTPUT", help="How the answer is written to standard output."),
+]
+Warehouse: TypeAlias = Annotated[
+    Path,
+    typer.Option("--warehouse", envvar="RACKSPAN_WAREHOUSE", metavar="DIR", help="The folder of snapshots and tables."),
+]
+Apply: TypeAlias = Annotated[bool, typer.Option("--apply", help="Do it. Without, it is only shown.")]
+TopicPattern: TypeAlias = Annotated[
+    str | None, typer.Option("--topic", metavar="REGEX", help="Only topics whose whole name matches.")
+]
+
+Placer: TypeAlias = Annotated[
+    str,
+    typer.Option(
+        "--placer",
+        metavar="NAME|MODULE:CLASS",
+        help="Who places: balanced, rack-alternated, striped, or a class of your own.",
+        rich_help_panel=_PLACE,
+    ),
+]
+PlacerConfig: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--placer-config",
+        metavar="KEY=VALUE",
+        help="What the placer is told, once for each; loads are told anyway.",
+        rich_help_panel=_PLACE,
+    ),
+]
+IgnoreRacks: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--ignore-racks",
+        "--disable-rack-aware",
+        help="Place as if no broker had a rack; where only some have one, the only way.",
+        rich_help_panel=_PLACE,
+    ),
+]
+Seed: TypeAlias = Annotated[
+    int | None,
+    typer.Option(
+        "--seed",
+        metavar="N",
+        help="The same rng again (java.util.Random's).",
+        min=-INT64_MAX - 1,
+        max=INT64_MAX,
+        rich_help_panel=_PLACE,
+    ),
+]
+
+DEFAULT_TIMEOUT_MS = 30_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Racks:
+    """Where racks come from, when not from the brokers."""
+
+    rack_locator_class: RackLocatorClass = None
+    rack_locator_properties: RackLocatorProperties = None
+
+    def of(self, read_from: Source) -> Source:
+        """The same source, its racks from the locator that is named, if one is. Errors: UsageError."""
+        if self.rack_locator_class is not None:
+            return api.located(read_from, self.rack_locator_class, self.rack_locator_properties or "")
+        if self.rack_locator_properties is not None:
+            raise UsageError("--rack-locator-properties: for no locator; name one with --rack-locator-class")
+        return read_from
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Running:
+    """A running cluster."""
+
+    bootstrap_server: BootstrapServer = None
+    command_config: CommandConfig = None
+    timeout: Timeout = DEFAULT_TIMEOUT_MS
+
+    def cluster(self) -> Cluster:
+        """Errors: UsageError where none is named."""
+        if self.bootstrap_server is None:
+            raise UsageError("no cluster named: give --bootstrap-server HOST:PORT")
+        return Cluster(self.bootstrap_server, self.command_config, self.timeout / 1000)
+
+    def source(self, *, sizes: bool = True) -> Source:
+        """Without `sizes` it is not asked how large its logs are. Errors: UsageError where none is named."""
+        named = self.cluster()
+        return api.live_cluster(named.bootstrap_servers, named.command_config, named.timeout_seconds, sizes=sizes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Where(Running):
+    """SOURCE: a running cluster, or a snapshot of one."""
+
+    snapshot: SnapshotPath = None
+
+    def source(self, *, sizes: bool = True) -> Source:
+        """The one cluster or file that is meant. Errors: UsageError for none and for both."""
+        if self.snapshot is None and self.bootstrap_server is None:
+            raise UsageError("no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE")
+        if self.snapshot is None:
+            return Running.source(self, sizes=sizes)
+        if self.bootstrap_server is None:
+            return api.snapshot_file(self.snapshot)
+        raise UsageError("--bootstrap-server and --snapshot: name one of them")
+
+    def cluster_to_change(self) -> Cluster:
+        """The running cluster that --apply is for. Errors: UsageError where none is named."""
+        if self.snapshot is not None:
+            raise UsageError(
+                "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT"
+            )
+        if self.bootstrap_server is None:
+            raise UsageError("--apply: no cluster named; give --bootstrap-server HOST:PORT")
+        return self.cluster()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judging:
+    """The operator's demands."""
+
+    unracked: Unracked = UnrackedPolicy.SHARED
+    min_insync_racks: MinInsyncRacks = 1
+
+    def policy(self) -> RackPolicy:
+        """Flags, then what rackspan.toml says of single topics and controllers."""
+        from_file = settings.load()
+        return RackPolicy(
+            unracked=self.unracked,
+            min_insync_racks=self.min_insync_racks,
+            topic_min_insync_racks=from_file.topic_min_insync_racks,
+            controller_racks=from_file.controller_racks,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Metrics:
+    """Whether, and where, the metrics of min.insync.racks are served."""
+
+    metrics_listen: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-listen",
+            metavar="127.0.0.1:PORT",
+            help="Serve the metrics of min.insync.racks to Prometheus here; port 0 for any free one.",
+        ),
+    ] = None
+    metrics_partitions: Annotated[
+        bool, typer.Option("--metrics-partitions", help="With --metrics-listen: a series for each partition too.")
+    ] = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placing:
+    """Who places, and how."""
+
+    placer: Placer = DEFAULT_PLACER
+    placer_config: PlacerConfig = None
+    ignore_racks: IgnoreRacks = False
+    seed: Seed = None
+
+    def choice(self) -> PlacerChoice:
+        return PlacerChoice(self.placer, pairs("--placer-config", self.placer_config), self.ignore_racks)
+
+    def rng(self) -> Random | RandomGenerator:
+        return Random() if self.seed is None else JavaRandom(self.seed)
+
+
+def pairs(flag: str, items: Sequence[str] | None) -> dict[str, str]:
+    """KEY=VALUE items; a value may hold commas and equals signs. Errors: UsageError."""
+    found: dict[str, str] = {}
+    for item in items or ():
+        key, equals, value = item.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"{flag} {item}: not of the form KEY=VALUE; correct it")
+        if key.strip() in found:
+            raise UsageError(f"{flag} {item}: {key.strip()} is given twice; leave one of them out")
+        found[key.strip()] = value.strip()
+    return found

@@ -1,0 +1,122 @@
+"""What a run would do, what it did, and how far a reassignment is, as documents and as a person reads them."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from rackspan.cli.output import page, table
+from rackspan.cli.pages.reassignment_plan import STEPS_SHOWN, count
+from rackspan.plan import Limits
+from rackspan.plan.execution.effects import Finished
+from rackspan.plan.execution.events import Account
+from rackspan.plan.execution.progress import progress
+from rackspan.plan.verification import PartitionVerdict, Verdict, all_done, counted
+
+if TYPE_CHECKING:
+    from rackspan.apply import Happened
+
+PARTITIONS_SHOWN: Final = 40
+
+_STYLES: Final = {"done": "bold green", "undone": "bold green", "cancelled": "bold green", "paused": "bold yellow"}
+
+
+def preview_document(begun: Account, limits: Limits, journal: Path) -> dict[str, Any]:
+    """What is left to do: every step, the copies it makes, whether it is done."""
+    return {
+        "applied": False,
+        "cluster_id": begun.plan.cluster_id,
+        "toward": begun.toward.value,
+        "journal": str(journal),
+        "bytes_per_second": limits.bytes_per_second,
+        "moves": sum(step.copies(begun.toward) for step in begun.remaining),
+        "steps": [
+            {
+                "step": step.number,
+                "reason": step.reason,
+                "partitions": len(step.moves),
+                "moves": step.copies(begun.toward),
+                "done": step.number in begun.done,
+            }
+            for step in begun.plan.in_order(begun.toward)
+        ],
+    }
+
+
+def preview_page(document: dict[str, Any]) -> RenderableType:
+    steps = [one for one in document["steps"] if not one["done"]]
+    rows = [(one["step"], one["partitions"], one["moves"], one["reason"]) for one in steps[:STEPS_SHOWN]]
+    parts: list[RenderableType] = [table(("step", "partitions", "moves", "because"), rows), Text()] if rows else []
+    if len(steps) > STEPS_SHOWN:
+        parts.append(Text(f"and {len(steps) - STEPS_SHOWN} more steps: -o json lists them all\n", style="dim"))
+    rate = document["bytes_per_second"]
+    held = "unthrottled" if rate is None else f"throttled to {rate} bytes a second"
+    words = (
+        f"{count(document['moves'], 'move')} in {count(len(steps), 'step')} on cluster {document['cluster_id']}, {held}"
+    )
+    return page(*parts, Text(f"{words}; add --apply to do it" if steps else "nothing is left to do", style="bold"))
+
+
+def outcome_document(last: "Happened", journal: Path, state: str) -> dict[str, Any]:
+    done = progress(last.account, last.seen)
+    return {
+        "applied": True,
+        "state": state,
+        "cluster_id": last.seen.cluster_id,
+        "toward": last.account.toward.value,
+        "journal": str(journal),
+        "steps": done.steps,
+        "steps_done": len(last.account.done),
+        "moves": done.copies,
+        "moves_done": done.copied,
+        "throttle_left_on_brokers": _owed(last),
+    }
+
+
+def outcome_page(last: "Happened", journal: Path, state: str) -> RenderableType:
+    document = outcome_document(last, journal, state)
+    done = f"{document['steps_done']} of {count(document['steps'], 'step')}"
+    words = f"{state}: {done}, {document['moves_done']} of {count(document['moves'], 'move')}; journal {journal}"
+    owed = document["throttle_left_on_brokers"]
+    gone = f"gone with its throttle set: {', '.join(map(str, owed))}; run this again once it is back"
+    notes = [Text(gone, style="yellow")] if owed else []
+    return page(*notes, Text(words, style=_STYLES[state]))
+
+
+def verdict_document(found: Sequence[PartitionVerdict]) -> dict[str, Any]:
+    summary = {verdict.value.replace(" ", "_"): number for verdict, number in counted(found)}
+    return {
+        "summary": {"partitions": len(found), **summary},
+        "partitions": [
+            {
+                "topic": one.move.topic,
+                "partition": one.move.partition,
+                "replicas": list(one.move.replicas),
+                "verdict": one.verdict.value,
+                "reason": one.reason,
+            }
+            for one in found
+        ],
+    }
+
+
+def verdict_page(found: Sequence[PartitionVerdict]) -> RenderableType:
+    """What is not done, then the count."""
+    undone = [one for one in found if one.verdict is not Verdict.DONE]
+    rows = [
+        (one.move.name, one.verdict.value, ",".join(map(str, one.move.replicas)), one.reason)
+        for one in undone[:PARTITIONS_SHOWN]
+    ]
+    parts: list[RenderableType] = [table(("partition", "verdict", "shall be on", "but"), rows), Text()] if rows else []
+    if len(undone) > PARTITIONS_SHOWN:
+        parts.append(Text(f"and {len(undone) - PARTITIONS_SHOWN} more: -o json lists them all\n", style="dim"))
+    words = ", ".join(f"{number} {verdict.value}" for verdict, number in counted(found) if number)
+    total = f"{count(len(found), 'partition')}: {words}"
+    return page(*parts, Text(total, style="bold green" if all_done(found) else "bold yellow"))
+
+
+def _owed(last: "Happened") -> list[int]:
+    owed = last.effect.owed if isinstance(last.effect, Finished) else ()
+    return sorted({int(config.name) for config in owed})

@@ -1,0 +1,187 @@
+"""rackspan reassign generate, plan, lint."""
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+
+from rackspan import api
+from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.json_format import finding_document
+from rackspan.cli import options, output
+from rackspan.cli.input_files import read_file
+from rackspan.cli.pages.reassignment_plan import generate_page, lint_page, plan_page
+from rackspan.disk import replace_file, writing_output
+from rackspan.errors import UsageError
+from rackspan.placement.generate import GENERATE_PLACER, unknown_brokers
+from rackspan.plan import Caps
+from rackspan.plan.json_format import (
+    plan_document,
+    read_broker_list,
+    read_reassignment,
+    read_topics_to_move,
+    reassignment_json,
+)
+from rackspan.reassign import ListedPartition, Request
+
+ERROR = 1
+SOMETHING_TO_ACT_ON = 2
+
+REASSIGNMENT: Final = "reassignment file"
+
+app = typer.Typer(help="Move replicas: the least movement that makes a cluster rack-safe.", no_args_is_help=True)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Generating(options.Placing):
+    """As Kafka's own tool places, where nothing else is asked for."""
+
+    placer: options.Placer = GENERATE_PLACER
+
+
+@app.command("generate")
+@options.with_groups
+def generate(
+    topics_to_move_json_file: Annotated[
+        Path, typer.Option("--topics-to-move-json-file", metavar="FILE", help="Topics to place anew, as JSON.")
+    ],
+    broker_list: Annotated[str, typer.Option("--broker-list", metavar="ID[,ID]", help="Brokers to place them on.")],
+    where: options.Where,
+    racks: options.Racks,
+    placing: _Generating,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Place topics anew on a list of brokers, as kafka-reassign-partitions --generate does: nearly everything moves.
+
+    Prints the current and the proposed assignment and changes nothing. `reassign plan` finds the least movement instead.
+    """
+    brokers = read_broker_list(broker_list)
+    topics = read_file(topics_to_move_json_file, read_topics_to_move, "topics-to-move file")
+    choice = placing.choice()
+    taken = racks.of(where.source()).read()
+    output.warn_of(taken)
+    passed_over = unknown_brokers(taken.snapshot, brokers)
+    output.warn(f"--broker-list: broker {one} is not alive in the cluster; passed over" for one in passed_over)
+    generated = api.generate_reassignment(taken.snapshot, topics, brokers, choice, placing.rng())
+    current = [ListedPartition(one.topic, one.partition, one.current) for one in generated]
+    proposed = [ListedPartition(one.topic, one.partition, one.proposed) for one in generated]
+    output.write(generated_document(current, proposed), output_format, generate_page(current, proposed))
+
+
+def generated_document(current: list[ListedPartition], proposed: list[ListedPartition]) -> dict[str, Any]:
+    """Both files that Kafka's tool prints: the one that brings all back, and the one to execute."""
+    return {"current": json.loads(reassignment_json(current)), "proposed": json.loads(reassignment_json(proposed))}
+
+
+@app.command("plan")
+@options.with_groups
+def plan(
+    where: options.Where,
+    racks: options.Racks,
+    judging: options.Judging,
+    drain: Annotated[
+        str | None, typer.Option("--drain", metavar="ID[,ID]", help="Brokers that shall hold nothing afterwards.")
+    ] = None,
+    replace: Annotated[
+        str | None,
+        typer.Option(
+            "--replace", metavar="ID[,ID]", help="As --drain, and what they held stays in their rack if it can."
+        ),
+    ] = None,
+    topic: options.TopicPattern = None,
+    replication_factor: Annotated[
+        int | None, typer.Option("--replication-factor", metavar="N", help="Replicas of each partition afterwards.")
+    ] = None,
+    balance: Annotated[
+        bool, typer.Option("--balance", help="Also fill brokers that hold too little, new ones above all.")
+    ] = False,
+    keep_leaders: Annotated[
+        bool, typer.Option("--keep-leaders", help="Do not reorder replicas to make preferred leaders even.")
+    ] = False,
+    moves_per_step: Annotated[
+        int, typer.Option("--moves-per-step", metavar="N", help="Replicas copied at the same time.")
+    ] = 1_000,
+    moves_per_broker: Annotated[
+        int | None, typer.Option("--moves-per-broker", metavar="N", help="Of those, to one broker.")
+    ] = None,
+    bytes_per_step: Annotated[
+        int | None, typer.Option("--bytes-per-step", metavar="BYTES", help="Bytes copied at the same time.")
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="FILE", help="Also write the plan here, for --reassignment-json-file."),
+    ] = None,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Plan the least movement into the constraints, with the bound that proves it.
+
+    Exits 0 when nothing has to move, 2 when the plan holds moves, 1 on errors and when part of what was asked cannot be.
+    """
+    request = Request(
+        drain=_ids("--drain", drain),
+        replace=_ids("--replace", replace),
+        replication_factor=replication_factor,
+        topics=topic,
+        balance=balance,
+        reorder_leaders=not keep_leaders,
+    )
+    caps = Caps(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
+    taken = racks.of(where.source()).read()
+    output.warn_of(taken)
+    policy = judging.policy()
+    planned, steps = api.plan_reassignment(taken.snapshot, policy, request, caps)
+    document = plan_document(planned, steps)
+    if out is not None:
+        _save(document, out)
+    output.warn(f"cannot be: {one.reason}; {one.remedy}" for one in planned.infeasible)
+    output.write(document, output_format, plan_page(document))
+    raise typer.Exit(ERROR if planned.infeasible else SOMETHING_TO_ACT_ON if planned.moves else 0)
+
+
+@app.command("lint")
+@options.with_groups
+def lint(
+    reassignment_json_file: Annotated[
+        Path, typer.Option("--reassignment-json-file", metavar="FILE", help="The plan to judge, whoever made it.")
+    ],
+    where: options.Where,
+    racks: options.Racks,
+    judging: options.Judging,
+    output_format: options.OutputFormat = options.Output.HUMAN,
+) -> None:
+    """Judge a reassignment file: where it leads, what it passes through, what it copies needlessly.
+
+    Exits 0 when it breaks no constraint, 2 when it does, 1 on errors.
+    """
+    document = read_file(reassignment_json_file, read_reassignment, REASSIGNMENT)
+    taken = racks.of(where.source()).read()
+    output.warn_of(taken)
+    found = api.lint_reassignment(taken.snapshot, judging.policy(), document)
+    written = lint_document(len(document.partitions), found)
+    output.write(written, output_format, lint_page(written))
+    if any(finding.severity is Severity.VIOLATION for finding in found):
+        raise typer.Exit(SOMETHING_TO_ACT_ON)
+
+
+def lint_document(partitions: int, found: list[Finding]) -> dict[str, Any]:
+    """As audit's: a summary, then every finding."""
+    violations = sum(finding.severity is Severity.VIOLATION for finding in found)
+    return {
+        "summary": {"partitions": partitions, "violations": violations, "warnings": len(found) - violations},
+        "findings": [finding_document(finding) for finding in found],
+    }
+
+
+def _ids(flag: str, text: str | None) -> frozenset[int]:
+    items = [] if text is None else [item.strip() for item in text.split(",")]
+    for item in items:
+        if not item.isascii() or not item.isdigit():
+            raise UsageError(f"{flag} {text}: {item!r} is not a broker id; list ids such as 3,4")
+    return frozenset(map(int, items))
+
+
+def _save(document: dict[str, Any], file: Path) -> None:
+    with writing_output(file):
+        replace_file(file, json.dumps(document, ensure_ascii=False) + "\n")

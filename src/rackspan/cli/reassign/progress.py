@@ -1,0 +1,116 @@
+"""A run told to whoever waits: a bar on a terminal, a line now and then anywhere else; always on standard error."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Final
+
+from rackspan.cli import output
+from rackspan.cli.pages.reassignment_plan import count
+from rackspan.plan.execution.effects import CancelMoves, Effect, Record, SetConfigs, StartMoves, Wait
+from rackspan.plan.execution.events import StepDone, Throttling
+from rackspan.plan.execution.progress import progress
+
+if TYPE_CHECKING:
+    from rackspan.apply import Happened
+
+LINE_EVERY_SECONDS: Final = 30.0
+"""Between two lines about the same wait, where there is no terminal."""
+
+STALLED_SECONDS: Final = 5.0
+"""How long something keeps a run before it is named."""
+
+Say = Callable[["Happened", str | None], None]
+
+
+def follow(happened: "Iterator[Happened]") -> "Happened":
+    """Tell each effect as it comes; the last one is returned."""
+    with _telling() as say:
+        for last in happened:
+            say(last, _words(last))
+    return last
+
+
+@contextmanager
+def _telling() -> Iterator[Say]:
+    console = output.stderr_console()
+    if not console.is_terminal:
+        yield _Lines().say
+        return
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("looking", total=None)
+
+        def say(one: "Happened", words: str | None) -> None:
+            done = progress(one.account, one.seen)
+            bar.update(task, description=f"step {done.step} of {done.steps}", completed=done.copied, total=done.copies)
+            if words is not None and not isinstance(one.effect, Wait):
+                bar.console.print(words, style="dim", markup=False)
+
+        yield say
+
+
+class _Lines:
+    """Each thing that happens, and of waiting a line every so often."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._said_at = self._stalled_since = now()
+        self._stalled: str | None = None
+
+    def say(self, one: "Happened", words: str | None) -> None:
+        now = self._now()
+        if words is not None and (not isinstance(one.effect, Wait) or self._is_due(one.effect, now)):
+            output.note(words)
+            self._said_at = now
+
+    def _is_due(self, wait: Wait, now: float) -> bool:
+        if wait.stalled != self._stalled:
+            self._stalled, self._stalled_since = wait.stalled, now
+        # A broker that lags for a moment is not worth a word.
+        is_new = wait.stalled is not None and self._said_at < self._stalled_since
+        lasts = now - self._stalled_since >= STALLED_SECONDS
+        return (is_new and lasts) or now - self._said_at >= LINE_EVERY_SECONDS
+
+
+def _words(one: "Happened") -> str | None:
+    done = progress(one.account, one.seen)
+    step = f"step {done.step} of {done.steps}"
+    match one.effect:
+        case StartMoves(targets, copies):
+            return f"{step}: {count(len(targets), 'partition')} started, {count(copies, 'copy', 'copies')} to make"
+        case Wait(None):
+            return f"{step}: {done.moving} moving, {done.copied} of {count(done.copies, 'copy', 'copies')} in sync"
+        case Wait(str(why)):
+            return f"{step}: waiting: {why}"
+        case _:
+            return _of_others(one.effect, step)
+
+
+def _of_others(effect: Effect, step: str) -> str | None:
+    match effect:
+        case CancelMoves(places):
+            return f"{count(len(places), 'partition')} on the way cancelled"
+        case Record(Throttling()):
+            return f"{step}: throttled"
+        case SetConfigs(values) if None in values.values():
+            return f"{step}: throttle taken away"
+        case Record(StepDone()):
+            return f"{step}: done"
+        case _:
+            return None

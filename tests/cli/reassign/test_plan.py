@@ -1,0 +1,90 @@
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from rackspan.cli.reassign import plan
+from rackspan.errors import RackspanError
+from rackspan.model import ClusterSnapshot
+from rackspan.sources import snapshot_file
+from tests.reassign.instances import cluster, instance
+
+CLEAN = cluster([[0, 1], [1, 0]], {0: "a", 1: "b"})
+
+
+def run(tmp_path: Path, snapshot: ClusterSnapshot, *words: str) -> tuple[int, Any]:
+    """Exit code and what stands on standard output, parsed."""
+    file = tmp_path / "snapshot.json"
+    snapshot_file.write(snapshot, file)
+    result = CliRunner().invoke(plan.app, [*words, "--snapshot", str(file), "-o", "json"])
+    if result.exception is not None and not isinstance(result.exception, SystemExit):
+        raise result.exception
+    return result.exit_code, json.loads(result.stdout)
+
+
+def test_a_cluster_in_need_gets_a_plan_and_exit_code_2(tmp_path: Path) -> None:
+    code, document = run(tmp_path, instance("five percent", 1_000), "plan")
+    assert (code, document["moves"], document["lower_bound"]) == (2, 30, 30)
+
+
+def test_a_clean_cluster_needs_no_plan(tmp_path: Path) -> None:
+    code, document = run(tmp_path, CLEAN, "plan")
+    assert (code, document["partitions"]) == (0, [])
+
+
+def test_what_cannot_be_is_an_error_with_its_reason(tmp_path: Path) -> None:
+    code, document = run(tmp_path, CLEAN, "plan", "--replication-factor", "3")
+    assert code == 1
+    assert (
+        document["infeasible"][0]["reason"]
+        == "1 topic (topic-000000) has replication factor 3, 2 brokers left to hold replicas"
+    )
+
+
+def test_the_file_written_is_the_one_lint_finds_clean(tmp_path: Path) -> None:
+    snapshot, file = instance("labelled", 1_000), tmp_path / "plan.json"
+    assert run(tmp_path, snapshot, "plan", "--out", str(file))[0] == 2
+    code, document = run(tmp_path, snapshot, "lint", "--reassignment-json-file", str(file))
+    assert (code, document["summary"]["violations"]) == (0, 0)
+
+
+def test_a_plan_that_breaks_a_rule_exits_2(tmp_path: Path) -> None:
+    file = tmp_path / "plan.json"
+    file.write_text('{"version": 1, "partitions": [{"topic": "topic-000000", "partition": 0, "replicas": [0, 7]}]}')
+    code, document = run(tmp_path, CLEAN, "lint", "--reassignment-json-file", str(file))
+    assert code == 2
+    assert "Unknown broker id 7" in [one["reason"] for one in document["findings"]]
+
+
+@pytest.mark.parametrize("verb", [["plan", "--balance"], ["plan", "--keep-leaders"]])
+def test_the_page_ends_with_the_verdict(tmp_path: Path, verb: list[str]) -> None:
+    file = tmp_path / "snapshot.json"
+    snapshot_file.write(instance("broker lost", 1_000), file)
+    page = CliRunner().invoke(plan.app, [*verb, "--snapshot", str(file)]).stdout
+    assert page.rstrip().splitlines()[-1].split(" ")[0].isdigit()
+    assert "step" in page
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["plan", "--drain", "x"], "--drain x: 'x' is not a broker id; list ids such as 3,4"),
+        (["plan", "--drain", "9"], "broker 9: the cluster does not list it, and no partition has a replica on it"),
+        (["plan", "--drain", "0,1"], "every broker would be drained: at least one has to hold the replicas; drain fewer"),
+        (["plan", "--replace", "1,"], "--replace 1,: '' is not a broker id; list ids such as 3,4"),
+        (["plan", "--topic", "x"], "--topic 'x': no topic has such a name; list them with rackspan audit"),
+        (["plan", "--topic", "["], "--topic '[': not a regular expression: unterminated character set at position 0; correct it"),
+        (["plan", "--replication-factor", "0"], "replication factor 0: a partition has 1 replica or more; name 1 to 2147483647"),
+        (["plan", "--moves-per-step", "0"], "at most 0 moves in a step: nothing could move; allow 1 or more"),
+        (["plan", "--moves-per-broker", "0"], "at most 0 moves per broker in a step: nothing could move; allow 1 or more"),
+        (["plan", "--bytes-per-step", "0"], "at most 0 bytes in a step: nothing could move; allow 1 or more"),
+        (["plan", "--out", "/nowhere/plan.json"], "/nowhere/plan.json: cannot be written: No such file or directory; choose another --out"),
+        (["lint", "--reassignment-json-file", "/nowhere"], "/nowhere: cannot be read: No such file or directory; name a reassignment file"),
+    ],
+)  # fmt: skip
+def test_a_wrong_word_is_told_in_one_line(tmp_path: Path, words: list[str], line: str) -> None:
+    with pytest.raises(RackspanError) as told:
+        run(tmp_path, CLEAN, *words)
+    assert str(told.value) == line

@@ -1,0 +1,75 @@
+"""What a run says while it goes on: lines where nobody watches, a bar on a terminal."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from random import Random
+
+import pytest
+from rich.console import Console
+
+from rackspan.apply import Happened, Pace
+from rackspan.apply.executor import carry_out
+from rackspan.cli import output
+from rackspan.cli.reassign import progress as run_progress
+from rackspan.plan import Limits
+from rackspan.plan.execution.effects import Wait
+from rackspan.plan.execution.events import Cancelled
+from rackspan.plan.written import PartitionMove, WrittenPlan, WrittenStep
+from tests.plan.fake_cluster import FakeCluster, Memory
+
+MOVES = (PartitionMove("orders", 0, (4, 2), (1, 2)), PartitionMove("orders", 1, (2, 3), (3, 2)))
+PLAN = WrittenPlan("the-cluster", {}, tuple(WrittenStep(number, "", (move,)) for number, move in enumerate(MOVES, 1)))
+
+
+def happened(limits: Limits = Limits(1_000), *events: Cancelled) -> Iterator[Happened]:
+    cluster = FakeCluster(
+        {move.place: move.undo for move in MOVES}, Random(7), {1, 2, 3, 4} if not events else {1, 2, 3}
+    )
+    ledger = Memory(PLAN)
+    for event in events:
+        cluster.start_moves({MOVES[0].place: MOVES[0].replicas})
+        ledger.append(event)
+    return carry_out(cluster, ledger, limits, Pace(now=lambda: 0.0, sleep=lambda seconds: None))
+
+
+def test_each_thing_that_happens_gets_a_line(capsys: pytest.CaptureFixture[str]) -> None:
+    last = run_progress.follow(happened())
+    said = capsys.readouterr()
+    assert said.out == ""
+    assert said.err.splitlines() == [
+        "step 1 of 2: throttled",
+        "step 1 of 2: 1 partition started, 1 copy to make",
+        "step 1 of 2: throttle taken away",
+        "step 1 of 2: done",
+        "step 2 of 2: 1 partition started, 0 copies to make",
+        "step 2 of 2: done",
+    ]
+    assert last.account.ended
+
+
+def test_what_is_cancelled_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    run_progress.follow(happened(Limits(), Cancelled()))
+    assert "1 partition on the way cancelled" in capsys.readouterr().err
+
+
+def test_waiting_gets_a_line_every_so_often_and_what_keeps_it_a_line_once_it_lasts(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    clock = [0.0]
+    lines = run_progress._Lines(lambda: clock[0])
+    (first, *_) = happened()
+    for seconds, effect in [(1, Wait()), (31, Wait()), (40, Wait()), (41, Wait("a")), (44, Wait("a")), (46, Wait("a"))]:
+        clock[0] = float(seconds)
+        lines.say(replace(first, effect=effect), f"{effect.stalled} at {seconds}")
+    assert capsys.readouterr().err.splitlines() == ["None at 31", "a at 46"]
+
+
+def test_on_a_terminal_a_bar_is_drawn(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(
+        output, "stderr_console", lambda: Console(stderr=True, force_terminal=True, width=100, highlight=False)
+    )
+    run_progress.follow(happened())
+    said = capsys.readouterr().err
+    assert "step 1 of 2: throttled" in said
+    assert "step 2 of 2" in said
+    assert "1/1" in said

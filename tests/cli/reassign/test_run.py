@@ -1,0 +1,309 @@
+"""rackspan reassign apply, verify, cancel and undo where no cluster is needed: what they show, and what they refuse."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rackspan.plan.execution.events import Began, Cancelled, StepDone
+from rackspan.plan.execution.events_format import event_line
+from rackspan.plan.written_format import read_plan
+from tests.cli.conftest import GOOD, Ran
+
+Cli = Callable[..., Ran]
+
+CLUSTER_ID = "5L6g3nShT-eMCtK--X86sw"
+MOVED = {"topic": "orders", "partition": 0, "replicas": [4, 2, 3]}
+REORDERED = {"topic": "orders", "partition": 1, "replicas": [6, 5, 4]}
+STEPS = [
+    {"step": 1, "reason": "a rack short", "partitions": [{**MOVED, "undo": [1, 2, 3]}]},
+    {"step": 2, "reason": "leaders", "partitions": [{**REORDERED, "undo": [5, 6, 4]}]},
+]
+PLAN: dict[str, Any] = {"version": 1, "partitions": [MOVED, REORDERED], "cluster_id": CLUSTER_ID, "steps": STEPS}
+ANEW = "make a new plan with rackspan reassign plan"
+
+SNAPSHOT = ("--snapshot", "moment.json")
+DEAD = ("--bootstrap-server", "127.0.0.1:1")
+
+
+def changed(**keys: Any) -> dict[str, Any]:
+    """The plan with other keys; None leaves one out."""
+    return {key: value for key, value in {**PLAN, **keys}.items() if value is not None}
+
+
+def moved(*replicas: int, **partition: Any) -> dict[str, Any]:
+    """The plan, its first partition led elsewhere."""
+    entry = {**MOVED, "replicas": list(replicas), **partition}
+    return changed(partitions=[entry], steps=None)
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Callable[..., None]:
+    """The cluster's snapshot, the plan, and what its journal says, if it has begun."""
+
+    def written(plan: object = PLAN, snapshot: object = GOOD, journal: str | None = None) -> None:
+        (tmp_path / "moment.json").write_text(json.dumps(snapshot))
+        (tmp_path / "plan.json").write_text(plan if isinstance(plan, str) else json.dumps(plan))
+        if journal is not None:
+            (tmp_path / "plan.json.journal").write_text(journal)
+
+    return written
+
+
+def begun(plan: dict[str, Any] = PLAN, *more: Any) -> str:
+    return "".join(f"{event_line(event)}\n" for event in (Began(read_plan(json.dumps(plan))), *more))
+
+
+def test_a_dry_run_shows_what_is_left_to_do_and_writes_nothing(
+    cli: Cli, files: Callable[..., None], tmp_path: Path
+) -> None:
+    files()
+    ran = cli("reassign", "apply", "--plan", "plan.json", *SNAPSHOT, "--throttle", "1000")
+    assert (ran.code, ran.err) == (0, "")
+    assert ran.out.splitlines()[-1] == (
+        f"1 move in 2 steps on cluster {CLUSTER_ID}, throttled to 1000 bytes a second; add --apply to do it"
+    )
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["moment.json", "plan.json"]
+
+
+def test_a_dry_run_goes_on_where_the_journal_stands(cli: Cli, files: Callable[..., None]) -> None:
+    files(journal=begun(PLAN, StepDone(1), Cancelled()))
+    document = cli("reassign", "apply", "--plan", "plan.json", *SNAPSHOT, "-o", "json").document
+    assert [(step["step"], step["done"]) for step in document["steps"]] == [(1, True), (2, False)]
+    assert (document["toward"], document["moves"], document["journal"]) == ("targets", 0, "plan.json.journal")
+
+
+def test_undoing_passes_the_steps_backwards(cli: Cli, files: Callable[..., None]) -> None:
+    files(journal=begun(PLAN, StepDone(1)))
+    document = cli("reassign", "undo", "--plan", "plan.json", *SNAPSHOT, "-o", "json").document
+    assert [(step["step"], step["moves"], step["done"]) for step in document["steps"]] == [(2, 0, False), (1, 1, False)]
+
+
+def test_any_reassignment_file_is_a_plan(cli: Cli, files: Callable[..., None]) -> None:
+    files(changed(steps=None, cluster_id=None))
+    document = cli("reassign", "apply", "--reassignment-json-file", "plan.json", *SNAPSHOT, "-o", "json").document
+    assert (document["moves"], len(document["steps"]), document["cluster_id"]) == (1, 1, CLUSTER_ID)
+
+
+def snapshot_with(**partition: Any) -> dict[str, Any]:
+    document: dict[str, Any] = json.loads(json.dumps(GOOD))
+    document["topics"][0]["partitions"][0].update(partition)
+    return document
+
+
+@pytest.mark.parametrize(
+    ("partition", "code", "verdict", "reason"),
+    [
+        ({"replicas": [4, 2, 3]}, 0, "done", None),
+        ({}, 2, "not started", "its replicas are 1,2,3"),
+        ({"replicas": [2, 4, 3]}, 2, "differs", "its replicas are 2,4,3"),
+        ({"replicas": [4, 2, 3, 1], "adding_replicas": [4], "removing_replicas": [1]}, 2, "in progress", None),
+        (
+            {"replicas": [5, 2, 3, 1], "adding_replicas": [5], "removing_replicas": [1]},
+            2,
+            "in progress",
+            "it moves to 5,2,3",
+        ),
+    ],
+)
+def test_verify_says_of_each_partition_how_far_it_is(
+    cli: Cli, files: Callable[..., None], partition: dict[str, Any], code: int, verdict: str, reason: str | None
+) -> None:
+    files(changed(partitions=[MOVED], steps=STEPS[:1]), snapshot_with(**partition))
+    ran = cli("reassign", "verify", "--plan", "plan.json", *SNAPSHOT, "-o", "json")
+    (found,) = ran.document["partitions"]
+    assert (ran.code, found["verdict"], found["reason"]) == (code, verdict, reason)
+    page = cli("reassign", "verify", "--plan", "plan.json", *SNAPSHOT).out
+    assert page.splitlines()[-1] == f"1 partition: 1 {verdict}"
+
+
+APPLY = ("apply", *SNAPSHOT)
+
+WRONG: list[tuple[tuple[str, ...], Any, Any, str]] = [
+    (("apply",), PLAN, None, "no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE"),
+    (
+        ("apply", *SNAPSHOT, "--apply"),
+        PLAN,
+        None,
+        "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT",
+    ),
+    (
+        ("undo", *SNAPSHOT, "--apply"),
+        PLAN,
+        None,
+        "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT",
+    ),
+    (
+        ("apply", *DEAD, "--apply"),
+        PLAN,
+        None,
+        "no broker answered: 127.0.0.1:1: connection refused; check --bootstrap-server, and that the cluster is up",
+    ),
+    (
+        ("apply", *DEAD, "--apply"),
+        changed(cluster_id=None),
+        None,
+        "the plan names no cluster; confirm the one that is meant with --cluster-id ID",
+    ),
+    (
+        (*APPLY, "--cluster-id", "other"),
+        PLAN,
+        None,
+        f"--cluster-id other: the plan is for cluster {CLUSTER_ID}; name one of them",
+    ),
+    (
+        APPLY,
+        changed(cluster_id="other"),
+        None,
+        f"this is cluster {CLUSTER_ID}, the plan is for other; name that one, or {ANEW}",
+    ),
+    (
+        (*APPLY, "--throttle", "0"),
+        PLAN,
+        None,
+        "Invalid value for '--throttle': Input should be greater than or equal to 1; see rackspan reassign apply --help",
+    ),
+    (
+        (*APPLY, "--max-moves", "0"),
+        PLAN,
+        None,
+        "Invalid value for '--max-moves': Input should be greater than or equal to 1; see rackspan reassign apply --help",
+    ),
+    (
+        ("apply", *SNAPSHOT, "--plan", "absent.json"),
+        PLAN,
+        None,
+        "absent.json: cannot be read: No such file or directory; name a reassignment file",
+    ),
+    (APPLY, "", None, "plan.json: not JSON: Expecting value: line 1 column 1 (char 0); is the file complete?"),
+    (APPLY, changed(version=2), None, "plan.json: Not supported version field value 2"),
+    (APPLY, {"version": 1, "partitions": []}, None, "plan.json: Partition reassignment list cannot be empty"),
+    (
+        APPLY,
+        changed(partitions=[MOVED]),
+        None,
+        "plan.json: orders-1: partitions and steps name different replicas; change both, or leave out the steps",
+    ),
+    (
+        APPLY,
+        moved(4, 4, 3),
+        None,
+        "plan.json: Partition replica lists may not contain duplicate entries: orders-0 contains multiple entries for 4",
+    ),
+    (
+        APPLY,
+        moved(4, 2, 3, log_dirs=["/data", "any", "any"]),
+        None,
+        'plan.json: orders-0: log directory /data is named; rackspan moves between brokers alone, write "any"',
+    ),
+    (
+        APPLY,
+        moved(9, 2, 3),
+        None,
+        f"broker 9 is gone or fenced and shall receive orders-0; bring it back, or {ANEW}",
+    ),
+    (APPLY, moved(4, 2, 3, topic="payments"), None, f"topic payments is not in the cluster; {ANEW}"),
+    (APPLY, moved(4, 2, 3, partition=7), None, f"partition orders-7 is not in the cluster; {ANEW}"),
+    (
+        APPLY,
+        changed(steps=[{**STEPS[0], "partitions": [{**MOVED, "undo": [1, 2, 5]}]}, STEPS[1]]),
+        None,
+        f"orders-0 is on 1,2,3: the plan found it on 1,2,5 and leads to 4,2,3; {ANEW}",
+    ),
+    (
+        ("undo", *SNAPSHOT),
+        changed(steps=None),
+        None,
+        "the plan does not say where replicas were; name the --journal of the run that moved them",
+    ),
+    (
+        ("cancel", *SNAPSHOT),
+        PLAN,
+        None,
+        "plan.json.journal: no such journal; name the --journal of the run that is to be cancelled",
+    ),
+    (
+        ("cancel", *DEAD, "--apply"),
+        PLAN,
+        None,
+        "plan.json.journal: no such journal; name the --journal of the run that is to be cancelled",
+    ),
+    (
+        APPLY,
+        PLAN,
+        "anything\n",
+        "plan.json.journal: line 1 is no event; restore the file, or name another --journal",
+    ),
+    (
+        APPLY,
+        PLAN,
+        begun(changed(partitions=[MOVED], steps=STEPS[:1])),
+        "plan.json.journal: the journal of another plan; name the --journal of this one",
+    ),
+    (
+        APPLY,
+        changed(cluster_id=None),
+        begun(changed(cluster_id="other")),
+        f"this is cluster {CLUSTER_ID}, the plan is for other; name that one, or {ANEW}",
+    ),
+    (
+        (*APPLY, "--journal", "/proc"),
+        PLAN,
+        None,
+        "/proc: cannot be used as a journal: Is a directory; name another --journal",
+    ),
+    (("verify",), PLAN, None, "no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE"),
+    (("verify", *SNAPSHOT, "--force"), PLAN, None, "No such option: --force; see rackspan reassign verify --help"),
+]
+
+
+@pytest.mark.parametrize(("words", "plan", "journal", "line"), WRONG, ids=[str(number) for number in range(len(WRONG))])
+def test_a_mistake_gets_one_line_and_leaves_everything_as_it_was(
+    cli: Cli,
+    files: Callable[..., None],
+    tmp_path: Path,
+    words: tuple[str, ...],
+    plan: object,
+    journal: str | None,
+    line: str,
+) -> None:
+    files(plan, journal=journal)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    named = () if "--plan" in words else ("--plan", "plan.json")
+    ran = cli("reassign", words[0], *named, *words[1:])
+    assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line}\n")
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    ("partition", "line"),
+    [
+        (
+            {"replicas": [4, 2, 3, 1], "adding_replicas": [4], "removing_replicas": [1]},
+            "orders-0 is being reassigned already, and not by this journal; wait for the end or cancel it, then run again",
+        ),
+        ({"replicas": [6, 2, 3]}, f"orders-0 is on 6,2,3: the plan found it on 1,2,3 and leads to 4,2,3; {ANEW}"),
+    ],
+)
+def test_a_cluster_that_is_not_as_assumed_is_left_alone(
+    cli: Cli, files: Callable[..., None], partition: dict[str, Any], line: str
+) -> None:
+    files(snapshot=snapshot_with(**partition))
+    ran = cli("reassign", *APPLY, "--plan", "plan.json")
+    assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line}\n")
+
+
+def test_another_reassignment_and_another_topic_are_named(cli: Cli, files: Callable[..., None]) -> None:
+    beside = snapshot_with(replicas=[4, 2, 3, 1], adding_replicas=[4], removing_replicas=[1])
+    files(changed(partitions=[REORDERED], steps=STEPS[1:]), beside)
+    assert cli("reassign", *APPLY, "--plan", "plan.json").err == (
+        "rackspan: orders-0: being reassigned, not by this plan; wait for the end or cancel it, then run again\n"
+    )
+    anew = json.loads(json.dumps(GOOD))
+    anew["topics"][0]["topic_id"] = "BBBB"
+    files(changed(topic_ids={"orders": "AAAA"}), anew)
+    assert cli("reassign", *APPLY, "--plan", "plan.json").err == (
+        f"rackspan: topic orders was deleted and created anew since: its id is BBBB, the plan's AAAA; {ANEW}\n"
+    )
