@@ -15,7 +15,7 @@ from rackspan.acks import ProduceVerdict, RackBits, Thresholds
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker import Broker, BrokerRules
 from rackspan.cluster.core.ids import CLIENT
-from rackspan.cluster.core.messages import Produce, Reply
+from rackspan.cluster.core.messages import Produce, Respond
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
 
@@ -59,7 +59,7 @@ class Producing:
         begun = time.process_time()
         for correlation_id in range(BLOCK):
             effects = broker.on_message(now, CLIENT, Produce(correlation_id, partition, (Batch(0, 0, -1),)))
-            assert any(isinstance(effect, Reply) for effect in effects)
+            assert any(isinstance(effect, Respond) for effect in effects)
         return time.process_time() - begun
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 from random import Random
-from typing import Final
+from typing import Any, Final, Protocol
 
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker import Broker, BrokerIdentity, BrokerRules
@@ -17,16 +17,14 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, CorrelationId, NodeId
 from rackspan.cluster.core.messages import (
     AdminRequest,
-    AdminResult,
+    AdminResponse,
     CreateTopics,
     Effect,
     Message,
     NewTopic,
-    Node,
     Produce,
     ProduceResponse,
-    Reply,
-    Result,
+    Respond,
     Send,
     ShutDown,
     Stopped,
@@ -44,6 +42,16 @@ _Event = tuple[int, int, NodeId, int, NodeId, Message | None]
 """Time, order, whom it is for and which process of it, whom it is from, what; None is a tick."""
 
 
+class Node(Protocol):
+    """A broker or the controller. Time never runs backwards between calls."""
+
+    def on_message(self, now: int, source: NodeId, message: Message) -> list[Effect]:
+        """Take one message; `now` in ms."""
+
+    def on_tick(self, now: int) -> list[Effect]:
+        """Look at the clock; call it about every `tick_interval_ms`."""
+
+
 @dataclass
 class World:
     """`racks` gives each broker's. `broker_rules` and `controller_rules` are where mistakes are planted."""
@@ -58,7 +66,7 @@ class World:
         self.rng = Random(self.seed)
         self.now = 0
         self.events_done = 0
-        self.results: dict[CorrelationId, Result] = {}
+        self.results: dict[CorrelationId, Any] = {}
         self.effects: list[tuple[NodeId, Effect]] = []
         """What left for nobody in the world: watermarks, leaderships, warnings."""
         self.cut: set[tuple[NodeId, NodeId]] = set()
@@ -140,7 +148,7 @@ class World:
         assert isinstance(result, ProduceResponse)
         return result
 
-    def admin(self, make: Callable[[CorrelationId], AdminRequest]) -> Sequence[AdminResult]:
+    def admin(self, make: Callable[[CorrelationId], AdminRequest]) -> Sequence[AdminResponse]:
         """Ask the controller, which answers at once."""
         correlation_id = self._correlation_id()
         self._take(CONTROLLER, self.controller.on_message(self.now, CLIENT, make(correlation_id)))
@@ -247,8 +255,8 @@ class World:
         for effect in effects:
             if isinstance(effect, Send):
                 self.send(source, effect)
-            elif isinstance(effect, Reply):
-                self.results[effect.correlation_id] = effect.result
+            elif isinstance(effect, Respond):
+                self.results[effect.correlation_id] = effect.response
             else:
                 self.effects.append((source, effect))
                 if isinstance(effect, Stopped):

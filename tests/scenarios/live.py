@@ -19,7 +19,7 @@ from rackspan.cluster.core.messages import (
     AlterResource,
     ConfigOp,
     ProduceResponse,
-    Reassignment,
+    ReassignablePartition,
     Send,
 )
 from rackspan.cluster.core.metadata import NO_LEADER, ResourceType
@@ -199,7 +199,7 @@ def alter(live: Live, topic: str, **configs: str) -> Iterator[str]:
 def reassign(live: Live, replicas: str) -> Iterator[str]:
     asked = tuple(BrokerId(int(one)) for one in replicas.split(","))
     (result,) = live.world.admin(
-        lambda correlation_id: AlterPartitionReassignments(correlation_id, (Reassignment(ORDERS, asked),))
+        lambda correlation_id: AlterPartitionReassignments(correlation_id, (ReassignablePartition(ORDERS, asked),))
     )
     if result.error is not KafkaError.NONE:
         yield f"{result.error.name}: {result.message}"
@@ -207,7 +207,7 @@ def reassign(live: Live, replicas: str) -> Iterator[str]:
 
 
 def hold(live: Live, kind: str, *, to: str | None = None) -> Iterator[str]:
-    """hold AlterPartition, hold MetadataSlice to=1"""
+    """hold AlterPartition, hold FetchMetadataResponse to=1"""
     live.world.holding.append((kind, None if to is None else int(to)))
     yield from ()
 

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NodeId
-from rackspan.cluster.core.messages import Effect, ProduceResponse, Reply
+from rackspan.cluster.core.messages import Effect, ProduceResponse, Respond
 from rackspan.model.ids import BrokerId
 from tests.simulation.environment.parameters import FAULTS_MS
 from tests.simulation.faults.drawing import Fault
@@ -62,8 +62,8 @@ class Recorded(Running):
 
     def carry_out(self, node: NodeId, effects: list[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Reply) and isinstance(effect.result, ProduceResponse):
-                self._note(node, effect.result)
+            if isinstance(effect, Respond) and isinstance(effect.response, ProduceResponse):
+                self._note(node, effect.response)
         super().carry_out(node, effects)
         isr = self.observer.evidence.committed.isr
         if not self.story.isr or self.story.isr[-1][1] != isr:

@@ -20,7 +20,7 @@ from rackspan.cluster.core.messages import (
     Effect,
     LeadershipChanged,
     NewTopic,
-    Reply,
+    Respond,
     Send,
     Stopped,
 )
@@ -240,7 +240,7 @@ class Running:
         for effect in effects:
             if isinstance(effect, Send):
                 self.network.send(node, effect.destination, effect.message)
-            elif isinstance(effect, Reply):
+            elif isinstance(effect, Respond):
                 self.traffic.replied(node, effect)
             elif isinstance(effect, LeadershipChanged):
                 self._led(self.machines[BrokerId(node)], effect)

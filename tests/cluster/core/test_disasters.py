@@ -16,7 +16,7 @@ from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.broker.replica_state import FollowerState
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
-from rackspan.cluster.core.messages import Effect, LeadershipChanged, ProduceResponse, Reply
+from rackspan.cluster.core.messages import Effect, LeadershipChanged, ProduceResponse, Respond
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
@@ -75,15 +75,15 @@ class Judge:
         if isinstance(effect, LeadershipChanged) and effect.leads:
             known = self.leaders.setdefault((effect.partition, effect.leader_epoch), source)
             assert known == source, f"two leaders in epoch {effect.leader_epoch}"
-        if isinstance(effect, Reply) and isinstance(effect.result, ProduceResponse):
+        if isinstance(effect, Respond) and isinstance(effect.response, ProduceResponse):
             self.acknowledged(source, effect)
 
-    def acknowledged(self, source: NodeId, effect: Reply) -> None:
-        assert isinstance(effect.result, ProduceResponse)
-        if effect.result.error is not KafkaError.NONE:
+    def acknowledged(self, source: NodeId, effect: Respond) -> None:
+        assert isinstance(effect.response, ProduceResponse)
+        if effect.response.error is not KafkaError.NONE:
             return
         partition = self.pending_responses[effect.correlation_id]
-        offset = effect.result.base_offset
+        offset = effect.response.base_offset
         leader = self.world.broker(source).leaders[partition]
         held = entry(leader.log.batches, offset)
         racks = {

@@ -9,16 +9,16 @@ from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.messages import (
-    AdminResult,
+    AdminResponse,
+    AlterConfigResponse,
     AlterConfigs,
     AlterResource,
     ConfigOp,
-    ConfigResult,
     CreateTopics,
     NewTopic,
     Produce,
     ProduceResponse,
-    Reply,
+    Respond,
 )
 from rackspan.cluster.core.settings import ClusterSettings, Elr
 from tests.cluster.world import World
@@ -33,7 +33,7 @@ def world(racks: dict[int, str | None], **changes: object) -> World:
     return made
 
 
-def alter(w: World, kind: int, name: str, value: str | None, key: str = "min.insync.racks") -> AdminResult:
+def alter(w: World, kind: int, name: str, value: str | None, key: str = "min.insync.racks") -> AdminResponse:
     op = ConfigOp(key, 0 if value is not None else 1, value)
     (result,) = w.admin(lambda correlation_id: AlterConfigs(correlation_id, (AlterResource(kind, name, (op,)),)))
     return result
@@ -215,9 +215,9 @@ def test_a_coordinators_own_append_is_subject_to_the_rule() -> None:
     correlation_id = 1_000_000
     internal = Produce(correlation_id, offsets, (Batch(0, 0, -1),), internal=True)
     (reply,) = w.broker(1).on_message(w.now, CLIENT, internal)
-    assert isinstance(reply, Reply)
-    assert isinstance(reply.result, ProduceResponse)
-    assert reply.result.error is KafkaError.NOT_ENOUGH_RACKS
+    assert isinstance(reply, Respond)
+    assert isinstance(reply.response, ProduceResponse)
+    assert reply.response.error is KafkaError.NOT_ENOUGH_RACKS
 
 
 def test_more_replicas_than_there_are_is_never_asked_but_more_racks_are() -> None:
@@ -279,7 +279,7 @@ def test_what_is_accepted_though_odd_is_warned_of_once_with_names_and_numbers() 
     assert any("unnamed rack: 1" in warning for warning in w.warnings())
     assert any("9" in warning and "3 racks" in warning for warning in w.warnings())
     result = alter(w, 2, "orders", "8")
-    assert isinstance(result, ConfigResult)
+    assert isinstance(result, AlterConfigResponse)
     assert len(result.warnings) == 2
 
 

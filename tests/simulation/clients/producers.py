@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId
-from rackspan.cluster.core.messages import Produce, ProduceResponse, Reply
+from rackspan.cluster.core.messages import Produce, ProduceResponse, Respond
 from rackspan.model.ids import BrokerId
 from tests.simulation.clients.producer import Producer
 from tests.simulation.clients.traffic import Traffic
@@ -60,9 +60,9 @@ class Producers(Traffic):
             self.world.observer.rules.idempotent.update(range(first, first + count))
         return first
 
-    def replied(self, node: NodeId, reply: Reply) -> None:
+    def replied(self, node: NodeId, reply: Respond) -> None:
         waiting = self._waiting.pop(reply.correlation_id, None)
-        result = reply.result
+        result = reply.response
         if waiting is None or not isinstance(result, ProduceResponse):
             return
         producer, request = waiting

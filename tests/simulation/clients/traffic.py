@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from rackspan.cluster.core.ids import NodeId
-from rackspan.cluster.core.messages import LeadershipChanged, Reply
+from rackspan.cluster.core.messages import LeadershipChanged, Respond
 from tests.simulation.clients.request import ClientRequest
 from tests.simulation.environment.machine import Machine
 
@@ -34,7 +34,7 @@ class Traffic:
     def took(self, machine: Machine, ask: ClientRequest) -> None:
         """A client's request has arrived."""
 
-    def replied(self, node: NodeId, reply: Reply) -> None:
+    def replied(self, node: NodeId, reply: Respond) -> None:
         """A node answers a correlation_id."""
 
     def healed(self) -> None:

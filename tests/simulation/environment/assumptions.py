@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from rackspan.cluster.core.controller import Conditions, ControllerRules, PartitionChange
-from rackspan.cluster.core.messages import RegisterBroker
+from rackspan.cluster.core.messages import BrokerRegistration
 from rackspan.cluster.core.metadata import NO_LEADER, BrokerImage, PartitionState
 from tests.simulation.kinds import WorldKind
 
@@ -12,7 +12,7 @@ from tests.simulation.kinds import WorldKind
 class Trusting(ControllerRules):
     """Knows that in this world who is killed loses nothing: machines live on."""
 
-    def shut_down_cleanly(self, before: BrokerImage, registration: RegisterBroker) -> bool:
+    def shut_down_cleanly(self, before: BrokerImage, registration: BrokerRegistration) -> bool:
         return True
 
 

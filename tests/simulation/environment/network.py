@@ -6,7 +6,7 @@ from random import Random
 from typing import TypeAlias
 
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
-from rackspan.cluster.core.messages import AlterPartition, Message, MetadataSlice
+from rackspan.cluster.core.messages import AlterPartition, FetchMetadataResponse, Message
 from tests.simulation.clients.request import ClientRequest
 from tests.simulation.environment.clock import Clock
 
@@ -63,7 +63,7 @@ class Network:
         return bool(self.lagging.get(source) or self.lagging.get(destination))
 
     def _kept_from_image(self, destination: NodeId, message: Carried) -> bool:
-        return bool(self.stale.get(destination)) and isinstance(message, MetadataSlice)
+        return bool(self.stale.get(destination)) and isinstance(message, FetchMetadataResponse)
 
     def heal(self) -> None:
         self.between_ms = self.controller_ms = (1, 2)

@@ -12,7 +12,7 @@ from rackspan.cluster.core.messages import (
     AlterResource,
     ConfigOp,
     ElectLeaders,
-    Reassignment,
+    ReassignablePartition,
     ShutDown,
 )
 from rackspan.cluster.core.metadata import ResourceType
@@ -287,7 +287,9 @@ def _reassign(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
 def _ask_reassignment(world: "Running", replicas: tuple[BrokerId, ...] | None) -> None:
     world.observer.asked_to_reassign(replicas)
     world.ask_controller(
-        AlterPartitionReassignments(world.next("correlation_id"), (Reassignment(world.observer.partition, replicas),))
+        AlterPartitionReassignments(
+            world.next("correlation_id"), (ReassignablePartition(world.observer.partition, replicas),)
+        )
     )
     world.observer.reassigning.request = None
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from rackspan.cluster.core.coordination import Answer, Append, CoordinatorEffect, TakingOffice
+from rackspan.cluster.core.coordination import Append, CoordinatorEffect, TakingOffice
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
 from rackspan.cluster.core.groups.requests import (
@@ -25,7 +25,7 @@ from rackspan.cluster.core.groups.requests import (
     SyncGroupResponse,
 )
 from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId
-from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResponse, Reply
+from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResponse, Respond
 from rackspan.model.ids import BrokerId
 from tests.simulation.clients.request import ClientRequest, Request, Then
 from tests.simulation.clients.traffic import Traffic
@@ -132,7 +132,7 @@ class Groups(Traffic):
     def took(self, machine: Machine, ask: ClientRequest) -> None:
         desk, request = self._desks[machine.id], ask.request
         if isinstance(request, OffsetFetch):
-            self._carry_out(desk, [Answer(ask.correlation_id, desk.coordinator.fetch_offsets(request))])
+            self._carry_out(desk, [Respond(ask.correlation_id, desk.coordinator.fetch_offsets(request))])
             return
         if isinstance(request, OffsetCommit):
             self._arrives(desk, request)
@@ -170,9 +170,9 @@ class Groups(Traffic):
         self._appended[correlation_id] = (desk, append, request)
         self.world.carry_out(desk.machine.id, broker.on_message(self.world.clock.now, CLIENT, request))
 
-    def replied(self, node: NodeId, reply: Reply) -> None:
+    def replied(self, node: NodeId, reply: Respond) -> None:
         waiting = self._appended.pop(reply.correlation_id, None)
-        result = reply.result
+        result = reply.response
         if waiting is None or not isinstance(result, ProduceResponse):
             return
         desk, append, request = waiting
@@ -180,7 +180,7 @@ class Groups(Traffic):
         now = self.world.clock.now
         self._carry_out(desk, desk.coordinator.on_appended(now, append.write, result.error, result.base_offset))
 
-    def _answer(self, desk: Desk, answer: Answer) -> None:
+    def _answer(self, desk: Desk, answer: Respond) -> None:
         asked = self._asked.pop(answer.correlation_id, None)
         if asked is None:
             return

@@ -12,7 +12,7 @@ from rackspan.cluster.core.broker.replica_state import FollowerState
 from rackspan.cluster.core.controller import Conditions, ControllerRules, PartitionChange
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log import Duplicate, PartitionLog
-from rackspan.cluster.core.messages import AlterPartition, IsrChange, RegisterBroker
+from rackspan.cluster.core.messages import AlterPartition, BrokerRegistration, IsrChange
 from rackspan.cluster.core.metadata import NO_LEADER, BrokerImage, MetadataImage, PartitionState
 from rackspan.model.ids import BrokerId, RackId
 
@@ -253,7 +253,7 @@ class ElectsAnybody(ControllerRules):
 class ForgetsUnclean(ControllerRules):
     """A broker back from a power loss is elected as if it had kept everything (Kafka without KIP-966)."""
 
-    def shut_down_cleanly(self, before: BrokerImage, registration: RegisterBroker) -> bool:
+    def shut_down_cleanly(self, before: BrokerImage, registration: BrokerRegistration) -> bool:
         return True
 
 

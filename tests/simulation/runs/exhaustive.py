@@ -35,7 +35,7 @@ from rackspan.cluster.core.messages import (
     NewTopic,
     Produce,
     ProduceResponse,
-    Reply,
+    Respond,
     Send,
 )
 from rackspan.cluster.core.settings import ClusterSettings
@@ -174,9 +174,9 @@ class Small:
             self.send(node, effect.destination, effect.message)
         elif isinstance(effect, LeadershipChanged):
             self.observer.leadership(self.machines[BrokerId(node)], effect)
-        elif isinstance(effect, Reply) and isinstance(effect.result, ProduceResponse):
+        elif isinstance(effect, Respond) and isinstance(effect.response, ProduceResponse):
             request = self.waiting.pop(effect.correlation_id)
-            self.observer.answered(self.machines[BrokerId(node)], request, effect.result)
+            self.observer.answered(self.machines[BrokerId(node)], request, effect.response)
 
     def send(self, source: NodeId, destination: NodeId, message: Message) -> None:
         self.links.setdefault((source, destination), []).append(message)

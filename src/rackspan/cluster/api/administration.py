@@ -9,7 +9,7 @@ from typing import Final
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CorrelationId
 from rackspan.cluster.core.messages import (
-    AdminResult,
+    AdminResponse,
     AlterConfigs,
     AlterResource,
     ConfigOp,
@@ -64,9 +64,9 @@ class Administration:
         _accepted(await self._asked(lambda correlation_id: AlterConfigs(correlation_id, cleared, replace=True)))
         self._assembly.traffic.forget()
 
-    async def _asked(self, question: Callable[[CorrelationId], Message]) -> Sequence[AdminResult]:
+    async def _asked(self, question: Callable[[CorrelationId], Message]) -> Sequence[AdminResponse]:
         host = self._heard()
-        results: Sequence[AdminResult] = await host.controller_response(question, TIMEOUT_MS, ())
+        results: Sequence[AdminResponse] = await host.controller_response(question, TIMEOUT_MS, ())
         for one in self._assembly.hosts.values():
             if one.running and not one.frozen:
                 await one.wait_until_caught_up(TIMEOUT_MS)
@@ -85,7 +85,7 @@ def _op(name: str, value: str | int | None) -> ConfigOp:
     return ConfigOp(key, _DELETE, None) if value is None else ConfigOp(key, _SET, str(value))
 
 
-def _accepted(results: Iterable[AdminResult]) -> None:
+def _accepted(results: Iterable[AdminResponse]) -> None:
     for result in results:
         if result.error is not KafkaError.NONE:
             raise UsageError(f"{result.key}: {result.error.name}: {result.message or 'refused by the controller'}")

@@ -11,7 +11,7 @@ from typing import Any
 
 from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.ids import NodeId
-from rackspan.cluster.core.messages import FetchResponse, Message
+from rackspan.cluster.core.messages import Message, ReplicaFetchResponse
 from rackspan.model.ids import RackId, TopicPartition
 
 
@@ -61,7 +61,7 @@ class RecordTraffic:
 
     def carried(self, source: NodeId, destination: NodeId, message: Message) -> None:
         """A message between nodes: of those, only answers to followers carry records."""
-        if isinstance(message, FetchResponse):
+        if isinstance(message, ReplicaFetchResponse):
             from_rack, to_rack = self.racks.get(source), self.racks.get(destination)
             for one in message.partitions:
                 size = sum(batch.size_bytes for batch in one.batches)

@@ -11,7 +11,7 @@ CLIENT: Final = -2
 """Whoever is answered by correlation_id."""
 
 CorrelationId: TypeAlias = int
-"""Drawn by the shell (or a simulated world) for each question of a client; `Reply` carries it back."""
+"""Drawn by the shell (or a simulated world) for each question of a client; `Respond` carries it back."""
 
 TopicId: TypeAlias = UUID
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rackspan.cluster.context.call import Body, Call
-from rackspan.cluster.core.messages import AdminResult, AlterPartitionReassignments, Reassignment
+from rackspan.cluster.core.messages import AdminResponse, AlterPartitionReassignments, ReassignablePartition
 from rackspan.cluster.handlers.common.admin_responses import timed_out
 from rackspan.cluster.handlers.common.topics import by_topic, named
 from rackspan.model.ids import TopicPartition
@@ -11,15 +11,15 @@ from rackspan.model.ids import TopicPartition
 
 async def handle(call: Call) -> Body:
     asked = tuple(
-        Reassignment(TopicPartition(topic["name"], one["partition_index"]), one["replicas"])
+        ReassignablePartition(TopicPartition(topic["name"], one["partition_index"]), one["replicas"])
         for topic in call.body["topics"]
         for one in topic["partitions"]
     )
     change_factor = call.body.get("allow_replication_factor_change", True)
-    results: tuple[AdminResult, ...] = await call.broker.controller_response(
+    results: tuple[AdminResponse, ...] = await call.broker.controller_response(
         lambda correlation_id: AlterPartitionReassignments(correlation_id, asked, change_factor),
         call.body["timeout"],
-        timed_out((one.partition for one in asked), AdminResult),
+        timed_out((one.partition for one in asked), AdminResponse),
     )
     await call.broker.wait_until_caught_up(call.body["timeout"])
     return {
@@ -31,7 +31,7 @@ async def handle(call: Call) -> Body:
     }
 
 
-def _altered(call: Call, one: AdminResult) -> dict[str, Any]:
+def _altered(call: Call, one: AdminResponse) -> dict[str, Any]:
     return {
         "partition_index": named(one).partition,
         "error_code": call.broker.code(one.error),

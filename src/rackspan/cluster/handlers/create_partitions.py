@@ -3,7 +3,7 @@
 from typing import Any
 
 from rackspan.cluster.context.call import Body, Call
-from rackspan.cluster.core.messages import AdminResult, CreatePartitions, MorePartitions
+from rackspan.cluster.core.messages import AdminResponse, CreatePartitions, MorePartitions
 from rackspan.cluster.handlers.common.admin_responses import timed_out
 
 
@@ -13,7 +13,7 @@ async def handle(call: Call) -> Body:
     results = await call.broker.controller_response(
         lambda correlation_id: CreatePartitions(correlation_id, topics, validate_only),
         call.body["timeout"],
-        timed_out((topic.topic for topic in topics), AdminResult),
+        timed_out((topic.topic for topic in topics), AdminResponse),
     )
     if not validate_only:
         await call.broker.wait_until_caught_up(call.body["timeout"])

@@ -5,17 +5,17 @@ from typing import Any
 
 from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.configs import ConfigValue, topic_values
-from rackspan.cluster.core.messages import CreateTopics, NewTopic, TopicResult
+from rackspan.cluster.core.messages import CreateTopicResponse, CreateTopics, NewTopic
 from rackspan.cluster.handlers.common.admin_responses import timed_out
 
 
 async def handle(call: Call) -> Body:
     topics = tuple(_new_topic(one) for one in call.body["topics"])
     validate_only = call.body["validate_only"]
-    results: Iterable[TopicResult] = await call.broker.controller_response(
+    results: Iterable[CreateTopicResponse] = await call.broker.controller_response(
         lambda correlation_id: CreateTopics(correlation_id, topics, validate_only=validate_only),
         call.body["timeout"],
-        timed_out((topic.name for topic in topics), TopicResult),
+        timed_out((topic.name for topic in topics), CreateTopicResponse),
     )
     if not validate_only:
         await call.broker.wait_until_caught_up(call.body["timeout"])
@@ -32,7 +32,7 @@ def _new_topic(one: dict[str, Any]) -> NewTopic:
     )
 
 
-def _created(call: Call, result: TopicResult) -> dict[str, Any]:
+def _created(call: Call, result: CreateTopicResponse) -> dict[str, Any]:
     return {
         "name": result.key,
         "topic_id": result.topic_id,

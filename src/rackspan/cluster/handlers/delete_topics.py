@@ -4,7 +4,7 @@ from typing import Any
 from uuid import UUID
 
 from rackspan.cluster.context.call import Body, Call
-from rackspan.cluster.core.messages import AdminResult, DeleteTopics
+from rackspan.cluster.core.messages import AdminResponse, DeleteTopics
 from rackspan.cluster.handlers.common.admin_responses import timed_out
 
 NAMES_ONLY_BEFORE = 6
@@ -14,8 +14,10 @@ async def handle(call: Call) -> Body:
     asked = _asked(call)
     ids = {name: topic.topic_id for name, topic in call.broker.image.topics.items()}
     names = call.broker.image.topic_names
-    results: tuple[AdminResult, ...] = await call.broker.controller_response(
-        lambda correlation_id: DeleteTopics(correlation_id, asked), call.body["timeout"], timed_out(asked, AdminResult)
+    results: tuple[AdminResponse, ...] = await call.broker.controller_response(
+        lambda correlation_id: DeleteTopics(correlation_id, asked),
+        call.body["timeout"],
+        timed_out(asked, AdminResponse),
     )
     await call.broker.wait_until_caught_up(call.body["timeout"])
     return {

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.messages import DescribeQuorum, Observer, QuorumState
+from rackspan.cluster.core.messages import DescribeQuorum, DescribeQuorumResponse, Observer
 from rackspan.cluster.host.controller_host import CONTROLLER_ID
 
 METADATA_LOG: Final = "__cluster_metadata"
@@ -46,7 +46,7 @@ def _refused(topic: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _partition(state: QuorumState) -> dict[str, Any]:
+def _partition(state: DescribeQuorumResponse) -> dict[str, Any]:
     return {
         "partition_index": 0,
         "error_code": KafkaError.NONE,
@@ -58,12 +58,14 @@ def _partition(state: QuorumState) -> dict[str, Any]:
     }
 
 
-def _observers(state: QuorumState) -> Sequence[dict[str, Any]]:
-    return [_replica(one.broker, one.offset, one.heard_at, _caught_up_at(state, one)) for one in state.observers]
+def _observers(state: DescribeQuorumResponse) -> Sequence[dict[str, Any]]:
+    return [
+        _replica(one.broker, one.offset, one.last_heartbeat_ms, _caught_up_at(state, one)) for one in state.observers
+    ]
 
 
-def _caught_up_at(state: QuorumState, observer: Observer) -> int:
-    return observer.heard_at if observer.offset >= state.offset else UNKNOWN_TIME
+def _caught_up_at(state: DescribeQuorumResponse, observer: Observer) -> int:
+    return observer.last_heartbeat_ms if observer.offset >= state.offset else UNKNOWN_TIME
 
 
 def _replica(number: int, end_offset: int, fetched_at: int, caught_up_at: int) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.messages import AdminResult, ElectLeaders
+from rackspan.cluster.core.messages import AdminResponse, ElectLeaders
 from rackspan.cluster.handlers.common.admin_responses import timed_out
 from rackspan.cluster.handlers.common.topics import by_topic, named
 from rackspan.model.ids import TopicPartition
@@ -20,10 +20,10 @@ async def handle(call: Call) -> Body:
     if call.body.get("election_type", PREFERRED) not in (PREFERRED, UNCLEAN):
         return _refused(call, partitions or ())
     unclean = call.body.get("election_type", PREFERRED) == UNCLEAN
-    results: tuple[AdminResult, ...] = await call.broker.controller_response(
+    results: tuple[AdminResponse, ...] = await call.broker.controller_response(
         lambda correlation_id: ElectLeaders(correlation_id, partitions, unclean),
         call.body["timeout"],
-        timed_out(partitions or (), AdminResult),
+        timed_out(partitions or (), AdminResponse),
     )
     await call.broker.wait_until_caught_up(call.body["timeout"])
     if partitions is None:
@@ -34,18 +34,18 @@ async def handle(call: Call) -> Body:
 
 def _refused(call: Call, partitions: Iterable[TopicPartition]) -> Body:
     message = f"Unknown election type {call.body['election_type']}"
-    results = [AdminResult(one, KafkaError.INVALID_REQUEST, message) for one in partitions]
+    results = [AdminResponse(one, KafkaError.INVALID_REQUEST, message) for one in partitions]
     return {"error_code": KafkaError.INVALID_REQUEST, "replica_election_results": _by_topic(call, results)}
 
 
-def _by_topic(call: Call, results: Iterable[AdminResult]) -> list[dict[str, object]]:
+def _by_topic(call: Call, results: Iterable[AdminResponse]) -> list[dict[str, object]]:
     return [
         {"topic": topic, "partition_result": [_elected(call, one) for one in listed]}
         for topic, listed in by_topic(results, lambda one: named(one).topic).items()
     ]
 
 
-def _elected(call: Call, one: AdminResult) -> dict[str, object]:
+def _elected(call: Call, one: AdminResponse) -> dict[str, object]:
     return {
         "partition_id": named(one).partition,
         "error_code": call.broker.code(one.error),

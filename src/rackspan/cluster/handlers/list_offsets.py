@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from rackspan.cluster.context.call import Body, Call
 from rackspan.cluster.core.broker import Isolation
-from rackspan.cluster.core.broker.reading import EARLIEST, MAX_TIMESTAMP, OffsetResult
+from rackspan.cluster.core.broker.reading import EARLIEST, MAX_TIMESTAMP, OffsetResponse
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.handlers.common.record_reader import RecordPosition, first_at, latest
 from rackspan.model.ids import TopicPartition
@@ -42,9 +42,9 @@ def _listed(call: Call, topic: str, one: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _asked(call: Call, partition: TopicPartition, one: dict[str, Any]) -> OffsetResult:
+def _asked(call: Call, partition: TopicPartition, one: dict[str, Any]) -> OffsetResponse:
     if one["timestamp"] == LATEST_TIERED:
-        return OffsetResult(KafkaError.NONE)
+        return OffsetResponse(KafkaError.NONE)
     return call.broker.core.offset_for_timestamp(
         partition,
         EARLIEST if one["timestamp"] == EARLIEST_LOCAL else one["timestamp"],
@@ -53,7 +53,7 @@ def _asked(call: Call, partition: TopicPartition, one: dict[str, Any]) -> Offset
     )
 
 
-def _place(result: OffsetResult, timestamp: int) -> RecordPosition:
+def _place(result: OffsetResponse, timestamp: int) -> RecordPosition:
     if result.batch is None:
         return RecordPosition(result.offset, -1)
     return latest(result.batch) if timestamp == MAX_TIMESTAMP else first_at(result.batch, timestamp)

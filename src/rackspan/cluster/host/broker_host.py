@@ -142,7 +142,7 @@ class BrokerHost(Facts):
 
     def receive(self, source: NodeId, message: Message) -> None:
         """From another node."""
-        if self.slow_disk_ms and isinstance(message, messages.FetchResponse):
+        if self.slow_disk_ms and isinstance(message, messages.ReplicaFetchResponse):
             asyncio.get_running_loop().call_later(self.slow_disk_ms / 1000, self._act, source, message)
         else:
             self._act(source, message)
@@ -190,7 +190,7 @@ class BrokerHost(Facts):
             match effect:
                 case messages.Send(destination, message):
                     self._shared.network.send(self.id, destination, message)
-                case messages.Reply(correlation_id, result):
+                case messages.Respond(correlation_id, result):
                     self._open_correlation_ids.discard(correlation_id)
                     self._shared.pending_responses.answer(correlation_id, result)
                 case messages.WatermarkMoved(partition=partition):
@@ -199,7 +199,7 @@ class BrokerHost(Facts):
                     self.delayed_fetches.news(effect.partition)
                     self.group_requests.leadership(effect)
                     self.transaction_requests.leadership(effect)
-                case messages.MetadataMoved():
+                case messages.MetadataUpdated():
                     self._new_image()
                 case messages.Stopped():
                     self.kill()

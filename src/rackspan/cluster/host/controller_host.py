@@ -59,7 +59,7 @@ class ControllerHost:
             match effect:
                 case messages.Send(destination, message):
                     self._network.send(CONTROLLER, destination, message)
-                case messages.Reply(correlation_id, result):
+                case messages.Respond(correlation_id, result):
                     self._pending_responses.answer(correlation_id, result)
                 case messages.Warned(line):
                     log.warning("controller: %s", line)

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rackspan.cluster.core.batch import Batch
-from rackspan.cluster.core.coordination import Answer, Append, TakingOffice
+from rackspan.cluster.core.coordination import Append, TakingOffice
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
 from rackspan.cluster.core.log import PartitionLog
-from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResponse, VerifyTransaction
+from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResponse, Respond, VerifyTransaction
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.core.transactions import TransactionCoordinator, WriteMarker
 from rackspan.cluster.core.transactions.requests import AddPartitions
@@ -115,7 +115,7 @@ class CoordinatorRunner:
 
     def _carry_out_one(self, effect: Any) -> None:
         match effect:
-            case Answer(correlation_id, response):
+            case Respond(correlation_id, response):
                 future = self._waiting.get(correlation_id)
                 if future is not None and not future.done():
                     future.set_result(response)

@@ -7,7 +7,7 @@ from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.broker.follower import Follower, Heeded
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log import PartitionLog
-from rackspan.cluster.core.messages import FetchedPartition, FetchPosition, FetchResponse, ReplicaFetch, Send
+from rackspan.cluster.core.messages import FetchedPartition, FetchPosition, ReplicaFetch, ReplicaFetchResponse, Send
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.cluster.world import World
 
@@ -35,10 +35,10 @@ def leading() -> World:
     return w
 
 
-def ask(w: World, *positions: FetchPosition, sequence: int = 9_000, full: bool = True) -> list[FetchResponse]:
+def ask(w: World, *positions: FetchPosition, sequence: int = 9_000, full: bool = True) -> list[ReplicaFetchResponse]:
     fetch = ReplicaFetch(BrokerId(2), w.broker(2).broker_epoch, sequence, full, positions)
     effects = w.broker(1).on_message(w.now, 2, fetch)
-    return [one.message for one in effects if isinstance(one, Send) and isinstance(one.message, FetchResponse)]
+    return [one.message for one in effects if isinstance(one, Send) and isinstance(one.message, ReplicaFetchResponse)]
 
 
 def at(w: World, offset: int, last_epoch: int, leader_epoch: int = 0, watermark: int = 3) -> FetchPosition:
@@ -76,7 +76,9 @@ def test_a_question_without_news_is_parked_and_answered_with_nothing_in_time() -
     w = leading()
     assert ask(w, at(w, 3, 0)) == []
     effects = w.broker(1).on_tick(w.now + 501)
-    answers = [one.message for one in effects if isinstance(one, Send) and isinstance(one.message, FetchResponse)]
+    answers = [
+        one.message for one in effects if isinstance(one, Send) and isinstance(one.message, ReplicaFetchResponse)
+    ]
     assert [(one.sequence, one.partitions) for one in answers if one.sequence == 9_000] == [(9_000, ())]
 
 

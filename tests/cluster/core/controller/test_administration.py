@@ -7,21 +7,21 @@ import pytest
 from rackspan.cluster.core.configs import ConfigSource, broker_values, topic_value
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import (
-    AdminResult,
+    AdminResponse,
     AllocateProducerIds,
     AlterConfigs,
     AlterPartitionReassignments,
     AlterResource,
     ConfigOp,
     CreatePartitions,
+    CreateTopicResponse,
     CreateTopics,
     DeleteTopics,
     ElectLeaders,
     MorePartitions,
     NewTopic,
     ProducerIdBlock,
-    Reassignment,
-    TopicResult,
+    ReassignablePartition,
     UnregisterBroker,
 )
 from rackspan.cluster.core.settings import ClusterSettings
@@ -41,14 +41,14 @@ def ids(*brokers: int) -> tuple[BrokerId, ...]:
     return tuple(BrokerId(one) for one in brokers)
 
 
-def create(w: World, topic: NewTopic, **more: bool) -> TopicResult:
+def create(w: World, topic: NewTopic, **more: bool) -> CreateTopicResponse:
     (result,) = w.admin(lambda correlation_id: CreateTopics(correlation_id, (topic,), **more))
-    assert isinstance(result, TopicResult)
+    assert isinstance(result, CreateTopicResponse)
     return result
 
 
-def reassign(w: World, partition: TopicPartition, *replicas: int) -> AdminResult:
-    asked = Reassignment(partition, ids(*replicas) or None)
+def reassign(w: World, partition: TopicPartition, *replicas: int) -> AdminResponse:
+    asked = ReassignablePartition(partition, ids(*replicas) or None)
     (result,) = w.admin(lambda correlation_id: AlterPartitionReassignments(correlation_id, (asked,)))
     return result
 
@@ -206,7 +206,7 @@ def test_a_reassignment_can_change_the_replication_factor_unless_that_is_forbidd
     w = world()
     orders = w.create("orders", [1, 2, 3])
     w.settle()
-    asked = (Reassignment(orders, ids(1, 2)),)
+    asked = (ReassignablePartition(orders, ids(1, 2)),)
     (result,) = w.admin(lambda correlation_id: AlterPartitionReassignments(correlation_id, asked, False))
     assert result.error is KafkaError.INVALID_REPLICATION_FACTOR
     reassign(w, orders, 1, 2)

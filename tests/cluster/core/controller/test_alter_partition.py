@@ -10,12 +10,12 @@ from rackspan.cluster.core.messages import (
     AlterPartition,
     AlterPartitionResponse,
     AlterResource,
+    BrokerHeartbeat,
+    BrokerHeartbeatResponse,
+    BrokerRegistration,
     ConfigOp,
-    Heartbeat,
-    HeartbeatResponse,
     IsrChange,
-    IsrResponse,
-    RegisterBroker,
+    IsrChangeResponse,
     Send,
 )
 from rackspan.cluster.core.settings import ClusterSettings
@@ -51,7 +51,7 @@ def ask(w: World, *changes: IsrChange, attempt: int = 1_000, source: int = 1) ->
 
 def error_of(w: World, asked: IsrChange, source: int = 1) -> KafkaError:
     (answer,) = ask(w, asked, source=source)
-    return answer.answers[0].error
+    return answer.changes[0].error
 
 
 def test_a_change_of_another_epoch_leader_or_member_is_refused_by_name() -> None:
@@ -112,7 +112,7 @@ def test_a_leader_heeds_no_answer_counted_by_thresholds_it_has_not_heard_of() ->
     leader, epoch = w.broker(1).leaders[ORDERS], w.broker(1).broker_epoch
     assert leader.isr.pending == (1, 2)
     attempt = w.broker(1)._leading._isrs._requests.attempt
-    said = IsrResponse(ORDERS, KafkaError.NONE, 0, leader.isr.partition_epoch + 1, (BrokerId(1), BrokerId(2)))
+    said = IsrChangeResponse(ORDERS, KafkaError.NONE, 0, leader.isr.partition_epoch + 1, (BrokerId(1), BrokerId(2)))
     ahead = w.broker(1).image.thresholds_version + 1
     answer = AlterPartitionResponse(epoch, attempt, KafkaError.NONE, ahead, (said,))
     w.broker(1).on_message(w.now, -1, answer)
@@ -131,7 +131,7 @@ def test_a_refused_joiner_goes_on_to_hold_the_watermark_until_the_image_speaks(e
     w.cut |= {(-1, 1), (1, -1)}
     attempt = w.broker(1)._leading._isrs._requests.attempt
     refused = AlterPartitionResponse(
-        w.broker(1).broker_epoch, attempt, KafkaError.NONE, 0, (IsrResponse(ORDERS, error),)
+        w.broker(1).broker_epoch, attempt, KafkaError.NONE, 0, (IsrChangeResponse(ORDERS, error),)
     )
     w.broker(1).on_message(w.now, -1, refused)
     assert leader.isr.maximal == (1, 2, 3)
@@ -140,7 +140,7 @@ def test_a_refused_joiner_goes_on_to_hold_the_watermark_until_the_image_speaks(e
         attempt,
         KafkaError.NONE,
         0,
-        (IsrResponse(ORDERS, KafkaError.INELIGIBLE_REPLICA),),
+        (IsrChangeResponse(ORDERS, KafkaError.INELIGIBLE_REPLICA),),
     )
     w.broker(1).on_message(w.now, -1, dead)
     assert leader.isr.maximal == (1, 2, 3), "an answer counts once"
@@ -151,7 +151,7 @@ def test_a_refused_joiner_goes_on_to_hold_the_watermark_until_the_image_speaks(e
 
 def register(w: World, broker: int, incarnation: int, previous: int = NO_EPOCH) -> None:
     w.controller.on_message(
-        w.now, broker, RegisterBroker(BrokerId(broker), incarnation, None, "127.0.0.1", 1, previous)
+        w.now, broker, BrokerRegistration(BrokerId(broker), incarnation, None, "127.0.0.1", 1, previous)
     )
 
 
@@ -189,9 +189,9 @@ def test_an_older_process_does_not_push_out_a_newer_one() -> None:
 
 def test_a_heartbeat_of_another_registration_is_refused() -> None:
     w = world()
-    effects = w.controller.on_message(w.now, 1, Heartbeat(BrokerId(1), 77, 5))
+    effects = w.controller.on_message(w.now, 1, BrokerHeartbeat(BrokerId(1), 77, 5))
     answers = [one.message for one in effects if isinstance(one, Send)]
-    assert answers == [HeartbeatResponse(77, KafkaError.STALE_BROKER_EPOCH)]
+    assert answers == [BrokerHeartbeatResponse(77, KafkaError.STALE_BROKER_EPOCH)]
 
 
 def test_rules_can_be_replaced_one_by_one() -> None:

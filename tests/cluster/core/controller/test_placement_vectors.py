@@ -14,14 +14,14 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT, NO_EPOCH
 from rackspan.cluster.core.messages import (
     AdminRequest,
-    AdminResult,
+    AdminResponse,
+    BrokerHeartbeat,
+    BrokerRegistration,
     CreatePartitions,
     CreateTopics,
-    Heartbeat,
     MorePartitions,
     NewTopic,
-    RegisterBroker,
-    Reply,
+    Respond,
 )
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.errors import InvalidReplicationFactor
@@ -79,29 +79,29 @@ def controller_of(job: dict[str, Any], settings: ClusterSettings | None = None) 
 def register(controller: Controller, number: int, rack: str | None, *, fenced: bool = False) -> None:
     broker = BrokerId(number)
     named = None if rack is None else RackId(rack)
-    controller.on_message(0, broker, RegisterBroker(broker, 1, named, "h", 1, NO_EPOCH))
+    controller.on_message(0, broker, BrokerRegistration(broker, 1, named, "h", 1, NO_EPOCH))
     epoch = controller.image.brokers[broker].broker_epoch
     if not fenced:
-        controller.on_message(0, broker, Heartbeat(broker, epoch, epoch + 1))
+        controller.on_message(0, broker, BrokerHeartbeat(broker, epoch, epoch + 1))
 
 
-def asked(controller: Controller, request: AdminRequest) -> AdminResult:
-    answers = [one.result for one in controller.on_message(0, CLIENT, request) if isinstance(one, Reply)]
+def asked(controller: Controller, request: AdminRequest) -> AdminResponse:
+    answers = [one.response for one in controller.on_message(0, CLIENT, request) if isinstance(one, Respond)]
     assert isinstance(answers[0], tuple)
-    result: AdminResult = answers[0][0]
+    result: AdminResponse = answers[0][0]
     return result
 
 
-def create(controller: Controller, name: str, partitions: int, factor: int) -> AdminResult:
+def create(controller: Controller, name: str, partitions: int, factor: int) -> AdminResponse:
     return asked(controller, CreateTopics(1, (NewTopic(name, partitions, factor),)))
 
 
-def by_hand(controller: Controller, name: str, *rows: Sequence[int]) -> AdminResult:
+def by_hand(controller: Controller, name: str, *rows: Sequence[int]) -> AdminResponse:
     given = {index: tuple(map(BrokerId, row)) for index, row in enumerate(rows)}
     return asked(controller, CreateTopics(1, (NewTopic(name, assignments=given),)))
 
 
-def grow(controller: Controller, name: str, total: int, *rows: Sequence[int]) -> AdminResult:
+def grow(controller: Controller, name: str, total: int, *rows: Sequence[int]) -> AdminResponse:
     given = tuple(tuple(map(BrokerId, row)) for row in rows) or None
     return asked(controller, CreatePartitions(1, (MorePartitions(name, total, given),)))
 
@@ -161,15 +161,15 @@ def in_shutdown() -> Controller:
     for number in range(3):
         broker = BrokerId(number)
         epoch = controller.image.brokers[broker].broker_epoch
-        controller.on_message(0, broker, Heartbeat(broker, epoch, 0, want_shut_down=True))
+        controller.on_message(0, broker, BrokerHeartbeat(broker, epoch, 0, want_shut_down=True))
     return controller
 
 
-def ctl_manual(*rows: Sequence[int]) -> AdminResult:
+def ctl_manual(*rows: Sequence[int]) -> AdminResponse:
     return by_hand(three(), "foo", *rows)
 
 
-def ctl_added(name: str, before: int, total: int, *rows: Sequence[int]) -> AdminResult:
+def ctl_added(name: str, before: int, total: int, *rows: Sequence[int]) -> AdminResponse:
     controller = three()
     by_hand(controller, name, *[[0, 1]] * before)
     return grow(controller, name, total, *rows)

@@ -7,10 +7,11 @@ from random import Random
 from typing import Any, TypeVar
 
 from rackspan.cluster.core.batch import Batch, Marker
-from rackspan.cluster.core.coordination import Answer, Append, CoordinatorEffect, marker_batch
+from rackspan.cluster.core.coordination import Append, CoordinatorEffect, marker_batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
 from rackspan.cluster.core.groups.requests import GroupRequest, JoinGroup, JoinGroupResponse, Protocol, SyncGroup
+from rackspan.cluster.core.messages import Respond
 
 ONE_PARTITION = GroupSettings(offsets_topic_num_partitions=1)
 RANGE = (Protocol("range", b"r"),)
@@ -40,7 +41,7 @@ class World:
 
     def took(self, effects: list[CoordinatorEffect]) -> None:
         for effect in effects:
-            if isinstance(effect, Answer):
+            if isinstance(effect, Respond):
                 assert effect.correlation_id not in self.answers, "a request is answered once"
                 self.answers[effect.correlation_id] = effect.response
             else:

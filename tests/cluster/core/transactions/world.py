@@ -6,8 +6,9 @@ from dataclasses import dataclass, field
 from typing import TypeVar
 
 from rackspan.cluster.core.batch import Batch, Marker
-from rackspan.cluster.core.coordination import Answer, Append
+from rackspan.cluster.core.coordination import Append
 from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.messages import Respond
 from rackspan.cluster.core.transactions import TransactionCoordinator, TransactionSettings, WriteMarker
 from rackspan.cluster.core.transactions.requests import (
     AddPartitions,
@@ -51,7 +52,7 @@ class World:
     def took(self, effects: Iterable[object]) -> None:
         for effect in effects:
             match effect:
-                case Answer(correlation_id, response):
+                case Respond(correlation_id, response):
                     assert correlation_id not in self.answers, "a request is answered once"
                     self.answers[correlation_id] = response
                 case Append():

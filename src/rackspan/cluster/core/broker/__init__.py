@@ -7,7 +7,7 @@ that is the controller's, and what a stale leader may still do is bounded by epo
 
 from rackspan.cluster.core.broker.broker import Broker, BrokerIdentity
 from rackspan.cluster.core.broker.leader import Leader
-from rackspan.cluster.core.broker.reading import Isolation, ReadResult
+from rackspan.cluster.core.broker.reading import Isolation, ReadResponse
 from rackspan.cluster.core.broker.rules import BrokerRules
 
-__all__ = ["Broker", "BrokerIdentity", "BrokerRules", "Isolation", "Leader", "ReadResult"]
+__all__ = ["Broker", "BrokerIdentity", "BrokerRules", "Isolation", "Leader", "ReadResponse"]

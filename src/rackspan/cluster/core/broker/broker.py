@@ -11,7 +11,7 @@ from rackspan.cluster.core.broker.leader import Leader
 from rackspan.cluster.core.broker.leading import Leading
 from rackspan.cluster.core.broker.lifecycle import BrokerIdentity, Lifecycle, Phase
 from rackspan.cluster.core.broker.local import Local
-from rackspan.cluster.core.broker.reading import Isolation, OffsetResult, ReadResult
+from rackspan.cluster.core.broker.reading import Isolation, OffsetResponse, ReadResponse
 from rackspan.cluster.core.broker.roles import Roles
 from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.disk import Disk
@@ -20,16 +20,16 @@ from rackspan.cluster.core.ids import CONTROLLER, NO_EPOCH, NodeId
 from rackspan.cluster.core.log import EpochEnd
 from rackspan.cluster.core.messages import (
     AlterPartitionResponse,
+    BrokerHeartbeatResponse,
+    BrokerRegistrationResponse,
     DeleteRecords,
     Effect,
     FetchMetadata,
-    FetchResponse,
-    HeartbeatResponse,
+    FetchMetadataResponse,
     Message,
-    MetadataSlice,
     Produce,
-    RegistrationResponse,
     ReplicaFetch,
+    ReplicaFetchResponse,
     Send,
     ShutDown,
     Stopped,
@@ -84,7 +84,7 @@ class Broker:
 
     def _outcome(self, now: int) -> list[Effect]:
         """Answers and questions go out once all that the message changed is settled."""
-        self._leading.answer_woken()
+        self._leading.respond_woken()
         self._following.ask_stirred(now)
         self._leading.request_changes(now)
         effects, self._local.effects = self._local.effects, []
@@ -99,13 +99,13 @@ class Broker:
     def _fetch(self, now: int, _source: NodeId, message: ReplicaFetch) -> None:
         self._leading.fetch(now, message)
 
-    def _fetched(self, now: int, source: NodeId, message: FetchResponse) -> None:
+    def _fetched(self, now: int, source: NodeId, message: ReplicaFetchResponse) -> None:
         self._following.heed(now, BrokerId(source), message)
 
     def _altered(self, now: int, _source: NodeId, message: AlterPartitionResponse) -> None:
         self._leading.altered(now, message)
 
-    def _registered(self, now: int, _source: NodeId, message: RegistrationResponse) -> None:
+    def _registered(self, now: int, _source: NodeId, message: BrokerRegistrationResponse) -> None:
         if self._local.lifecycle.registered(message):
             self._leading.register_anew()
             self._following.register_anew()
@@ -118,13 +118,13 @@ class Broker:
         if local.lifecycle.phase in (Phase.RUNNING, Phase.SHUTTING_DOWN):
             local.effects.append(Send(CONTROLLER, local.lifecycle.heartbeat(local.image.offset)))
 
-    def _heard(self, _now: int, _source: NodeId, message: HeartbeatResponse) -> None:
+    def _heard(self, _now: int, _source: NodeId, message: BrokerHeartbeatResponse) -> None:
         local = self._local
         if local.lifecycle.heard(message):
             local.disk.clean_shutdown_epoch = local.broker_epoch
             local.effects.append(Stopped())
 
-    def _learned(self, now: int, _source: NodeId, message: MetadataSlice) -> None:
+    def _learned(self, now: int, _source: NodeId, message: FetchMetadataResponse) -> None:
         if message.incarnation != self.identity.incarnation:
             return
         self._metadata_asked_at = None
@@ -138,8 +138,8 @@ class Broker:
         if asked is not None and now - asked < retry:
             return
         self._metadata_asked_at = now
-        question = FetchMetadata(self.identity.id, self.identity.incarnation, self._local.image.offset)
-        self._local.effects.append(Send(CONTROLLER, question))
+        request = FetchMetadata(self.identity.id, self.identity.incarnation, self._local.image.offset)
+        self._local.effects.append(Send(CONTROLLER, request))
 
     def _shut_down(self, _now: int, _source: NodeId, _message: ShutDown) -> None:
         self._local.lifecycle.shut_down()
@@ -192,16 +192,16 @@ class Broker:
         rack: RackId | None = None,
         follower_ok: bool = False,
         current_leader_epoch: int = NO_EPOCH,
-    ) -> ReadResult:
+    ) -> ReadResponse:
         """Committed batches from `offset` on. `rack` is the client's; `follower_ok` that it may be answered by a follower."""
         replica, error = self._replica(partition, follower_ok, current_leader_epoch)
         if replica is None:
-            return ReadResult(error)
+            return ReadResponse(error)
         if isinstance(replica, Leader) and rack:
             preferred = reading.preferred_read_replica(replica, self.image, offset, rack)
             if preferred is not None:
                 log = replica.log
-                return ReadResult(
+                return ReadResponse(
                     KafkaError.NONE,
                     log.high_watermark,
                     log.last_stable_offset,
@@ -216,11 +216,11 @@ class Broker:
         timestamp: int,
         isolation: Isolation = Isolation.READ_UNCOMMITTED,
         current_leader_epoch: int = NO_EPOCH,
-    ) -> OffsetResult:
+    ) -> OffsetResponse:
         """ListOffsets at the leader; `timestamp` in ms, or -1 latest, -2 earliest, -3 of the greatest timestamp."""
         replica, error = self._replica(partition, False, current_leader_epoch)
         if replica is None:
-            return OffsetResult(error)
+            return OffsetResponse(error)
         return reading.offset_for(replica.log, timestamp, reading.readable_to(replica.log, isolation))
 
     def offset_for_leader_epoch(
@@ -259,10 +259,10 @@ _TAKE: Final[Mapping[type[Message], _Take]] = {
     Produce: Broker._produce,
     DeleteRecords: Broker._delete_records,
     ReplicaFetch: Broker._fetch,
-    FetchResponse: Broker._fetched,
+    ReplicaFetchResponse: Broker._fetched,
     AlterPartitionResponse: Broker._altered,
-    RegistrationResponse: Broker._registered,
-    HeartbeatResponse: Broker._heard,
-    MetadataSlice: Broker._learned,
+    BrokerRegistrationResponse: Broker._registered,
+    BrokerHeartbeatResponse: Broker._heard,
+    FetchMetadataResponse: Broker._learned,
     ShutDown: Broker._shut_down,
 }

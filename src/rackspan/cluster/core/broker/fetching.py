@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from rackspan.cluster.core.broker.follower import Follower, Heeded
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.messages import FetchResponse, ReplicaFetch
+from rackspan.cluster.core.messages import ReplicaFetch, ReplicaFetchResponse
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
@@ -41,12 +41,12 @@ class Fetcher:
         self.undeclared.pop(partition, None)
         self.backed_off.pop(partition, None)
 
-    def heed(self, now: int, answer: FetchResponse, backoff_ms: int) -> Iterator[tuple[Follower, Heeded]]:
+    def heed(self, now: int, response: ReplicaFetchResponse, backoff_ms: int) -> Iterator[tuple[Follower, Heeded]]:
         """Take a leader's answer, also one that another question has overtaken: what fits is used."""
-        if answer.sequence == self.sequence:
+        if response.sequence == self.sequence:
             self.awaits_answer = False
-            self.start_over = answer.error is not KafkaError.NONE
-        for fetched in answer.partitions:
+            self.start_over = response.error is not KafkaError.NONE
+        for fetched in response.partitions:
             follower = self.followed.get(fetched.partition)
             if follower is None:
                 continue
@@ -67,7 +67,7 @@ class Fetcher:
             return False
         return bool(self.undeclared) or not self.awaits_answer or now - self.asked_at >= retry_ms
 
-    def question(self, now: int, broker: BrokerId, broker_epoch: int, retry_ms: int) -> ReplicaFetch:
+    def request(self, now: int, broker: BrokerId, broker_epoch: int, retry_ms: int) -> ReplicaFetch:
         """The next question; a whole one after an error or silence."""
         full = self.start_over or (self.awaits_answer and now - self.asked_at >= retry_ms)
         declared = self.followed if full else self.undeclared
@@ -75,8 +75,8 @@ class Fetcher:
             self.followed[partition].position() for partition in declared if partition not in self.backed_off
         )
         self.sequence += 1
-        question = ReplicaFetch(broker, broker_epoch, self.sequence, full, positions, tuple(self.forgotten))
+        request = ReplicaFetch(broker, broker_epoch, self.sequence, full, positions, tuple(self.forgotten))
         self.undeclared.clear()
         self.forgotten.clear()
         self.awaits_answer, self.asked_at, self.start_over = True, now, False
-        return question
+        return request

@@ -4,7 +4,7 @@ from rackspan.cluster.core.broker.fetching import Fetcher
 from rackspan.cluster.core.broker.follower import Follower, Heeded
 from rackspan.cluster.core.broker.local import Local
 from rackspan.cluster.core.ids import TopicId
-from rackspan.cluster.core.messages import FetchResponse, Send, WatermarkMoved
+from rackspan.cluster.core.messages import ReplicaFetchResponse, Send, WatermarkMoved
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
 from rackspan.model.ids import BrokerId, TopicPartition
 
@@ -50,12 +50,12 @@ class Following:
             fetcher.start_over, fetcher.awaits_answer = True, False
         self._stirred.update(dict.fromkeys(self._fetchers))
 
-    def heed(self, now: int, leader: BrokerId, answer: FetchResponse) -> None:
+    def heed(self, now: int, leader: BrokerId, response: ReplicaFetchResponse) -> None:
         fetcher = self._fetchers.get(leader)
-        if fetcher is None or answer.broker_epoch != self._local.broker_epoch:
+        if fetcher is None or response.broker_epoch != self._local.broker_epoch:
             return
-        sizes = {fetched.partition: fetched for fetched in answer.partitions}
-        for follower, heeded in fetcher.heed(now, answer, self._local.settings.fetch_backoff_ms):
+        sizes = {fetched.partition: fetched for fetched in response.partitions}
+        for follower, heeded in fetcher.heed(now, response, self._local.settings.fetch_backoff_ms):
             if heeded is Heeded.COPIED:
                 copied = sum(batch.size_bytes for batch in sizes[follower.partition].batches)
                 self._count(follower, leader, copied)
@@ -91,5 +91,5 @@ class Following:
         retry = local.settings.fetch_retry_ms
         if not fetcher.is_due(now, retry):
             return
-        question = fetcher.question(now, local.id, local.broker_epoch, retry)
-        local.effects.append(Send(fetcher.leader, question))
+        request = fetcher.request(now, local.id, local.broker_epoch, retry)
+        local.effects.append(Send(fetcher.leader, request))

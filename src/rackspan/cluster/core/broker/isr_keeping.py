@@ -12,7 +12,7 @@ from rackspan.cluster.core.broker.leader import Leader
 from rackspan.cluster.core.broker.local import Local
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CONTROLLER, NO_EPOCH
-from rackspan.cluster.core.messages import AlterPartitionResponse, IsrChange, IsrResponse, Send
+from rackspan.cluster.core.messages import AlterPartitionResponse, IsrChange, IsrChangeResponse, Send
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
@@ -78,18 +78,18 @@ class IsrKeeping:
             local.effects.append(Send(CONTROLLER, request))
 
     def altered(
-        self, leaders: Mapping[TopicPartition, Leader], answer: AlterPartitionResponse
+        self, leaders: Mapping[TopicPartition, Leader], response: AlterPartitionResponse
     ) -> Iterator[tuple[Leader, bool]]:
         """Take the controller's answer: each leader whose maximal ISR is another now, and whether to look for joiners.
 
         Whoever was refused is not proposed again before the image or its next fetch gives a reason; that it is another
         process by now, which has caught up while the refused one was asked for, is one.
         """
-        if answer.broker_epoch != self._local.broker_epoch:
+        if response.broker_epoch != self._local.broker_epoch:
             return
-        asked = self._requests.answered(answer)
-        outrun = self._local.rules.outruns(answer.thresholds_version, self._local.image.thresholds_version)
-        for one in answer.answers:
+        asked = self._requests.answered(response)
+        outrun = self._local.rules.outruns(response.thresholds_version, self._local.image.thresholds_version)
+        for one in response.changes:
             change, leader = asked.get(one.partition), leaders.get(one.partition)
             if change is None or leader is None or leader.leader_epoch != change.leader_epoch:
                 continue
@@ -103,8 +103,8 @@ class IsrKeeping:
         followers = leader.followers
         return any(member in followers and followers[member].broker_epoch != epoch for member, epoch in change.isr)
 
-    def _takes_back(self, leader: Leader, change: IsrChange, answer: IsrResponse) -> bool:
-        if not self._local.rules.is_dead(answer.error) or leader.isr.partition_epoch != change.partition_epoch:
+    def _takes_back(self, leader: Leader, change: IsrChange, response: IsrChangeResponse) -> bool:
+        if not self._local.rules.is_dead(response.error) or leader.isr.partition_epoch != change.partition_epoch:
             return False
         leader.isr.take_back()
         return True

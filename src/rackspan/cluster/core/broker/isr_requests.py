@@ -37,9 +37,9 @@ class IsrRequests:
         self.sent_at = now
         return AlterPartition(broker, broker_epoch, self.attempt, tuple(self.under_way.values()))
 
-    def answered(self, answer: AlterPartitionResponse) -> dict[TopicPartition, IsrChange]:
+    def answered(self, response: AlterPartitionResponse) -> dict[TopicPartition, IsrChange]:
         """What the newest attempt asked for, now that it is answered; nothing for an older one."""
-        if answer.attempt != self.attempt:
+        if response.attempt != self.attempt:
             return {}
         asked, self.under_way = self.under_way, {}
         return asked

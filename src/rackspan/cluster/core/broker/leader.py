@@ -19,7 +19,7 @@ from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET
 from rackspan.cluster.core.log import Duplicate, PartitionLog
-from rackspan.cluster.core.messages import Produce, ProduceResponse, Reply
+from rackspan.cluster.core.messages import Produce, ProduceResponse, Respond
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.model.ids import BrokerId, TopicPartition
 
@@ -184,27 +184,29 @@ class Leader:
         log.high_watermark = target
         return True
 
-    def acknowledged(self) -> Iterator[Reply]:
+    def acknowledged(self) -> Iterator[Respond]:
         """To everybody whose records the watermark has passed: the offset, or that the ISR no longer spans enough."""
         reached = self.purgatory.reached(self.log.high_watermark)
         verdict = self._rules.before_acknowledgement(self._rules.counted(self.isr), self.terms.racks, self.asked)
         for waiting in reached:
             accepted = verdict is ProduceVerdict.ACCEPT
-            yield Reply(
+            yield Respond(
                 waiting.correlation_id, self._acknowledged(waiting.base_offset) if accepted else self._refused(verdict)
             )
 
-    def timed_out(self, now: int) -> Iterator[Reply]:
+    def timed_out(self, now: int) -> Iterator[Respond]:
         """To everybody who waited too long; the records stay in the log."""
         for waiting in self.purgatory.expired(now):
             self._counters.rack_check_failures += self.lacks_racks
-            yield Reply(waiting.correlation_id, ProduceResponse(KafkaError.REQUEST_TIMED_OUT))
+            yield Respond(waiting.correlation_id, ProduceResponse(KafkaError.REQUEST_TIMED_OUT))
 
-    def resigned(self) -> Iterator[Reply]:
+    def resigned(self) -> Iterator[Respond]:
         """To everybody who waits: whether the record stays is for another leader to say."""
         error = self._rules.on_resigning()
         for waiting in self.purgatory.emptied():
-            yield Reply(waiting.correlation_id, ProduceResponse(error, waiting.base_offset if not error else NO_OFFSET))
+            yield Respond(
+                waiting.correlation_id, ProduceResponse(error, waiting.base_offset if not error else NO_OFFSET)
+            )
 
     # What is asked, and what is wrong.
 

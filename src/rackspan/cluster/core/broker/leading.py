@@ -12,12 +12,12 @@ from rackspan.cluster.core.messages import (
     DeleteRecordsResponse,
     FetchedPartition,
     FetchPosition,
-    FetchResponse,
     LeadershipChanged,
     Produce,
     ProduceResponse,
     ReplicaFetch,
-    Reply,
+    ReplicaFetchResponse,
+    Respond,
     Send,
     WatermarkMoved,
 )
@@ -96,12 +96,14 @@ class Leading:
     def produce(self, now: int, message: Produce) -> None:
         leader = self.leaders.get(message.partition)
         if leader is None:
-            self._local.effects.append(Reply(message.correlation_id, ProduceResponse(self._absence(message.partition))))
+            self._local.effects.append(
+                Respond(message.correlation_id, ProduceResponse(self._absence(message.partition)))
+            )
             return
         end = leader.log.end_offset
-        result = leader.produce(now, message)
-        if result is not None:
-            self._local.effects.append(Reply(message.correlation_id, result))
+        response = leader.produce(now, message)
+        if response is not None:
+            self._local.effects.append(Respond(message.correlation_id, response))
         else:
             self._waited_on[message.partition] = None
         if leader.log.end_offset != end:
@@ -120,7 +122,7 @@ class Leading:
             leader.log.trim(leader.terms.retained_bytes)
 
     def delete_records(self, message: DeleteRecords) -> None:
-        self._local.effects.append(Reply(message.correlation_id, self._deleted(message)))
+        self._local.effects.append(Respond(message.correlation_id, self._deleted(message)))
 
     def _deleted(self, message: DeleteRecords) -> DeleteRecordsResponse:
         leader = self.leaders.get(message.partition)
@@ -149,7 +151,7 @@ class Leading:
             return
         if verdict is not KafkaError.NONE:
             self._sessions.pop(message.broker, None)
-            self._send(message.broker, FetchResponse(message.broker_epoch, message.sequence, verdict))
+            self._send(message.broker, ReplicaFetchResponse(message.broker_epoch, message.sequence, verdict))
             return
         session = self._session(message)
         session.parked_until = now + self._local.settings.fetch_max_wait_ms
@@ -209,7 +211,7 @@ class Leading:
                 if session.parked_until is not None:
                     self._woken[broker] = None
 
-    def answer_woken(self) -> None:
+    def respond_woken(self) -> None:
         """Answer every parked question that has news by now; called once a message, when all is settled."""
         if not self._woken:
             return
@@ -223,8 +225,8 @@ class Leading:
         partitions = self._news(session)
         if partitions or even_if_empty:
             session.parked_until = None
-            answer = FetchResponse(session.broker_epoch, session.sequence, KafkaError.NONE, tuple(partitions))
-            self._send(session.broker, answer)
+            response = ReplicaFetchResponse(session.broker_epoch, session.sequence, KafkaError.NONE, tuple(partitions))
+            self._send(session.broker, response)
 
     def _news(self, session: FetchSession) -> list[FetchedPartition]:
         found, session.troubles = session.troubles, []
@@ -246,13 +248,13 @@ class Leading:
             return None
         return news(leader, session, position, min(left, self._local.settings.fetch_max_partition_bytes))
 
-    def _send(self, broker: BrokerId, answer: FetchResponse) -> None:
-        self._local.effects.append(Send(broker, answer))
+    def _send(self, broker: BrokerId, response: ReplicaFetchResponse) -> None:
+        self._local.effects.append(Send(broker, response))
 
     # The ISR.
 
-    def altered(self, now: int, answer: AlterPartitionResponse) -> None:
-        for leader, may_ask_again in self._isrs.altered(self.leaders, answer):
+    def altered(self, now: int, response: AlterPartitionResponse) -> None:
+        for leader, may_ask_again in self._isrs.altered(self.leaders, response):
             self._settle(leader)
             if may_ask_again:
                 self._isrs.propose_joiners(now, leader)

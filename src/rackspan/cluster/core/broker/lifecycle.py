@@ -6,7 +6,12 @@ from enum import Enum
 
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH
-from rackspan.cluster.core.messages import Heartbeat, HeartbeatResponse, RegisterBroker, RegistrationResponse
+from rackspan.cluster.core.messages import (
+    BrokerHeartbeat,
+    BrokerHeartbeatResponse,
+    BrokerRegistration,
+    BrokerRegistrationResponse,
+)
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId, RackId
 
@@ -43,7 +48,9 @@ class Lifecycle:
     fenced: bool = True
     next_due: int = 0
 
-    def due(self, now: int, metadata_offset: int, settings: ClusterSettings) -> Iterator[RegisterBroker | Heartbeat]:
+    def due(
+        self, now: int, metadata_offset: int, settings: ClusterSettings
+    ) -> Iterator[BrokerRegistration | BrokerHeartbeat]:
         """What is to be said now."""
         if now < self.next_due or self.phase in (Phase.STOPPED, Phase.REFUSED):
             return
@@ -54,36 +61,36 @@ class Lifecycle:
             self.next_due = now + settings.heartbeat_interval_ms
             yield self.heartbeat(metadata_offset)
 
-    def _registration(self) -> RegisterBroker:
+    def _registration(self) -> BrokerRegistration:
         one = self.identity
-        return RegisterBroker(
+        return BrokerRegistration(
             one.id, one.incarnation, one.rack, one.host, one.port, self.previous_broker_epoch, one.configs
         )
 
-    def heartbeat(self, metadata_offset: int) -> Heartbeat:
+    def heartbeat(self, metadata_offset: int) -> BrokerHeartbeat:
         leaving = self.phase is Phase.SHUTTING_DOWN
-        return Heartbeat(self.identity.id, self.broker_epoch, metadata_offset, want_shut_down=leaving)
+        return BrokerHeartbeat(self.identity.id, self.broker_epoch, metadata_offset, want_shut_down=leaving)
 
-    def registered(self, answer: RegistrationResponse) -> bool:
+    def registered(self, response: BrokerRegistrationResponse) -> bool:
         """Whether the answer is the one awaited, and good."""
-        if self.phase is not Phase.REGISTERING or answer.incarnation != self.identity.incarnation:
+        if self.phase is not Phase.REGISTERING or response.incarnation != self.identity.incarnation:
             return False
-        if answer.error is not KafkaError.NONE:
+        if response.error is not KafkaError.NONE:
             self.phase = Phase.REFUSED
             return False
-        self.phase, self.broker_epoch, self.next_due = Phase.RUNNING, answer.broker_epoch, 0
+        self.phase, self.broker_epoch, self.next_due = Phase.RUNNING, response.broker_epoch, 0
         return True
 
-    def heard(self, answer: HeartbeatResponse) -> bool:
+    def heard(self, response: BrokerHeartbeatResponse) -> bool:
         """Whether the broker may end now."""
-        if answer.broker_epoch != self.broker_epoch:
+        if response.broker_epoch != self.broker_epoch:
             return False
-        if answer.error is KafkaError.STALE_BROKER_EPOCH:
+        if response.error is KafkaError.STALE_BROKER_EPOCH:
             # Unregistered behind its back, or taken for a newer process: it asks for its place again.
             self.phase, self.next_due = Phase.REGISTERING, 0
             return False
-        self.fenced = answer.fenced
-        if not answer.should_shut_down or self.phase is not Phase.SHUTTING_DOWN:
+        self.fenced = response.fenced
+        if not response.should_shut_down or self.phase is not Phase.SHUTTING_DOWN:
             return False
         self.phase = Phase.STOPPED
         return True

@@ -29,7 +29,7 @@ class Isolation(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class ReadResult:
+class ReadResponse:
     """`batches` end below the offset the reader may see. `preferred_read_replica` set: nothing was read, ask there.
 
     `diverging` is (epoch, end offset) where the reader's last fetched epoch is not the leader's.
@@ -46,7 +46,7 @@ class ReadResult:
 
 
 @dataclass(frozen=True, slots=True)
-class OffsetResult:
+class OffsetResponse:
     """For a timestamp: the first batch with a record at it or later, whose records the asker looks through.
 
     `batch` is None for the special timestamps and where there is none; `offset` is then the answer.
@@ -62,15 +62,15 @@ def readable_to(log: PartitionLog, isolation: Isolation) -> int:
     return log.last_stable_offset if isolation is Isolation.READ_COMMITTED else log.high_watermark
 
 
-def read(log: PartitionLog, offset: int, max_bytes: int, isolation: Isolation) -> ReadResult:
+def read(log: PartitionLog, offset: int, max_bytes: int, isolation: Isolation) -> ReadResponse:
     """Committed batches from `offset` on; none at the end."""
     stable = log.last_stable_offset
     upper = stable if isolation is Isolation.READ_COMMITTED else log.high_watermark
     if not log.start_offset <= offset <= log.end_offset:
-        return ReadResult(KafkaError.OFFSET_OUT_OF_RANGE)
+        return ReadResponse(KafkaError.OFFSET_OUT_OF_RANGE)
     batches = log.read(offset, upper, max_bytes)
     aborted = log.aborted_transactions(offset, batches[-1].last_offset + 1) if batches else ()
-    return ReadResult(KafkaError.NONE, log.high_watermark, stable, log.start_offset, batches, aborted)
+    return ReadResponse(KafkaError.NONE, log.high_watermark, stable, log.start_offset, batches, aborted)
 
 
 def epoch_error(replica: Leader | Follower, current_leader_epoch: int) -> KafkaError:
@@ -103,14 +103,14 @@ def _serves(leader: Leader, image: MetadataImage, broker: BrokerId, offset: int,
     return follower.end_offset >= offset >= leader.log.start_offset
 
 
-def offset_for(log: PartitionLog, timestamp: int, upper: int) -> OffsetResult:
+def offset_for(log: PartitionLog, timestamp: int, upper: int) -> OffsetResponse:
     """ListOffsets; `timestamp` in ms or one of the special ones, `upper` what the asker may see."""
     if timestamp == LATEST:
-        return OffsetResult(KafkaError.NONE, upper, log.epoch_at(upper))
+        return OffsetResponse(KafkaError.NONE, upper, log.epoch_at(upper))
     if timestamp == EARLIEST:
-        return OffsetResult(KafkaError.NONE, log.start_offset, log.epoch_at(log.start_offset + 1))
+        return OffsetResponse(KafkaError.NONE, log.start_offset, log.epoch_at(log.start_offset + 1))
     greatest = timestamp == MAX_TIMESTAMP
     batch = log.batch_of_greatest_timestamp(upper) if greatest else log.batch_at_timestamp(timestamp, upper)
     if batch is None:
-        return OffsetResult(KafkaError.NONE)
-    return OffsetResult(KafkaError.NONE, batch.base_offset, batch.leader_epoch, batch)
+        return OffsetResponse(KafkaError.NONE)
+    return OffsetResponse(KafkaError.NONE, batch.base_offset, batch.leader_epoch, batch)

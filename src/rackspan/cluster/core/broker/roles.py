@@ -10,7 +10,7 @@ from rackspan.cluster.core.broker.following import Following
 from rackspan.cluster.core.broker.leading import Leading
 from rackspan.cluster.core.broker.local import Local
 from rackspan.cluster.core.ids import NO_EPOCH
-from rackspan.cluster.core.messages import MetadataMoved, MetadataSlice
+from rackspan.cluster.core.messages import FetchMetadataResponse, MetadataUpdated
 from rackspan.cluster.core.metadata import (
     BrokerChanged,
     BrokerRegistered,
@@ -34,7 +34,7 @@ class Roles:
         self._local, self._leading, self._following = local, leading, following
         self._acting_as = NO_EPOCH
 
-    def learn(self, now: int, message: MetadataSlice) -> bool:
+    def learn(self, now: int, message: FetchMetadataResponse) -> bool:
         """Fold in records that follow upon the image, or take a newer image whole; whether there was anything new."""
         before = self._local.image
         if message.image is not None:
@@ -43,7 +43,7 @@ class Roles:
             self._local.image = folded(before, message.records)
         if self._local.image is before:
             return False
-        self._local.effects.append(MetadataMoved(self._local.image.offset))
+        self._local.effects.append(MetadataUpdated(self._local.image.offset))
         if self._acts_already() and message.image is None:
             self._act_on(now, before, message.records)
         else:

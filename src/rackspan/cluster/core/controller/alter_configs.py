@@ -12,7 +12,7 @@ from rackspan.cluster.core.controller.context import Context
 from rackspan.cluster.core.controller.partition_change import PartitionChange
 from rackspan.cluster.core.controller.refusals import Refused
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.messages import AlterConfigs, AlterResource, ConfigOp, ConfigResult, Effect, Reply
+from rackspan.cluster.core.messages import AlterConfigResponse, AlterConfigs, AlterResource, ConfigOp, Effect, Respond
 from rackspan.cluster.core.metadata import ConfigResource, ConfigSet, ResourceType
 from rackspan.cluster.core.metadata.image import THRESHOLD_KEYS
 from rackspan.model.ids import BrokerId
@@ -22,21 +22,21 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
 def alter_configs(context: Context, _now: int, message: AlterConfigs) -> list[Effect]:
-    return [Reply(message.correlation_id, tuple(_alter(context, one, message) for one in message.resources))]
+    return [Respond(message.correlation_id, tuple(_alter(context, one, message) for one in message.resources))]
 
 
-def _alter(context: Context, asked: AlterResource, message: AlterConfigs) -> ConfigResult:
+def _alter(context: Context, asked: AlterResource, message: AlterConfigs) -> AlterConfigResponse:
     try:
         resource = _resource(context, asked)
         values, warnings = _values(context, resource, asked.ops)
         if message.replace:
             values = dict.fromkeys(context.image.config_of(resource)) | values
     except Refused as refused:
-        return ConfigResult(asked, refused.error, refused.message)
+        return AlterConfigResponse(asked, refused.error, refused.message)
     if not message.validate_only:
         _write(context, resource, values)
         context.warnings.extend(warnings)
-    return ConfigResult(asked, KafkaError.NONE, None, tuple(warnings))
+    return AlterConfigResponse(asked, KafkaError.NONE, None, tuple(warnings))
 
 
 def _write(context: Context, resource: ConfigResource, values: dict[str, str | None]) -> None:

@@ -9,7 +9,7 @@ from rackspan.cluster.core.messages import (
     AlterPartitionResponse,
     Effect,
     IsrChange,
-    IsrResponse,
+    IsrChangeResponse,
     Send,
 )
 from rackspan.cluster.core.metadata import PartitionState
@@ -25,21 +25,21 @@ def alter_partition(context: Context, _now: int, source: NodeId, message: AlterP
     if not context.rules.is_new_attempt(session.last_attempt, message):
         return []
     session.last_attempt = message.attempt
-    answers = tuple(_alter_one(context, message, change) for change in message.changes)
+    responses = tuple(_alter_one(context, message, change) for change in message.changes)
     version = context.image.thresholds_version
     return [
-        Send(source, AlterPartitionResponse(message.broker_epoch, message.attempt, KafkaError.NONE, version, answers))
+        Send(source, AlterPartitionResponse(message.broker_epoch, message.attempt, KafkaError.NONE, version, responses))
     ]
 
 
-def _alter_one(context: Context, message: AlterPartition, change: IsrChange) -> IsrResponse:
+def _alter_one(context: Context, message: AlterPartition, change: IsrChange) -> IsrChangeResponse:
     topic = context.image.topics.get(change.partition.topic)
     state = context.image.partition(change.partition)
     if topic is None or state is None or topic.topic_id != change.topic_id:
-        return IsrResponse(change.partition, KafkaError.UNKNOWN_TOPIC_ID)
+        return IsrChangeResponse(change.partition, KafkaError.UNKNOWN_TOPIC_ID)
     error = _error(context, message, change, state)
     if error is not KafkaError.NONE:
-        return IsrResponse(change.partition, error)
+        return IsrChangeResponse(change.partition, error)
     return _commit(context, change, state)
 
 
@@ -56,7 +56,7 @@ def _error(context: Context, message: AlterPartition, change: IsrChange, state: 
     return KafkaError.NONE
 
 
-def _commit(context: Context, change: IsrChange, state: PartitionState) -> IsrResponse:
+def _commit(context: Context, change: IsrChange, state: PartitionState) -> IsrChangeResponse:
     isr = tuple(member for member, _ in change.isr)
     record = context.change(
         change.partition, state, PartitionChange(isr=isr), context.conditions(change.partition.topic)
@@ -65,4 +65,4 @@ def _commit(context: Context, change: IsrChange, state: PartitionState) -> IsrRe
     if record is not None:
         context.write(record)
     error = KafkaError.NONE if after.leader_epoch == state.leader_epoch else KafkaError.NEW_LEADER_ELECTED
-    return IsrResponse(change.partition, error, after.leader_epoch, after.partition_epoch, after.isr)
+    return IsrChangeResponse(change.partition, error, after.leader_epoch, after.partition_epoch, after.isr)

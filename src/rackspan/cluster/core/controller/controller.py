@@ -23,6 +23,8 @@ from rackspan.cluster.core.messages import (
     AlterConfigs,
     AlterPartition,
     AlterPartitionReassignments,
+    BrokerHeartbeat,
+    BrokerRegistration,
     CreatePartitions,
     CreateTopics,
     DeleteTopics,
@@ -30,9 +32,7 @@ from rackspan.cluster.core.messages import (
     Effect,
     ElectLeaders,
     FetchMetadata,
-    Heartbeat,
     Message,
-    RegisterBroker,
     UnregisterBroker,
     Warned,
 )
@@ -98,7 +98,7 @@ class Controller:
 
     def _outcome(self, now: int, effects: list[Effect]) -> list[Effect]:
         """And whoever waits for metadata hears of what was written."""
-        effects.extend(self._context.log.answers(now))
+        effects.extend(self._context.log.responses(now))
         if self._context.warnings:
             effects.extend(Warned(warning) for warning in self._context.warnings)
             self._context.warnings.clear()
@@ -110,8 +110,8 @@ def _fetch_metadata(context: Context, now: int, source: NodeId, message: FetchMe
 
 
 _FROM_BROKERS: Final[Mapping[type[Message], FromBroker]] = {
-    RegisterBroker: register,
-    Heartbeat: heartbeat,
+    BrokerRegistration: register,
+    BrokerHeartbeat: heartbeat,
     FetchMetadata: _fetch_metadata,
     AlterPartition: alter_partition,
 }

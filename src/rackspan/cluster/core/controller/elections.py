@@ -6,7 +6,7 @@ from rackspan.cluster.core.configs import topic_value
 from rackspan.cluster.core.controller.context import Context
 from rackspan.cluster.core.controller.partition_change import Election, PartitionChange
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.messages import AdminResult, Effect, ElectLeaders, Reply
+from rackspan.cluster.core.messages import AdminResponse, Effect, ElectLeaders, Respond
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionSet, PartitionState
 from rackspan.model.ids import BrokerId, TopicPartition
 
@@ -74,23 +74,23 @@ def elect(context: Context, _now: int, message: ElectLeaders) -> list[Effect]:
     """ElectLeaders. With every partition asked for, those that need no election are left out of the answer, as Kafka does."""
     asked = message.partitions
     listed = [partition for partition, _ in context.partitions()] if asked is None else list(dict.fromkeys(asked))
-    results = [_elect_one(context, partition, _OF[message.unclean]) for partition in listed]
+    responses = [_elect_one(context, partition, _OF[message.unclean]) for partition in listed]
     if asked is None:
-        results = [result for result in results if result.error is not KafkaError.ELECTION_NOT_NEEDED]
-    return [Reply(message.correlation_id, tuple(results))]
+        responses = [response for response in responses if response.error is not KafkaError.ELECTION_NOT_NEEDED]
+    return [Respond(message.correlation_id, tuple(responses))]
 
 
-def _elect_one(context: Context, partition: TopicPartition, election: Election) -> AdminResult:
+def _elect_one(context: Context, partition: TopicPartition, election: Election) -> AdminResponse:
     state = context.image.partition(partition)
     if state is None:
-        return AdminResult(partition, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition {partition}")
+        return AdminResponse(partition, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition {partition}")
     if _needless(state, election):
-        return AdminResult(partition, KafkaError.ELECTION_NOT_NEEDED)
+        return AdminResponse(partition, KafkaError.ELECTION_NOT_NEEDED)
     record = context.change(partition, state, PartitionChange(election=election), context.conditions(partition.topic))
     if record is None or record.state.leader == NO_LEADER or not _reached(record.state, election):
-        return AdminResult(partition, _UNMET[election])
+        return AdminResponse(partition, _UNMET[election])
     context.write(record)
-    return AdminResult(partition, KafkaError.NONE)
+    return AdminResponse(partition, KafkaError.NONE)
 
 
 _UNMET = {

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from rackspan.cluster.core.ids import NodeId
-from rackspan.cluster.core.messages import Effect, FetchMetadata, MetadataSlice, Send
+from rackspan.cluster.core.messages import Effect, FetchMetadata, FetchMetadataResponse, Send
 from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage, Record, folded
 
 
@@ -38,7 +38,7 @@ class MetadataLog:
         self._waiting[source] = (message, now + self._max_wait_ms)
         return []
 
-    def answers(self, now: int) -> list[Effect]:
+    def responses(self, now: int) -> list[Effect]:
         """To whoever waited long enough, or no longer needs to."""
         due = [
             source
@@ -47,7 +47,9 @@ class MetadataLog:
         ]
         return [Send(source, self._slice(self._waiting.pop(source)[0])) for source in due]
 
-    def _slice(self, message: FetchMetadata) -> MetadataSlice:
+    def _slice(self, message: FetchMetadata) -> FetchMetadataResponse:
         if message.offset < self._first:
-            return MetadataSlice(message.incarnation, message.offset, image=self.image)
-        return MetadataSlice(message.incarnation, message.offset, tuple(self._records[message.offset - self._first :]))
+            return FetchMetadataResponse(message.incarnation, message.offset, image=self.image)
+        return FetchMetadataResponse(
+            message.incarnation, message.offset, tuple(self._records[message.offset - self._first :])
+        )

@@ -4,24 +4,26 @@ from rackspan.cluster.core.controller.context import Context
 from rackspan.cluster.core.controller.placing import assignment_complaint, first_state, placed
 from rackspan.cluster.core.controller.refusals import Refused, placement_refusals
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.messages import AdminResult, CreatePartitions, Effect, MorePartitions, Reply
+from rackspan.cluster.core.messages import AdminResponse, CreatePartitions, Effect, MorePartitions, Respond
 from rackspan.cluster.core.metadata import PartitionSet, TopicImage
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
 def create_partitions(context: Context, _now: int, message: CreatePartitions) -> list[Effect]:
-    return [Reply(message.correlation_id, tuple(_grow(context, one, message.validate_only) for one in message.topics))]
+    return [
+        Respond(message.correlation_id, tuple(_grow(context, one, message.validate_only) for one in message.topics))
+    ]
 
 
-def _grow(context: Context, asked: MorePartitions, validate_only: bool) -> AdminResult:
+def _grow(context: Context, asked: MorePartitions, validate_only: bool) -> AdminResponse:
     try:
         topic = _topic(context, asked)
         records = _records(context, topic, _assignments(context, topic, asked))
     except Refused as refused:
-        return AdminResult(asked.topic, refused.error, refused.message)
+        return AdminResponse(asked.topic, refused.error, refused.message)
     if not validate_only:
         context.write_all(records)
-    return AdminResult(asked.topic, KafkaError.NONE)
+    return AdminResponse(asked.topic, KafkaError.NONE)
 
 
 def _topic(context: Context, asked: MorePartitions) -> TopicImage:

@@ -34,8 +34,8 @@ def placed(
     brokers = usable(context.located())
     refuse_impossible(brokers, replication_factor)
     placer = context.placers.placer(automatic, lambda: _carried(context).configs)
-    answer = placer.place(start_partition, partitions, replication_factor, brokers)
-    return tuple(row.replicas for row in answer)
+    placements = placer.place(start_partition, partitions, replication_factor, brokers)
+    return tuple(row.replicas for row in placements)
 
 
 def refuse_impossible(brokers: Sequence[UsableBroker], replication_factor: int) -> None:

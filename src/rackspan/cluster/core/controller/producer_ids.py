@@ -3,7 +3,7 @@
 from typing import Final
 
 from rackspan.cluster.core.controller.context import Context
-from rackspan.cluster.core.messages import AllocateProducerIds, Effect, ProducerIdBlock, Reply
+from rackspan.cluster.core.messages import AllocateProducerIds, Effect, ProducerIdBlock, Respond
 from rackspan.cluster.core.metadata import ProducerIdsAllocated
 
 BLOCK: Final = 1_000
@@ -12,4 +12,4 @@ BLOCK: Final = 1_000
 def allocate_producer_ids(context: Context, _now: int, message: AllocateProducerIds) -> list[Effect]:
     first = context.image.next_producer_id
     context.write(ProducerIdsAllocated(first + BLOCK))
-    return [Reply(message.correlation_id, ProducerIdBlock(first, BLOCK))]
+    return [Respond(message.correlation_id, ProducerIdBlock(first, BLOCK))]

@@ -1,7 +1,7 @@
 """DescribeQuorum (KIP-595): how long the metadata log is, and how far each broker has read it."""
 
 from rackspan.cluster.core.controller.context import Context
-from rackspan.cluster.core.messages import DescribeQuorum, Effect, Observer, QuorumState, Reply
+from rackspan.cluster.core.messages import DescribeQuorum, DescribeQuorumResponse, Effect, Observer, Respond
 
 
 def describe_quorum(context: Context, now: int, message: DescribeQuorum) -> list[Effect]:
@@ -10,4 +10,4 @@ def describe_quorum(context: Context, now: int, message: DescribeQuorum) -> list
         for broker, session in sorted(context.sessions.items())
         if broker in context.image.brokers
     )
-    return [Reply(message.correlation_id, QuorumState(context.image.offset, now, tuple(observers)))]
+    return [Respond(message.correlation_id, DescribeQuorumResponse(context.image.offset, now, tuple(observers)))]

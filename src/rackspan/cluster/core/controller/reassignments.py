@@ -9,22 +9,24 @@ from rackspan.cluster.core.controller.placing import assignment_complaint
 from rackspan.cluster.core.controller.refusals import Refused
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import (
-    AdminResult,
+    AdminResponse,
     AlterPartitionReassignments,
     Effect,
-    Reassignment,
-    Reply,
+    ReassignablePartition,
+    Respond,
 )
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.model.ids import BrokerId, TopicPartition
 
 
 def alter_reassignments(context: Context, _now: int, message: AlterPartitionReassignments) -> list[Effect]:
-    results = tuple(_alter(context, asked, message.allow_replication_factor_change) for asked in message.reassignments)
-    return [Reply(message.correlation_id, results)]
+    responses = tuple(
+        _alter(context, asked, message.allow_replication_factor_change) for asked in message.reassignments
+    )
+    return [Respond(message.correlation_id, responses)]
 
 
-def _alter(context: Context, asked: Reassignment, factor_may_change: bool) -> AdminResult:
+def _alter(context: Context, asked: ReassignablePartition, factor_may_change: bool) -> AdminResponse:
     try:
         state = _state(context, asked.partition)
         if asked.replicas is None:
@@ -33,11 +35,11 @@ def _alter(context: Context, asked: Reassignment, factor_may_change: bool) -> Ad
             _check(context, state, asked.replicas, factor_may_change)
             change = _started(state, asked.replicas)
     except Refused as refused:
-        return AdminResult(asked.partition, refused.error, refused.message)
+        return AdminResponse(asked.partition, refused.error, refused.message)
     record = context.change(asked.partition, state, change, context.conditions(asked.partition.topic))
     if record is not None:
         context.write(record)
-    return AdminResult(asked.partition, KafkaError.NONE)
+    return AdminResponse(asked.partition, KafkaError.NONE)
 
 
 def _state(context: Context, partition: TopicPartition) -> PartitionState:

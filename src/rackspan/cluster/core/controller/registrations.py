@@ -10,13 +10,13 @@ from rackspan.cluster.core.controller.elections import leave_isr, return_to_offi
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, NodeId
 from rackspan.cluster.core.messages import (
-    AdminResult,
+    AdminResponse,
+    BrokerHeartbeat,
+    BrokerHeartbeatResponse,
+    BrokerRegistration,
+    BrokerRegistrationResponse,
     Effect,
-    Heartbeat,
-    HeartbeatResponse,
-    RegisterBroker,
-    RegistrationResponse,
-    Reply,
+    Respond,
     Send,
     UnregisterBroker,
 )
@@ -26,30 +26,35 @@ from rackspan.model.ids import BrokerId
 from rackspan.model.topic import MIN_INSYNC_RACKS
 
 
-def register(context: Context, now: int, source: NodeId, message: RegisterBroker) -> list[Effect]:
+def register(context: Context, now: int, source: NodeId, message: BrokerRegistration) -> list[Effect]:
     """A broker came up, or its answer was lost and it asks again."""
     before = context.image.brokers.get(message.broker)
     if before is not None and before.incarnation == message.incarnation:
-        return [Send(source, RegistrationResponse(message.incarnation, KafkaError.NONE, before.broker_epoch))]
+        return [Send(source, BrokerRegistrationResponse(message.incarnation, KafkaError.NONE, before.broker_epoch))]
     if before is not None and _is_taken(before, message):
         return [
-            Send(source, RegistrationResponse(message.incarnation, KafkaError.DUPLICATE_BROKER_REGISTRATION, NO_EPOCH))
+            Send(
+                source,
+                BrokerRegistrationResponse(message.incarnation, KafkaError.DUPLICATE_BROKER_REGISTRATION, NO_EPOCH),
+            )
         ]
     complaint = _complaint(context, message)
     if complaint is not None:
         context.warnings.append(f"broker {message.broker} refused: {complaint}")
-        return [Send(source, RegistrationResponse(message.incarnation, KafkaError.INVALID_REGISTRATION, NO_EPOCH))]
+        return [
+            Send(source, BrokerRegistrationResponse(message.incarnation, KafkaError.INVALID_REGISTRATION, NO_EPOCH))
+        ]
     _replace_registration(context, now, before, message)
     epoch = context.image.brokers[message.broker].broker_epoch
-    return [Send(source, RegistrationResponse(message.incarnation, KafkaError.NONE, epoch))]
+    return [Send(source, BrokerRegistrationResponse(message.incarnation, KafkaError.NONE, epoch))]
 
 
-def _is_taken(before: BrokerImage, message: RegisterBroker) -> bool:
+def _is_taken(before: BrokerImage, message: BrokerRegistration) -> bool:
     """An older process of the same broker, whose registration was long on its way, does not push out the newer."""
     return message.incarnation < before.incarnation
 
 
-def _complaint(context: Context, message: RegisterBroker) -> str | None:
+def _complaint(context: Context, message: BrokerRegistration) -> str | None:
     """min.insync.racks above 1 in a broker's own configs needs a rack (min.insync.racks, Validation)."""
     text = message.configs.get(MIN_INSYNC_RACKS, str(context.settings.min_insync_racks))
     itself = Broker(message.broker, message.rack)
@@ -58,7 +63,7 @@ def _complaint(context: Context, message: RegisterBroker) -> str | None:
     return verdict.error
 
 
-def _replace_registration(context: Context, now: int, before: BrokerImage | None, message: RegisterBroker) -> None:
+def _replace_registration(context: Context, now: int, before: BrokerImage | None, message: BrokerRegistration) -> None:
     """Fence first, then leave every ISR, then register.
 
     In another order a broker whose session has run out, but was not swept yet, would be elected again in the same epoch
@@ -74,12 +79,12 @@ def _replace_registration(context: Context, now: int, before: BrokerImage | None
     context.sessions[message.broker] = Session(epoch, now)
 
 
-def heartbeat(context: Context, now: int, source: NodeId, message: Heartbeat) -> list[Effect]:
+def heartbeat(context: Context, now: int, source: NodeId, message: BrokerHeartbeat) -> list[Effect]:
     """Keep a session, unfence who has caught up, let go who wants to."""
     registered = context.image.brokers.get(message.broker)
     session = context.sessions.get(message.broker)
     if registered is None or session is None or registered.broker_epoch != message.broker_epoch:
-        return [Send(source, HeartbeatResponse(message.broker_epoch, KafkaError.STALE_BROKER_EPOCH))]
+        return [Send(source, BrokerHeartbeatResponse(message.broker_epoch, KafkaError.STALE_BROKER_EPOCH))]
     session.last_heard = now
     session.metadata_offset = max(session.metadata_offset, message.metadata_offset)
     if message.want_shut_down:
@@ -89,12 +94,12 @@ def heartbeat(context: Context, now: int, source: NodeId, message: Heartbeat) ->
     return [Send(source, _answer(context, message, session))]
 
 
-def _answer(context: Context, message: Heartbeat, session: Session) -> HeartbeatResponse:
+def _answer(context: Context, message: BrokerHeartbeat, session: Session) -> BrokerHeartbeatResponse:
     registered = context.image.brokers[message.broker]
     may_end = message.want_shut_down and _is_known_to_all(context, session)
     if may_end and not registered.fenced:
         _fence(context, registered, in_controlled_shutdown=True)
-    return HeartbeatResponse(message.broker_epoch, KafkaError.NONE, registered.fenced or may_end, may_end)
+    return BrokerHeartbeatResponse(message.broker_epoch, KafkaError.NONE, registered.fenced or may_end, may_end)
 
 
 def _begin_shutdown(context: Context, broker: BrokerImage, session: Session) -> None:
@@ -145,10 +150,12 @@ def unregister(context: Context, _now: int, message: UnregisterBroker) -> list[E
     """Forget a broker that is gone for good (KIP-185). It must be fenced; its replicas stay where they are."""
     registered = context.image.brokers.get(message.broker)
     if registered is None:
-        result = AdminResult(message.broker, KafkaError.BROKER_ID_NOT_REGISTERED, f"Broker {message.broker} not found")
+        response = AdminResponse(
+            message.broker, KafkaError.BROKER_ID_NOT_REGISTERED, f"Broker {message.broker} not found"
+        )
     else:
         fence(context, message.broker)
         context.write(BrokerUnregistered(message.broker, registered.broker_epoch))
         context.sessions.pop(message.broker, None)
-        result = AdminResult(message.broker, KafkaError.NONE)
-    return [Reply(message.correlation_id, (result,))]
+        response = AdminResponse(message.broker, KafkaError.NONE)
+    return [Respond(message.correlation_id, (response,))]

@@ -4,7 +4,7 @@ from rackspan.acks import Thresholds
 from rackspan.cluster.core.configs import thresholds_of
 from rackspan.cluster.core.controller.partition_change import Conditions, PartitionChange, changed
 from rackspan.cluster.core.ids import NO_EPOCH
-from rackspan.cluster.core.messages import AlterPartition, IsrChange, RegisterBroker
+from rackspan.cluster.core.messages import AlterPartition, BrokerRegistration, IsrChange
 from rackspan.cluster.core.metadata import BrokerImage, MetadataImage, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId
@@ -21,7 +21,7 @@ class ControllerRules:
         registered = image.brokers.get(broker)
         return registered is not None and registered.active
 
-    def shut_down_cleanly(self, before: BrokerImage, registration: RegisterBroker) -> bool:
+    def shut_down_cleanly(self, before: BrokerImage, registration: BrokerRegistration) -> bool:
         """Its clean-shutdown mark is from its last registration (KIP-966); without it the end of its logs may be lost."""
         mark = registration.previous_broker_epoch
         return mark != NO_EPOCH and mark == before.broker_epoch

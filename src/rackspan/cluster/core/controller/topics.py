@@ -10,13 +10,13 @@ from rackspan.cluster.core.controller.placing import assignment_complaint, first
 from rackspan.cluster.core.controller.refusals import Refused, not_replicated, placement_refusals
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import (
-    AdminResult,
+    AdminResponse,
+    CreateTopicResponse,
     CreateTopics,
     DeleteTopics,
     Effect,
     NewTopic,
-    Reply,
-    TopicResult,
+    Respond,
 )
 from rackspan.cluster.core.metadata import ConfigSet, PartitionSet, PartitionState, Record, TopicCreated, TopicDeleted
 from rackspan.model.ids import BrokerId, TopicPartition
@@ -30,16 +30,16 @@ def create_topics(context: Context, _now: int, message: CreateTopics) -> list[Ef
     asked = Counter(topic.name for topic in message.topics)
     # One answer a name: a name that is there twice is refused once.
     topics = {topic.name: topic for topic in message.topics}
-    results = tuple(
+    responses = tuple(
         _refused(topic, KafkaError.INVALID_REQUEST, "Duplicate topic name.")
         if asked[name] > 1
         else _create(context, topic, message)
         for name, topic in topics.items()
     )
-    return [Reply(message.correlation_id, results)]
+    return [Respond(message.correlation_id, responses)]
 
 
-def _create(context: Context, topic: NewTopic, message: CreateTopics) -> TopicResult:
+def _create(context: Context, topic: NewTopic, message: CreateTopics) -> CreateTopicResponse:
     try:
         _check_name(context, topic.name)
         warnings = _check_configs(context, topic)
@@ -51,13 +51,13 @@ def _create(context: Context, topic: NewTopic, message: CreateTopics) -> TopicRe
     if not message.validate_only:
         context.write_all(_records(topic, topic_id, states))
         context.warnings.extend(f"topic {topic.name}: {warning}" for warning in warnings)
-    return TopicResult(
+    return CreateTopicResponse(
         topic.name, KafkaError.NONE, None, topic_id, len(assignments), len(assignments[0]), tuple(warnings)
     )
 
 
-def _refused(topic: NewTopic, error: KafkaError, message: str) -> TopicResult:
-    return TopicResult(topic.name, error, message)
+def _refused(topic: NewTopic, error: KafkaError, message: str) -> CreateTopicResponse:
+    return CreateTopicResponse(topic.name, error, message)
 
 
 def _records(topic: NewTopic, topic_id: UUID, states: list[PartitionState]) -> list[Record]:
@@ -146,14 +146,14 @@ def _first_state(context: Context, topic: NewTopic, replicas: tuple[BrokerId, ..
 
 
 def delete_topics(context: Context, _now: int, message: DeleteTopics) -> list[Effect]:
-    return [Reply(message.correlation_id, tuple(_delete(context, asked) for asked in message.topics))]
+    return [Respond(message.correlation_id, tuple(_delete(context, asked) for asked in message.topics))]
 
 
-def _delete(context: Context, asked: str | UUID) -> AdminResult:
+def _delete(context: Context, asked: str | UUID) -> AdminResponse:
     name = asked if isinstance(asked, str) else context.image.topic_names.get(asked)
     topic = None if name is None else context.image.topics.get(name)
     if topic is None:
         unknown = KafkaError.UNKNOWN_TOPIC_OR_PARTITION if isinstance(asked, str) else KafkaError.UNKNOWN_TOPIC_ID
-        return AdminResult(asked, unknown, "This server does not host this topic-partition.")
+        return AdminResponse(asked, unknown, "This server does not host this topic-partition.")
     context.write(TopicDeleted(topic.name, topic.topic_id))
-    return TopicResult(topic.name, KafkaError.NONE, topic_id=topic.topic_id)
+    return CreateTopicResponse(topic.name, KafkaError.NONE, topic_id=topic.topic_id)

@@ -7,14 +7,7 @@ from typing import TypeAlias
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """A response to whoever asked on `correlation_id`; its type belongs to the request's."""
-
-    correlation_id: CorrelationId
-    response: object
+from rackspan.cluster.core.messages import Respond
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +22,7 @@ class Append:
     write: int
 
 
-CoordinatorEffect: TypeAlias = Answer | Append
+CoordinatorEffect: TypeAlias = Respond | Append
 
 Then: TypeAlias = Callable[[int, KafkaError, int], None]
 """What follows an append: (now in ms, error, offset of the batch's first record or NO_OFFSET)."""
@@ -51,8 +44,8 @@ class Writes:
         self._waiting: dict[int, _Write] = {}
         self._last = 0
 
-    def answer(self, correlation_id: CorrelationId, response: object) -> None:
-        self._effects.append(Answer(correlation_id, response))
+    def respond(self, correlation_id: CorrelationId, response: object) -> None:
+        self._effects.append(Respond(correlation_id, response))
 
     def append(self, partition: int, batch: Batch, then: Then) -> None:
         self._last += 1

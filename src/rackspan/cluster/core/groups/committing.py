@@ -40,7 +40,7 @@ def commit(
 ) -> None:
     error = commit_error(group, request)
     if error is not KafkaError.NONE:
-        context.writes.answer(correlation_id, OffsetCommitResponse(dict.fromkeys(request.offsets, error)))
+        context.writes.respond(correlation_id, OffsetCommitResponse(dict.fromkeys(request.offsets, error)))
         return
     if isinstance(request, OffsetCommit) and request.member_id in group.members:
         group.members[request.member_id].heard(now)
@@ -48,7 +48,7 @@ def commit(
     if accepted:
         _append_offsets(context, now, correlation_id, group, request, accepted)
     else:
-        context.writes.answer(correlation_id, _commit_answer(request, accepted, KafkaError.NONE))
+        context.writes.respond(correlation_id, _commit_answer(request, accepted, KafkaError.NONE))
 
 
 def _fits(context: Context, offset: CommittedOffset) -> bool:
@@ -72,7 +72,7 @@ def _append_offsets(
         group.offsets.arrived(values)
         if error is KafkaError.NONE:
             _remember(group, request, values, base_offset)
-        context.writes.answer(correlation_id, _commit_answer(request, accepted, told(error)))
+        context.writes.respond(correlation_id, _commit_answer(request, accepted, told(error)))
 
     context.writes.append(group.partition, encode_batch(records, now, *producer), appended)
 
@@ -131,7 +131,7 @@ def delete_offsets(
 ) -> None:
     error, kept = _offsets_in_use(group)
     if error is not KafkaError.NONE:
-        context.writes.answer(correlation_id, OffsetDeleteResponse(error))
+        context.writes.respond(correlation_id, OffsetDeleteResponse(error))
         return
     errors = {p: KafkaError.GROUP_SUBSCRIBED_TO_TOPIC for p in request.partitions if p.topic in kept}
     gone = [p for p in request.partitions if p not in errors]
@@ -140,8 +140,8 @@ def delete_offsets(
     def appended(_now: int, failed: KafkaError, _offset: int) -> None:
         if failed is KafkaError.NONE:
             group.offsets.forget(present)
-        answer = OffsetDeleteResponse(told(failed), errors | dict.fromkeys(gone, KafkaError.NONE))
-        context.writes.answer(correlation_id, answer)
+        response = OffsetDeleteResponse(told(failed), errors | dict.fromkeys(gone, KafkaError.NONE))
+        context.writes.respond(correlation_id, response)
 
     _append_tombstones(context, now, group, [_offset_key(group, p) for p in present], appended)
 
@@ -163,7 +163,7 @@ def delete_group(
     if not group.is_in(GroupState.EMPTY):
         dead = group.is_in(GroupState.DEAD)
         error = KafkaError.GROUP_ID_NOT_FOUND if dead else KafkaError.NON_EMPTY_GROUP
-        context.writes.answer(correlation_id, DeleteGroupResponse(error))
+        context.writes.respond(correlation_id, DeleteGroupResponse(error))
         return
     group.move_to(GroupState.DEAD, now)
 
@@ -172,7 +172,7 @@ def delete_group(
             forget()
         else:
             group.move_to(GroupState.EMPTY, later)
-        context.writes.answer(correlation_id, DeleteGroupResponse(told(failed)))
+        context.writes.respond(correlation_id, DeleteGroupResponse(told(failed)))
 
     keys = [_offset_key(group, partition) for partition in group.offsets.committed]
     if group.persisted:

@@ -74,9 +74,9 @@ class GroupCoordinator:
 
     def _send_away(self, group: Group) -> None:
         for member in group.members.values():
-            answer = JoinGroupResponse(KafkaError.NOT_COORDINATOR, member.member_id)
-            rebalance.answer_join(self._context, member, answer)
-            rebalance.answer_sync(self._context, member, SyncGroupResponse(KafkaError.NOT_COORDINATOR))
+            response = JoinGroupResponse(KafkaError.NOT_COORDINATOR, member.member_id)
+            rebalance.respond_join(self._context, member, response)
+            rebalance.respond_sync(self._context, member, SyncGroupResponse(KafkaError.NOT_COORDINATOR))
 
     # Events.
 
@@ -85,9 +85,9 @@ class GroupCoordinator:
         error = self._error(request)
         group = self._group(request)
         if error is not KafkaError.NONE:
-            self._writes.answer(correlation_id, refusal(request, error))
+            self._writes.respond(correlation_id, refusal(request, error))
         elif group is None:
-            self._writes.answer(correlation_id, refusal(request, self._unknown_group(request)))
+            self._writes.respond(correlation_id, refusal(request, self._unknown_group(request)))
         else:
             self._handle(now, correlation_id, group, request)
         return self._writes.take()
@@ -183,9 +183,9 @@ class GroupCoordinator:
             case SyncGroup():
                 syncing.sync(self._context, now, correlation_id, group, request)
             case Heartbeat():
-                self._writes.answer(correlation_id, living.heartbeat(now, group, request))
+                self._writes.respond(correlation_id, living.heartbeat(now, group, request))
             case LeaveGroup():
-                self._writes.answer(correlation_id, living.leave(self._context, now, group, request))
+                self._writes.respond(correlation_id, living.leave(self._context, now, group, request))
             case OffsetCommit() | TxnOffsetCommit():
                 committing.commit(self._context, now, correlation_id, group, request)
             case OffsetDelete():

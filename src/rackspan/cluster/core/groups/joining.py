@@ -29,7 +29,7 @@ def join(context: Context, now: int, correlation_id: CorrelationId, group: Group
 
 
 def _refuse(context: Context, correlation_id: CorrelationId, request: JoinGroup, error: KafkaError) -> None:
-    context.writes.answer(correlation_id, JoinGroupResponse(error, request.member_id))
+    context.writes.respond(correlation_id, JoinGroupResponse(error, request.member_id))
 
 
 def _refusal(context: Context, group: Group, request: JoinGroup) -> KafkaError:
@@ -59,7 +59,7 @@ def _join_dynamic(context: Context, now: int, correlation_id: CorrelationId, gro
     if request.require_known_member_id:
         # Else a client that gives up waiting and joins anew would leave a member behind each time (KIP-394).
         group.pending_joins[member_id] = now + request.session_timeout_ms
-        context.writes.answer(correlation_id, JoinGroupResponse(KafkaError.MEMBER_ID_REQUIRED, member_id))
+        context.writes.respond(correlation_id, JoinGroupResponse(KafkaError.MEMBER_ID_REQUIRED, member_id))
     else:
         _add(context, now, correlation_id, group, new_member(member_id, request), request)
 
@@ -110,8 +110,8 @@ def _replace(
 
 
 def fence(context: Context, member: Member) -> None:
-    rebalance.answer_join(context, member, JoinGroupResponse(KafkaError.FENCED_INSTANCE_ID, member.member_id))
-    rebalance.answer_sync(context, member, SyncGroupResponse(KafkaError.FENCED_INSTANCE_ID))
+    rebalance.respond_join(context, member, JoinGroupResponse(KafkaError.FENCED_INSTANCE_ID, member.member_id))
+    rebalance.respond_sync(context, member, SyncGroupResponse(KafkaError.FENCED_INSTANCE_ID))
 
 
 def _keep_assignment(
@@ -130,7 +130,7 @@ def _keep_assignment(
     def stored(later: int, error: KafkaError) -> None:
         if error is not KafkaError.NONE and group.static_members.get(instance_id) == member_id:
             _restore(later, group, member_id, before)
-        context.writes.answer(correlation_id, _kept_answer(group, member_id, request, leader, error))
+        context.writes.respond(correlation_id, _kept_answer(group, member_id, request, leader, error))
 
     assignments = {member.member_id: member.assignment for member in group.members.values()}
     context.store_group(now, group, assignments, stored)
@@ -151,10 +151,10 @@ def _kept_answer(
     if error is not KafkaError.NONE or member is None:
         failed = error if error is not KafkaError.NONE else KafkaError.UNKNOWN_MEMBER_ID
         return JoinGroupResponse(failed, "", group.generation, group.protocol_type, group.protocol, leader_before)
-    answer = rebalance.joined_answer(group, member)
+    response = rebalance.join_response(group, member)
     if request.can_skip_assignment:
-        return replace(answer, skip_assignment=group.leader == member_id)
-    return replace(answer, leader=leader_before, members=())
+        return replace(response, skip_assignment=group.leader == member_id)
+    return replace(response, leader=leader_before, members=())
 
 
 # A member with an id.
@@ -185,7 +185,7 @@ def _rejoin(
     if _has_its_generation(group, member, request):
         # The answer was lost on its way; it is given once more.
         member.heard(now)
-        context.writes.answer(correlation_id, rebalance.joined_answer(group, member))
+        context.writes.respond(correlation_id, rebalance.join_response(group, member))
         return
     member.rejoins(request)
     member.heard(now)
@@ -202,7 +202,7 @@ def _has_its_generation(group: Group, member: Member, request: JoinGroup) -> boo
 
 def _wait(context: Context, now: int, correlation_id: CorrelationId, group: Group, member: Member) -> None:
     # Kafka leaves a join unanswered that is superseded by the same member's next; nobody waits on it any more.
-    rebalance.answer_join(context, member, JoinGroupResponse(KafkaError.REBALANCE_IN_PROGRESS, member.member_id))
+    rebalance.respond_join(context, member, JoinGroupResponse(KafkaError.REBALANCE_IN_PROGRESS, member.member_id))
     member.join_correlation_id = correlation_id
     rebalance.begin(context, now, group)
     rebalance.complete_if_all_joined(context, now, group)

@@ -85,10 +85,10 @@ def _welcome(context: Context, now: int, group: Group) -> None:
     for member in group.members.values():
         member.is_new = False
         member.heard(now)
-        answer_join(context, member, joined_answer(group, member))
+        respond_join(context, member, join_response(group, member))
 
 
-def joined_answer(group: Group, member: Member) -> JoinGroupResponse:
+def join_response(group: Group, member: Member) -> JoinGroupResponse:
     """The generation as it stands; the leader is also told who is in it."""
     leads = member.member_id == group.leader
     return JoinGroupResponse(
@@ -102,15 +102,15 @@ def joined_answer(group: Group, member: Member) -> JoinGroupResponse:
     )
 
 
-def answer_join(context: Context, member: Member, answer: JoinGroupResponse) -> None:
+def respond_join(context: Context, member: Member, response: JoinGroupResponse) -> None:
     if member.join_correlation_id is not None:
-        context.writes.answer(member.join_correlation_id, answer)
+        context.writes.respond(member.join_correlation_id, response)
         member.join_correlation_id = None
 
 
-def answer_sync(context: Context, member: Member, answer: SyncGroupResponse) -> None:
+def respond_sync(context: Context, member: Member, response: SyncGroupResponse) -> None:
     if member.sync_correlation_id is not None:
-        context.writes.answer(member.sync_correlation_id, answer)
+        context.writes.respond(member.sync_correlation_id, response)
         member.sync_correlation_id = None
 
 
@@ -120,13 +120,13 @@ def fail_syncs(context: Context, now: int, group: Group, error: KafkaError) -> N
         member.assignment = b""
         if member.sync_correlation_id is not None:
             member.heard(now)
-            answer_sync(context, member, SyncGroupResponse(error))
+            respond_sync(context, member, SyncGroupResponse(error))
 
 
 def remove_member(context: Context, now: int, group: Group, member: Member) -> None:
     """A member left or was lost. What it waits for is answered, and the others rebalance without it."""
-    answer_join(context, member, JoinGroupResponse(KafkaError.UNKNOWN_MEMBER_ID, member.member_id))
-    answer_sync(context, member, SyncGroupResponse(KafkaError.UNKNOWN_MEMBER_ID))
+    respond_join(context, member, JoinGroupResponse(KafkaError.UNKNOWN_MEMBER_ID, member.member_id))
+    respond_sync(context, member, SyncGroupResponse(KafkaError.UNKNOWN_MEMBER_ID))
     group.remove(member.member_id)
     begin(context, now, group)
     complete_if_all_joined(context, now, group)

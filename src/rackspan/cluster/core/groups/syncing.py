@@ -19,13 +19,13 @@ def sync(context: Context, now: int, correlation_id: CorrelationId, group: Group
     if error is KafkaError.NONE and group.is_in(GroupState.PREPARING_REBALANCE):
         error = KafkaError.REBALANCE_IN_PROGRESS
     if error is not KafkaError.NONE:
-        context.writes.answer(correlation_id, SyncGroupResponse(error))
+        context.writes.respond(correlation_id, SyncGroupResponse(error))
         return
     member = group.members[request.member_id]
     _received(group, member)
     if group.is_in(GroupState.STABLE):
         member.heard(now)
-        context.writes.answer(correlation_id, _assigned(group, member))
+        context.writes.respond(correlation_id, _assigned(group, member))
     else:
         _wait(context, now, correlation_id, group, member, request)
 
@@ -39,7 +39,7 @@ def _received(group: Group, member: Member) -> None:
 def _wait(
     context: Context, now: int, correlation_id: CorrelationId, group: Group, member: Member, request: SyncGroup
 ) -> None:
-    rebalance.answer_sync(context, member, SyncGroupResponse(KafkaError.REBALANCE_IN_PROGRESS))
+    rebalance.respond_sync(context, member, SyncGroupResponse(KafkaError.REBALANCE_IN_PROGRESS))
     member.sync_correlation_id = correlation_id
     if member.member_id == group.leader and group.storing_generation != group.generation:
         _store(context, now, group, request)
@@ -70,7 +70,7 @@ def _hand_out(context: Context, now: int, group: Group, assignments: dict[str, b
         member.assignment = assignments.get(member.member_id, b"")
         if member.sync_correlation_id is not None:
             member.heard(now)
-            rebalance.answer_sync(context, member, _assigned(group, member))
+            rebalance.respond_sync(context, member, _assigned(group, member))
 
 
 def _assigned(group: Group, member: Member) -> SyncGroupResponse:

@@ -10,7 +10,6 @@ from typing import TypeAlias
 
 from rackspan.cluster.core.batch import Batch, Marker
 from rackspan.cluster.core.coordination import (
-    Answer,
     Append,
     CoordinatorRecord,
     Writes,
@@ -21,6 +20,7 @@ from rackspan.cluster.core.coordination import (
 )
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, CorrelationId
+from rackspan.cluster.core.messages import Respond
 from rackspan.cluster.core.transactions import records
 from rackspan.cluster.core.transactions.queries import described, listed
 from rackspan.cluster.core.transactions.records import TransactionLogValue, TransactionState
@@ -50,7 +50,7 @@ class WriteMarker:
     batch: Batch
 
 
-TransactionEffect: TypeAlias = Answer | Append | WriteMarker
+TransactionEffect: TypeAlias = Respond | Append | WriteMarker
 
 _Done: TypeAlias = Callable[[int, KafkaError], None]
 
@@ -105,7 +105,7 @@ class TransactionCoordinator:
         """Every request is answered on its correlation_id, once: now, or by a later event."""
         transaction = self._transaction(now, request)
         if isinstance(transaction, KafkaError):
-            self._writes.answer(correlation_id, refusal(request, transaction))
+            self._writes.respond(correlation_id, refusal(request, transaction))
         else:
             self._handle(now, correlation_id, transaction, request)
         return self._take()
@@ -213,11 +213,11 @@ class TransactionCoordinator:
     def _init(self, now: int, correlation_id: CorrelationId, transaction: Transaction, request: InitProducerId) -> None:
         error = transaction.init_error(request)
         if error is not KafkaError.NONE:
-            self._writes.answer(correlation_id, InitProducerIdResponse(error))
+            self._writes.respond(correlation_id, InitProducerIdResponse(error))
         elif transaction.value.state is TransactionState.ONGOING:
             # The new producer asks again, and is let in when what the old one left open is aborted.
             concurrent = InitProducerIdResponse(KafkaError.CONCURRENT_TRANSACTIONS)
-            self._fence(now, transaction, lambda _now, _error: self._writes.answer(correlation_id, concurrent))
+            self._fence(now, transaction, lambda _now, _error: self._writes.respond(correlation_id, concurrent))
         else:
             self._move(
                 now, transaction, transaction.initialised(request, now), self._initialised(correlation_id, transaction)
@@ -227,7 +227,7 @@ class TransactionCoordinator:
         def done(_now: int, error: KafkaError) -> None:
             value = transaction.value
             good = InitProducerIdResponse(error, value.producer_id, value.producer_epoch)
-            self._writes.answer(correlation_id, good if error is KafkaError.NONE else InitProducerIdResponse(error))
+            self._writes.respond(correlation_id, good if error is KafkaError.NONE else InitProducerIdResponse(error))
 
         return done
 
@@ -235,24 +235,24 @@ class TransactionCoordinator:
         error = transaction.add_error(request)
         ongoing = transaction.value.state is TransactionState.ONGOING
         if error is not KafkaError.NONE or (ongoing and request.partitions <= transaction.partitions):
-            self._writes.answer(correlation_id, AddPartitionsResponse(error))
+            self._writes.respond(correlation_id, AddPartitionsResponse(error))
             return
         self._move(
             now,
             transaction,
             transaction.with_partitions(request.partitions, now),
-            lambda _now, failed: self._writes.answer(correlation_id, AddPartitionsResponse(failed)),
+            lambda _now, failed: self._writes.respond(correlation_id, AddPartitionsResponse(failed)),
         )
 
     def _end(self, now: int, correlation_id: CorrelationId, transaction: Transaction, request: EndTransaction) -> None:
         error = transaction.end_error(request)
         if error is not KafkaError.NONE or transaction.ended_as_asked(request):
-            self._writes.answer(correlation_id, _ended(transaction, error))
+            self._writes.respond(correlation_id, _ended(transaction, error))
             return
         value = transaction.prepared(request.commit, now, request.bump_epoch, request.fresh_producer_id)
 
         def done(later: int, failed: KafkaError) -> None:
-            self._writes.answer(correlation_id, _ended(transaction, failed))
+            self._writes.respond(correlation_id, _ended(transaction, failed))
             if failed is KafkaError.NONE:
                 self._mark_all(later, transaction)
 

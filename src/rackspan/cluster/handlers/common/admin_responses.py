@@ -4,9 +4,9 @@ from collections.abc import Iterable
 from typing import TypeVar
 
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.messages import AdminResult
+from rackspan.cluster.core.messages import AdminResponse
 
-Result = TypeVar("Result", bound=AdminResult)
+Result = TypeVar("Result", bound=AdminResponse)
 
 
 def timed_out(keys: Iterable[object], kind: type[Result]) -> tuple[Result, ...]:

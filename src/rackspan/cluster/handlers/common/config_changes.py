@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from rackspan.cluster.context.call import Body, Call
-from rackspan.cluster.core.messages import AdminResult, AlterConfigs, AlterResource
+from rackspan.cluster.core.messages import AdminResponse, AlterConfigs, AlterResource
 from rackspan.cluster.handlers.common.admin_responses import timed_out
 
 TIMEOUT_MS = 30_000
@@ -15,7 +15,7 @@ async def alter(call: Call, resources: Sequence[AlterResource], *, replace: bool
     results = await call.broker.controller_response(
         lambda correlation_id: AlterConfigs(correlation_id, tuple(resources), validate_only, replace),
         TIMEOUT_MS,
-        timed_out(resources, AdminResult),
+        timed_out(resources, AdminResponse),
     )
     if not validate_only:
         await call.broker.wait_until_caught_up(TIMEOUT_MS)

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Final
 
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.messages import AdminResult, CreateTopics, NewTopic
+from rackspan.cluster.core.messages import AdminResponse, CreateTopics, NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage
 
 if TYPE_CHECKING:
@@ -18,7 +18,7 @@ async def create_missing_topics(broker: "BrokerHost", topics: Sequence[NewTopic]
 
     Somebody else may ask at the same time: a topic that is there already is as good as one created.
     """
-    results: Iterable[AdminResult] = await broker.controller_response(
+    results: Iterable[AdminResponse] = await broker.controller_response(
         lambda correlation_id: CreateTopics(correlation_id, tuple(topics), automatic=True), CREATION_MS, ()
     )
     fine = (KafkaError.NONE, KafkaError.TOPIC_ALREADY_EXISTS)

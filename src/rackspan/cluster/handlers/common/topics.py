@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final, TypeVar, cast
 
 from rackspan.cluster.context.call import Call
-from rackspan.cluster.core.messages import AdminResult
+from rackspan.cluster.core.messages import AdminResponse
 from rackspan.cluster.core.metadata import MetadataImage, PartitionState
 from rackspan.model.ids import BrokerId, TopicPartition
 
@@ -23,7 +23,7 @@ def topic_name(call: Call, topic: dict[str, Any], field: str = "name") -> str | 
     return named if named is not None else call.broker.image.topic_names.get(topic["topic_id"])
 
 
-def named(result: AdminResult) -> TopicPartition:
+def named(result: AdminResponse) -> TopicPartition:
     """The partition that a result is about."""
     return cast("TopicPartition", result.key)
 

@@ -1,0 +1,118 @@
+"""The messages between clients, brokers and the controller, and the effects of handling them.
+
+Begin with effects.py: `Message` is every message, `Effect` what handling one may cause. The other modules hold one
+conversation each: registration, isr, replica_fetch, client, admin.
+A message is a frozen value. It may be delayed, repeated, reordered or lost; its receiver relies on the epochs in it, never
+on its order. Batches are passed by reference. Nothing here reads or writes bytes.
+"""
+
+from rackspan.cluster.core.messages.admin import (
+    AdminRequest,
+    AdminResponse,
+    AllocateProducerIds,
+    AlterConfigResponse,
+    AlterConfigs,
+    AlterPartitionReassignments,
+    AlterResource,
+    ConfigOp,
+    CreatePartitions,
+    CreateTopicResponse,
+    CreateTopics,
+    DeleteTopics,
+    DescribeQuorum,
+    DescribeQuorumResponse,
+    ElectLeaders,
+    MorePartitions,
+    NewTopic,
+    Observer,
+    ProducerIdBlock,
+    ReassignablePartition,
+    UnregisterBroker,
+)
+from rackspan.cluster.core.messages.client import (
+    DeleteRecords,
+    DeleteRecordsResponse,
+    Produce,
+    ProduceResponse,
+    ShutDown,
+    VerifyTransaction,
+)
+from rackspan.cluster.core.messages.effects import (
+    Effect,
+    LeadershipChanged,
+    Message,
+    MetadataUpdated,
+    Respond,
+    Send,
+    Stopped,
+    Warned,
+    WatermarkMoved,
+)
+from rackspan.cluster.core.messages.isr import AlterPartition, AlterPartitionResponse, IsrChange, IsrChangeResponse
+from rackspan.cluster.core.messages.registration import (
+    BrokerHeartbeat,
+    BrokerHeartbeatResponse,
+    BrokerRegistration,
+    BrokerRegistrationResponse,
+    FetchMetadata,
+    FetchMetadataResponse,
+)
+from rackspan.cluster.core.messages.replica_fetch import (
+    FetchedPartition,
+    FetchPosition,
+    ReplicaFetch,
+    ReplicaFetchResponse,
+)
+
+__all__ = [
+    "AdminRequest",
+    "AdminResponse",
+    "AllocateProducerIds",
+    "AlterConfigResponse",
+    "AlterConfigs",
+    "AlterPartition",
+    "AlterPartitionReassignments",
+    "AlterPartitionResponse",
+    "AlterResource",
+    "BrokerHeartbeat",
+    "BrokerHeartbeatResponse",
+    "BrokerRegistration",
+    "BrokerRegistrationResponse",
+    "ConfigOp",
+    "CreatePartitions",
+    "CreateTopicResponse",
+    "CreateTopics",
+    "DeleteRecords",
+    "DeleteRecordsResponse",
+    "DeleteTopics",
+    "DescribeQuorum",
+    "DescribeQuorumResponse",
+    "Effect",
+    "ElectLeaders",
+    "FetchMetadata",
+    "FetchMetadataResponse",
+    "FetchPosition",
+    "FetchedPartition",
+    "IsrChange",
+    "IsrChangeResponse",
+    "LeadershipChanged",
+    "Message",
+    "MetadataUpdated",
+    "MorePartitions",
+    "NewTopic",
+    "Observer",
+    "Produce",
+    "ProduceResponse",
+    "ProducerIdBlock",
+    "ReassignablePartition",
+    "ReplicaFetch",
+    "ReplicaFetchResponse",
+    "Respond",
+    "Send",
+    "ShutDown",
+    "Stopped",
+    "UnregisterBroker",
+    "VerifyTransaction",
+    "Warned",
+    "WatermarkMoved",
+]

@@ -1,0 +1,91 @@
+"""The effects of handling a message or a clock tick: what a broker, the controller or a coordinator causes."""
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from rackspan.cluster.core.ids import CorrelationId, NodeId
+from rackspan.cluster.core.messages.admin import AdminRequest
+from rackspan.cluster.core.messages.client import DeleteRecords, Produce, ShutDown, VerifyTransaction
+from rackspan.cluster.core.messages.isr import AlterPartition, AlterPartitionResponse
+from rackspan.cluster.core.messages.registration import (
+    BrokerHeartbeat,
+    BrokerHeartbeatResponse,
+    BrokerRegistration,
+    BrokerRegistrationResponse,
+    FetchMetadata,
+    FetchMetadataResponse,
+)
+from rackspan.cluster.core.messages.replica_fetch import ReplicaFetch, ReplicaFetchResponse
+from rackspan.model.ids import TopicPartition
+
+ToController: TypeAlias = BrokerRegistration | BrokerHeartbeat | FetchMetadata | AlterPartition
+ToBroker: TypeAlias = (
+    BrokerRegistrationResponse
+    | BrokerHeartbeatResponse
+    | FetchMetadataResponse
+    | AlterPartitionResponse
+    | ReplicaFetch
+    | ReplicaFetchResponse
+    | Produce
+    | VerifyTransaction
+    | DeleteRecords
+    | ShutDown
+)
+Message: TypeAlias = ToController | AdminRequest | ToBroker
+
+
+@dataclass(frozen=True, slots=True)
+class Send:
+    """Send a message to a broker or the controller."""
+
+    destination: NodeId
+    message: Message
+
+
+@dataclass(frozen=True, slots=True)
+class Respond:
+    """Respond to a client's request; the type of `response` belongs to the request's."""
+
+    correlation_id: CorrelationId
+    response: object
+
+
+@dataclass(frozen=True, slots=True)
+class WatermarkMoved:
+    """A replica of this partition on this broker has more to read: high watermark, last stable offset or records.
+
+    Fetches parked here should read again.
+    """
+
+    partition: TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class LeadershipChanged:
+    """This broker began or ceased to lead the partition. Coordinators load or unload; parked fetches should read again."""
+
+    partition: TopicPartition
+    leads: bool
+    leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataUpdated:
+    """The broker has a new metadata image; responses encoded from the old one are stale."""
+
+    offset: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """The broker has given up all it led and written its clean-shutdown mark: it may end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Warned:
+    """One line for the log."""
+
+    message: str
+
+
+Effect: TypeAlias = Send | Respond | WatermarkMoved | LeadershipChanged | MetadataUpdated | Stopped | Warned
