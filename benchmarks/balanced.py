@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from random import Random
 from typing import Final
 
-from rackspan.placement.balanced import BalancedReplicaPlacer
+from rackspan.placement.balanced.placer import BalancedReplicaPlacer
 from tests.placement.scenarios_of_load import SEVERAL_PHASES, SINGLE_PHASE, MinMax, Scenario, cluster, min_max, placed
 
 RUNS: Final = 7

@@ -35,18 +35,18 @@ from rackspan.plan.execution.observed import observed
 from rackspan.plan.execution.start import beginning, going_on
 from rackspan.plan.verification import PartitionVerdict, verdicts
 from rackspan.reassign import Plan, ReassignmentDocument, Request
+from rackspan.sources import polling as _watching
 from rackspan.sources import rack_locator as _rack_locator
 from rackspan.sources import rack_locators as _rack_locators
 from rackspan.sources import snapshot_file as _snapshot_file
-from rackspan.sources import watching as _watching
-from rackspan.sources.properties_file import read_properties
+from rackspan.sources.client_config.properties_file import read_properties
 from rackspan.sources.source import Cluster, Source
 from rackspan.streams import Captured, Setting, StreamsGroup
 
 if TYPE_CHECKING:
     from rackspan.apply import Happened
     from rackspan.pipeline import Collected, RunReport
-    from rackspan.sources.connection import ClusterConnection, ConnectionSettings
+    from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 
 __all__ = [
     "Cluster",
@@ -96,19 +96,19 @@ def live_cluster(
     """A running cluster; without `sizes` metadata alone. Errors: UsageError for a command config that cannot be followed."""
     connection = _settings(Cluster(bootstrap_servers, command_config, timeout_seconds))
     # The Kafka client is imported where a cluster is met: judging a file should not wait for it.
-    from rackspan.sources.live_cluster import read_cluster
+    from rackspan.sources.live.cluster import read_cluster
 
     return Source(bootstrap_servers, lambda: ReadSnapshot(read_cluster(connection, sizes=sizes), ()))
 
 
 def _connection(cluster: Cluster) -> "ClusterConnection":
-    from rackspan.sources.connection import ClusterConnection
+    from rackspan.sources.live.connection import ClusterConnection
 
     return ClusterConnection(_settings(cluster))
 
 
 def _settings(cluster: Cluster) -> "ConnectionSettings":
-    from rackspan.sources.connection import ConnectionSettings
+    from rackspan.sources.live.connection import ConnectionSettings
 
     properties = {} if cluster.command_config is None else read_properties(cluster.command_config)
     return ConnectionSettings(cluster.bootstrap_servers, properties, cluster.timeout_seconds)
@@ -315,7 +315,7 @@ def assign_tasks(problem: object, assignor: str, beyond: Sequence[str] = ()) -> 
 
 def read_streams_group(cluster: Cluster, group: str) -> StreamsGroup:
     """A running Kafka Streams group. Errors: SourceError, InvalidGroup where it is none or not at rest."""
-    from rackspan.sources.live_group import read_group
+    from rackspan.sources.live.group import read_group
 
     return _streams.streams_group(read_group(_settings(cluster), group))
 

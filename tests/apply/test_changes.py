@@ -5,8 +5,8 @@ import pytest
 from rackspan.apply import alter_topic_configs, create_partitions, create_topic
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized
 from rackspan.kafka_process import KafkaCluster
-from rackspan.sources import questions
-from rackspan.sources.connection import ClusterConnection, ConnectionSettings
+from rackspan.sources.live import requests
+from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 from tests.kafka_fixtures import client_properties, eventually
 
 pytestmark = pytest.mark.kafka
@@ -20,7 +20,7 @@ def connection(cluster: KafkaCluster, user: str | None = "admin") -> ClusterConn
 def seen(cluster: KafkaCluster, topic: str, user: str | None = "admin") -> list[tuple[int, ...]]:
     """Replicas of each partition as the cluster's metadata have them."""
     with connection(cluster, user) as asked:
-        known = asked.run(questions.metadata, asked)
+        known = asked.run(requests.metadata, asked)
     found = {one.name: one for one in known.topics}
     rows = sorted(found[topic].partitions, key=lambda one: one.partition) if topic in found else []
     return [one.replicas for one in rows]
@@ -28,7 +28,7 @@ def seen(cluster: KafkaCluster, topic: str, user: str | None = "admin") -> list[
 
 def min_insync(cluster: KafkaCluster, topic: str, user: str | None = "admin") -> str:
     with connection(cluster, user) as asked:
-        return asked.run(questions.topic_configs, asked, [topic]).values[topic]["min.insync.replicas"]
+        return asked.run(requests.topic_configs, asked, [topic]).values[topic]["min.insync.replicas"]
 
 
 def test_a_topic_is_created_extended_and_configured(secured_kafka: KafkaCluster) -> None:

@@ -3,8 +3,8 @@
 from hypothesis import given
 
 from rackspan.audit import RackPolicy, audit
+from rackspan.audit.batch import evidence
 from rackspan.audit.durability import ONE_RACK, STATES, states
-from rackspan.audit.evidence import evidence
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from tests.strategies import policies, snapshots
 

@@ -1,7 +1,7 @@
 from hypothesis import given
 
 from rackspan.audit import RackPolicy, Severity, audit, outage
-from rackspan.audit.constraints import PARTITION_CONSTRAINTS
+from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.goals import GOALS
 from rackspan.model import ClusterSnapshot
 from tests.audit import brute_force

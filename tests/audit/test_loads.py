@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.audit import RackPolicy
-from rackspan.audit.evidence import Evidence, evidence
+from rackspan.audit.batch import Evidence, evidence
 from rackspan.audit.loads import loads, replica_bound, summed
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, rack_map
 from rackspan.model.racks import even_spread

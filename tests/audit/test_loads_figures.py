@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackspan.audit.evidence import Demands, Evidence, evidence
+from rackspan.audit.batch import Demands, Evidence, evidence
 from rackspan.audit.loads import LARGEST, BrokerLoads, Figure, figures, from_figures, loads
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import ClusterSnapshot

@@ -8,9 +8,9 @@ import pytest
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MissingRequirement
 from rackspan.java import find_java
-from rackspan.kafka_process.jars import resolve_jars
-from rackspan.kafka_process.runtime import KafkaRuntime
-from rackspan.kafka_process.versions import DEFAULT_VERSION, KafkaVersion
+from rackspan.kafka_process.release.jars import resolve_jars
+from rackspan.kafka_process.release.runtime import KafkaRuntime
+from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
 
 RunTool = Callable[..., str]
 

@@ -9,7 +9,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.kafka_process.runtime import KafkaRuntime
+from rackspan.kafka_process.release.runtime import KafkaRuntime
 from rackspan.model.ids import BrokerId
 from tests.cluster.conftest import RunTool
 from tests.cluster.test_groups import SECONDS, consumed

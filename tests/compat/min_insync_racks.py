@@ -17,7 +17,7 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
 from confluent_kafka.admin._resource import ResourceType
 
-from rackspan.kafka_process.runtime import KafkaRuntime
+from rackspan.kafka_process.release.runtime import KafkaRuntime
 from tests.kafka_tools import CONFIG_TOOL
 
 SENDER: Final = Path(__file__).parent / "java" / "KafkaSender.java"

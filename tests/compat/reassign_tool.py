@@ -4,8 +4,8 @@ import subprocess
 from pathlib import Path
 
 from rackspan.java import find_java
-from rackspan.kafka_process.jars import resolve_jars
-from rackspan.kafka_process.versions import KafkaVersion
+from rackspan.kafka_process.release.jars import resolve_jars
+from rackspan.kafka_process.release.versions import KafkaVersion
 from rackspan.model import ClusterSnapshot
 from rackspan.model.partitions import unpadded
 

@@ -14,9 +14,9 @@ from confluent_kafka.cimpl import NewTopic
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MissingRequirement
 from rackspan.java import find_java
-from rackspan.kafka_process.jars import resolve_jars
-from rackspan.kafka_process.runtime import KafkaRuntime
-from rackspan.kafka_process.versions import DEFAULT_VERSION, KafkaVersion
+from rackspan.kafka_process.release.jars import resolve_jars
+from rackspan.kafka_process.release.runtime import KafkaRuntime
+from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
 from tests.compat.min_insync_racks import Client, JavaProducer, Librdkafka, Said, Subject
 
 NOT_ENOUGH_REPLICAS = {"NOT_ENOUGH_REPLICAS", "NotEnoughReplicasException"}

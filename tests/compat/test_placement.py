@@ -8,9 +8,9 @@ import pytest
 from rackspan.errors import ReplicaPlacementException
 from rackspan.model import BrokerId, RackId
 from rackspan.placement import UsableBroker
-from rackspan.placement.java_random import JavaRandom, Lcg64
-from rackspan.placement.rack_alternated import assign_replicas
-from rackspan.placement.striped import StripedReplicaPlacer
+from rackspan.placement.kafka.java_random import JavaRandom, Lcg64
+from rackspan.placement.kafka.rack_alternated import assign_replicas
+from rackspan.placement.kafka.striped import StripedReplicaPlacer
 from tests.compat import ivy
 from tests.compat.kafka_placers import Request, ask, request
 

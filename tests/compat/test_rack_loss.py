@@ -9,12 +9,12 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 
 from rackspan.audit import RackPolicy, audit, outage
-from rackspan.audit.evidence import evidence
+from rackspan.audit.batch import evidence
 from rackspan.audit.outage import LossByPartition, judge_loss
 from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.model import ClusterSnapshot, RackId
-from rackspan.sources.connection import ConnectionSettings
-from rackspan.sources.live_cluster import read_cluster
+from rackspan.sources.live.cluster import read_cluster
+from rackspan.sources.live.connection import ConnectionSettings
 from tests.kafka_fixtures import TOPIC_TOOL, create_topic, eventually
 from tests.kafka_tools import described
 

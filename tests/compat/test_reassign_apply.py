@@ -24,8 +24,8 @@ from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, Config
 
 from rackspan.audit import RackPolicy, audit
 from rackspan.kafka_process import KafkaCluster, console_tool
-from rackspan.sources.connection import ConnectionSettings
-from rackspan.sources.live_cluster import read_cluster
+from rackspan.sources.live.cluster import read_cluster
+from rackspan.sources.live.connection import ConnectionSettings
 from tests.compat.load import lost, writing
 from tests.kafka_fixtures import create_topic, eventually
 from tests.kafka_tools import REASSIGN_TOOL, described, produce

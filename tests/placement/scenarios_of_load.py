@@ -15,7 +15,7 @@ import numpy as np
 from rackspan.model import BrokerId, RackId
 from rackspan.model.partitions import Int32s, Int64s
 from rackspan.placement import UsableBroker
-from rackspan.placement.balanced import BalancedReplicaPlacer
+from rackspan.placement.balanced.placer import BalancedReplicaPlacer
 
 MinMax = tuple[int, int]
 

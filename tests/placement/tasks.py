@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rackspan.model import BrokerId, RackId
 from rackspan.model.partitions import Int32s
 from rackspan.placement import UsableBroker, checked
-from rackspan.placement.balanced import BalancedReplicaPlacer
+from rackspan.placement.balanced.placer import BalancedReplicaPlacer
 
 LEADERS = "replica.placer.balanced.leaders"
 REPLICAS = "replica.placer.balanced.replicas"

@@ -10,7 +10,7 @@ import pytest
 from rackspan.errors import InvalidReplicationFactor, PartialRacks, UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.placement.generate import generate, unknown_brokers
-from rackspan.placement.java_random import JavaRandom
+from rackspan.placement.kafka.java_random import JavaRandom
 from rackspan.placement.new_partitions import PlacerChoice
 
 CASES: dict[str, Any] = {

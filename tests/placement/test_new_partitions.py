@@ -9,9 +9,9 @@ from rackspan.audit import RackPolicy, audit
 from rackspan.errors import PartialRacks, UsageError
 from rackspan.model import BrokerId, RackId
 from rackspan.placement import UsableBroker
-from rackspan.placement.java_random import JavaRandom
+from rackspan.placement.kafka.java_random import JavaRandom
+from rackspan.placement.kafka.rack_alternated import add_partitions
 from rackspan.placement.new_partitions import PlacerChoice, more_partitions, new_topic
-from rackspan.placement.rack_alternated import add_partitions
 from tests.placement.snapshots import snapshot_of
 
 

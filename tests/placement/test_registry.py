@@ -9,9 +9,9 @@ import pytest
 from rackspan.errors import RackspanError, ReplicaPlacementException, UsageError
 from rackspan.model import BrokerId, RackId
 from rackspan.placement import TopicAssignment, UsableBroker, configured_placer, placer_named
-from rackspan.placement.rack_alternated import RackAlternatedReplicaPlacer
+from rackspan.placement.kafka.rack_alternated import RackAlternatedReplicaPlacer
+from rackspan.placement.kafka.striped import StripedReplicaPlacer
 from rackspan.placement.registry import ENTRY_POINT_GROUP, PLACERS
-from rackspan.placement.striped import StripedReplicaPlacer
 
 BROKERS = [UsableBroker(BrokerId(broker), RackId("ab"[broker % 2]), False) for broker in range(4)]
 PYPROJECT = Path(__file__).parents[2] / "pyproject.toml"

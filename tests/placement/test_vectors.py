@@ -16,9 +16,9 @@ import pytest
 from rackspan.errors import InvalidPartitions, InvalidReplicationFactor, PartialRacks, ReplicaPlacementException
 from rackspan.model import BrokerId, RackId
 from rackspan.placement import UsableBroker
-from rackspan.placement.java_random import JavaRandom, Lcg64, RandomGenerator
-from rackspan.placement.rack_alternated import assign_replicas, rack_alternated
-from rackspan.placement.striped import StripedReplicaPlacer
+from rackspan.placement.kafka.java_random import JavaRandom, Lcg64, RandomGenerator
+from rackspan.placement.kafka.rack_alternated import assign_replicas, rack_alternated
+from rackspan.placement.kafka.striped import StripedReplicaPlacer
 from tests.placement.rigged_rng import ZeroRng
 
 Rows: TypeAlias = list[list[int]]

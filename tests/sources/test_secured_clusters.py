@@ -10,9 +10,9 @@ import pytest
 
 from rackspan.errors import RackspanError, UsageError
 from rackspan.model import ClusterSnapshot
-from rackspan.sources.client_properties import kafka_python_settings
-from rackspan.sources.connection import ConnectionSettings
-from rackspan.sources.live_cluster import read_cluster
+from rackspan.sources.client_config.translation import kafka_python_settings
+from rackspan.sources.live.cluster import read_cluster
+from rackspan.sources.live.connection import ConnectionSettings
 from tests.certificates import KEY_PASSWORD
 from tests.kafka_fixtures import client_properties
 from tests.secured_fixtures import Secured, scram_login

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from rackspan.acks.spreads import Spread, better_spreads
-from rackspan.audit.evidence import Evidence, effective_min_isr, evidence
+from rackspan.audit.batch import Evidence, effective_min_isr, evidence
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import NO_BROKER, RackId, TopicName
 from rackspan.model.partitions import Bools, Int32s, Int64s

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rackspan.audit.evidence import Evidence, evidence
+from rackspan.audit.batch import Evidence, evidence
 from rackspan.audit.policy import RackPolicy
 from rackspan.errors import RackspanError
 from rackspan.model.ids import NO_BROKER, BrokerId, RackId

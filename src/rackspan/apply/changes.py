@@ -21,7 +21,7 @@ from rackspan.apply.requests import (
     patience_ms,
     refuse,
 )
-from rackspan.sources.connection import ClusterConnection
+from rackspan.sources.live.connection import ClusterConnection
 
 _GIVEN: Final = -1
 """What CreateTopics wants as partitions and replication factor where the assignment says both."""

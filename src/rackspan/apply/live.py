@@ -19,9 +19,9 @@ from rackspan.plan.execution.decision import Question
 from rackspan.plan.execution.observed import InFlight, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.plan.written import TopicPartition
-from rackspan.sources import questions
-from rackspan.sources.connection import ClusterConnection, ConnectionSettings
-from rackspan.sources.refusals import listed, request_failed
+from rackspan.sources.live import requests
+from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
+from rackspan.sources.live.error_messages import listed, request_failed
 
 T = TypeVar("T")
 
@@ -54,7 +54,7 @@ class LiveCluster:
 
 async def _observe(connection: ClusterConnection, asked: Question) -> ObservedCluster:
     # Reassignments first: one that ends in between still shows as moving, and the next look sees it done.
-    under_way = questions.reassignments(connection)
+    under_way = requests.reassignments(connection)
     moving = await _seen(under_way, "reassignments under way", RIGHT)
     known = await _topics(connection, sorted(asked.topics))
     alive = frozenset(int(broker.id) for broker in known.brokers)
@@ -80,10 +80,10 @@ async def _seen(answer: Awaitable[T], what: str, right: str) -> T:
         raise request_failed(what, right, error) from error
 
 
-async def _topics(connection: ClusterConnection, names: Sequence[str]) -> questions.Metadata:
+async def _topics(connection: ClusterConnection, names: Sequence[str]) -> requests.Metadata:
     """What is known of these topics. One that may not be seen is not one that is gone: a run would stop for it."""
     what, right = f"topic {listed(names)}", f"Describe on Topic {listed(names)}"
-    known = await _seen(questions.metadata(connection, names), what, right)
+    known = await _seen(requests.metadata(connection, names), what, right)
     hidden = sorted(name for name, error in known.refused.items() if error == TopicAuthorizationFailedError.__name__)
     if hidden:
         error = TopicAuthorizationFailedError()
@@ -96,7 +96,7 @@ async def _topic_configs(connection: ClusterConnection, asked: frozenset[ConfigK
     found: dict[ConfigKey, str | None] = {}
     for names in batches(sorted(keys), CONFIG_BATCH):
         every = sorted({key for name in names for key in keys[name]})
-        asking = questions.own_topic_configs(connection, names, every)
+        asking = requests.own_topic_configs(connection, names, every)
         answer = await _seen(asking, "throttles of topics", f"AlterConfigs on Topic {listed(names)}")
         for name, error in answer.refused.items():
             raise request_failed(f"the throttle of topic {name}", f"AlterConfigs on Topic {name}", error)
@@ -111,7 +111,7 @@ async def _broker_configs(
     keys = {name: wanted for name, wanted in _keys_by_name(asked, Holder.BROKER).items() if int(name) in alive}
     # All at once: each broker tells its own.
     answers = {
-        name: connection.start(questions.own_broker_configs, connection, int(name), wanted, _BROKER_SECONDS)
+        name: connection.start(requests.own_broker_configs, connection, int(name), wanted, _BROKER_SECONDS)
         for name, wanted in keys.items()
     }
     found: dict[ConfigKey, str | None] = {}

@@ -12,7 +12,7 @@ from kafka.errors import KafkaError
 from kafka.protocol.admin import DescribeConfigsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from rackspan.sources.connection import ClusterConnection
+from rackspan.sources.live.connection import ClusterConnection
 
 SETTLING_SECONDS: Final = 5.0
 """For all brokers together. The change is made; a broker that lags longer is not waited for."""

@@ -12,7 +12,7 @@ from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 from rackspan.apply.refusals import change_failed
 from rackspan.apply.requests import answered, ask_controller, patience_ms
 from rackspan.plan.written import TopicPartition
-from rackspan.sources.connection import ClusterConnection
+from rackspan.sources.live.connection import ClusterConnection
 
 RIGHT = "Alter on Cluster"
 

@@ -3,7 +3,7 @@
 from kafka.errors import AuthorizationError, KafkaConnectionError
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, SourceError
-from rackspan.sources.refusals import TIMEOUTS, cause, words_of
+from rackspan.sources.live.error_messages import TIMEOUTS, cause, words_of
 
 
 def change_failed(what: str, right: str, error: Exception) -> SourceError:

@@ -9,7 +9,7 @@ from kafka.protocol.metadata import MetadataRequest
 
 from rackspan.apply.refusals import change_failed
 from rackspan.model import NO_BROKER
-from rackspan.sources.connection import ClusterConnection
+from rackspan.sources.live.connection import ClusterConnection
 
 T = TypeVar("T")
 

@@ -10,8 +10,8 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.audit.constraints import PARTITION_CONSTRAINTS
-from rackspan.audit.evidence import Evidence
+from rackspan.audit.batch import Evidence
+from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.model.partitions import Bools, Int64s
 
 ONE_RACK: Final = "one-rack"

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.audit.evidence import Registered
+from rackspan.audit.batch import Registered
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.loads import BrokerLoads, replica_bound
 from rackspan.model.ids import shown

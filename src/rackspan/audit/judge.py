@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.audit.cluster_constraints import cluster_findings
-from rackspan.audit.constraints import partition_findings
-from rackspan.audit.evidence import evidence
+from rackspan.audit.batch import evidence
+from rackspan.audit.constraints.cluster import cluster_findings
+from rackspan.audit.constraints.partitions import partition_findings
 from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.goals import goal_findings
 from rackspan.audit.loads import loads

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.audit.evidence import Evidence
+from rackspan.audit.batch import Evidence
 from rackspan.model.partitions import Bools, Int32s, Int64s, any_in_row
 from rackspan.model.racks import RackMap, even_shares
 

@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rackspan.audit.evidence import Evidence, Registered
+from rackspan.audit.batch import Evidence, Registered
 from rackspan.audit.quorum import QuorumAfter, quorum_without
 from rackspan.errors import UsageError
 from rackspan.model.ids import NO_BROKER, RackId, shown

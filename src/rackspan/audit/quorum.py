@@ -3,7 +3,7 @@
 from collections.abc import Set
 from dataclasses import dataclass
 
-from rackspan.audit.evidence import Registered
+from rackspan.audit.batch import Registered
 from rackspan.model.ids import RackId
 
 

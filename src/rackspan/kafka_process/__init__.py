@@ -6,8 +6,8 @@ cluster for production.
 """
 
 from rackspan.kafka_process.cluster import KafkaCluster, console_tool
-from rackspan.kafka_process.jars import resolve_jars
+from rackspan.kafka_process.release.jars import resolve_jars
+from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
 from rackspan.kafka_process.topology import Node
-from rackspan.kafka_process.versions import DEFAULT_VERSION, KafkaVersion
 
 __all__ = ["DEFAULT_VERSION", "KafkaCluster", "KafkaVersion", "Node", "console_tool", "resolve_jars"]

@@ -10,12 +10,12 @@ from rackspan.errors import KafkaProcessFailed, UsageError
 from rackspan.java import find_java
 from rackspan.kafka_process import node_config
 from rackspan.kafka_process.data_folder import DataFolder
-from rackspan.kafka_process.jars import Progress, resolve_jars
 from rackspan.kafka_process.node_process import NodeProcess, stop_deadline
 from rackspan.kafka_process.ports import LOOPBACK, HeldPorts
-from rackspan.kafka_process.runtime import KafkaRuntime, random_cluster_id
+from rackspan.kafka_process.release.jars import Progress, resolve_jars
+from rackspan.kafka_process.release.runtime import KafkaRuntime, random_cluster_id
+from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
 from rackspan.kafka_process.topology import Node, deal
-from rackspan.kafka_process.versions import DEFAULT_VERSION, KafkaVersion
 
 _POLL_SECONDS: Final = 0.1
 

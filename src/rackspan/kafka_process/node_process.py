@@ -8,7 +8,7 @@ from typing import Final
 from rackspan.errors import KafkaProcessFailed
 from rackspan.kafka_process import node_config
 from rackspan.kafka_process.kept_process import KeptProcess
-from rackspan.kafka_process.runtime import SERVER, STORAGE_TOOL, KafkaRuntime
+from rackspan.kafka_process.release.runtime import SERVER, STORAGE_TOOL, KafkaRuntime
 from rackspan.kafka_process.topology import Node
 
 _STARTED: Final = b"Kafka Server started"

@@ -2,7 +2,7 @@
 
 Begin with warehouse.py (what lies where), collect.py and incremental.py; frames/ and jobs/ are the Spark part, schemas.py
 what comes out. The judge is rackspan.audit: Spark carries its functions over Arrow batches, or, where that is three times as
-fast, says the same in columns of its own (frames/rack_bits.py), held to it by a test. Spark is imported by `run` alone, so
+fast, says the same in columns of its own (frames/broker_bits.py), held to it by a test. Spark is imported by `run` alone, so
 collecting and reading need neither it nor Java.
 """
 

@@ -9,7 +9,7 @@ from typing import Final
 
 import pyarrow as pa
 
-from rackspan.audit.drift import CHANGES
+from rackspan.audit.drift.changes import CHANGES
 from rackspan.errors import UsageError
 
 MOMENT: Final = pa.timestamp("us", "UTC")

@@ -1,8 +1,8 @@
 """Replica placement: which brokers hold each partition of a new topic, or of the partitions a topic gains.
 
-Read placer.py (the contract), then rack_alternated.py (KIP-36) and striped.py (KRaft's); registry.py finds a placer by
-name, spec.py answers a placement spec. Never looks at a cluster, and never moves a replica that stands: that is
-`reassign`. Pure: brokers and rng arrive as arguments.
+Begin with placer.py (the contract), then kafka/ (KIP-36's and KRaft's placements) and balanced/ (our own). registry.py
+finds a placer by name, spec.py computes what a placement spec describes, new_partitions.py what a snapshot needs. It never
+reads a cluster and never moves a replica that exists: that is `reassign`. Pure: brokers and rng are arguments.
 """
 
 from typing import TYPE_CHECKING
@@ -10,38 +10,49 @@ from typing import TYPE_CHECKING
 from rackspan.lazy_exports import late_names
 
 if TYPE_CHECKING:
-    from rackspan.placement.brokers import UsableBroker, usable
-    from rackspan.placement.java_random import RandomGenerator
+    from rackspan.placement.balanced.placer import BalancedReplicaPlacer
+    from rackspan.placement.kafka.java_random import RandomGenerator
+    from rackspan.placement.kafka.rack_alternated import RackAlternatedReplicaPlacer
+    from rackspan.placement.kafka.striped import StripedReplicaPlacer
     from rackspan.placement.placer import (
         CheckedPlacer,
         PartitionAssignment,
         ReplicaPlacer,
         TopicAssignment,
+        UsableBroker,
         checked,
+        usable,
     )
     from rackspan.placement.registry import configured_placer, placer_named
 else:
     __getattr__ = late_names(
         __name__,
         {
-            "java_random": ("RandomGenerator",),
+            "balanced.placer": ("BalancedReplicaPlacer",),
+            "kafka.java_random": ("RandomGenerator",),
+            "kafka.rack_alternated": ("RackAlternatedReplicaPlacer",),
+            "kafka.striped": ("StripedReplicaPlacer",),
             "placer": (
                 "CheckedPlacer",
                 "PartitionAssignment",
                 "ReplicaPlacer",
                 "TopicAssignment",
+                "UsableBroker",
                 "checked",
+                "usable",
             ),
-            "brokers": ("UsableBroker", "usable"),
             "registry": ("configured_placer", "placer_named"),
         },
     )
 
 __all__ = [
+    "BalancedReplicaPlacer",
     "CheckedPlacer",
     "PartitionAssignment",
+    "RackAlternatedReplicaPlacer",
     "RandomGenerator",
     "ReplicaPlacer",
+    "StripedReplicaPlacer",
     "TopicAssignment",
     "UsableBroker",
     "checked",

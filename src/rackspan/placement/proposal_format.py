@@ -3,8 +3,8 @@
 from typing import Any
 
 from rackspan.model.partitions import Int64s
-from rackspan.placement.carried import least_fullest, nothing_carried
 from rackspan.placement.new_partitions import Proposal
+from rackspan.placement.replica_counts import least_fullest, nothing_carried
 
 
 def proposal_document(proposal: Proposal, applied: bool) -> dict[str, Any]:

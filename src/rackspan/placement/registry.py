@@ -15,7 +15,7 @@ from rackspan.errors import ReplicaPlacementException, UsageError, cause
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from rackspan.placement.java_random import RandomGenerator
+    from rackspan.placement.kafka.java_random import RandomGenerator
     from rackspan.placement.placer import CheckedPlacer, ReplicaPlacer
 
 PLACER_CLASS_CONFIG: Final = "replica.placer.class.name"
@@ -25,9 +25,9 @@ BROKER_DEFAULT: Final = "striped"
 """What a broker without the config uses, as KIP-660 has it."""
 
 PLACERS: Final[Mapping[str, str]] = {
-    "balanced": "rackspan.placement.balanced:BalancedReplicaPlacer",
-    "rack-alternated": "rackspan.placement.rack_alternated:RackAlternatedReplicaPlacer",
-    "striped": "rackspan.placement.striped:StripedReplicaPlacer",
+    "balanced": "rackspan.placement:BalancedReplicaPlacer",
+    "rack-alternated": "rackspan.placement:RackAlternatedReplicaPlacer",
+    "striped": "rackspan.placement:StripedReplicaPlacer",
 }
 """By path and not by class: a placer is imported when it is asked for."""
 

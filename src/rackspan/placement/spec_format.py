@@ -12,7 +12,7 @@ from typing import Any, Final, NoReturn, TypeVar
 from rackspan.errors import UsageError
 from rackspan.json_text import shown
 from rackspan.model.ids import INT32_MAX, INT64_MAX, UNNAMED_RACK, BrokerId, RackId
-from rackspan.placement.brokers import UsableBroker
+from rackspan.placement.placer import UsableBroker
 from rackspan.placement.rack_modes import RackAwareMode
 
 PARTITIONS_MAX: Final = 10_000_000

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rackspan.audit.constraints import PARTITION_CONSTRAINTS
-from rackspan.audit.evidence import Evidence, evidence
+from rackspan.audit.batch import Evidence, evidence
+from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import NO_BROKER
 from rackspan.model.partitions import Bools, Int64s

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.audit.evidence import Demands, demands
+from rackspan.audit.batch import Demands, demands
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import shown
 from rackspan.model.partitions import Int64s

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from rackspan.audit.constraints import PARTITION_CONSTRAINTS
-from rackspan.audit.evidence import Evidence, demands, evidence
+from rackspan.audit.batch import Evidence, demands, evidence
+from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import INT32_MAX, NO_BROKER

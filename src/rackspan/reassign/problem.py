@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rackspan.audit.evidence import Evidence, evidence
+from rackspan.audit.batch import Evidence, evidence
 from rackspan.audit.policy import RackPolicy
 from rackspan.errors import UsageError
 from rackspan.model.partitions import Bools, Int32s, Int64s, PartitionColumns

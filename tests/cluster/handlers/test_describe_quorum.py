@@ -8,8 +8,8 @@ import pytest
 
 from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.sources.connection import ConnectionSettings
-from rackspan.sources.live_cluster import read_cluster
+from rackspan.sources.live.cluster import read_cluster
+from rackspan.sources.live.connection import ConnectionSettings
 from tests.cluster.raw import asked
 
 RunTool = Callable[..., str]

@@ -12,7 +12,7 @@ from typing import Any
 
 from rackspan import __version__
 from rackspan.audit import Finding, RackPolicy, Severity, audit, outage
-from rackspan.audit.evidence import evidence
+from rackspan.audit.batch import evidence
 from rackspan.audit.outage import RackLoss
 from rackspan.model import UNNAMED_RACK, Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.model.broker import Controller

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from rackspan.audit import RackPolicy
-from rackspan.audit.evidence import evidence
+from rackspan.audit.batch import evidence
 from rackspan.audit.findings import Severity
 from rackspan.model import ClusterSnapshot, UnrackedPolicy
 from rackspan.pipeline.report import render, words

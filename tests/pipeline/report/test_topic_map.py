@@ -5,7 +5,7 @@ from types import MappingProxyType
 from hypothesis import given
 
 from rackspan.audit import RackPolicy, outage
-from rackspan.audit.evidence import evidence
+from rackspan.audit.batch import evidence
 from rackspan.model import ClusterSnapshot, RackId
 from rackspan.model.racks import rack_map
 from rackspan.pipeline.report.data import StateCounts, TopicMap

@@ -17,7 +17,7 @@ from rackspan.errors import UsageError
 from rackspan.model.ids import INT32_MAX, INT64_MAX
 from rackspan.model.racks import UnrackedPolicy
 from rackspan.placement import RandomGenerator
-from rackspan.placement.java_random import JavaRandom
+from rackspan.placement.kafka.java_random import JavaRandom
 from rackspan.placement.new_partitions import PlacerChoice
 from rackspan.placement.spec_format import DEFAULT_PLACER
 

@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rackspan.audit import RackPolicy
-from rackspan.audit.evidence import demands
+from rackspan.audit.batch import demands
 from rackspan.model import Topic, TopicName
 from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 

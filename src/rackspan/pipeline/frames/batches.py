@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rackspan.audit.evidence import Demands, Evidence
+from rackspan.audit.batch import Demands, Evidence
 from rackspan.model.partitions import UNKNOWN_SIZE, Bools, Int32s, PartitionColumns
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.sources.snapshot_folder import list_column

@@ -11,7 +11,7 @@ from pyspark import Broadcast
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from rackspan.audit.drift import registered_changes
+from rackspan.audit.drift.changes import registered_changes
 from rackspan.pipeline.frames.drift_batches import ARROW, ROWS, change_row, partition_rows, topic_rows
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.frames.registrations import Registrations

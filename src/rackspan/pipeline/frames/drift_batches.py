@@ -8,9 +8,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rackspan.audit.drift import Change, TopicSeen, appeared, disappeared, partition_changes, topic_changes
-from rackspan.audit.drift_causes import SeenTwice
-from rackspan.audit.evidence import Demands, Evidence, Registered
+from rackspan.audit.batch import Demands, Evidence, Registered
+from rackspan.audit.drift.causes import SeenTwice
+from rackspan.audit.drift.changes import Change, TopicSeen, appeared, disappeared, partition_changes, topic_changes
 from rackspan.model.partitions import PartitionColumns
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.pipeline.schemas import DRIFT, ddl

@@ -8,8 +8,8 @@ import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
 
+from rackspan.audit.batch import Evidence
 from rackspan.audit.durability import STATES, states
-from rackspan.audit.evidence import Evidence
 from rackspan.model.partitions import UNKNOWN_SIZE, Int32s
 from rackspan.model.racks import NO_RACK
 from rackspan.pipeline.frames.asked import OverBatches

@@ -7,8 +7,8 @@ import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
 
-from rackspan.audit.cluster_constraints import cluster_findings
-from rackspan.audit.constraints import partition_findings_by_row
+from rackspan.audit.constraints.cluster import cluster_findings
+from rackspan.audit.constraints.partitions import partition_findings_by_row
 from rackspan.audit.findings import Finding
 from rackspan.audit.goals import goal_findings
 from rackspan.audit.loads import Figure, from_figures

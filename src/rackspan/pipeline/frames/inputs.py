@@ -14,6 +14,7 @@ from pyspark.sql import functions as F
 
 from rackspan.pipeline import paths
 from rackspan.pipeline.warehouse import Day, StoredSnapshot, Warehouse
+from rackspan.sources.snapshot_folder import count_topics
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
@@ -80,6 +81,18 @@ class Inputs:
         numbers = F.broadcast(self.snapshots.select("snapshot", "cluster_id", "folder_key"))
         keyed = files.withColumnRenamed("taken_at", "folder_key").join(numbers, ["cluster_id", "folder_key"])
         return keyed.drop("cluster_id", "day", "folder_key")
+
+
+def topic_count(inputs: Inputs) -> int:
+    """Topics of all snapshots together. Errors: InvalidSnapshot."""
+    return sum(count_topics(one.folder) for one in inputs.stored)
+
+
+def widest_list(inputs: Inputs) -> int:
+    """The length of the longest `replicas` or `isr` list. One Spark job, which reads these two columns."""
+    length = F.greatest(F.size("replicas"), F.size("isr"))
+    ((widest,),) = inputs.partition_files.agg(F.max(length)).collect()
+    return widest or 0
 
 
 def glob_escaped(file: Path) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rackspan.audit import RackPolicy
-from rackspan.audit.evidence import Registered
+from rackspan.audit.batch import Registered
 from rackspan.model.partitions import Int32s
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.sources.snapshot_folder import read_registration

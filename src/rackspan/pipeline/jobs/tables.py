@@ -10,10 +10,11 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rackspan.audit import RackPolicy
-from rackspan.pipeline.frames import asked, drift, durability, durability_bits, findings, loads, outage, outage_bits
-from rackspan.pipeline.frames.extent import topic_count, widest_list
-from rackspan.pipeline.frames.inputs import Inputs
-from rackspan.pipeline.frames.rack_bits import RackBits, rack_bits
+from rackspan.pipeline.frames import asked, drift, durability, findings, loads, outage
+from rackspan.pipeline.frames.bits import durability as durability_bits
+from rackspan.pipeline.frames.bits import outage as outage_bits
+from rackspan.pipeline.frames.bits.broker_bits import BrokerBits, broker_bits
+from rackspan.pipeline.frames.inputs import Inputs, topic_count, widest_list
 from rackspan.pipeline.frames.registrations import Registrations
 
 
@@ -26,9 +27,9 @@ class Judged:
     policy: RackPolicy
 
     @cached_property
-    def bits(self) -> RackBits | None:
+    def bits(self) -> BrokerBits | None:
         """Racks as bits, or None where the run is left to Arrow batches."""
-        return rack_bits(self.registrations.value, widest_list(self.inputs))
+        return broker_bits(self.registrations.value, widest_list(self.inputs))
 
     @cached_property
     def partitions(self) -> DataFrame:

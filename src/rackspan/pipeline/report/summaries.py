@@ -13,7 +13,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Row
 
 from rackspan import __version__
-from rackspan.audit.evidence import evidence
+from rackspan.audit.batch import evidence
 from rackspan.audit.findings import Severity
 from rackspan.audit.judge import outage
 from rackspan.audit.policy import RackPolicy

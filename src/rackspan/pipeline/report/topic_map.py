@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rackspan.audit.evidence import Evidence, Registered
+from rackspan.audit.batch import Evidence, Registered
 from rackspan.audit.outage import RackLoss, TopicHarm, judge_loss
 from rackspan.model.ids import RackId
 from rackspan.model.partitions import Int32s, Int64s, lengths

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
-from rackspan.audit.drift_causes import SEVERAL
+from rackspan.audit.drift.causes import SEVERAL
 from rackspan.audit.outage import RackLoss
 from rackspan.model.ids import shown
 from rackspan.pipeline.report.data import (

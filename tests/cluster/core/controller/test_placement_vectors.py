@@ -27,8 +27,8 @@ from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.errors import InvalidReplicationFactor
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.placement import CheckedPlacer, TopicAssignment, UsableBroker
-from rackspan.placement.rack_alternated import assign_replicas
-from rackspan.placement.striped import StripedReplicaPlacer
+from rackspan.placement.kafka.rack_alternated import assign_replicas
+from rackspan.placement.kafka.striped import StripedReplicaPlacer
 from tests.placement.test_vectors import as_expected, first_partition, rng_of
 
 CASES = {

@@ -9,10 +9,10 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
 from rackspan.errors import InvalidReplicationFactor
 from rackspan.model.ids import BrokerId
-from rackspan.placement.brokers import UsableBroker, usable
+from rackspan.placement.placer import UsableBroker, usable
 
 if TYPE_CHECKING:
-    from rackspan.placement.carried import Carried
+    from rackspan.placement.replica_counts import Carried
 
 MAX_NEW_PARTITIONS: Final = 10_000
 """Kafka's MAX_PARTITIONS_PER_BATCH: one request must not keep the controller from everything else."""
@@ -59,7 +59,7 @@ def refuse_impossible(brokers: Sequence[UsableBroker], replication_factor: int) 
 def _carried(context: Context) -> "Carried":
     """Preferred leaders and replicas of each registered broker."""
     # Here, with NumPy behind it: few clusters have a placer that asks.
-    from rackspan.placement.carried import counted
+    from rackspan.placement.replica_counts import counted
 
     context.carrying.look_at(context.image.topics)
     return counted(sorted(context.image.brokers), context.carrying.leaders, context.carrying.replicas)

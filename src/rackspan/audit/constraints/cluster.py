@@ -1,0 +1,81 @@
+"""Constraints on the cluster itself: brokers without a rack, fenced brokers, racks that hold the controller quorum."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from rackspan.audit.batch import Registered
+from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.quorum import quorum_without
+from rackspan.model.ids import UNNAMED_RACK, shown
+from rackspan.model.racks import UnrackedPolicy
+
+COUNTED_AS: Final = {
+    UnrackedPolicy.SHARED: "all such brokers count as one unnamed rack",
+    UnrackedPolicy.OWN: "it counts as a rack of its own",
+    UnrackedPolicy.IGNORE: "it counts in no rack",
+}
+
+
+def unracked_brokers(registered: Registered) -> Iterator[Finding]:
+    """Brokers without `broker.rack`. Beside racked ones that is a mistake; if nobody has a rack, a choice to look at."""
+    rackless = [broker for broker in registered.brokers if broker.rack is None]
+    policy = registered.policy.unracked
+    mixed = len(rackless) < len(registered.brokers)
+    for broker in rackless:
+        yield Finding(
+            constraint="unracked-broker",
+            severity=Severity.VIOLATION if mixed and policy is not UnrackedPolicy.IGNORE else Severity.WARNING,
+            topic=None,
+            partition=None,
+            reason=f"broker {broker.id} has no rack: {COUNTED_AS[policy]}",
+            remedy=f"set broker.rack on broker {broker.id} and restart it",
+        )
+
+
+def controller_quorum_spread(registered: Registered) -> Iterator[Finding]:
+    """No rack may hold so many voters that those outside it are no majority."""
+    for rack in registered.failure_racks:
+        after = quorum_without(registered, {rack})
+        if after is not None and not after.holds:
+            yield Finding(
+                constraint="controller-quorum-spread",
+                severity=Severity.VIOLATION,
+                topic=None,
+                partition=None,
+                reason=(
+                    f"rack {shown(rack)} holds {len(after.lost)} of {after.voters} voters "
+                    f"({','.join(map(str, after.lost))}): without it no leader is elected and no ISR changes"
+                ),
+                remedy="spread the controllers over at least three racks",
+            )
+    unknown = [voter for voter, rack in registered.voter_racks.items() if rack is None]
+    if unknown:
+        yield Finding(
+            constraint="controller-quorum-spread",
+            severity=Severity.WARNING,
+            topic=None,
+            partition=None,
+            reason=f"racks of controllers {','.join(map(str, unknown))} are not known, so the quorum could not be judged whole",
+            remedy='name them in rackspan.toml: [controllers] 101 = "r1"',
+        )
+
+
+def fenced_brokers(registered: Registered) -> Iterator[Finding]:
+    """Registered, but leading and following nothing: down, or not yet up."""
+    for broker in registered.brokers:
+        if broker.fenced:
+            yield Finding(
+                constraint="fenced-broker",
+                severity=Severity.WARNING,
+                topic=None,
+                partition=None,
+                reason=f"broker {broker.id} (rack {shown(broker.rack or UNNAMED_RACK)}) is fenced: it leads nothing and is in sync with nobody",
+                remedy=f"bring back broker {broker.id}",
+            )
+
+
+CLUSTER_CONSTRAINTS = (unracked_brokers, controller_quorum_spread, fenced_brokers)
+
+
+def cluster_findings(registered: Registered) -> Iterator[Finding]:
+    return (finding for constraint in CLUSTER_CONSTRAINTS for finding in constraint(registered))

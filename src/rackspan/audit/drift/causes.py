@@ -1,0 +1,155 @@
+"""Which change made a partition safer or less safe: the one that would have done so alone.
+
+Constraints: a cause is named only where it alone, applied to the earlier snapshot, gives the later state. Goals in order:
+what happened to the partition's own replicas, ISR and leader, then its topic's min.insync.replicas, its min.insync.racks, the racks
+of brokers; and of ISR and leader the change behind them: a broker gone or fenced, then a move of replicas, then the change
+itself. Where no change suffices alone the cause is `several`. Method: the judge's own states over the earlier rows with
+one kind of column taken from the later ones. Bound: six passes over the columns, and a step a partition whose state changed.
+Source: our own.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from rackspan.audit.batch import Evidence
+from rackspan.audit.durability import states
+from rackspan.model.ids import NO_BROKER
+from rackspan.model.partitions import Bools, Int64s, Partition
+
+SEVERAL: Final = "several"
+"""The cause where no change is enough by itself."""
+
+RECREATED: Final = "topic-recreated"
+
+
+@dataclass(frozen=True)
+class SeenTwice:
+    """The same partitions in two snapshots, row for row. `recreated` (P,) says that the topic is another of that name."""
+
+    before: Evidence
+    after: Evidence
+    recreated: Bools
+
+    @cached_property
+    def states_before(self) -> Int64s:
+        return states(self.before)
+
+    @cached_property
+    def states_after(self) -> Int64s:
+        return states(self.after)
+
+    @cached_property
+    def brokers(self) -> "BrokersTwice":
+        return brokers_twice(self)
+
+    def rows(self, row: int) -> tuple[Partition, Partition]:
+        return self.before.rows.row(row), self.after.rows.row(row)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokersTwice:
+    """What became of brokers, as sets of ids, by change. `rack_changes` maps those that count in another rack."""
+
+    lost: Mapping[int, str]
+    gained: Mapping[int, str]
+    rack_changes: Mapping[int, str]
+
+
+def brokers_twice(twice: SeenTwice) -> BrokersTwice:
+    """Which brokers stopped or began to hold anything, and which count in another rack than before."""
+    before, after = ({int(one.id): one for one in side.registered.brokers} for side in (twice.before, twice.after))
+    gone, new, both = before.keys() - after.keys(), after.keys() - before.keys(), before.keys() & after.keys()
+    racks = [side.registered.rack_map.rack_of for side in (twice.before, twice.after)]
+    fenced = {one for one in both if after[one].fenced and not before[one].fenced}
+    unfenced = {one for one in both if before[one].fenced and not after[one].fenced}
+    named = {
+        **dict.fromkeys(both, "broker-rack-changed"),
+        **dict.fromkeys(gone, "broker-gone"),
+        **dict.fromkeys(new, "broker-appeared"),
+    }
+    return BrokersTwice(
+        lost={**dict.fromkeys(gone, "broker-gone"), **dict.fromkeys(fenced, "broker-fenced")},
+        gained={**dict.fromkeys(new, "broker-appeared"), **dict.fromkeys(unfenced, "broker-unfenced")},
+        rack_changes={one: name for one, name in named.items() if racks[0].get(one) != racks[1].get(one)},
+    )
+
+
+def safety_causes(twice: SeenTwice) -> Iterator[tuple[int, bool, str, int | None]]:
+    """Row, whether it got worse, the change that did it, and that change's broker: for each state that changed."""
+    before, after = twice.states_before, twice.states_after
+    enough = [states(alone) == after for alone in _alone(twice)]
+    for row in np.flatnonzero(before != after).tolist():
+        worse = bool(after[row] < before[row])
+        yield row, worse, *_cause(twice, row, worse, [bool(one[row]) for one in enough])
+
+
+def replica_change(old: Partition, new: Partition) -> str | None:
+    if set(old.replicas) != set(new.replicas):
+        return "replicas-moved"
+    return None if old.replicas == new.replicas else "replicas-reordered"
+
+
+def isr_change(old: Partition, new: Partition) -> str | None:
+    before, after = set(old.isr), set(new.isr)
+    if before == after:
+        return None
+    return "isr-shrunk" if after < before else "isr-expanded" if after > before else "isr-changed"
+
+
+def leader_change(old: Partition, new: Partition) -> str | None:
+    if old.leader == new.leader:
+        return None
+    return "leader-lost" if new.leader == NO_BROKER else "leader-elected" if old.leader == NO_BROKER else "leader-moved"
+
+
+def _alone(twice: SeenTwice) -> Iterator[Evidence]:
+    """The earlier partitions with one thing of the later ones, in the order in which causes are looked for."""
+    before, after = twice.before, twice.after
+    own = replace(before.rows, leader=after.rows.leader, replicas=after.rows.replicas, isr=after.rows.isr)
+    yield replace(before, rows=own)
+    yield replace(before, asked=replace(before.asked, min_insync_replicas=after.asked.min_insync_replicas))
+    yield replace(before, asked=replace(before.asked, min_insync_racks=after.asked.min_insync_racks))
+    yield replace(before, registered=after.registered)
+
+
+def _cause(twice: SeenTwice, row: int, worse: bool, enough: list[bool]) -> tuple[str, int | None]:
+    by_itself, by_replicas, by_racks, by_brokers = enough
+    if twice.recreated[row]:
+        return RECREATED, None
+    if by_itself:
+        return _behind(twice, row, worse)
+    if by_replicas or by_racks:
+        return f"min-insync-{'replicas' if by_replicas else 'racks'}-changed", None
+    return _relabelled(twice, row) if by_brokers else (SEVERAL, None)
+
+
+def _behind(twice: SeenTwice, row: int, worse: bool) -> tuple[str, int | None]:
+    """What is behind a change of ISR or leader. A loss is told from the side that had more, a gain from the other."""
+    old, new = twice.rows(row)
+    more, less = (old, new) if worse else (new, old)
+    changed = twice.brokers.lost if worse else twice.brokers.gained
+    # The leader first: it is what an offline partition misses.
+    leader = [more.leader] if more.leader not in (NO_BROKER, less.leader) else []
+    in_sync = sorted(set(more.isr) - set(less.isr))
+    for broker in [*leader, *in_sync]:
+        if broker in changed:
+            return changed[broker], broker
+    if not in_sync:
+        # More replicas can mean that more are asked to be in sync, while nothing left the ISR.
+        return leader_change(old, new) or replica_change(old, new) or SEVERAL, None
+    if not set(in_sync) <= set(less.replicas):
+        return "replicas-moved", None
+    return isr_change(old, new) or SEVERAL, None
+
+
+def _relabelled(twice: SeenTwice, row: int) -> tuple[str, int | None]:
+    """The broker whose rack it was: one of the partition's own, or else one that changed how many racks there are."""
+    old, new = twice.rows(row)
+    changes = twice.brokers.rack_changes
+    broker = min({*old.isr, *new.isr} & changes.keys(), default=None)
+    broker = min(changes) if broker is None else broker
+    return changes[broker], broker

@@ -1,0 +1,172 @@
+"""What changed between two snapshots of one cluster, and which partitions it made safer or less safe.
+
+Constraints: `safety-lost` and `safety-gained` stand for exactly the partitions whose state (durability.py) got worse or
+better; one that appears at risk has lost, one that disappears at risk has gained. A cause names another change of the same
+two snapshots, or `several`. Goal: the change to look at first. Method: drift_causes.py. Bound: a few passes over the
+columns, and a step a change. Source: our own; Kafka keeps no such history.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rackspan.audit.batch import Evidence, Registered
+from rackspan.audit.drift.causes import SeenTwice, isr_change, leader_change, replica_change, safety_causes
+from rackspan.audit.durability import OK, STATES, states
+from rackspan.model.ids import NO_BROKER
+from rackspan.model.partitions import Partition
+
+CHANGES: Final[Mapping[str, str]] = {
+    "safety-lost": "a partition's state got worse, or it appeared in a state other than `ok`; before and after are states",
+    "safety-gained": "a partition's state got better, or it disappeared in a state other than `ok`",
+    "broker-appeared": "after is its rack",
+    "broker-gone": "before was its rack",
+    "broker-rack-changed": "before and after are racks",
+    "broker-fenced": "the broker no longer leads or follows",
+    "broker-unfenced": "it does again",
+    "voter-appeared": "a controller may vote; after is its rack",
+    "voter-gone": "it no longer may; before was its rack",
+    "voter-rack-changed": "before and after are racks",
+    "topic-created": "after is its number of partitions",
+    "topic-deleted": "before was its number of partitions",
+    "topic-recreated": "before and after are topic ids",
+    "partitions-added": "before and after are numbers of partitions",
+    "partitions-removed": "the same; Kafka itself removes none, so the topic was made anew or a snapshot is partial",
+    "min-insync-replicas-changed": "before and after are the numbers in effect",
+    "min-insync-racks-changed": "the same",
+    "replicas-moved": "other brokers hold the partition; before and after are broker ids in assignment order",
+    "replicas-reordered": "the same brokers in another order",
+    "isr-shrunk": "before and after are broker ids, ascending",
+    "isr-expanded": "the same",
+    "isr-changed": "some left and some joined",
+    "leader-lost": "before was the leader",
+    "leader-elected": "after is the leader, before there was none",
+    "leader-moved": "before and after are leaders",
+}
+"""Every change, and what its `before` and `after` say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change. What it is about is named, the rest is None; `broker` is a controller for the voter changes."""
+
+    change: str
+    topic: str | None = None
+    partition: int | None = None
+    broker: int | None = None
+    before: str | None = None
+    after: str | None = None
+    cause: str | None = None
+    cause_broker: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TopicSeen:
+    """A topic in one snapshot, with the minimums in effect."""
+
+    topic_id: str | None
+    partitions: int
+    min_insync_replicas: int
+    min_insync_racks: int
+
+
+def registered_changes(before: Registered, after: Registered) -> Iterator[Change]:
+    """What became of brokers and of controllers that vote."""
+    brokers = {int(one.id): one.rack for one in before.brokers}, {int(one.id): one.rack for one in after.brokers}
+    fenced = [{int(one.id) for one in side.brokers if one.fenced} for side in (before, after)]
+    yield from _members("broker", *brokers)
+    for broker in sorted(set(brokers[0]) & set(brokers[1]) & (fenced[0] ^ fenced[1])):
+        yield Change("broker-fenced" if broker in fenced[1] else "broker-unfenced", broker=broker)
+    yield from _members("voter", before.voter_racks, after.voter_racks)
+
+
+def topic_changes(topic: str, before: TopicSeen | None, after: TopicSeen | None, kept: int) -> Iterator[Change]:
+    """What became of a topic as a whole. `kept` of its partitions are in both snapshots."""
+    if before is None or after is None:
+        yield from _came_or_went(topic, before, after)
+        return
+    if recreated(before, after):
+        yield Change("topic-recreated", topic, before=before.topic_id, after=after.topic_id)
+    counts = str(before.partitions), str(after.partitions)
+    if after.partitions > kept:
+        yield Change("partitions-added", topic, None, None, *counts)
+    if before.partitions > kept:
+        yield Change("partitions-removed", topic, None, None, *counts)
+    for name in ("min_insync_replicas", "min_insync_racks"):
+        old, new = getattr(before, name), getattr(after, name)
+        if old != new:
+            yield Change(f"{name.replace('_', '-')}-changed", topic, before=str(old), after=str(new))
+
+
+def recreated(before: TopicSeen, after: TopicSeen) -> bool:
+    """Whether both snapshots know the topic's id, and it is another one."""
+    return None not in (before.topic_id, after.topic_id) and before.topic_id != after.topic_id
+
+
+def partition_changes(twice: SeenTwice) -> Iterator[tuple[int, Change]]:
+    """What became of the partitions that are in both snapshots, and the row of each."""
+    for row in range(len(twice.after.rows)):
+        for change in _partition_changes(twice.after.topic(row), *twice.rows(row)):
+            yield row, change
+    for row, worse, why, broker in safety_causes(twice):
+        name = "safety-lost" if worse else "safety-gained"
+        words = [STATES[int(side[row])] for side in (twice.states_before, twice.states_after)]
+        named = twice.after.topic(row), int(twice.after.rows.partition[row])
+        yield row, Change(name, *named, None, words[0], words[1], why, broker)
+
+
+def appeared(after: Evidence, topics: Sequence[str | None]) -> Iterator[tuple[int, Change]]:
+    """Partitions that were not there before and are at risk. `topics` is what became of each row's whole topic."""
+    for row, state in _at_risk(after):
+        named = after.topic(row), int(after.rows.partition[row])
+        yield row, Change("safety-lost", *named, after=state, cause=topics[row] or "partitions-added")
+
+
+def disappeared(before: Evidence, topics: Sequence[str | None]) -> Iterator[tuple[int, Change]]:
+    """Partitions that are gone and were at risk."""
+    for row, state in _at_risk(before):
+        named = before.topic(row), int(before.rows.partition[row])
+        yield row, Change("safety-gained", *named, before=state, cause=topics[row] or "partitions-removed")
+
+
+def _members(noun: str, before: Mapping[int, str | None], after: Mapping[int, str | None]) -> Iterator[Change]:
+    for one in sorted({*before, *after}):
+        if one not in before:
+            yield Change(f"{noun}-appeared", broker=one, after=after[one])
+        elif one not in after:
+            yield Change(f"{noun}-gone", broker=one, before=before[one])
+        elif before[one] != after[one]:
+            yield Change(f"{noun}-rack-changed", broker=one, before=before[one], after=after[one])
+
+
+def _came_or_went(topic: str, before: TopicSeen | None, after: TopicSeen | None) -> Iterator[Change]:
+    if before is not None:
+        yield Change("topic-deleted", topic, before=str(before.partitions))
+    if after is not None:
+        yield Change("topic-created", topic, after=str(after.partitions))
+
+
+def _partition_changes(topic: str, old: Partition, new: Partition) -> Iterator[Change]:
+    for name, before, after in (
+        (replica_change(old, new), _listed(old.replicas), _listed(new.replicas)),
+        (isr_change(old, new), _listed(sorted(old.isr)), _listed(sorted(new.isr))),
+        (leader_change(old, new), _leader(old), _leader(new)),
+    ):
+        if name is not None:
+            yield Change(name, topic, new.partition, before=before, after=after)
+
+
+def _at_risk(seen: Evidence) -> Iterator[tuple[int, str]]:
+    codes = states(seen)
+    for row in np.flatnonzero(codes != STATES.index(OK)).tolist():
+        yield row, STATES[int(codes[row])]
+
+
+def _listed(brokers: Iterable[int]) -> str:
+    return ",".join(map(str, brokers))
+
+
+def _leader(one: Partition) -> str | None:
+    return None if one.leader == NO_BROKER else str(one.leader)

@@ -1,0 +1,102 @@
+"""The jars of one Kafka release in the user's cache folder: whole, or not there.
+
+    <cache>/rackspan/kafka/4.1.0/lib/*.jar
+    <cache>/rackspan/kafka/4.1.0/manifest.json      names and sizes, written last
+
+A download goes to a folder of its own and is renamed when it is complete, so a broken one never becomes a cache. Two
+processes that want the same release take turns; the second finds the first one's work.
+"""
+
+import fcntl
+import json
+import os
+import shutil
+import tempfile
+import zipfile
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from rackspan.errors import MissingRequirement
+from rackspan.java import Java, find_java
+from rackspan.kafka_process.release import ivy
+from rackspan.kafka_process.release.versions import SCALA_VERSION, KafkaVersion
+
+Progress = Callable[[str], None]
+"""Told one line at a time what is going on; where it goes is the caller's choice."""
+
+Fetch = Callable[[KafkaVersion, Java, Path, Path, Path], None]
+
+_MANIFEST: Final = "manifest.json"
+
+
+def resolve_jars(
+    version: KafkaVersion,
+    progress: Progress | None = None,
+    *,
+    cache: Path | None = None,
+    java: Java | None = None,
+    fetch: Fetch = ivy.fetch,
+) -> Path:
+    """The `lib` folder of a Kafka release, downloaded first if need be (50 MB, about 40 s).
+
+    Errors: MissingRequirement when Java, PySpark's Ivy or the network are missing.
+    """
+    home = (cache or cache_folder()) / str(version)
+    if is_whole(home):
+        return home / "lib"
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with _turn(home.parent / f"{version}.lock"):
+        if not is_whole(home):
+            if progress is not None:
+                progress(f"fetching Apache Kafka {version} into {home} (50 MB, once)")
+            _download(version, home, java or find_java(), fetch)
+    return home / "lib"
+
+
+def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
+    """Where jars are kept: XDG_CACHE_HOME or ~/.cache, then rackspan/kafka."""
+    given = (os.environ if environ is None else environ).get("XDG_CACHE_HOME")
+    return (Path(given) if given else Path.home() / ".cache") / "rackspan" / "kafka"
+
+
+def is_whole(home: Path) -> bool:
+    """Whether every jar of the manifest is there in its full size."""
+    try:
+        sizes: dict[str, int] = json.loads((home / _MANIFEST).read_text())
+        return bool(sizes) and all((home / "lib" / name).stat().st_size == size for name, size in sizes.items())
+    except (OSError, ValueError, AttributeError):
+        return False
+
+
+def _download(version: KafkaVersion, home: Path, java: Java, fetch: Fetch) -> None:
+    for abandoned in home.parent.glob(f".{version}-*"):
+        shutil.rmtree(abandoned, ignore_errors=True)  # It is our turn, so whoever began it is dead.
+    with tempfile.TemporaryDirectory(prefix=f".{version}-", dir=home.parent) as scratch:
+        staging = Path(scratch) / "kafka"
+        fetch(version, java, ivy.ivy_jar(), Path(scratch) / "work", staging / "lib")
+        _write_manifest(version, staging)
+        # What lies there now is broken, or we would not be here.
+        shutil.rmtree(home, ignore_errors=True)
+        staging.rename(home)
+
+
+def _write_manifest(version: KafkaVersion, staging: Path) -> None:
+    jars = sorted((staging / "lib").glob("*.jar"))
+    broken = [jar.name for jar in jars if not zipfile.is_zipfile(jar)]
+    needed = {f"kafka_{SCALA_VERSION}-{version}.jar", f"kafka-clients-{version}.jar", f"kafka-tools-{version}.jar"}
+    missing = needed - {jar.name for jar in jars}
+    if broken or missing:
+        raise MissingRequirement(
+            f"Apache Kafka {version} came incomplete ({', '.join([*broken, *sorted(missing)])}); try again, nothing was kept"
+        )
+    (staging / _MANIFEST).write_text(json.dumps({jar.name: jar.stat().st_size for jar in jars}, indent=1))
+
+
+@contextmanager
+def _turn(lock_file: Path) -> Iterator[None]:
+    """One process at a time; the kernel gives the turn back when its holder dies."""
+    with lock_file.open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

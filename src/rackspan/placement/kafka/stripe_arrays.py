@@ -1,0 +1,219 @@
+"""KRaft's striped placement for many partitions at once.
+
+Between two shuffles the racks stand still, and then everything is periodic: a partition as many places further as there
+are racks picks from the same lists. What a list hands out is where it began plus how often it was asked, and both are
+sums. The axes are *round* (the partitions between two shuffles), *cycle* (as many partitions as racks), *step* (one of
+these) and *replica*.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from rackspan.model.partitions import Int32s, Int64s
+from rackspan.placement.kafka.java_random import RandomGenerator, shuffle_permutations
+from rackspan.placement.kafka.rack_stripes import BrokerList, RackStripes
+
+ELEMENTS_AT_ONCE: Final = 1 << 21
+"""Rounds are worked on in blocks of about this many array elements: tens of megabytes."""
+CELLS_AT_ONCE: Final = 1 << 16
+"""Replicas computed together: few enough to stay in the processor's cache."""
+
+
+def place_in_stripes(stripes: RackStripes, num_partitions: int, num_replicas: int) -> Int32s:
+    """What `num_partitions` calls of `stripes.next_partition` would return, shape (partitions, replicas).
+
+    Needs `stripes.lists_start_afresh`, at least one partition and stripes that have placed nothing yet. Draws what those
+    calls would draw; `stripes` itself is left as it was.
+    """
+    length = num_partitions if stripes.live_brokers == 1 else min(stripes.live_brokers, num_partitions)
+    rounds = -(-num_partitions // length)
+    placed = np.empty((rounds, length, num_replicas), dtype=np.int32)
+    state = _initial(stripes)
+    for block in _blocks(rounds, state.lists):
+        orders, contents = _shuffled(state, len(placed[block]), unshuffled_first=block.start == 0)
+        first = stripes.offset + length * np.arange(block.start, block.start + len(orders))
+        picks = _picks(orders, first, state.lists, num_replicas)
+        _hand_out(placed[block], contents, _asked(state, picks, length), state.lists)
+    return placed.reshape(-1, num_replicas)[:num_partitions]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Lists:
+    """All broker lists of all racks, in the order in which they draw: list 2r is rack r's fenced, 2r + 1 its live one.
+
+    `sizes`, `offsets` (where each begins) and `slots` (where its brokers lie in a row of contents): shape (lists,).
+    """
+
+    sizes: Int64s
+    offsets: Int64s
+    slots: Int64s
+
+    @property
+    def live(self) -> Int64s:
+        """Live brokers of each rack."""
+        return self.sizes[1::2]
+
+    @property
+    def brokers(self) -> Int64s:
+        """All brokers of each rack."""
+        return self.sizes[0::2] + self.sizes[1::2]
+
+
+@dataclass(slots=True, eq=False)
+class _State:
+    """What a block of rounds hands to the next: the order of racks, every list's brokers, and how often it was asked.
+
+    `early` marks lists first asked in epoch 0: they believe to be in it already, and do not move on that one time.
+    """
+
+    lists: _Lists
+    rng: RandomGenerator
+    order: Int64s
+    content: Int32s
+    times_asked: Int64s
+    early: Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Picks:
+    """From which list each replica comes, and as its how-manieth broker. Shape (rounds, steps, replicas)."""
+
+    of_list: Int64s
+    nth: Int64s
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Places:
+    """Where in its list each replica stands in the first cycle, and how far on in every next one: as `_Picks`."""
+
+    of_list: Int64s
+    first: Int64s
+    per_cycle: Int64s
+
+
+def _initial(stripes: RackStripes) -> _State:
+    lists: list[BrokerList] = [part for rack in stripes.drawing for part in (rack.fenced, rack.unfenced)]
+    sizes = np.array([len(part.brokers) for part in lists], dtype=np.int64)
+    drawing = {id(rack): index for index, rack in enumerate(stripes.drawing)}
+    return _State(
+        lists=_Lists(sizes, np.array([part.offset for part in lists], dtype=np.int64), np.cumsum(sizes) - sizes),
+        rng=stripes.rng,
+        order=np.array([drawing[id(rack)] for rack in stripes.striped], dtype=np.int64),
+        content=np.array([broker for part in lists for broker in part.brokers], dtype=np.int32),
+        times_asked=np.zeros(len(lists), dtype=np.int64),
+        early=np.zeros(len(lists), dtype=np.int64),
+    )
+
+
+def _blocks(rounds: int, lists: _Lists) -> Iterator[slice]:
+    racks = len(lists.live)
+    at_once = max(1, ELEMENTS_AT_ONCE // max(int(lists.sizes.sum()), 2 * racks * racks))
+    return (slice(begin, begin + at_once) for begin in range(0, rounds, at_once))
+
+
+def _shuffled(state: _State, rounds: int, *, unshuffled_first: bool) -> tuple[Int64s, Int32s]:
+    """The order of racks (rounds, racks) and the lists' brokers (rounds, brokers). Draws as Kafka does: racks first."""
+    moved = _permutations(state, rounds - unshuffled_first)
+    orders, contents = [state.order] * unshuffled_first, [state.content] * unshuffled_first
+    for order, content in zip(*moved, strict=True):
+        # A shuffle begins with what the last one left.
+        state.order, state.content = state.order[order], state.content[content]
+        orders.append(state.order)
+        contents.append(state.content)
+    return np.stack(orders), np.stack(contents)
+
+
+def _permutations(state: _State, shuffles: int) -> tuple[Int64s, Int64s]:
+    sizes = [len(state.order), *state.lists.sizes.tolist()]
+    bounds = np.concatenate([np.arange(size, 1, -1) for size in sizes])
+    draws = state.rng.next_ints(np.tile(bounds, shuffles)).reshape(shuffles, len(bounds))
+    order, *contents = (
+        shuffle_permutations(part) if size else np.empty((shuffles, 0), dtype=np.int64)
+        for size, part in zip(
+            sizes, np.split(draws, np.cumsum([max(size - 1, 0) for size in sizes])[:-1], axis=1), strict=True
+        )
+    )
+    return order, np.hstack([part + slot for part, slot in zip(contents, state.lists.slots, strict=True)])
+
+
+def _picks(orders: Int64s, first: Int64s, lists: _Lists, num_replicas: int) -> _Picks:
+    """The racks of every step, as `RackStripes.next_partition` walks them, for all rounds and steps together."""
+    rounds, racks = orders.shape
+    # Row (round, step) is the order of racks, begun at the rack whose turn it is.
+    turn = (first[:, None, None] + np.arange(racks)[:, None] + np.arange(racks)) % racks
+    walks = np.take_along_axis(orders[:, None, :], turn, axis=2).reshape(-1, racks)
+    rack, nth = _walked(walks, lists, num_replicas)
+    fenced = nth >= lists.live[rack]
+    shape = (rounds, racks, num_replicas)
+    return _Picks((2 * rack + ~fenced).reshape(shape), (nth - fenced * lists.live[rack]).reshape(shape))
+
+
+def _walked(walks: Int64s, lists: _Lists, num_replicas: int) -> tuple[Int64s, Int64s]:
+    """For each walk the racks its replicas stand on, and the how-manieth broker of the rack each is."""
+    rows, racks = np.arange(len(walks)), walks.shape[1]
+    leader_place = (lists.live[walks] > 0).argmax(axis=1)
+    rack, nth = np.zeros((2, len(walks), num_replicas), dtype=np.int64)
+    rack[:, 0] = walks[rows, leader_place]
+    taken = np.zeros(walks.shape, dtype=np.int64)
+    taken[rows, rack[:, 0]] = 1
+    place = np.zeros(len(walks), dtype=np.int64)
+    for replica in range(1, num_replicas):
+        waiting = rows
+        while len(waiting):
+            here = walks[waiting, place[waiting]]
+            passing = place[waiting] == leader_place[waiting]
+            leader_place[waiting[passing]] = -1
+            place[waiting] = (place[waiting] + 1) % racks
+            found = ~passing & (taken[waiting, here] < lists.brokers[here])
+            row, here = waiting[found], here[found]
+            rack[row, replica], nth[row, replica] = here, taken[row, here]
+            taken[row, here] += 1
+            waiting = waiting[~found]
+    return rack, nth
+
+
+def _asked(state: _State, picks: _Picks, length: int) -> _Places:
+    """Count how often each list was asked before each pick. A list moves on by one in every partition that asks it."""
+    rounds, steps, _ = picks.of_list.shape
+    asks = np.zeros((rounds, steps, len(state.times_asked)), dtype=np.int64)
+    np.put_along_axis(asks, picks.of_list, 1, axis=2)
+    so_far = np.cumsum(asks, axis=1)
+    per_cycle = so_far[:, -1]
+    in_round = length // steps * per_cycle + (so_far[:, length % steps - 1] if length % steps else 0)
+    until = state.times_asked + np.cumsum(in_round, axis=0)
+    before = until - in_round
+    early = np.maximum(state.early, np.maximum.accumulate((before == 0) * asks[:, 0], axis=0))
+    state.times_asked, state.early = until[-1], early[-1]
+    begin = (state.lists.offsets + before - early)[:, None] + so_far
+    return _Places(
+        of_list=picks.of_list,
+        first=np.take_along_axis(begin, picks.of_list, axis=2) + picks.nth,
+        per_cycle=np.take_along_axis(per_cycle[:, None], picks.of_list, axis=2),
+    )
+
+
+def _hand_out(placed: Int32s, contents: Int32s, places: _Places, lists: _Lists) -> None:
+    """Fill `placed` (rounds, partitions of a round, replicas), a few rounds or a part of one at a time."""
+    rounds, length, replicas = placed.shape
+    steps = places.first.shape[1]
+    cycles = -(-length // steps)
+    # 32 bits divide twice as fast; places stay below the number of partitions plus a list's length.
+    first, per_cycle, size = (
+        part[:, None].astype(np.uint32) for part in (places.first, places.per_cycle, lists.sizes[places.of_list])
+    )
+    slot = (lists.slots[places.of_list] + np.arange(rounds)[:, None, None] * contents.shape[1])[:, None]
+    flat = contents.ravel()
+    for some in _pieces(rounds, cycles * steps * replicas):
+        for part in _pieces(cycles, steps * replicas):
+            cycle = np.arange(cycles, dtype=np.uint32)[part, None, None]
+            handed = flat[(first[some] + cycle * per_cycle[some]) % size[some] + slot[some]]
+            batch = placed[some, part.start * steps : part.stop * steps]
+            batch[:] = handed.reshape(len(batch), -1, replicas)[:, : batch.shape[1]]
+
+
+def _pieces(count: int, cells_each: int) -> Iterator[slice]:
+    at_once = max(1, CELLS_AT_ONCE // cells_each)
+    return (slice(begin, begin + at_once) for begin in range(0, count, at_once))

@@ -1,0 +1,70 @@
+"""KRaft's placement: leaders round-robin over racks, replicas over a rack's brokers, everything shuffled now and then.
+
+Begin with `StripedReplicaPlacer`, then rack_stripes.py: the algorithm as Kafka runs it, one partition after another.
+stripe_arrays.py gives the same answer for a million partitions at once.
+"""
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Final
+
+from rackspan.errors import InvalidPartitions, InvalidReplicationFactor
+from rackspan.placement.kafka.java_random import RandomGenerator, java_rng
+from rackspan.placement.kafka.rack_stripes import rack_stripes
+from rackspan.placement.kafka.stripe_arrays import place_in_stripes
+from rackspan.placement.placer import TopicAssignment, UsableBroker
+
+FEW_PARTITIONS: Final = 64
+"""Up to here Kafka's own loop is faster than setting up arrays."""
+
+
+class StripedReplicaPlacer:
+    """`striped`: draw for draw what Kafka's class of that name places, given the same rng.
+
+    Constraints: a broker holds a partition once; leaders are not fenced.
+    Goals, in order: replicas of one partition spread over racks; leaders over racks; within a rack live brokers before
+        fenced ones; all of it different after every round of as many partitions as there are live brokers.
+    Method: see rack_stripes.py. The start partition and what is already placed are ignored, as Kafka ignores them.
+        Rackless brokers are one more rack.
+    Bound: O(partitions * replicas) draws and element operations.
+    Source: KIP-660 names it the default; behaviour read from StripedReplicaPlacer of Kafka 4.0 and compared with it.
+    """
+
+    def __init__(self, rng: Random | RandomGenerator) -> None:
+        self._rng = java_rng(rng)
+
+    def configure(self, configs: Mapping[str, str]) -> None:
+        pass
+
+    def place(
+        self,
+        start_partition: int,  # noqa: ARG002 - Kafka ignores it too
+        num_partitions: int,
+        num_replicas: int,
+        brokers: Sequence[UsableBroker],
+    ) -> TopicAssignment:
+        # The draws come before the checks, as in Kafka: a refused topic still moves the rng.
+        stripes = rack_stripes(brokers, self._rng)
+        _refuse_impossible(brokers, num_partitions, num_replicas)
+        if num_partitions <= FEW_PARTITIONS or not stripes.lists_start_afresh:
+            return TopicAssignment.of([stripes.next_partition(num_replicas) for _ in range(num_partitions)])
+        return TopicAssignment(place_in_stripes(stripes, num_partitions, num_replicas))
+
+    def close(self) -> None:
+        pass
+
+
+def _refuse_impossible(brokers: Sequence[UsableBroker], num_partitions: int, num_replicas: int) -> None:
+    """Kafka's checks in the order of its `place`. Fenced brokers count as registered."""
+    if num_replicas <= 0:
+        raise InvalidReplicationFactor(
+            f"Invalid replication factor {num_replicas}: the replication factor must be positive."
+        )
+    if all(broker.fenced for broker in brokers):
+        raise InvalidReplicationFactor("All brokers are currently fenced.")
+    if num_replicas > len(brokers):
+        raise InvalidReplicationFactor(
+            f"The target replication factor of {num_replicas} cannot be reached because only {len(brokers)} broker(s) are registered."
+        )
+    if num_partitions < 0:
+        raise InvalidPartitions("Number of partitions was set to an invalid non-positive value.")

@@ -1,0 +1,173 @@
+"""The table of a Java client's settings: what each becomes in kafka-python and in librdkafka.
+
+Documents are drawn from it. A key that is not here is refused; adding one is a line.
+"""
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any, Final
+
+from rackspan.errors import UsageError
+from rackspan.sources.client_config.jaas import login
+
+Settings = Mapping[str, Any]
+Translate = Callable[[str], Settings]
+"""A value as settings of the other client. Errors: UsageError, which says what is wrong with the value alone.
+
+What begins with "tls." is an argument of tls.tls_context instead.
+"""
+
+SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
+SASL_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+
+
+def _nothing(_: str) -> Settings:
+    return {}
+
+
+@dataclass(frozen=True, slots=True)
+class ClientKey:
+    """One Java key. `about` is for documents: the values it takes, and where it has no effect."""
+
+    name: str
+    about: str
+    kafka_python: Translate = _nothing
+    librdkafka: Translate = _nothing
+
+
+def _renamed(new: str) -> Translate:
+    return lambda value: {new: value}
+
+
+def _milliseconds(new: str) -> Translate:
+    def translate(value: str) -> Settings:
+        if not re.fullmatch(r"[0-9]{1,9}", value.strip()):
+            raise UsageError(f"{value!r} is not a number of milliseconds")
+        return {new: int(value)}
+
+    return translate
+
+
+def _one_of(allowed: tuple[str, ...], new: str) -> Translate:
+    def translate(value: str) -> Settings:
+        if value.upper() not in allowed:
+            raise UsageError(f"{value!r} is none of {', '.join(allowed)}, which are what rackspan can do")
+        return {new: value.upper()}
+
+    return translate
+
+
+def _login(username: str, password: str) -> Translate:
+    def translate(value: str) -> Settings:
+        words = login(value)
+        return {username: words.username, password: words.password}
+
+    return translate
+
+
+def _host_check(new: str, *, checked: object, unchecked: object) -> Translate:
+    def translate(value: str) -> Settings:
+        if value.lower() not in ("https", ""):
+            raise UsageError(f"{value!r} is neither https nor empty")
+        return {new: checked if value else unchecked}
+
+    return translate
+
+
+def _key_file(value: str) -> Settings:
+    """A PEM keystore holds a key and its certificates in one file; librdkafka wants it named twice."""
+    return {"ssl.certificate.location": value, "ssl.key.location": value}
+
+
+def _security() -> Iterator[ClientKey]:
+    yield ClientKey(
+        "security.protocol",
+        ", ".join(SECURITY_PROTOCOLS),
+        _one_of(SECURITY_PROTOCOLS, "security_protocol"),
+        _one_of(SECURITY_PROTOCOLS, "security.protocol"),
+    )
+    yield ClientKey(
+        "sasl.mechanism",
+        ", ".join(SASL_MECHANISMS),
+        _one_of(SASL_MECHANISMS, "sasl_mechanism"),
+        _one_of(SASL_MECHANISMS, "sasl.mechanism"),
+    )
+    yield ClientKey(
+        "sasl.jaas.config",
+        "username and password of PlainLoginModule or ScramLoginModule",
+        _login("sasl_plain_username", "sasl_plain_password"),
+        _login("sasl.username", "sasl.password"),
+    )
+
+
+def _tls() -> Iterator[ClientKey]:
+    yield ClientKey("ssl.truststore.type", "PEM; JKS and PKCS12 are refused")
+    yield ClientKey(
+        "ssl.truststore.location", "a PEM file of certificates", _renamed("tls.ca_file"), _renamed("ssl.ca.location")
+    )
+    yield ClientKey(
+        "ssl.truststore.certificates", "PEM certificates in place", _renamed("tls.ca_pem"), _renamed("ssl.ca.pem")
+    )
+    yield ClientKey("ssl.keystore.type", "PEM; JKS and PKCS12 are refused")
+    yield ClientKey(
+        "ssl.keystore.location", "a PEM file of a key and its certificates", _renamed("tls.key_file"), _key_file
+    )
+    yield ClientKey(
+        "ssl.keystore.certificate.chain",
+        "PEM certificates in place",
+        _renamed("tls.chain_pem"),
+        _renamed("ssl.certificate.pem"),
+    )
+    yield ClientKey("ssl.keystore.key", "a PEM private key in place", _renamed("tls.key_pem"), _renamed("ssl.key.pem"))
+    yield ClientKey(
+        "ssl.key.password", "of the private key", _renamed("tls.key_password"), _renamed("ssl.key.password")
+    )
+    yield ClientKey(
+        "ssl.endpoint.identification.algorithm",
+        "https, or empty to leave host names unchecked",
+        _host_check("tls.check_hostname", checked=True, unchecked=False),
+        _host_check("ssl.endpoint.identification.algorithm", checked="https", unchecked="none"),
+    )
+
+
+def _connections() -> Iterator[ClientKey]:
+    yield ClientKey("client.id", "the name in brokers' logs and quotas", _renamed("client_id"), _renamed("client.id"))
+    for name, about, kafka_python, librdkafka in (
+        ("request.timeout.ms", "of one request", "request_timeout_ms", "socket.timeout.ms"),
+        (
+            "socket.connection.setup.timeout.ms",
+            "of one connection",
+            "socket_connection_setup_timeout_ms",
+            "socket.connection.setup.timeout.ms",
+        ),
+        (
+            "connections.max.idle.ms",
+            "when an idle connection is closed",
+            "connections_max_idle_ms",
+            "connections.max.idle.ms",
+        ),
+    ):
+        yield ClientKey(name, about, _milliseconds(kafka_python), _milliseconds(librdkafka))
+
+
+def _without_effect() -> Iterator[ClientKey]:
+    """Harmless in a file that people share between tools."""
+    for name in ("bootstrap.servers", "client.dns.lookup"):
+        yield ClientKey(name, "no effect: --bootstrap-server says where")
+    for name in (
+        "default.api.timeout.ms",
+        "metadata.max.age.ms",
+        "reconnect.backoff.max.ms",
+        "reconnect.backoff.ms",
+        "retries",
+        "retry.backoff.max.ms",
+        "retry.backoff.ms",
+    ):
+        yield ClientKey(name, "no effect: --timeout bounds the whole")
+
+
+KEYS: Final[Mapping[str, ClientKey]] = MappingProxyType(
+    {key.name: key for group in (_security, _tls, _connections, _without_effect) for key in group()}
+)

@@ -1,0 +1,71 @@
+"""`--command-config`: a Java client's properties for the clients we use, or refused by name. The table is client_keys."""
+
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from rackspan.errors import UsageError
+from rackspan.sources.client_config.keys import KEYS, ClientKey, Translate
+from rackspan.sources.client_config.tls import tls_context
+
+_EXPORTS: Final = {
+    "ssl.truststore": {"JKS": "keytool -list -rfc -keystore {store} > {store}.pem"},
+    "ssl.keystore": {
+        "PKCS12": "openssl pkcs12 -nodes -in {store} -out {store}.pem",
+        "JKS": "keytool -importkeystore -srckeystore {store} -destkeystore {store}.p12 -deststoretype PKCS12 && "
+        "openssl pkcs12 -nodes -in {store}.p12 -out {store}.pem",
+    },
+}
+"""How a store that only Java reads becomes PEM, by what it holds and how."""
+
+
+def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Keyword arguments for kafka-python. Errors: UsageError naming the key."""
+    settings = _translated(properties, lambda key: key.kafka_python)
+    tls = {name.removeprefix("tls."): settings.pop(name) for name in list(settings) if name.startswith("tls.")}
+    if settings.get("security_protocol") in ("SSL", "SASL_SSL"):
+        settings["ssl_context"] = tls_context(**tls)
+    return settings
+
+
+def presents_certificate(properties: Mapping[str, str]) -> bool:
+    """Whether brokers that ask who we are would be shown a certificate."""
+    return "ssl.keystore.location" in properties or "ssl.keystore.key" in properties
+
+
+def librdkafka_settings(properties: Mapping[str, str]) -> dict[str, Any]:
+    """Settings for confluent-kafka. Errors: UsageError naming the key."""
+    return _translated(properties, lambda key: key.librdkafka)
+
+
+def _translated(properties: Mapping[str, str], side: Callable[[ClientKey], Translate]) -> dict[str, Any]:
+    _refuse_what_only_java_reads(properties)
+    settings: dict[str, Any] = {}
+    for name, value in properties.items():
+        if name not in KEYS:
+            raise UsageError(f"{name} in --command-config is no setting rackspan can follow; leave it out of a copy")
+        try:
+            settings.update(side(KEYS[name])(value))
+        except UsageError as error:
+            raise UsageError(f"{name} in --command-config: {error}; correct it and run again") from None
+    _refuse_half_a_login(properties)
+    return settings
+
+
+def _refuse_what_only_java_reads(properties: Mapping[str, str]) -> None:
+    for store, export in _EXPORTS.items():
+        # Without a type, Java takes a store file for JKS.
+        kind = properties.get(f"{store}.type", "JKS" if f"{store}.location" in properties else "PEM").upper()
+        if kind != "PEM":
+            copied = export.get(kind, export["JKS"]).format(store=properties.get(f"{store}.location", "FILE"))
+            raise UsageError(
+                f"{store}.type in --command-config is {kind}, which only Java reads; make a PEM copy with: {copied}; "
+                f"then set {store}.type=PEM and {store}.location to the copy, and leave {store}.password out"
+            )
+
+
+def _refuse_half_a_login(properties: Mapping[str, str]) -> None:
+    if not properties.get("security.protocol", "").upper().startswith("SASL"):
+        return
+    for needed in ("sasl.mechanism", "sasl.jaas.config"):
+        if needed not in properties:
+            raise UsageError(f"{needed} is missing in --command-config, but security.protocol asks for a login; add it")

@@ -1,0 +1,230 @@
+"""One conversation with a cluster, bounded by one deadline.
+
+kafka-python's own admin calls retry for as long as they like and drop the error codes of single resources, and both are
+what a snapshot that must never hang, and must say what it could not read, cannot do without. So this speaks through
+kafka-python's connections and request classes, and is the only module that knows them.
+
+All bootstrap servers are asked at once and the first that answers serves the whole conversation: a server that accepts
+connections and never speaks costs nothing while another one answers. There are no second tries.
+"""
+
+import re
+import threading
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Final, TypeVar
+
+from kafka.errors import KafkaError, KafkaTimeoutError
+from kafka.net.manager import KafkaConnectionManager
+from kafka.net.selector import NetworkSelector
+from kafka.protocol.metadata import MetadataRequest
+
+from rackspan.errors import ClusterUnreachable, UsageError
+from rackspan.sources.client_config.translation import kafka_python_settings, presents_certificate
+from rackspan.sources.live import error_messages
+
+T = TypeVar("T")
+
+_LARGEST_ANSWER: Final = 1_000_000_000
+"""Bytes. A million partitions take a tenth; and "HTTP" read as a length, 1.2 GB, is found out at once."""
+
+_PIPELINED: Final = 1_000
+"""Requests on their way at once on a connection; kafka-python fails those beyond, so it stands out of the way."""
+
+_GRACE_SECONDS: Final = 1.0
+"""How long after the deadline the network thread may still be busy, as in a look-up of a name, before it is left alone."""
+
+_PAUSE_SECONDS: Final = 0.02
+
+_ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\s:,\[\]]+)(:\d{1,5})?")
+"""A port may be left out: it is 9092 then, as kafka-python has it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionSettings:
+    """How to reach a cluster. `properties` are a Java client's, as --command-config holds them."""
+
+    bootstrap_servers: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    timeout_seconds: float = 30.0
+    """For everything together."""
+
+
+class ClusterConnection:
+    """An open conversation. Coroutines given to `run` use `ask`, `ask_broker` and `start`.
+
+    Errors when opened: ClusterUnreachable, ClusterUnauthorized, UsageError.
+    """
+
+    def __init__(self, settings: ConnectionSettings) -> None:
+        _check_addresses(settings.bootstrap_servers)
+        self._settings = settings
+        self._deadline = time.monotonic() + settings.timeout_seconds
+        client = kafka_python_settings(settings.properties)
+        self._mechanism = client.get("sasl_mechanism") if "SASL" in client.get("security_protocol", "") else None
+        self._tls = "ssl_context" in client
+        self._presents_certificate = presents_certificate(settings.properties)
+        self._net = NetworkSelector(client_id=client.get("client_id", "rackspan"))
+        self._manager = KafkaConnectionManager(self._net, **(_defaults(settings) | client))
+        self._first: Any = None
+        """The connection that answered first."""
+
+    def __enter__(self) -> "ClusterConnection":
+        self._net.start()
+        try:
+            self.run(self._open)
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+    def close(self) -> None:
+        answers = threading.Event()
+        self._net.call_soon_threadsafe(self._manager.close)
+        self._net.call_soon_threadsafe(answers.set)
+        # A thread that hangs in a look-up of a name cannot be stopped; it is a daemon, and is left behind.
+        if answers.wait(_GRACE_SECONDS):
+            self._net.stop()
+            self._net.close()
+
+    @property
+    def address(self) -> str:
+        """Of the bootstrap server that answered first."""
+        node = self._manager.cluster.broker_metadata(self._first.node_id)
+        return f"{node.host}:{node.port}"
+
+    def run(self, question: Callable[..., Awaitable[T]], *arguments: object) -> T:
+        """Run a coroutine on the network thread. Errors: its own; ClusterUnreachable once the deadline has passed."""
+        done = threading.Event()
+        future = self._net.call_soon_with_future(question, *arguments)
+        future.add_both(lambda _: done.set())
+        if not done.wait(self.remaining_seconds + _GRACE_SECONDS):
+            raise ClusterUnreachable(
+                error_messages.no_answer(self._settings.bootstrap_servers, self._settings.timeout_seconds)
+            )
+        if future.exception is not None:
+            raise future.exception
+        answer: T = future.value
+        return answer
+
+    # -- for coroutines on the network thread
+
+    @property
+    def remaining_seconds(self) -> float:
+        return max(0.0, self._deadline - time.monotonic())
+
+    def start(self, question: Callable[..., Awaitable[Any]], *arguments: object) -> Any:
+        """Begin a coroutine beside this one; await what is returned for its result."""
+        return self._net.call_soon_with_future(question, *arguments)
+
+    async def ask(self, request: Any, seconds: float | None = None) -> Any:
+        """One request to the bootstrap server that answered first. Errors: kafka.errors.KafkaError."""
+        return await self._exchange(self._first, request, self._bounded(seconds))
+
+    async def ask_broker(self, broker_id: int, request: Any, seconds: float | None = None) -> Any:
+        """One request to a certain broker, at its advertised address. Errors: kafka.errors.KafkaError."""
+        bound = self._bounded(seconds)
+        connection = self._connection(broker_id, bound)
+        await self._manager.wait_for(connection.init_future, bound * 1000)
+        return await self._exchange(connection, request, bound)
+
+    async def pause(self, seconds: float) -> None:
+        """Let others on the network thread go on meanwhile."""
+        await self._net.sleep(seconds)
+
+    def _bounded(self, seconds: float | None) -> float:
+        return self.remaining_seconds if seconds is None else min(seconds, self.remaining_seconds)
+
+    def _connection(self, node_id: int | str, seconds: float) -> Any:
+        return self._manager.get_connection(
+            node_id,
+            timeout_ms=seconds * 1000,
+            pop_on_close=False,
+            refresh_metadata_on_err=False,
+            reset_backoff_on_connect=False,
+        )
+
+    async def _exchange(self, connection: Any, request: Any, seconds: float) -> Any:
+        until = time.monotonic() + seconds
+        while connection.paused and time.monotonic() < until:  # A quota of the cluster asks for patience.
+            await self._net.sleep(_PAUSE_SECONDS)
+        bound = max(0.001, until - time.monotonic()) * 1000
+        return await self._manager.wait_for(connection.send_request(request, request_timeout_ms=bound), bound)
+
+    async def _open(self) -> None:
+        race = _Race([broker.node_id for broker in self._manager.cluster.bootstrap_brokers()])
+        for broker in self._manager.cluster.bootstrap_brokers():
+            self.start(self._greet, broker.node_id, race)
+        while not race.is_over and self.remaining_seconds > 0:
+            await self._net.sleep(_PAUSE_SECONDS)
+        if race.winner is None:
+            raise error_messages.nobody_answered(self._words_of(race), self._settings.timeout_seconds)
+        self._first, brokers = race.winner
+        self._manager.cluster.update_metadata(brokers)
+
+    async def _greet(self, node_id: str, race: "_Race") -> None:
+        connection = self._connection(node_id, self.remaining_seconds)
+        try:
+            await self._manager.wait_for(connection.init_future, self.remaining_seconds * 1000)
+            brokers = await self._exchange(connection, MetadataRequest(topics=[]), self.remaining_seconds)
+            if not brokers.brokers:
+                raise KafkaError("it knows of no broker yet; is the cluster starting?")
+        except Exception as error:
+            race.lost(node_id, self._refused(error, connection.broker_version_data is not None))
+        else:
+            race.won(connection, brokers)
+
+    def _refused(self, error: Exception, speaks_kafka: bool) -> Exception:
+        """What a failure means, if it means something. Versions are told to everybody: who told them and then hung up
+        wants to know who we are."""
+        if speaks_kafka:
+            return error_messages.login_refused(error, self._mechanism)
+        return error_messages.certificate_refused(error, self._presents_certificate) if self._tls else error
+
+    def _words_of(self, race: "_Race") -> dict[str, Exception]:
+        """Why each bootstrap server did not serve, by its address."""
+        timeout = KafkaTimeoutError()
+        nodes = self._manager.cluster.bootstrap_brokers()
+        words = {f"{node.host}:{node.port}": race.errors.get(node.node_id, timeout) for node in nodes}
+        # kafka-python shuffles them; people look for the order they wrote.
+        return dict(sorted(words.items(), key=lambda item: self._settings.bootstrap_servers.find(item[0])))
+
+
+class _Race:
+    """Which bootstrap server answers first, and what became of the others."""
+
+    def __init__(self, runners: list[str]) -> None:
+        self._runners = len(runners)
+        self.errors: dict[str, Exception] = {}
+        self.winner: tuple[Any, Any] | None = None
+
+    @property
+    def is_over(self) -> bool:
+        return self.winner is not None or len(self.errors) == self._runners
+
+    def lost(self, runner: str, error: Exception) -> None:
+        self.errors[runner] = error
+
+    def won(self, connection: Any, brokers: Any) -> None:
+        self.winner = self.winner or (connection, brokers)
+
+
+def _check_addresses(bootstrap_servers: str) -> None:
+    for address in bootstrap_servers.split(","):
+        if not _ADDRESS.fullmatch(address.strip()):
+            raise UsageError(f"--bootstrap-server {bootstrap_servers!r}: {address!r} is not of the form HOST:PORT")
+
+
+def _defaults(settings: ConnectionSettings) -> dict[str, Any]:
+    return {
+        "bootstrap_servers": settings.bootstrap_servers,
+        "client_id": "rackspan",
+        "request_timeout_ms": int(settings.timeout_seconds * 1000),
+        "receive_message_max_bytes": _LARGEST_ANSWER,
+        "max_in_flight_requests_per_connection": _PIPELINED,
+    }

@@ -1,0 +1,132 @@
+"""A cluster's refusals in words: which server, why, and what to do next."""
+
+import re
+from collections.abc import Mapping, Sequence
+
+from kafka.errors import (
+    AuthorizationError,
+    KafkaConnectionError,
+    KafkaError,
+    KafkaTimeoutError,
+    NodeNotReadyError,
+    RequestTimedOutError,
+    SaslAuthenticationFailedError,
+    UnsupportedSaslMechanismError,
+)
+
+from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, SourceError
+from rackspan.sources.live.tls_errors import CAUSES, client_certificate_refused, remedy
+
+_LOGIN_KEYS = "sasl.mechanism and sasl.jaas.config in --command-config"
+
+
+class LoginRefused(Exception):
+    """A broker hung up before we were anybody to it."""
+
+
+_AUTHENTICATION = (LoginRefused, SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
+TIMEOUTS = (KafkaTimeoutError, RequestTimedOutError, NodeNotReadyError)
+
+_CAUSES = CAUSES | {
+    "ECONNREFUSED": "connection refused",
+    "DNS Resolution failure": "no such host name",
+    "'idna' codec": "no such host name",
+    "EHOSTUNREACH": "no route to this host",
+    "ENETUNREACH": "no route to this network",
+    "ETIMEDOUT": "no answer from this host",
+    "Connection timed out": "no answer from this host",
+    "Invalid frame length": "it does not speak Kafka's protocol",
+    "Correlation IDs do not match": "it does not speak Kafka's protocol",
+    "UnknownError": "it does not speak Kafka's protocol",
+    "socket disconnected": "it hung up on the first request",
+    "does not support the 'MetadataRequest'": "it is a controller, not a broker",
+}
+"""What kafka-python says, in words that say what is the matter."""
+
+
+_UNCONNECTED = frozenset(
+    {"connection refused", "no such host name", "no route to this host", "no route to this network"}
+)
+
+
+def nobody_answered(errors: Mapping[str, Exception], seconds: float) -> SourceError:
+    """The error for a cluster none of whose bootstrap servers served us; by address why not."""
+    refused = {address: error for address, error in errors.items() if isinstance(error, _AUTHENTICATION)}
+    if refused:
+        address, error = next(iter(refused.items()))
+        said = (
+            str(error)
+            if isinstance(error, LoginRefused)
+            else f"refused the login: {words_of(error)}; check {_LOGIN_KEYS}"
+        )
+        return ClusterUnauthorized(f"{address} {said}")
+    reasons = "; ".join(f"{address}: {cause(error, seconds)}" for address, error in errors.items())
+    untrusted = remedy(cause(error) for error in errors.values())
+    if untrusted is not None:
+        return ClusterUnreachable(f"no broker can be spoken to: {reasons}; {untrusted}")
+    return ClusterUnreachable(f"no broker answered: {reasons}; {_advice(errors)}")
+
+
+def certificate_refused(error: Exception, presented: bool) -> Exception:
+    """What a hang-up over TLS means before a server has spoken Kafka to us; `presented` says whether it could know us."""
+    said = client_certificate_refused(words_of(error), presented) if isinstance(error, KafkaConnectionError) else None
+    return error if said is None else LoginRefused(said)
+
+
+def login_refused(error: Exception, mechanism: str | None) -> Exception:
+    """What a hang-up means once a server has spoken Kafka to us.
+
+    The server's own words come or are lost with the connection, as it happens; the same refusal must read the same.
+    """
+    if not isinstance(error, KafkaConnectionError | SaslAuthenticationFailedError | UnsupportedSaslMechanismError):
+        return error
+    if mechanism is None:
+        return LoginRefused(f"wants a login; set security.protocol, {_LOGIN_KEYS}")
+    return LoginRefused(f"refused the login: user, password or mechanism {mechanism} is wrong; check {_LOGIN_KEYS}")
+
+
+def no_answer(bootstrap_servers: str, seconds: float) -> str:
+    return f"no broker answered: {bootstrap_servers}: nothing within {seconds:g} s, not even a name look-up; check the name service"
+
+
+def cause(error: Exception, seconds: float | None = None) -> str:
+    """Why one server did not serve us."""
+    if isinstance(error, TIMEOUTS):
+        return "no answer in time" if seconds is None else f"no answer within {seconds:g} s"
+    said = words_of(error)
+    return next((words for sign, words in _CAUSES.items() if sign in said), None) or said
+
+
+def request_failed(what: str, right: str, error: Exception) -> SourceError:
+    """The error for something a snapshot cannot be without."""
+    if isinstance(error, AuthorizationError):
+        return ClusterUnauthorized(f"{what} may not be read: this user needs {right}; ask for it and run again")
+    if isinstance(error, (*TIMEOUTS, KafkaConnectionError)):
+        return ClusterUnreachable(f"{what} did not come: {cause(error)}; raise --timeout, or name another broker")
+    return ClusterRequestFailed(f"{what} could not be read: {words_of(error)}; try again")
+
+
+def needs(right: str) -> str:
+    """The excuse for a missing right."""
+    return f"this user needs {right}"
+
+
+def listed(names: Sequence[object], most: int = 3) -> str:
+    """The first few of many."""
+    shown = ", ".join(str(name) for name in names[:most])
+    return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
+
+
+def words_of(error: Exception) -> str:
+    """The error's own words without kafka-python's wrapping; its kind where it has none."""
+    text = str(error.args[0]) if error.args and error.args[0] is not None else ""
+    text = text.replace("KafkaConnectionError: ", "").strip() or type(error).__name__
+    # OpenSSL adds its own codes: "[SSL: CODE] words (_ssl.c:1006)".
+    text = re.sub(r"\[SSL[^\]]*\] | \(_ssl\.c:\d+\)", "", text)
+    return text if isinstance(error, KafkaError) else f"{type(error).__name__}: {text}"
+
+
+def _advice(errors: Mapping[str, Exception]) -> str:
+    if all(cause(error) in _UNCONNECTED for error in errors.values()):
+        return "check --bootstrap-server, and that the cluster is up"
+    return "is it Kafka's port, and does it want TLS or a login (--command-config)?"

@@ -1,0 +1,40 @@
+"""Command lines of Kafka's classes, and what a tool that fails says."""
+
+from pathlib import Path
+
+import pytest
+
+from rackspan.errors import KafkaProcessFailed
+from rackspan.java import Java
+from rackspan.kafka_process.release.runtime import KafkaRuntime, random_cluster_id
+
+
+def runtime(folder: Path, script: str) -> KafkaRuntime:
+    executable = folder / "java"
+    executable.write_text(f"#!/bin/sh\n{script}\n")
+    executable.chmod(0o755)
+    return KafkaRuntime(Java(executable, 17), Path("/lib"))
+
+
+def test_a_tool_gives_what_it_prints(tmp_path: Path) -> None:
+    assert runtime(tmp_path, 'for last; do :; done; echo "$last"').run_tool("a.Tool", "--describe") == "--describe\n"
+
+
+def test_a_tool_that_fails_is_told_by_its_exception(tmp_path: Path) -> None:
+    failing = runtime(tmp_path, "echo begun; echo 'x.SomeException: no such topic'; echo '  at x.y(Z.java)'; exit 1")
+    with pytest.raises(
+        KafkaProcessFailed, match=r"a\.Tool ended with status 1: x\.SomeException: no such topic"
+    ) as failure:
+        failing.run_tool("a.Tool")
+    assert failure.value.log_tail.startswith("begun")
+
+
+def test_a_tool_that_does_not_end_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(KafkaProcessFailed, match="did not end within 1 s"):
+        runtime(tmp_path, "exec sleep 1000").run_tool("a.Tool", seconds=1.0)
+
+
+def test_a_cluster_id_never_looks_like_an_option() -> None:
+    ids = {random_cluster_id() for _ in range(2_000)}
+    assert len(ids) == 2_000
+    assert all(len(one) == 22 and not one.startswith("-") for one in ids)

@@ -1,0 +1,87 @@
+"""The figures of java.util.Random and HashMap here were printed by a JDK 17; tests/compat holds more of them."""
+
+from random import Random
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.model import RackId
+from rackspan.placement.kafka.java_random import (
+    JavaRandom,
+    Lcg64,
+    hash_map_order,
+    java_hash,
+    java_rng,
+    shuffle_permutations,
+    utf16,
+)
+
+seeds = st.integers(-(2**63), 2**63 - 1)
+bounds = st.lists(st.one_of(st.integers(1, 1000), st.integers(1, 2**31 - 1)), max_size=70)
+
+
+def test_java_random_draws_what_java_draws() -> None:
+    rng = JavaRandom(42)
+    assert [rng.next_int(100) for _ in range(5)] == [30, 63, 48, 84, 70]
+
+
+@given(seeds, bounds, st.sampled_from([JavaRandom, Lcg64]))
+def test_many_draws_at_once_are_the_same_draws(seed: int, asked: list[int], kind: type[JavaRandom | Lcg64]) -> None:
+    at_once, in_turn = kind(seed), kind(seed)
+    assert at_once.next_ints(np.array(asked, dtype=np.int64)).tolist() == [in_turn.next_int(bound) for bound in asked]
+    assert at_once.state == in_turn.state
+
+
+def test_draws_that_java_rejects_are_rejected_in_an_array_too() -> None:
+    # With a bound just above 2^30 nearly every second draw is unfair.
+    asked = [2**30 + 1] * 1000
+    at_once, in_turn = JavaRandom(7), JavaRandom(7)
+    assert at_once.next_ints(np.array(asked)).tolist() == [in_turn.next_int(bound) for bound in asked]
+
+
+def test_a_bound_below_one_is_a_mistake() -> None:
+    with pytest.raises(ValueError, match="bound 0: a draw needs a bound of at least 1"):
+        JavaRandom(1).next_int(0)
+
+
+@given(seeds, st.integers(1, 12), st.integers(0, 5))
+def test_shuffles_at_once_are_swaps_in_turn(seed: int, size: int, shuffles: int) -> None:
+    rng = JavaRandom(seed)
+    draws = [[rng.next_int(bound) for bound in range(size, 1, -1)] for _ in range(shuffles)]
+    expected = []
+    for row in draws:
+        items = list(range(size))
+        for bound, other in zip(range(size, 1, -1), row, strict=True):
+            items[bound - 1], items[other] = items[other], items[bound - 1]
+        expected.append(items)
+    assert shuffle_permutations(np.array(draws, dtype=np.int64).reshape(shuffles, size - 1)).tolist() == expected
+
+
+def test_python_rng_gives_java_rng_that_repeat() -> None:
+    first, second = java_rng(Random(3)), java_rng(Random(3))
+    assert [first.next_int(1000) for _ in range(9)] == [second.next_int(1000) for _ in range(9)]
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"), [(None, 0), ("", 0), ("rack1", 108269626), ("Aa", 2112), ("BB", 2112), ("𝄞", 1772394)]
+)
+def test_names_hash_as_in_java(text: str | None, expected: int) -> None:
+    assert java_hash(text) == expected
+
+
+def test_names_that_share_a_bucket_keep_their_order_of_arrival() -> None:
+    assert hash_map_order([RackId("BB"), RackId("Aa"), None]) == ["BB", "Aa", None]
+
+
+def test_a_thirteenth_name_doubles_the_table() -> None:
+    names = [RackId(f"r{number}") for number in range(13)]
+    order = hash_map_order(names)
+    assert sorted(order, key=utf16) == sorted(names)
+    assert order != hash_map_order(names[:12]) + names[12:]
+
+
+def test_javas_string_order_is_by_code_unit_with_no_rack_first() -> None:
+    # A supplementary character is two surrogates, which are smaller than U+FF21.
+    assert sorted(["\uff21", "𝄞", None, "a"], key=utf16) == [None, "a", "𝄞", "\uff21"]

@@ -1,0 +1,180 @@
+"""What a cluster does not tell becomes a note with its reason, and many topics do not become many requests."""
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from kafka.errors import ClusterAuthorizationFailedError, KafkaConnectionError, KafkaTimeoutError
+from kafka.future import Future
+from kafka.net.selector import NetworkSelector
+from kafka.protocol.admin import DescribeConfigsRequest
+
+from rackspan.errors import ClusterUnauthorized, ClusterUnreachable
+from rackspan.sources.live.cluster_reader import _Interview
+from rackspan.sources.live.responses import ClusterReplies, LogDirs
+
+TOPIC_AUTHORIZATION_FAILED = 29
+
+
+class ScriptedConnection:
+    """Answers by the request's name with what the script says; an exception in it is raised."""
+
+    address = "127.0.0.1:9092"
+
+    def __init__(self, **script: Any) -> None:
+        self.script = SCRIPT | script
+        self.asked: list[Any] = []
+        self._net = NetworkSelector()
+
+    def start(self, question: Callable[..., Any], *arguments: object) -> Future:
+        return self._net.call_soon_with_future(question, *arguments)
+
+    async def ask(self, request: Any, seconds: float | None = None) -> Any:
+        self.asked.append(request)
+        answer = self.script[type(request).__name__.removesuffix("Request")]
+        if callable(answer) and not isinstance(answer, type):
+            answer = answer(request)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    async def ask_broker(self, broker_id: int, request: Any, seconds: float | None = None) -> Any:
+        return await self.ask(request, seconds)
+
+    def interviewed(self) -> ClusterReplies:
+        try:
+            replies: ClusterReplies = self._net.run(_Interview(self).whole)  # type: ignore[arg-type]
+            return replies
+        finally:
+            self._net.close()
+
+
+def row(**fields: Any) -> SimpleNamespace:
+    return SimpleNamespace(**fields)
+
+
+def topic(name: str, error_code: int = 0) -> SimpleNamespace:
+    partition = row(partition_index=0, leader_id=1, replica_nodes=[1], isr_nodes=[1])
+    return row(name=name, error_code=error_code, topic_id=None, is_internal=False, partitions=[partition])
+
+
+def metadata(*topics: SimpleNamespace) -> SimpleNamespace:
+    return row(cluster_id="c", brokers=[row(node_id=1, host="h", port=9092, rack="r1")], topics=list(topics))
+
+
+def configs(request: DescribeConfigsRequest, error_code: int = 0) -> SimpleNamespace:
+    value = row(name="min.insync.replicas", value="2")
+    return row(
+        results=[
+            row(resource_name=one[1], error_code=error_code, error_message=None, configs=[value])
+            for one in request.resources
+        ]
+    )
+
+
+QUORUM = row(
+    error_code=0,
+    nodes=[row(node_id=101, listeners=[row(host="h")])],
+    topics=[row(partitions=[row(error_code=0, current_voters=[row(replica_id=101)], observers=[row(replica_id=1)])])],
+)
+
+SCRIPT: dict[str, Any] = {
+    "Metadata": metadata(topic("orders")),
+    "DescribeCluster": row(error_code=0, brokers=[row(broker_id=1, host="h", port=9092, rack="r1", is_fenced=False)]),
+    "DescribeConfigs": configs,
+    "ListPartitionReassignments": row(error_code=0, topics=[]),
+    "DescribeQuorum": QUORUM,
+    "DescribeLogDirs": row(error_code=0, results=[]),
+}
+
+REFUSED = ClusterAuthorizationFailedError()
+
+
+def notes(**script: Any) -> tuple[str, ...]:
+    return ScriptedConnection(**script).interviewed().notes
+
+
+def test_a_cluster_that_tells_everything_leaves_no_note() -> None:
+    replies = ScriptedConnection().interviewed()
+    assert replies.notes == ()
+    assert replies.lists_fenced
+    assert replies.configs == {"orders": {"min.insync.replicas": "2"}}
+    assert [(one.id, one.voter, one.hosts) for one in replies.quorum] == [(101, True, ("h",)), (1, False, ())]
+
+
+def test_ten_thousand_topics_take_twenty_requests_for_their_configs() -> None:
+    connection = ScriptedConnection(Metadata=metadata(*(topic(f"t{number}") for number in range(10_000))))
+    replies = connection.interviewed()
+    assert len(replies.configs) == 10_000
+    assert sum(isinstance(request, DescribeConfigsRequest) for request in connection.asked) == 20
+    assert len(connection.asked) == 25
+
+
+@pytest.mark.parametrize(
+    ("request_name", "lost"),
+    [
+        ("DescribeCluster", "which brokers are fenced"),
+        ("DescribeQuorum", "the controller quorum"),
+        ("ListPartitionReassignments", "reassignments under way"),
+    ],
+)
+def test_a_missing_right_is_named_with_what_is_lost(request_name: str, lost: str) -> None:
+    assert notes(**{request_name: REFUSED}) == (f"{lost}: unknown, this user needs Describe on Cluster",)
+    assert notes(**{request_name: KafkaTimeoutError()}) == (f"{lost}: unknown, no answer in time",)
+
+
+def test_configs_that_may_not_be_seen_name_their_topics() -> None:
+    many = metadata(*(topic(name) for name in "abcde"))
+    [note] = notes(Metadata=many, DescribeConfigs=lambda request: configs(request, TOPIC_AUTHORIZATION_FAILED))
+    assert note == (
+        "min.insync.replicas of a, b, c and 2 more: unknown, this user needs DescribeConfigs on Topic a, b, c and 2 more"
+    )
+
+
+def test_configs_that_did_not_come_say_why() -> None:
+    broken = KafkaConnectionError("socket disconnected")
+    assert notes(DescribeConfigs=broken) == ("min.insync.replicas of orders: unknown, it hung up on the first request",)
+
+
+def test_brokers_that_do_not_tell_sizes_are_kept_apart_by_reason() -> None:
+    def log_dirs(answer: Any) -> LogDirs:
+        return ScriptedConnection(DescribeLogDirs=answer).interviewed().log_dirs
+
+    assert log_dirs(REFUSED) == LogDirs({}, {}, frozenset({1}))
+    assert log_dirs(row(error_code=31, results=[])) == LogDirs({}, {}, frozenset({1}))
+    assert log_dirs(KafkaConnectionError("111 ECONNREFUSED")) == LogDirs({}, {1: "connection refused"}, frozenset())
+
+
+def test_a_log_that_is_still_moving_to_another_disk_does_not_count() -> None:
+    logs = [
+        row(partition_index=0, partition_size=10, is_future_key=False),
+        row(partition_index=0, partition_size=99, is_future_key=True),
+    ]
+    online = row(error_code=0, topics=[row(name="orders", partitions=logs)])
+    offline = row(error_code=56, topics=[])
+    replies = ScriptedConnection(DescribeLogDirs=row(error_code=0, results=[offline, online])).interviewed()
+    assert replies.log_dirs.sizes == {1: {("orders", 0): 10}}
+
+
+def test_a_topic_that_cannot_be_described_is_named_and_the_rest_is_kept() -> None:
+    replies = ScriptedConnection(Metadata=metadata(topic("orders"), topic("lost", error_code=3))).interviewed()
+    assert [one.name for one in replies.topics] == ["orders"]
+    assert replies.notes == ("topic lost could not be described: UnknownTopicOrPartitionError",)
+
+
+def test_who_sees_nothing_at_all_is_told_what_to_ask_for() -> None:
+    blind = ScriptedConnection(Metadata=metadata(), DescribeQuorum=REFUSED)
+    with pytest.raises(ClusterUnauthorized, match=r"needs Describe on Topic .* and Describe on Cluster"):
+        blind.interviewed()
+
+
+def test_an_empty_cluster_is_no_mistake() -> None:
+    assert ScriptedConnection(Metadata=metadata()).interviewed().topics == ()
+
+
+def test_metadata_that_does_not_come_is_an_error() -> None:
+    with pytest.raises(ClusterUnreachable, match="the cluster's metadata did not come: no answer in time"):
+        notes(Metadata=KafkaTimeoutError())
+    with pytest.raises(ClusterUnauthorized, match="needs Describe on its topics"):
+        notes(Metadata=REFUSED)

@@ -1,0 +1,117 @@
+"""Replies become a snapshot, and what they lack is said in it."""
+
+from dataclasses import replace
+from datetime import UTC, datetime
+
+import pytest
+
+from rackspan.errors import ClusterRequestFailed
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
+from rackspan.sources.live.responses import (
+    ClusterReplies,
+    LogDirs,
+    PartitionReply,
+    QuorumMember,
+    Reassignment,
+    TopicReply,
+)
+from rackspan.sources.live.snapshot_assembly import assemble, controllers
+
+NOON = datetime(2026, 11, 21, 12, tzinfo=UTC)
+
+
+def broker(broker_id: int, rack: str | None, host: str = "h", *, fenced: bool = False) -> Broker:
+    return Broker(BrokerId(broker_id), None if rack is None else RackId(rack), fenced, host, 9092)
+
+
+BROKERS = (broker(1, "r1", "a"), broker(2, "r2", "b"), broker(3, None, "c", fenced=True))
+
+REPLIES = ClusterReplies(
+    cluster_id="c",
+    brokers=BROKERS,
+    topics=(
+        TopicReply("z", "id-z", False, (PartitionReply(0, -1, (3, 4), ()),)),
+        TopicReply("a", "id-a", True, (PartitionReply(1, 2, (2, 1), (2,)), PartitionReply(0, 1, (1, 2, 3), (1, 2)))),
+    ),
+    configs={"a": {"min.insync.replicas": "2"}},
+    reassignments={("a", 0): Reassignment((3,), (2,)), ("gone", 0): Reassignment((1,), ())},
+    log_dirs=LogDirs({1: {("a", 0): 5, ("a", 1): 7}, 2: {("a", 0): 9}}),
+    lists_fenced=True,
+)
+
+
+def assembled(replies: ClusterReplies = REPLIES) -> ClusterSnapshot:
+    return assemble(replies, NOON)
+
+
+def test_topics_and_partitions_arrive_whole_in_canonical_order() -> None:
+    snapshot = assembled()
+    assert [(one.name, one.topic_id, one.internal, dict(one.config)) for one in snapshot.topics] == [
+        ("a", "id-a", True, {"min.insync.replicas": "2"}),
+        ("z", "id-z", False, {}),
+    ]
+    first, second, last = snapshot.partitions
+    assert (first.replicas, first.isr, first.leader, first.size_bytes) == ((1, 2, 3), (1, 2), 1, 9)
+    assert (first.adding_replicas, first.removing_replicas) == ((3,), (2,))
+    assert (second.replicas, second.adding_replicas, second.size_bytes) == ((2, 1), (), 7)
+    assert (last.leader, last.isr, last.size_bytes) == (-1, (), None)
+
+
+def test_a_reassignment_that_the_replicas_do_not_know_yet_is_not_made_up() -> None:
+    snapshot = assembled(replace(REPLIES, reassignments={("a", 1): Reassignment((9,), (1,))}))
+    assert snapshot.partitions.row(1).adding_replicas == ()
+    assert snapshot.partitions.row(1).removing_replicas == (1,)
+
+
+def test_sizes_nobody_told_name_the_brokers_and_why() -> None:
+    silent = LogDirs({1: {("a", 0): 5}}, {2: "connection refused"}, frozenset())
+    notes = assembled(replace(REPLIES, log_dirs=silent)).partial
+    assert notes == (
+        "brokers 2: said to be alive, but connection refused; what is told of them may be out of date",
+        "sizes of 2 partitions: unknown, brokers 2: connection refused; brokers 3, 4: not alive; "
+        "brokers 1: the log directory is offline or does not hold it yet",
+    )
+
+
+def test_sizes_that_may_not_be_asked_for_name_the_right() -> None:
+    [note] = assembled(replace(REPLIES, log_dirs=LogDirs({}, {}, frozenset({1, 2, 3, 4})))).partial
+    assert note == "sizes of 3 partitions: unknown, brokers 1, 2, 3 and 1 more: this user needs Describe on Cluster"
+
+
+def test_topics_on_disk_that_are_not_shown_are_said_to_be_hidden() -> None:
+    hiding = LogDirs({1: {("a", 0): 1, ("a", 1): 1, ("z", 0): 1, ("secret", 0): 1}})
+    [note] = assembled(replace(REPLIES, log_dirs=hiding)).partial
+    assert note.startswith("topics secret: on disk but not shown to this user, who needs Describe on Topic secret")
+
+
+@pytest.mark.parametrize(
+    ("member", "expected"),
+    [
+        (QuorumMember(2, True), Controller(BrokerId(2), RackId("r2"))),
+        (QuorumMember(101, True, ("b",)), Controller(BrokerId(101), RackId("r2"))),
+        (QuorumMember(101, True, ("a", "b")), Controller(BrokerId(101), None)),
+        (QuorumMember(101, True, ("elsewhere",)), Controller(BrokerId(101), None)),
+        (QuorumMember(102, False, ("a",)), Controller(BrokerId(102), RackId("r1"), voter=False)),
+    ],
+    ids=["combined", "on a broker's host", "on hosts of two racks", "on a host of its own", "observing"],
+)
+def test_a_controllers_rack_is_what_can_be_known_of_it(member: QuorumMember, expected: Controller) -> None:
+    assert list(controllers(replace(REPLIES, quorum=(member,)))) == [expected]
+
+
+def test_a_broker_that_observes_the_metadata_log_is_no_controller() -> None:
+    observing = replace(REPLIES, quorum=(QuorumMember(1, False), QuorumMember(3, False)))
+    assert list(controllers(observing)) == []
+
+
+def test_an_observer_may_be_a_dead_broker_where_fenced_ones_are_not_listed() -> None:
+    assert list(controllers(replace(REPLIES, quorum=(QuorumMember(9, False),), lists_fenced=False))) == []
+
+
+def test_notes_of_the_conversation_come_first() -> None:
+    assert assembled(replace(REPLIES, notes=("asked in vain",))).partial[0] == "asked in vain"
+
+
+def test_a_cluster_without_brokers_is_not_a_snapshot() -> None:
+    with pytest.raises(ClusterRequestFailed, match="lists no broker"):
+        assembled(replace(REPLIES, brokers=()))
