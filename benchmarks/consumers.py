@@ -100,8 +100,8 @@ def _own_class(_rack: str) -> Any:
 
 
 ASSIGNORS: Final[Mapping[str, KafkaPython]] = {
-    "rackspan (kafka-python)": KafkaPython(kafka_python.RackAwareAssignor),
-    "rackspan (aiokafka)": Aiokafka(aiokafka.RackAwareAssignor),
+    "rackspan (kafka-python)": KafkaPython(kafka_python.KafkaPythonAssignor),
+    "rackspan (aiokafka)": Aiokafka(aiokafka.AiokafkaAssignor),
     "kafka-python range": KafkaPython(lambda _: RangePartitionAssignor()),
     "kafka-python sticky": KafkaPython(lambda _: StickyPartitionAssignor()),
     "kafka-python cooperative": KafkaPython(lambda _: CooperativeStickyAssignor()),

@@ -11,7 +11,7 @@ from typing import Self
 from confluent_kafka import ConsumerGroupState, KafkaException
 from confluent_kafka.admin import AdminClient
 
-from rackspan.consumers import Group, Member
+from rackspan.consumers import ConsumerGroup, GroupMember
 from rackspan.consumers.group import MemberId
 from rackspan.kafka_process import KafkaCluster
 from rackspan.model import RackId
@@ -97,10 +97,10 @@ class LiveGroup:
         lines = [line for log in self._folder.glob("*.log") for line in log.read_text().splitlines()]
         return [line for line in lines if about in line]
 
-    def _as_it_is(self) -> Group:
+    def _as_it_is(self) -> ConsumerGroup:
         topics = frozenset(self._topics.split(","))
-        members = (Member(MemberId(name), topics, RackId(self._rack[name])) for name in self._running)
-        return Group(tuple(members), self._racks)
+        members = (GroupMember(MemberId(name), topics, RackId(self._rack[name])) for name in self._running)
+        return ConsumerGroup(tuple(members), self._racks)
 
     def _where_replicas_are(self) -> dict[TopicPartition, frozenset[RackId]]:
         """As `kafka-topics --describe` has it; the fixture deals brokers 1, 2, 3, 4 … to r1, r2, r3, r1 …"""

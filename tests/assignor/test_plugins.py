@@ -27,7 +27,7 @@ BOTH_RACKS = [[1, 2], [1, 2], [2, 1], [2, 1]]
 
 
 def lead_with_kafka_python(
-    leader: kafka_python.RackAwareAssignor, members: Mapping[str, bytes], replicas: Replicas = REPLICAS
+    leader: kafka_python.KafkaPythonAssignor, members: Mapping[str, bytes], replicas: Replicas = REPLICAS
 ) -> dict[str, bytes]:
     cluster = KafkaPythonCluster()
     cluster.update_metadata(_kafka_python_metadata(replicas))
@@ -40,7 +40,7 @@ def lead_with_kafka_python(
     return {name: bytes(one.encode()) for name, one in leader.assign(cluster, joined).items()}
 
 
-def lead_with_aiokafka(leader: aiokafka.RackAwareAssignor, members: Mapping[str, bytes]) -> dict[str, bytes]:
+def lead_with_aiokafka(leader: aiokafka.AiokafkaAssignor, members: Mapping[str, bytes]) -> dict[str, bytes]:
     cluster = AiokafkaCluster()
     brokers = [(broker, "127.0.0.1", 9092, f"r{broker}") for broker in (1, 2, 3)]
     rows = [(0, number, its[0], its, its) for number, its in enumerate(REPLICAS)]
@@ -62,7 +62,7 @@ def told(answers: Mapping[str, bytes]) -> dict[str, list[int]]:
 
 @pytest.mark.parametrize("leader", ["kafka-python", "aiokafka"])
 def test_members_of_both_clients_understand_each_other(leader: str) -> None:
-    near_1, near_3 = kafka_python.RackAwareAssignor("r1"), aiokafka.RackAwareAssignor("r3")
+    near_1, near_3 = kafka_python.KafkaPythonAssignor("r1"), aiokafka.AiokafkaAssignor("r3")
     members = {"a": sent(near_1), "b": sent(near_3)}
     answers = (
         lead_with_kafka_python(near_1, members) if leader == "kafka-python" else lead_with_aiokafka(near_3, members)
@@ -71,7 +71,7 @@ def test_members_of_both_clients_understand_each_other(leader: str) -> None:
 
 
 def test_what_was_assigned_is_claimed_at_the_next_join_and_stays() -> None:
-    first, second = kafka_python.RackAwareAssignor("r2"), aiokafka.RackAwareAssignor("r2")
+    first, second = kafka_python.KafkaPythonAssignor("r2"), aiokafka.AiokafkaAssignor("r2")
     before = lead_with_kafka_python(first, {"a": sent(first), "b": sent(second)})
     first.on_assignment(ConsumerProtocolAssignment.decode(before["a"]), 1)
     second.on_assignment(ConsumerProtocolMemberAssignment.decode(before["b"]))
@@ -82,23 +82,23 @@ def test_what_was_assigned_is_claimed_at_the_next_join_and_stays() -> None:
 
 @pytest.mark.parametrize(("followers", "near_1"), [(False, [0, 1]), (True, [0, 2])])
 def test_where_followers_are_not_read_the_leaders_decide(followers: bool, near_1: list[int]) -> None:
-    first, second = (kafka_python.RackAwareAssignor(rack, followers=followers) for rack in ("r1", "r2"))
+    first, second = (kafka_python.KafkaPythonAssignor(rack, followers=followers) for rack in ("r1", "r2"))
     answers = lead_with_kafka_python(first, {"a": sent(first), "b": sent(second)}, BOTH_RACKS)
     assert told(answers)["a"] == near_1
 
 
 def test_the_rack_stands_where_other_tools_look_for_it_too() -> None:
-    said = ConsumerProtocolSubscription.decode(sent(kafka_python.RackAwareAssignor("r2")))
+    said = ConsumerProtocolSubscription.decode(sent(kafka_python.KafkaPythonAssignor("r2")))
     assert (said.rack_id, said.topics) == ("r2", ["orders"])
 
 
 def test_an_unknown_topic_is_left_out() -> None:
-    assignor = aiokafka.RackAwareAssignor("r1")
+    assignor = aiokafka.AiokafkaAssignor("r1")
     assert told(lead_with_aiokafka(assignor, {"a": sent(assignor, ("nowhere", "orders"))})) == {"a": [0, 1, 2, 3]}
 
 
 def test_a_cooperative_member_keeps_what_it_reads_until_it_is_told_to_stop() -> None:
-    holding, joining = kafka_python.RackAwareAssignor("r1", cooperative=True), aiokafka.RackAwareAssignor("r3")
+    holding, joining = kafka_python.KafkaPythonAssignor("r1", cooperative=True), aiokafka.AiokafkaAssignor("r3")
     alone = lead_with_kafka_python(holding, {"a": sent(holding)})
     holding.on_assignment(ConsumerProtocolAssignment.decode(alone["a"]), 1)
     assert told(lead_with_aiokafka(joining, {"a": sent(holding), "b": sent(joining)})) == {"a": [0, 1], "b": []}
@@ -107,7 +107,7 @@ def test_a_cooperative_member_keeps_what_it_reads_until_it_is_told_to_stop() -> 
 def test_kafka_python_makes_an_assignor_for_every_consumer() -> None:
     strategy = kafka_python.in_rack("r1", also=[RangePartitionAssignor])["partition_assignment_strategy"]
     first, second = strategy[0](), strategy[0]()
-    assert isinstance(first, kafka_python.RackAwareAssignor)
+    assert isinstance(first, kafka_python.KafkaPythonAssignor)
     assert first is not second
     assert strategy[1] is RangePartitionAssignor
 
@@ -115,11 +115,11 @@ def test_kafka_python_makes_an_assignor_for_every_consumer() -> None:
 def test_the_answers_of_in_rack_are_keyword_arguments_of_the_clients() -> None:
     assert kafka_python.in_rack("r1")["client_rack"] == aiokafka.in_rack("r1")["client_rack"] == "r1"
     assert set(kafka_python.in_rack("r1")) <= set(KafkaConsumer.DEFAULT_CONFIG)
-    assert aiokafka.in_rack("r1")["partition_assignment_strategy"][0].name == kafka_python.RackAwareAssignor.name
+    assert aiokafka.in_rack("r1")["partition_assignment_strategy"][0].name == kafka_python.KafkaPythonAssignor.name
 
 
 def test_kafka_python_refuses_range_beside_a_cooperative_assignor() -> None:
-    assert kafka_python.RackAwareAssignor("r1", cooperative=True).supported_protocols() == [
+    assert kafka_python.KafkaPythonAssignor("r1", cooperative=True).supported_protocols() == [
         RebalanceProtocol.COOPERATIVE
     ]
     mixed = kafka_python.in_rack("r1", cooperative=True, also=[RangePartitionAssignor])

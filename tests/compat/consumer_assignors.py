@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
-from rackspan.consumers import Group
+from rackspan.consumers import ConsumerGroup
 from rackspan.consumers.group import MemberId
 from rackspan.model.ids import TopicPartition
 from tests.compat import ivy
@@ -17,7 +17,7 @@ _SOURCE: Final = Path(__file__).parent / "java" / "KafkaConsumerAssignors.java"
 Reads = Mapping[MemberId, tuple[TopicPartition, ...]]
 
 
-def ask(assignor: str, groups: Sequence[Group], timeout_seconds: float) -> list[Reads]:
+def ask(assignor: str, groups: Sequence[ConsumerGroup], timeout_seconds: float) -> list[Reads]:
     """What `range` or `cooperative-sticky` gives each group that starts with nothing assigned."""
     lines = "".join(json.dumps(_request(assignor, group)) + "\n" for group in groups)
     done = subprocess.run(
@@ -32,7 +32,7 @@ def ask(assignor: str, groups: Sequence[Group], timeout_seconds: float) -> list[
     return [_reads(json.loads(line)) for line in done.stdout.splitlines()]
 
 
-def _request(assignor: str, group: Group) -> Mapping[str, Any]:
+def _request(assignor: str, group: ConsumerGroup) -> Mapping[str, Any]:
     topics: dict[str, list[list[str]]] = {}
     for (topic, _), racks in sorted(group.racks.items()):
         topics.setdefault(topic, []).append(sorted(racks))

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from rackspan.consumers import Group, Member, assign
+from rackspan.consumers import ConsumerGroup, GroupMember, assign
 from rackspan.consumers.group import MemberId
 from rackspan.model import RackId
 from rackspan.model.ids import TopicPartition
@@ -22,7 +22,7 @@ pytestmark = [
 SIZES = [pytest.param(200, id="200"), pytest.param(3000, id="3000", marks=pytest.mark.soak)]
 
 
-def random_group(seed: int) -> Group:
+def random_group(seed: int) -> ConsumerGroup:
     """Up to 60 partitions of 4 topics for up to 12 members in up to 5 racks; every other group subscribes alike."""
     rng = Random(seed)
     racks = [RackId(f"r{one}") for one in range(rng.randint(1, 5))]
@@ -33,9 +33,9 @@ def random_group(seed: int) -> Group:
         for partition in range(rng.randint(1, 15))
     }
     topics = sorted({topic for topic, _ in placed})
-    return Group(
+    return ConsumerGroup(
         tuple(
-            Member(
+            GroupMember(
                 MemberId(f"m{one:02d}"),
                 frozenset(topics if seed % 2 else rng.sample(topics, rng.randint(1, len(topics)))),
                 rng.choice(racks),

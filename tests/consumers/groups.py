@@ -5,7 +5,7 @@ from itertools import product
 
 from hypothesis import strategies as st
 
-from rackspan.consumers import Group, GroupAssignment, Member
+from rackspan.consumers import ConsumerGroup, GroupAssignment, GroupMember
 from rackspan.consumers.group import MemberId
 from rackspan.model import RackId
 from rackspan.model.ids import TopicPartition
@@ -16,22 +16,22 @@ Cost = tuple[int, int, int]
 
 
 @st.composite
-def groups(draw: st.DrawFn, *, members: int = 4, partitions: int = 6, alike: bool = False) -> Group:
+def groups(draw: st.DrawFn, *, members: int = 4, partitions: int = 6, alike: bool = False) -> ConsumerGroup:
     """Up to so many of each; members with and without rack, claims true, contradicting, outdated and of the vanished."""
     names = draw(st.lists(st.sampled_from(TOPICS), min_size=1, max_size=3, unique=True))
     counts = [draw(st.integers(0, partitions // len(names))) for _ in names]
     placed = [TopicPartition(name, one) for name, count in zip(names, counts, strict=True) for one in range(count)]
     racks = {one: frozenset(draw(st.lists(st.sampled_from(RACKS), max_size=2))) for one in placed}
     claimable = st.sampled_from([*placed, TopicPartition("gone", 0), TopicPartition(names[0], 99)])
-    return Group(
+    return ConsumerGroup(
         tuple(
-            Member(
+            GroupMember(
                 id=MemberId(f"consumer-{number}"),
                 topics=frozenset(names if alike else draw(st.lists(st.sampled_from(TOPICS), unique=True))),
                 rack=draw(st.sampled_from([None, *RACKS])),
                 owned=frozenset(draw(st.lists(claimable, max_size=4))),
                 epoch=draw(st.integers(-1, 2)),
-                holds=draw(st.booleans()),
+                still_reads=draw(st.booleans()),
             )
             for number in draw(st.permutations(range(draw(st.integers(0, members)))))
         ),
@@ -39,11 +39,11 @@ def groups(draw: st.DrawFn, *, members: int = 4, partitions: int = 6, alike: boo
     )
 
 
-def readable(group: Group) -> list[TopicPartition]:
+def readable(group: ConsumerGroup) -> list[TopicPartition]:
     return [one for one in group.racks if any(one.topic in member.topics for member in group.members)]
 
 
-def cost_of(group: Group, answer: Mapping[MemberId, tuple[TopicPartition, ...]]) -> Cost:
+def cost_of(group: ConsumerGroup, answer: Mapping[MemberId, tuple[TopicPartition, ...]]) -> Cost:
     """Squares of the loads, partitions read across racks, partitions moved: smaller is better, in this order."""
     reader = {one: member for member in group.members for one in answer[member.id]}
     return (
@@ -53,11 +53,11 @@ def cost_of(group: Group, answer: Mapping[MemberId, tuple[TopicPartition, ...]])
     )
 
 
-def best_by_trying_all(group: Group) -> Cost:
+def best_by_trying_all(group: ConsumerGroup) -> Cost:
     return min(cost_of(group, one) for one in _all_assignments(group))
 
 
-def valid(group: Group, answer: GroupAssignment) -> bool:
+def valid(group: ConsumerGroup, answer: GroupAssignment) -> bool:
     """Every readable partition is with one member, who subscribes to it; every member is named."""
     given = [one for partitions in answer.partitions.values() for one in partitions]
     topics = {member.id: member.topics for member in group.members}
@@ -68,7 +68,7 @@ def valid(group: Group, answer: GroupAssignment) -> bool:
     )
 
 
-def _all_assignments(group: Group) -> Iterator[dict[MemberId, tuple[TopicPartition, ...]]]:
+def _all_assignments(group: ConsumerGroup) -> Iterator[dict[MemberId, tuple[TopicPartition, ...]]]:
     partitions = readable(group)
     readers = [[m.id for m in group.members if one.topic in m.topics] for one in partitions]
     for chosen in product(*readers):
@@ -78,7 +78,7 @@ def _all_assignments(group: Group) -> Iterator[dict[MemberId, tuple[TopicPartiti
         }
 
 
-def _moved(group: Group, partition: TopicPartition, reader: Member) -> bool:
+def _moved(group: ConsumerGroup, partition: TopicPartition, reader: GroupMember) -> bool:
     """Whether exactly one subscriber claims it at the newest epoch, and it is not the reader."""
     claims = [m for m in group.members if partition in m.owned and partition.topic in m.topics]
     newest = [m for m in claims if m.epoch == max(one.epoch for one in claims)]

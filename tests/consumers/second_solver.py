@@ -2,12 +2,12 @@
 
 from ortools.sat.python import cp_model
 
-from rackspan.consumers import Group
-from rackspan.consumers.claims import owners
+from rackspan.consumers import ConsumerGroup
+from rackspan.consumers.ownership import owners
 from tests.consumers.groups import Cost, readable
 
 
-def best_by_constraints(group: Group) -> Cost:
+def best_by_constraints(group: ConsumerGroup) -> Cost:
     """Squares of the loads, partitions read across racks, partitions moved: each least, in this order."""
     model = cp_model.CpModel()
     partitions = readable(group)
@@ -34,7 +34,7 @@ def best_by_constraints(group: Group) -> Cost:
     )
 
 
-def _squares(model: cp_model.CpModel, group: Group, reads: dict, most: int) -> cp_model.LinearExprT:  # type: ignore[type-arg]
+def _squares(model: cp_model.CpModel, group: ConsumerGroup, reads: dict, most: int) -> cp_model.LinearExprT:  # type: ignore[type-arg]
     squares = []
     for member in group.members:
         load, square = model.new_int_var(0, most, ""), model.new_int_var(0, most * most, "")

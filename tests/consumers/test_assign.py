@@ -4,7 +4,7 @@ from random import Random
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rackspan.consumers import Group, Member, assign
+from rackspan.consumers import ConsumerGroup, GroupMember, assign
 from rackspan.consumers.group import MemberId
 from rackspan.model import RackId
 from rackspan.model.ids import TopicPartition
@@ -13,7 +13,7 @@ from tests.consumers.groups import best_by_trying_all, cost_of, groups, valid
 
 @settings(max_examples=200, deadline=None)
 @given(groups())
-def test_no_assignment_at_all_is_better(group: Group) -> None:
+def test_no_assignment_at_all_is_better(group: ConsumerGroup) -> None:
     answer = assign(group)
     assert valid(group, answer)
     cost = cost_of(group, answer.partitions)
@@ -23,24 +23,24 @@ def test_no_assignment_at_all_is_better(group: Group) -> None:
 
 @settings(max_examples=60, deadline=None)
 @given(groups(members=6, partitions=30, alike=True))
-def test_members_that_subscribe_alike_differ_by_one_partition_at_most(group: Group) -> None:
+def test_members_that_subscribe_alike_differ_by_one_partition_at_most(group: ConsumerGroup) -> None:
     loads = [len(partitions) for partitions in assign(group).partitions.values()]
     assert not loads or max(loads) - min(loads) <= 1
 
 
 @settings(max_examples=60, deadline=None)
 @given(groups(members=6, partitions=30), st.integers(0, 2**32))
-def test_the_order_of_members_and_partitions_does_not_matter(group: Group, seed: int) -> None:
+def test_the_order_of_members_and_partitions_does_not_matter(group: ConsumerGroup, seed: int) -> None:
     rng = Random(seed)
     members, racks = list(group.members), list(group.racks.items())
     rng.shuffle(members)
     rng.shuffle(racks)
-    assert assign(Group(tuple(members), dict(racks))) == assign(group)
+    assert assign(ConsumerGroup(tuple(members), dict(racks))) == assign(group)
 
 
 @settings(max_examples=60, deadline=None)
 @given(groups(members=6, partitions=30))
-def test_who_has_been_assigned_stays_put(group: Group) -> None:
+def test_who_has_been_assigned_stays_put(group: ConsumerGroup) -> None:
     first = assign(group)
     owning = (replace(m, owned=frozenset(first.partitions[m.id]), epoch=7) for m in group.members)
     again = assign(replace(group, members=tuple(owning)))
@@ -49,6 +49,6 @@ def test_who_has_been_assigned_stays_put(group: Group) -> None:
 
 def test_two_topics_mix_on_every_member() -> None:
     racks = {TopicPartition(topic, one): frozenset({RackId("r1")}) for topic in ("cold", "hot") for one in range(4)}
-    members = tuple(Member(MemberId(f"m{one}"), frozenset({"cold", "hot"}), RackId("r1")) for one in range(4))
-    hands = assign(Group(members, racks)).partitions.values()
+    members = tuple(GroupMember(MemberId(f"m{one}"), frozenset({"cold", "hot"}), RackId("r1")) for one in range(4))
+    hands = assign(ConsumerGroup(members, racks)).partitions.values()
     assert all({one.topic for one in hand} == {"cold", "hot"} for hand in hands)

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackspan.consumers.group import NO_EPOCH, Member, MemberId
-from rackspan.consumers.member_data import Assigned, assignment_data, member_data, read_assignment, read_member
+from rackspan.consumers.group import NO_EPOCH, GroupMember, MemberId
+from rackspan.consumers.member_data import LastAssignment, assignment_data, member_data, read_assignment, read_member
 from rackspan.model import RackId
 from rackspan.model.ids import TopicPartition
 
@@ -27,17 +27,17 @@ JSON = st.recursive(
 
 
 def test_what_a_member_sends_is_this_document() -> None:
-    sent = member_data("r1", Assigned(OWNED, 7, "c1"), cooperative=True)
+    sent = member_data("r1", LastAssignment(OWNED, 7, "c1"), cooperative=True)
     assert sent.decode() == json.dumps(DOCUMENT, separators=(",", ":"))
-    assert read_member("c1", ["orders"], sent) == Member(
-        MemberId("c1"), frozenset({"orders"}), RackId("r1"), OWNED, epoch=7, holds=True
+    assert read_member("c1", ["orders"], sent) == GroupMember(
+        MemberId("c1"), frozenset({"orders"}), RackId("r1"), OWNED, epoch=7, still_reads=True
     )
 
 
 def test_what_the_leader_sends_is_read_back() -> None:
     sent = assignment_data(9, MemberId("c1"))
     assert sent == b'{"rackspan":1,"epoch":9,"member":"c1"}'
-    assert read_assignment(OWNED, sent) == Assigned(OWNED, 9, "c1")
+    assert read_assignment(OWNED, sent) == LastAssignment(OWNED, 9, "c1")
 
 
 @given(st.text(), st.frozensets(st.builds(TopicPartition, st.text(), st.integers(0))), st.integers(-1), st.text())
@@ -46,13 +46,13 @@ def test_any_rack_and_any_claim_survive_the_way(
 ) -> None:
     if any(0xD800 <= ord(letter) < 0xE000 for letter in rack + member + "".join(one.topic for one in owned)):
         return  # Half a surrogate pair: Kafka's strings are UTF-8 and cannot hold one.
-    read = read_member(member, [], member_data(rack, Assigned(owned, epoch, member), cooperative=False))
-    assert (read.rack or "", read.owned, read.epoch, read.holds, read.fault) == (rack, owned, epoch, False, None)
+    read = read_member(member, [], member_data(rack, LastAssignment(owned, epoch, member), cooperative=False))
+    assert (read.rack or "", read.owned, read.epoch, read.still_reads, read.fault) == (rack, owned, epoch, False, None)
 
 
 def test_who_comes_back_under_another_id_holds_nothing() -> None:
-    sent = member_data("r1", Assigned(OWNED, 7, "c1"), cooperative=True)
-    assert not read_member("c2", [], sent).holds
+    sent = member_data("r1", LastAssignment(OWNED, 7, "c1"), cooperative=True)
+    assert not read_member("c2", [], sent).still_reads
     assert read_member("c2", [], sent).owned == OWNED
 
 
@@ -89,7 +89,10 @@ NOT_OURS = "sent user data that is not ours: another assignor's, or damaged"
             b'{"rackspan":1,"owned":{"t":[0.5]}}',
             "sent damaged user data: a list of owned partitions holds something else",
         ),
-        (b'{"rackspan":1,"owned":{"t":3}}', "sent damaged user data: a list of owned partitions holds something else"),
+        (
+            b'{"rackspan":1,"owned":{"t":3}}',
+            "sent damaged user data: a list of owned partitions holds something else",
+        ),
         (b'{"rackspan":1,"epoch":"7"}', "sent damaged user data: epoch is not a whole number"),
         (b'{"rackspan":1,"epoch":-2}', "sent damaged user data: epoch is not a whole number"),
     ],
@@ -118,4 +121,4 @@ def test_nothing_a_member_sends_is_an_error(data: bytes) -> None:
 
 @pytest.mark.parametrize("data", [b"", None, b"{", b'{"rackspan":2,"epoch":3}', b'{"rackspan":1,"epoch":"x"}'])
 def test_a_leader_that_cannot_be_understood_leaves_a_claim_without_epoch(data: Any) -> None:
-    assert read_assignment(OWNED, data) == Assigned(OWNED, NO_EPOCH, "")
+    assert read_assignment(OWNED, data) == LastAssignment(OWNED, NO_EPOCH, "")

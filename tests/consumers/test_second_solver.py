@@ -3,7 +3,7 @@ from random import Random
 
 import pytest
 
-from rackspan.consumers import Group, Member, assign
+from rackspan.consumers import ConsumerGroup, GroupMember, assign
 from rackspan.consumers.group import MemberId
 from rackspan.model import RackId
 from rackspan.model.ids import TopicPartition
@@ -15,7 +15,7 @@ SIZES = [(16, 4, seed) for seed in range(10)] + [
 ]
 
 
-def group_after_changes(partitions: int, members: int, seed: int) -> Group:
+def group_after_changes(partitions: int, members: int, seed: int) -> ConsumerGroup:
     """A group that had been assigned, then lost a member and gained one, with two topics that not everybody reads."""
     rng = Random(seed)
     racks = [RackId(f"r{one}") for one in range(3)]
@@ -27,11 +27,11 @@ def group_after_changes(partitions: int, members: int, seed: int) -> Group:
     }
     subscriptions = (frozenset({"clicks", "orders"}), frozenset({"orders", "payments"}), frozenset({"orders"}))
     everyone = tuple(
-        Member(MemberId(f"m{one}"), rng.choice(subscriptions), rng.choice(racks)) for one in range(members)
+        GroupMember(MemberId(f"m{one}"), rng.choice(subscriptions), rng.choice(racks)) for one in range(members)
     )
-    first = assign(Group(everyone[1:], placed))
+    first = assign(ConsumerGroup(everyone[1:], placed))
     stayed = (replace(one, owned=frozenset(first.partitions[one.id]), epoch=1) for one in everyone[2:])
-    return Group((everyone[0], *stayed), placed)
+    return ConsumerGroup((everyone[0], *stayed), placed)
 
 
 @pytest.mark.parametrize(("partitions", "members", "seed"), SIZES)

@@ -3,16 +3,16 @@ from itertools import product
 
 from hypothesis import assume, given, settings
 
-from rackspan.consumers import Group
-from rackspan.consumers.audience import audiences, partitions_by_audience
+from rackspan.consumers import ConsumerGroup
+from rackspan.consumers.audience import group_audiences, partitions_by_audience
 from rackspan.consumers.shares import balanced_shares
 from tests.consumers.groups import groups
 
 
 @settings(max_examples=100, deadline=None)
 @given(groups(members=4, partitions=5))
-def test_shares_admit_every_balanced_assignment_and_no_other(group: Group) -> None:
-    known = audiences(group.members)
+def test_shares_admit_every_balanced_assignment_and_no_other(group: ConsumerGroup) -> None:
+    known = group_audiences(group.members)
     shared = partitions_by_audience(group, known)
     assume(shared)
     shares = balanced_shares(shared, known.sizes)

@@ -8,29 +8,28 @@ from kafka.cluster import ClusterMetadata
 from kafka.coordinator.assignors.abstract import AbstractPartitionAssignor, RebalanceProtocol
 from kafka.protocol.consumer.metadata import ConsumerProtocolAssignment, ConsumerProtocolSubscription
 
-from rackspan.assignor.conversation import PROTOCOL, Conversation
+from rackspan.assignor.membership import PROTOCOL, Membership
 from rackspan.assignor.replica_racks import Replicas, racks_of_brokers, readable_in
-from rackspan.consumers import Member
+from rackspan.consumers import GroupMember
 from rackspan.consumers.member_data import assignment_data, by_topic, read_member
-from rackspan.model import BrokerId
-from rackspan.model.ids import TopicPartition
+from rackspan.model.ids import BrokerId, TopicPartition
 
 SUBSCRIPTION_VERSION = 3
-"""The first with rackId, so that tools and other assignors see the rack where they look for it."""
+"""The first version with rackId, so that tools and other assignors find the rack in the protocol's own field."""
 
 
-class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python publishes no types
+class KafkaPythonAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafka-python publishes no types
     """Balance first, then the fewest partitions read across racks, then the fewest moves; proven at every rebalance.
 
-    `client_rack` is the consumer's own. `followers` says whether brokers let consumers fetch from followers (KIP-392); all
-    members of a group should say the same, the leader's word counts. `cooperative` keeps reading during a rebalance
-    (KIP-429); kafka-python then accepts no eager strategy beside it. One consumer, one assignor.
+    `client_rack` is the consumer's own. `followers` says whether brokers let consumers fetch from followers (KIP-392). Give all
+    members of a group the same value: the group leader's counts. `cooperative` keeps reading during a rebalance
+    (KIP-429); kafka-python then accepts no eager strategy beside it. One assignor for one consumer.
     """
 
     name = PROTOCOL
 
     def __init__(self, client_rack: str, *, followers: bool = True, cooperative: bool = False) -> None:
-        self._conversation = Conversation(client_rack, cooperative=cooperative)
+        self._membership = Membership(client_rack, cooperative=cooperative)
         self._followers = followers
         self._protocol = RebalanceProtocol.COOPERATIVE if cooperative else RebalanceProtocol.EAGER
 
@@ -41,50 +40,50 @@ class RackAwareAssignor(AbstractPartitionAssignor):  # type: ignore[misc] # kafk
         return ConsumerProtocolSubscription(
             version=SUBSCRIPTION_VERSION,
             topics=sorted(topics),
-            user_data=self._conversation.user_data(),
+            user_data=self._membership.user_data(),
             owned_partitions=[],
             generation_id=-1,
-            rack_id=self._conversation.client_rack or None,
+            rack_id=self._membership.client_rack or None,
         )
 
     def assign(self, cluster: ClusterMetadata, members: Sequence[Any]) -> dict[str, ConsumerProtocolAssignment]:
-        joined = [_member(one.member_id, one.metadata) for one in members]
+        joined = [_member(member.member_id, member.metadata) for member in members]
         racks = racks_of_brokers((broker.node_id, broker.rack) for broker in cluster.brokers())
         replicas = _replicas(cluster, {topic for member in joined for topic in member.topics})
-        decision = self._conversation.lead(joined, readable_in(replicas, racks, followers=self._followers))
+        decision = self._membership.decide_rebalance(joined, readable_in(replicas, racks, followers=self._followers))
         return {
             member: ConsumerProtocolAssignment(
                 0, list(by_topic(partitions).items()), assignment_data(decision.epoch, member)
             )
-            for member, partitions in decision.told.items()
+            for member, partitions in decision.assigned.items()
         }
 
     def on_assignment(self, assignment: ConsumerProtocolAssignment, generation: int) -> None:  # noqa: ARG002
-        self._conversation.on_assignment(assignment.partitions(), assignment.user_data)
+        self._membership.on_assignment(assignment.partitions(), assignment.user_data)
 
 
 def in_rack(
     client_rack: str, *, followers: bool = True, cooperative: bool = False, also: Sequence[Any] = ()
 ) -> Mapping[str, Any]:
-    """Keyword arguments of KafkaConsumer: the rack, said once, and the strategy.
+    """Keyword arguments of KafkaConsumer: the rack and the strategy.
 
-    `also` are strategies that members of older versions run, in order of preference: the group uses the first that all
-    members offer. Every consumer gets an assignor of its own, so one answer serves many.
+    `also` lists the strategies of members that run an older version, in order of preference: the group uses the first that
+    all members offer. Every consumer makes its own assignor, so the same arguments may be used for many consumers.
     """
-    ours = partial(RackAwareAssignor, client_rack, followers=followers, cooperative=cooperative)
-    return {"client_rack": client_rack, "partition_assignment_strategy": (ours, *also)}
+    strategy = partial(KafkaPythonAssignor, client_rack, followers=followers, cooperative=cooperative)
+    return {"client_rack": client_rack, "partition_assignment_strategy": (strategy, *also)}
 
 
-def _member(member_id: str, said: ConsumerProtocolSubscription) -> Member:
-    return read_member(member_id, said.topics, said.user_data, getattr(said, "rack_id", None))
+def _member(member_id: str, subscription: ConsumerProtocolSubscription) -> GroupMember:
+    return read_member(member_id, subscription.topics, subscription.user_data, getattr(subscription, "rack_id", None))
 
 
 def _replicas(cluster: ClusterMetadata, topics: Iterable[str]) -> dict[TopicPartition, Replicas]:
-    """kafka-python shows partitions and leaders, but replicas only one broker at a time; its table has them all."""
+    """Replicas by partition. kafka-python's methods return replicas for one broker at a time; its private table has all."""
     return {
-        TopicPartition(topic, one.partition_index): Replicas(
-            BrokerId(one.leader_id), tuple(map(BrokerId, one.replica_nodes))
+        TopicPartition(topic, partition.partition_index): Replicas(
+            BrokerId(partition.leader_id), tuple(map(BrokerId, partition.replica_nodes))
         )
         for topic in topics
-        for one in cluster._partitions.get(topic, {}).values()
+        for partition in cluster._partitions.get(topic, {}).values()
     }

@@ -1,14 +1,25 @@
-"""Rack-aware assignment for plain consumers: which member of a group reads which partition.
+"""Rack-aware partition assignment for plain consumers: which member of a group reads which partition.
 
-KIP-881 asks for it, KIP-925 shows how to price it; here it is solved. Begin with group.py (the values), then assign.py:
-balance first, then the fewest partitions read across racks, then the fewest moves, each proven. claims.py says who owned
-what, awareness.py when racks are left out, cooperative.py what must wait for its owner, member_data.py what members tell
-each other; leader.py puts them together, one call a rebalance. Pure: no client, no clock, no rng; the plug-ins are in
-the room assignor.
+KIP-881 requests it, KIP-925 shows how to price it; this package solves it. Begin with group.py (the values), then assign.py:
+balance first, then the fewest partitions read across racks, then the fewest moves, each proven. rebalance.py is one call for
+one rebalance: ownership.py finds who owned and who still reads a partition, rack_awareness.py when racks do not count.
+member_data.py is the user data that members exchange. Pure: no client, no clock, no random generator. The plug-ins for
+Kafka clients are in the package assignor.
 """
 
 from rackspan.consumers.assign import GroupAssignment, assign
-from rackspan.consumers.group import Group, Member
+from rackspan.consumers.group import NO_EPOCH, ConsumerGroup, GroupMember, MemberId
+from rackspan.consumers.rebalance import RebalanceDecision, decide_rebalance
 from rackspan.model.ids import TopicPartition
 
-__all__ = ["Group", "GroupAssignment", "Member", "TopicPartition", "assign"]
+__all__ = [
+    "NO_EPOCH",
+    "ConsumerGroup",
+    "GroupAssignment",
+    "GroupMember",
+    "MemberId",
+    "RebalanceDecision",
+    "TopicPartition",
+    "assign",
+    "decide_rebalance",
+]

@@ -1,77 +1,77 @@
-"""The assignment itself: balanced, then rack-local, then sticky, and proven so."""
+"""The partition assignment of a group: balanced, then rack-local, then sticky, each proven."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from rackspan.consumers.audience import audiences, partitions_by_audience
-from rackspan.consumers.claims import owners
-from rackspan.consumers.dealing import dealt
-from rackspan.consumers.group import Group, Member, MemberId
-from rackspan.consumers.kinds import kinds
-from rackspan.consumers.placement_flow import PlacementFlow, cheapest
+from rackspan.consumers.assignment_flow import AssignmentFlow, cheapest_assignment
+from rackspan.consumers.audience import group_audiences, partitions_by_audience
+from rackspan.consumers.distribution import distribute_partitions
+from rackspan.consumers.group import ConsumerGroup, MemberId
+from rackspan.consumers.kinds import group_kinds
+from rackspan.consumers.ownership import owners
 from rackspan.consumers.shares import Shares, balanced_shares
 from rackspan.errors import UnprovenResponse
 from rackspan.model.ids import TopicPartition
-
-Owned = Mapping[MemberId, tuple[TopicPartition, ...]]
 
 
 @dataclass(frozen=True, slots=True)
 class GroupAssignment:
     """Every member's partitions in ascending order, and what they cost.
 
-    Balanced as subscriptions permit. No balanced assignment reads fewer than `cross_rack` partitions from another rack, and
-    none of those that read so few moves fewer than `moved` away from the members that owned them.
+    Loads are as balanced as subscriptions permit. `cross_rack` is the least number of partitions that a balanced assignment
+    reads from another rack; `moved` is the least number, among those assignments, that change their owner.
     """
 
-    partitions: Owned
+    partitions: Mapping[MemberId, tuple[TopicPartition, ...]]
     cross_rack: int
     moved: int
 
 
-def assign(group: Group) -> GroupAssignment:
+def assign(group: ConsumerGroup) -> GroupAssignment:
     """Give each partition to a member of the group.
 
     Constraints: every partition of a subscribed topic has one member, and that member subscribes to its topic.
     Goals: 1. loads as even as subscriptions permit (shares.py); 2. the fewest partitions without a replica in their
     member's rack; 3. the fewest partitions taken from the member that owned them.
     Method: the balanced assignments are described exactly by the prices of a first flow; a second one, over kinds of
-    partitions and cohorts of members instead of single ones, finds the cheapest of them (placement_flow.py). Concrete
-    partitions are dealt in turn within each flow, so that topics mix. The result is counted again and held against both
-    certificates. Deterministic; the order of members and partitions does not matter.
-    Source: KIP-881 (the wish), KIP-925 (cost and flow). Errors: UnprovenResponse, a bug.
+    partitions and cohorts of members instead of single ones, finds the cheapest of them (assignment_flow.py). Partitions
+    that cost the same are distributed round-robin, so that topics mix (distribution.py). The costs of the assignment are
+    counted again and compared with both certificates. Deterministic; the order of members and partitions does not matter.
+    Bound: the two flows of shares.py and assignment_flow.py, whose sizes do not depend on the number of partitions.
+    Source: KIP-881 (motivation), KIP-925 (costs and flow). Proven by tests/consumers/test_assign.py, which tries all
+    assignments, and test_second_solver.py, which solves larger groups with a constraint solver.
+    Errors: UnprovenResponse, a bug.
     """
     ordered = replace(group, members=tuple(sorted(group.members, key=lambda member: member.id)))
-    known = audiences(ordered.members)
-    shared = partitions_by_audience(ordered, known)
-    if not shared:
+    audiences = group_audiences(ordered.members)
+    partitions = partitions_by_audience(ordered, audiences)
+    if not partitions:
         return GroupAssignment({member.id: () for member in ordered.members}, 0, 0)
-    sorted_out, shares = kinds(ordered, known), balanced_shares(shared, known.sizes)
-    flow = cheapest(sorted_out, shares)
-    answer = _counted(ordered, dealt(sorted_out, flow))
-    _refuse_unproven(answer, shares, flow)
-    return answer
+    kinds, shares = group_kinds(ordered, audiences), balanced_shares(partitions, audiences.sizes)
+    flow = cheapest_assignment(kinds, shares)
+    assignment = _with_costs(ordered, distribute_partitions(kinds, flow))
+    _refuse_unproven(assignment, shares, flow)
+    return assignment
 
 
-def _counted(group: Group, given: Mapping[int, list[TopicPartition]]) -> GroupAssignment:
-    before = owners(group)
-    pairs = [(member, one) for index, member in enumerate(group.members) for one in given.get(index, ())]
+def _with_costs(group: ConsumerGroup, partitions: Mapping[int, list[TopicPartition]]) -> GroupAssignment:
+    """The assignment of partitions by member number, its costs counted from the group itself."""
+    owner = owners(group)
+    pairs = [
+        (member, partition) for index, member in enumerate(group.members) for partition in partitions.get(index, ())
+    ]
     return GroupAssignment(
-        {member.id: tuple(sorted(given.get(index, ()))) for index, member in enumerate(group.members)},
-        cross_rack=sum(group.crosses_racks(one, member) for member, one in pairs),
-        moved=sum(_was_moved(before.get(one), member) for member, one in pairs),
+        {member.id: tuple(sorted(partitions.get(index, ()))) for index, member in enumerate(group.members)},
+        cross_rack=sum(group.crosses_racks(partition, member) for member, partition in pairs),
+        moved=sum(owner.get(partition, member.id) != member.id for member, partition in pairs),
     )
 
 
-def _was_moved(before: MemberId | None, member: Member) -> bool:
-    return before is not None and before != member.id
-
-
-def _refuse_unproven(answer: GroupAssignment, shares: Shares, flow: PlacementFlow) -> None:
-    """Counted anew, the answer must cost what both certificates say it must."""
-    loads = [len(partitions) for partitions in answer.partitions.values()]
+def _refuse_unproven(assignment: GroupAssignment, shares: Shares, flow: AssignmentFlow) -> None:
+    """The counted costs must equal the bounds of both certificates."""
+    loads = [len(partitions) for partitions in assignment.partitions.values()]
     if shares.price(loads) != shares.proof.lower_bound:
         raise UnprovenResponse(f"loads of {min(loads)} to {max(loads)} are not as even as proven; report this as a bug")
-    if flow.price(answer.cross_rack, answer.moved) != flow.lower_bound:
-        found = f"{answer.cross_rack} cross-rack partitions and {answer.moved} moves"
-        raise UnprovenResponse(f"{found} do not match their proof; report this as a bug")
+    if flow.price(assignment.cross_rack, assignment.moved) != flow.lower_bound:
+        costs = f"{assignment.cross_rack} cross-rack partitions and {assignment.moved} moves"
+        raise UnprovenResponse(f"{costs} do not match their proof; report this as a bug")

@@ -1,11 +1,11 @@
-"""Members and topics by subscription: members that subscribe alike are alike, and so are topics with the same readers."""
+"""Members grouped by subscription, and topics grouped by the subscriptions that include them."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rackspan.consumers.group import Group, Member
+from rackspan.consumers.group import ConsumerGroup, GroupMember
 
 Audience: TypeAlias = tuple[int, ...]
 """The subscriptions, by number and ascending, that include a topic. Never empty."""
@@ -13,27 +13,34 @@ Audience: TypeAlias = tuple[int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Audiences:
-    """`subscription` numbers the subscription of each member, `sizes` counts its members, `of_topic` says who reads a topic."""
+    """The subscriptions of a group.
+
+    `subscription[m]` numbers the subscription of member m, `sizes[s]` counts the members of subscription s, `of_topic` maps
+    each subscribed topic to its audience.
+    """
 
     subscription: Sequence[int]
     sizes: Sequence[int]
     of_topic: Mapping[str, Audience]
 
 
-def audiences(members: Sequence[Member]) -> Audiences:
-    """Subscriptions are numbered in the order of their first member."""
+def group_audiences(members: Sequence[GroupMember]) -> Audiences:
+    """Number the subscriptions, in the order of their first member."""
     numbers = {topics: number for number, topics in enumerate(dict.fromkeys(member.topics for member in members))}
     subscription = [numbers[member.topics] for member in members]
     of_topic: dict[str, list[int]] = {}
     for topics, number in numbers.items():
         for topic in topics:
             of_topic.setdefault(topic, []).append(number)
-    counts = Counter(subscription)
+    sizes = Counter(subscription)
     return Audiences(
-        subscription, [counts[number] for number in range(len(numbers))], {t: tuple(a) for t, a in of_topic.items()}
+        subscription,
+        [sizes[number] for number in range(len(numbers))],
+        {topic: tuple(audience) for topic, audience in of_topic.items()},
     )
 
 
-def partitions_by_audience(group: Group, known: Audiences) -> Counter[Audience]:
-    """How many partitions each audience shares, those without one left out. In one order for equal groups."""
-    return Counter(known.of_topic[topic] for topic, _ in sorted(group.racks) if topic in known.of_topic)
+def partitions_by_audience(group: ConsumerGroup, audiences: Audiences) -> Counter[Audience]:
+    """How many partitions each audience reads. Partitions without an audience are left out. Equal groups give one order."""
+    of_topic = audiences.of_topic
+    return Counter(of_topic[topic] for topic, _ in sorted(group.racks) if topic in of_topic)

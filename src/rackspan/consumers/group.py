@@ -1,12 +1,11 @@
-"""A consumer group at the moment of a rebalance, as its leader sees it."""
+"""A consumer group at one rebalance: its members, and the racks in which each partition can be read."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final, NewType
 
 from rackspan.errors import InvalidProblem
-from rackspan.model import RackId
-from rackspan.model.ids import TopicPartition
+from rackspan.model.ids import RackId, TopicPartition
 
 MemberId = NewType("MemberId", str)
 
@@ -15,12 +14,12 @@ NO_EPOCH: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
-class Member:
-    """What one consumer said when it joined.
+class GroupMember:
+    """One consumer, as described by the data it sent when it joined.
 
-    `owned` is what it was last assigned, at assignment epoch `epoch`; `holds` says that it reads on until an assignment
-    takes a partition away (the cooperative protocol, KIP-429), not having given up everything before (eager).
-    `fault` says why what it sent could not be read, None where it could.
+    `owned` is its last assignment, made at assignment epoch `epoch`. `still_reads` is true for a member that reads its
+    `owned` partitions during the rebalance (the cooperative protocol, KIP-429) and false for one that revoked them before
+    it joined (eager). `fault` says why its data could not be read, None where it could.
     """
 
     id: MemberId
@@ -28,27 +27,26 @@ class Member:
     rack: RackId | None = None
     owned: frozenset[TopicPartition] = frozenset()
     epoch: int = NO_EPOCH
-    holds: bool = False
+    still_reads: bool = False
     fault: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
-    """Members, and every partition of their topics with the racks it can be read from without leaving them.
+class ConsumerGroup:
+    """Members, and every partition of their topics with the racks in which it can be read.
 
-    Partitions of topics that nobody subscribes to are left out of every assignment.
-    Errors: InvalidProblem when two members have one id.
+    Partitions of topics without a subscriber are in no assignment. Errors: InvalidProblem when two members have one id.
     """
 
-    members: tuple[Member, ...]
+    members: tuple[GroupMember, ...]
     racks: Mapping[TopicPartition, frozenset[RackId]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         ids = [member.id for member in self.members]
         if len(set(ids)) < len(ids):
-            twice = next(one for one in ids if ids.count(one) > 1)
-            raise InvalidProblem(f"member {twice!r} is listed twice; a group knows a member by its id, list it once")
+            twice = next(member for member in ids if ids.count(member) > 1)
+            raise InvalidProblem(f"member {twice!r} is listed twice; member ids are unique in a group, so list it once")
 
-    def crosses_racks(self, partition: TopicPartition, member: Member) -> bool:
+    def crosses_racks(self, partition: TopicPartition, member: GroupMember) -> bool:
         """Whether the member reads the partition from another rack."""
         return member.rack not in self.racks[partition]

@@ -1,7 +1,7 @@
-"""What members and leader tell each other in the user data of the consumer protocol. docs/formats.md shows both documents.
+"""The user data that members and leader exchange in the consumer protocol, as JSON. docs/formats.md shows both documents.
 
-User data, not the protocol's own fields, because a client may have none for a rack (aiokafka: subscription version 0) and
-all members of a group, of whatever client, must understand each other. JSON: an operator can read it.
+The rack is in the user data and not only in the protocol's own field, because a client may have no such field (aiokafka
+sends subscription version 0) and members with different clients may share a group. JSON, so that an operator can read it.
 """
 
 import json
@@ -9,59 +9,60 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
-from rackspan.consumers.group import NO_EPOCH, Member, MemberId
-from rackspan.model import RackId
-from rackspan.model.ids import TopicPartition
+from rackspan.consumers.group import NO_EPOCH, GroupMember, MemberId
+from rackspan.model.ids import RackId, TopicPartition
 
 VERSION: Final = 1
-"""Readers of version 1 ignore keys they do not know, so additions keep it. It rises when an old reader would be misled."""
+"""Readers of version 1 ignore unknown keys, so a new key keeps the version. A change that old readers would misread raises it."""
 
 _VERSION_KEY: Final = "rackspan"
 
 
 @dataclass(frozen=True, slots=True)
-class Assigned:
-    """What a member was last assigned: its partitions, the leader's epoch, and the id it had in the group then."""
+class LastAssignment:
+    """A member's last assignment: its partitions, the leader's epoch, and the member id it had in the group then."""
 
     owned: frozenset[TopicPartition] = frozenset()
     epoch: int = NO_EPOCH
     member: str = ""
 
 
-def member_data(rack: str | None, assigned: Assigned, *, cooperative: bool) -> bytes:
-    """What a member sends when it joins. A `cooperative` one reads on until it is told otherwise."""
-    owned = {"epoch": assigned.epoch, "member": assigned.member, "owned": by_topic(assigned.owned)}
+def member_data(rack: str | None, last: LastAssignment, *, cooperative: bool) -> bytes:
+    """The user data of a member that joins. A `cooperative` member keeps reading until its partitions are revoked."""
+    owned = {"epoch": last.epoch, "member": last.member, "owned": by_topic(last.owned)}
     return _bytes({_VERSION_KEY: VERSION, "rack": rack or None, "cooperative": cooperative, **owned})
 
 
-def read_member(member: str, topics: Iterable[str], data: bytes | None, protocol_rack: str | None = None) -> Member:
-    """A member from its subscription. What cannot be read becomes its `fault`; nothing a member sends is an error here.
+def read_member(
+    member: str, topics: Iterable[str], data: bytes | None, protocol_rack: str | None = None
+) -> GroupMember:
+    """A member from its subscription. Unreadable data becomes the member's `fault`; nothing a member sends raises an error.
 
     `protocol_rack` is the subscription's own rackId (version 3, KIP-881) and counts where there is no user data.
     """
-    bare = Member(MemberId(member), frozenset(topics), rack=_rack(protocol_rack))
+    without_data = GroupMember(MemberId(member), frozenset(topics), rack=_rack(protocol_rack))
     if not data:
-        fault = None if bare.rack else "sent no rack: it is of another version or runs another assignor"
-        return Member(bare.id, bare.topics, bare.rack, fault=fault)
+        fault = None if without_data.rack else "sent no rack: it is of another version or runs another assignor"
+        return GroupMember(without_data.id, without_data.topics, without_data.rack, fault=fault)
     try:
-        return _member(bare, _document(data))
+        return _member(without_data, _document(data))
     except (ValueError, RecursionError) as unreadable:
-        return Member(bare.id, bare.topics, fault=str(unreadable))
+        return GroupMember(without_data.id, without_data.topics, fault=str(unreadable))
 
 
 def assignment_data(epoch: int, member: MemberId) -> bytes:
-    """What the leader sends to each member with its partitions."""
+    """The user data that the leader sends to each member with its partitions."""
     return _bytes({_VERSION_KEY: VERSION, "epoch": epoch, "member": member})
 
 
-def read_assignment(owned: Iterable[TopicPartition], data: bytes | None) -> Assigned:
-    """What a member was told. Where the leader's data cannot be read, the claim has NO_EPOCH and yields to all others."""
-    partitions = frozenset(TopicPartition(*one) for one in owned)
+def read_assignment(owned: Iterable[TopicPartition], data: bytes | None) -> LastAssignment:
+    """A member's assignment. Unreadable data from the leader gives NO_EPOCH, a claim weaker than every other."""
+    partitions = frozenset(TopicPartition(*partition) for partition in owned)
     try:
         document = _document(data or b"")
-        return Assigned(partitions, _epoch(document), str(document.get("member")))
+        return LastAssignment(partitions, _epoch(document), str(document.get("member")))
     except (ValueError, RecursionError):
-        return Assigned(partitions)
+        return LastAssignment(partitions)
 
 
 def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
@@ -77,7 +78,7 @@ def _bytes(document: Mapping[str, Any]) -> bytes:
 
 
 def _document(data: bytes) -> dict[str, Any]:
-    """Errors: ValueError in words that complete "consumer c1 …"."""
+    """The user data as JSON. Errors: ValueError, worded to follow "consumer c1 "."""
     try:
         document = json.loads(data)
     except ValueError:
@@ -90,20 +91,24 @@ def _document(data: bytes) -> dict[str, Any]:
     return dict(document)
 
 
-def _member(bare: Member, document: Mapping[str, Any]) -> Member:
+def _member(without_data: GroupMember, document: Mapping[str, Any]) -> GroupMember:
     rack, cooperative = document.get("rack"), document.get("cooperative", False)
     if not isinstance(rack, str | None) or not isinstance(cooperative, bool):
         raise ValueError("sent damaged user data: rack or cooperative is of the wrong type")
-    # Who comes back under another id had left the group, and lost its partitions with it; clients do not tell assignors.
-    holds = cooperative and document.get("member") == bare.id
+    # A consumer with a new member id has left the group since, and lost its partitions; clients do not report that to assignors.
+    still_reads = cooperative and document.get("member") == without_data.id
     owned = _owned(document.get("owned", {}))
-    return Member(bare.id, bare.topics, _rack(rack), owned, epoch=_epoch(document), holds=holds)
+    return GroupMember(
+        without_data.id, without_data.topics, _rack(rack), owned, epoch=_epoch(document), still_reads=still_reads
+    )
 
 
 def _owned(topics: object) -> frozenset[TopicPartition]:
     if not isinstance(topics, dict):
         raise ValueError("sent damaged user data: owned is not a table of topics")
-    return frozenset(TopicPartition(topic, one) for topic, listed in topics.items() for one in _partitions(listed))
+    return frozenset(
+        TopicPartition(topic, partition) for topic, listed in topics.items() for partition in _partitions(listed)
+    )
 
 
 def _partitions(listed: object) -> list[int]:

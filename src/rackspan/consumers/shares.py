@@ -1,4 +1,4 @@
-"""How many partitions each member may have in a balanced group, before anyone looks at racks."""
+"""How many partitions each member may have in a balanced assignment, racks left aside."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +14,12 @@ Int64s = npt.NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Shares:
-    """Every balanced assignment, and no other: members of subscription s hold `least[s]` to `most[s]` partitions, which
-    differ by one at most, and partitions go only from an audience to a subscription in `allowed`. Taken together: one of them
-    alone may be wider than any assignment that keeps them all.
+    """The set of all balanced assignments, described by three constraints.
 
-    `proof` is the certificate of the balance; every balanced assignment has at least `low` partitions on every member.
+    Each member of subscription s has `least[s]` to `most[s]` partitions, which differ by one at most, and a partition goes
+    from its audience only to a subscription in `allowed`. The balanced assignments are exactly those that meet all three;
+    one constraint alone may allow more. `proof` is the certificate of the balance. In every balanced assignment each member
+    has at least `low` partitions.
     """
 
     least: Int64s
@@ -28,12 +29,12 @@ class Shares:
     proof: Certificate
 
     def price(self, loads: Sequence[int]) -> int:
-        """What loads cost in the flow of `proof`: 1 for a member's first partition above `low`, 2 for its second, ..."""
+        """The cost of `loads` in the flow of `proof`: 1 for a member's first partition above `low`, 2 for its second, and so on."""
         return sum((load - self.low) * (load - self.low + 1) // 2 for load in loads)
 
 
 def balanced_shares(partitions: Mapping[Audience, int], members: Sequence[int]) -> Shares:
-    """What balance asks of a group with `members[s]` members of subscription s; at least one audience.
+    """The balanced assignments of a group with `members[s]` members of subscription s; at least one audience.
 
     Constraints: a partition goes to one member that subscribes to its topic.
     Goal: the loads of all members, sorted, as even as subscriptions permit: the least sum of their squares, and with it
@@ -41,15 +42,16 @@ def balanced_shares(partitions: Mapping[Audience, int], members: Sequence[int]) 
     semi-matchings). Members of one subscription end within one partition of each other; where all subscribe alike that is
     floor and ceiling.
     Method: min-cost flow audience -> subscription -> sink, whose last arc costs more with every partition a member has. The
-    prices in its certificate say which arcs every cheapest flow fills, may use, and never uses (complementary slackness);
-    that is the whole set of balanced assignments, in which assign.py then looks for the best.
+    prices in its certificate say which arcs every cheapest flow fills, may use, and never uses (complementary slackness).
+    That describes all balanced assignments; assign.py selects the best of them.
     Bound: as flow.solve, on audiences + subscriptions nodes; neither partitions nor members are nodes.
+    Proven by tests/consumers/test_shares.py, which enumerates the balanced assignments.
     """
     low, high = _filled_range(partitions, members)
-    pairs = [(audience, one) for audience in partitions for one in audience]
+    pairs = [(audience, subscription) for audience in partitions for subscription in audience]
     network, levels = _network(partitions, members, pairs, low, high)
-    answer = solve(network)
-    reduced = _reduced_costs(network, answer.certificate.potential)
+    solution = solve(network)
+    reduced = _reduced_costs(network, solution.certificate.potential)
     on_pairs, _, on_levels = np.split(reduced, [len(pairs), len(pairs) + len(members)])
     by_level = on_levels.reshape(len(members), levels)
     return Shares(
@@ -57,7 +59,7 @@ def balanced_shares(partitions: Mapping[Audience, int], members: Sequence[int]) 
         most=low + (by_level <= 0).sum(axis=1),
         allowed=frozenset(pair for pair, price in zip(pairs, on_pairs.tolist(), strict=True) if price == 0),
         low=low,
-        proof=answer.certificate,
+        proof=solution.certificate,
     )
 
 
@@ -68,13 +70,13 @@ def _network(
     low: int,
     high: int,
 ) -> tuple[FlowNetwork, int]:
-    """Levels low to high of each subscription are arcs of their own, of rising cost; below, all are filled anyway."""
+    """One arc of rising cost for each load from low to high of a subscription; loads below low are always reached."""
     audiences = {audience: len(members) + number for number, audience in enumerate(partitions)}
     sink, levels = len(members) + len(audiences), high - low
     size, subscriptions = np.asarray(members), np.arange(len(members))
     shared = arcs(
         [audiences[audience] for audience, _ in pairs],
-        [one for _, one in pairs],
+        [subscription for _, subscription in pairs],
         # One more than there is: an arc that is never full has no price below zero.
         [partitions[audience] + 1 for audience, _ in pairs],
         0,
@@ -92,27 +94,27 @@ def _reduced_costs(network: FlowNetwork, potential: Int64s) -> Int64s:
 
 
 def _filled_range(partitions: Mapping[Audience, int], members: Sequence[int]) -> tuple[int, int]:
-    """Least and greatest load when partitions are simply poured out, scarce topics first.
+    """Least and greatest load when each partition goes to the least loaded reader, topics with few readers first.
 
-    The most balanced assignment has no smaller minimum and no greater maximum than this or any other one.
+    No assignment has a greater minimum or a smaller maximum than the most balanced one, so these two enclose its loads.
     """
     subscription = np.repeat(np.arange(len(members)), members)
     loads = np.zeros(len(subscription), dtype=np.int64)
-    for audience in sorted(partitions, key=lambda one: (len(one), one)):
+    for audience in sorted(partitions, key=lambda audience: (len(audience), audience)):
         readers = np.flatnonzero(np.isin(subscription, audience))
-        loads[readers] = _poured(loads[readers], partitions[audience])
+        loads[readers] = _filled(loads[readers], partitions[audience])
     return int(loads.min()), int(loads.max())
 
 
-def _poured(loads: Int64s, units: int) -> Int64s:
-    """Loads (n,) after `units` more, each to a member with the least; n > 0."""
+def _filled(loads: Int64s, units: int) -> Int64s:
+    """Loads (n,) after `units` more partitions, each for a member with the least load; n > 0."""
     order = np.argsort(loads, kind="stable")
     ranked = loads[order]
     # Units that raise the first k members to the level of the next.
     needed = np.arange(1, len(ranked)) * ranked[1:] - np.cumsum(ranked)[:-1]
     lowest = int(np.searchsorted(needed, units, side="right")) + 1
     level, rest = divmod(int(ranked[:lowest].sum()) + units, lowest)
-    poured = loads.copy()
-    poured[order[:lowest]] = level
-    poured[order[:rest]] += 1
-    return poured
+    filled = loads.copy()
+    filled[order[:lowest]] = level
+    filled[order[:rest]] += 1
+    return filled

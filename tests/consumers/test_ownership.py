@@ -1,18 +1,18 @@
-from rackspan.consumers import Group, Member
-from rackspan.consumers.claims import owners
+from rackspan.consumers import ConsumerGroup, GroupMember
 from rackspan.consumers.group import MemberId
+from rackspan.consumers.ownership import owners
 from rackspan.model.ids import TopicPartition
 
 ORDERS = TopicPartition("orders", 0)
 READERS = frozenset({"orders"})
 
 
-def member(name: str, epoch: int, topics: frozenset[str] = READERS) -> Member:
-    return Member(MemberId(name), topics, owned=frozenset({ORDERS}), epoch=epoch)
+def member(name: str, epoch: int, topics: frozenset[str] = READERS) -> GroupMember:
+    return GroupMember(MemberId(name), topics, owned=frozenset({ORDERS}), epoch=epoch)
 
 
-def owner(*members: Member) -> MemberId | None:
-    return owners(Group(members, {ORDERS: frozenset()})).get(ORDERS)
+def owner(*members: GroupMember) -> MemberId | None:
+    return owners(ConsumerGroup(members, {ORDERS: frozenset()})).get(ORDERS)
 
 
 def test_the_newest_claim_wins() -> None:
@@ -32,4 +32,4 @@ def test_who_left_a_topic_owns_nothing_of_it() -> None:
 
 
 def test_a_partition_that_is_gone_has_no_owner() -> None:
-    assert owners(Group((member("a", 5),), {})) == {}
+    assert owners(ConsumerGroup((member("a", 5),), {})) == {}

@@ -1,11 +1,11 @@
-from rackspan.consumers.dealing import in_turn
+from rackspan.consumers.distribution import round_robin
 from rackspan.model.ids import TopicPartition
 
 PARTITIONS = [TopicPartition("t", one) for one in range(5)]
 
 
 def numbers(**wanted: int) -> dict[str, list[int]]:
-    return {name: [one.partition for one in hand] for name, hand in in_turn(PARTITIONS, wanted).items()}
+    return {name: [one.partition for one in hand] for name, hand in round_robin(PARTITIONS, wanted).items()}
 
 
 def test_one_to_each_in_turn() -> None:

@@ -3,8 +3,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from rackspan.assignor.conversation import Conversation
-from rackspan.consumers import Member
+from rackspan.assignor.membership import Membership
+from rackspan.consumers import GroupMember
 from rackspan.consumers.member_data import assignment_data, read_member
 from rackspan.model import RackId
 from rackspan.model.ids import TopicPartition
@@ -13,8 +13,8 @@ RACKS = {TopicPartition("orders", one): frozenset({RackId(f"r{one % 2 + 1}")}) f
 ORDERS = frozenset({"orders"})
 
 
-def member(name: str, rack: str) -> Member:
-    return read_member(name, ORDERS, Conversation(rack, cooperative=False).user_data())
+def member(name: str, rack: str) -> GroupMember:
+    return read_member(name, ORDERS, Membership(rack, cooperative=False).user_data())
 
 
 def warned(caplog: pytest.LogCaptureFixture) -> Sequence[str]:
@@ -24,35 +24,35 @@ def warned(caplog: pytest.LogCaptureFixture) -> Sequence[str]:
 
 
 def test_off_is_said_once_and_on_again_once(caplog: pytest.LogCaptureFixture) -> None:
-    leader = Conversation("r1", cooperative=False)
+    leader = Membership("r1", cooperative=False)
     racked, rackless = [member("a", "r1"), member("b", "r2")], member("c", "")
-    leader.lead(racked, RACKS)
+    leader.decide_rebalance(racked, RACKS)
     assert warned(caplog) == []
-    leader.lead([*racked, rackless], RACKS)
+    leader.decide_rebalance([*racked, rackless], RACKS)
     assert warned(caplog) == [
         "rack awareness is off for the group: consumer c has no client.rack; partitions are balanced and stay where they are"
     ]
-    leader.lead([racked[0], rackless], RACKS)
+    leader.decide_rebalance([racked[0], rackless], RACKS)
     assert warned(caplog) == []
-    leader.lead(racked, RACKS)
+    leader.decide_rebalance(racked, RACKS)
     assert warned(caplog) == ["rack awareness is on again: every member of the group has a rack"]
-    leader.lead(racked, RACKS)
+    leader.decide_rebalance(racked, RACKS)
     assert warned(caplog) == []
 
 
 def test_another_reason_is_said_too(caplog: pytest.LogCaptureFixture) -> None:
-    leader = Conversation("r1", cooperative=False)
-    leader.lead([member("a", "")], RACKS)
-    leader.lead([read_member("a", ORDERS, b"?")], RACKS)
+    leader = Membership("r1", cooperative=False)
+    leader.decide_rebalance([member("a", "")], RACKS)
+    leader.decide_rebalance([read_member("a", ORDERS, b"?")], RACKS)
     rackless, unreadable = warned(caplog)
     assert "consumer a has no client.rack" in rackless
     assert "consumer a sent user data that is not ours" in unreadable
 
 
 def test_a_rack_that_the_cluster_does_not_know_is_asked_about_once(caplog: pytest.LogCaptureFixture) -> None:
-    leader = Conversation("r9", cooperative=False)
+    leader = Membership("r9", cooperative=False)
     for _ in range(2):
-        leader.lead([member("a", "r9")], RACKS)
+        leader.decide_rebalance([member("a", "r9")], RACKS)
     assert warned(caplog) == [
         "consumer a is in rack r9, where no replica of the group's topics is; is client.rack right?"
     ]
@@ -60,15 +60,15 @@ def test_a_rack_that_the_cluster_does_not_know_is_asked_about_once(caplog: pytes
 
 def test_a_topic_without_partitions_is_no_reason_to_warn(caplog: pytest.LogCaptureFixture) -> None:
     caplog.set_level(logging.INFO, "rackspan.assignor")
-    decision = Conversation("r1", cooperative=False).lead([member("a", "r1")], {})
-    assert decision.told == {"a": ()}
+    decision = Membership("r1", cooperative=False).decide_rebalance([member("a", "r1")], {})
+    assert decision.assigned == {"a": ()}
     assert "topic orders has no partitions that are known here; it is left out" in caplog.messages
     assert warned(caplog) == []
 
 
 def test_what_a_consumer_was_told_is_what_it_claims_next_time() -> None:
-    consumer = Conversation("r1", cooperative=True)
+    consumer = Membership("r1", cooperative=True)
     owned = [TopicPartition("orders", 3)]
     consumer.on_assignment(owned, assignment_data(8, member("a", "r1").id))
     read = read_member("a", ORDERS, consumer.user_data())
-    assert (read.owned, read.epoch, read.holds) == (frozenset(owned), 8, True)
+    assert (read.owned, read.epoch, read.still_reads) == (frozenset(owned), 8, True)
