@@ -95,7 +95,7 @@ SLIPS = {
         "| `src/rackspan/model/racks.py` |",
         "none of the legal forms",
     ),
-    "a room that is none": ("| background: the motive |", "| not yet (cellar) |", "waits for 'cellar'"),
+    "a package that is none": ("| background: the motive |", "| not yet (cellar) |", "waits for 'cellar'"),
     "a file that is not there": (
         "`src/rackspan/placement/placer.py`",
         "`src/rackspan/placement/cellars.py`",
@@ -129,7 +129,7 @@ def test_a_wrong_word_in_any_quote_is_found(page: str, indexes: dict[str, kips_i
 
 def test_a_row_that_is_built_names_its_place_and_its_test() -> None:
     status = "`src/rackspan/model/racks.py`, `src/rackspan/model/ids.py` ; `tests/test_kips.py::test_a_slip_in_the_page_is_found`: in short"
-    page = f"| 36-001 | “three words here” | statement | asks | {status} |"
+    page = f"| 36-001 | “three words here” | statement | requirement | {status} |"
     (row,) = kips_page.read_page(page)
     assert kips_page.status_of(row) == "done"
     assert row.named == (
@@ -174,8 +174,8 @@ def test_a_quote_is_found_where_its_words_stand_together_and_nowhere_else() -> N
 
 def test_statements_without_a_row_and_quotes_out_of_order_are_told() -> None:
     index = kips_index.index_of("36", TEXT)
-    late = Row("36-001", "36", 1, "1. Brokers may move", "statement", "asks", "background: a fact")
-    early = Row("36-002", "36", 2, "The leader must write", "statement", "asks", "background: a fact")
+    late = Row("36-001", "36", 1, "1. Brokers may move", "statement", "requirement", "background: a fact")
+    early = Row("36-002", "36", 2, "The leader must write", "statement", "requirement", "background: a fact")
     assert kips_index.problems("36", index, [late, early]) == [
         "36-002: “The leader must write” does not stand in the text after the row before; correct the quote",
         "36: the statement at words 10 to 19 has no row; add one",

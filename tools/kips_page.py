@@ -36,16 +36,16 @@ QUOTED_WORDS: Final = range(3, 13)
 """How many words a quote has: enough to be found, too few to be the text."""
 
 EXTRA_ROOMS: Final = frozenset({"benchmarks", "simulation"})
-"""What a row may wait for besides the rooms under src/rackspan."""
+"""What a row may wait for besides the packages under src/rackspan."""
 
 _ROW_START: Final = re.compile(r"\|\s*[a-z0-9]+-\d")
 _ROW: Final = re.compile(
-    r"\| (?P<id>(?P<prefix>\w+)-(?P<number>\d{3})) \| “(?P<quote>(?:[^|\\]|\\.)+)” \| (?P<kind>\w+) \| (?P<asks>[^|]+) \| (?P<status>[^|]+) \|"
+    r"\| (?P<id>(?P<prefix>\w+)-(?P<number>\d{3})) \| “(?P<quote>(?:[^|\\]|\\.)+)” \| (?P<kind>\w+) \| (?P<requirement>[^|]+) \| (?P<status>[^|]+) \|"
 )
 _ESCAPED: Final = re.compile(r"\\([\\`*\[<|])")
 _CODE: Final = re.compile(r"`([^`]+)`")
 _FOLDERS: Final = ("src/", "tests/", "docs/", "examples/", "benchmarks/")
-_NOT_YET: Final = re.compile(r"not yet \((?P<rooms>\w+(?:, \w+)*)\)(?:: \S.*)?")
+_NOT_YET: Final = re.compile(r"not yet \((?P<packages>\w+(?:, \w+)*)\)(?:: \S.*)?")
 _REASONED: Final = re.compile(r"(?P<status>differs|history|background|decided): \S.*")
 _DONE: Final = re.compile(
     r"`(?!tests/)[^`]+/[^`]+`(?:, `[^`]+`)* ?; `tests/[^`]+::test_\w+`(?:, `tests/[^`]+::test_\w+`)*(?:: \S.*)?"
@@ -62,7 +62,7 @@ class Row:
     number: int
     quote: str
     kind: str
-    asks: str
+    requirement: str
     status: str
 
     @property
@@ -71,10 +71,10 @@ class Row:
         return tuple(code for code in _CODE.findall(self.status) if code.startswith(_FOLDERS))
 
     @property
-    def rooms(self) -> tuple[str, ...]:
+    def packages(self) -> tuple[str, ...]:
         """What the row waits for."""
         waits = _NOT_YET.fullmatch(self.status)
-        return tuple(waits["rooms"].split(", ")) if waits else ()
+        return tuple(waits["packages"].split(", ")) if waits else ()
 
 
 def read_page(page: str) -> list[Row]:
@@ -89,7 +89,7 @@ def rows_of(prefix: str, rows: Sequence[Row]) -> list[Row]:
 
 def status_of(row: Row) -> str | None:
     """Which of STATUSES the row has, None where its wording is none of them."""
-    if row.rooms:
+    if row.packages:
         return "not yet"
     if reasoned := _REASONED.fullmatch(row.status):
         return reasoned["status"]
@@ -121,7 +121,7 @@ def _row(found: re.Match[str]) -> Row:
         number=int(found["number"]),
         quote=_ESCAPED.sub(r"\1", found["quote"]),
         kind=found["kind"],
-        asks=found["asks"],
+        requirement=found["requirement"],
         status=found["status"],
     )
 
@@ -138,7 +138,7 @@ def _row_faults(row: Row) -> Iterator[str]:
         yield f"status {row.status!r} has none of the legal forms"
     if (row.kind == "rejected") != (status == "decided"):
         yield "a rejected alternative, and nothing else, has a decision"
-    yield from (f"waits for {room!r}, which is no room" for room in row.rooms if room not in _rooms())
+    yield from (f"waits for {package!r}, which is no package" for package in row.packages if package not in _packages())
     yield from (f"`{name}` does not exist" for name in row.named if not _exists(name))
 
 
@@ -150,8 +150,8 @@ def _ascends(row: Row, later: Row) -> bool:
 
 
 @cache
-def _rooms() -> frozenset[str]:
-    """The rooms of the import contract, built or not, and the extra ones."""
+def _packages() -> frozenset[str]:
+    """The packages of the import contract, built or not, and the extra ones."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
