@@ -3,7 +3,7 @@
 from hypothesis import given
 
 from rackspan.audit import RackPolicy, audit
-from rackspan.audit.batch import evidence
+from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.durability import ONE_RACK, STATES, states
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from tests.strategies import policies, snapshots
@@ -14,7 +14,7 @@ def test_a_state_is_the_first_of_its_constraints_that_the_audit_finds(
     snapshot: ClusterSnapshot, policy: RackPolicy
 ) -> None:
     found = {(one.topic, one.partition, one.constraint) for one in audit(snapshot, policy).findings}
-    for row, state in zip(snapshot.partitions, states(evidence(snapshot, policy)).tolist(), strict=True):
+    for row, state in zip(snapshot.partitions, states(snapshot_batch(snapshot, policy)).tolist(), strict=True):
         name = snapshot.topics[row.topic].name
         broken = [word for word in STATES if (name, row.partition, word) in found]
         assert STATES[state] == broken[0] if broken else STATES[state] in ("one-rack", "ok")
@@ -28,7 +28,7 @@ def of_one_partition(racks: str, isr: list[int], leader: int = 1, replicas_asked
         topics=(Topic(TopicName("orders"), config={"min.insync.replicas": replicas_asked}),),
         partitions=columns(topic=[0], partition=[0], leader=[leader], replicas=[[*ids, 99]], isr=[isr]),
     )
-    return STATES[int(states(evidence(snapshot, RackPolicy(min_insync_racks=1)))[0])]
+    return STATES[int(states(snapshot_batch(snapshot, RackPolicy(min_insync_racks=1)))[0])]
 
 
 def test_every_state_has_its_example() -> None:

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.audit import RackPolicy
-from rackspan.audit.batch import Evidence, evidence
+from rackspan.audit.batch import PartitionBatch, snapshot_batch
 from rackspan.audit.loads import loads, replica_bound, summed
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, rack_map
 from rackspan.model.racks import even_spread
@@ -16,7 +16,7 @@ from tests.strategies import policies, snapshots
 def test_loads_of_batches_sum_to_the_loads_of_the_whole(
     snapshot: ClusterSnapshot, policy: RackPolicy, batches: int
 ) -> None:
-    whole = evidence(snapshot, policy)
+    whole = snapshot_batch(snapshot, policy)
     parts = [_part(whole, np.arange(len(whole.rows)) % batches == one) for one in range(batches)]
     together, expected = summed(map(loads, parts)), loads(whole)
     for name in ("leaders", "preferred", "preferred_led", "replicas", "bytes"):
@@ -38,12 +38,12 @@ def test_the_replica_bound_is_what_the_best_of_all_placements_reaches(
     assert replica_bound(rack_map(_brokers(sizes)), counts) == _least_possible_maximum(sizes, partitions, factor)
 
 
-def _part(whole: Evidence, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Evidence:
+def _part(whole: PartitionBatch, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> PartitionBatch:
     taken = whole.rows.take(rows)
-    asked = type(whole.asked)(
-        whole.asked.min_insync_replicas[rows], whole.asked.min_insync_racks[rows], whole.asked.enforced[rows]
+    asked = type(whole.required)(
+        whole.required.min_insync_replicas[rows], whole.required.min_insync_racks[rows], whole.required.enforced[rows]
     )
-    return Evidence(whole.registered, whole.topics, taken, asked)
+    return PartitionBatch(whole.members, whole.topics, taken, asked)
 
 
 def _brokers(sizes: list[int]) -> list[Broker]:

@@ -8,17 +8,17 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackspan.audit.batch import Demands, Evidence, evidence
+from rackspan.audit.batch import PartitionBatch, Requirements, snapshot_batch
 from rackspan.audit.loads import LARGEST, BrokerLoads, Figure, figures, from_figures, loads
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import ClusterSnapshot
 from tests.strategies import policies, snapshots
 
 
-def part(seen: Evidence, rows: slice) -> Evidence:
+def part(seen: PartitionBatch, rows: slice) -> PartitionBatch:
     chosen = np.arange(len(seen.rows))[rows]
-    asked = Demands(*(getattr(seen.asked, field.name)[chosen] for field in fields(Demands)))
-    return Evidence(seen.registered, seen.topics, seen.rows.take(chosen), asked)
+    asked = Requirements(*(getattr(seen.required, field.name)[chosen] for field in fields(Requirements)))
+    return PartitionBatch(seen.members, seen.topics, seen.rows.take(chosen), asked)
 
 
 def added(parts: Iterable[Figure]) -> list[Figure]:
@@ -37,7 +37,7 @@ def same(one: BrokerLoads, other: BrokerLoads) -> bool:
 def test_figures_of_two_batches_add_up_to_the_loads_of_both(
     snapshot: ClusterSnapshot, policy: RackPolicy, cut: int
 ) -> None:
-    whole = evidence(snapshot, policy)
+    whole = snapshot_batch(snapshot, policy)
     halves = [part(whole, slice(0, cut)), part(whole, slice(cut, None))]
     total = added(figure for half in halves for figure in figures(loads(half)))
     assert same(from_figures(total, len(snapshot.brokers)), loads(whole))

@@ -9,7 +9,7 @@ from confluent_kafka import KafkaError, KafkaException, Message, Producer
 from confluent_kafka.admin import AdminClient
 
 from rackspan.audit import RackPolicy, audit, outage
-from rackspan.audit.batch import evidence
+from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.outage import LossByPartition, judge_loss
 from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.model import ClusterSnapshot, RackId
@@ -100,7 +100,7 @@ def story(kafka: KafkaCluster) -> Iterator[Story]:
         create_topic(kafka, name, assignment=assignment, config={"min.insync.replicas": minimum})
     eventually(lambda: set(produce_to_each(kafka).values()) == {None}, "every partition acknowledges")
     before = read(kafka)
-    foretold = judge_loss(evidence(before, RackPolicy()), {LOST})
+    foretold = judge_loss(snapshot_batch(before, RackPolicy()), {LOST})
     kafka.lose_rack(LOST)
     try:
         eventually(lambda: _fenced(read(kafka)) == {1, 4}, "the controller has fenced the lost rack")
@@ -151,7 +151,7 @@ def test_outage_foretold_what_is_under_min_isr(story: Story) -> None:
 
 
 def test_outage_foretold_who_leads(story: Story) -> None:
-    ids = evidence(story.before, RackPolicy()).registered.rack_map.broker_ids
+    ids = snapshot_batch(story.before, RackPolicy()).members.rack_map.broker_ids
     moved = {
         (str(story.before.topics[row.topic].name), row.partition): int(ids[to])
         for row, to in zip(story.before.partitions, story.foretold.leader_moves_to.tolist(), strict=True)

@@ -13,7 +13,7 @@ from functools import lru_cache
 import numpy as np
 
 from rackspan.acks.spreads import Spread, better_spreads
-from rackspan.audit.batch import Evidence, effective_min_isr, evidence
+from rackspan.audit.batch import PartitionBatch, effective_min_isr, snapshot_batch
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import NO_BROKER, RackId, TopicName
 from rackspan.model.partitions import Bools, Int32s, Int64s
@@ -110,7 +110,7 @@ def harden(
     throughout: a few sorts of the replica matrix.
     Source: min.insync.racks, Motivation ("the operator must set min.insync.replicas=3 (or higher)"), made exact.
     """
-    seen = _matching(evidence(snapshot, policy), topic_filter)
+    seen = _matching(snapshot_batch(snapshot, policy), topic_filter)
     if len(seen.rows) == 0:
         return []
     return list(_advice(snapshot.topics, seen, _by_topic(seen)))
@@ -135,22 +135,22 @@ class _Topics:
     moving: Int64s
 
 
-def _matching(seen: Evidence, topic_filter: re.Pattern[str] | None) -> Evidence:
+def _matching(seen: PartitionBatch, topic_filter: re.Pattern[str] | None) -> PartitionBatch:
     if topic_filter is None:
         return seen
     wanted = np.array([topic_filter.fullmatch(topic) is not None for topic in seen.topics], dtype=np.bool_)
     rows = np.flatnonzero(wanted[seen.rows.topic])
-    asked = seen.asked.of(rows.astype(np.int32))
-    return replace(seen, rows=seen.rows.take(rows), asked=asked)
+    asked = seen.required.of(rows.astype(np.int32))
+    return replace(seen, rows=seen.rows.take(rows), required=asked)
 
 
-def _by_topic(seen: Evidence) -> _Topics:
+def _by_topic(seen: PartitionBatch) -> _Topics:
     code, first, partitions = np.unique(seen.rows.topic, return_index=True, return_counts=True)
     # A snapshot's partitions are ordered by topic, so that each topic is one run of rows.
     least = np.maximum.reduceat(seen.forcing_value, first)
     deciding = np.flatnonzero(seen.forcing_value == np.repeat(least, partitions))
     _, first_deciding = np.unique(seen.rows.topic[deciding], return_index=True)
-    asked = seen.asked.min_insync_racks
+    asked = seen.required.min_insync_racks
     return _Topics(
         code=code,
         partitions=partitions,
@@ -163,14 +163,14 @@ def _by_topic(seen: Evidence) -> _Topics:
     )
 
 
-def _moving(seen: Evidence) -> Bools:
+def _moving(seen: PartitionBatch) -> Bools:
     adding, removing = seen.rows.adding_replicas, seen.rows.removing_replicas
     return np.asarray((adding != NO_BROKER).any(axis=1) | (removing != NO_BROKER).any(axis=1))
 
 
-def _advice(topics: tuple[Topic, ...], seen: Evidence, facts: _Topics) -> Iterator[HardenAdvice]:
+def _advice(topics: tuple[Topic, ...], seen: PartitionBatch, facts: _Topics) -> Iterator[HardenAdvice]:
     losses = _losses(seen, facts)
-    rack_sizes = tuple(seen.registered.rack_map.sizes.tolist())
+    rack_sizes = tuple(seen.members.rack_map.sizes.tolist())
     for index, code in enumerate(facts.code.tolist()):
         topic, row = topics[code], int(facts.deciding_row[index])
         advice = HardenAdvice(
@@ -178,9 +178,9 @@ def _advice(topics: tuple[Topic, ...], seen: Evidence, facts: _Topics) -> Iterat
             internal=topic.internal,
             partitions=int(facts.partitions[index]),
             smallest_replication_factor=int(facts.smallest_factor[index]),
-            min_insync_racks=int(seen.asked.min_insync_racks[row]),
-            enforced=bool(seen.asked.enforced[row]),
-            current=int(seen.asked.min_insync_replicas[row]),
+            min_insync_racks=int(seen.required.min_insync_racks[row]),
+            enforced=bool(seen.required.enforced[row]),
+            current=int(seen.required.min_insync_replicas[row]),
             least=int(facts.least[index]),
             decided_by=int(seen.rows.partition[row]),
             spread=tuple(count for count in seen.replica_rack_counts[row].tolist() if count),
@@ -192,17 +192,17 @@ def _advice(topics: tuple[Topic, ...], seen: Evidence, facts: _Topics) -> Iterat
         yield replace(advice, better=_better(advice, rack_sizes, int(facts.largest_factor[index])))
 
 
-def _losses(seen: Evidence, facts: _Topics) -> dict[int, tuple[RackLossCost, ...]]:
+def _losses(seen: PartitionBatch, facts: _Topics) -> dict[int, tuple[RackLossCost, ...]]:
     """By topic code, the racks whose loss stops writes, by name. One entry of work a replica, however many racks there are."""
     row, rack, held = _held(seen.replica_racks)
-    asked = seen.asked.min_insync_racks
-    value = np.maximum(np.repeat(facts.least, facts.partitions), seen.asked.min_insync_replicas)
+    asked = seen.required.min_insync_racks
+    value = np.maximum(np.repeat(facts.least, facts.partitions), seen.required.min_insync_replicas)
     min_isr = effective_min_isr(value, seen.replication_factor)
     judged = (asked > 1) & np.repeat(facts.too_few_racks == 0, facts.partitions)
     stopped = judged[row] & (seen.replication_factor[row] - held < min_isr[row])
     row, rack = row[stopped], rack[stopped]
     by_both = seen.replica_rack_count[row] - 1 < asked[row]
-    names = seen.registered.rack_map.racks
+    names = seen.members.rack_map.racks
     cells, place = np.unique(seen.rows.topic[row].astype(np.int64) * len(names) + rack, return_inverse=True)
     both = np.bincount(place, weights=by_both, minlength=len(cells)).astype(np.int64)
     by_value = np.bincount(place, minlength=len(cells)) - both

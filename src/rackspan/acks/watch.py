@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rackspan.audit.batch import Evidence, evidence
+from rackspan.audit.batch import PartitionBatch, snapshot_batch
 from rackspan.audit.policy import RackPolicy
 from rackspan.errors import RackspanError
 from rackspan.model.ids import NO_BROKER, BrokerId, RackId
@@ -49,12 +49,12 @@ class Seen:
     at: int
     leaderless: int
     partial: tuple[str, ...]
-    _evidence: Evidence
+    _evidence: PartitionBatch
 
     def partitions(self) -> Iterator[SeenPartition]:
         """One by one; there may be very many."""
         seen = self._evidence
-        columns = (seen.rows.partition, seen.rows.leader, seen.isr_rack_count, seen.asked.min_insync_racks)
+        columns = (seen.rows.partition, seen.rows.leader, seen.isr_rack_count, seen.required.min_insync_racks)
         for row, (partition, leader, racks, asked) in enumerate(
             zip(*(column.tolist() for column in columns), strict=True)
         ):
@@ -82,9 +82,9 @@ def seen_in(snapshot: ClusterSnapshot, policy: RackPolicy) -> Seen:
 
     Source: min.insync.racks, New Monitoring; AtMinRackIsr counts topics that ask for one rack too, as AtMinIsr does.
     """
-    judged = evidence(snapshot, policy)
-    under = judged.isr_rack_count < judged.asked.min_insync_racks
-    at = judged.isr_rack_count == judged.asked.min_insync_racks
+    judged = snapshot_batch(snapshot, policy)
+    under = judged.isr_rack_count < judged.required.min_insync_racks
+    at = judged.isr_rack_count == judged.required.min_insync_racks
     return Seen(
         cluster_id=snapshot.cluster_id,
         led=tuple(_led(snapshot, judged, under, at)),
@@ -96,14 +96,14 @@ def seen_in(snapshot: ClusterSnapshot, policy: RackPolicy) -> Seen:
     )
 
 
-def _led(snapshot: ClusterSnapshot, judged: Evidence, under: Bools, at: Bools) -> Iterator[Led]:
+def _led(snapshot: ClusterSnapshot, judged: PartitionBatch, under: Bools, at: Bools) -> Iterator[Led]:
     counted = [_by_leader(judged, rows) for rows in (under, at)]
     for broker in sorted(snapshot.brokers, key=lambda one: one.id):
         if not broker.fenced:
             yield Led(broker.id, broker.rack, *(count.get(broker.id, 0) for count in counted))
 
 
-def _by_leader(judged: Evidence, rows: Bools) -> Mapping[int, int]:
+def _by_leader(judged: PartitionBatch, rows: Bools) -> Mapping[int, int]:
     leaders, counts = np.unique(judged.rows.leader[rows], return_counts=True)
     return dict(zip(leaders.tolist(), counts.tolist(), strict=True))
 

@@ -1,7 +1,7 @@
-"""What a judge looks at: a batch of partitions beside the cluster they are in.
+"""A batch of partitions, what is required of each, and the brokers and racks of their cluster: the input of every constraint.
 
-A batch is a whole snapshot for `rackspan audit` and one Arrow batch in Spark; the judges cannot tell them apart. What
-several judges need (rack codes, counts) is computed once, here, on demand.
+A batch is a whole snapshot for `rackspan audit` and one Arrow batch in Spark; constraints treat both alike. Columns that
+several constraints use (rack codes, counts) are computed here, once, when first read.
 """
 
 from collections.abc import Sequence
@@ -20,15 +20,15 @@ from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Topic
 
 
 @dataclass(frozen=True)
-class Registered:
-    """Brokers and controllers as the judges see them: racks counted by policy, controllers with the racks known of them."""
+class ClusterMembers:
+    """The brokers and controllers of a cluster, with the policy that says how racks are counted."""
 
     brokers: tuple[Broker, ...]
     controllers: tuple[Controller, ...]
     policy: RackPolicy
 
     def __post_init__(self) -> None:
-        # Here, once, a policy that allows no rackless broker refuses the cluster.
+        # A policy that allows no broker without a rack refuses the cluster here, once.
         _ = self.rack_map
 
     @cached_property
@@ -37,23 +37,22 @@ class Registered:
 
     @cached_property
     def usable(self) -> Bools:
-        """Which brokers can lead and follow, in the order of `rack_map.broker_ids`; one False more, read by index −1."""
+        """Which brokers can lead and follow, in the order of `rack_map.broker_ids`; a last False is read by index −1."""
         in_order = sorted(self.brokers, key=lambda broker: broker.id)
         return np.array([*(not broker.fenced for broker in in_order), False], dtype=np.bool_)
 
     @cached_property
     def voter_racks(self) -> dict[int, RackId | None]:
-        """Rack of each voter: as policy says, as registered, or that of the broker in the same process."""
-        of_broker = {int(broker.id): broker.rack for broker in self.brokers}
+        """Rack of each voter: the policy's, else the snapshot's, else that of the broker in the same process."""
+        broker_racks = {int(broker.id): broker.rack for broker in self.brokers}
+        voters = [(int(one.id), one.rack) for one in self.controllers if one.voter]
         return {
-            int(one.id): self.policy.controller_racks.get(int(one.id)) or one.rack or of_broker.get(int(one.id))
-            for one in self.controllers
-            if one.voter
+            voter: self.policy.controller_racks.get(voter) or rack or broker_racks.get(voter) for voter, rack in voters
         }
 
     @cached_property
     def failure_racks(self) -> tuple[RackId, ...]:
-        """Every rack that can be lost: those of brokers and those that hold controllers alone."""
+        """Every rack that can be lost: the racks of brokers, and racks that hold only controllers."""
         return tuple(sorted({*self.rack_map.racks, *(rack for rack in self.voter_racks.values() if rack)}))
 
     def even_counts(self, replication_factor: int) -> tuple[int, ...]:
@@ -69,48 +68,48 @@ class Registered:
 
 
 @dataclass(frozen=True)
-class Demands:
-    """What a topic asks of its partitions, one entry a topic code.
+class Requirements:
+    """The minimums required in sync, one entry a topic code (or, after `of`, one entry a partition).
 
-    `enforced` says that the brokers themselves hold `min_insync_racks`, rather than only the policy asking for it.
+    `enforced`: the brokers themselves enforce `min_insync_racks`; otherwise only the policy requires it.
     """
 
     min_insync_replicas: Int64s
     min_insync_racks: Int64s
     enforced: Bools
 
-    def of(self, topic_codes: Int32s) -> "Demands":
-        """The same, one entry a partition."""
-        return Demands(
+    def of(self, topic_codes: Int32s) -> "Requirements":
+        """The same with one entry a partition. `topic_codes` has shape (P,)."""
+        return Requirements(
             self.min_insync_replicas[topic_codes], self.min_insync_racks[topic_codes], self.enforced[topic_codes]
         )
 
 
 @dataclass(frozen=True)
-class Evidence:
-    """A batch of partitions, what is asked of each, and the cluster around them. `topics` are names by topic code."""
+class PartitionBatch:
+    """Partitions of one cluster and what is required of each. `topics` are names by topic code; P is the number of rows."""
 
-    registered: Registered
+    members: ClusterMembers
     topics: Sequence[str]
     rows: PartitionColumns
-    asked: Demands
+    required: Requirements
 
     @cached_property
     def leader_index(self) -> Int32s:
         """Index of each leader among the brokers, −1 for none. Shape (P,)."""
-        return self.registered.rack_map.broker_index(self.rows.leader)
+        return self.members.rack_map.broker_index(self.rows.leader)
 
     @cached_property
     def replica_index(self) -> Int32s:
-        return self.registered.rack_map.broker_index(self.rows.replicas)
+        return self.members.rack_map.broker_index(self.rows.replicas)
 
     @cached_property
     def isr_index(self) -> Int32s:
-        return self.registered.rack_map.broker_index(self.rows.isr)
+        return self.members.rack_map.broker_index(self.rows.isr)
 
     @cached_property
     def staying(self) -> Bools:
-        """Replicas that are not on their way out: a reassignment is judged by where it leads. Shape as `replicas`."""
+        """Replicas that no reassignment is removing: a reassignment is judged by its target. Shape as `replicas`."""
         staying = self.rows.replicas != NO_BROKER
         for removed in self.rows.removing_replicas.T:
             staying &= self.rows.replicas != removed[:, None]
@@ -123,11 +122,11 @@ class Evidence:
     @cached_property
     def replica_racks(self) -> Int32s:
         """Rack code of each staying replica. Shape as `replicas`."""
-        return np.where(self.staying, self.registered.rack_map.codes_at(self.replica_index), -1).astype(np.int32)
+        return np.where(self.staying, self.members.rack_map.codes_at(self.replica_index), -1).astype(np.int32)
 
     @cached_property
     def isr_racks(self) -> Int32s:
-        return self.registered.rack_map.codes_at(self.isr_index)
+        return self.members.rack_map.codes_at(self.isr_index)
 
     @cached_property
     def replica_rack_counts(self) -> Int64s:
@@ -141,29 +140,29 @@ class Evidence:
 
     @cached_property
     def even_rack_counts(self) -> Int64s:
-        """What `replica_rack_counts` would be if racks were used as evenly as they can be. Same shape."""
+        """`replica_rack_counts` if racks were used as evenly as possible. Same shape."""
         width = self.replica_rack_counts.shape[1]
         ideal = np.zeros((width + 1, width), dtype=np.int64)
         for replication_factor in range(1, width + 1):
-            counts = self.registered.even_counts(replication_factor)[:width]
+            counts = self.members.even_counts(replication_factor)[:width]
             ideal[replication_factor, : len(counts)] = counts
         return np.asarray(ideal[self.replication_factor])
 
     @cached_property
     def forcing_value(self) -> Int64s:
-        """The least min.insync.replicas that forces the racks asked; above the replication factor where none does.
+        """The least min.insync.replicas that forces the required racks; above the replication factor where none does.
 
-        Of replicas that count in no rack (on unlisted brokers, or rackless under `ignore`) nothing can be promised: each
-        may be in sync beside the fullest racks, so each raises the value by one. Shape (P,).
+        A replica that counts in no rack (on an unlisted broker, or without a rack under `ignore`) guarantees nothing: it
+        may be in sync beside the fullest racks, so each one raises the value by one. Shape (P,).
         """
         uncounted = self.replication_factor - self.replica_rack_counts.sum(axis=1)
-        by_counts = forcing_value(self.replica_rack_counts, self.asked.min_insync_racks)
-        return np.where(self.asked.min_insync_racks > 1, by_counts + uncounted, 1)
+        by_counts = forcing_value(self.replica_rack_counts, self.required.min_insync_racks)
+        return np.where(self.required.min_insync_racks > 1, by_counts + uncounted, 1)
 
     @cached_property
     def min_isr(self) -> Int64s:
-        """How many in sync acks=all takes now. Replicas on their way out count, as brokers count them. Shape (P,)."""
-        return effective_min_isr(self.asked.min_insync_replicas, lengths(self.rows.replicas))
+        """How many in sync acks=all needs now. Replicas being removed count, as brokers count them. Shape (P,)."""
+        return effective_min_isr(self.required.min_insync_replicas, lengths(self.rows.replicas))
 
     @cached_property
     def isr_size(self) -> Int64s:
@@ -178,15 +177,15 @@ class Evidence:
 
 
 def effective_min_isr(min_insync_replicas: Int64s, replicas: Int64s) -> Int64s:
-    """What brokers hold a partition to: never more in sync than it has `replicas`. Both of shape (P,), as is the result.
+    """The number in sync that brokers require: never more than a partition has `replicas`. Arguments and result: shape (P,).
 
-    Source: Kafka's Partition.effectiveMinIsr, since 3.7 (KAFKA-15583). `Thresholds.of_partition` of acks says it of one.
+    Source: Kafka's Partition.effectiveMinIsr, since 3.7 (KAFKA-15583). acks/min_insync_racks.py has the rule for one partition.
     """
     return np.minimum(min_insync_replicas, replicas)
 
 
-def demands(topics: Sequence[Topic], policy: RackPolicy) -> Demands:
-    """What each topic asks, from its own effective configs first, then from the policy."""
+def requirements(topics: Sequence[Topic], policy: RackPolicy) -> Requirements:
+    """The minimums of each topic: from its own effective configs first, then from the policy."""
     native = [MIN_INSYNC_RACKS in topic.config for topic in topics]
     racks = [
         topic.config_number(MIN_INSYNC_RACKS, default=1)
@@ -194,18 +193,18 @@ def demands(topics: Sequence[Topic], policy: RackPolicy) -> Demands:
         else policy.topic_min_insync_racks.get(topic.name, policy.min_insync_racks)
         for topic, enforced in zip(topics, native, strict=True)
     ]
-    return Demands(
+    return Requirements(
         min_insync_replicas=np.array([t.config_number(MIN_INSYNC_REPLICAS, default=1) for t in topics], dtype=np.int64),
         min_insync_racks=np.array(racks, dtype=np.int64),
         enforced=np.array(native, dtype=np.bool_),
     )
 
 
-def evidence(snapshot: ClusterSnapshot, policy: RackPolicy) -> Evidence:
+def snapshot_batch(snapshot: ClusterSnapshot, policy: RackPolicy) -> PartitionBatch:
     """A whole snapshot as one batch."""
-    return Evidence(
-        registered=Registered(snapshot.brokers, snapshot.controllers, policy),
+    return PartitionBatch(
+        members=ClusterMembers(snapshot.brokers, snapshot.controllers, policy),
         topics=[topic.name for topic in snapshot.topics],
         rows=snapshot.partitions,
-        asked=demands(snapshot.topics, policy).of(snapshot.partitions.topic),
+        required=requirements(snapshot.topics, policy).of(snapshot.partitions.topic),
     )

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.audit.batch import Evidence
+from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.model.partitions import Bools, Int64s
 
@@ -23,13 +23,13 @@ STATES: Final = ("offline", "under-min-isr", "under-min-racks", ONE_RACK, OK)
 _BROKEN: Final = {constraint.name: constraint.broken for constraint in PARTITION_CONSTRAINTS}
 
 
-def states(seen: Evidence) -> Int64s:
+def states(batch: PartitionBatch) -> Int64s:
     """The worst state that holds of each partition, as its place in STATES. Shape (P,)."""
-    broken = [_BROKEN[name](seen) for name in STATES if name in _BROKEN]
-    return np.asarray(np.select([*broken, _in_one_rack(seen)], list(range(len(STATES) - 1)), len(STATES) - 1))
+    broken = [_BROKEN[name](batch) for name in STATES if name in _BROKEN]
+    return np.asarray(np.select([*broken, _in_one_rack(batch)], list(range(len(STATES) - 1)), len(STATES) - 1))
 
 
-def _in_one_rack(seen: Evidence) -> Bools:
+def _in_one_rack(batch: PartitionBatch) -> Bools:
     # An in-sync replica whose rack nobody knows is no proof of a second rack, so it does not count as one.
-    several = len(seen.registered.rack_map.racks) > 1
-    return np.asarray((seen.isr_rack_count <= 1) & several)
+    several = len(batch.members.rack_map.racks) > 1
+    return np.asarray((batch.isr_rack_count <= 1) & several)

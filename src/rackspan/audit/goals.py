@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.audit.batch import Registered
+from rackspan.audit.batch import ClusterMembers
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.loads import BrokerLoads, replica_bound
 from rackspan.model.ids import shown
@@ -28,30 +28,28 @@ class Goal:
     """`missed` says in words what is uneven, or nothing."""
 
     name: str
-    missed: Callable[[Registered, BrokerLoads], str | None]
+    missed: Callable[[ClusterMembers, BrokerLoads], str | None]
     remedy: str
 
-    def findings(self, registered: Registered, loads: BrokerLoads) -> Iterator[Finding]:
-        reason = self.missed(registered, loads)
+    def findings(self, members: ClusterMembers, loads: BrokerLoads) -> Iterator[Finding]:
+        reason = self.missed(members, loads)
         if reason is not None:
             yield Finding(self.name, Severity.WARNING, None, None, reason, self.remedy)
 
 
-def _leaders_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
-    brokers = len(registered.brokers)
+def _leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
+    brokers = len(members.brokers)
     even = -(-int(loads.preferred.sum()) // brokers)
-    return _above(
-        registered, loads.preferred, even, f"is preferred leader of {{most}} partitions, {even} would be even"
-    )
+    return _above(members, loads.preferred, even, f"is preferred leader of {{most}} partitions, {even} would be even")
 
 
-def _replicas_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
-    bound = replica_bound(registered.rack_map, loads.by_replication_factor)
-    return _above(registered, loads.replicas, bound, f"holds {{most}} replicas, {bound} are possible with racks kept")
+def _replicas_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
+    bound = replica_bound(members.rack_map, loads.by_replication_factor)
+    return _above(members, loads.replicas, bound, f"holds {{most}} replicas, {bound} are possible with racks kept")
 
 
-def _rack_leaders_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
-    rack_map = registered.rack_map
+def _rack_leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
+    rack_map = members.rack_map
     racked = rack_map.rack_codes >= 0
     led = np.bincount(rack_map.rack_codes[racked], loads.preferred[racked], len(rack_map.racks)).astype(np.int64)
     # In proportion: each broker of the rack leads as many as an even cluster gives its busiest.
@@ -63,25 +61,25 @@ def _rack_leaders_uneven(registered: Registered, loads: BrokerLoads) -> str | No
     return f"rack {shown(rack_map.racks[worst])} is preferred leader of {led[worst]} partitions, its share is {share[worst]}"
 
 
-def _bytes_uneven(registered: Registered, loads: BrokerLoads) -> str | None:
+def _bytes_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     replicas, held = int(loads.replicas.sum()), int(loads.bytes.sum())
     if not replicas or not held:
         return None
-    bound = replica_bound(registered.rack_map, loads.by_replication_factor)
+    bound = replica_bound(members.rack_map, loads.by_replication_factor)
     # What the bound allows in replicas, in bytes; an even placement can still miss it by one partition.
     even = bound * held // replicas + loads.largest_partition_bytes
-    return _above(registered, loads.bytes, even, f"holds {{most}} bytes, {even} would be fair")
+    return _above(members, loads.bytes, even, f"holds {{most}} bytes, {even} would be fair")
 
 
-def _leaders_away(registered: Registered, loads: BrokerLoads) -> str | None:
+def _leaders_away(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     away = loads.preferred - loads.preferred_led
-    over = registered.usable[:-1] & (away > loads.preferred * LEADER_IMBALANCE_MAX)
+    over = members.usable[:-1] & (away > loads.preferred * LEADER_IMBALANCE_MAX)
     if not over.any():
         return None
     worst = int(np.argmax(np.where(over, away, -1)))
     return (
         f"{int(away[worst])} of the {int(loads.preferred[worst])} partitions that prefer broker "
-        f"{registered.rack_map.broker_ids[worst]} are led elsewhere{_others(over)}"
+        f"{members.rack_map.broker_ids[worst]} are led elsewhere{_others(over)}"
     )
 
 
@@ -98,16 +96,16 @@ GOALS: Final = (
 )
 
 
-def goal_findings(registered: Registered, loads: BrokerLoads) -> Iterator[Finding]:
-    return (finding for goal in GOALS for finding in goal.findings(registered, loads))
+def goal_findings(members: ClusterMembers, loads: BrokerLoads) -> Iterator[Finding]:
+    return (finding for goal in GOALS for finding in goal.findings(members, loads))
 
 
-def _above(registered: Registered, carried: Int64s, even: int, words: str) -> str | None:
+def _above(members: ClusterMembers, carried: Int64s, even: int, words: str) -> str | None:
     over = carried > even * TOLERANCE + 1
     if not over.any():
         return None
     worst = int(np.argmax(carried))
-    return f"broker {registered.rack_map.broker_ids[worst]} {words.format(most=int(carried[worst]))}{_others(over)}"
+    return f"broker {members.rack_map.broker_ids[worst]} {words.format(most=int(carried[worst]))}{_others(over)}"
 
 
 def _others(over: Bools) -> str:

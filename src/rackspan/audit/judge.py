@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.audit.batch import evidence
+from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.constraints.cluster import cluster_findings
 from rackspan.audit.constraints.partitions import partition_findings
 from rackspan.audit.findings import Finding, Severity, in_order
@@ -39,16 +39,16 @@ class Audit:
 
 def audit(snapshot: ClusterSnapshot, policy: RackPolicy) -> Audit:
     """Hold a snapshot against every constraint and goal. Errors: UsageError where the policy refuses the cluster."""
-    seen = evidence(snapshot, policy)
+    batch = snapshot_batch(snapshot, policy)
     found = [
-        *cluster_findings(seen.registered),
-        *partition_findings(seen),
-        *goal_findings(seen.registered, loads(seen)),
+        *cluster_findings(batch.members),
+        *partition_findings(batch),
+        *goal_findings(batch.members, loads(batch)),
     ]
     return Audit(
         findings=in_order(found),
-        losses=judge_losses(seen, internal(snapshot.topics), [(rack,) for rack in seen.registered.failure_racks]),
-        racks=seen.registered.rack_map.racks,
+        losses=judge_losses(batch, internal(snapshot.topics), [(rack,) for rack in batch.members.failure_racks]),
+        racks=batch.members.rack_map.racks,
     )
 
 
@@ -56,9 +56,9 @@ def outage(
     snapshot: ClusterSnapshot, policy: RackPolicy, *, lose: tuple[str, ...] | None = None, pairs: bool = False
 ) -> tuple[RackLoss, list[RackLoss]]:
     """What is harmed now, and what losing each rack, each pair, or the named racks together would do."""
-    seen = evidence(snapshot, policy)
-    losses = losses_to_judge(seen.registered.failure_racks, lose, pairs)
-    now, *after = judge_losses(seen, internal(snapshot.topics), [(), *losses])
+    batch = snapshot_batch(snapshot, policy)
+    losses = losses_to_judge(batch.members.failure_racks, lose, pairs)
+    now, *after = judge_losses(batch, internal(snapshot.topics), [(), *losses])
     return now, after
 
 

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.audit.batch import Evidence
+from rackspan.audit.batch import PartitionBatch
 from rackspan.model.partitions import Bools, Int32s, Int64s, any_in_row
 from rackspan.model.racks import RackMap, even_shares
 
@@ -31,19 +31,19 @@ class BrokerLoads:
     largest_partition_bytes: int
 
 
-def loads(seen: Evidence) -> BrokerLoads:
+def loads(batch: PartitionBatch) -> BrokerLoads:
     """What the partitions of one batch put on each broker."""
-    brokers = len(seen.registered.rack_map.broker_ids)
-    replicas = np.where(seen.staying, seen.replica_index, -1)
-    preferred = _first_staying(seen)
-    size_bytes = np.clip(seen.rows.size_bytes, 0, BELIEVED_BYTES_MAX)
+    brokers = len(batch.members.rack_map.broker_ids)
+    replicas = np.where(batch.staying, batch.replica_index, -1)
+    preferred = _first_staying(batch)
+    size_bytes = np.clip(batch.rows.size_bytes, 0, BELIEVED_BYTES_MAX)
     return BrokerLoads(
-        leaders=_per_broker(seen.leader_index, brokers),
+        leaders=_per_broker(batch.leader_index, brokers),
         preferred=_per_broker(preferred, brokers),
-        preferred_led=_per_broker(np.where(preferred == seen.leader_index, preferred, -1), brokers),
+        preferred_led=_per_broker(np.where(preferred == batch.leader_index, preferred, -1), brokers),
         replicas=_per_broker(replicas, brokers),
         bytes=_bytes_per_broker(replicas, size_bytes, brokers),
-        by_replication_factor=np.bincount(seen.replication_factor),
+        by_replication_factor=np.bincount(batch.replication_factor),
         largest_partition_bytes=int(size_bytes.max(initial=0)),
     )
 
@@ -121,13 +121,13 @@ def replica_bound(rack_map: RackMap, by_replication_factor: Int64s) -> int:
     return low
 
 
-def _first_staying(seen: Evidence) -> Int32s:
+def _first_staying(batch: PartitionBatch) -> Int32s:
     """Index of each partition's preferred leader: the first replica that is not on its way out."""
-    if not len(seen.rows):
+    if not len(batch.rows):
         return np.empty(0, dtype=np.int32)
-    first = seen.staying.argmax(axis=1)[:, None]
-    chosen = np.take_along_axis(seen.replica_index, first, axis=1)[:, 0]
-    return np.where(any_in_row(seen.staying), chosen, np.int32(-1))
+    first = batch.staying.argmax(axis=1)[:, None]
+    chosen = np.take_along_axis(batch.replica_index, first, axis=1)[:, 0]
+    return np.where(any_in_row(batch.staying), chosen, np.int32(-1))
 
 
 def _per_broker(index: Int32s, brokers: int) -> Int64s:

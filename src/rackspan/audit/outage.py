@@ -10,7 +10,7 @@ from itertools import combinations
 
 import numpy as np
 
-from rackspan.audit.batch import Evidence, Registered
+from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.quorum import QuorumAfter, quorum_without
 from rackspan.errors import UsageError
 from rackspan.model.ids import NO_BROKER, RackId, shown
@@ -18,7 +18,7 @@ from rackspan.model.partitions import Bools, Int32s, Int64s, any_in_row, count_i
 from rackspan.model.racks import NO_RACK, distinct_racks
 
 LOSSES_MAX = 2_000
-"""More losses than anybody reads: a question asked wrongly (pairs of a thousand racks), refused before it runs for hours."""
+"""More losses than anybody reads: a question required wrongly (pairs of a thousand racks), refused before it runs for hours."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,73 +90,73 @@ def losses_to_judge(racks: Iterable[RackId], named: tuple[str, ...] | None, pair
     return losses
 
 
-def losses_each_rack(registered: Registered) -> list[tuple[RackId, ...]]:
+def losses_each_rack(members: ClusterMembers) -> list[tuple[RackId, ...]]:
     """Nothing lost, which tells what is harmed already, and then each rack by itself."""
-    return [(), *((rack,) for rack in registered.failure_racks)]
+    return [(), *((rack,) for rack in members.failure_racks)]
 
 
-def judge_loss(seen: Evidence, lost_racks: Set[RackId]) -> LossByPartition:
+def judge_loss(batch: PartitionBatch, lost_racks: Set[RackId]) -> LossByPartition:
     """What every partition of a batch is left with. Cost: a few passes over the replica columns."""
-    alive = _alive_after(seen, lost_racks)
-    quorum = quorum_without(seen.registered, lost_racks)
-    isr_alive = alive[seen.isr_index]
-    leader_alive = alive[seen.leader_index]
+    alive = _alive_after(batch, lost_racks)
+    quorum = quorum_without(batch.members, lost_racks)
+    isr_alive = alive[batch.isr_index]
+    leader_alive = alive[batch.leader_index]
     any_in_sync = any_in_row(isr_alive)
     electable = any_in_sync if quorum is None or quorum.holds else leader_alive
-    online = (seen.rows.leader != NO_BROKER) & electable
-    racks_left = distinct_racks(np.where(isr_alive, seen.isr_racks, np.int32(NO_RACK)))
-    racks_asked = seen.asked.min_insync_racks
+    online = (batch.rows.leader != NO_BROKER) & electable
+    racks_left = distinct_racks(np.where(isr_alive, batch.isr_racks, np.int32(NO_RACK)))
+    racks_asked = batch.required.min_insync_racks
     return LossByPartition(
         offline=~online,
-        needs_unclean_election=~online & ~any_in_sync & any_in_row(alive[seen.replica_index]),
-        under_min_isr=online & (count_in_row(isr_alive) < seen.min_isr),
+        needs_unclean_election=~online & ~any_in_sync & any_in_row(alive[batch.replica_index]),
+        under_min_isr=online & (count_in_row(isr_alive) < batch.min_isr),
         under_min_racks=online & (racks_asked > 1) & (racks_left < racks_asked),
-        leader_moves_to=np.where(online & ~leader_alive, _first_electable(seen, alive), np.int32(-1)),
+        leader_moves_to=np.where(online & ~leader_alive, _first_electable(batch, alive), np.int32(-1)),
     )
 
 
-def judge_losses(seen: Evidence, internal: Bools, losses: Iterable[tuple[RackId, ...]]) -> list[RackLoss]:
+def judge_losses(batch: PartitionBatch, internal: Bools, losses: Iterable[tuple[RackId, ...]]) -> list[RackLoss]:
     """Judge each loss. `internal` says of each topic code whether Kafka itself owns the topic."""
-    return [_summed(seen, internal, racks) for racks in losses]
+    return [_summed(batch, internal, racks) for racks in losses]
 
 
-def _alive_after(seen: Evidence, lost_racks: Set[RackId]) -> Bools:
+def _alive_after(batch: PartitionBatch, lost_racks: Set[RackId]) -> Bools:
     """Which broker indices are alive; index −1 (nobody, or unknown) is not."""
-    rack_map = seen.registered.rack_map
+    rack_map = batch.members.rack_map
     lost = np.array([rack in lost_racks for rack in rack_map.racks] + [False], dtype=np.bool_)
-    alive = seen.registered.usable.copy()
+    alive = batch.members.usable.copy()
     alive[:-1] &= ~lost[rack_map.rack_codes]
     return alive
 
 
-def _first_electable(seen: Evidence, alive: Bools) -> Int32s:
+def _first_electable(batch: PartitionBatch, alive: Bools) -> Int32s:
     """The first replica in assignment order that is alive and in sync, as broker index; −1 for none."""
-    chosen = np.full(len(seen.rows), -1, dtype=np.int32)
-    for candidate in seen.replica_index.T[::-1]:
-        in_sync = any_in_row(seen.isr_index == candidate[:, None])
+    chosen = np.full(len(batch.rows), -1, dtype=np.int32)
+    for candidate in batch.replica_index.T[::-1]:
+        in_sync = any_in_row(batch.isr_index == candidate[:, None])
         chosen = np.where(in_sync & alive[candidate], candidate, chosen)
     return chosen
 
 
-def _summed(seen: Evidence, internal: Bools, racks: tuple[RackId, ...]) -> RackLoss:
-    by_partition = judge_loss(seen, frozenset(racks))
+def _summed(batch: PartitionBatch, internal: Bools, racks: tuple[RackId, ...]) -> RackLoss:
+    by_partition = judge_loss(batch, frozenset(racks))
     return RackLoss(
         racks=racks,
-        topics=tuple(_by_topic(seen, internal, by_partition)),
-        leader_surge=_surge(seen, by_partition.leader_moves_to),
-        quorum=quorum_without(seen.registered, frozenset(racks)),
+        topics=tuple(_by_topic(batch, internal, by_partition)),
+        leader_surge=_surge(batch, by_partition.leader_moves_to),
+        quorum=quorum_without(batch.members, frozenset(racks)),
     )
 
 
-def _by_topic(seen: Evidence, internal: Bools, loss: LossByPartition) -> Iterable[TopicHarm]:
+def _by_topic(batch: PartitionBatch, internal: Bools, loss: LossByPartition) -> Iterable[TopicHarm]:
     def per_topic(mask: Bools) -> Int64s:
-        return np.bincount(seen.rows.topic[mask], minlength=len(seen.topics))
+        return np.bincount(batch.rows.topic[mask], minlength=len(batch.topics))
 
     offline, unclean = per_topic(loss.offline), per_topic(loss.needs_unclean_election)
     under_isr, under_racks = per_topic(loss.under_min_isr), per_topic(loss.under_min_racks)
     for code in np.flatnonzero(offline + under_isr + under_racks).tolist():
         yield TopicHarm(
-            topic=seen.topics[code],
+            topic=batch.topics[code],
             internal=bool(internal[code]),
             offline=int(offline[code]),
             needs_unclean_election=int(unclean[code]),
@@ -165,7 +165,7 @@ def _by_topic(seen: Evidence, internal: Bools, loss: LossByPartition) -> Iterabl
         )
 
 
-def _surge(seen: Evidence, leader_moves_to: Int32s) -> dict[int, int]:
-    ids = seen.registered.rack_map.broker_ids
+def _surge(batch: PartitionBatch, leader_moves_to: Int32s) -> dict[int, int]:
+    ids = batch.members.rack_map.broker_ids
     gained = np.bincount(leader_moves_to[leader_moves_to >= 0], minlength=len(ids))
     return {int(ids[index]): int(gained[index]) for index in np.flatnonzero(gained).tolist()}

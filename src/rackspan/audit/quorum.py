@@ -3,7 +3,7 @@
 from collections.abc import Set
 from dataclasses import dataclass
 
-from rackspan.audit.batch import Registered
+from rackspan.audit.batch import ClusterMembers
 from rackspan.model.ids import RackId
 
 
@@ -25,9 +25,9 @@ class QuorumAfter:
         return 2 * self.surviving > self.voters
 
 
-def quorum_without(registered: Registered, lost_racks: Set[RackId]) -> QuorumAfter | None:
+def quorum_without(members: ClusterMembers, lost_racks: Set[RackId]) -> QuorumAfter | None:
     """The quorum without `lost_racks`, or None where the snapshot tells of no voters."""
-    racks = registered.voter_racks
+    racks = members.voter_racks
     if not racks:
         return None
     return QuorumAfter(

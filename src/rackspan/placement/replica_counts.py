@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.audit.batch import evidence
+from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.loads import loads
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import BrokerId
@@ -50,9 +50,9 @@ class Carried:
 
 def carried(snapshot: ClusterSnapshot) -> Carried:
     """What the brokers of a snapshot carry; reassignments under way are counted where they lead."""
-    seen = evidence(snapshot, RackPolicy())
+    seen = snapshot_batch(snapshot, RackPolicy())
     summed = loads(seen)
-    ids = seen.registered.rack_map.broker_ids.astype(np.int64)
+    ids = seen.members.rack_map.broker_ids.astype(np.int64)
     return Carried(ids, summed.preferred.astype(np.int64), summed.replicas.astype(np.int64))
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from rackspan.audit.batch import Evidence, evidence
+from rackspan.audit.batch import PartitionBatch, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import NO_BROKER
@@ -36,7 +36,7 @@ def in_steps(plan: Plan, policy: RackPolicy = RackPolicy(), caps: Caps = Caps())
     Method: first fit in that order. What copies nothing comes last: it must not wait for a copy, nor a copy for it.
     Bound: linear in the partitions.
     """
-    seen = evidence(plan.snapshot, policy)
+    seen = snapshot_batch(plan.snapshot, policy)
     rank, entry_bytes = _ranks(plan, seen), plan.entry_bytes
     order = np.lexsort((np.arange(len(plan.rows)), entry_bytes, rank))
     reasons = [*(words for words, _ in RISKS), OTHERS, EXPOSED, FREE]
@@ -47,7 +47,7 @@ def in_steps(plan: Plan, policy: RackPolicy = RackPolicy(), caps: Caps = Caps())
     return tuple(found)
 
 
-def _ranks(plan: Plan, seen: Evidence) -> Int64s:
+def _ranks(plan: Plan, seen: PartitionBatch) -> Int64s:
     """Each reassignment's place among RISKS, then OTHERS, EXPOSED, FREE."""
     rank = np.full(len(plan.rows), len(RISKS), dtype=np.int64)
     for risk, (_, names) in reversed(list(enumerate(RISKS))):
@@ -61,14 +61,14 @@ def _ranks(plan: Plan, seen: Evidence) -> Int64s:
     return rank
 
 
-def _exposed(plan: Plan, seen: Evidence, entries: Int64s) -> Bools:
+def _exposed(plan: Plan, seen: PartitionBatch, entries: Int64s) -> Bools:
     """Whose minimum forces racks among the replicas there are, but not among old and new ones together."""
     (forces,) = (one for one in PARTITION_CONSTRAINTS if one.name == FORCES_RACKS)
     now = seen.rows.take(plan.rows[entries])
     target = plan.replicas[entries]
     arriving = np.where((target[:, :, None] == now.replicas[:, None, :]).any(axis=2), NO_BROKER, target)
     together = replace(now, replicas=np.concatenate([now.replicas, arriving], axis=1))
-    moving = Evidence(seen.registered, seen.topics, together, seen.asked.of(plan.rows[entries].astype(np.int32)))
+    moving = PartitionBatch(seen.members, seen.topics, together, seen.required.of(plan.rows[entries].astype(np.int32)))
     return np.asarray(forces.broken(moving) & ~forces.broken(seen)[plan.rows[entries]])
 
 

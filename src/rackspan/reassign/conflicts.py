@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.audit.batch import Demands, demands
+from rackspan.audit.batch import Requirements, requirements
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import shown
 from rackspan.model.partitions import Int64s
@@ -64,7 +64,7 @@ def broken_minimums(
     snapshot: ClusterSnapshot, policy: RackPolicy, now: Standing, request: Request
 ) -> Iterator[tuple[Int64s, Conflict]]:
     """Partitions that a drain or a lower factor would bring under a minimum they meet today: these are not touched."""
-    asked = demands(snapshot.topics, policy).of(now.rows.topic)
+    asked = requirements(snapshot.topics, policy).of(now.rows.topic)
     if request.leaving:
         yield from _too_few_racks(snapshot, now, asked, request)
     if request.replication_factor is not None:
@@ -72,7 +72,7 @@ def broken_minimums(
 
 
 def _too_few_racks(
-    snapshot: ClusterSnapshot, now: Standing, asked: Demands, request: Request
+    snapshot: ClusterSnapshot, now: Standing, asked: Requirements, request: Request
 ) -> Iterator[tuple[Int64s, Conflict]]:
     left = len(now.homes.racks)
     before = len({broker.rack for broker in snapshot.brokers})
@@ -90,7 +90,7 @@ def _too_few_racks(
 
 
 def _too_low_factor(
-    snapshot: ClusterSnapshot, now: Standing, asked: Demands, factor: int
+    snapshot: ClusterSnapshot, now: Standing, asked: Requirements, factor: int
 ) -> Iterator[tuple[Int64s, Conflict]]:
     for name, minimum in (
         ("min.insync.replicas", asked.min_insync_replicas),

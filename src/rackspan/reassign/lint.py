@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from rackspan.audit.batch import Evidence, demands, evidence
+from rackspan.audit.batch import PartitionBatch, requirements, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.policy import RackPolicy
@@ -43,7 +43,7 @@ def lint(snapshot: ClusterSnapshot, policy: RackPolicy, document: ReassignmentDo
     A violation means that Kafka refuses the plan or that racks are less safe than asked, during it or after. Faults of
     the file use the words of Kafka's own tool.
     """
-    seen = evidence(snapshot, policy)
+    seen = snapshot_batch(snapshot, policy)
     broken = list(faults(document))
     entries, rows = _known(snapshot, document, {(fault.topic, fault.partition) for fault in broken})
     fenced = {int(broker.id) for broker in snapshot.brokers if broker.fenced}
@@ -91,7 +91,7 @@ def _unknown(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> Itera
                 yield Finding("plan-unknown-broker", Severity.VIOLATION, entry.topic, entry.partition, why, MEND)
 
 
-def _of_entry(seen: Evidence, fenced_brokers: Set[int], entry: ListedPartition, row: int) -> Iterator[Finding]:
+def _of_entry(seen: PartitionBatch, fenced_brokers: Set[int], entry: ListedPartition, row: int) -> Iterator[Finding]:
     """What one entry does to its partition, placement apart."""
 
     def finding(constraint: str, severity: Severity, reason: str, remedy: str) -> Finding:
@@ -118,7 +118,7 @@ def _of_entry(seen: Evidence, fenced_brokers: Set[int], entry: ListedPartition, 
 
 
 def _placement(
-    seen: Evidence, snapshot: ClusterSnapshot, policy: RackPolicy, entries: list[ListedPartition], rows: Int64s
+    seen: PartitionBatch, snapshot: ClusterSnapshot, policy: RackPolicy, entries: list[ListedPartition], rows: Int64s
 ) -> Iterator[Finding]:
     """Audit's constraints on the targets, and on target ∪ current while the copies run."""
     targets = [_believable(entry.replicas) for entry in entries]
@@ -131,7 +131,7 @@ def _placement(
     yield from _on_the_way(arrived, _seen_with(seen, snapshot, policy, rows, unions))
 
 
-def _on_the_way(arrived: Evidence, moving: Evidence) -> Iterator[Finding]:
+def _on_the_way(arrived: PartitionBatch, moving: PartitionBatch) -> Iterator[Finding]:
     """Partitions whose minimum forces racks at the end of the move, but not while it lasts."""
     (constraint,) = (one for one in PARTITION_CONSTRAINTS if one.name == FORCES_RACKS)
     for row in np.flatnonzero(constraint.broken(moving) & ~constraint.broken(arrived)).tolist():
@@ -150,8 +150,8 @@ def _believable(replicas: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _seen_with(
-    seen: Evidence, snapshot: ClusterSnapshot, policy: RackPolicy, rows: Int64s, replicas: list[tuple[int, ...]]
-) -> Evidence:
+    seen: PartitionBatch, snapshot: ClusterSnapshot, policy: RackPolicy, rows: Int64s, replicas: list[tuple[int, ...]]
+) -> PartitionBatch:
     """The rows as if they stood on `replicas`, all in sync."""
     now, matrix = snapshot.partitions.take(rows), padded_lists(replicas)
     nothing = np.full((len(rows), 0), NO_BROKER, dtype=np.int32)
@@ -165,7 +165,7 @@ def _seen_with(
         removing_replicas=nothing.copy(),
         size_bytes=now.size_bytes,
     )
-    return Evidence(seen.registered, seen.topics, there, demands(snapshot.topics, policy).of(there.topic))
+    return PartitionBatch(seen.members, seen.topics, there, requirements(snapshot.topics, policy).of(there.topic))
 
 
 def _needless(

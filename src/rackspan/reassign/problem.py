@@ -5,7 +5,7 @@ from functools import cached_property
 
 import numpy as np
 
-from rackspan.audit.batch import Evidence, evidence
+from rackspan.audit.batch import PartitionBatch, snapshot_batch
 from rackspan.audit.policy import RackPolicy
 from rackspan.errors import UsageError
 from rackspan.model.partitions import Bools, Int32s, Int64s, PartitionColumns
@@ -58,7 +58,7 @@ class Standing:
 
 def standing(snapshot: ClusterSnapshot, policy: RackPolicy, request: Request) -> Standing:
     """The snapshot as this request sees it. Errors: UsageError for brokers that are nowhere to be drained from."""
-    seen = evidence(snapshot, policy)
+    seen = snapshot_batch(snapshot, policy)
     _refuse_unknown(seen, request)
     homes = _homes(snapshot, policy, request)
     staying = np.where(seen.staying, snapshot.partitions.replicas, -1).astype(np.int32)
@@ -97,21 +97,21 @@ def _homes(snapshot: ClusterSnapshot, policy: RackPolicy, request: Request) -> R
     return counted if counted.racks else rack_map(left, UnrackedPolicy.SHARED)
 
 
-def _refuse_unknown(seen: Evidence, request: Request) -> None:
-    registered = set(seen.registered.rack_map.broker_ids.tolist())
+def _refuse_unknown(seen: PartitionBatch, request: Request) -> None:
+    registered = set(seen.members.rack_map.broker_ids.tolist())
     for broker in sorted(request.leaving - registered):
         # A broker that is gone for good is drained by its id, though the cluster no longer lists it.
         if not bool((seen.rows.replicas == broker).any()):
             raise UsageError(f"broker {broker}: the cluster does not list it, and no partition has a replica on it")
 
 
-def _own_rack(seen: Evidence, homes: RackMap, request: Request) -> Int32s:
+def _own_rack(seen: PartitionBatch, homes: RackMap, request: Request) -> Int32s:
     own = np.full(len(seen.rows), -1, dtype=np.int32)
     codes = {rack: code for code, rack in enumerate(homes.racks)}
     for broker in sorted(request.replace):
-        index = int(seen.registered.rack_map.broker_index(np.array([broker], dtype=np.int32))[0])
-        code = int(seen.registered.rack_map.rack_codes[index]) if index >= 0 else -1
+        index = int(seen.members.rack_map.broker_index(np.array([broker], dtype=np.int32))[0])
+        code = int(seen.members.rack_map.rack_codes[index]) if index >= 0 else -1
         if code >= 0:
             held = ((seen.rows.replicas == broker) & seen.staying).any(axis=1)
-            own[held] = codes.get(seen.registered.rack_map.racks[code], -1)
+            own[held] = codes.get(seen.members.rack_map.racks[code], -1)
     return own

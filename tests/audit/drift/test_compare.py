@@ -8,7 +8,7 @@ from hypothesis import event, given
 from hypothesis import strategies as st
 
 from rackspan.audit import RackPolicy
-from rackspan.audit.batch import evidence
+from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.drift.causes import SEVERAL
 from rackspan.audit.drift.changes import CHANGES, Change
 from rackspan.audit.drift.compare import drift
@@ -55,7 +55,9 @@ def test_nothing_changed_between_a_snapshot_and_itself(snapshot: ClusterSnapshot
 def test_changes_add_up_to_the_states_that_are_counted(
     before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy
 ) -> None:
-    counted = [Counter(STATES[code] for code in states(evidence(one, policy)).tolist()) for one in (before, after)]
+    counted = [
+        Counter(STATES[code] for code in states(snapshot_batch(one, policy)).tolist()) for one in (before, after)
+    ]
     for change in drift(before, after, policy):
         if change.change.startswith("safety-"):
             counted[0][change.before or ""] -= 1

@@ -12,7 +12,7 @@ from typing import Any
 
 from rackspan import __version__
 from rackspan.audit import Finding, RackPolicy, Severity, audit, outage
-from rackspan.audit.batch import evidence
+from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.outage import RackLoss
 from rackspan.model import UNNAMED_RACK, Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.model.broker import Controller
@@ -218,14 +218,14 @@ def report_by_hand(*histories: Sequence[ClusterSnapshot]) -> ReportData:
 def _cluster(taken: Sequence[ClusterSnapshot]) -> ClusterReport:
     latest = taken[-1]
     now, losses = outage(latest, POLICY)
-    seen = evidence(latest, POLICY)
+    seen = snapshot_batch(latest, POLICY)
     history, drift = _history(taken), _drift_groups(taken)
     return ClusterReport(
         cluster_id=latest.cluster_id or "",
         taken_at=history.last_taken_at,
         topics=len(latest.topics),
         partitions=len(latest.partitions),
-        racks=rack_members(seen.registered),
+        racks=rack_members(seen.members),
         rackless_brokers=tuple(int(one.id) for one in latest.brokers if one.rack is None),
         now=now,
         losses=tuple(losses),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from rackspan.audit import RackPolicy
-from rackspan.audit.batch import evidence
+from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.findings import Severity
 from rackspan.model import ClusterSnapshot, UnrackedPolicy
 from rackspan.pipeline.report import render, words
@@ -261,7 +261,7 @@ def test_a_fleet_begins_with_a_table_that_links_to_every_cluster() -> None:
 def test_where_no_broker_counts_in_a_rack_the_page_says_what_to_set() -> None:
     taken = story.snapshot([TopicPlan("orders", [[1, 2]])], brokers={1: None, 2: None})
     ignoring = RackPolicy(unracked=UnrackedPolicy.IGNORE)
-    seen = evidence(taken, ignoring)
+    seen = snapshot_batch(taken, ignoring)
     cluster = replace(
         report_by_hand([taken]).clusters[0],
         losses=(),

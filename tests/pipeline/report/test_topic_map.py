@@ -5,7 +5,7 @@ from types import MappingProxyType
 from hypothesis import given
 
 from rackspan.audit import RackPolicy, outage
-from rackspan.audit.batch import evidence
+from rackspan.audit.batch import snapshot_batch
 from rackspan.model import ClusterSnapshot, RackId
 from rackspan.model.racks import rack_map
 from rackspan.pipeline.report.data import StateCounts, TopicMap
@@ -21,7 +21,7 @@ def mapped(
     states: Mapping[str, StateCounts] = MappingProxyType({}),
 ) -> TopicMap:
     _, losses = outage(snapshot, policy)
-    return topic_map(snapshot, evidence(snapshot, policy), losses, states, 60)
+    return topic_map(snapshot, snapshot_batch(snapshot, policy), losses, states, 60)
 
 
 @given(snapshots(), policies())
@@ -51,7 +51,7 @@ def test_every_replica_isr_member_and_leader_is_counted_once_and_in_its_rack(
 @given(snapshots())
 def test_harmed_partitions_are_those_that_cannot_lead_or_acknowledge_any_more(snapshot: ClusterSnapshot) -> None:
     _, losses = outage(snapshot, story.POLICY)
-    harmed = harmed_partitions(evidence(snapshot, story.POLICY), losses)
+    harmed = harmed_partitions(snapshot_batch(snapshot, story.POLICY), losses)
     assert harmed == {loss.racks[0]: story.harmed_by_hand(snapshot, loss.racks[0]) for loss in losses}
 
 
@@ -88,7 +88,7 @@ def test_a_thousand_topics_leave_the_worst_on_the_map() -> None:
 def test_rack_members_name_brokers_fenced_ones_and_controllers() -> None:
     voters = {1: None, 102: "r2", 103: "r9"}
     snapshot = story.snapshot([], brokers=story.SIX_BROKERS, gone=[4], voters=voters)
-    members = {one.rack: one for one in rack_members(evidence(snapshot, RackPolicy()).registered)}
+    members = {one.rack: one for one in rack_members(snapshot_batch(snapshot, RackPolicy()).members)}
     assert list(members) == ["r1", "r2", "r3", "r9"]
     one, two, nine = (members[RackId(rack)] for rack in ("r1", "r2", "r9"))
     assert (one.brokers, one.fenced, one.controllers) == ((1, 4), (4,), (1,))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from rackspan.audit.batch import Registered
+from rackspan.audit.batch import ClusterMembers
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.quorum import quorum_without
 from rackspan.model.ids import UNNAMED_RACK, shown
@@ -16,11 +16,11 @@ COUNTED_AS: Final = {
 }
 
 
-def unracked_brokers(registered: Registered) -> Iterator[Finding]:
+def unracked_brokers(members: ClusterMembers) -> Iterator[Finding]:
     """Brokers without `broker.rack`. Beside racked ones that is a mistake; if nobody has a rack, a choice to look at."""
-    rackless = [broker for broker in registered.brokers if broker.rack is None]
-    policy = registered.policy.unracked
-    mixed = len(rackless) < len(registered.brokers)
+    rackless = [broker for broker in members.brokers if broker.rack is None]
+    policy = members.policy.unracked
+    mixed = len(rackless) < len(members.brokers)
     for broker in rackless:
         yield Finding(
             constraint="unracked-broker",
@@ -32,10 +32,10 @@ def unracked_brokers(registered: Registered) -> Iterator[Finding]:
         )
 
 
-def controller_quorum_spread(registered: Registered) -> Iterator[Finding]:
+def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
     """No rack may hold so many voters that those outside it are no majority."""
-    for rack in registered.failure_racks:
-        after = quorum_without(registered, {rack})
+    for rack in members.failure_racks:
+        after = quorum_without(members, {rack})
         if after is not None and not after.holds:
             yield Finding(
                 constraint="controller-quorum-spread",
@@ -48,7 +48,7 @@ def controller_quorum_spread(registered: Registered) -> Iterator[Finding]:
                 ),
                 remedy="spread the controllers over at least three racks",
             )
-    unknown = [voter for voter, rack in registered.voter_racks.items() if rack is None]
+    unknown = [voter for voter, rack in members.voter_racks.items() if rack is None]
     if unknown:
         yield Finding(
             constraint="controller-quorum-spread",
@@ -60,9 +60,9 @@ def controller_quorum_spread(registered: Registered) -> Iterator[Finding]:
         )
 
 
-def fenced_brokers(registered: Registered) -> Iterator[Finding]:
-    """Registered, but leading and following nothing: down, or not yet up."""
-    for broker in registered.brokers:
+def fenced_brokers(members: ClusterMembers) -> Iterator[Finding]:
+    """ClusterMembers, but leading and following nothing: down, or not yet up."""
+    for broker in members.brokers:
         if broker.fenced:
             yield Finding(
                 constraint="fenced-broker",
@@ -77,5 +77,5 @@ def fenced_brokers(registered: Registered) -> Iterator[Finding]:
 CLUSTER_CONSTRAINTS = (unracked_brokers, controller_quorum_spread, fenced_brokers)
 
 
-def cluster_findings(registered: Registered) -> Iterator[Finding]:
-    return (finding for constraint in CLUSTER_CONSTRAINTS for finding in constraint(registered))
+def cluster_findings(members: ClusterMembers) -> Iterator[Finding]:
+    return (finding for constraint in CLUSTER_CONSTRAINTS for finding in constraint(members))

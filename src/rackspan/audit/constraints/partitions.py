@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.audit.batch import Evidence
+from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.findings import Finding, Severity
 from rackspan.model.ids import NO_BROKER, shown
 from rackspan.model.partitions import Bools, any_in_row, lengths, unpadded
@@ -24,227 +24,231 @@ class PartitionConstraint:
     """
 
     name: str
-    broken: Callable[[Evidence], Bools]
-    reason: Callable[[Evidence, int], str]
-    remedy: Callable[[Evidence, int], str]
-    severity: Callable[[Evidence, int], Severity] = lambda _seen, _row: Severity.VIOLATION
+    broken: Callable[[PartitionBatch], Bools]
+    reason: Callable[[PartitionBatch, int], str]
+    remedy: Callable[[PartitionBatch, int], str]
+    severity: Callable[[PartitionBatch, int], Severity] = lambda _batch, _row: Severity.VIOLATION
 
-    def findings(self, seen: Evidence) -> Iterator[Finding]:
-        return (finding for _row, finding in self.findings_by_row(seen))
+    def findings(self, batch: PartitionBatch) -> Iterator[Finding]:
+        return (finding for _row, finding in self.findings_by_row(batch))
 
-    def findings_by_row(self, seen: Evidence) -> Iterator[tuple[int, Finding]]:
-        for row in np.flatnonzero(self.broken(seen)).tolist():
-            yield row, self.finding(seen, row)
+    def findings_by_row(self, batch: PartitionBatch) -> Iterator[tuple[int, Finding]]:
+        for row in np.flatnonzero(self.broken(batch)).tolist():
+            yield row, self.finding(batch, row)
 
-    def finding(self, seen: Evidence, row: int) -> Finding:
+    def finding(self, batch: PartitionBatch, row: int) -> Finding:
         return Finding(
             constraint=self.name,
-            severity=self.severity(seen, row),
-            topic=seen.topic(row),
-            partition=int(seen.rows.partition[row]),
-            reason=self.reason(seen, row),
-            remedy=self.remedy(seen, row),
+            severity=self.severity(batch, row),
+            topic=batch.topic(row),
+            partition=int(batch.rows.partition[row]),
+            reason=self.reason(batch, row),
+            remedy=self.remedy(batch, row),
         )
 
 
-def _rack_spread_broken(seen: Evidence) -> Bools:
+def _rack_spread_broken(batch: PartitionBatch) -> Bools:
     # Where every replica's rack is known both sides sum to the same, so "none above" means equal. A replica on an
     # unknown broker leaves its place open: the rest is broken only if no rack for it could make the spread even.
-    return any_in_row(seen.replica_rack_counts > seen.even_rack_counts)
+    return any_in_row(batch.replica_rack_counts > batch.even_rack_counts)
 
 
-def _rack_spread_reason(seen: Evidence, row: int) -> str:
-    racks = seen.registered.rack_map.racks
-    factor = int(seen.replication_factor[row])
-    even = [count for count in seen.registered.even_counts(factor) if count]
+def _rack_spread_reason(batch: PartitionBatch, row: int) -> str:
+    racks = batch.members.rack_map.racks
+    factor = int(batch.replication_factor[row])
+    even = [count for count in batch.members.even_counts(factor) if count]
     return (
-        f"{factor} replicas stand on {_count(int(seen.replica_rack_count[row]), 'rack')} ({_by_rack(seen, row)}); "
+        f"{factor} replicas stand on {_count(int(batch.replica_rack_count[row]), 'rack')} ({_by_rack(batch, row)}); "
         f"{_count(len(racks), 'rack')} would hold them as {'+'.join(map(str, even))}"
     )
 
 
-def _racks_unsatisfiable(seen: Evidence) -> Bools:
-    asked = seen.asked.min_insync_racks
-    return np.asarray((asked > 1) & (seen.replica_rack_count < asked))
+def _racks_unsatisfiable(batch: PartitionBatch) -> Bools:
+    required = batch.required.min_insync_racks
+    return np.asarray((required > 1) & (batch.replica_rack_count < required))
 
 
-def _racks_unsatisfiable_reason(seen: Evidence, row: int) -> str:
-    asked, racks = int(seen.asked.min_insync_racks[row]), len(seen.registered.rack_map.racks)
-    factor = int(seen.replication_factor[row])
-    why = f"replicas stand on {_count(int(seen.replica_rack_count[row]), 'rack')} ({_by_rack(seen, row)})"
-    if racks < asked:
+def _racks_unsatisfiable_reason(batch: PartitionBatch, row: int) -> str:
+    required, racks = int(batch.required.min_insync_racks[row]), len(batch.members.rack_map.racks)
+    factor = int(batch.replication_factor[row])
+    why = f"replicas stand on {_count(int(batch.replica_rack_count[row]), 'rack')} ({_by_rack(batch, row)})"
+    if racks < required:
         why += f", and the cluster has {_count(racks, 'rack')}"
-    elif factor < asked:
-        why += f", and replication factor {factor} cannot span {asked}"
-    return f"min.insync.racks {asked} can never be met: {why}"
+    elif factor < required:
+        why += f", and replication factor {factor} cannot span {required}"
+    return f"min.insync.racks {required} can never be met: {why}"
 
 
-def _racks_not_forced(seen: Evidence) -> Bools:
-    asked = seen.asked.min_insync_racks
+def _racks_not_forced(batch: PartitionBatch) -> Bools:
+    required = batch.required.min_insync_racks
     # A placement that cannot span k racks is min-insync-racks-satisfiable's to tell.
     return np.asarray(
-        (asked > 1) & (seen.asked.min_insync_replicas < seen.forcing_value) & (seen.replica_rack_count >= asked)
+        (required > 1)
+        & (batch.required.min_insync_replicas < batch.forcing_value)
+        & (batch.replica_rack_count >= required)
     )
 
 
-def _racks_not_forced_reason(seen: Evidence, row: int) -> str:
-    asked = int(seen.asked.min_insync_racks[row])
-    now = int(seen.asked.min_insync_replicas[row])
-    text = f"min.insync.replicas {now} lets {_count(asked - 1, 'rack')} alone acknowledge ({_by_rack(seen, row)}); "
-    if seen.asked.enforced[row]:
-        return text + f"only brokers that enforce min.insync.racks {asked} prevent it, as Apache Kafka's do not"
-    return text + f"{int(seen.forcing_value[row])} would force {asked} racks"
+def _racks_not_forced_reason(batch: PartitionBatch, row: int) -> str:
+    required = int(batch.required.min_insync_racks[row])
+    now = int(batch.required.min_insync_replicas[row])
+    text = f"min.insync.replicas {now} lets {_count(required - 1, 'rack')} alone acknowledge ({_by_rack(batch, row)}); "
+    if batch.required.enforced[row]:
+        return text + f"only brokers that enforce min.insync.racks {required} prevent it, as Apache Kafka's do not"
+    return text + f"{int(batch.forcing_value[row])} would force {required} racks"
 
 
-def _replicas_unsatisfiable(seen: Evidence) -> Bools:
-    return np.asarray(seen.replication_factor < seen.asked.min_insync_replicas)
+def _replicas_unsatisfiable(batch: PartitionBatch) -> Bools:
+    return np.asarray(batch.replication_factor < batch.required.min_insync_replicas)
 
 
-def _replicas_unsatisfiable_reason(seen: Evidence, row: int) -> str:
-    factor = int(seen.replication_factor[row])
+def _replicas_unsatisfiable_reason(batch: PartitionBatch, row: int) -> str:
+    factor = int(batch.replication_factor[row])
     return (
-        f"min.insync.replicas {int(seen.asked.min_insync_replicas[row])} is above replication factor {factor}: Kafka counts "
+        f"min.insync.replicas {int(batch.required.min_insync_replicas[row])} is above replication factor {factor}: Kafka counts "
         f"it as {factor}, so that acks=all takes every replica in sync; before 3.7 it refuses acks=all always"
     )
 
 
-def _offline(seen: Evidence) -> Bools:
-    return np.asarray(seen.rows.leader == NO_BROKER)
+def _offline(batch: PartitionBatch) -> Bools:
+    return np.asarray(batch.rows.leader == NO_BROKER)
 
 
-def _offline_reason(seen: Evidence, row: int) -> str:
-    return f"no leader; in sync last: {_held_by_rack(seen, unpadded(seen.rows.isr[row]))}"
+def _offline_reason(batch: PartitionBatch, row: int) -> str:
+    return f"no leader; in sync last: {_held_by_rack(batch, unpadded(batch.rows.isr[row]))}"
 
 
-def _under_min_isr(seen: Evidence) -> Bools:
-    return np.asarray(seen.isr_size < seen.min_isr)
+def _under_min_isr(batch: PartitionBatch) -> Bools:
+    return np.asarray(batch.isr_size < batch.min_isr)
 
 
-def _under_min_isr_reason(seen: Evidence, row: int) -> str:
+def _under_min_isr_reason(batch: PartitionBatch, row: int) -> str:
     return (
-        f"{int(seen.isr_size[row])} in sync ({_listed(unpadded(seen.rows.isr[row]))}), min.insync.replicas "
-        f"{_min_isr_words(seen, row)}: acks=all is refused; out of sync: {_listed(_out_of_sync(seen, row))}"
+        f"{int(batch.isr_size[row])} in sync ({_listed(unpadded(batch.rows.isr[row]))}), min.insync.replicas "
+        f"{_min_isr_words(batch, row)}: acks=all is refused; out of sync: {_listed(_out_of_sync(batch, row))}"
     )
 
 
-def _min_isr_words(seen: Evidence, row: int) -> str:
+def _min_isr_words(batch: PartitionBatch, row: int) -> str:
     """`2`, or `3 (counted as 2, all there are)`."""
-    asked, held_to = int(seen.asked.min_insync_replicas[row]), int(seen.min_isr[row])
-    return str(asked) if asked == held_to else f"{asked} (counted as {held_to}, all there are)"
+    required, held_to = int(batch.required.min_insync_replicas[row]), int(batch.min_isr[row])
+    return str(required) if required == held_to else f"{required} (counted as {held_to}, all there are)"
 
 
-def _under_min_racks(seen: Evidence) -> Bools:
-    asked = seen.asked.min_insync_racks
-    return np.asarray((asked > 1) & (seen.isr_rack_count < asked))
+def _under_min_racks(batch: PartitionBatch) -> Bools:
+    required = batch.required.min_insync_racks
+    return np.asarray((required > 1) & (batch.isr_rack_count < required))
 
 
-def _under_min_racks_reason(seen: Evidence, row: int) -> str:
-    names = seen.registered.rack_map.names(seen.isr_racks[row].tolist())
-    refused = "acks=all is refused" if seen.asked.enforced[row] else "what is acknowledged now can be lost with them"
+def _under_min_racks_reason(batch: PartitionBatch, row: int) -> str:
+    names = batch.members.rack_map.names(batch.isr_racks[row].tolist())
+    refused = (
+        "acks=all is refused" if batch.required.enforced[row] else "what is acknowledged now can be lost with them"
+    )
     return (
         f"in-sync racks {_listed([shown(name) for name in names])} = {len(names)} < min.insync.racks "
-        f"{int(seen.asked.min_insync_racks[row])}: {refused}; out of sync: {_listed(_out_of_sync(seen, row))}"
+        f"{int(batch.required.min_insync_racks[row])}: {refused}; out of sync: {_listed(_out_of_sync(batch, row))}"
     )
 
 
-def _under_replicated(seen: Evidence) -> Bools:
-    return np.asarray(seen.isr_size < lengths(seen.rows.replicas))
+def _under_replicated(batch: PartitionBatch) -> Bools:
+    return np.asarray(batch.isr_size < lengths(batch.rows.replicas))
 
 
-def _under_replicated_reason(seen: Evidence, row: int) -> str:
-    missing = _out_of_sync(seen, row)
-    return f"{int(seen.isr_size[row])} of {len(unpadded(seen.rows.replicas[row]))} replicas in sync; out of sync: {_held_by_rack(seen, missing)}"
+def _under_replicated_reason(batch: PartitionBatch, row: int) -> str:
+    missing = _out_of_sync(batch, row)
+    return f"{int(batch.isr_size[row])} of {len(unpadded(batch.rows.replicas[row]))} replicas in sync; out of sync: {_held_by_rack(batch, missing)}"
 
 
-def _bring_back_missing(seen: Evidence, row: int) -> str:
-    return f"bring back {_brokers(_out_of_sync(seen, row))}, or wait until in sync"
+def _bring_back_missing(batch: PartitionBatch, row: int) -> str:
+    return f"bring back {_brokers(_out_of_sync(batch, row))}, or wait until in sync"
 
 
-def _on_unknown_broker(seen: Evidence) -> Bools:
-    return any_in_row((seen.replica_index < 0) & (seen.rows.replicas != NO_BROKER))
+def _on_unknown_broker(batch: PartitionBatch) -> Bools:
+    return any_in_row((batch.replica_index < 0) & (batch.rows.replicas != NO_BROKER))
 
 
-def _on_unknown_broker_reason(seen: Evidence, row: int) -> str:
+def _on_unknown_broker_reason(batch: PartitionBatch, row: int) -> str:
     return (
-        f"replicas on brokers the cluster does not list: {_listed(_unknown(seen, row))}; dead, and their racks unknown"
+        f"replicas on brokers the cluster does not list: {_listed(_unknown(batch, row))}; dead, and their racks unknown"
     )
 
 
-def _reassigning(seen: Evidence) -> Bools:
-    adding, removing = seen.rows.adding_replicas, seen.rows.removing_replicas
+def _reassigning(batch: PartitionBatch) -> Bools:
+    adding, removing = batch.rows.adding_replicas, batch.rows.removing_replicas
     return any_in_row(adding != NO_BROKER) | any_in_row(removing != NO_BROKER)
 
 
-def _reassigning_reason(seen: Evidence, row: int) -> str:
-    view = seen.rows.row(row)
+def _reassigning_reason(batch: PartitionBatch, row: int) -> str:
+    view = batch.rows.row(row)
     return f"replicas {_listed(view.replicas)}, adding {_listed(view.adding_replicas)}, removing {_listed(view.removing_replicas)}"
 
 
-def _warn(_seen: Evidence, _row: int) -> Severity:
+def _warn(_batch: PartitionBatch, _row: int) -> Severity:
     return Severity.WARNING
 
 
-def _warn_if_enforced(seen: Evidence, row: int) -> Severity:
-    return Severity.WARNING if seen.asked.enforced[row] else Severity.VIOLATION
+def _warn_if_enforced(batch: PartitionBatch, row: int) -> Severity:
+    return Severity.WARNING if batch.required.enforced[row] else Severity.VIOLATION
 
 
-def _repair(seen: Evidence, row: int) -> str:
-    return f"rackspan reassign plan --topic {seen.topic(row)}"
+def _repair(batch: PartitionBatch, row: int) -> str:
+    return f"rackspan reassign plan --topic {batch.topic(row)}"
 
 
-def _make_racks_satisfiable(seen: Evidence, row: int) -> str:
-    asked = int(seen.asked.min_insync_racks[row])
-    if len(seen.registered.rack_map.racks) < asked:
+def _make_racks_satisfiable(batch: PartitionBatch, row: int) -> str:
+    required = int(batch.required.min_insync_racks[row])
+    if len(batch.members.rack_map.racks) < required:
         return "add racks, or lower min.insync.racks"
-    if int(seen.replication_factor[row]) < asked:
-        return f"{_repair(seen, row)} --replication-factor {asked}, or lower min.insync.racks"
-    return _repair(seen, row)
+    if int(batch.replication_factor[row]) < required:
+        return f"{_repair(batch, row)} --replication-factor {required}, or lower min.insync.racks"
+    return _repair(batch, row)
 
 
-def _harden(seen: Evidence, row: int) -> str:
-    asked = f" --min-insync-racks {int(seen.asked.min_insync_racks[row])}"
+def _harden(batch: PartitionBatch, row: int) -> str:
+    required = f" --min-insync-racks {int(batch.required.min_insync_racks[row])}"
     # What the topic itself asks, its own config says again; what the policy asks has to be said again.
-    return f"rackspan acks harden --topic {seen.topic(row)}{'' if seen.asked.enforced[row] else asked}"
+    return f"rackspan acks harden --topic {batch.topic(row)}{'' if batch.required.enforced[row] else required}"
 
 
-def _lower_min_insync_replicas(seen: Evidence, row: int) -> str:
+def _lower_min_insync_replicas(batch: PartitionBatch, row: int) -> str:
     return (
-        f"rackspan reassign plan --topic {seen.topic(row)} --replication-factor "
-        f"{int(seen.asked.min_insync_replicas[row])}, or lower min.insync.replicas"
+        f"rackspan reassign plan --topic {batch.topic(row)} --replication-factor "
+        f"{int(batch.required.min_insync_replicas[row])}, or lower min.insync.replicas"
     )
 
 
-def _bring_back_out_of_sync(seen: Evidence, row: int) -> str:
+def _bring_back_out_of_sync(batch: PartitionBatch, row: int) -> str:
     # Fewer in sync than min.insync.replicas, which counts at most all replicas: one at least is missing.
-    return f"bring back {_brokers(_out_of_sync(seen, row))}"
+    return f"bring back {_brokers(_out_of_sync(batch, row))}"
 
 
-def _bring_back_racks(seen: Evidence, row: int) -> str:
-    missing = _out_of_sync(seen, row)
-    return f"bring back {_brokers(missing)}" if missing else _make_racks_satisfiable(seen, row)
+def _bring_back_racks(batch: PartitionBatch, row: int) -> str:
+    missing = _out_of_sync(batch, row)
+    return f"bring back {_brokers(missing)}" if missing else _make_racks_satisfiable(batch, row)
 
 
-def _bring_back_last_in_sync(seen: Evidence, row: int) -> str:
-    last = unpadded(seen.rows.isr[row]) or unpadded(seen.rows.replicas[row])
+def _bring_back_last_in_sync(batch: PartitionBatch, row: int) -> str:
+    last = unpadded(batch.rows.isr[row]) or unpadded(batch.rows.replicas[row])
     return f"bring back {_brokers(last)}" if len(last) == 1 else f"bring back one of {_brokers(last)}"
 
 
-def _bring_back_or_drain(seen: Evidence, row: int) -> str:
-    unknown = _unknown(seen, row)
+def _bring_back_or_drain(batch: PartitionBatch, row: int) -> str:
+    unknown = _unknown(batch, row)
     return f"bring back {_brokers(unknown)}, or rackspan reassign plan --drain {_listed(unknown)}"
 
 
-def _wait(_seen: Evidence, _row: int) -> str:
+def _wait(_batch: PartitionBatch, _row: int) -> str:
     return "wait for it, or rackspan reassign cancel"
 
 
-def _unknown(seen: Evidence, row: int) -> tuple[int, ...]:
-    return unpadded(seen.rows.replicas[row][seen.replica_index[row] < 0])
+def _unknown(batch: PartitionBatch, row: int) -> tuple[int, ...]:
+    return unpadded(batch.rows.replicas[row][batch.replica_index[row] < 0])
 
 
-def _out_of_sync(seen: Evidence, row: int) -> list[int]:
-    in_sync = set(unpadded(seen.rows.isr[row]))
-    return [broker for broker in unpadded(seen.rows.replicas[row]) if broker not in in_sync]
+def _out_of_sync(batch: PartitionBatch, row: int) -> list[int]:
+    in_sync = set(unpadded(batch.rows.isr[row]))
+    return [broker for broker in unpadded(batch.rows.replicas[row]) if broker not in in_sync]
 
 
 PARTITION_CONSTRAINTS: Final = (
@@ -272,24 +276,24 @@ PARTITION_CONSTRAINTS: Final = (
 """Placement first, then what is wrong now, then what is on its way."""
 
 
-def partition_findings(seen: Evidence) -> Iterator[Finding]:
+def partition_findings(batch: PartitionBatch) -> Iterator[Finding]:
     """Every constraint that every partition of the batch breaks."""
-    return (finding for _row, finding in partition_findings_by_row(seen))
+    return (finding for _row, finding in partition_findings_by_row(batch))
 
 
-def partition_findings_by_row(seen: Evidence) -> Iterator[tuple[int, Finding]]:
+def partition_findings_by_row(batch: PartitionBatch) -> Iterator[tuple[int, Finding]]:
     """The same, each with its row in the batch: one batch may hold partitions of several snapshots."""
-    return (found for constraint in PARTITION_CONSTRAINTS for found in constraint.findings_by_row(seen))
+    return (found for constraint in PARTITION_CONSTRAINTS for found in constraint.findings_by_row(batch))
 
 
-def _by_rack(seen: Evidence, row: int) -> str:
+def _by_rack(batch: PartitionBatch, row: int) -> str:
     """`r1: 1,4; r2: 2`, the fullest rack first."""
-    leaving = set(unpadded(seen.rows.removing_replicas[row]))
-    return _held_by_rack(seen, [broker for broker in unpadded(seen.rows.replicas[row]) if broker not in leaving])
+    leaving = set(unpadded(batch.rows.removing_replicas[row]))
+    return _held_by_rack(batch, [broker for broker in unpadded(batch.rows.replicas[row]) if broker not in leaving])
 
 
-def _held_by_rack(seen: Evidence, brokers: Sequence[int]) -> str:
-    rack_of = seen.registered.rack_map.rack_of
+def _held_by_rack(batch: PartitionBatch, brokers: Sequence[int]) -> str:
+    rack_of = batch.members.rack_map.rack_of
     held: dict[str, list[int]] = {}
     for broker in brokers:
         held.setdefault(shown(rack_of[broker]) if broker in rack_of else "rack unknown", []).append(broker)

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.audit.batch import Evidence
+from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.durability import states
 from rackspan.model.ids import NO_BROKER
 from rackspan.model.partitions import Bools, Int64s, Partition
@@ -30,8 +30,8 @@ RECREATED: Final = "topic-recreated"
 class SeenTwice:
     """The same partitions in two snapshots, row for row. `recreated` (P,) says that the topic is another of that name."""
 
-    before: Evidence
-    after: Evidence
+    before: PartitionBatch
+    after: PartitionBatch
     recreated: Bools
 
     @cached_property
@@ -61,9 +61,9 @@ class BrokersTwice:
 
 def brokers_twice(twice: SeenTwice) -> BrokersTwice:
     """Which brokers stopped or began to hold anything, and which count in another rack than before."""
-    before, after = ({int(one.id): one for one in side.registered.brokers} for side in (twice.before, twice.after))
+    before, after = ({int(one.id): one for one in side.members.brokers} for side in (twice.before, twice.after))
     gone, new, both = before.keys() - after.keys(), after.keys() - before.keys(), before.keys() & after.keys()
-    racks = [side.registered.rack_map.rack_of for side in (twice.before, twice.after)]
+    racks = [side.members.rack_map.rack_of for side in (twice.before, twice.after)]
     fenced = {one for one in both if after[one].fenced and not before[one].fenced}
     unfenced = {one for one in both if before[one].fenced and not after[one].fenced}
     named = {
@@ -106,14 +106,14 @@ def leader_change(old: Partition, new: Partition) -> str | None:
     return "leader-lost" if new.leader == NO_BROKER else "leader-elected" if old.leader == NO_BROKER else "leader-moved"
 
 
-def _alone(twice: SeenTwice) -> Iterator[Evidence]:
+def _alone(twice: SeenTwice) -> Iterator[PartitionBatch]:
     """The earlier partitions with one thing of the later ones, in the order in which causes are looked for."""
     before, after = twice.before, twice.after
     own = replace(before.rows, leader=after.rows.leader, replicas=after.rows.replicas, isr=after.rows.isr)
     yield replace(before, rows=own)
-    yield replace(before, asked=replace(before.asked, min_insync_replicas=after.asked.min_insync_replicas))
-    yield replace(before, asked=replace(before.asked, min_insync_racks=after.asked.min_insync_racks))
-    yield replace(before, registered=after.registered)
+    yield replace(before, required=replace(before.required, min_insync_replicas=after.required.min_insync_replicas))
+    yield replace(before, required=replace(before.required, min_insync_racks=after.required.min_insync_racks))
+    yield replace(before, members=after.members)
 
 
 def _cause(twice: SeenTwice, row: int, worse: bool, enough: list[bool]) -> tuple[str, int | None]:

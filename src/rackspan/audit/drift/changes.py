@@ -12,7 +12,7 @@ from typing import Final
 
 import numpy as np
 
-from rackspan.audit.batch import Evidence, Registered
+from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.drift.causes import SeenTwice, isr_change, leader_change, replica_change, safety_causes
 from rackspan.audit.durability import OK, STATES, states
 from rackspan.model.ids import NO_BROKER
@@ -72,7 +72,7 @@ class TopicSeen:
     min_insync_racks: int
 
 
-def registered_changes(before: Registered, after: Registered) -> Iterator[Change]:
+def registered_changes(before: ClusterMembers, after: ClusterMembers) -> Iterator[Change]:
     """What became of brokers and of controllers that vote."""
     brokers = {int(one.id): one.rack for one in before.brokers}, {int(one.id): one.rack for one in after.brokers}
     fenced = [{int(one.id) for one in side.brokers if one.fenced} for side in (before, after)]
@@ -117,14 +117,14 @@ def partition_changes(twice: SeenTwice) -> Iterator[tuple[int, Change]]:
         yield row, Change(name, *named, None, words[0], words[1], why, broker)
 
 
-def appeared(after: Evidence, topics: Sequence[str | None]) -> Iterator[tuple[int, Change]]:
+def appeared(after: PartitionBatch, topics: Sequence[str | None]) -> Iterator[tuple[int, Change]]:
     """Partitions that were not there before and are at risk. `topics` is what became of each row's whole topic."""
     for row, state in _at_risk(after):
         named = after.topic(row), int(after.rows.partition[row])
         yield row, Change("safety-lost", *named, after=state, cause=topics[row] or "partitions-added")
 
 
-def disappeared(before: Evidence, topics: Sequence[str | None]) -> Iterator[tuple[int, Change]]:
+def disappeared(before: PartitionBatch, topics: Sequence[str | None]) -> Iterator[tuple[int, Change]]:
     """Partitions that are gone and were at risk."""
     for row, state in _at_risk(before):
         named = before.topic(row), int(before.rows.partition[row])
@@ -158,8 +158,8 @@ def _partition_changes(topic: str, old: Partition, new: Partition) -> Iterator[C
             yield Change(name, topic, new.partition, before=before, after=after)
 
 
-def _at_risk(seen: Evidence) -> Iterator[tuple[int, str]]:
-    codes = states(seen)
+def _at_risk(batch: PartitionBatch) -> Iterator[tuple[int, str]]:
+    codes = states(batch)
     for row in np.flatnonzero(codes != STATES.index(OK)).tolist():
         yield row, STATES[int(codes[row])]
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from rackspan.audit.batch import Demands, Evidence, demands, evidence
+from rackspan.audit.batch import PartitionBatch, Requirements, requirements, snapshot_batch
 from rackspan.audit.drift.causes import RECREATED, SeenTwice
 from rackspan.audit.drift.changes import (
     Change,
@@ -23,17 +23,17 @@ from rackspan.model.snapshot import ClusterSnapshot
 
 def drift(before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy) -> list[Change]:
     """Every change from one snapshot to the next of the same cluster. Errors: UsageError where the policy refuses one."""
-    seen = evidence(before, policy), evidence(after, policy)
+    batch = snapshot_batch(before, policy), snapshot_batch(after, policy)
     topics = _topics(before, policy), _topics(after, policy)
-    kept_before, kept_after = _in_both(*seen)
-    kept = _taken(seen[0], kept_before), _taken(seen[1], kept_after)
+    kept_before, kept_after = _in_both(*batch)
+    kept = _taken(batch[0], kept_before), _taken(batch[1], kept_after)
     became = _became(*topics)
-    gone, new = (_taken(side, _others(side, rows)) for side, rows in zip(seen, (kept_before, kept_after), strict=True))
+    gone, new = (_taken(side, _others(side, rows)) for side, rows in zip(batch, (kept_before, kept_after), strict=True))
     again = np.array([became.get(name) == RECREATED for name in kept[1].topics], dtype=np.bool_)[kept[1].rows.topic]
     counted = np.bincount(kept[1].rows.topic, minlength=len(kept[1].topics))
     kept_by_topic = dict(zip(kept[1].topics, counted.tolist(), strict=True))
     return [
-        *registered_changes(seen[0].registered, seen[1].registered),
+        *registered_changes(batch[0].members, batch[1].members),
         *(
             change
             for name in sorted({*topics[0], *topics[1]})
@@ -46,11 +46,14 @@ def drift(before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy) -
 
 
 def _topics(snapshot: ClusterSnapshot, policy: RackPolicy) -> dict[str, TopicSeen]:
-    asked = demands(snapshot.topics, policy)
+    required = requirements(snapshot.topics, policy)
     counts = np.bincount(snapshot.partitions.topic, minlength=len(snapshot.topics))
     return {
         topic.name: TopicSeen(
-            topic.topic_id, int(counts[code]), int(asked.min_insync_replicas[code]), int(asked.min_insync_racks[code])
+            topic.topic_id,
+            int(counts[code]),
+            int(required.min_insync_replicas[code]),
+            int(required.min_insync_racks[code]),
         )
         for code, topic in enumerate(snapshot.topics)
     }
@@ -65,29 +68,31 @@ def _became(before: dict[str, TopicSeen], after: dict[str, TopicSeen]) -> dict[s
     }
 
 
-def _in_both(before: Evidence, after: Evidence) -> tuple[Int64s, Int64s]:
+def _in_both(before: PartitionBatch, after: PartitionBatch) -> tuple[Int64s, Int64s]:
     """The rows of partitions in both, in the same order."""
     places = dict(_named_rows(before))
     rows = [(places[key], row) for key, row in _named_rows(after) if key in places]
     return tuple(np.array(rows, dtype=np.int64).reshape(-1, 2).T)  # type: ignore[return-value]
 
 
-def _named_rows(seen: Evidence) -> Iterator[tuple[tuple[str, int], int]]:
-    for row, (topic, partition) in enumerate(zip(seen.rows.topic.tolist(), seen.rows.partition.tolist(), strict=True)):
-        yield (seen.topics[topic], partition), row
+def _named_rows(batch: PartitionBatch) -> Iterator[tuple[tuple[str, int], int]]:
+    for row, (topic, partition) in enumerate(
+        zip(batch.rows.topic.tolist(), batch.rows.partition.tolist(), strict=True)
+    ):
+        yield (batch.topics[topic], partition), row
 
 
-def _others(seen: Evidence, rows: Int64s) -> Bools:
-    others = np.ones(len(seen.rows), dtype=np.bool_)
+def _others(batch: PartitionBatch, rows: Int64s) -> Bools:
+    others = np.ones(len(batch.rows), dtype=np.bool_)
     others[rows] = False
     return others
 
 
-def _taken(seen: Evidence, rows: Int64s | Bools) -> Evidence:
-    asked = seen.asked
-    chosen = Demands(asked.min_insync_replicas[rows], asked.min_insync_racks[rows], asked.enforced[rows])
-    return Evidence(seen.registered, seen.topics, seen.rows.take(rows), chosen)
+def _taken(batch: PartitionBatch, rows: Int64s | Bools) -> PartitionBatch:
+    required = batch.required
+    chosen = Requirements(required.min_insync_replicas[rows], required.min_insync_racks[rows], required.enforced[rows])
+    return PartitionBatch(batch.members, batch.topics, batch.rows.take(rows), chosen)
 
 
-def _whole(seen: Evidence, became: dict[str, str]) -> list[str | None]:
-    return [became.get(seen.topics[topic]) for topic in seen.rows.topic.tolist()]
+def _whole(batch: PartitionBatch, became: dict[str, str]) -> list[str | None]:
+    return [became.get(batch.topics[topic]) for topic in batch.rows.topic.tolist()]

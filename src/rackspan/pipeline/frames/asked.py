@@ -8,7 +8,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rackspan.audit import RackPolicy
-from rackspan.audit.batch import demands
+from rackspan.audit.batch import requirements
 from rackspan.model import Topic, TopicName
 from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 
@@ -44,7 +44,7 @@ def asked_partitions(partitions: DataFrame, asked: DataFrame, topics: int) -> Da
 def _demands_by_batch(policy: RackPolicy) -> OverBatches:
     def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            asking = demands([_topic(row) for row in batch.to_pylist()], policy)
+            asking = requirements([_topic(row) for row in batch.to_pylist()], policy)
             yield pa.record_batch(
                 {
                     "snapshot": batch.column("snapshot"),

@@ -7,7 +7,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from rackspan.audit.batch import Demands, Evidence
+from rackspan.audit.batch import PartitionBatch, Requirements
 from rackspan.model.partitions import UNKNOWN_SIZE, Bools, Int32s, PartitionColumns
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.sources.snapshot_folder import list_column
@@ -19,7 +19,7 @@ LISTS: Final = ("replicas", "isr", "adding_replicas", "removing_replicas")
 class Batch:
     """Partitions of one registration, though maybe of several snapshots. `snapshot` and `internal` are (P,)."""
 
-    evidence: Evidence
+    evidence: PartitionBatch
     snapshot: Int32s
     internal: Bools
 
@@ -30,7 +30,7 @@ class Batch:
 
     def take(self, rows: Any) -> "Batch":
         seen = self.evidence
-        chosen = Evidence(seen.registered, seen.topics, seen.rows.take(rows), seen.asked.of(rows))
+        chosen = PartitionBatch(seen.members, seen.topics, seen.rows.take(rows), seen.required.of(rows))
         return Batch(chosen, self.snapshot[rows], self.internal[rows])
 
 
@@ -45,11 +45,11 @@ def _by_registration(batch: pa.RecordBatch, known: Registrations) -> Iterator[Ba
     snapshot = _numpy(batch, "snapshot")
     topic = batch.column("topic").dictionary_encode()
     names, rows = topic.dictionary.to_pylist(), _partitions(batch, topic.indices.to_numpy())
-    asked = Demands(*(_numpy(batch, name) for name in ("min_insync_replicas", "min_insync_racks", "enforced")))
+    asked = Requirements(*(_numpy(batch, name) for name in ("min_insync_replicas", "min_insync_racks", "enforced")))
     registration = known.of_snapshot[snapshot]
     internal = _numpy(batch, "internal")
     for place in np.unique(registration).tolist():
-        whole = Batch(Evidence(known.distinct[place], names, rows, asked), snapshot, internal)
+        whole = Batch(PartitionBatch(known.distinct[place], names, rows, asked), snapshot, internal)
         yield whole.take(np.flatnonzero(registration == place))
 
 

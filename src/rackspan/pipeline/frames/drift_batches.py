@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from rackspan.audit.batch import Demands, Evidence, Registered
+from rackspan.audit.batch import ClusterMembers, PartitionBatch, Requirements
 from rackspan.audit.drift.causes import SeenTwice
 from rackspan.audit.drift.changes import Change, TopicSeen, appeared, disappeared, partition_changes, topic_changes
 from rackspan.model.partitions import PartitionColumns
@@ -83,7 +83,7 @@ def _rows(part: pa.RecordBatch, changes: Iterable[tuple[int, Change]]) -> Iterat
     return (change_row(snapshots[row], change) for row, change in changes)
 
 
-def _evidence(part: pa.RecordBatch, side: str, registered: Registered) -> Evidence:
+def _evidence(part: pa.RecordBatch, side: str, registered: ClusterMembers) -> PartitionBatch:
     topic = part.column("topic").dictionary_encode()
     min_replicas, min_racks = (part.column(f"{side}_min_insync_{what}").to_numpy() for what in ("replicas", "racks"))
     none = np.empty((len(part), 0), dtype=np.int32)
@@ -98,5 +98,5 @@ def _evidence(part: pa.RecordBatch, side: str, registered: Registered) -> Eviden
         size_bytes=np.full(len(part), -1, dtype=np.int64),
     )
     # Who enforces the minimum is no part of a state.
-    asked = Demands(min_replicas, min_racks, enforced=np.zeros(len(part), dtype=np.bool_))
-    return Evidence(registered, topic.dictionary.to_pylist(), rows, asked)
+    asked = Requirements(min_replicas, min_racks, enforced=np.zeros(len(part), dtype=np.bool_))
+    return PartitionBatch(registered, topic.dictionary.to_pylist(), rows, asked)

@@ -8,7 +8,7 @@ import pyarrow as pa
 from pyspark import Broadcast
 from pyspark.sql import DataFrame
 
-from rackspan.audit.batch import Evidence
+from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.durability import STATES, states
 from rackspan.model.partitions import UNKNOWN_SIZE, Int32s
 from rackspan.model.racks import NO_RACK
@@ -53,21 +53,21 @@ def durability_batch(batch: Batch) -> pa.RecordBatch:
         "isr_racks": rack_names(seen.isr_racks, seen),
         "replica_rack_count": seen.replica_rack_count,
         "isr_rack_count": seen.isr_rack_count,
-        "min_insync_replicas": seen.asked.min_insync_replicas,
-        "min_insync_racks": seen.asked.min_insync_racks,
+        "min_insync_replicas": seen.required.min_insync_replicas,
+        "min_insync_racks": seen.required.min_insync_racks,
         "state": _words(states(seen), STATES),
         "size_bytes": pa.array(size_bytes, mask=size_bytes == UNKNOWN_SIZE),
     }
     return pa.record_batch([_as(columns[field.name], field.type) for field in ARROW], schema=ARROW)
 
 
-def rack_names(rack_codes: Int32s, seen: Evidence) -> pa.Array:
+def rack_names(rack_codes: Int32s, seen: PartitionBatch) -> pa.Array:
     """The distinct racks of each row by name. `rack_codes` is (P, width); codes ascend as names do."""
     ordered = np.sort(rack_codes, axis=1)
     first = ordered != NO_RACK
     first[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
     offsets = np.concatenate(([0], np.cumsum(np.count_nonzero(first, axis=1)))).astype(np.int32)
-    names = pa.array(seen.registered.rack_map.racks, pa.string()).take(pa.array(ordered[first]))
+    names = pa.array(seen.members.rack_map.racks, pa.string()).take(pa.array(ordered[first]))
     return pa.ListArray.from_arrays(pa.array(offsets), names, type=RACK_NAMES)
 
 

@@ -116,7 +116,7 @@ def harm_batch(batch: Batch) -> pa.RecordBatch:
     seen = batch.evidence
     internal = np.zeros(len(seen.topics), dtype=np.bool_)
     internal[seen.rows.topic] = batch.internal
-    judged = judge_losses(seen, internal, losses_each_rack(seen.registered))
+    judged = judge_losses(seen, internal, losses_each_rack(seen.members))
     rows = [row for number, loss in enumerate(judged) for row in _rows(int(batch.snapshot[0]), number, loss)]
     return pa.RecordBatch.from_pylist(rows, schema=ARROW)
 

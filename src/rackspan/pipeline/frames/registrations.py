@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rackspan.audit import RackPolicy
-from rackspan.audit.batch import Registered
+from rackspan.audit.batch import ClusterMembers
 from rackspan.model.partitions import Int32s
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.sources.snapshot_folder import read_registration
@@ -17,10 +17,10 @@ from rackspan.sources.snapshot_folder import read_registration
 class Registrations:
     """The distinct registrations of a run. `of_snapshot` (S,) is the place of each snapshot's own in `distinct`."""
 
-    distinct: Sequence[Registered]
+    distinct: Sequence[ClusterMembers]
     of_snapshot: Int32s
 
-    def of(self, snapshot: int) -> Registered:
+    def of(self, snapshot: int) -> ClusterMembers:
         return self.distinct[int(self.of_snapshot[snapshot])]
 
 
@@ -32,5 +32,5 @@ def registrations(inputs: Inputs, policy: RackPolicy) -> Registrations:
     with ThreadPoolExecutor() as readers:
         seen = list(readers.map(lambda one: read_registration(one.folder), inputs.stored))
     places = {registration: place for place, registration in enumerate(dict.fromkeys(seen))}
-    distinct = tuple(Registered(brokers, controllers, policy) for brokers, controllers in places)
+    distinct = tuple(ClusterMembers(brokers, controllers, policy) for brokers, controllers in places)
     return Registrations(distinct, np.array([places[one] for one in seen], dtype=np.int32))

@@ -13,7 +13,7 @@ from typing import Any, Final
 from pyspark.sql import DataFrame, Row
 
 from rackspan import __version__
-from rackspan.audit.batch import evidence
+from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.findings import Severity
 from rackspan.audit.judge import outage
 from rackspan.audit.policy import RackPolicy
@@ -93,13 +93,13 @@ def cluster_report(
 ) -> ClusterReport:
     """One cluster: the judge's word on its latest snapshot, beside what the tables tell."""
     now, losses = outage(snapshot, policy)
-    seen = evidence(snapshot, policy)
+    seen = snapshot_batch(snapshot, policy)
     return ClusterReport(
         cluster_id=cluster_id,
         taken_at=snapshot.taken_at or collected.history.last_taken_at,
         topics=len(snapshot.topics),
         partitions=len(snapshot.partitions),
-        racks=rack_members(seen.registered),
+        racks=rack_members(seen.members),
         rackless_brokers=tuple(int(broker.id) for broker in snapshot.brokers if broker.rack is None),
         now=now,
         losses=tuple(losses),

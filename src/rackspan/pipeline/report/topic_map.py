@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from rackspan.audit.batch import Evidence, Registered
+from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.outage import RackLoss, TopicHarm, judge_loss
 from rackspan.model.ids import RackId
 from rackspan.model.partitions import Int32s, Int64s, lengths
@@ -20,7 +20,7 @@ Harms = Mapping[str, Mapping[RackId, TopicHarm]]
 """What the loss of each rack does to each topic; topics and racks without harm are left out."""
 
 
-def rack_members(registered: Registered) -> tuple[RackMembers, ...]:
+def rack_members(registered: ClusterMembers) -> tuple[RackMembers, ...]:
     """Brokers and voters of every rack that can be lost."""
     rack_map = registered.rack_map
     usable = dict(zip(rack_map.broker_ids.tolist(), registered.usable.tolist(), strict=False))
@@ -38,14 +38,14 @@ def rack_members(registered: Registered) -> tuple[RackMembers, ...]:
     return tuple(members(rack) for rack in registered.failure_racks)
 
 
-def harmed_partitions(seen: Evidence, losses: Sequence[RackLoss]) -> dict[RackId, int]:
+def harmed_partitions(seen: PartitionBatch, losses: Sequence[RackLoss]) -> dict[RackId, int]:
     """How many partitions the loss of each rack harms, each counted once."""
     return {loss.racks[0]: int(np.count_nonzero(judge_loss(seen, frozenset(loss.racks)).harmed)) for loss in losses}
 
 
 def topic_map(
     snapshot: ClusterSnapshot,
-    seen: Evidence,
+    seen: PartitionBatch,
     losses: Sequence[RackLoss],
     states: Mapping[str, StateCounts],
     most: int,
@@ -65,7 +65,7 @@ def topic_map(
 
     worst = sorted(range(len(snapshot.topics)), key=badness)[:most]
     rows = (counts.row(snapshot, code, now[code], harms.get(snapshot.topics[code].name, {})) for code in worst)
-    return TopicMap(seen.registered.rack_map.racks, tuple(rows), len(snapshot.topics))
+    return TopicMap(seen.members.rack_map.racks, tuple(rows), len(snapshot.topics))
 
 
 def harms_by_topic(losses: Sequence[RackLoss]) -> Harms:
@@ -83,8 +83,8 @@ class _Counts:
     The last column counts what is in no rack.
     """
 
-    def __init__(self, seen: Evidence, topics: int) -> None:
-        rack_map = seen.registered.rack_map
+    def __init__(self, seen: PartitionBatch, topics: int) -> None:
+        rack_map = seen.members.rack_map
         self._seen = seen
         self._shape = (topics, len(rack_map.racks) + 1)
         self.replicas = self._per_rack(rack_map.codes_at(seen.replica_index), seen.rows.replicas)
@@ -104,14 +104,14 @@ class _Counts:
     ) -> TopicRow:
         topic = snapshot.topics[code]
         mine = self._seen.rows.topic == code
-        racks = self._seen.registered.rack_map.racks
+        racks = self._seen.members.rack_map.racks
         return TopicRow(
             topic=topic.name,
             internal=topic.internal,
             partitions=int(np.count_nonzero(mine)),
             replication_factors=_distinct(lengths(self._seen.rows.replicas[mine])),
-            min_insync_replicas=_asked(self._seen.asked.min_insync_replicas[mine]),
-            min_insync_racks=_asked(self._seen.asked.min_insync_racks[mine]),
+            min_insync_replicas=_asked(self._seen.required.min_insync_replicas[mine]),
+            min_insync_racks=_asked(self._seen.required.min_insync_racks[mine]),
             states=states,
             cells=tuple(self._cell(code, column, harms.get(rack)) for column, rack in enumerate(racks)),
             elsewhere=int(self.replicas[code, -1]),

@@ -4,7 +4,7 @@ from rackspan.model.ids import BrokerId, RackId
 from rackspan.sources.rack_locator import ClusterView, Properties, broker_and_rack
 
 
-class Listed:
+class ListedRacks:
     def __init__(self, properties: Properties) -> None:
         self._racks = dict(
             broker_and_rack("rack locator properties", broker, rack) for broker, rack in properties.items()

@@ -4,7 +4,7 @@ from rackspan.model.ids import BrokerId, RackId
 from rackspan.sources.rack_locator import ClusterView, Properties, refuse_unknown
 
 
-class Registered:
+class RegisteredRacks:
     def __init__(self, properties: Properties) -> None:
         refuse_unknown("registered", properties, frozenset())
 

@@ -11,15 +11,15 @@ from rackspan.sources.rack_locators.availability_zones import AvailabilityZones
 from rackspan.sources.rack_locators.command import TopologyCommand
 from rackspan.sources.rack_locators.file import RackFile
 from rackspan.sources.rack_locators.host_pattern import HostPattern
-from rackspan.sources.rack_locators.listed import Listed
-from rackspan.sources.rack_locators.registered import Registered
+from rackspan.sources.rack_locators.listed import ListedRacks
+from rackspan.sources.rack_locators.registered import RegisteredRacks
 
 GROUP: Final = "rackspan.rack_locators"
 """The entry-point group in which packages offer locators by a short name."""
 
 LOCATORS: Final[Mapping[str, RackLocatorFactory]] = {
-    "registered": Registered,
-    "properties": Listed,
+    "registered": RegisteredRacks,
+    "properties": ListedRacks,
     "file": RackFile,
     "command": TopologyCommand,
     "host-pattern": HostPattern,

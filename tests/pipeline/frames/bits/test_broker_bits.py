@@ -17,7 +17,7 @@ from pyspark.sql import SparkSession
 
 from rackspan import pipeline
 from rackspan.audit import RackPolicy
-from rackspan.audit.batch import Registered
+from rackspan.audit.batch import ClusterMembers
 from rackspan.model import (
     Broker,
     BrokerId,
@@ -202,7 +202,7 @@ def test_arrow_batches_say_the_same(
 
 
 def known(*brokers: Broker) -> Registrations:
-    return Registrations((Registered(brokers, (), RackPolicy()),), np.zeros(1, dtype=np.int32))
+    return Registrations((ClusterMembers(brokers, (), RackPolicy()),), np.zeros(1, dtype=np.int32))
 
 
 def racked(count: int) -> list[Broker]:

@@ -15,7 +15,7 @@ from typing import Final
 from pyspark.sql import Column
 from pyspark.sql import functions as F
 
-from rackspan.audit.batch import Registered
+from rackspan.audit.batch import ClusterMembers
 from rackspan.audit.outage import losses_each_rack
 from rackspan.audit.quorum import quorum_without
 from rackspan.pipeline.frames.registrations import Registrations
@@ -82,7 +82,7 @@ class BrokerBits:
         """The losses after which the controllers elect nobody."""
         return self._of_snapshot([_undecided(one) for one in self.known.distinct], "BIGINT")
 
-    def _looked_up(self, bits_of: Callable[[Registered, int], list[int]], broker: Column) -> Column:
+    def _looked_up(self, bits_of: Callable[[ClusterMembers, int], list[int]], broker: Column) -> Column:
         # Entry 0 is nobody (−1), the last one whoever is beyond `top` or, as `least` passes over nulls, absent.
         stride = self.top + 3
         entries = (bits for one in self.known.distinct for bits in [0, *bits_of(one, self.top), 0])
@@ -130,14 +130,14 @@ def how_many(held: Iterable[Column]) -> Column:
     return reduce(lambda one, other: one + other, (one.cast("int") for one in held))
 
 
-def _rack_bits(one: Registered, top: int) -> list[int]:
+def _rack_bits(one: ClusterMembers, top: int) -> list[int]:
     """The bit of each id's rack, 0 to `top`."""
     bit_of = {rack: 1 << place for place, rack in enumerate(one.failure_racks)}
     rack_of = one.rack_map.rack_of
     return [bit_of[rack_of[broker]] if broker in rack_of else 0 for broker in range(top + 1)]
 
 
-def _alive_bits(one: Registered, top: int) -> list[int]:
+def _alive_bits(one: ClusterMembers, top: int) -> list[int]:
     bits = [0] * (top + 1)
     racks = _rack_bits(one, top)
     for broker in one.rack_map.broker_ids[one.usable[:-1]].tolist():
@@ -145,7 +145,7 @@ def _alive_bits(one: Registered, top: int) -> list[int]:
     return bits
 
 
-def _undecided(one: Registered) -> int:
+def _undecided(one: ClusterMembers) -> int:
     """The losses that leave no majority of the controllers."""
     judged = enumerate(quorum_without(one, frozenset(racks)) for racks in losses_each_rack(one))
     return sum(bit_of_loss(place) for place, quorum in judged if quorum is not None and not quorum.holds)
