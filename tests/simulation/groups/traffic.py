@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TYPE_CHECKING, Final
 
-from rackspan.cluster.core.coordination import Append, CoordinatorEffect, TakingOffice
+from rackspan.cluster.core.coordination import Append, CoordinatorEffect, PendingLoads
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
 from rackspan.cluster.core.groups.requests import (
@@ -54,7 +54,7 @@ class Desk:
     machine: Machine
     coordinator: GroupCoordinator
     seat: Seat | None = None
-    offices: TakingOffice = field(default_factory=TakingOffice)
+    offices: PendingLoads = field(default_factory=PendingLoads)
     effects: deque[CoordinatorEffect] = field(default_factory=deque)
     busy: bool = False
 
@@ -107,10 +107,10 @@ class Groups(Traffic):
     def led(self, machine: Machine, change: LeadershipChanged) -> None:
         desk = self._desks[machine.id]
         if change.leads:
-            desk.offices.elected(0, change.leader_epoch, machine.disk.logs[self.world.partition])
+            desk.offices.add(0, change.leader_epoch, machine.disk.logs[self.world.partition])
             self._take_office(desk)
         else:
-            desk.offices.resigned(0)
+            desk.offices.remove(0)
             desk.seat = None
             self._carry_out(desk, desk.coordinator.on_resigned(self.world.clock.now, 0))
 
@@ -118,7 +118,7 @@ class Groups(Traffic):
         log = desk.machine.disk.logs.get(self.world.partition)
         if log is None:
             return
-        for partition, epoch in desk.offices.begun(lambda _: log):
+        for partition, epoch in desk.offices.pop_ready(lambda _: log):
             desk.seat = Seat(desk.machine.id, desk.machine.incarnation, epoch)
             now = self.world.clock.now
             self._carry_out(desk, desk.coordinator.on_elected(now, partition, epoch, log.batches))

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from rackspan.cluster.core.batch import Batch
-from rackspan.cluster.core.broker.leader import Leader
+from rackspan.cluster.core.broker.leadership.leader import Leader
 from rackspan.cluster.core.controller import Controller
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
@@ -228,7 +228,7 @@ class Observer:
 
 
 def _view(broker: BrokerId, leader: Leader) -> LeaderView:
-    return LeaderView(broker, leader.isr.committed, leader.isr.partition_epoch, leader.terms.asked.min_insync_racks)
+    return LeaderView(broker, leader.isr.committed, leader.isr.partition_epoch, leader.config.required.min_insync_racks)
 
 
 def _holds(log: PartitionLog, batch: Batch) -> bool:

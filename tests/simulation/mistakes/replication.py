@@ -7,8 +7,7 @@ from types import MappingProxyType
 from rackspan.acks import ProduceVerdict, RackBits, Thresholds
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker import BrokerRules
-from rackspan.cluster.core.broker.isr import Isr
-from rackspan.cluster.core.broker.replica_state import FollowerState
+from rackspan.cluster.core.broker.leadership.replica_state import FollowerState, Isr
 from rackspan.cluster.core.controller import Conditions, ControllerRules, PartitionChange
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log import Duplicate, PartitionLog
@@ -137,18 +136,18 @@ class DuplicateAnsweredAtOnce(BrokerRules):
 class AppendsRetries(BrokerRules):
     """A retry of an idempotent batch is appended a second time."""
 
-    def standing(self, log: PartitionLog, batch: Batch) -> KafkaError | Duplicate:
+    def sequence_check(self, log: PartitionLog, batch: Batch) -> KafkaError | Duplicate:
         return KafkaError.NONE
 
 
 class ForgetsProducers(BrokerRules):
-    """What is known of producers does not outlive a leadership."""
+    """The state of producers does not outlive a leadership."""
 
-    def standing(self, log: PartitionLog, batch: Batch) -> KafkaError | Duplicate:
-        standing = super().standing(log, batch)
+    def sequence_check(self, log: PartitionLog, batch: Batch) -> KafkaError | Duplicate:
+        check = super().sequence_check(log, batch)
         begun, _ = log.end_offset_for_epoch(log.last_epoch)
-        known = isinstance(standing, Duplicate) and log.epoch_at(standing.last_offset + 1) == begun
-        return standing if known or standing is KafkaError.NONE else KafkaError.NONE
+        known = isinstance(check, Duplicate) and log.epoch_at(check.last_offset + 1) == begun
+        return check if known or check is KafkaError.NONE else KafkaError.NONE
 
 
 class AcknowledgesOnResigning(BrokerRules):

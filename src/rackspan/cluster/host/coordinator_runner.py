@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
 from rackspan.cluster.core.batch import Batch
-from rackspan.cluster.core.coordination import Append, TakingOffice
+from rackspan.cluster.core.coordination import Append, PendingLoads
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
 from rackspan.cluster.core.log import PartitionLog
@@ -49,7 +49,7 @@ class CoordinatorRunner:
         self._host = host
         self._topic = topic
         self._coordinator = coordinator
-        self._offices = TakingOffice()
+        self._pending_loads = PendingLoads()
         self._waiting: dict[CorrelationId, asyncio.Future[Any]] = {}
         self._asked = 0
         self._effects: deque[Any] = deque()
@@ -62,14 +62,14 @@ class CoordinatorRunner:
             return
         now, number = self._host.now, change.partition.partition
         if change.leads:
-            self._offices.elected(number, change.leader_epoch, self._log(number))
+            self._pending_loads.add(number, change.leader_epoch, self._log(number))
             self._take_office(now)
         else:
-            self._offices.resigned(number)
+            self._pending_loads.remove(number)
             self.carry_out(self._coordinator.on_resigned(now, number))
 
     def _take_office(self, now: int) -> None:
-        for number, leader_epoch in self._offices.begun(self._log):
+        for number, leader_epoch in self._pending_loads.pop_ready(self._log):
             self.carry_out(self._coordinator.on_elected(now, number, leader_epoch, self._log(number).batches))
 
     def _log(self, number: int) -> PartitionLog:

@@ -111,7 +111,7 @@ def test_a_leader_heeds_no_answer_counted_by_thresholds_it_has_not_heard_of() ->
     w.run(1_500)
     leader, epoch = w.broker(1).leaders[ORDERS], w.broker(1).broker_epoch
     assert leader.isr.pending == (1, 2)
-    attempt = w.broker(1)._leading._isrs._requests.attempt
+    attempt = w.broker(1)._leaderships._isrs._requests.attempt
     said = IsrChangeResponse(ORDERS, KafkaError.NONE, 0, leader.isr.partition_epoch + 1, (BrokerId(1), BrokerId(2)))
     ahead = w.broker(1).image.thresholds_version + 1
     answer = AlterPartitionResponse(epoch, attempt, KafkaError.NONE, ahead, (said,))
@@ -129,7 +129,7 @@ def test_a_refused_joiner_goes_on_to_hold_the_watermark_until_the_image_speaks(e
     leader = w.broker(1).leaders[ORDERS]
     w.run_until(lambda: leader.isr.pending is not None)
     w.cut |= {(-1, 1), (1, -1)}
-    attempt = w.broker(1)._leading._isrs._requests.attempt
+    attempt = w.broker(1)._leaderships._isrs._requests.attempt
     refused = AlterPartitionResponse(
         w.broker(1).broker_epoch, attempt, KafkaError.NONE, 0, (IsrChangeResponse(ORDERS, error),)
     )

@@ -1,12 +1,12 @@
-"""A broker: what it leads, what it follows, when it acknowledges.
+"""A broker: the partitions it leads and follows, and when it acknowledges.
 
-Begin with broker.py (which message goes where), then leader.py and isr.py (acknowledgement, watermark), follower.py
-(truncation). It knows the cluster by its own image of the metadata alone, which may be stale. It never fences itself:
-that is the controller's, and what a stale leader may still do is bounded by epochs.
+Begin with broker.py (entry points), then leadership/leader.py (acknowledgement, high watermark) and follower.py (truncation).
+A broker decides by its own image of the metadata alone, which may be stale. It never fences itself: the controller does, and
+epochs bound what a stale leader may still do.
 """
 
 from rackspan.cluster.core.broker.broker import Broker, BrokerIdentity
-from rackspan.cluster.core.broker.leader import Leader
+from rackspan.cluster.core.broker.leadership.leader import Leader
 from rackspan.cluster.core.broker.reading import Isolation, ReadResponse
 from rackspan.cluster.core.broker.rules import BrokerRules
 

@@ -1,19 +1,18 @@
-"""A broker's two doors, which message goes where, and the queries of its readers."""
+"""A broker's entry points: messages, clock ticks, and the queries of its readers."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from rackspan.cluster.core.broker import gauges, reading
-from rackspan.cluster.core.broker.counters import Counters
-from rackspan.cluster.core.broker.follower import Follower
-from rackspan.cluster.core.broker.following import Following
-from rackspan.cluster.core.broker.leader import Leader
-from rackspan.cluster.core.broker.leading import Leading
+from rackspan.cluster.core.broker import reading
+from rackspan.cluster.core.broker.follower import Follower, ReplicaFetchers
+from rackspan.cluster.core.broker.leadership.leader import Leader
+from rackspan.cluster.core.broker.leadership.leaderships import Leaderships
 from rackspan.cluster.core.broker.lifecycle import BrokerIdentity, Lifecycle, Phase
-from rackspan.cluster.core.broker.local import Local
+from rackspan.cluster.core.broker.metrics import Counters, broker_metrics, partition_metrics
 from rackspan.cluster.core.broker.reading import Isolation, OffsetResponse, ReadResponse
 from rackspan.cluster.core.broker.roles import Roles
 from rackspan.cluster.core.broker.rules import BrokerRules
+from rackspan.cluster.core.broker.shared import BrokerState
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CONTROLLER, NO_EPOCH, NodeId
@@ -42,10 +41,10 @@ __all__ = ["Broker", "BrokerIdentity"]
 
 
 class Broker:
-    """One process of one broker. Its end is the end of this object; its logs stay on `disk`.
+    """One process of one broker. A restart makes a new object; its logs stay on `disk`.
 
-    `rules` are its decisions as a leader. The disk's clean-shutdown mark is taken off at the start, so that an end in
-    disorder leaves none.
+    `rules` are its decisions as a leader. The disk's clean-shutdown mark is removed at the start, so that an
+    unclean end leaves none.
     """
 
     def __init__(
@@ -54,133 +53,133 @@ class Broker:
         lifecycle = Lifecycle(identity, disk.clean_shutdown_epoch)
         disk.clean_shutdown_epoch = NO_EPOCH
         self.identity = identity
-        self._local = Local(identity.id, settings, disk, rules or BrokerRules(), lifecycle)
-        self._leading = Leading(self._local)
-        self._following = Following(self._local)
-        self._roles = Roles(self._local, self._leading, self._following)
-        self._metadata_asked_at: int | None = None
+        self._shared = BrokerState(identity.id, settings, disk, rules or BrokerRules(), lifecycle)
+        self._leaderships = Leaderships(self._shared)
+        self._fetchers = ReplicaFetchers(self._shared)
+        self._roles = Roles(self._shared, self._leaderships, self._fetchers)
+        self._metadata_requested_at: int | None = None
 
-    # The doors.
+    # Entry points.
 
     def on_message(self, now: int, source: NodeId, message: Message) -> list[Effect]:
-        """Take one message; what is not for a broker, or comes after its end, is dropped."""
-        take = _TAKE.get(type(message))
-        if take is None or self._local.lifecycle.phase is Phase.STOPPED:
+        """Handle one message. One that is not for a broker, or comes after its end, is dropped."""
+        handle = _HANDLERS.get(type(message))
+        if handle is None or self._shared.lifecycle.phase is Phase.STOPPED:
             return []
-        take(self, now, source, message)
-        return self._outcome(now)
+        handle(self, now, source, message)
+        return self._flushed(now)
 
     def on_tick(self, now: int) -> list[Effect]:
-        """Look at the clock. Costs the same however many partitions are idle."""
-        local = self._local
-        if local.lifecycle.phase is Phase.STOPPED:
+        """Handle a clock tick. The cost does not grow with the number of idle partitions."""
+        shared = self._shared
+        if shared.lifecycle.phase is Phase.STOPPED:
             return []
-        for message in local.lifecycle.due(now, local.image.offset, local.settings):
-            local.effects.append(Send(CONTROLLER, message))
-        self._ask_for_metadata(now)
-        self._leading.tick(now)
-        self._following.tick(now)
-        return self._outcome(now)
+        for message in shared.lifecycle.due(now, shared.image.offset, shared.settings):
+            shared.effects.append(Send(CONTROLLER, message))
+        self._fetch_metadata(now)
+        self._leaderships.tick(now)
+        self._fetchers.tick(now)
+        return self._flushed(now)
 
-    def _outcome(self, now: int) -> list[Effect]:
-        """Answers and questions go out once all that the message changed is settled."""
-        self._leading.respond_woken()
-        self._following.ask_stirred(now)
-        self._leading.request_changes(now)
-        effects, self._local.effects = self._local.effects, []
+    def _flushed(self, now: int) -> list[Effect]:
+        """The effects, with the responses and requests that are due after all that the message changed."""
+        self._leaderships.respond_woken()
+        self._fetchers.fetch_stirred(now)
+        self._leaderships.request_changes(now)
+        effects, self._shared.effects = self._shared.effects, []
         return effects
 
     def _produce(self, now: int, _source: NodeId, message: Produce) -> None:
-        self._leading.produce(now, message)
+        self._leaderships.produce(now, message)
 
     def _delete_records(self, _now: int, _source: NodeId, message: DeleteRecords) -> None:
-        self._leading.delete_records(message)
+        self._leaderships.delete_records(message)
 
     def _fetch(self, now: int, _source: NodeId, message: ReplicaFetch) -> None:
-        self._leading.fetch(now, message)
+        self._leaderships.fetch(now, message)
 
     def _fetched(self, now: int, source: NodeId, message: ReplicaFetchResponse) -> None:
-        self._following.heed(now, BrokerId(source), message)
+        self._fetchers.apply(now, BrokerId(source), message)
 
     def _altered(self, now: int, _source: NodeId, message: AlterPartitionResponse) -> None:
-        self._leading.altered(now, message)
+        self._leaderships.altered(now, message)
 
     def _registered(self, now: int, _source: NodeId, message: BrokerRegistrationResponse) -> None:
-        if self._local.lifecycle.registered(message):
-            self._leading.register_anew()
-            self._following.register_anew()
+        if self._shared.lifecycle.registered(message):
+            self._leaderships.start_over()
+            self._fetchers.start_over()
             self._roles.act_on_all(now)
             self._heartbeat()
 
     def _heartbeat(self) -> None:
-        """Out of turn: the sooner the controller hears what is known here, the sooner it lets the broker serve."""
-        local = self._local
-        if local.lifecycle.phase in (Phase.RUNNING, Phase.SHUTTING_DOWN):
-            local.effects.append(Send(CONTROLLER, local.lifecycle.heartbeat(local.image.offset)))
+        """Send one at once: the sooner the controller has the metadata offset, the sooner it unfences the broker."""
+        shared = self._shared
+        if shared.lifecycle.phase in (Phase.RUNNING, Phase.SHUTTING_DOWN):
+            shared.effects.append(Send(CONTROLLER, shared.lifecycle.heartbeat(shared.image.offset)))
 
-    def _heard(self, _now: int, _source: NodeId, message: BrokerHeartbeatResponse) -> None:
-        local = self._local
-        if local.lifecycle.heard(message):
-            local.disk.clean_shutdown_epoch = local.broker_epoch
-            local.effects.append(Stopped())
+    def _heartbeat_response(self, _now: int, _source: NodeId, message: BrokerHeartbeatResponse) -> None:
+        shared = self._shared
+        if shared.lifecycle.heartbeat_response(message):
+            shared.disk.clean_shutdown_epoch = shared.broker_epoch
+            shared.effects.append(Stopped())
 
-    def _learned(self, now: int, _source: NodeId, message: FetchMetadataResponse) -> None:
+    def _metadata(self, now: int, _source: NodeId, message: FetchMetadataResponse) -> None:
         if message.incarnation != self.identity.incarnation:
             return
-        self._metadata_asked_at = None
-        news = self._roles.learn(now, message)
-        self._ask_for_metadata(now)
-        if news and (self._local.lifecycle.fenced or self._local.lifecycle.phase is Phase.SHUTTING_DOWN):
+        self._metadata_requested_at = None
+        changed = self._roles.update(now, message)
+        self._fetch_metadata(now)
+        if changed and (self._shared.lifecycle.fenced or self._shared.lifecycle.phase is Phase.SHUTTING_DOWN):
             self._heartbeat()
 
-    def _ask_for_metadata(self, now: int) -> None:
-        asked, retry = self._metadata_asked_at, self._local.settings.metadata_retry_ms
-        if asked is not None and now - asked < retry:
+    def _fetch_metadata(self, now: int) -> None:
+        requested_at, retry_ms = self._metadata_requested_at, self._shared.settings.metadata_retry_ms
+        if requested_at is not None and now - requested_at < retry_ms:
             return
-        self._metadata_asked_at = now
-        request = FetchMetadata(self.identity.id, self.identity.incarnation, self._local.image.offset)
-        self._local.effects.append(Send(CONTROLLER, request))
+        self._metadata_requested_at = now
+        request = FetchMetadata(self.identity.id, self.identity.incarnation, self._shared.image.offset)
+        self._shared.effects.append(Send(CONTROLLER, request))
 
     def _shut_down(self, _now: int, _source: NodeId, _message: ShutDown) -> None:
-        self._local.lifecycle.shut_down()
+        self._shared.lifecycle.shut_down()
         self._heartbeat()
 
-    # What it is asked. Nothing below changes anything.
+    # Queries. Nothing below changes anything.
 
     @property
     def image(self) -> MetadataImage:
-        """The metadata as this broker knows it."""
-        return self._local.image
+        """The metadata that this broker has."""
+        return self._shared.image
 
     @property
     def settings(self) -> ClusterSettings:
-        return self._local.settings
+        return self._shared.settings
 
     @property
     def broker_epoch(self) -> int:
-        return self._local.broker_epoch
+        return self._shared.broker_epoch
 
     @property
     def phase(self) -> Phase:
-        return self._local.lifecycle.phase
+        return self._shared.lifecycle.phase
 
     @property
     def fenced(self) -> bool:
-        """As the controller last said."""
-        return self._local.lifecycle.fenced
+        """As of the controller's last heartbeat response."""
+        return self._shared.lifecycle.fenced
 
     @property
     def disk(self) -> Disk:
-        return self._local.disk
+        return self._shared.disk
 
     @property
     def counters(self) -> Counters:
-        return self._local.counters
+        return self._shared.counters
 
     @property
     def leaders(self) -> Mapping[TopicPartition, Leader]:
-        """What it leads, or believes to."""
-        return self._leading.leaders
+        """The partitions that it leads by its own metadata, which may be stale."""
+        return self._leaderships.leaders
 
     def read(
         self,
@@ -193,7 +192,7 @@ class Broker:
         follower_ok: bool = False,
         current_leader_epoch: int = NO_EPOCH,
     ) -> ReadResponse:
-        """Committed batches from `offset` on. `rack` is the client's; `follower_ok` that it may be answered by a follower."""
+        """Committed batches from `offset` on. `rack` is the client's; with `follower_ok` a follower may serve it."""
         replica, error = self._replica(partition, follower_ok, current_leader_epoch)
         if replica is None:
             return ReadResponse(error)
@@ -234,18 +233,21 @@ class Broker:
 
     def metrics(self) -> dict[str, int]:
         """The broker's metrics by name (acks/metrics.py)."""
-        return gauges.broker_metrics(self.leaders.values(), self.counters)
+        return broker_metrics(self.partition_metrics().values(), self.counters)
 
     def partition_metrics(self) -> dict[TopicPartition, dict[str, int]]:
         """The metrics of each partition it leads."""
-        return {partition: gauges.partition_metrics(leader) for partition, leader in self.leaders.items()}
+        return {
+            partition: partition_metrics(leader.isr_racks, leader.required.min_insync_racks)
+            for partition, leader in self.leaders.items()
+        }
 
     def _replica(
         self, partition: TopicPartition, follower_ok: bool, current_leader_epoch: int
     ) -> tuple[Leader | Follower | None, KafkaError]:
         replica: Leader | Follower | None = self.leaders.get(partition)
         if replica is None and follower_ok:
-            replica = self._following.followers.get(partition)
+            replica = self._fetchers.followers.get(partition)
         if replica is None:
             known = self.image.partition(partition) is not None
             return None, KafkaError.NOT_LEADER_OR_FOLLOWER if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
@@ -253,16 +255,16 @@ class Broker:
         return (replica, error) if error is KafkaError.NONE else (None, error)
 
 
-_Take: TypeAlias = Callable[[Broker, int, NodeId, Any], None]
+_Handle: TypeAlias = Callable[[Broker, int, NodeId, Any], None]
 
-_TAKE: Final[Mapping[type[Message], _Take]] = {
+_HANDLERS: Final[Mapping[type[Message], _Handle]] = {
     Produce: Broker._produce,
     DeleteRecords: Broker._delete_records,
     ReplicaFetch: Broker._fetch,
     ReplicaFetchResponse: Broker._fetched,
     AlterPartitionResponse: Broker._altered,
     BrokerRegistrationResponse: Broker._registered,
-    BrokerHeartbeatResponse: Broker._heard,
-    FetchMetadataResponse: Broker._learned,
+    BrokerHeartbeatResponse: Broker._heartbeat_response,
+    FetchMetadataResponse: Broker._metadata,
     ShutDown: Broker._shut_down,
 }

@@ -1,4 +1,4 @@
-"""A broker's life with the controller: it registers, keeps its session, and asks before it shuts down."""
+"""A broker's session with the controller: registration, heartbeats, controlled shutdown."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from rackspan.model.ids import BrokerId, RackId
 
 @dataclass(frozen=True, slots=True)
 class BrokerIdentity:
-    """Who a broker is for the life of one process. `incarnation` rises with every start; `configs` are its own static ones."""
+    """A broker's registration data for one process. `incarnation` rises with every start; `configs` are its static ones."""
 
     id: BrokerId
     incarnation: int
@@ -29,17 +29,19 @@ class BrokerIdentity:
 
 
 class Phase(Enum):
+    """The phases of a broker's process."""
+
     REGISTERING = "registering"
     RUNNING = "running"
     SHUTTING_DOWN = "shutting-down"
     STOPPED = "stopped"
     REFUSED = "refused"
-    """The controller will not have it: its configs or its id are wrong."""
+    """The controller refused the registration: its configs or its id are wrong."""
 
 
 @dataclass(slots=True)
 class Lifecycle:
-    """Times in ms."""
+    """The phase, the broker epoch, and when to send the next registration or heartbeat. Times in ms."""
 
     identity: BrokerIdentity
     previous_broker_epoch: int
@@ -51,7 +53,7 @@ class Lifecycle:
     def due(
         self, now: int, metadata_offset: int, settings: ClusterSettings
     ) -> Iterator[BrokerRegistration | BrokerHeartbeat]:
-        """What is to be said now."""
+        """The messages to send to the controller now."""
         if now < self.next_due or self.phase in (Phase.STOPPED, Phase.REFUSED):
             return
         if self.phase is Phase.REGISTERING:
@@ -62,9 +64,11 @@ class Lifecycle:
             yield self.heartbeat(metadata_offset)
 
     def _registration(self) -> BrokerRegistration:
-        one = self.identity
+        identity = self.identity
         return BrokerRegistration(
-            one.id, one.incarnation, one.rack, one.host, one.port, self.previous_broker_epoch, one.configs
+            *(identity.id, identity.incarnation, identity.rack, identity.host, identity.port),
+            self.previous_broker_epoch,
+            identity.configs,
         )
 
     def heartbeat(self, metadata_offset: int) -> BrokerHeartbeat:
@@ -72,7 +76,7 @@ class Lifecycle:
         return BrokerHeartbeat(self.identity.id, self.broker_epoch, metadata_offset, want_shut_down=leaving)
 
     def registered(self, response: BrokerRegistrationResponse) -> bool:
-        """Whether the answer is the one awaited, and good."""
+        """Take the response to the registration. Whether the broker is registered by it."""
         if self.phase is not Phase.REGISTERING or response.incarnation != self.identity.incarnation:
             return False
         if response.error is not KafkaError.NONE:
@@ -81,12 +85,12 @@ class Lifecycle:
         self.phase, self.broker_epoch, self.next_due = Phase.RUNNING, response.broker_epoch, 0
         return True
 
-    def heard(self, response: BrokerHeartbeatResponse) -> bool:
-        """Whether the broker may end now."""
+    def heartbeat_response(self, response: BrokerHeartbeatResponse) -> bool:
+        """Take the response to a heartbeat. Whether the broker may end now."""
         if response.broker_epoch != self.broker_epoch:
             return False
         if response.error is KafkaError.STALE_BROKER_EPOCH:
-            # Unregistered behind its back, or taken for a newer process: it asks for its place again.
+            # It was unregistered, or a newer process has registered: register again.
             self.phase, self.next_due = Phase.REGISTERING, 0
             return False
         self.fenced = response.fenced

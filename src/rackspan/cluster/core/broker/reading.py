@@ -1,6 +1,6 @@
-"""What readers are told: how far they may read, from whom they had better (KIP-392), which transactions were aborted.
+"""Reads of one replica: committed batches, aborted transactions, offsets by timestamp, the preferred replica (KIP-392).
 
-Queries only: nothing here changes anything. Whoever has to wait is woken by `WatermarkMoved` and asks again.
+Queries only: nothing here changes a log. A fetch that has to wait reads again at the next `WatermarkMoved`.
 """
 
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from typing import Final
 
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker.follower import Follower
-from rackspan.cluster.core.broker.leader import Leader
+from rackspan.cluster.core.broker.leadership.leader import Leader
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET
 from rackspan.cluster.core.log import AbortedTransaction, EpochEnd, PartitionLog
@@ -22,7 +22,7 @@ MAX_TIMESTAMP: Final = -3
 
 
 class Isolation(IntEnum):
-    """Kafka's numbers."""
+    """A fetch's isolation level, by Kafka's numbers."""
 
     READ_UNCOMMITTED = 0
     READ_COMMITTED = 1
@@ -30,7 +30,8 @@ class Isolation(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReadResponse:
-    """`batches` end below the offset the reader may see. `preferred_read_replica` set: nothing was read, ask there.
+    """`batches` end below the offset the reader may see. With a `preferred_read_replica` nothing was
+    read: the client is to fetch there.
 
     `diverging` is (epoch, end offset) where the reader's last fetched epoch is not the leader's.
     """
@@ -47,9 +48,9 @@ class ReadResponse:
 
 @dataclass(frozen=True, slots=True)
 class OffsetResponse:
-    """For a timestamp: the first batch with a record at it or later, whose records the asker looks through.
+    """For a timestamp: the first batch that has a record at it or later. The caller searches its records.
 
-    `batch` is None for the special timestamps and where there is none; `offset` is then the answer.
+    For the special timestamps, and where there is no such batch, `batch` is None and `offset` is final.
     """
 
     error: KafkaError
@@ -59,6 +60,7 @@ class OffsetResponse:
 
 
 def readable_to(log: PartitionLog, isolation: Isolation) -> int:
+    """The offset below which a client of this isolation level may read."""
     return log.last_stable_offset if isolation is Isolation.READ_COMMITTED else log.high_watermark
 
 
@@ -74,7 +76,7 @@ def read(log: PartitionLog, offset: int, max_bytes: int, isolation: Isolation) -
 
 
 def epoch_error(replica: Leader | Follower, current_leader_epoch: int) -> KafkaError:
-    """Whether the asker's view of the leadership is this replica's (KIP-320)."""
+    """Whether the client's leader epoch is this replica's (KIP-320)."""
     if current_leader_epoch in (NO_EPOCH, replica.leader_epoch):
         return KafkaError.NONE
     older = current_leader_epoch < replica.leader_epoch
@@ -82,18 +84,20 @@ def epoch_error(replica: Leader | Follower, current_leader_epoch: int) -> KafkaE
 
 
 def preferred_read_replica(leader: Leader, image: MetadataImage, offset: int, rack: RackId | None) -> BrokerId | None:
-    """The member of the ISR in the reader's rack that holds `offset` and is furthest; None where the leader is best.
+    """The member of the ISR in the reader's rack with the greatest end offset; None where the leader is best.
 
     Constraints: in sync, alive, in the rack, known to hold the offset. Goal: the greatest end offset, then the order of
-    the replicas. A leader in the rack keeps its readers. Source: KIP-392, RackAwareReplicaSelector.
+    the replicas. A leader in the rack is read itself. Source: KIP-392, RackAwareReplicaSelector.
     """
     own = image.brokers.get(leader.broker)
     if not rack or (own is not None and own.rack == rack):
         return None
-    found = [
-        one for one in leader.replicas if one in leader.isr.committed and _serves(leader, image, one, offset, rack)
+    candidates = [
+        replica
+        for replica in leader.replicas
+        if replica in leader.isr.committed and _serves(leader, image, replica, offset, rack)
     ]
-    return max(found, key=lambda one: leader.followers[one].end_offset, default=None)
+    return max(candidates, key=lambda replica: leader.followers[replica].end_offset, default=None)
 
 
 def _serves(leader: Leader, image: MetadataImage, broker: BrokerId, offset: int, rack: RackId) -> bool:
@@ -104,7 +108,7 @@ def _serves(leader: Leader, image: MetadataImage, broker: BrokerId, offset: int,
 
 
 def offset_for(log: PartitionLog, timestamp: int, upper: int) -> OffsetResponse:
-    """ListOffsets; `timestamp` in ms or one of the special ones, `upper` what the asker may see."""
+    """ListOffsets; `timestamp` in ms or one of the special ones, `upper` where the client's view ends."""
     if timestamp == LATEST:
         return OffsetResponse(KafkaError.NONE, upper, log.epoch_at(upper))
     if timestamp == EARLIEST:

@@ -1,14 +1,14 @@
-"""From metadata to roles: what a broker leads, follows and gives up when its image moves.
+"""Applies new metadata: which partitions this broker leads, follows and gives up.
 
 Rules kept here: a restarted broker acts on metadata only once its own registration is in it, and on a batch of records
-only by the last state of each partition: else it would lead in epochs long gone.
+only by the last state of each partition. Else it would lead in epochs long gone.
 """
 
 from collections.abc import Iterable
 
-from rackspan.cluster.core.broker.following import Following
-from rackspan.cluster.core.broker.leading import Leading
-from rackspan.cluster.core.broker.local import Local
+from rackspan.cluster.core.broker.follower import ReplicaFetchers
+from rackspan.cluster.core.broker.leadership.leaderships import Leaderships
+from rackspan.cluster.core.broker.shared import BrokerState
 from rackspan.cluster.core.ids import NO_EPOCH
 from rackspan.cluster.core.messages import FetchMetadataResponse, MetadataUpdated
 from rackspan.cluster.core.metadata import (
@@ -24,73 +24,73 @@ from rackspan.cluster.core.metadata import (
 )
 from rackspan.model.ids import TopicPartition
 
-_CHANGES_TERMS = (BrokerRegistered, BrokerChanged, BrokerUnregistered, ConfigSet)
+_CONFIG_RECORDS = (BrokerRegistered, BrokerChanged, BrokerUnregistered, ConfigSet)
 
 
 class Roles:
     """`_acting_as` is the broker epoch under which the whole image was last acted on."""
 
-    def __init__(self, local: Local, leading: Leading, following: Following) -> None:
-        self._local, self._leading, self._following = local, leading, following
+    def __init__(self, shared: BrokerState, leaderships: Leaderships, fetchers: ReplicaFetchers) -> None:
+        self._shared, self._leaderships, self._fetchers = shared, leaderships, fetchers
         self._acting_as = NO_EPOCH
 
-    def learn(self, now: int, message: FetchMetadataResponse) -> bool:
-        """Fold in records that follow upon the image, or take a newer image whole; whether there was anything new."""
-        before = self._local.image
+    def update(self, now: int, message: FetchMetadataResponse) -> bool:
+        """Apply records that follow upon the image, or replace it by a newer image. Whether the image changed."""
+        before = self._shared.image
         if message.image is not None:
-            self._local.image = max(before, message.image, key=lambda image: image.offset)
+            self._shared.image = max(before, message.image, key=lambda image: image.offset)
         elif message.offset == before.offset and message.records:
-            self._local.image = folded(before, message.records)
-        if self._local.image is before:
+            self._shared.image = folded(before, message.records)
+        if self._shared.image is before:
             return False
-        self._local.effects.append(MetadataUpdated(self._local.image.offset))
-        if self._acts_already() and message.image is None:
+        self._shared.effects.append(MetadataUpdated(self._shared.image.offset))
+        if self._acts_as_registered() and message.image is None:
             self._act_on(now, before, message.records)
         else:
             self.act_on_all(now)
         return True
 
-    def _acts_already(self) -> bool:
-        return self._acting_as == self._local.broker_epoch != NO_EPOCH
+    def _acts_as_registered(self) -> bool:
+        return self._acting_as == self._shared.broker_epoch != NO_EPOCH
 
     def act_on_all(self, now: int) -> None:
         """Take every role the image gives, once it holds this broker's own registration."""
-        local = self._local
-        registered = local.image.brokers.get(local.id)
-        if not local.rules.acts_on(registered.broker_epoch if registered else None, local.broker_epoch):
+        shared = self._shared
+        registered = shared.image.brokers.get(shared.id)
+        if not shared.rules.acts_on(registered.broker_epoch if registered else None, shared.broker_epoch):
             return
-        self._acting_as = local.broker_epoch
-        self._drop_what_is_gone()
-        self._leading.renew_terms()
-        self._take_roles(now, _partitions(local.image))
-        self._leading.settle_all(now)
+        self._acting_as = shared.broker_epoch
+        self._drop_missing()
+        self._leaderships.reload_configs()
+        self._take_roles(now, _partitions(shared.image))
+        self._leaderships.settle_all(now)
 
-    def _drop_what_is_gone(self) -> None:
-        """Whatever was deleted or reassigned while this broker was away, or further behind than records are kept."""
-        image = self._local.image
-        for partition, log in list(self._local.disk.logs.items()):
+    def _drop_missing(self) -> None:
+        """Drop replicas that were deleted or reassigned while this broker was down, or further behind than records are kept."""
+        image = self._shared.image
+        for partition, log in list(self._shared.disk.logs.items()):
             topic = image.topics.get(partition.topic)
             if topic is None or topic.topic_id != log.topic_id or image.partition(partition) is None:
                 self._drop(partition)
 
     def _act_on(self, now: int, before: MetadataImage, records: Iterable[Record]) -> None:
         touched: dict[TopicPartition, None] = {}
-        terms_change = False
+        configs_change = False
         for record in records:
             if isinstance(record, PartitionSet):
                 touched[record.partition] = None
             elif isinstance(record, TopicDeleted):
                 self._drop_topic(before, record.topic)
-            elif isinstance(record, _CHANGES_TERMS):
-                terms_change = True
-        if terms_change:
-            self._leading.renew_terms()
+            elif isinstance(record, _CONFIG_RECORDS):
+                configs_change = True
+        if configs_change:
+            self._leaderships.reload_configs()
         self._take_roles(now, touched)
-        if terms_change:
-            self._leading.settle_all(now)
+        if configs_change:
+            self._leaderships.settle_all(now)
 
     def _take_roles(self, now: int, partitions: Iterable[TopicPartition]) -> None:
-        image, own = self._local.image, self._local.id
+        image, own = self._shared.image, self._shared.id
         for partition in partitions:
             state = image.partition(partition)
             if state is None:
@@ -99,11 +99,11 @@ class Roles:
             if own not in state.replicas:
                 self._drop(partition)
             elif state.leader == own:
-                self._following.leave(partition)
-                self._leading.lead(now, partition, topic_id, state)
+                self._fetchers.unfollow(partition)
+                self._leaderships.lead(now, partition, topic_id, state)
             else:
-                self._leading.resign(partition)
-                self._following.follow(partition, topic_id, state)
+                self._leaderships.resign(partition)
+                self._fetchers.follow(partition, topic_id, state)
 
     def _drop_topic(self, before: MetadataImage, topic: str) -> None:
         deleted = before.topics.get(topic)
@@ -111,9 +111,9 @@ class Roles:
             self._drop(TopicPartition(topic, index))
 
     def _drop(self, partition: TopicPartition) -> None:
-        self._leading.resign(partition)
-        self._following.leave(partition)
-        self._local.disk.logs.pop(partition, None)
+        self._leaderships.resign(partition)
+        self._fetchers.unfollow(partition)
+        self._shared.disk.logs.pop(partition, None)
 
 
 def _partitions(image: MetadataImage) -> list[TopicPartition]:

@@ -1,6 +1,6 @@
 """AlterPartition: a leader asks for another ISR (KIP-497, KIP-841, KIP-903)."""
 
-from rackspan.cluster.core.controller.context import Context
+from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.partition_change import PartitionChange
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NodeId
@@ -15,7 +15,7 @@ from rackspan.cluster.core.messages import (
 from rackspan.cluster.core.metadata import PartitionState
 
 
-def alter_partition(context: Context, _now: int, source: NodeId, message: AlterPartition) -> list[Effect]:
+def alter_partition(context: ControllerContext, _now: int, source: NodeId, message: AlterPartition) -> list[Effect]:
     """Commit what may be committed. An attempt that is not newer than the last is dropped: its answer is not awaited."""
     session = context.sessions.get(message.broker)
     registered = context.image.brokers.get(message.broker)
@@ -32,7 +32,7 @@ def alter_partition(context: Context, _now: int, source: NodeId, message: AlterP
     ]
 
 
-def _alter_one(context: Context, message: AlterPartition, change: IsrChange) -> IsrChangeResponse:
+def _alter_one(context: ControllerContext, message: AlterPartition, change: IsrChange) -> IsrChangeResponse:
     topic = context.image.topics.get(change.partition.topic)
     state = context.image.partition(change.partition)
     if topic is None or state is None or topic.topic_id != change.topic_id:
@@ -43,7 +43,7 @@ def _alter_one(context: Context, message: AlterPartition, change: IsrChange) -> 
     return _commit(context, change, state)
 
 
-def _error(context: Context, message: AlterPartition, change: IsrChange, state: PartitionState) -> KafkaError:
+def _error(context: ControllerContext, message: AlterPartition, change: IsrChange, state: PartitionState) -> KafkaError:
     members = [member for member, _ in change.isr]
     if change.leader_epoch != state.leader_epoch:
         return KafkaError.FENCED_LEADER_EPOCH if change.leader_epoch < state.leader_epoch else KafkaError.NOT_CONTROLLER
@@ -56,7 +56,7 @@ def _error(context: Context, message: AlterPartition, change: IsrChange, state: 
     return KafkaError.NONE
 
 
-def _commit(context: Context, change: IsrChange, state: PartitionState) -> IsrChangeResponse:
+def _commit(context: ControllerContext, change: IsrChange, state: PartitionState) -> IsrChangeResponse:
     isr = tuple(member for member, _ in change.isr)
     record = context.change(
         change.partition, state, PartitionChange(isr=isr), context.conditions(change.partition.topic)

@@ -5,10 +5,10 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import TypeAlias
 
-from rackspan.cluster.core.controller.carrying import Carrying
 from rackspan.cluster.core.controller.metadata_log import MetadataLog
 from rackspan.cluster.core.controller.partition_change import Conditions, PartitionChange
-from rackspan.cluster.core.controller.placer_keeper import PlacerKeeper
+from rackspan.cluster.core.controller.placement.broker_load import BrokerLoad
+from rackspan.cluster.core.controller.placement.configured_placers import ConfiguredPlacers
 from rackspan.cluster.core.controller.rules import ControllerRules
 from rackspan.cluster.core.metadata import MetadataImage, PartitionSet, PartitionState, Record
 from rackspan.cluster.core.settings import ClusterSettings
@@ -33,16 +33,16 @@ class Session:
 
 
 @dataclass(slots=True)
-class Context:
+class ControllerContext:
     """The controller's state. `settings` may be replaced while it runs: each value is read where it is used."""
 
     settings: ClusterSettings
     rng: Random
     rules: ControllerRules
     log: MetadataLog
-    placers: PlacerKeeper
+    placers: ConfiguredPlacers
     locate: Locate | None = None
-    carrying: Carrying = field(default_factory=Carrying)
+    carrying: BrokerLoad = field(default_factory=BrokerLoad)
     sessions: dict[BrokerId, Session] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     next_rebalance: int = 0

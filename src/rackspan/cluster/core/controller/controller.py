@@ -4,19 +4,19 @@ from collections.abc import Callable, Mapping
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from rackspan.cluster.core.controller.alter_configs import alter_configs
+from rackspan.cluster.core.controller.admin.alter_configs import alter_configs
+from rackspan.cluster.core.controller.admin.create_partitions import create_partitions
+from rackspan.cluster.core.controller.admin.describe_quorum import describe_quorum
+from rackspan.cluster.core.controller.admin.producer_ids import allocate_producer_ids
+from rackspan.cluster.core.controller.admin.reassignments import alter_reassignments
+from rackspan.cluster.core.controller.admin.topics import create_topics, delete_topics
 from rackspan.cluster.core.controller.alter_partition import alter_partition
-from rackspan.cluster.core.controller.context import Context, Locate
+from rackspan.cluster.core.controller.context import ControllerContext, Locate
 from rackspan.cluster.core.controller.elections import elect, rebalance
 from rackspan.cluster.core.controller.metadata_log import MetadataLog
-from rackspan.cluster.core.controller.new_partitions import create_partitions
-from rackspan.cluster.core.controller.placer_keeper import PlacerKeeper
-from rackspan.cluster.core.controller.producer_ids import allocate_producer_ids
-from rackspan.cluster.core.controller.quorum import describe_quorum
-from rackspan.cluster.core.controller.reassignments import alter_reassignments
+from rackspan.cluster.core.controller.placement.configured_placers import ConfiguredPlacers
 from rackspan.cluster.core.controller.registrations import fence, heartbeat, register, sweep, unregister
 from rackspan.cluster.core.controller.rules import ControllerRules
-from rackspan.cluster.core.controller.topics import create_topics, delete_topics
 from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import (
     AllocateProducerIds,
@@ -45,8 +45,8 @@ if TYPE_CHECKING:
     from rackspan.placement import CheckedPlacer
 
 PlacerOf: TypeAlias = "Callable[[Mapping[str, str], Random], CheckedPlacer]"
-FromBroker: TypeAlias = Callable[[Context, int, NodeId, Any], list[Effect]]
-FromClient: TypeAlias = Callable[[Context, int, Any], list[Effect]]
+FromBroker: TypeAlias = Callable[[ControllerContext, int, NodeId, Any], list[Effect]]
+FromClient: TypeAlias = Callable[[ControllerContext, int, Any], list[Effect]]
 
 
 class Controller:
@@ -61,8 +61,8 @@ class Controller:
         locate: Locate | None = None,
     ) -> None:
         log = MetadataLog(settings.metadata_max_wait_ms, settings.metadata_records_kept)
-        placers = PlacerKeeper(settings.extra_configs, lambda configs: placer_of(configs, rng))
-        self._context = Context(settings, rng, rules or ControllerRules(), log, placers, locate)
+        placers = ConfiguredPlacers(settings.extra_configs, lambda configs: placer_of(configs, rng))
+        self._context = ControllerContext(settings, rng, rules or ControllerRules(), log, placers, locate)
 
     def open(self) -> None:
         """Make and configure the placer. Errors: UsageError, ReplicaPlacementException, which a cluster does not start with."""
@@ -105,7 +105,7 @@ class Controller:
         return effects
 
 
-def _fetch_metadata(context: Context, now: int, source: NodeId, message: FetchMetadata) -> list[Effect]:
+def _fetch_metadata(context: ControllerContext, now: int, source: NodeId, message: FetchMetadata) -> list[Effect]:
     return context.log.fetch(now, source, message)
 
 

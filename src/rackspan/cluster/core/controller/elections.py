@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from rackspan.cluster.core.configs import topic_value
-from rackspan.cluster.core.controller.context import Context
+from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.partition_change import Election, PartitionChange
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, Effect, ElectLeaders, Respond
@@ -13,7 +13,7 @@ from rackspan.model.ids import BrokerId, TopicPartition
 _OF = {False: Election.PREFERRED, True: Election.UNCLEAN}
 
 
-def leave_isr(context: Context, broker: BrokerId, uncleanly: bool) -> None:
+def leave_isr(context: ControllerContext, broker: BrokerId, uncleanly: bool) -> None:
     """Take a broker that is gone out of every ISR, and elect others where it led.
 
     One that went uncleanly leaves the ELR too: the end of its log may be lost (KIP-966).
@@ -28,7 +28,7 @@ def leave_isr(context: Context, broker: BrokerId, uncleanly: bool) -> None:
     _change_each(context, change, without=broker)
 
 
-def return_to_office(context: Context, broker: BrokerId) -> None:
+def return_to_office(context: ControllerContext, broker: BrokerId) -> None:
     """A broker may lead again: elect where nobody leads and it is a replica."""
 
     def change(state: PartitionState) -> PartitionChange | None:
@@ -38,7 +38,9 @@ def return_to_office(context: Context, broker: BrokerId) -> None:
 
 
 def _change_each(
-    context: Context, change: Callable[[PartitionState], PartitionChange | None], without: BrokerId | None = None
+    context: ControllerContext,
+    change: Callable[[PartitionState], PartitionChange | None],
+    without: BrokerId | None = None,
 ) -> None:
     records: list[PartitionSet] = []
     for partition, state in context.partitions():
@@ -49,7 +51,7 @@ def _change_each(
 
 
 def _record(
-    context: Context,
+    context: ControllerContext,
     partition: TopicPartition,
     state: PartitionState,
     change: PartitionChange,
@@ -60,7 +62,7 @@ def _record(
     return () if record is None else (record,)
 
 
-def _allowed(context: Context, topic: str, change: PartitionChange) -> PartitionChange:
+def _allowed(context: ControllerContext, topic: str, change: PartitionChange) -> PartitionChange:
     """Unclean where the topic lets it be."""
     text = topic_value(context.image, context.settings, topic, "unclean.leader.election.enable", None).value
     if change.election is Election.ONLINE and text == "true":
@@ -70,7 +72,7 @@ def _allowed(context: Context, topic: str, change: PartitionChange) -> Partition
     return change
 
 
-def elect(context: Context, _now: int, message: ElectLeaders) -> list[Effect]:
+def elect(context: ControllerContext, _now: int, message: ElectLeaders) -> list[Effect]:
     """ElectLeaders. With every partition asked for, those that need no election are left out of the answer, as Kafka does."""
     asked = message.partitions
     listed = [partition for partition, _ in context.partitions()] if asked is None else list(dict.fromkeys(asked))
@@ -80,7 +82,7 @@ def elect(context: Context, _now: int, message: ElectLeaders) -> list[Effect]:
     return [Respond(message.correlation_id, tuple(responses))]
 
 
-def _elect_one(context: Context, partition: TopicPartition, election: Election) -> AdminResponse:
+def _elect_one(context: ControllerContext, partition: TopicPartition, election: Election) -> AdminResponse:
     state = context.image.partition(partition)
     if state is None:
         return AdminResponse(partition, KafkaError.UNKNOWN_TOPIC_OR_PARTITION, f"No such partition {partition}")
@@ -109,7 +111,7 @@ def _reached(state: PartitionState, election: Election) -> bool:
     return election is Election.UNCLEAN or state.leader == state.preferred_leader
 
 
-def rebalance(context: Context, now: int) -> None:
+def rebalance(context: ControllerContext, now: int) -> None:
     """Preferred leaders lead again, every so often, where `auto.leader.rebalance.enable` says so."""
     if not context.settings.auto_leader_rebalance or now < context.next_rebalance:
         return

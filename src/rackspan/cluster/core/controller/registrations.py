@@ -5,7 +5,7 @@ when its session runs out, and when it has shut down.
 """
 
 from rackspan.acks.config import SetAt, judge_broker_config
-from rackspan.cluster.core.controller.context import Context, Session
+from rackspan.cluster.core.controller.context import ControllerContext, Session
 from rackspan.cluster.core.controller.elections import leave_isr, return_to_office
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, NodeId
@@ -26,7 +26,7 @@ from rackspan.model.ids import BrokerId
 from rackspan.model.topic import MIN_INSYNC_RACKS
 
 
-def register(context: Context, now: int, source: NodeId, message: BrokerRegistration) -> list[Effect]:
+def register(context: ControllerContext, now: int, source: NodeId, message: BrokerRegistration) -> list[Effect]:
     """A broker came up, or its answer was lost and it asks again."""
     before = context.image.brokers.get(message.broker)
     if before is not None and before.incarnation == message.incarnation:
@@ -54,7 +54,7 @@ def _is_taken(before: BrokerImage, message: BrokerRegistration) -> bool:
     return message.incarnation < before.incarnation
 
 
-def _complaint(context: Context, message: BrokerRegistration) -> str | None:
+def _complaint(context: ControllerContext, message: BrokerRegistration) -> str | None:
     """min.insync.racks above 1 in a broker's own configs needs a rack (min.insync.racks, Validation)."""
     text = message.configs.get(MIN_INSYNC_RACKS, str(context.settings.min_insync_racks))
     itself = Broker(message.broker, message.rack)
@@ -63,7 +63,9 @@ def _complaint(context: Context, message: BrokerRegistration) -> str | None:
     return verdict.error
 
 
-def _replace_registration(context: Context, now: int, before: BrokerImage | None, message: BrokerRegistration) -> None:
+def _replace_registration(
+    context: ControllerContext, now: int, before: BrokerImage | None, message: BrokerRegistration
+) -> None:
     """Fence first, then leave every ISR, then register.
 
     In another order a broker whose session has run out, but was not swept yet, would be elected again in the same epoch
@@ -79,7 +81,7 @@ def _replace_registration(context: Context, now: int, before: BrokerImage | None
     context.sessions[message.broker] = Session(epoch, now)
 
 
-def heartbeat(context: Context, now: int, source: NodeId, message: BrokerHeartbeat) -> list[Effect]:
+def heartbeat(context: ControllerContext, now: int, source: NodeId, message: BrokerHeartbeat) -> list[Effect]:
     """Keep a session, unfence who has caught up, let go who wants to."""
     registered = context.image.brokers.get(message.broker)
     session = context.sessions.get(message.broker)
@@ -94,7 +96,7 @@ def heartbeat(context: Context, now: int, source: NodeId, message: BrokerHeartbe
     return [Send(source, _answer(context, message, session))]
 
 
-def _answer(context: Context, message: BrokerHeartbeat, session: Session) -> BrokerHeartbeatResponse:
+def _answer(context: ControllerContext, message: BrokerHeartbeat, session: Session) -> BrokerHeartbeatResponse:
     registered = context.image.brokers[message.broker]
     may_end = message.want_shut_down and _is_known_to_all(context, session)
     if may_end and not registered.fenced:
@@ -102,7 +104,7 @@ def _answer(context: Context, message: BrokerHeartbeat, session: Session) -> Bro
     return BrokerHeartbeatResponse(message.broker_epoch, KafkaError.NONE, registered.fenced or may_end, may_end)
 
 
-def _begin_shutdown(context: Context, broker: BrokerImage, session: Session) -> None:
+def _begin_shutdown(context: ControllerContext, broker: BrokerImage, session: Session) -> None:
     if session.shutting_down_since is not None:
         return
     context.write(BrokerChanged(broker.id, broker.broker_epoch, broker.fenced, in_controlled_shutdown=True))
@@ -110,7 +112,7 @@ def _begin_shutdown(context: Context, broker: BrokerImage, session: Session) -> 
     session.shutting_down_since = context.image.offset
 
 
-def _is_known_to_all(context: Context, session: Session) -> bool:
+def _is_known_to_all(context: ControllerContext, session: Session) -> bool:
     """Every broker in office has heard that this one leads nothing."""
     since = session.shutting_down_since
     in_office = [other for other, image in context.image.brokers.items() if not image.fenced]
@@ -119,17 +121,17 @@ def _is_known_to_all(context: Context, session: Session) -> bool:
     )
 
 
-def _unfence(context: Context, broker: BrokerImage) -> None:
+def _unfence(context: ControllerContext, broker: BrokerImage) -> None:
     context.write(BrokerChanged(broker.id, broker.broker_epoch, fenced=False, in_controlled_shutdown=False))
     return_to_office(context, broker.id)
 
 
-def _fence(context: Context, broker: BrokerImage, in_controlled_shutdown: bool) -> None:
+def _fence(context: ControllerContext, broker: BrokerImage, in_controlled_shutdown: bool) -> None:
     if not broker.fenced:
         context.write(BrokerChanged(broker.id, broker.broker_epoch, True, in_controlled_shutdown))
 
 
-def fence(context: Context, broker: BrokerId) -> None:
+def fence(context: ControllerContext, broker: BrokerId) -> None:
     """Fence a broker now, as when its session runs out."""
     registered = context.image.brokers.get(broker)
     if registered is None or registered.fenced:
@@ -138,7 +140,7 @@ def fence(context: Context, broker: BrokerId) -> None:
     leave_isr(context, broker, uncleanly=False)
 
 
-def sweep(context: Context, now: int) -> None:
+def sweep(context: ControllerContext, now: int) -> None:
     """Fence whoever has not been heard of for the time of a session."""
     limit = now - context.settings.session_timeout_ms
     for broker, session in list(context.sessions.items()):
@@ -146,7 +148,7 @@ def sweep(context: Context, now: int) -> None:
             fence(context, broker)
 
 
-def unregister(context: Context, _now: int, message: UnregisterBroker) -> list[Effect]:
+def unregister(context: ControllerContext, _now: int, message: UnregisterBroker) -> list[Effect]:
     """Forget a broker that is gone for good (KIP-185). It must be fenced; its replicas stay where they are."""
     registered = context.image.brokers.get(message.broker)
     if registered is None:

@@ -5,15 +5,15 @@ partition (acks=all): what it has told a client, its successor knows too.
 """
 
 from rackspan.cluster.core.coordination.partitions import partition_for
+from rackspan.cluster.core.coordination.pending_loads import PendingLoads
 from rackspan.cluster.core.coordination.record_batch import CoordinatorRecord, decode_batch, encode_batch, marker_batch
-from rackspan.cluster.core.coordination.taking_office import TakingOffice
 from rackspan.cluster.core.coordination.writes import Append, CoordinatorEffect, Then, Writes
 
 __all__ = [
     "Append",
     "CoordinatorEffect",
     "CoordinatorRecord",
-    "TakingOffice",
+    "PendingLoads",
     "Then",
     "Writes",
     "decode_batch",

@@ -10,10 +10,12 @@ from random import Random
 from rackspan.cluster.core.batch import Batch, Marker
 from rackspan.cluster.core.coordination import CoordinatorEffect, Writes, partition_for
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.groups import committing, joining, living, loading, queries, rebalance, syncing
-from rackspan.cluster.core.groups.context import Context
+from rackspan.cluster.core.groups import loading, queries
+from rackspan.cluster.core.groups.context import GroupContext
+from rackspan.cluster.core.groups.errors import error_response
 from rackspan.cluster.core.groups.group import Group, GroupState
-from rackspan.cluster.core.groups.refusals import refusal
+from rackspan.cluster.core.groups.membership import heartbeats, joins, rebalance, syncs
+from rackspan.cluster.core.groups.offsets import commits
 from rackspan.cluster.core.groups.requests import (
     DeleteGroup,
     DescribedGroup,
@@ -40,7 +42,7 @@ class GroupCoordinator:
 
     def __init__(self, settings: GroupSettings, rng: Random) -> None:
         self._writes = Writes()
-        self._context = Context(settings, rng, self._writes)
+        self._context = GroupContext(settings, rng, self._writes)
         self._partitions: dict[int, dict[str, Group]] = {}
         self._leader_epochs: dict[int, int] = {}
 
@@ -85,9 +87,9 @@ class GroupCoordinator:
         error = self._error(request)
         group = self._group(request)
         if error is not KafkaError.NONE:
-            self._writes.respond(correlation_id, refusal(request, error))
+            self._writes.respond(correlation_id, error_response(request, error))
         elif group is None:
-            self._writes.respond(correlation_id, refusal(request, self._unknown_group(request)))
+            self._writes.respond(correlation_id, error_response(request, self._unknown_group(request)))
         else:
             self._handle(now, correlation_id, group, request)
         return self._writes.take()
@@ -107,13 +109,13 @@ class GroupCoordinator:
     def on_topics_deleted(self, now: int, topics: Iterable[str]) -> list[CoordinatorEffect]:
         gone = frozenset(topics)
         for group in self._groups():
-            committing.forget_topics(self._context, now, group, gone)
+            commits.forget_topics(self._context, now, group, gone)
         return self._writes.take()
 
     def on_tick(self, now: int) -> list[CoordinatorEffect]:
         for groups in self._partitions.values():
             for group in list(groups.values()):
-                living.tick(self._context, now, group)
+                heartbeats.tick(self._context, now, group)
                 if group.never_was:
                     del groups[group.group_id]
         return self._writes.take()
@@ -128,7 +130,7 @@ class GroupCoordinator:
         groups = self._partitions.get(self.partition_of(request.group_id))
         if groups is None:
             return OffsetFetchResponse(KafkaError.NOT_COORDINATOR)
-        return committing.fetch(groups.get(request.group_id), request)
+        return commits.fetch(groups.get(request.group_id), request)
 
     def describe(self, group_id: str) -> DescribedGroup:
         groups = self._partitions.get(self.partition_of(group_id))
@@ -179,19 +181,19 @@ class GroupCoordinator:
     def _handle(self, now: int, correlation_id: CorrelationId, group: Group, request: GroupRequest) -> None:
         match request:
             case JoinGroup():
-                joining.join(self._context, now, correlation_id, group, request)
+                joins.join(self._context, now, correlation_id, group, request)
             case SyncGroup():
-                syncing.sync(self._context, now, correlation_id, group, request)
+                syncs.sync(self._context, now, correlation_id, group, request)
             case Heartbeat():
-                self._writes.respond(correlation_id, living.heartbeat(now, group, request))
+                self._writes.respond(correlation_id, heartbeats.heartbeat(now, group, request))
             case LeaveGroup():
-                self._writes.respond(correlation_id, living.leave(self._context, now, group, request))
+                self._writes.respond(correlation_id, heartbeats.leave(self._context, now, group, request))
             case OffsetCommit() | TxnOffsetCommit():
-                committing.commit(self._context, now, correlation_id, group, request)
+                commits.commit(self._context, now, correlation_id, group, request)
             case OffsetDelete():
-                committing.delete_offsets(self._context, now, correlation_id, group, request)
+                commits.delete_offsets(self._context, now, correlation_id, group, request)
             case DeleteGroup():
-                committing.delete_group(self._context, now, correlation_id, group, lambda: self._forget(group))
+                commits.delete_group(self._context, now, correlation_id, group, lambda: self._forget(group))
 
     def _forget(self, group: Group) -> None:
         self._partitions.get(group.partition, {}).pop(group.group_id, None)

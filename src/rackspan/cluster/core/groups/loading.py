@@ -7,7 +7,7 @@ from rackspan.cluster.core.batch import Batch, Marker
 from rackspan.cluster.core.coordination import decode_batch
 from rackspan.cluster.core.groups.group import Group, GroupState
 from rackspan.cluster.core.groups.member import loaded_member
-from rackspan.cluster.core.groups.offsets import Offsets
+from rackspan.cluster.core.groups.offsets.committed_offsets import Offsets
 from rackspan.cluster.core.groups.records import (
     GroupMetadataKey,
     GroupMetadataValue,

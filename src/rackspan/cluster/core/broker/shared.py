@@ -1,0 +1,80 @@
+"""The state that all parts of one broker share, and what they read from its metadata."""
+
+from dataclasses import dataclass, field
+
+from rackspan.cluster.core.broker.leadership.leader import Leader, LeaderConfig
+from rackspan.cluster.core.broker.lifecycle import Lifecycle
+from rackspan.cluster.core.broker.metrics import Counters
+from rackspan.cluster.core.broker.rules import BrokerRules
+from rackspan.cluster.core.configs import thresholds_of, topic_value
+from rackspan.cluster.core.disk import Disk
+from rackspan.cluster.core.ids import TopicId
+from rackspan.cluster.core.log import PartitionLog
+from rackspan.cluster.core.messages import Effect
+from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage, PartitionState
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
+
+
+@dataclass(slots=True)
+class BrokerState:
+    """`image` is the broker's own, which may be stale. `effects` collects those of the message being handled."""
+
+    id: BrokerId
+    settings: ClusterSettings
+    disk: Disk
+    rules: BrokerRules
+    lifecycle: Lifecycle
+    counters: Counters = field(default_factory=Counters)
+    image: MetadataImage = EMPTY_IMAGE
+    effects: list[Effect] = field(default_factory=list)
+    _configs: dict[str, LeaderConfig] = field(default_factory=dict)
+
+    @property
+    def broker_epoch(self) -> int:
+        return self.lifecycle.broker_epoch
+
+    def rack_of(self, broker: BrokerId) -> RackId | None:
+        registered = self.image.brokers.get(broker)
+        return None if registered is None else registered.rack
+
+    def log(self, partition: TopicPartition, topic_id: TopicId) -> PartitionLog:
+        """The log on the disk, or a new one: a deleted topic's log is not its namesake's."""
+        log = self.disk.logs.get(partition)
+        if log is None or log.topic_id != topic_id:
+            log = self.disk.logs[partition] = PartitionLog(topic_id)
+        return log
+
+    def new_leader(self, partition: TopicPartition, topic_id: TopicId, state: PartitionState, now: int) -> Leader:
+        log = self.log(partition, topic_id)
+        return Leader(
+            self.id, partition, log, state, self.leader_config(partition.topic), self.rules, self.counters, now
+        )
+
+    def leader_config(self, topic: str) -> LeaderConfig:
+        """Of every partition of the topic led here; kept until the configs or the racks change."""
+        config = self._configs.get(topic)
+        if config is None:
+            config = self._configs[topic] = self._read_config(topic)
+        return config
+
+    def forget_configs(self) -> None:
+        """Read the configs again at their next use."""
+        self._configs.clear()
+
+    def _read_config(self, topic: str) -> LeaderConfig:
+        def number(key: str) -> int:
+            return int(topic_value(self.image, self.settings, topic, key, self.id).value or 0)
+
+        limit, retention = self.settings.log_max_bytes, number("retention.bytes")
+        return LeaderConfig(
+            thresholds_of(self.image, self.settings, topic, self.id),
+            self.image.racks,
+            number("max.message.bytes"),
+            None if self._is_kept_whole(topic) else limit if retention < 0 else min(limit, retention),
+        )
+
+    def _is_kept_whole(self, topic: str) -> bool:
+        """A compacted topic holds the latest record of every key, however old. Coordinators read theirs from the start."""
+        policy = topic_value(self.image, self.settings, topic, "cleanup.policy", self.id).value or ""
+        return [item.strip() for item in policy.split(",")] == ["compact"]

@@ -1,0 +1,151 @@
+"""IncrementalAlterConfigs and AlterConfigs: validated whole, then written, one resource after the other.
+
+A changed threshold may free whoever stayed electable: an ELR is judged again by the new value, in the same write, before
+any leader can count by it.
+"""
+
+from collections.abc import Iterable
+
+from rackspan.acks.config import SetAt, judge_broker_config, judge_topic_config
+from rackspan.cluster.core.configs import BROKER_CONFIGS, DEFAULT_BROKER, TOPIC_CONFIGS, ConfigDefinition, ConfigType
+from rackspan.cluster.core.controller.context import ControllerContext
+from rackspan.cluster.core.controller.partition_change import PartitionChange
+from rackspan.cluster.core.controller.refusals import Refused
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.messages import AlterConfigResponse, AlterConfigs, AlterResource, ConfigOp, Effect, Respond
+from rackspan.cluster.core.metadata import ConfigResource, ConfigSet, ResourceType
+from rackspan.cluster.core.metadata.image import THRESHOLD_KEYS
+from rackspan.model.ids import BrokerId
+from rackspan.model.topic import MIN_INSYNC_RACKS
+
+SET, DELETE, APPEND, SUBTRACT = range(4)
+
+
+def alter_configs(context: ControllerContext, _now: int, message: AlterConfigs) -> list[Effect]:
+    return [Respond(message.correlation_id, tuple(_alter(context, one, message) for one in message.resources))]
+
+
+def _alter(context: ControllerContext, asked: AlterResource, message: AlterConfigs) -> AlterConfigResponse:
+    try:
+        resource = _resource(context, asked)
+        values, warnings = _values(context, resource, asked.ops)
+        if message.replace:
+            values = dict.fromkeys(context.image.config_of(resource)) | values
+    except Refused as refused:
+        return AlterConfigResponse(asked, refused.error, refused.message)
+    if not message.validate_only:
+        _write(context, resource, values)
+        context.warnings.extend(warnings)
+    return AlterConfigResponse(asked, KafkaError.NONE, None, tuple(warnings))
+
+
+def _write(context: ControllerContext, resource: ConfigResource, values: dict[str, str | None]) -> None:
+    before = context.image.config_of(resource)
+    changed = {key: value for key, value in values.items() if before.get(key) != value}
+    context.write_all(ConfigSet(resource, key, value) for key, value in changed.items())
+    if THRESHOLD_KEYS & set(changed):
+        _judge_elrs(context)
+
+
+def _judge_elrs(context: ControllerContext) -> None:
+    """Only an ISR that is not empty can meet a threshold; an empty one keeps its ELR, or nobody could ever lead."""
+    records = [
+        context.change(partition, state, PartitionChange(), context.conditions(partition.topic))
+        for partition, state in context.partitions()
+        if state.elr
+    ]
+    context.write_all(record for record in records if record is not None)
+
+
+def _resource(context: ControllerContext, asked: AlterResource) -> ConfigResource:
+    if asked.resource_type == ResourceType.TOPIC:
+        if asked.name not in context.image.topics:
+            raise Refused(KafkaError.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{asked.name}' does not exist.")
+        return ConfigResource(ResourceType.TOPIC, asked.name)
+    if asked.resource_type == ResourceType.BROKER:
+        if asked.name and not (asked.name.isdecimal() and int(asked.name) in context.image.brokers):
+            raise Refused(KafkaError.INVALID_REQUEST, f"No broker {asked.name} is registered.")
+        return ConfigResource(ResourceType.BROKER, asked.name)
+    raise Refused(KafkaError.INVALID_REQUEST, f"Unsupported resource type {asked.resource_type}.")
+
+
+def _values(
+    context: ControllerContext, resource: ConfigResource, ops: Iterable[ConfigOp]
+) -> tuple[dict[str, str | None], list[str]]:
+    """The value of each key afterwards, None where it is taken away, and warnings about what is accepted."""
+    values: dict[str, str | None] = {}
+    warnings: list[str] = []
+    for op in ops:
+        definition = _definition(resource, op.key)
+        if op.key in values:
+            raise Refused(KafkaError.INVALID_REQUEST, f"Error due to duplicate config keys: {op.key}")
+        value = values[op.key] = _operated(context, resource, definition, op)
+        if value is not None:
+            warnings.extend(_judged(context, resource, definition, value))
+    return values, warnings
+
+
+def _definition(resource: ConfigResource, key: str) -> ConfigDefinition:
+    if resource.type is ResourceType.TOPIC:
+        if key not in TOPIC_CONFIGS:
+            raise Refused(KafkaError.INVALID_CONFIG, f"Unknown topic config name: {key}")
+        return TOPIC_CONFIGS[key]
+    definition = BROKER_CONFIGS.get(key)
+    if definition is None or definition.read_only:
+        raise Refused(KafkaError.INVALID_REQUEST, f"Cannot update these configs dynamically: {key}")
+    return definition
+
+
+def _operated(
+    context: ControllerContext, resource: ConfigResource, definition: ConfigDefinition, op: ConfigOp
+) -> str | None:
+    if op.op == DELETE:
+        return None
+    if op.value is None:
+        raise Refused(KafkaError.INVALID_REQUEST, f"Null value not supported for : {op.key}")
+    if op.op == SET:
+        return op.value
+    if op.op not in (APPEND, SUBTRACT) or definition.type is not ConfigType.LIST:
+        raise Refused(
+            KafkaError.INVALID_CONFIG, f"Can't {_OP_WORDS.get(op.op, 'alter')} to key {op.key}: it is no list"
+        )
+    before = context.image.config_of(resource).get(op.key, definition.default) or ""
+    return _listed(before, op)
+
+
+_OP_WORDS = {APPEND: "append", SUBTRACT: "subtract"}
+
+
+def _listed(before: str, op: ConfigOp) -> str:
+    items = [item for item in before.split(",") if item]
+    given = [item for item in (op.value or "").split(",") if item]
+    if op.op == APPEND:
+        return ",".join(dict.fromkeys([*items, *given]))
+    return ",".join(item for item in items if item not in given)
+
+
+def _judged(
+    context: ControllerContext, resource: ConfigResource, definition: ConfigDefinition, value: str
+) -> tuple[str, ...]:
+    """Warnings. Errors: Refused with INVALID_CONFIG, and then nothing of the resource changes."""
+    if definition.key == MIN_INSYNC_RACKS:
+        return _judged_racks(context, resource, value)
+    complaint = definition.complaint(value)
+    if complaint is not None:
+        raise Refused(KafkaError.INVALID_CONFIG, complaint)
+    return ()
+
+
+def _judged_racks(context: ControllerContext, resource: ConfigResource, value: str) -> tuple[str, ...]:
+    brokers = context.image.model_brokers()
+    if resource.type is ResourceType.TOPIC:
+        verdicts = [judge_topic_config(value, brokers)]
+    else:
+        concerned = (
+            brokers if resource == DEFAULT_BROKER else [b for b in brokers if b.id == BrokerId(int(resource.name))]
+        )
+        verdicts = [judge_broker_config(value, SetAt.BROKER_DYNAMIC, broker.rack, brokers) for broker in concerned]
+    error = next((verdict.error for verdict in verdicts if verdict.error), None)
+    if error is not None:
+        raise Refused(KafkaError.INVALID_CONFIG, error)
+    return tuple(dict.fromkeys(warning for verdict in verdicts for warning in verdict.warnings))

@@ -1,0 +1,75 @@
+"""CreatePartitions: a topic grows."""
+
+from rackspan.cluster.core.controller.context import ControllerContext
+from rackspan.cluster.core.controller.placement.new_assignments import assignment_complaint, first_state, placed
+from rackspan.cluster.core.controller.refusals import Refused, placement_refusals
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.messages import AdminResponse, CreatePartitions, Effect, MorePartitions, Respond
+from rackspan.cluster.core.metadata import PartitionSet, TopicImage
+from rackspan.model.ids import BrokerId, TopicPartition
+
+
+def create_partitions(context: ControllerContext, _now: int, message: CreatePartitions) -> list[Effect]:
+    return [
+        Respond(message.correlation_id, tuple(_grow(context, one, message.validate_only) for one in message.topics))
+    ]
+
+
+def _grow(context: ControllerContext, asked: MorePartitions, validate_only: bool) -> AdminResponse:
+    try:
+        topic = _topic(context, asked)
+        records = _records(context, topic, _assignments(context, topic, asked))
+    except Refused as refused:
+        return AdminResponse(asked.topic, refused.error, refused.message)
+    if not validate_only:
+        context.write_all(records)
+    return AdminResponse(asked.topic, KafkaError.NONE)
+
+
+def _topic(context: ControllerContext, asked: MorePartitions) -> TopicImage:
+    topic = context.image.topics.get(asked.topic)
+    if topic is None:
+        raise Refused(KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
+    now = len(topic.partitions)
+    if any(state.reassigning for state in topic.partitions):
+        raise Refused(KafkaError.REASSIGNMENT_IN_PROGRESS, f"A partition of {asked.topic} is being reassigned.")
+    if asked.total <= now:
+        fewer = f"The topic {asked.topic} currently has {now} partition(s); {asked.total} would not be an increase."
+        same = f"Topic already has {now} partition(s)."
+        raise Refused(KafkaError.INVALID_PARTITIONS, same if asked.total == now else fewer)
+    return topic
+
+
+def _assignments(
+    context: ControllerContext, topic: TopicImage, asked: MorePartitions
+) -> tuple[tuple[BrokerId, ...], ...]:
+    new = asked.total - len(topic.partitions)
+    factor = len(topic.partitions[0].replicas)
+    if asked.assignments is None:
+        with placement_refusals(factor):
+            return placed(context, len(topic.partitions), new, factor, automatic=False)
+    complaint = assignment_complaint(context, asked.assignments)
+    if len(asked.assignments) != new:
+        complaint = f"Attempted to add {new} additional partition(s), but only {len(asked.assignments)} assignment(s) were specified."
+    elif complaint is None and len(asked.assignments[0]) != factor:
+        complaint = (
+            f"The manual partition assignment has {len(asked.assignments[0])} replica(s) where the topic has {factor}."
+        )
+    if complaint is not None:
+        raise Refused(KafkaError.INVALID_REPLICA_ASSIGNMENT, complaint)
+    return asked.assignments
+
+
+def _records(
+    context: ControllerContext, topic: TopicImage, assignments: tuple[tuple[BrokerId, ...], ...]
+) -> list[PartitionSet]:
+    records: list[PartitionSet] = []
+    for index, replicas in enumerate(assignments, len(topic.partitions)):
+        state = first_state(context, replicas)
+        if state is None:
+            raise Refused(
+                KafkaError.INVALID_REPLICA_ASSIGNMENT,
+                f"All brokers of the assignment {list(replicas)} are fenced or in controlled shutdown.",
+            )
+        records.append(PartitionSet(TopicPartition(topic.name, index), state))
+    return records

@@ -1,0 +1,13 @@
+"""DescribeQuorum (KIP-595): how long the metadata log is, and how far each broker has read it."""
+
+from rackspan.cluster.core.controller.context import ControllerContext
+from rackspan.cluster.core.messages import DescribeQuorum, DescribeQuorumResponse, Effect, Observer, Respond
+
+
+def describe_quorum(context: ControllerContext, now: int, message: DescribeQuorum) -> list[Effect]:
+    observers = (
+        Observer(broker, session.metadata_offset, session.last_heard)
+        for broker, session in sorted(context.sessions.items())
+        if broker in context.image.brokers
+    )
+    return [Respond(message.correlation_id, DescribeQuorumResponse(context.image.offset, now, tuple(observers)))]

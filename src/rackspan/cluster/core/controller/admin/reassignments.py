@@ -1,0 +1,100 @@
+"""AlterPartitionReassignments (KIP-455): start, replace or cancel the move of a partition to other brokers.
+
+A reassignment lists old and new replicas together; when all that were added are in sync, partition_change.py ends it.
+"""
+
+from rackspan.cluster.core.controller.context import ControllerContext
+from rackspan.cluster.core.controller.partition_change import PartitionChange
+from rackspan.cluster.core.controller.placement.new_assignments import assignment_complaint
+from rackspan.cluster.core.controller.refusals import Refused
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.messages import (
+    AdminResponse,
+    AlterPartitionReassignments,
+    Effect,
+    ReassignablePartition,
+    Respond,
+)
+from rackspan.cluster.core.metadata import PartitionState
+from rackspan.model.ids import BrokerId, TopicPartition
+
+
+def alter_reassignments(context: ControllerContext, _now: int, message: AlterPartitionReassignments) -> list[Effect]:
+    responses = tuple(
+        _alter(context, asked, message.allow_replication_factor_change) for asked in message.reassignments
+    )
+    return [Respond(message.correlation_id, responses)]
+
+
+def _alter(context: ControllerContext, asked: ReassignablePartition, factor_may_change: bool) -> AdminResponse:
+    try:
+        state = _state(context, asked.partition)
+        if asked.replicas is None:
+            change = _cancelled(state)
+        else:
+            _check(context, state, asked.replicas, factor_may_change)
+            change = _started(state, asked.replicas)
+    except Refused as refused:
+        return AdminResponse(asked.partition, refused.error, refused.message)
+    record = context.change(asked.partition, state, change, context.conditions(asked.partition.topic))
+    if record is not None:
+        context.write(record)
+    return AdminResponse(asked.partition, KafkaError.NONE)
+
+
+def _state(context: ControllerContext, partition: TopicPartition) -> PartitionState:
+    state = context.image.partition(partition)
+    if state is None:
+        raise Refused(KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "The topic or partition does not exist.")
+    return state
+
+
+def _check(
+    context: ControllerContext, state: PartitionState, replicas: tuple[BrokerId, ...], factor_may_change: bool
+) -> None:
+    complaint = assignment_complaint(context, (replicas,))
+    if complaint is not None:
+        raise Refused(KafkaError.INVALID_REPLICA_ASSIGNMENT, complaint)
+    before = len(original_replicas(state))
+    if not factor_may_change and len(replicas) != before:
+        raise Refused(
+            KafkaError.INVALID_REPLICATION_FACTOR,
+            f"The replication factor is changed from {before} to {len(replicas)}",
+        )
+
+
+def original_replicas(state: PartitionState) -> tuple[BrokerId, ...]:
+    """The replicas before a reassignment began, those that were to go last: their old order is forgotten, as in Kafka."""
+    return tuple(broker for broker in state.replicas if broker not in state.adding)
+
+
+def _started(state: PartitionState, target: tuple[BrokerId, ...]) -> PartitionChange:
+    """The target first, in its order, then what is to go; a reassignment under way is replaced.
+
+    What that one was adding and this one does not name goes at once, unless nobody else is in sync: with it would go what
+    only it holds.
+    """
+    original = original_replicas(state)
+    removing = tuple(broker for broker in original if broker not in target)
+    adding = tuple(broker for broker in target if broker not in original)
+    replicas = (*target, *removing)
+    isr = tuple(member for member in state.isr if member in replicas)
+    if state.isr and not isr:
+        raise Refused(
+            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+            f"The reassignment cannot be replaced: of replicas {list(replicas)} none is in sync, {list(state.isr)} are.",
+        )
+    return PartitionChange(isr=isr, replicas=replicas, adding=adding, removing=removing)
+
+
+def _cancelled(state: PartitionState) -> PartitionChange:
+    if not state.reassigning:
+        raise Refused(KafkaError.NO_REASSIGNMENT_IN_PROGRESS, "No partition reassignment is in progress.")
+    original = original_replicas(state)
+    isr = tuple(member for member in state.isr if member in original)
+    if not isr:
+        raise Refused(
+            KafkaError.INVALID_REPLICA_ASSIGNMENT,
+            "The reassignment cannot be cancelled: none of the original replicas is in sync.",
+        )
+    return PartitionChange(isr=isr, replicas=original, adding=(), removing=())

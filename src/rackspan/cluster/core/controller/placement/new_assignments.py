@@ -1,0 +1,90 @@
+"""Where new partitions go: the cluster's placer is asked (KIP-660), for creation, addition and auto-creation alike."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Final
+
+from rackspan.cluster.core.controller.context import ControllerContext
+from rackspan.cluster.core.controller.refusals import Refused
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
+from rackspan.errors import InvalidReplicationFactor
+from rackspan.model.ids import BrokerId
+from rackspan.placement.placer import UsableBroker, usable
+
+if TYPE_CHECKING:
+    from rackspan.placement.replica_counts import Carried
+
+MAX_NEW_PARTITIONS: Final = 10_000
+"""Kafka's MAX_PARTITIONS_PER_BATCH: one request must not keep the controller from everything else."""
+
+
+def placed(
+    context: ControllerContext, start_partition: int, partitions: int, replication_factor: int, automatic: bool
+) -> tuple[tuple[BrokerId, ...], ...]:
+    """The replicas of each new partition.
+
+    Errors: Refused for more than a controller takes at once; ReplicaPlacementException; UsageError for a placer that is
+    not there; RackLocatorFailed.
+    """
+    if partitions > MAX_NEW_PARTITIONS:
+        raise Refused(KafkaError.POLICY_VIOLATION, "Excessively large number of partitions per request.")
+    registered = context.image.brokers.values()
+    if any(not broker.fenced for broker in registered) and not any(broker.active for broker in registered):
+        raise InvalidReplicationFactor("All brokers are currently fenced or in controlled shutdown.")
+    brokers = usable(context.located())
+    refuse_impossible(brokers, replication_factor)
+    placer = context.placers.placer(automatic, lambda: _carried(context).configs)
+    placements = placer.place(start_partition, partitions, replication_factor, brokers)
+    return tuple(row.replicas for row in placements)
+
+
+def refuse_impossible(brokers: Sequence[UsableBroker], replication_factor: int) -> None:
+    """What is true for every placer, checked before any is asked (KIP-660, Proposed Changes).
+
+    Errors: InvalidReplicationFactor, in the words of Kafka's striped placer, where Kafka still has these checks.
+    """
+    if replication_factor <= 0:
+        raise InvalidReplicationFactor(
+            f"Invalid replication factor {replication_factor}: the replication factor must be positive."
+        )
+    if all(broker.fenced for broker in brokers):
+        raise InvalidReplicationFactor("All brokers are currently fenced.")
+    if replication_factor > len(brokers):
+        raise InvalidReplicationFactor(
+            f"The target replication factor of {replication_factor} cannot be reached because only {len(brokers)} "
+            "broker(s) are registered."
+        )
+
+
+def _carried(context: ControllerContext) -> "Carried":
+    """Preferred leaders and replicas of each registered broker."""
+    # Here, with NumPy behind it: few clusters have a placer that asks.
+    from rackspan.placement.replica_counts import counted
+
+    context.carrying.look_at(context.image.topics)
+    return counted(sorted(context.image.brokers), context.carrying.leaders, context.carrying.replicas)
+
+
+def first_state(context: ControllerContext, replicas: tuple[BrokerId, ...]) -> PartitionState | None:
+    """A new partition: whoever may lead is in sync, the first of them leads. None where nobody may."""
+    isr = tuple(broker for broker in replicas if context.rules.may_lead(context.image, broker))
+    return PartitionState(replicas, isr, isr[0] if isr else NO_LEADER) if isr else None
+
+
+def assignment_complaint(context: ControllerContext, assignments: Sequence[tuple[BrokerId, ...]]) -> str | None:
+    """Why replicas named by hand cannot be; None if they can."""
+    for replicas in assignments:
+        if not replicas:
+            return "The manual partition assignment includes an empty replica list."
+        if len(set(replicas)) < len(replicas):
+            twice = next(broker for broker in replicas if replicas.count(broker) > 1)
+            return f"The manual partition assignment includes the broker {twice} more than once."
+        unknown = [broker for broker in replicas if broker not in context.image.brokers]
+        if unknown:
+            return f"The manual partition assignment includes broker {unknown[0]}, but no such broker is registered."
+        if len(replicas) != len(assignments[0]):
+            return (
+                f"The manual partition assignment includes a partition with {len(replicas)} replica(s), but this is "
+                f"not consistent with previous partitions, which have {len(assignments[0])} replica(s)."
+            )
+    return None

@@ -1,0 +1,77 @@
+"""SyncGroup: the leader hands in the assignments, everybody receives their own.
+
+The assignments are kept in `__consumer_offsets` before anybody is told: a partition given away is given away for every
+later coordinator. Source: GroupMetadataManager.classicGroupSync.
+"""
+
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.groups.context import GroupContext
+from rackspan.cluster.core.groups.errors import sync_error
+from rackspan.cluster.core.groups.group import Group, GroupState
+from rackspan.cluster.core.groups.member import Member
+from rackspan.cluster.core.groups.membership import rebalance
+from rackspan.cluster.core.groups.requests import SyncGroup, SyncGroupResponse
+from rackspan.cluster.core.ids import CorrelationId
+
+
+def sync(context: GroupContext, now: int, correlation_id: CorrelationId, group: Group, request: SyncGroup) -> None:
+    error = sync_error(group, request)
+    if error is KafkaError.NONE and group.is_in(GroupState.PREPARING_REBALANCE):
+        error = KafkaError.REBALANCE_IN_PROGRESS
+    if error is not KafkaError.NONE:
+        context.writes.respond(correlation_id, SyncGroupResponse(error))
+        return
+    member = group.members[request.member_id]
+    _received(group, member)
+    if group.is_in(GroupState.STABLE):
+        member.heard(now)
+        context.writes.respond(correlation_id, _assigned(group, member))
+    else:
+        _wait(context, now, correlation_id, group, member, request)
+
+
+def _received(group: Group, member: Member) -> None:
+    group.pending_syncs.discard(member.member_id)
+    if not group.pending_syncs:
+        group.sync_deadline = None
+
+
+def _wait(
+    context: GroupContext, now: int, correlation_id: CorrelationId, group: Group, member: Member, request: SyncGroup
+) -> None:
+    rebalance.respond_sync(context, member, SyncGroupResponse(KafkaError.REBALANCE_IN_PROGRESS))
+    member.sync_correlation_id = correlation_id
+    if member.member_id == group.leader and group.storing_generation != group.generation:
+        _store(context, now, group, request)
+
+
+def _store(context: GroupContext, now: int, group: Group, request: SyncGroup) -> None:
+    # One assignment a generation: a leader that sends another before the first is safe would own what others own.
+    generation = group.storing_generation = group.generation
+    # Members the leader forgot get nothing; whoever it names and is not here is passed over.
+    assignments = {member_id: request.assignments.get(member_id, b"") for member_id in group.members}
+
+    def stored(later: int, error: KafkaError) -> None:
+        group.storing_generation = None
+        if not group.is_in(GroupState.COMPLETING_REBALANCE) or group.generation != generation:
+            return
+        if error is KafkaError.NONE:
+            _hand_out(context, later, group, assignments)
+        else:
+            rebalance.fail_syncs(context, later, group, error)
+            rebalance.begin(context, later, group)
+
+    context.store_group(now, group, assignments, stored)
+
+
+def _hand_out(context: GroupContext, now: int, group: Group, assignments: dict[str, bytes]) -> None:
+    group.move_to(GroupState.STABLE, now)
+    for member in group.members.values():
+        member.assignment = assignments.get(member.member_id, b"")
+        if member.sync_correlation_id is not None:
+            member.heard(now)
+            rebalance.respond_sync(context, member, _assigned(group, member))
+
+
+def _assigned(group: Group, member: Member) -> SyncGroupResponse:
+    return SyncGroupResponse(KafkaError.NONE, group.protocol_type, group.protocol, member.assignment)

@@ -1,0 +1,152 @@
+"""Followers and leaders, message by message: what the whole cluster would hide."""
+
+from uuid import UUID
+
+from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.broker import BrokerRules
+from rackspan.cluster.core.broker.follower import FetchOutcome, Follower
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.log import PartitionLog
+from rackspan.cluster.core.messages import FetchedPartition, FetchPosition, ReplicaFetch, ReplicaFetchResponse, Send
+from rackspan.model.ids import BrokerId, TopicPartition
+from tests.cluster.world import World
+
+ORDERS = TopicPartition("orders", 0)
+RACKS: dict[int, str | None] = {1: "a", 2: "b", 3: "c"}
+
+
+def log_of(*epochs: int) -> PartitionLog:
+    """One record an epoch given."""
+    log = PartitionLog(UUID(int=1))
+    for epoch in epochs:
+        log.append_as_leader(Batch(0, 0, -1), epoch)
+    return log
+
+
+def leading() -> World:
+    """Broker 1 leads orders-0, in epoch 0, with three records."""
+    w = World(RACKS)
+    w.run(500)
+    w.create("orders", [1, 2, 3])
+    w.settle()
+    for _ in range(3):
+        w.produced(ORDERS)
+    w.run(20)
+    return w
+
+
+def ask(w: World, *positions: FetchPosition, sequence: int = 9_000, full: bool = True) -> list[ReplicaFetchResponse]:
+    fetch = ReplicaFetch(BrokerId(2), w.broker(2).broker_epoch, sequence, full, positions)
+    effects = w.broker(1).on_message(w.now, 2, fetch)
+    return [one.message for one in effects if isinstance(one, Send) and isinstance(one.message, ReplicaFetchResponse)]
+
+
+def at(w: World, offset: int, last_epoch: int, leader_epoch: int = 0, watermark: int = 3) -> FetchPosition:
+    topic_id = w.controller.image.topics["orders"].topic_id
+    return FetchPosition(ORDERS, topic_id, leader_epoch, offset, last_epoch, watermark)
+
+
+def test_a_fetch_of_another_epoch_is_refused_and_tells_which_way() -> None:
+    w = leading()
+    (newer,) = ask(w, at(w, 3, 0, leader_epoch=1))
+    assert newer.partitions[0].error is KafkaError.UNKNOWN_LEADER_EPOCH
+    (older,) = ask(w, at(w, 3, 0, leader_epoch=-1), sequence=9_001)
+    assert older.partitions[0].error is KafkaError.FENCED_LEADER_EPOCH
+
+
+def test_a_replica_its_leader_has_not_heard_of_is_told_to_ask_again() -> None:
+    """Found by seed 490 of the simulated world "reassigning": parked, it would have been forgotten for ever."""
+    w = World(RACKS)
+    w.run(500)
+    w.create("orders", [1, 3])
+    w.settle()
+    (answer,) = ask(w, at(w, 0, -1))
+    assert answer.partitions[0].error is KafkaError.NOT_LEADER_OR_FOLLOWER
+
+
+def test_a_follower_beyond_its_leaders_log_is_told_where_they_part_and_is_not_counted() -> None:
+    w = leading()
+    before = w.broker(1).leaders[ORDERS].followers[BrokerId(2)].end_offset
+    (answer,) = ask(w, at(w, 7, 0))
+    assert answer.partitions[0].diverging == (0, 3)
+    assert w.broker(1).leaders[ORDERS].followers[BrokerId(2)].end_offset == before
+
+
+def test_a_question_without_news_is_parked_and_answered_with_nothing_in_time() -> None:
+    w = leading()
+    assert ask(w, at(w, 3, 0)) == []
+    effects = w.broker(1).on_tick(w.now + 501)
+    answers = [
+        one.message for one in effects if isinstance(one, Send) and isinstance(one.message, ReplicaFetchResponse)
+    ]
+    assert [(one.sequence, one.partitions) for one in answers if one.sequence == 9_000] == [(9_000, ())]
+
+
+def test_an_old_question_is_dropped_and_a_gap_starts_the_session_over() -> None:
+    w = leading()
+    ask(w, at(w, 3, 0))
+    assert ask(w, at(w, 0, -1), sequence=8_999) == []
+    (lost,) = ask(w, sequence=9_002, full=False)
+    assert lost.error is KafkaError.FETCH_SESSION_ID_NOT_FOUND
+
+
+def test_a_fetch_for_a_deleted_topic_of_the_same_name_is_refused() -> None:
+    w = leading()
+    stranger = FetchPosition(ORDERS, UUID(int=5), 0, 0, -1, 0)
+    (answer,) = ask(w, stranger)
+    assert answer.partitions[0].error is KafkaError.INCONSISTENT_TOPIC_ID
+
+
+def heeded(log: PartitionLog, fetched: FetchedPartition) -> FetchOutcome:
+    return Follower(ORDERS, log, BrokerId(1), 4, BrokerRules()).apply(fetched)
+
+
+def news(
+    log: PartitionLog, *batches: Batch, offset: int | None = None, epoch: int = 4, **more: object
+) -> FetchedPartition:
+    at_offset = log.end_offset if offset is None else offset
+    return FetchedPartition(
+        ORDERS,
+        epoch,
+        at_offset,
+        log.last_epoch,
+        KafkaError.NONE,
+        batches=batches,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def test_news_for_another_place_or_leadership_changes_nothing() -> None:
+    log = log_of(1, 2)
+    record = Batch(2, 2, 4)
+    assert heeded(log, news(log, record, epoch=3)) is FetchOutcome.STALE
+    assert heeded(log, news(log, record, offset=1)) is FetchOutcome.STALE
+    assert log.end_offset == 2
+    assert heeded(log, news(log, record)) is FetchOutcome.COPIED
+    assert (log.end_offset, log.last_epoch) == (3, 4)
+
+
+def test_a_follower_that_knows_the_leaders_epoch_cuts_to_the_smaller_end_of_it() -> None:
+    log = log_of(1, 1, 1, 2)
+    assert heeded(log, news(log, diverging=(1, 2))) is FetchOutcome.TRUNCATED
+    assert (log.end_offset, log.last_epoch) == (2, 1)
+
+
+def test_a_follower_that_does_not_know_it_cuts_to_the_end_of_the_one_below() -> None:
+    log = log_of(1, 1, 3, 3)
+    heeded(log, news(log, diverging=(2, 9)))
+    assert (log.end_offset, log.last_epoch) == (2, 1)
+
+
+def test_an_epoch_in_which_nothing_was_written_is_forgotten_and_not_asked_about_for_ever() -> None:
+    log = log_of(1, 1)
+    log.epochs.assign(3, 2)
+    heeded(log, news(log, diverging=(1, 5)))
+    assert (log.end_offset, log.last_epoch) == (2, 1)
+
+
+def test_a_follower_below_its_leaders_start_begins_anew_there() -> None:
+    log = log_of(1, 1)
+    gone = FetchedPartition(ORDERS, 4, 2, 1, KafkaError.OFFSET_OUT_OF_RANGE, log_start=10)
+    assert heeded(log, gone) is FetchOutcome.TRUNCATED
+    assert (log.start_offset, log.end_offset) == (10, 10)
