@@ -53,8 +53,8 @@ def fill(bootstrap: str, megabytes: str, *topics: str) -> None:
 
 def _produce(bootstrap: str, places: Iterator[tuple[str, int]]) -> None:
     troubles: list[object] = []
-    asked = {"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 5, "delivery.report.only.error": True}
-    producer = Producer({**asked, "on_delivery": lambda error, _message: troubles.append(error)})
+    settings = {"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 5, "delivery.report.only.error": True}
+    producer = Producer({**settings, "on_delivery": lambda error, _message: troubles.append(error)})
     for topic, partition in places:
         while not _accepted(producer, topic, partition):
             producer.poll(0.01)

@@ -42,9 +42,9 @@ def _first_produce(cluster: AbstractContextManager[Any]) -> float:
 
     started = time.perf_counter()
     with cluster as running:
-        asked = {"bootstrap.servers": running.bootstrap_servers, "acks": "all", "linger.ms": 0, "log_level": 0}
+        settings = {"bootstrap.servers": running.bootstrap_servers, "acks": "all", "linger.ms": 0, "log_level": 0}
         acknowledged: list[Any] = []
-        producer = Producer({**asked, "on_delivery": lambda error, _: acknowledged.append(error)})
+        producer = Producer({**settings, "on_delivery": lambda error, _: acknowledged.append(error)})
         producer.produce(TOPIC, b"hello")
         producer.flush(60)
         seconds = time.perf_counter() - started

@@ -19,7 +19,7 @@ TOPICS, PARTITIONS = 1_000, 10
 
 METADATA: Final = 3
 VERSION: Final = 13
-"""What librdkafka asks in."""
+"""The Metadata version that librdkafka uses."""
 IDLE_SECONDS: Final = 5.0
 
 
@@ -29,7 +29,7 @@ def main() -> None:
         admin = AdminClient({"bootstrap.servers": server.bootstrap, "log_level": 0})
         (created,) = _milliseconds(lambda: _create(admin), 1)
         bare_first, *bare = _bare(server)
-        # A client asks any broker, and each encodes its first answer: those are not the ones that are kept.
+        # A client may contact any broker, and each encodes its first response: those are not measured.
         listed_first, *listed = _milliseconds(lambda: admin.list_topics(timeout=60), 4 * RUNS)
         idle = _idle(server)
     print(f"  created in {created / 1000:.2f} s; idle, {idle:.1%} of a processor")
@@ -44,11 +44,11 @@ def _create(admin: AdminClient) -> None:
 
 
 def _bare(server: Server) -> list[float]:
-    """Milliseconds from the request to the last byte of the answer, of a program that looks at none of them."""
+    """Milliseconds from the request to the last byte of the response, of a program that looks at none of them."""
     host, port = server.bootstrap.split(",")[0].split(":")
     request = _request()
     with socket.create_connection((host, int(port)), 30) as connection:
-        return list(_milliseconds(lambda: _ask(connection, request), 4 * RUNS))
+        return list(_milliseconds(lambda: _exchange(connection, request), 4 * RUNS))
 
 
 def _request() -> bytes:
@@ -57,12 +57,12 @@ def _request() -> bytes:
     return pack(">i", sum(map(len, parts))) + b"".join(parts)
 
 
-def _ask(connection: socket.socket, request: bytes) -> None:
+def _exchange(connection: socket.socket, request: bytes) -> None:
     connection.sendall(request)
     left = int.from_bytes(connection.recv(4, socket.MSG_WAITALL), "big")
-    room = bytearray(left)
+    buffer = bytearray(left)
     while left:
-        left -= connection.recv_into(room, left)
+        left -= connection.recv_into(buffer, left)
 
 
 def _idle(server: Server) -> float:

@@ -72,7 +72,7 @@ def _kafka(brokers: int) -> None:
 def _mock(brokers: int) -> None:
     from confluent_kafka import Producer
 
-    # The mock cluster lives in the client that asks for it; others find it by its brokers' addresses.
+    # The mock cluster lives in the client that creates it; others find it by its brokers' addresses.
     owner = Producer({"test.mock.num.brokers": brokers, "bootstrap.servers": "ignored", "log_level": 0})
     known = owner.list_topics(timeout=10).brokers.values()
     _serve(",".join(f"{one.host}:{one.port}" for one in known))

@@ -22,11 +22,11 @@ def fleet(root: Path, partitions: int) -> Warehouse:
     """So many partition rows in a hundred snapshots, a quarter of an hour apart."""
     warehouse = create_warehouse(root)
     for number in range(SNAPSHOTS):
-        store(_moment(number, partitions // SNAPSHOTS), warehouse)
+        store(_snapshot(number, partitions // SNAPSHOTS), warehouse)
     return warehouse
 
 
-def _moment(number: int, partitions: int) -> ClusterSnapshot:
+def _snapshot(number: int, partitions: int) -> ClusterSnapshot:
     """Of a thousand partitions ten have a replica in a wrong rack, twenty one out of sync, five two, and one no leader."""
     whole = snapshot(partitions, misplaced=0.01, seed=number)
     rng = np.random.default_rng(number)

@@ -32,7 +32,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A whole process: seconds on the wall and on processors, and the most memory it held."""
+    """A whole process: elapsed seconds, processor seconds, and the most memory it held."""
 
     seconds: float
     megabytes: float
@@ -70,7 +70,7 @@ def seconds(action: Callable[[], object]) -> float:
 def processor_seconds() -> float:
     """What this process, its children and theirs have used so far: what a run costs, however many share the machine.
 
-    Linux's /proc tells; of children that ended, only those waited for are counted.
+    From Linux's /proc; of children that ended, only those waited for are counted.
     """
     fields = {pid: stat for pid in _pids() if (stat := _stat(pid))}
     ours = {os.getpid()}

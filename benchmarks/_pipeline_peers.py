@@ -1,6 +1,6 @@
 """partition_durability and outage_impact in DuckDB's list functions and in Polars, as sums that must be ours.
 
-Both are told the racks of the brokers as a map, once: the benchmark's clusters keep theirs. As in rackspan a partition is
+Both are given the racks of the brokers as a map, once: the benchmark's clusters keep theirs. As in rackspan a partition is
 judged by ISR, leader and minimums; no list is unnested.
 """
 
@@ -31,7 +31,7 @@ def duckdb_durability(folder: Path, out: Path) -> None:
           case when leader < 0 then 'offline' when len(isr) < least(min_isr, len(replicas)) then 'under-min-isr'
             when len(list_distinct(list_transform(isr, lambda b: rack_of[b]))) < {MIN_INSYNC_RACKS} then 'under-min-racks'
             when len(list_distinct(list_transform(isr, lambda b: rack_of[b]))) < 2 then 'one-rack' else 'ok' end as state
-        from asked, known order by all""",
+        from required, known order by all""",
     )
 
 
@@ -48,7 +48,7 @@ def _duckdb_loss(rack: int | None) -> str:
           count(*) filter (leader >= 0 and len(alive) between 1 and least(min_isr, len(replicas)) - 1) as under_min_isr,
           count(*) filter (leader >= 0 and len(alive) > 0 and
             len(list_distinct(list_transform(alive, lambda b: rack_of[b]))) < {MIN_INSYNC_RACKS}) as under_min_racks
-        from (select *, {left} as alive from asked, known) group by all"""
+        from (select *, {left} as alive from required, known) group by all"""
 
 
 def _duckdb(folder: Path, out: Path, query: str) -> None:
@@ -57,7 +57,7 @@ def _duckdb(folder: Path, out: Path, query: str) -> None:
     with duckdb.connect() as connection:
         connection.execute("set enable_progress_bar = false")
         connection.execute(f"create table known as select map {{{racks}}} as rack_of")
-        connection.execute(f"""create view asked as select p.*, t.min_isr
+        connection.execute(f"""create view required as select p.*, t.min_isr
           from read_parquet('{folder}/{files}/partitions.parquet', hive_partitioning = true) p
           join (select cluster_id, taken_at, name, cast(config['min.insync.replicas'] as int) as min_isr
             from read_parquet('{folder}/{files}/topics.parquet', hive_partitioning = true)) t
@@ -67,7 +67,7 @@ def _duckdb(folder: Path, out: Path, query: str) -> None:
 
 def polars_durability(folder: Path, out: Path) -> None:
     isr_racks = _racks("isr")
-    judged = _asked(folder).select(
+    judged = _with_minimum(folder).select(
         "cluster_id",
         "taken_at",
         "topic",
@@ -95,17 +95,17 @@ def polars_durability(folder: Path, out: Path) -> None:
 
 
 def polars_outage(folder: Path, out: Path) -> None:
-    losses = [_polars_loss(_asked(folder), rack) for rack in (None, *range(RACKS))]
+    losses = [_polars_loss(_with_minimum(folder), rack) for rack in (None, *range(RACKS))]
     harmed = pl.concat(losses).filter(pl.sum_horizontal("offline", "under_min_isr", "under_min_racks") > 0)
     harmed.sort("cluster_id", "taken_at", "lost_rack", "topic").collect().write_parquet(out, compression="zstd")
 
 
-def _polars_loss(asked: pl.LazyFrame, rack: int | None) -> pl.LazyFrame:
+def _polars_loss(required: pl.LazyFrame, rack: int | None) -> pl.LazyFrame:
     lost = [broker for broker, name in RACK_OF.items() if name == f"r{rack}"]
     alive = pl.col("isr").list.eval(pl.element().filter(~pl.element().is_in(lost)))
     online = (pl.col("leader") >= 0) & (pl.col("alive").list.len() > 0)
     return (
-        asked.with_columns(alive.alias("alive"))
+        required.with_columns(alive.alias("alive"))
         .group_by("cluster_id", "taken_at", "topic")
         .agg(
             (~online).sum().alias("offline"),
@@ -127,10 +127,10 @@ def _racks(column: str) -> pl.Expr:
     return pl.col(column).list.eval(named).list.unique().list.sort()
 
 
-def _asked(folder: Path) -> pl.LazyFrame:
+def _with_minimum(folder: Path) -> pl.LazyFrame:
     files = f"{folder}/snapshots/*/*/*"
     partitions = pl.scan_parquet(f"{files}/partitions.parquet", hive_partitioning=True, try_parse_hive_dates=False)
     topics = pl.scan_parquet(f"{files}/topics.parquet", hive_partitioning=True, try_parse_hive_dates=False)
     minimum = pl.col("config").map.get("min.insync.replicas").cast(pl.Int32)
-    asked = topics.select("cluster_id", "taken_at", pl.col("name").alias("topic"), minimum.alias("min_isr"))
-    return partitions.join(asked, on=["cluster_id", "taken_at", "topic"])
+    required = topics.select("cluster_id", "taken_at", pl.col("name").alias("topic"), minimum.alias("min_isr"))
+    return partitions.join(required, on=["cluster_id", "taken_at", "topic"])

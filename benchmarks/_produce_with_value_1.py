@@ -1,4 +1,4 @@
-"""What min.insync.racks costs a produce where its value is 1: nothing that can be told from the same run twice.
+"""What min.insync.racks costs a produce where its value is 1: nothing that differs from the same run twice.
 
 Three brokers of the core, each with a topic of one replica and acks=all: two run as they are, one with racks struck
 from its rules. They take turns, and only ratios within a turn are compared: what else the machine does weighs on all.
@@ -25,20 +25,22 @@ BLOCK: Final = 100
 
 
 class ReplicasAlone(BrokerRules):
-    """The same doors, and behind them Kafka's own rule, as if racks had never been thought of."""
+    """The same three checks with Kafka's own rule, without racks."""
 
-    def before_append(self, isr: Collection[BrokerId], _racks: RackBits, asked: Thresholds) -> ProduceVerdict:
-        return ProduceVerdict.ACCEPT if _enough(isr, asked) else ProduceVerdict.NOT_ENOUGH_REPLICAS
+    def before_append(self, isr: Collection[BrokerId], _racks: RackBits, required: Thresholds) -> ProduceVerdict:
+        return ProduceVerdict.ACCEPT if _enough(isr, required) else ProduceVerdict.NOT_ENOUGH_REPLICAS
 
-    def watermark_may_advance(self, isr: Collection[BrokerId], _racks: RackBits, asked: Thresholds) -> bool:
-        return _enough(isr, asked)
+    def watermark_may_advance(self, isr: Collection[BrokerId], _racks: RackBits, required: Thresholds) -> bool:
+        return _enough(isr, required)
 
-    def before_acknowledgement(self, isr: Collection[BrokerId], _racks: RackBits, asked: Thresholds) -> ProduceVerdict:
-        return ProduceVerdict.ACCEPT if _enough(isr, asked) else ProduceVerdict.NOT_ENOUGH_REPLICAS_AFTER_APPEND
+    def before_acknowledgement(
+        self, isr: Collection[BrokerId], _racks: RackBits, required: Thresholds
+    ) -> ProduceVerdict:
+        return ProduceVerdict.ACCEPT if _enough(isr, required) else ProduceVerdict.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
 
-def _enough(isr: Collection[BrokerId], asked: Thresholds) -> bool:
-    return len(isr) >= asked.min_insync_replicas
+def _enough(isr: Collection[BrokerId], required: Thresholds) -> bool:
+    return len(isr) >= required.min_insync_replicas
 
 
 class Producing:
@@ -55,7 +57,7 @@ class Producing:
     def run(self) -> float:
         """Seconds of a block of produces."""
         broker, partition, now = self._broker, self._partition, self._now
-        # Of this process's own time: on a busy machine the clock on the wall says more of its neighbours.
+        # Of this process's own time: on a busy machine elapsed time measures the other processes too.
         begun = time.process_time()
         for correlation_id in range(BLOCK):
             effects = broker.on_message(now, CLIENT, Produce(correlation_id, partition, (Batch(0, 0, -1),)))
@@ -89,13 +91,13 @@ def _turn(turn: int) -> tuple[float, ...]:
     """
     rules = (BrokerRules(), BrokerRules(), ReplicasAlone())
     places = {(turn + step) % 3: Producing(rules[(turn + step) % 3]) for step in range(3)}
-    taken: list[list[float]] = [[], [], []]
+    samples: list[list[float]] = [[], [], []]
     for block in range(BLOCKS):
         for step in range(len(places)):
             index = (block + step) % len(places)
-            taken[index].append(places[index].run() / BLOCK * 1e6)
+            samples[index].append(places[index].run() / BLOCK * 1e6)
     gc.collect()
-    return tuple(median(blocks) for blocks in taken)
+    return tuple(median(blocks) for blocks in samples)
 
 
 def _apart(identical: Figures) -> float:

@@ -1,4 +1,4 @@
-"""What the pytest plug-in costs a test run that asks for no cluster: a run of one empty test, with it and without, in turns."""
+"""What the pytest plug-in costs a test run that uses no cluster: a run of one empty test, with it and without, in turns."""
 
 import sys
 import tempfile

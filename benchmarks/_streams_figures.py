@@ -22,7 +22,7 @@ from rackspan.streams import replay, settings
 FILE: Final = Path(__file__).parent.parent / "docs" / "pictures" / "streams.json"
 STRATEGIES: Final = ("min_traffic", "balance_subtopology")
 KAFKA_FINISHES: Final = 1_000
-"""Tasks beyond which Kafka's Java is not asked."""
+"""Tasks beyond which Kafka's Java is not run."""
 SIZES: Final = (
     *((60, 10), (120, 15), (200, 20), (300, 30), (600, 60), (1_000, 100)),
     *((3_000, 200), (10_000, 500), (30_000, 700), (100_000, 1_000)),
@@ -65,8 +65,8 @@ def _cost() -> dict[str, Any]:
     tasks, clients = COST_AT
     group = document(tasks, clients)
     group["config"]["num_standbys"] = 1
-    answer = replay({"a group": group}, settings([], [], []))
-    return {"sources": sum(len(task["source"]) for task in group["tasks"]), **answer["problems"][0]}
+    replayed = replay({"a group": group}, settings([], [], []))
+    return {"sources": sum(len(task["source"]) for task in group["tasks"]), **replayed["problems"][0]}
 
 
 def _save(head: dict[str, Any], row: dict[str, Any] | None = None) -> None:

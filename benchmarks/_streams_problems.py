@@ -18,7 +18,7 @@ OFF = RackAwareness("not optimised yet")
 def document(tasks: int, clients: int, seed: int = 1, racks: int = 3, sources: int = 3) -> Document:
     """`tasks` over ten sub-topologies, every other one stateful, each task with 1 to `sources` source partitions.
 
-    Tasks lie where HighAvailability's own balance puts them before racks are asked: what Kafka's optimiser would be given.
+    Tasks lie where HighAvailability's own balance puts them before racks are considered: what Kafka's optimiser would be given.
     """
     rng = Random(f"{tasks}x{clients}x{racks}x{sources}/{seed}")
     names = [f"rack{index}" for index in range(racks)]

@@ -82,8 +82,8 @@ def _print_starts(kind: str, runs: Sequence[Sequence[float]]) -> None:
 def _first_produces(kind: str, bytecode: str) -> list[float]:
     command = [sys.executable, "-m", "benchmarks._cluster_first_produce", kind]
     environment = with_bytecode(bytecode)
-    said = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
-    return [float(word) for word in said.split()]
+    output = subprocess.run(command, check=True, capture_output=True, text=True, env=environment).stdout
+    return [float(word) for word in output.split()]
 
 
 def _print_throughput() -> None:
@@ -97,14 +97,14 @@ def _print_throughput() -> None:
 
 
 def _prepare(server: Server) -> None:
-    if server.kind != MOCK:  # which makes topics when they are first asked for, and in no other way
+    if server.kind != MOCK:  # which makes topics when they are first requested, and in no other way
         run_client(server.bootstrap, "create", 1, "written-1", *READ_TOPICS)
         run_client(server.bootstrap, "create", BROKERS, "written-3")
     run_client(server.bootstrap, "fill", MEGABYTES, *READ_TOPICS)
 
 
 def _in_turns(servers: Mapping[str, Server], work: Work) -> Mapping[str, Sequence[Run]]:
-    """The first round warms up whoever needs it."""
+    """The first round is a warm-up."""
     rounds = [{kind: _run(server, work) for kind, server in servers.items()} for _ in range(RUNS + 1)]
     return {kind: [one[kind] for one in rounds[1:]] for kind in servers}
 

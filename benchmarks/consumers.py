@@ -63,7 +63,7 @@ def _partition(number: int) -> SimpleNamespace:
 
 
 class KafkaPython:
-    """How kafka-python asks an assignor."""
+    """How kafka-python calls an assignor."""
 
     def __init__(self, make: Callable[[str], Any]) -> None:
         self._make = make
@@ -72,12 +72,12 @@ class KafkaPython:
         return self._make(rack)
 
     def joined(self, consumers: Mapping[str, Any]) -> Any:
-        said = {
+        metadata = {
             name: ConsumerProtocolSubscription.decode(one.metadata(TOPICS).encode()) for name, one in consumers.items()
         }
-        return [SimpleNamespace(member_id=name, group_instance_id=None, metadata=one) for name, one in said.items()]
+        return [SimpleNamespace(member_id=name, group_instance_id=None, metadata=one) for name, one in metadata.items()]
 
-    def told(self, consumer: Any, assignment: Any) -> None:
+    def deliver(self, consumer: Any, assignment: Any) -> None:
         consumer.on_assignment(assignment, 1)
 
 
@@ -90,7 +90,7 @@ class Aiokafka(KafkaPython):
             for name, one in consumers.items()
         }
 
-    def told(self, consumer: Any, assignment: Any) -> None:
+    def deliver(self, consumer: Any, assignment: Any) -> None:
         consumer.on_assignment(assignment)
 
 
@@ -134,21 +134,21 @@ def measured(name: str, partitions: int, members: int) -> tuple[Rebalance, Rebal
     client, cluster = ASSIGNORS[name], Cluster(partitions)
     racks = {f"consumer-{one:04}": RACKS[one % len(RACKS)] for one in range(members)}
     consumers = {member: client.consumer(rack) for member, rack in racks.items()}
-    first, given = _asked(client, cluster, consumers, racks, {})
+    first, given = _assigned(client, cluster, consumers, racks, {})
     del consumers["consumer-0000"]
-    return first, _asked(client, cluster, consumers, racks, given)[0]
+    return first, _assigned(client, cluster, consumers, racks, given)[0]
 
 
-def _asked(
+def _assigned(
     client: KafkaPython, cluster: Cluster, consumers: Mapping[str, Any], racks: Mapping[str, str], before: Given
 ) -> tuple[Rebalance, Given]:
     joined, leader = client.joined(consumers), next(iter(consumers.values()))
     started = time.process_time()
-    answer = leader.assign(cluster, joined)
+    assignments = leader.assign(cluster, joined)
     seconds = time.process_time() - started
-    for member, assignment in answer.items():
-        client.told(consumers[member], assignment)
-    given = {member: set(map(tuple, assignment.partitions())) for member, assignment in answer.items()}
+    for member, assignment in assignments.items():
+        client.deliver(consumers[member], assignment)
+    given = {member: set(map(tuple, assignment.partitions())) for member, assignment in assignments.items()}
     far = sum(_is_far(one, racks[member]) for member, its in given.items() for _, one in its)
     moved = sum(len(before[member] - its) for member, its in given.items() if member in before)
     loads = [len(its) for its in given.values()]

@@ -1,8 +1,8 @@
 """`partition_durability` and `outage_impact` made by Spark, beside the same computed by DuckDB and by Polars.
 
 From a warehouse's snapshots to sorted Parquet files. Spark's start is left out; each engine runs once before it counts, and
-who takes longer than a minute for that is not asked again: that run is its figure. The sums of all three must be equal before
-anything is printed. Beside the seconds on the wall stand those of processors, which a busy machine changes less.
+who takes longer than a minute for that is not run again: that run is its figure. The sums of all three must be equal before
+anything is printed. Processor seconds stand beside the elapsed ones, which a busy machine changes less.
 RACKSPAN_BENCH_ROWS=1000000 runs one size alone. Needs 8 GB of memory and 4 GB of disk below TMPDIR.
 """
 
@@ -74,30 +74,30 @@ def compare(spark: Any, warehouse: Warehouse, name: str, rows: int, folder: Path
             print(f"{rows:,} rows, {name}, {engine}: {first[engine][0]:.1f} s at first", file=sys.stderr, flush=True)
             sums[engine] = summed(out, name, engine)
     assert len(set(sums.values())) == 1, sums
-    again = [engine for engine, (on_the_wall, _) in first.items() if engine == "Spark" or on_the_wall < SLOW_SECONDS]
+    again = [engine for engine, (elapsed, _) in first.items() if engine == "Spark" or elapsed < SLOW_SECONDS]
     measured: dict[str, list[tuple[float, float]]] = {engine: [] for engine in engines}
     for _ in range(RUNS.get(rows, min(RUNS.values()))):
         # In turn, so that all meet the same machine.
         for engine, make in engines.items():
             with removed(folder / "out") as out:
                 measured[engine].append(timed(make, out) if engine in again else first[engine])
-    wall, work = (
+    elapsed, work = (
         {engine: Figures(tuple(one[which] for one in values)) for engine, values in measured.items()}
         for which in (0, 1)
     )
-    for kind, figures in (("on the wall", wall), ("of processors", work)):
-        print(f"{rows:>10,} rows, {name}, {kind}: {told(figures)}; load {os.getloadavg()[0]:.1f}", flush=True)
-    return wall["Spark"]
+    for kind, figures in (("elapsed", elapsed), ("of processors", work)):
+        print(f"{rows:>10,} rows, {name}, {kind}: {described(figures)}; load {os.getloadavg()[0]:.1f}", flush=True)
+    return elapsed["Spark"]
 
 
 def timed(make: Callable[[Path], None], out: Path) -> tuple[float, float]:
-    """Seconds on the wall and of processors."""
+    """Elapsed and processor seconds."""
     before = processor_seconds()
-    on_the_wall = seconds(lambda: make(out))
-    return on_the_wall, processor_seconds() - before
+    elapsed = seconds(lambda: make(out))
+    return elapsed, processor_seconds() - before
 
 
-def told(figures: Mapping[str, Figures]) -> str:
+def described(figures: Mapping[str, Figures]) -> str:
     ours = figures["Spark"]
     peers = [
         f"; {engine} {one.text('s')}, ratio {ours.over(one).text('x', 1)}"
@@ -128,8 +128,8 @@ def summed(made: Path, name: str, engine: str) -> tuple[int, ...]:
     files = f"{made}/**/*.parquet" if engine == "Spark" else made
     only = OURS_ALONE[name] if engine == "Spark" else ""
     with duckdb.connect() as connection:
-        asked = f"{SUMS[name]} from read_parquet('{files}', union_by_name = true) {only}"
-        return tuple(connection.execute(asked).fetchall()[0])
+        query = f"{SUMS[name]} from read_parquet('{files}', union_by_name = true) {only}"
+        return tuple(connection.execute(query).fetchall()[0])
 
 
 if __name__ == "__main__":

@@ -84,15 +84,15 @@ def _importable() -> Iterator[CheckedPlacer]:
 
 def _compared(kafka: KafkaPlacers, placer: CheckedPlacer, scenario: Scenario) -> Comparison:
     brokers = scenario.brokers
-    asked = request(BESIDE[placer.name], brokers, scenario.partitions, scenario.replicas, seed=17)
-    _kafka_ms(kafka, {**asked, "warmups": WARMUPS, "runs": 1})
+    request_ = request(BESIDE[placer.name], brokers, scenario.partitions, scenario.replicas, seed=17)
+    _kafka_ms(kafka, {**request_, "warmups": WARMUPS, "runs": 1})
     _ours_ms(placer, scenario, brokers)
-    runs = [(_kafka_ms(kafka, {**asked, "runs": 1}), _ours_ms(placer, scenario, brokers)) for _ in range(RUNS)]
+    runs = [(_kafka_ms(kafka, {**request_, "runs": 1}), _ours_ms(placer, scenario, brokers)) for _ in range(RUNS)]
     return Comparison([theirs for theirs, _ in runs], [ours for _, ours in runs])
 
 
-def _kafka_ms(kafka: KafkaPlacers, asked: Request) -> float:
-    (milliseconds,) = kafka.answer(asked)["ms"]
+def _kafka_ms(kafka: KafkaPlacers, request_: Request) -> float:
+    (milliseconds,) = kafka.run(request_)["ms"]
     return float(milliseconds)
 
 

@@ -16,7 +16,7 @@ from benchmarks._streams_problems import Document, document
 from rackspan.streams import assign_problem
 from rackspan.streams.formats import from_document
 from tests.compat import ivy
-from tests.compat.streams_oracle import ask, request
+from tests.compat.streams_oracle import request, run_requests
 
 LIMIT_SECONDS: Final = 60
 REPEATS: Final = 5
@@ -99,22 +99,22 @@ def _growth() -> None:
 
 
 def _ours(group: Document) -> tuple[dict[str, Any], list[float]]:
-    """The answer, and the processor seconds each of a few runs took."""
+    """The assignment, and the processor seconds each of a few runs took."""
     problem = from_document(group)
-    answers = [assign_problem(problem, "optimize", clock=time.process_time) for _ in range(REPEATS)]
-    return answers[-1], sorted(answer["seconds"] for answer in answers)
+    assignments = [assign_problem(problem, "optimize", clock=time.process_time) for _ in range(REPEATS)]
+    return assignments[-1], sorted(assignment["seconds"] for assignment in assignments)
 
 
 def _kafka(group: Document, limit_seconds: int) -> dict[str, Any] | None:
-    """Kafka's answer from one run in a fresh JVM, which is how a rebalance meets it; None when the time ran out."""
+    """Kafka's assignment from one run in a fresh JVM, which is how a rebalance meets it; None when the time ran out."""
     if ivy.java() is None:
         sys.exit(
             "this benchmark runs Kafka's Java beside ours; install a JDK 17 or newer, such as openjdk-17-jre-headless"
         )
-    answers = ask([request("active", group)], limit_seconds + JVM_START_SECONDS)
-    if answers and "error" in answers[0]:
-        sys.exit(f"Kafka refused the problem: {json.dumps(answers[0])}")
-    return answers[0] if answers and answers[0]["cpu_ms"] <= limit_seconds * 1000 else None
+    assignments = run_requests([request("active", group)], limit_seconds + JVM_START_SECONDS)
+    if assignments and "error" in assignments[0]:
+        sys.exit(f"Kafka refused the problem: {json.dumps(assignments[0])}")
+    return assignments[0] if assignments and assignments[0]["cpu_ms"] <= limit_seconds * 1000 else None
 
 
 def _under(group: Document, strategy: str) -> Document:

@@ -33,7 +33,7 @@ class RoomyPlacer:
     def _replicas(self, live: Sequence[UsableBroker], turn: int) -> list[int]:
         begin = turn % len(live)
         order = sorted([*live[begin:], *live[:begin]], key=lambda broker: broker.id in self._full)
-        seen = [broker.rack for broker in order]
+        racks = [broker.rack for broker in order]
         # First every rack's first broker, then every rack's second; the sort keeps everything else as it is.
-        ranks = [seen[:place].count(rack) for place, rack in enumerate(seen)]
+        ranks = [racks[:place].count(rack) for place, rack in enumerate(racks)]
         return [order[place].id for place in sorted(range(len(order)), key=ranks.__getitem__)]

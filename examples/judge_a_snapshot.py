@@ -1,6 +1,6 @@
 """Judge a snapshot from Python: what is wrong, and which racks can be lost.
 
-python examples/judge_a_snapshot.py moment.json
+python examples/judge_a_snapshot.py snapshot.json
 """
 
 import sys

@@ -35,7 +35,7 @@ STATUSES: Final = ("done", "not yet", "differs", "history", "background", "decid
 QUOTED_WORDS: Final = range(3, 13)
 """How many words a quote has: enough to be found, too few to be the text."""
 
-EXTRA_ROOMS: Final = frozenset({"benchmarks", "simulation"})
+EXTRA_PACKAGES: Final = frozenset({"benchmarks", "simulation"})
 """What a row may wait for besides the packages under src/rackspan."""
 
 _ROW_START: Final = re.compile(r"\|\s*[a-z0-9]+-\d")
@@ -155,7 +155,7 @@ def _packages() -> frozenset[str]:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
     contracts = project["tool"]["importlinter"]["contracts"]
     layers = next(contract["layers"] for contract in contracts if contract["type"] == "layers")
-    return EXTRA_ROOMS.union(*(re.findall(r"\w+", layer) for layer in layers))
+    return EXTRA_PACKAGES.union(*(re.findall(r"\w+", layer) for layer in layers))
 
 
 @cache

@@ -59,8 +59,8 @@ def environment(folder: Path, pyspark: str) -> Path:
 
 def tested(python: Path, words: Sequence[str]) -> bool:
     """Whether the pipeline's tests pass there. Says which pyspark that was, and how long they took."""
-    ask = "import pyspark, pyarrow, pandas; print(pyspark.__version__, pyarrow.__version__, pandas.__version__)"
-    found = subprocess.run([python, "-c", ask], check=True, capture_output=True, text=True).stdout.split()
+    script = "import pyspark, pyarrow, pandas; print(pyspark.__version__, pyarrow.__version__, pandas.__version__)"
+    found = subprocess.run([python, "-c", script], check=True, capture_output=True, text=True).stdout.split()
     print("pyspark {}, pyarrow {}, pandas {}".format(*found), flush=True)
     began = time.monotonic()
     passed = subprocess.run([python, "-m", "pytest", *(words or TESTS)], cwd=ROOT, check=False).returncode == 0

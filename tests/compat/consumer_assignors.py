@@ -17,7 +17,7 @@ _SOURCE: Final = Path(__file__).parent / "java" / "KafkaConsumerAssignors.java"
 Reads = Mapping[MemberId, tuple[TopicPartition, ...]]
 
 
-def ask(assignor: str, groups: Sequence[ConsumerGroup], timeout_seconds: float) -> list[Reads]:
+def run_requests(assignor: str, groups: Sequence[ConsumerGroup], timeout_seconds: float) -> list[Reads]:
     """What `range` or `cooperative-sticky` gives each group that starts with nothing assigned."""
     lines = "".join(json.dumps(_request(assignor, group)) + "\n" for group in groups)
     done = subprocess.run(

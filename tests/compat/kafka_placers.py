@@ -24,13 +24,13 @@ def request(placer: str, brokers: Sequence[UsableBroker], partitions: int, repli
 
 
 class KafkaPlacers:
-    """A JVM that stays warm between questions: `with KafkaPlacers() as kafka: kafka.answer(...)`."""
+    """A JVM that stays warm between questions: `with KafkaPlacers() as kafka: kafka.run(...)`."""
 
     def __enter__(self) -> "KafkaPlacers":
         self._jvm = subprocess.Popen(_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self
 
-    def answer(self, asked: Request) -> dict[str, Any]:
+    def run(self, asked: Request) -> dict[str, Any]:
         if self._jvm.stdin is None or self._jvm.stdout is None:
             raise RuntimeError("the JVM has no pipes")
         self._jvm.stdin.write(json.dumps(asked) + "\n")
@@ -43,7 +43,7 @@ class KafkaPlacers:
         self._jvm.communicate()
 
 
-def ask(requests: Iterable[Request], timeout_seconds: float) -> list[dict[str, Any]]:
+def run_requests(requests: Iterable[Request], timeout_seconds: float) -> list[dict[str, Any]]:
     """Kafka's answers in order. The JVM has ended when this returns, whatever happened."""
     lines = "".join(json.dumps(each) + "\n" for each in requests)
     done = subprocess.run(

@@ -19,7 +19,7 @@ def request(mode: str, problem: Mapping[str, Any], movable: str = "any") -> Requ
     return {"mode": mode, "problem": problem, "movable": movable}
 
 
-def ask(requests: Iterable[Request], timeout_seconds: float, heap: str = "2g") -> list[dict[str, Any]]:
+def run_requests(requests: Iterable[Request], timeout_seconds: float, heap: str = "2g") -> list[dict[str, Any]]:
     """Kafka's answers in order; a shorter list where the time ran out. The JVM has ended when this returns."""
     lines = "".join(json.dumps(each) + "\n" for each in requests)
     with subprocess.Popen(

@@ -9,7 +9,7 @@ from rackspan.consumers.group import MemberId
 from rackspan.model import RackId
 from rackspan.model.ids import TopicPartition
 from tests.compat import ivy
-from tests.compat.consumer_assignors import ask
+from tests.compat.consumer_assignors import run_requests
 from tests.consumers.groups import cost_of
 
 pytestmark = [
@@ -53,7 +53,7 @@ def test_ours_is_never_less_balanced_and_at_the_same_balance_never_crosses_racks
 ) -> None:
     asked = [random_group(seed) for seed in range(count)]
     as_even = fewer = 0
-    for group, theirs in zip(asked, ask(assignor, asked, timeout_seconds=120), strict=True):
+    for group, theirs in zip(asked, run_requests(assignor, asked, timeout_seconds=120), strict=True):
         kafka, ours = cost_of(group, theirs), cost_of(group, assign(group).partitions)
         assert ours[0] <= kafka[0]
         if ours[0] == kafka[0]:

@@ -12,7 +12,7 @@ from rackspan.placement.kafka.java_random import JavaRandom, Lcg64
 from rackspan.placement.kafka.rack_alternated import assign_replicas
 from rackspan.placement.kafka.striped import StripedReplicaPlacer
 from tests.compat import ivy
-from tests.compat.kafka_placers import Request, ask, request
+from tests.compat.kafka_placers import Request, request, run_requests
 
 pytestmark = [
     pytest.mark.java,
@@ -98,7 +98,7 @@ def rack_alternated(asked: Request, brokers: list[UsableBroker]) -> list[list[li
 def test_every_replica_is_where_kafka_puts_it(placer: str, runs: int) -> None:
     rng = Random(f"{placer} {runs}")
     asked = [random_request(rng, placer) for _ in range(runs)]
-    answers = ask([one for one, _ in asked], timeout_seconds=300)
+    answers = run_requests([one for one, _ in asked], timeout_seconds=300)
     refused = 0
     for (one, brokers), kafka in zip(asked, answers, strict=True):
         assert ours(one, brokers) == kafka, one
@@ -115,5 +115,5 @@ def test_a_large_topic_on_uneven_racks_is_where_kafka_puts_it(placer: str) -> No
         for broker in range(1000)
     ]
     asked = request(placer, brokers, 60_000, 4, seed=3, rng="java", topics=1, start_index=None, start_partition=77)
-    (kafka,) = ask([asked], timeout_seconds=120)
+    (kafka,) = run_requests([asked], timeout_seconds=120)
     assert ours(asked, brokers) == kafka

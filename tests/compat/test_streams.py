@@ -12,7 +12,7 @@ from rackspan.streams.formats import from_document
 from rackspan.streams.problem import HIGH_AVAILABILITY_COSTS
 from rackspan.streams.standby import optimize_standby, placer_for
 from tests.compat import ivy
-from tests.compat.streams_oracle import ask, request
+from tests.compat.streams_oracle import request, run_requests
 from tests.streams.problems import Document, problem, with_standbys
 
 pytestmark = [
@@ -37,7 +37,7 @@ ASSIGNOR_SIZES = [
 
 def answers(asked: list[tuple[str, Document, str]]) -> Iterator[tuple[Document, dict[str, Any]]]:
     """Each problem with Kafka's answer; an error in Kafka fails the test, and so does a missing answer."""
-    kafka = ask([request(mode, document, movable) for mode, document, movable in asked], timeout_seconds=900)
+    kafka = run_requests([request(mode, document, movable) for mode, document, movable in asked], timeout_seconds=900)
     for (_, document, _), answer in zip(asked, kafka, strict=True):
         assert "error" not in answer, (answer, document)
         yield document, answer

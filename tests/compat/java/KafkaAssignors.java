@@ -68,7 +68,7 @@ public final class KafkaAssignors {
         }
     }
 
-    /** Answers from the problem where Kafka would ask the admin client. */
+    /** Answers from the problem where Kafka would run_requests the admin client. */
     private static final class Described extends InternalTopicManager {
         private final Map<String, List<TopicPartitionInfo>> topics;
 
