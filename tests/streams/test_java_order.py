@@ -2,7 +2,7 @@
 
 import pytest
 
-from rackspan.streams.java_order import drained, process_hash, task_hash, walk
+from rackspan.streams.java_order import hash_order, heap_order, process_hash, task_hash
 
 
 @pytest.mark.parametrize(("task", "code"), [("0_1", 29822), ("3_7", 32891), ("ab__3_7", 35996)])
@@ -16,16 +16,16 @@ def test_a_process_hashes_as_in_java() -> None:
 
 def test_a_copied_set_of_twelve_is_walked_in_more_buckets_than_one_filled_one_by_one() -> None:
     hashes = [17, *range(1, 12)]
-    assert walk(hashes)[:2] == [0, 1]
-    assert walk(hashes, copied=True)[-1] == 0
+    assert hash_order(hashes)[:2] == [0, 1]
+    assert hash_order(hashes, copied=True)[-1] == 0
 
 
 def test_a_table_that_was_fuller_keeps_its_size() -> None:
-    assert walk([17, 2]) == [0, 1]
-    assert walk([17, 2], fullest=13) == [1, 0]
+    assert hash_order([17, 2]) == [0, 1]
+    assert hash_order([17, 2], fullest=13) == [1, 0]
 
 
 def test_a_heap_gives_up_the_least_first_and_equals_in_its_own_order() -> None:
-    assert drained([(2,), (1,), (3,)]) == [1, 0, 2]
-    assert drained([(1,), (1,), (1,), (1,)]) == [0, 3, 2, 1]
-    assert drained([]) == []
+    assert heap_order([(2,), (1,), (3,)]) == [1, 0, 2]
+    assert heap_order([(1,), (1,), (1,), (1,)]) == [0, 3, 2, 1]
+    assert heap_order([]) == []

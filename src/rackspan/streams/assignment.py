@@ -32,7 +32,7 @@ Clock = Callable[[], float]
 
 
 def assign(document: object, assignor: str, options: Options = KAFKA, clock: Clock = float) -> dict[str, Any]:
-    """Answer a problem document. `clock` reads seconds; without one, `seconds` is 0.0.
+    """Assign the tasks of a problem document. `clock` returns seconds; without one, the document's `seconds` is 0.0.
 
     Errors: InvalidProblem, UsageError; one line each.
     """
@@ -41,35 +41,35 @@ def assign(document: object, assignor: str, options: Options = KAFKA, clock: Clo
 
 
 def assign_problem(problem: Problem, assignor: str, options: Options = KAFKA, clock: Clock = float) -> dict[str, Any]:
-    """The same for a problem in memory. `seconds` covers judging, optimising and proving, not reading."""
-    solve = assignor_named(assignor)
+    """Assign the tasks of a problem in memory. `seconds` covers optimising and proving, not reading."""
+    assign_tasks = assignor_named(assignor)
     started = clock()
     awareness = judge(problem)
-    assigned = solve(problem, awareness, options)
-    return describe(problem, awareness, assigned, clock() - started)
+    output = assign_tasks(problem, awareness, options)
+    return describe(problem, awareness, output, clock() - started)
 
 
-def describe(problem: Problem, awareness: RackAwareness, assigned: AssignorOutput, seconds: float) -> dict[str, Any]:
-    """The answer document, keys in a fixed order."""
+def describe(problem: Problem, awareness: RackAwareness, output: AssignorOutput, seconds: float) -> dict[str, Any]:
+    """The assignment document, keys in a fixed order."""
     return {
         "enabled": awareness.enabled,
         "reason": awareness.reason,
         "note": "equal-cost" if awareness.enabled and equal_cost(problem) else None,
-        "warnings": [*problem.warnings, *warnings(problem), *_short(problem, assigned)],
-        "cost": _cost(problem, assigned),
-        "cross_rack": _cross_rack(problem, assigned.assignment),
-        "certificate": {"stateful": _proof(assigned.stateful), "stateless": _proof(assigned.stateless)},
-        "probing_rebalance": assigned.probing_rebalance,
+        "warnings": [*problem.warnings, *warnings(problem), *_missing_standbys(problem, output)],
+        "cost": _cost(problem, output),
+        "cross_rack": _cross_rack(problem, output.assignment),
+        "certificate": {"stateful": _proof(output.stateful), "stateless": _proof(output.stateless)},
+        "probing_rebalance": output.probing_rebalance,
         "seconds": seconds,
-        "assignment": _assignment(problem, assigned.assignment),
+        "assignment": _assignment(problem, output.assignment),
     }
 
 
-def _short(problem: Problem, assigned: AssignorOutput) -> list[str]:
-    wanted = problem.configs.num_standbys
+def _missing_standbys(problem: Problem, output: AssignorOutput) -> list[str]:
+    required = problem.configs.num_standbys
     return [
-        f"task {problem.tasks.ids[task]}: {missing} of {wanted} standbys found no client; start more instances"
-        for task, missing in assigned.short
+        f"task {problem.tasks.ids[task]}: {missing} of {required} standbys found no client; start more instances"
+        for task, missing in output.missing_standbys
     ]
 
 
@@ -77,21 +77,21 @@ def _proof(optimum: Optimum | None) -> dict[str, int] | None:
     return None if optimum is None else {"lower_bound": optimum.lower_bound, "moved": optimum.moved}
 
 
-def _cost(problem: Problem, assigned: AssignorOutput) -> dict[str, int | None]:
-    """Kafka's costs of what was optimised; where it was not, the price of what stands, or null where it has none."""
+def _cost(problem: Problem, output: AssignorOutput) -> dict[str, int | None]:
+    """Kafka's cost of each kind of tasks: of the optimum, or of the assignment as it is if not optimised. None: no price."""
     cost = {
-        "stateful": assigned.stateful.cost if assigned.stateful else _price(problem, assigned, stateful=True),
-        "stateless": assigned.stateless.cost if assigned.stateless else _price(problem, assigned, stateful=False),
+        "stateful": output.stateful.cost if output.stateful else _price(problem, output, stateful=True),
+        "stateless": output.stateless.cost if output.stateless else _price(problem, output, stateful=False),
     }
-    return cost if assigned.standby_cost is None else {**cost, "standby": assigned.standby_cost}
+    return cost if output.standby_cost is None else {**cost, "standby": output.standby_cost}
 
 
-def _price(problem: Problem, assigned: AssignorOutput, stateful: bool) -> int | None:
+def _price(problem: Problem, output: AssignorOutput, stateful: bool) -> int | None:
     if not sources_known(problem):
         return None
     members = problem.stateful if stateful else problem.stateless
     costs = problem.configs.costs(HIGH_AVAILABILITY_COSTS) if stateful else STATELESS_COSTS
-    owner = _owner(len(problem.tasks), assigned.assignment)
+    owner = _owner(len(problem.tasks), output.assignment)
     tasks = owned_tasks(problem, members, owner, costs)
     return tasks.cost(tasks.owner)
 
@@ -111,7 +111,7 @@ def _cross_rack(problem: Problem, assignment: TaskAssignment) -> dict[str, int |
 
 
 def _count(problem: Problem, lists: PartitionLists, held: Sequence[AbstractSet[int]]) -> int:
-    """Partitions read across racks, each counted once whatever its weight."""
+    """The number of partitions read across racks, whatever their weights."""
     partitions = replace(problem.partitions, weight=np.ones_like(problem.partitions.weight))
     return crossings(cross_rack(lists, partitions), problem.client_rack, held)
 

@@ -1,4 +1,4 @@
-"""The work table of an assignor: what each client holds so far. Mutable, and never leaves a single assignment."""
+"""The tasks of each client while an assignor runs. Mutable, and used within one assignment only."""
 
 import heapq
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +11,7 @@ from rackspan.streams.problem import Client, Int32s, Problem
 
 @dataclass(slots=True, eq=False)
 class ClientState:
-    """One client's tasks while an assignment is made. `index` is its place in Kafka's order."""
+    """One client's tasks while an assignment is made. `index` is the client's position in Kafka's order."""
 
     index: int
     client: Client
@@ -24,7 +24,7 @@ class ClientState:
 
     @property
     def load(self) -> float:
-        """Tasks of either role for each thread: the text's taskLoad."""
+        """Tasks of either role per thread: Kafka's taskLoad."""
         return (len(self.active) + len(self.standby)) / self.client.threads
 
     @property
@@ -51,8 +51,8 @@ def owners(states: Sequence[ClientState], tasks: int) -> Int32s:
     return owner
 
 
-def hand_out(states: Sequence[ClientState], members: Int32s, client: Int32s) -> None:
-    """Make `client[i]` the one that holds active task `members[i]`; other tasks stay."""
+def set_owners(states: Sequence[ClientState], members: Int32s, client: Int32s) -> None:
+    """Move active task `members[i]` to `client[i]`; other tasks stay."""
     moved = set(members.tolist())
     for state in states:
         state.active -= moved
@@ -65,7 +65,10 @@ def always(_state: ClientState) -> bool:
 
 
 class LeastLoaded:
-    """Clients by load, then Kafka's order. What is polled is out until offered again; offering again is an update."""
+    """A priority queue of clients by load, then Kafka's order.
+
+    A polled client is out of the queue until it is offered again. Offering a client again updates its load.
+    """
 
     __slots__ = ("_current", "_heap", "_load", "_version")
 
@@ -83,25 +86,25 @@ class LeastLoaded:
         heapq.heappush(self._heap, (self._load(state), state.index, self._version, state))
 
     def take(self) -> ClientState:
-        """The least loaded client. LookupError when all are out: whoever takes one offers it again."""
-        found = self.poll()
-        if found is None:
+        """Remove and return the least loaded client. LookupError when the queue is empty: callers must offer clients again."""
+        state = self.poll()
+        if state is None:
             raise LookupError("every client was polled and none offered again")
-        return found
+        return state
 
-    def poll(self, wanted: Callable[[ClientState], bool] = always) -> ClientState | None:
-        """The least loaded client that is `wanted`, or None. Those passed over stay."""
-        passed = []
-        found = None
-        while self._heap and found is None:
+    def poll(self, accept: Callable[[ClientState], bool] = always) -> ClientState | None:
+        """Remove and return the least loaded client that `accept` allows, or None. Refused clients stay in the queue."""
+        refused = []
+        accepted = None
+        while self._heap and accepted is None:
             entry = heapq.heappop(self._heap)
             if self._current.get(entry[1]) != entry[2]:
                 continue  # offered again since, or polled
-            if wanted(entry[3]):
-                found = entry[3]
-                del self._current[found.index]
+            if accept(entry[3]):
+                accepted = entry[3]
+                del self._current[accepted.index]
             else:
-                passed.append(entry)
-        for entry in passed:
+                refused.append(entry)
+        for entry in refused:
             heapq.heappush(self._heap, entry)
-        return found
+        return accepted

@@ -1,7 +1,7 @@
-"""What an assignment costs: partitions read across racks, and tasks that leave their client (KIP-925, 4.B).
+"""The cost of an assignment: partitions read across racks, and tasks that leave their client (KIP-925, 4.B).
 
 Active tasks are priced by their source partitions alone and standby tasks by their changelogs, as Kafka's code does it
-(the proposal's text would price all partitions of a task).
+(KIP-925 itself would price all partitions of a task).
 """
 
 from collections.abc import Sequence
@@ -17,11 +17,11 @@ from rackspan.streams.problem import Costs, Int32s, Int64s, PartitionLists, Part
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OwnedTasks:
-    """A set of active tasks, the client that holds each, and what each would cost in every rack.
+    """A set of active tasks, the client that holds each, and the cost of each in every rack.
 
-    `owner` (n,) client; `traffic` (n, R) cost of reading across racks from there, the traffic cost multiplied in;
-    `subtopology` (n,) codes; `client_rack` (C,) codes, none of them −1; `non_overlap` is added for a task that leaves
-    its owner.
+    `owner` (n,) client; `traffic` (n, R) number of partitions read across racks from there, times the traffic cost;
+    `subtopology` (n,) codes; `client_rack` (C,) codes, none of them −1; `non_overlap` is the cost of a task that leaves its
+    owner.
     """
 
     owner: Int32s
@@ -35,17 +35,17 @@ class OwnedTasks:
 
     @property
     def held(self) -> Int64s:
-        """How many of these tasks each client holds: the quota that optimisation keeps. Shape (C,)."""
+        """The number of these tasks on each client: the quota that optimisation keeps. Shape (C,)."""
         return np.bincount(self.owner, minlength=len(self.client_rack))
 
     def cost(self, client: Int32s) -> int:
-        """What holding task t at `client[t]` costs in all, as Kafka reports it."""
+        """Total cost of task t on `client[t]` for all t, as Kafka reports it."""
         crossing = self.traffic[np.arange(len(self)), self.client_rack[client]]
         return int(crossing.sum()) + self.non_overlap * int(np.count_nonzero(client != self.owner))
 
 
 def cross_rack(lists: PartitionLists, partitions: PartitionRacks) -> Int64s:
-    """Weighted partitions of each task without a replica in each rack. Shape (T, R)."""
+    """The weight of each task's partitions that have no replica in each rack. Shape (T, R)."""
     absent = np.where(partitions.in_rack, 0, partitions.weight[:, None])
     # Differences of running sums, not reduceat: a task without partitions costs nothing instead of its neighbour's.
     running = np.zeros((len(lists.partition) + 1, absent.shape[1]), dtype=np.int64)
@@ -54,17 +54,17 @@ def cross_rack(lists: PartitionLists, partitions: PartitionRacks) -> Int64s:
 
 
 def priced(crossing: Int64s, costs: Costs, tasks: int) -> Int64s:
-    """Crossings (T, R) at the traffic cost. Errors: UsageError where `tasks` of them could leave 64 bits."""
-    dearest = int(crossing.max(initial=0)) * costs.traffic + costs.non_overlap
-    if (dearest + 1) * (tasks + 1) >= MAX_SCALED_COST:
+    """`crossing` (T, R) times the traffic cost. Errors: UsageError where the sum over `tasks` tasks could exceed 64 bits."""
+    highest = int(crossing.max(initial=0)) * costs.traffic + costs.non_overlap
+    if (highest + 1) * (tasks + 1) >= MAX_SCALED_COST:
         raise UsageError(
-            f"a task can cost {dearest}, too much for an exact sum over {tasks} tasks; lower the costs, or give partition_weights in a larger unit"
+            f"a task can cost {highest}, too much for an exact sum over {tasks} tasks; lower the costs, or give partition_weights in a larger unit"
         )
     return crossing * costs.traffic
 
 
 def owned_tasks(problem: Problem, members: Int32s, owner: Int32s, costs: Costs) -> OwnedTasks:
-    """The tasks `members` of a problem with rack awareness on, held as `owner` (T,) says."""
+    """The tasks `members` of a problem with rack awareness on, task t on client `owner[t]`."""
     crossing = cross_rack(problem.tasks.source, problem.partitions)
     return OwnedTasks(
         owner=owner[members],
@@ -81,6 +81,6 @@ def crossings(crossing: Int64s, client_rack: Int32s, held: Sequence[AbstractSet[
 
 
 def equal_cost(problem: Problem) -> bool:
-    """Whether no task's cost depends on the rack (the text's case in which there is nothing to gain)."""
+    """Whether every task costs the same in all racks: there is nothing to optimise (KIP-925)."""
     crossing = cross_rack(problem.tasks.source, problem.partitions)
     return crossing.shape[1] < 2 or bool((crossing == crossing[:, :1]).all())

@@ -1,7 +1,7 @@
-"""The order in which Java walks a HashMap or HashSet of task or process ids, and drains a PriorityQueue.
+"""The iteration order of Java's HashMap, HashSet and PriorityQueue for task and process ids.
 
-Kafka's sticky and tag-aware assignors let this order break ties between equal clients; without it their picks, and the
-number of tasks on each client, could not be told beforehand. It is a matter of hash codes and heaps alone: the same on every machine.
+In Kafka's sticky and tag-aware assignors this order breaks ties between equal clients, so it is needed to predict the number
+of tasks on each client. It depends on hash codes and heaps alone and is the same on every machine.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ _LEAST_CAPACITY = 16
 
 
 def task_hash(task: str) -> int:
-    """TaskId.hashCode: sub-topology, partition and topology name, in steps of 31. 32 bits, unsigned."""
+    """TaskId.hashCode: 31 times the code so far, plus sub-topology, partition and topology name in turn. Unsigned, 32 bits."""
     topology, subtopology, partition = task_order(task)
     code = 1
     for part in (subtopology, partition, _string_hash(topology)):
@@ -22,16 +22,17 @@ def task_hash(task: str) -> int:
 
 
 def process_hash(process_id: str) -> int:
-    """UUID.hashCode: its four words, exclusive or."""
+    """UUID.hashCode: exclusive or of its four 32-bit words."""
     high, low = process_order(process_id)
     both = (high ^ low) & (2**64 - 1)
     return (both >> 32) ^ (both & _MASK)
 
 
-def walk(hashes: Sequence[int], copied: bool = False, fullest: int = 0) -> list[int]:
-    """Positions in the order Java walks them, when put in one by one, or `copied` from another collection at once.
+def hash_order(hashes: Sequence[int], copied: bool = False, fullest: int = 0) -> list[int]:
+    """Positions in the iteration order of a hash table, entries put in one by one, or `copied` from a collection at once.
 
-    `fullest` is how many the table once held, where some were removed since: a table never shrinks. Buckets in turn, and within a bucket as they came in (Java turns long buckets into trees; that far apart ids do not fall).
+    `fullest` is the greatest size that the table had: it never shrinks when entries are removed. The order is bucket by
+    bucket, and within a bucket the order of insertion. (Java turns long buckets into trees; ids are too few for that.)
     """
     capacity = _capacity(max(len(hashes), fullest), copied)
     return sorted(range(len(hashes)), key=lambda position: _bucket(hashes[position], capacity))
@@ -42,10 +43,10 @@ def _bucket(code: int, capacity: int) -> int:
 
 
 def _capacity(size: int, copied: bool) -> int:
-    """A table doubles when it is more than three quarters full; a copy is made larger from the start."""
+    """Capacity for `size` entries: a table doubles when more than three quarters full; a copy starts large enough."""
     capacity = _LEAST_CAPACITY
-    wanted = int(size / 0.75) + 1
-    while capacity < wanted if copied else capacity * 3 < size * 4:
+    copy_capacity = int(size / 0.75) + 1
+    while capacity < copy_capacity if copied else capacity * 3 < size * 4:
         capacity *= 2
     return capacity
 
@@ -57,10 +58,10 @@ def _string_hash(text: str) -> int:
     return code
 
 
-def drained(keys: Sequence[tuple[int, ...]]) -> list[int]:
-    """Positions in the order a Java PriorityQueue gives them up, all offered in turn first.
+def heap_order(keys: Sequence[tuple[int, ...]]) -> list[int]:
+    """Positions in the order in which a Java PriorityQueue returns them, after all were offered in turn.
 
-    Equal keys leave in an order that only its heap knows.
+    The order of equal keys depends on the heap, so the heap is reproduced step by step.
     """
     heap: list[int] = []
     for position in range(len(keys)):

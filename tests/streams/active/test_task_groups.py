@@ -1,6 +1,6 @@
 import numpy as np
 
-from rackspan.streams.active.task_groups import deal, group_rows, last_of_each
+from rackspan.streams.active.task_groups import distribute, group_rows, last_of_each
 
 
 def ints(*values: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
@@ -21,5 +21,5 @@ def test_the_last_rows_of_a_group_are_taken_as_many_as_asked() -> None:
 
 
 def test_piles_are_dealt_out_line_by_line_their_rows_ascending() -> None:
-    rows, targets = deal(ints(9, 3, 7, 1), ints(0, 0, 1, 1), ints(10, 11, 12), ints(1, 2, 1), ints(0, 1, 0))
+    rows, targets = distribute(ints(9, 3, 7, 1), ints(0, 0, 1, 1), ints(10, 11, 12), ints(1, 2, 1), ints(0, 1, 0))
     assert list(zip(rows.tolist(), targets.tolist(), strict=True)) == [(3, 10), (9, 12), (1, 11), (7, 11)]

@@ -1,6 +1,6 @@
 """Who is caught up, and who comes first by lag."""
 
-from rackspan.streams.assignors.lags import NEVER_HERE, TaskLags
+from rackspan.streams.assignors.lags import NEVER_ASSIGNED, TaskLags
 from rackspan.streams.problem import EVERYONE_CAUGHT_UP, LATEST, UNKNOWN
 
 
@@ -21,7 +21,7 @@ def test_with_the_largest_acceptable_lag_everyone_is_caught_up() -> None:
 def test_clients_that_never_had_the_task_come_last_in_their_own_order() -> None:
     some = lags({5: 0, 2: 7})
     assert list(some.ranked_before(0, 4)) == [5, 2, 0, 1, 3]
-    assert some.lag(0, 4) == NEVER_HERE
+    assert some.lag(0, 4) == NEVER_ASSIGNED
 
 
 def test_an_unknown_lag_ranks_before_a_running_task_as_in_kafka() -> None:

@@ -4,8 +4,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackspan.streams import assign, from_document
-from rackspan.streams.assignors.sticky import prior_tasks
+from rackspan.streams import assign
 from tests.streams.problems import problem
 
 
@@ -22,17 +21,6 @@ def test_every_task_is_active_once_and_on_a_client_in_one_role(document: dict[st
         task["id"] for task in document["tasks"]
     )
     assert all(not set(client["active"]) & set(client["standby"]) for client in held)
-
-
-@given(documents())
-def test_the_fallback_returns_every_task_to_its_owner(document: dict[str, Any]) -> None:
-    given_problem = from_document(document)
-    assigned = prior_tasks(given_problem)
-    assert all(
-        client.prev_active <= active
-        for client, active in zip(given_problem.clients, assigned.assignment.active, strict=True)
-    )
-    assert assigned.probing_rebalance
 
 
 def test_staying_outweighs_a_partition_across_racks_by_default() -> None:

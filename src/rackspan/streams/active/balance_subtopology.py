@@ -1,8 +1,8 @@
-"""The balance_subtopology strategy: least traffic, with every sub-topology spread over the clients."""
+"""The balance_subtopology strategy: least traffic, with the tasks of every sub-topology spread over the clients."""
 
 import numpy as np
 
-from rackspan.streams.active.client_flow import TaskLimits, grouped_flow
+from rackspan.streams.active.client_flow import TaskLimits, solve_client_flow
 from rackspan.streams.active.optimum import Optimum, unmoved
 from rackspan.streams.active.quotas import ClientQuotas, as_held
 from rackspan.streams.costs import OwnedTasks
@@ -14,9 +14,11 @@ def balance_subtopology(tasks: OwnedTasks, quotas: ClientQuotas | None = None) -
 
     Constraints: each task has one client; each client holds as many of these tasks as it did (or as `quotas` allows), and
     at most ceiling(C[i] / n · S[j]) tasks of sub-topology j, for its C[i] of all n tasks and the S[j] tasks of j among them.
-    Always feasible: C[i] / n of every task on client i is a fractional answer, and with whole limits there is a whole one.
+    Always feasible: C[i] / n of every task on client i is a fractional assignment within the limits, and since the limits are
+    integers there is an integral one too.
     Goals in order: the least sum of traffic and non-overlap costs; the fewest tasks moved.
-    Method and bound: see grouped_flow. Source: KIP-925 4.B.II, limits as Kafka's code rounds them.
+    Method and bound: see solve_client_flow. Source: KIP-925 4.B.II, limits as Kafka's code rounds them.
+    Proven by tests/streams/active/test_balance_subtopology.py and, against Kafka's classes, tests/compat/test_streams.py.
     """
     if not len(tasks):
         return unmoved(tasks)
@@ -24,13 +26,13 @@ def balance_subtopology(tasks: OwnedTasks, quotas: ClientQuotas | None = None) -
     values, family = np.unique(tasks.subtopology, return_inverse=True)
     sizes = np.bincount(family, minlength=len(values))
     cap = subtopology_limits(allowed.most, len(tasks), sizes)
-    return grouped_flow(tasks, TaskLimits(family.astype(np.int64), cap, allowed.least, allowed.most))
+    return solve_client_flow(tasks, TaskLimits(family.astype(np.int64), cap, allowed.least, allowed.most))
 
 
 def subtopology_limits(held: Int64s, total: int, sizes: Int64s) -> Int64s:
-    """Most tasks of each sub-topology on each client. Shape (S, C).
+    """The greatest number of tasks of each sub-topology on each client. Shape (S, C).
 
-    In doubles and from left to right, as Kafka evaluates it: a quotient that is not exact can raise a limit by one, and
-    equal limits are what makes equal costs.
+    Evaluated in doubles and from left to right, as in Kafka: rounding can raise a limit by one, and only equal limits give
+    equal costs.
     """
     return np.ceil((held * 1.0 / total)[None, :] * sizes[:, None]).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Active tasks by the configured strategy."""
+"""Active tasks optimised by the strategy that the configs name."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Final
@@ -7,7 +7,7 @@ from rackspan.streams.active.balance_subtopology import balance_subtopology
 from rackspan.streams.active.min_traffic import min_traffic
 from rackspan.streams.active.optimum import Optimum
 from rackspan.streams.active.quotas import floating, min_traffic_within
-from rackspan.streams.client_state import ClientState, hand_out, owners
+from rackspan.streams.client_state import ClientState, owners, set_owners
 from rackspan.streams.costs import OwnedTasks, owned_tasks
 from rackspan.streams.problem import Beyond, Costs, Int32s, Int64s, Options, Problem, Strategy
 
@@ -25,7 +25,7 @@ FLOATING_OPTIMIZERS: Final[Mapping[Strategy, FloatingOptimizer]] = {
 
 
 def optimize_active(problem: Problem, members: Int32s, owner: Int32s, costs: Costs, options: Options) -> Optimum:
-    """The best clients for the active tasks `members`, held as `owner` (T,) says. Needs rack awareness on."""
+    """The best clients for the active tasks `members`, task t now on `owner[t]`. Requires rack awareness on."""
     tasks = owned_tasks(problem, members, owner, costs)
     if Beyond.FLOATING_QUOTAS in options:
         return FLOATING_OPTIMIZERS[problem.configs.strategy](tasks, problem.threads)
@@ -35,7 +35,7 @@ def optimize_active(problem: Problem, members: Int32s, owner: Int32s, costs: Cos
 def optimize_states(
     problem: Problem, states: Sequence[ClientState], members: Int32s, costs: Costs, options: Options
 ) -> Optimum:
-    """The same, on an assignor's work table."""
+    """optimize_active for an assignor's states: they hold the optimum afterwards."""
     optimum = optimize_active(problem, members, owners(states, len(problem.tasks)), costs, options)
-    hand_out(states, members, optimum.client)
+    set_owners(states, members, optimum.client)
     return optimum

@@ -1,4 +1,4 @@
-"""What an optimiser of active tasks answers, and the check that it says what its proof says."""
+"""The optimum of a set of active tasks, and the check of a decoded assignment against its proof."""
 
 from dataclasses import dataclass
 
@@ -12,7 +12,7 @@ from rackspan.streams.problem import Int32s, Int64s
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Optimum:
-    """`client` (n,) holds each task now. No assignment within the constraints costs less than `lower_bound`."""
+    """`client` (n,) is the new client of each task. No assignment within the constraints costs less than `lower_bound`."""
 
     client: Int32s
     cost: int
@@ -21,23 +21,23 @@ class Optimum:
 
 
 def scale(tasks: OwnedTasks) -> int:
-    """Factor that makes one unit of cost weigh more than moving every task: fewest moves then break ties."""
+    """A factor for costs, so that one unit of cost outweighs the moves of all tasks: the fewest moves then break ties."""
     return len(tasks) + 1
 
 
 def stay_cost(tasks: OwnedTasks) -> int:
-    """What it costs when nobody moves, scaled."""
+    """The scaled cost if every task stays on its owner."""
     return tasks.cost(tasks.owner) * scale(tasks)
 
 
 def arrival_cost(tasks: OwnedTasks, traffic: Int64s) -> Int64s:
-    """Scaled cost of a task that left its owner, by what reading costs where it arrives."""
+    """The scaled cost of a task that leaves its owner, for its `traffic` in the rack where it arrives."""
     return (traffic + tasks.non_overlap) * scale(tasks) + 1
 
 
-def proven(tasks: OwnedTasks, client: Int32s, answer: CertifiedFlow) -> Optimum:
-    """Hold a decoded assignment against its certified flow, price by price. Errors: UnprovenResponse."""
-    bound = stay_cost(tasks) + answer.certificate.lower_bound
+def proven(tasks: OwnedTasks, client: Int32s, solution: CertifiedFlow) -> Optimum:
+    """Check that a decoded assignment costs what its certified flow costs. Errors: UnprovenResponse."""
+    bound = stay_cost(tasks) + solution.certificate.lower_bound
     cost, moved = tasks.cost(client), int(np.count_nonzero(client != tasks.owner))
     if cost * scale(tasks) + moved != bound:
         raise UnprovenResponse(f"an assignment of cost {cost} does not match its proof; report this as a bug")
@@ -45,5 +45,5 @@ def proven(tasks: OwnedTasks, client: Int32s, answer: CertifiedFlow) -> Optimum:
 
 
 def unmoved(tasks: OwnedTasks) -> Optimum:
-    """No task, no cost."""
+    """The optimum of a set without tasks."""
     return Optimum(tasks.owner, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""Interchangeable tasks as groups, and flows decoded into tasks. All in columns."""
+"""Groups of interchangeable tasks, and single tasks for the counts of a flow. All in columns."""
 
 from dataclasses import dataclass
 
@@ -9,7 +9,7 @@ from rackspan.streams.problem import Int32s, Int64s
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TaskGroups:
-    """Rows that are equal in every key column. `of` (n,) group of each row; `first` (G,) a row of each; `size` (G,)."""
+    """Rows grouped by equal keys. `of` (n,) group of each row; `first` (G,) first row of each group; `size` (G,) its rows."""
 
     of: Int64s
     first: Int64s
@@ -19,7 +19,7 @@ class TaskGroups:
 def group_rows(*columns: Int64s | Int32s) -> TaskGroups:
     """Group rows by their key columns. Groups are in lexicographic order of the keys.
 
-    Method: fold one column after the other into a dense code, so that codes never overflow and a column is sorted once.
+    Method: combine one column after the other into a dense code, so that codes never overflow and a column is sorted once.
     """
     code = np.zeros(len(columns[0]), dtype=np.int64)
     for column in columns:
@@ -30,26 +30,26 @@ def group_rows(*columns: Int64s | Int32s) -> TaskGroups:
 
 
 def traffic_classes(traffic: Int64s, *more: Int64s | Int32s) -> TaskGroups:
-    """Tasks that cost the same everywhere, and agree in `more`."""
+    """Tasks grouped by equal traffic in every rack and equal `more` columns."""
     return group_rows(*more, *traffic.T)
 
 
 def last_of_each(groups: TaskGroups, count: Int64s) -> Int64s:
-    """Rows that are among the last `count[g]` of their group g, by group, then row."""
+    """The last `count[g]` rows of each group g, by group, then row."""
     order = np.argsort(groups.of, kind="stable")
     end = np.cumsum(groups.size)
     from_end = end[groups.of[order]] - 1 - np.arange(len(order))
     return np.asarray(order[from_end < count[groups.of[order]]])
 
 
-def deal(
-    rows: Int64s, pile: Int64s, destination: Int64s | Int32s, count: Int64s, piles: Int64s | Int32s
+def distribute(
+    rows: Int64s, source: Int64s, destination: Int64s | Int32s, count: Int64s, line_source: Int64s | Int32s
 ) -> tuple[Int64s, Int64s]:
-    """Give out the rows of each pile to destinations: line i hands `count[i]` rows of pile `piles[i]` to `destination[i]`.
+    """Distribute rows over destinations: line i sends `count[i]` rows of source `line_source[i]` to `destination[i]`.
 
-    `rows` (m,) with `pile` (m,) each row's pile. Returns (rows, destinations), aligned. Rows leave a pile in ascending order; lines
-    are taken in the order given. Every pile's lines sum to its rows.
+    `source` (m,) is the source of each of `rows` (m,). Returns (rows, destinations), aligned. The rows of a source are used
+    in ascending order, its lines in the order given; the counts of its lines sum to the number of its rows.
     """
-    taken = rows[np.lexsort((rows, pile))]
-    lines = np.argsort(piles, kind="stable")
-    return taken, np.repeat(np.asarray(destination, dtype=np.int64)[lines], count[lines])
+    ordered = rows[np.lexsort((rows, source))]
+    lines = np.argsort(line_source, kind="stable")
+    return ordered, np.repeat(np.asarray(destination, dtype=np.int64)[lines], count[lines])

@@ -1,4 +1,4 @@
-"""Kafka Streams' default assignor, step by step (KIP-441 with KIP-925)."""
+"""HighAvailabilityTaskAssignor, Kafka Streams' default, step by step (KIP-441 with KIP-925)."""
 
 from collections.abc import Sequence
 
@@ -16,21 +16,24 @@ from rackspan.streams.problem import (
     Problem,
     RackAwareness,
 )
-from rackspan.streams.standby import Shortfall, StandbyPlacer, optimize_standby, placer_for
+from rackspan.streams.standby import MissingStandbys, StandbyPlacer, optimize_standby, placer_for
 from rackspan.streams.task_assignment import AssignorOutput, frozen
 
 
 def high_availability(problem: Problem, awareness: RackAwareness, options: Options = KAFKA) -> AssignorOutput:
-    """Assign every task of a group anew, then detour to where state is.
+    """Assign every task of a group anew, then move tasks temporarily to clients that have their state.
 
     Constraints: each task is active on one client; a client has a task once; no more warm-ups than max.warmup.replicas.
     Goals in order: tasks run where they are caught up; loads are even; least cost of cross-rack traffic.
-    Method: the text's steps 1-8. Racks are asked in the lasting part (1-4) and for stateless tasks; movements (5, 6) are
-    temporary and decide by lag. The lasting part depends on the group alone, so probing rebalances converge.
+    Method: steps 1-8 of KIP-925. Steps 1-4 make the lasting assignment, with racks; 5 and 6 are temporary and look at lag
+    alone; 7 assigns stateless tasks, with racks; 8 requests a probing rebalance. The lasting assignment depends on the group
+    alone and not on lags, so probing rebalances converge.
+    Bound: the flows of active/, C² pairs of clients for standbys and threads. Proven by tests/streams/test_kafka_vectors.py
+    (recorded from Kafka), tests/compat/test_streams.py (Kafka's classes) and test_high_availability.py (convergence).
     """
     states = empty_states(problem)
     stateful = assign_stateful(problem, states, awareness, options)
-    short, standby_cost = _assign_standbys(problem, states, awareness, options)
+    missing, standby_cost = _assign_standbys(problem, states, awareness, options)
     moved = _move_to_caught_up(problem, states)
     stateless = _assign_stateless(problem, states, awareness, options)
     return AssignorOutput(
@@ -39,14 +42,14 @@ def high_availability(problem: Problem, awareness: RackAwareness, options: Optio
         stateless,
         standby_cost,
         probing_rebalance=moved > 0,
-        short=tuple(sorted(short.items())),
+        missing_standbys=tuple(sorted(missing.items())),
     )
 
 
 def assign_stateful(
     problem: Problem, states: Sequence[ClientState], awareness: RackAwareness, options: Options
 ) -> Optimum | None:
-    """Steps 1 and 2: deal in turn, even out over threads, optimise."""
+    """Steps 1 and 2: assign round-robin, even out over threads, optimise."""
     for turn, task in enumerate(problem.stateful.tolist()):
         states[turn % len(states)].active.add(task)
     balance_over_threads(states, active)
@@ -58,14 +61,14 @@ def assign_stateful(
 
 def _assign_standbys(
     problem: Problem, states: Sequence[ClientState], awareness: RackAwareness, options: Options
-) -> tuple[Shortfall, int | None]:
+) -> tuple[MissingStandbys, int | None]:
     """Steps 3 and 4: place, even out, optimise."""
     if not problem.configs.num_standbys:
         return {}, None
     placer = placer_for(problem, states, across_racks=Beyond.RACK_SPREAD_STANDBYS in options)
-    short = placer.place(problem.stateful.tolist(), problem.configs.num_standbys)
+    missing = placer.place(problem.stateful.tolist(), problem.configs.num_standbys)
     balance_over_threads(states, standby, placer.may_balance)
-    return short, _optimize_standbys(problem, states, awareness, placer, options)
+    return missing, _optimize_standbys(problem, states, awareness, placer, options)
 
 
 def _optimize_standbys(
@@ -78,7 +81,7 @@ def _optimize_standbys(
 
 
 def _move_to_caught_up(problem: Problem, states: Sequence[ClientState]) -> int:
-    """Steps 5 and 6. Returns how many movements make a probing rebalance necessary."""
+    """Steps 5 and 6. Returns the number of movements; any makes a probing rebalance necessary."""
     movements = Movements(states, task_lags(problem), problem.configs.max_warmup_replicas)
     return movements.move_active_tasks() + movements.move_standby_tasks()
 
@@ -86,7 +89,7 @@ def _move_to_caught_up(problem: Problem, states: Sequence[ClientState]) -> int:
 def _assign_stateless(
     problem: Problem, states: Sequence[ClientState], awareness: RackAwareness, options: Options
 ) -> Optimum | None:
-    """Step 7: each to the client with the least active load, then optimise at the costs of stateless tasks."""
+    """Step 7: each task to the client with the least active load, then optimise at the costs of stateless tasks."""
     clients = LeastLoaded(states, lambda state: state.active_load)
     for task in problem.stateless.tolist():
         state = clients.take()

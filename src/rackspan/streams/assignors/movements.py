@@ -1,6 +1,6 @@
-"""Temporary detours: tasks run where their state is until the intended client has warmed up (KIP-441).
+"""Temporary movements: a task runs where its state is until the intended client has warmed up (KIP-441).
 
-Racks and tags are not asked here: downtime comes before traffic in an assignment that will not last (KIP-925, 4).
+Racks and tags do not count here: in a temporary assignment, downtime matters more than traffic (KIP-925, 4).
 """
 
 from collections.abc import Iterable, Sequence
@@ -10,12 +10,12 @@ from rackspan.errors import UnprovenResponse
 from rackspan.streams.assignors.lags import TaskLags
 from rackspan.streams.assignors.thread_balance import Role, active, standby
 from rackspan.streams.client_state import ClientState
-from rackspan.streams.java_order import drained
+from rackspan.streams.java_order import heap_order
 
 
 @dataclass(slots=True)
 class Movements:
-    """Moves active, then standby tasks to clients that are caught up; one budget of warm-ups serves both."""
+    """Moves active, then standby tasks to clients that are caught up; both share one budget of warm-ups."""
 
     states: Sequence[ClientState]
     lags: TaskLags
@@ -23,28 +23,31 @@ class Movements:
     warmups: set[tuple[int, int]] = field(default_factory=set)
 
     def move_active_tasks(self) -> int:
-        """How many movements were scheduled, swaps and those without a warm-up included."""
+        """Move active tasks. Returns the number of movements, swaps and those without a warm-up included."""
         scheduled = self._scheduled(active)
         for task, client in scheduled:
             self._move_active(task, self.states[client])
         return len(scheduled)
 
     def move_standby_tasks(self) -> int:
-        """How many movements were made; a standby with nowhere better to be stays."""
+        """Move standby tasks. Returns the number of movements; a standby stays where no client is more caught up."""
         return sum(self._move_standby(task, self.states[client]) for task, client in self._scheduled(standby))
 
     def _scheduled(self, role: Role) -> list[tuple[int, int]]:
-        """(Task, intended client), tasks that fewest clients can run first. Warm-ups just made are left alone."""
+        """(Task, intended client), tasks with the fewest caught-up clients first. Warm-ups of this assignment are not moved."""
         moves = [
             (task, state.index)
             for state in self.states
             for task in sorted(role(state))
             if self._is_due(task, state.index)
         ]
-        return [moves[at] for at in drained([(len(self.lags.caught_up_clients(task)), task) for task, _ in moves])]
+        return [
+            moves[position]
+            for position in heap_order([(len(self.lags.caught_up_clients(task)), task) for task, _ in moves])
+        ]
 
     def _is_due(self, task: int, client: int) -> bool:
-        """Whether somebody is closer to the task's end than a client that is not caught up."""
+        """Whether `client` is not caught up and another client has less lag."""
         return (
             not self.lags.caught_up(task, client)
             and self.lags.least(task) < self.lags.lag(task, client)
@@ -60,7 +63,7 @@ class Movements:
         )
         if source is None:
             raise UnprovenResponse(
-                f"task {task}: a movement was scheduled but nobody can take it; report this as a bug"
+                f"task {task}: a movement was scheduled but no client can take it; report this as a bug"
             )
         if task in source.standby:
             _swap_roles(task, source, intended)

@@ -1,4 +1,4 @@
-"""Improve an assignment that is given: what Kafka's RackAwareTaskAssignor does by itself."""
+"""The assignment of the problem document, optimised for racks (Kafka's RackAwareTaskAssignor alone)."""
 
 from rackspan.errors import InvalidProblem
 from rackspan.streams.active import optimize_active
@@ -18,9 +18,9 @@ from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment, fro
 
 
 def optimize(problem: Problem, awareness: RackAwareness, options: Options = KAFKA) -> AssignorOutput:
-    """Rearrange `initial_active`: stateful tasks first, then stateless ones at their own costs, then `initial_standby`.
+    """Optimise `initial_active`: stateful tasks first, then stateless ones at their own costs, then `initial_standby`.
 
-    Constraints and goals: those of the configured strategy. Off: what was given is the answer.
+    Constraints, goals and bounds: those of the configured strategy. With rack awareness off the assignment stays the same.
     Errors: InvalidProblem without initial_active.
     """
     owner = problem.initial_active
@@ -32,16 +32,16 @@ def optimize(problem: Problem, awareness: RackAwareness, options: Options = KAFK
         problem, problem.stateful, owner, problem.configs.costs(HIGH_AVAILABILITY_COSTS), options
     )
     stateless = optimize_active(problem, problem.stateless, owner, STATELESS_COSTS, options)
-    best = owner.copy()
-    best[problem.stateful], best[problem.stateless] = stateful.client, stateless.client
-    assignment = _assignment(problem, best)
+    optimal = owner.copy()
+    optimal[problem.stateful], optimal[problem.stateless] = stateful.client, stateless.client
+    assignment = _assignment(problem, optimal)
     if problem.initial_standby is None:
         return AssignorOutput(assignment, stateful, stateless)
-    assignment, cost = _improve_standbys(problem, owner, assignment, options)
+    assignment, cost = _optimize_standbys(problem, owner, assignment, options)
     return AssignorOutput(assignment, stateful, stateless, cost)
 
 
-def _improve_standbys(
+def _optimize_standbys(
     problem: Problem, before: Int32s, assignment: TaskAssignment, options: Options
 ) -> tuple[TaskAssignment, int]:
     states = [
@@ -51,15 +51,15 @@ def _improve_standbys(
         )
     ]
     for state in states:
-        _make_room(state, states, before)
+        _clear_both_roles(state, states, before)
     placer = placer_for(problem, states, across_racks=Beyond.RACK_SPREAD_STANDBYS in options)
     costs = problem.configs.costs(HIGH_AVAILABILITY_COSTS)
     cost = optimize_standby(problem, states, costs, placer.may_move, options)
     return frozen(states), cost
 
 
-def _make_room(state: ClientState, states: list[ClientState], before: Int32s) -> None:
-    """A task that became active where it was standby leaves that standby to the client it came from."""
+def _clear_both_roles(state: ClientState, states: list[ClientState], before: Int32s) -> None:
+    """Move the standby of a task that is now active on the same client to the client where the task was active before."""
     for task in sorted(state.active & state.standby):
         state.standby.remove(task)
         states[before[task]].standby.add(task)

@@ -1,6 +1,6 @@
-"""The sticky assignor: tasks stay where they were, as far as capacity lets them (Kafka's LegacyStickyTaskAssignor).
+"""The sticky assignor: tasks stay on their clients as far as capacity allows (Kafka's LegacyStickyTaskAssignor).
 
-Kafka walks Java hash maps here, in an order of no meaning, which settles ties; so do we (java_order.py).
+Kafka iterates over Java hash maps here, and their order breaks ties. It is reproduced (java_order.py).
 """
 
 from collections.abc import Iterable, Sequence
@@ -8,34 +8,33 @@ from dataclasses import dataclass, field
 
 from rackspan.streams.active import Optimum, optimize_states
 from rackspan.streams.client_state import ClientState, empty_states
-from rackspan.streams.java_order import process_hash, task_hash, walk
+from rackspan.streams.java_order import hash_order, process_hash, task_hash
 from rackspan.streams.problem import KAFKA, STATELESS_COSTS, STICKY_COSTS, Options, Problem, RackAwareness
 from rackspan.streams.standby import optimize_standby
 from rackspan.streams.task_assignment import AssignorOutput, frozen
 
 
 def sticky(problem: Problem, awareness: RackAwareness, options: Options = KAFKA) -> AssignorOutput:
-    """Assign tasks by stickiness, then optimise what racks allow.
+    """Assign tasks by stickiness, then optimise for racks.
 
     Constraints: each task is active on one client; a client has a task once.
-    Goals in order: previous owners within their quota of floor(tasks / threads) for each thread; previous standbys;
-    even load; different pairs of tasks together; then least cost, at which staying counts ten times a partition.
-    Never asks for a probing rebalance.
+    Goals in order: tasks on their previous owner, within its quota of floor(tasks / threads) for each thread; on a previous
+    standby; even load; different pairs of tasks on one client; then the least cost, in which a task that leaves its client
+    weighs as much as ten partitions across racks.
+    Method: Kafka's, step by step; greedy, then the flows of active/ and the exchanges of standby/. No probing rebalance.
+    Bound: T · C comparisons of clients and T² / C pairs before the optimisation. Proven by tests/streams/test_kafka_vectors.py (recorded from Kafka) and
+    tests/compat/test_streams.py (Kafka's classes).
     """
-    table = _stickiness(problem)
-    table.assign_active(preserve=False)
+    table = _StickyTable(
+        empty_states(problem),
+        task_hashes=[task_hash(task) for task in problem.tasks.ids],
+        client_hashes=[process_hash(client.process_id) for client in problem.clients],
+    )
+    table.assign_active()
     stateful, stateless = _optimize_active(problem, table.states, awareness, options)
-    short = table.assign_standbys(problem.stateful.tolist(), problem.configs.num_standbys)
+    missing = table.assign_standbys(problem.stateful.tolist(), problem.configs.num_standbys)
     standby_cost = _optimize_standbys(problem, table.states, awareness, options)
-    return AssignorOutput(frozen(table.states), stateful, stateless, standby_cost, short=tuple(short))
-
-
-def prior_tasks(problem: Problem) -> AssignorOutput:
-    """What Kafka falls back to when lags cannot be had: every task back to its owner, without racks, and a probing rebalance."""
-    table = _stickiness(problem)
-    table.assign_active(preserve=True)
-    short = table.assign_standbys(problem.stateful.tolist(), problem.configs.num_standbys)
-    return AssignorOutput(frozen(table.states), probing_rebalance=True, short=tuple(short))
+    return AssignorOutput(frozen(table.states), stateful, stateless, standby_cost, missing_standbys=tuple(missing))
 
 
 def _optimize_active(
@@ -53,21 +52,13 @@ def _optimize_standbys(
 ) -> int | None:
     if not awareness.enabled or not problem.configs.num_standbys:
         return None
-    # Kafka allows every move here, so tags and racks apart can be lost.
+    # Kafka allows every move here, so standbys can lose their different tags and racks.
     return optimize_standby(problem, states, problem.configs.costs(STICKY_COSTS), lambda *_: True, options)
 
 
-def _stickiness(problem: Problem) -> "_Stickiness":
-    return _Stickiness(
-        empty_states(problem),
-        task_hashes=[task_hash(task) for task in problem.tasks.ids],
-        client_hashes=[process_hash(client.process_id) for client in problem.clients],
-    )
-
-
 @dataclass(slots=True)
-class _Stickiness:
-    """The work table and what it remembers: previous clients of each task, and which tasks have met on a client."""
+class _StickyTable:
+    """The clients' states, the previous clients of each task, and the pairs of tasks that are together on a client."""
 
     states: list[ClientState]
     task_hashes: Sequence[int]
@@ -86,28 +77,31 @@ class _Stickiness:
     def tasks(self) -> int:
         return len(self.task_hashes)
 
-    def assign_active(self, preserve: bool) -> None:
+    def assign_active(self) -> None:
+        """Assign each task to its previous owner, else to a previous standby, else to the best client."""
         quota = self.tasks // sum(state.threads for state in self.states)
         for task in self._tasks_in_java_order(sorted(self._owner)):
             state = self._owner[task]
-            if preserve or _has_room(state, quota):
+            if _has_capacity(state, quota):
                 self._give(task, state, state.active)
-        given = {task for state in self.states for task in state.active}
-        everyone = self._tasks_in_java_order(range(self.tasks), copied=True)
-        rest = [task for task in everyone if task not in given and not self._give_to_standby(task, quota)]
+        assigned = {task for state in self.states for task in state.active}
+        all_tasks = self._tasks_in_java_order(range(self.tasks), copied=True)
+        rest = [task for task in all_tasks if task not in assigned and not self._give_to_standby(task, quota)]
         for task in sorted(rest):
             self._give_to_best(task, self.states, active=True)
 
     def assign_standbys(self, tasks: Sequence[int], replicas: int) -> list[tuple[int, int]]:
-        """Place standbys. Returns (task, standbys that found no client)."""
+        """Place standbys. Returns (task, number of standbys not placed)."""
         ordered = self._tasks_in_java_order(tasks)
-        return [(task, short) for task in ordered if (short := self._assign_standbys_of(task, replicas))]
+        return [(task, missing) for task in ordered if (missing := self._assign_standbys_of(task, replicas))]
 
     def _tasks_in_java_order(self, tasks: Sequence[int], copied: bool = False) -> list[int]:
-        return [tasks[position] for position in walk([self.task_hashes[task] for task in tasks], copied)]
+        return [tasks[position] for position in hash_order([self.task_hashes[task] for task in tasks], copied)]
 
     def _in_java_order(self, states: Sequence[ClientState], copied: bool = False) -> list[ClientState]:
-        return [states[position] for position in walk([self.client_hashes[state.index] for state in states], copied)]
+        return [
+            states[position] for position in hash_order([self.client_hashes[state.index] for state in states], copied)
+        ]
 
     def _assign_standbys_of(self, task: int, replicas: int) -> int:
         for placed in range(replicas):
@@ -119,7 +113,7 @@ class _Stickiness:
 
     def _give_to_standby(self, task: int, quota: int) -> bool:
         holders = self._in_java_order(self._standbys.get(task, ()))
-        state = next((state for state in holders if _has_room(state, quota)), None)
+        state = next((state for state in holders if _has_capacity(state, quota)), None)
         if state is not None:
             self._give(task, state, state.active)
         return state is not None
@@ -134,7 +128,7 @@ class _Stickiness:
         role.add(task)
 
     def _best(self, task: int, within: Sequence[ClientState]) -> ClientState:
-        """A previous holder, unless it is full while another has more room; else the least loaded."""
+        """A previous client of the task, unless it is full and another has more capacity left; else the least loaded."""
         if len(within) == 1:
             return within[0]
         standby = self._previous_standby(task, within)
@@ -149,23 +143,23 @@ class _Stickiness:
 
     def _previous_standby(self, task: int, within: Sequence[ClientState]) -> ClientState | None:
         holders = self._in_java_order(self._standbys.get(task, ()), copied=True)
-        here = [state for state in holders if state in within]
-        return self._least_loaded(task, here) if here else None
+        candidates = [state for state in holders if state in within]
+        return self._least_loaded(task, candidates) if candidates else None
 
     def _should_balance(self, state: ClientState) -> bool:
-        return state.count >= state.threads and any(_roomier(other, state) for other in self.states)
+        return state.count >= state.threads and any(_less_loaded(other, state) for other in self.states)
 
-    def _least_loaded(self, task: int, among: Sequence[ClientState]) -> ClientState:
+    def _least_loaded(self, task: int, within: Sequence[ClientState]) -> ClientState:
         """The first empty client; else the least loaded where the task makes a new pair; else the least loaded."""
-        found = self._first_least(state for state in among if not state.count or self._new_pair(task, state))
-        return found or self._first_least(among) or among[0]
+        preferred = self._first_least(state for state in within if not state.count or self._new_pair(task, state))
+        return preferred or self._first_least(within) or within[0]
 
-    def _first_least(self, among: Iterable[ClientState]) -> ClientState | None:
+    def _first_least(self, states: Iterable[ClientState]) -> ClientState | None:
         least: ClientState | None = None
-        for state in among:
+        for state in states:
             if not state.count:
                 return state
-            if least is None or _roomier(state, least):
+            if least is None or _less_loaded(state, least):
                 least = state
         return least
 
@@ -175,14 +169,14 @@ class _Stickiness:
         return any(_pair(task, other) not in self._pairs for other in (*state.active, *state.standby))
 
 
-def _pair(one: int, other: int) -> tuple[int, int]:
-    return (one, other) if one < other else (other, one)
+def _pair(first: int, second: int) -> tuple[int, int]:
+    return (first, second) if first < second else (second, first)
 
 
-def _has_room(state: ClientState, quota: int) -> bool:
+def _has_capacity(state: ClientState, quota: int) -> bool:
     return len(state.active) < state.threads * quota
 
 
-def _roomier(one: ClientState, other: ClientState) -> bool:
-    """Less load, or as much on more threads."""
-    return one.load < other.load or (one.load == other.load and one.threads > other.threads)
+def _less_loaded(state: ClientState, other: ClientState) -> bool:
+    """Whether `state` has less load than `other`, or the same load on more threads."""
+    return state.load < other.load or (state.load == other.load and state.threads > other.threads)

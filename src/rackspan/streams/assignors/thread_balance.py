@@ -1,4 +1,4 @@
-"""Even out a role's tasks over threads (HighAvailability, steps 2 and 4 of the text)."""
+"""The tasks of one role evened out over threads (KIP-925, steps 2 and 4 of HighAvailabilityTaskAssignor)."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -25,12 +25,13 @@ def anywhere(_source: ClientState, _target: ClientState) -> bool:
 
 
 def balance_over_threads(states: Sequence[ClientState], role: Role, may_move: MayMove = anywhere) -> None:
-    """Move tasks of `role` from fuller to emptier clients until no move helps.
+    """Move tasks of `role` from more to less loaded clients until no move helps.
 
     Constraints: a task is on a client once, in whatever role; `may_move` allows the pair of clients.
     Goal: loads (tasks of both roles by threads) as even as single moves make them.
     Method: pairs of clients in Kafka's order, a source's tasks in ascending order, until a whole round moves nothing.
     Bound: every move narrows a gap, so rounds end; one round is C array operations over C clients.
+    Source: HighAvailabilityTaskAssignor.balanceTasksOverThreads; proven by tests/streams/assignors/test_thread_balance.py.
     """
     loads = _Loads.of(states)
     moving = True
@@ -41,7 +42,7 @@ def balance_over_threads(states: Sequence[ClientState], role: Role, may_move: Ma
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Loads:
-    """Tasks and threads of each client, both (C,): which targets are worth a look, in one step."""
+    """The number of tasks and threads of each client, both (C,), to find the targets of a move in one array operation."""
 
     count: Int64s
     threads: Int64s
@@ -51,7 +52,7 @@ class _Loads:
         return cls(np.array([state.count for state in states]), np.array([state.threads for state in states]))
 
     def targets(self, source: int) -> list[int]:
-        """Clients that a task of `source` helps. As the source gets emptier this can only shrink."""
+        """Clients to which a move from `source` helps. Each move from the source can only shorten this list."""
         after = (self.count[source] - 1) / self.threads[source] - (self.count + 1) / self.threads
         fuller = self.count[source] / self.threads[source] > self.count / self.threads
         return [int(target) for target in np.flatnonzero(fuller & (after >= 0))]
@@ -62,7 +63,7 @@ class _Loads:
 
 
 def _unload(source: ClientState, states: Sequence[ClientState], loads: _Loads, role: Role, may_move: MayMove) -> bool:
-    """Give tasks of one client to all that they help. Whether any moved."""
+    """Move tasks from one client to every client where that helps. Returns whether any moved."""
     moved = 0
     for index in loads.targets(source.index):
         if may_move(source, states[index]):
@@ -73,7 +74,7 @@ def _unload(source: ClientState, states: Sequence[ClientState], loads: _Loads, r
 
 
 def _helps(source: ClientState, target: ClientState) -> bool:
-    """Whether one task moved leaves the source no emptier than the target, and the gap smaller."""
+    """Whether a move leaves the source no less loaded than the target, and the gap smaller."""
     skew = source.load - target.load
     if source is target or skew <= 0:
         return False

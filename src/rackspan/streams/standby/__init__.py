@@ -5,6 +5,6 @@ joint.py (all standbys at once, beyond Kafka) and optimize.py, which runs them. 
 """
 
 from rackspan.streams.standby.optimize import optimize_standby
-from rackspan.streams.standby.placement import Shortfall, StandbyPlacer, placer_for
+from rackspan.streams.standby.placement import MissingStandbys, StandbyPlacer, placer_for
 
-__all__ = ["Shortfall", "StandbyPlacer", "optimize_standby", "placer_for"]
+__all__ = ["MissingStandbys", "StandbyPlacer", "optimize_standby", "placer_for"]

@@ -1,4 +1,4 @@
-"""All standby tasks solved at once (beyond Kafka, whose pairs of clients can settle above the optimum)."""
+"""All standby tasks optimised at once (beyond Kafka, whose exchanges between pairs of clients can end above the optimum)."""
 
 from collections.abc import Sequence
 
@@ -10,19 +10,20 @@ from rackspan.streams.problem import Int64s
 from rackspan.streams.standby.exchange import MayMove, StandbyCosts
 
 MAX_ARCS = 5_000_000
-"""Standbys times clients beyond which the pairwise result stands: this model has an arc for every such pair."""
+"""Limit of standbys times clients, each an arc of this model; beyond it the exchanges between pairs are final."""
 
 
 def solve_standby_tasks_jointly(states: Sequence[ClientState], costs: StandbyCosts, may_move: MayMove) -> int:
     """Rearrange all standbys at once, at least cost. Returns the cost; never above what it was.
 
-    Constraints: every client keeps its number of standbys; a task is on a client once and not where it is active; no task
-    ends on holders that `may_move` would not have allowed.
+    Constraints: every client keeps its number of standbys; a task is on a client once and not where it is active; `may_move`
+    allows every move.
     Goals in order: the least cost; the fewest standbys moved.
-    Method: min-cost flow, task -> client -> rest of quota. `may_move` judges one move and is no part of a flow, so a task
-    whose new holders it refuses is fixed where it was and the rest solved again. Each round fixes one more task at least
-    and the present assignment fits every round, so this ends, and never above the present cost.
-    Bound: one flow of standbys · clients arcs for each round; one round where nothing is refused.
+    Method: min-cost flow, task -> client. `may_move` judges single moves and cannot be part of a flow, so a task whose moves
+    it refuses is fixed where it was, and the rest is solved again. Each round fixes at least one more task, and the
+    present assignment is feasible in every round; so the rounds end, never above the present cost.
+    Bound: one flow of standbys · clients arcs for each round; one round where no move is refused.
+    Proven by tests/streams/standby/test_joint.py, which tries all assignments.
     """
     fixed: set[int] = set()
     held = {task for state in states for task in state.standby}
@@ -33,14 +34,14 @@ def solve_standby_tasks_jointly(states: Sequence[ClientState], costs: StandbyCos
         target = _solve_once(movable, states, costs)
         refused = {task for task in movable if not _allowed(task, target[task], states, may_move)}
         if not refused:
-            _place(states, target)
+            _set_standbys(states, target)
             break
         fixed |= refused
     return costs.total(states)
 
 
 def _solve_once(tasks: Sequence[int], states: Sequence[ClientState], costs: StandbyCosts) -> dict[int, set[int]]:
-    """Clients of each task in the joint optimum."""
+    """The clients of each task in the optimum without `may_move`."""
     pairs = np.array(
         [(row, state.index) for row, task in enumerate(tasks) for state in states if task not in state.active],
         dtype=np.int64,
@@ -70,7 +71,7 @@ def _network(tasks: Sequence[int], states: Sequence[ClientState], costs: Standby
 
 
 def _allowed(task: int, target: set[int], states: Sequence[ClientState], may_move: MayMove) -> bool:
-    """Whether the moves of one task, made one after the other, are each allowed. Leaves the task where it was."""
+    """Whether the moves of one task, made one after the other, are each allowed. The states are unchanged afterwards."""
     leaving = [state for state in states if task in state.standby and state.index not in target]
     arriving = [state for state in states if task not in state.standby and state.index in target]
     allowed = True
@@ -86,7 +87,7 @@ def _allowed(task: int, target: set[int], states: Sequence[ClientState], may_mov
     return allowed
 
 
-def _place(states: Sequence[ClientState], target: dict[int, set[int]]) -> None:
+def _set_standbys(states: Sequence[ClientState], target: dict[int, set[int]]) -> None:
     for state in states:
         state.standby -= target.keys()
     for task, clients in target.items():
