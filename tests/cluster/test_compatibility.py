@@ -14,7 +14,7 @@ from rackspan.acks.replies import exception
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import NotEnoughRacks, NotEnoughReplicas
 from tests.cluster import raw
-from tests.conformance.wire import MESSAGES, _built, ask, ask_raw, batch
+from tests.conformance.wire import MESSAGES, _built, batch, send, send_raw
 
 OWN_CODE, KAFKAS_CODE = 1001, 19
 VERSIONS = range(3, 13)
@@ -39,7 +39,7 @@ def sent(*topics: str, acks: int = -1) -> dict[str, Any]:
 
 def answered(cluster: EmbeddedCluster, version: int, *topics: str) -> dict[str, dict[str, Any]]:
     """By topic, as kafka-python reads it; it knows nothing of racks."""
-    answer = ask(cluster.address(1), "Produce", version, sent(*topics))
+    answer = send(cluster.address(1), "Produce", version, sent(*topics))
     return {one["name"]: one["partition_responses"][0] for one in answer["responses"]}
 
 
@@ -107,9 +107,9 @@ def every_answer(config: dict[str, str], topic_config: dict[str, str]) -> dict[s
             for version in VERSIONS:
                 for acks in (-1, 1):
                     request = encoded("Produce", version, sent("t", acks=acks))
-                    found[f"Produce {version} {acks} {lost}"] = ask_raw(cluster.address(1), request)
+                    found[f"Produce {version} {acks} {lost}"] = send_raw(cluster.address(1), request)
             for api, version, body in QUESTIONS:
-                found[f"{api} {version} {lost}"] = ask_raw(cluster.address(1), encoded(api, version, body))
+                found[f"{api} {version} {lost}"] = send_raw(cluster.address(1), encoded(api, version, body))
         return found
 
 

@@ -42,7 +42,7 @@ def test_who_knows_the_code_is_told_it_and_everybody_the_message(extended: str, 
         topic = asked.topic(1, 2)
         assert cluster.replicas(topic, 0) == (1, 3)
         body: dict[str, Any] = {"topics": [{"name": topic, "count": 2, "assignments": None}], "timeout_ms": 9_000}
-        (grown,) = asked.ask("CreatePartitions", 3, validate_only=False, **body)["results"]
+        (grown,) = asked.request("CreatePartitions", 3, validate_only=False, **body)["results"]
         assert grown["error_code"] == 0
         assert cluster.replicas(topic, 1) == (1, 3)
 
@@ -51,5 +51,5 @@ def test_without_the_config_it_is_the_striped_placer() -> None:
     with EmbeddedCluster(3, 3) as cluster:
         asked = {"resource_type": 4, "resource_name": "1", "configuration_keys": ["replica.placer.class.name"]}
         body: dict[str, Any] = {"resources": [asked], "include_synonyms": False, "include_documentation": False}
-        (answer,) = subject(cluster).ask("DescribeConfigs", 4, **body)["results"]
+        (answer,) = subject(cluster).request("DescribeConfigs", 4, **body)["results"]
         assert [one["value"] for one in answer["configs"]] == ["striped"]

@@ -14,20 +14,20 @@ from rackspan.errors import PartialRacks, UnreadableRegistration, UsageError
 from rackspan.model.ids import RackId
 from rackspan.placement import usable
 from rackspan.placement.rack_modes import RackAwareMode, aware
-from tests.conformance.wire import ask
+from tests.conformance.wire import send
 
 OLD, NEW = "0.9.0.X", "0.10.0"
 
 
 def racks_told(cluster: EmbeddedCluster, version: int = 1) -> dict[int, str | None]:
-    answer = ask(cluster.address(1), "Metadata", version, {"topics": []})
+    answer = send(cluster.address(1), "Metadata", version, {"topics": []})
     return {one["node_id"]: one.get("rack") for one in answer["brokers"]}
 
 
 def created_by_itself(cluster: EmbeddedCluster, topic: str) -> int:
     """The error of a topic that a client only asks about."""
     body = {"topics": [{"name": topic}], "allow_auto_topic_creation": True}
-    return int(ask(cluster.address(1), "Metadata", 9, body)["topics"][0]["error_code"])
+    return int(send(cluster.address(1), "Metadata", 9, body)["topics"][0]["error_code"])
 
 
 def create(cluster: EmbeddedCluster, topic: str, partitions: int = 6, factor: int = 3) -> None:

@@ -66,8 +66,8 @@ def looked_at(subject: Subject, wanted: Iterable[str]) -> dict[str, Outcome]:
     outcomes = {one.name: _tried(one.look, subject) for one in chosen if one.alone}
     beside = [one for one in chosen if not one.alone and not one.loses_a_broker]
     with ThreadPoolExecutor(_SIDE_BY_SIDE) as pool:
-        seen = pool.map(lambda one: _tried(one.look, subject), beside)
-        outcomes |= dict(zip((one.name for one in beside), seen, strict=True))
+        observed = pool.map(lambda one: _tried(one.look, subject), beside)
+        outcomes |= dict(zip((one.name for one in beside), observed, strict=True))
     losing = [one.name for one in chosen if one.loses_a_broker]
     return outcomes | (through_a_loss(subject, losing) if losing else {})
 

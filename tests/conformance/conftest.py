@@ -24,7 +24,7 @@ def embedded_loss(embedded_subject: Subject) -> dict[str, Outcome]:
 
 @pytest.fixture(scope="session")
 def kafka_outcomes(request: pytest.FixtureRequest) -> dict[str, Outcome]:
-    """Of every behaviour that this run asks of Kafka, looked at together; Kafka is gone before the first is compared."""
+    """The outcomes of every behaviour that this run tries on Kafka, all at once; Kafka has ended before the first is compared."""
     wanted = [
         str(item.callspec.params["name"])
         for item in request.session.items

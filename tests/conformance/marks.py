@@ -1,8 +1,8 @@
 """Waiting, without a clock, until every broker acts on what has been committed.
 
-A broker under KRaft takes one metadata image after the other, and tells clients of an image before all its parts act on
-it. So a mark is committed and waited for until every broker tells of it; and a second one: who tells of that has done
-with the image that held the first, and with whatever was committed before.
+A broker under KRaft applies one metadata image after the other, and clients can read an image before all parts of the
+broker act on it. So a mark is committed, and then a second one. A broker that returns the second has finished with the
+image that held the first, and with everything committed before it.
 """
 
 from itertools import count
@@ -12,7 +12,7 @@ from tests.conformance.subject import Subject, fresh, new_topic, until
 
 _SET, _TOPIC, _KEY = 0, 2, "retention.ms"
 _FIRST = 10**12
-"""Ms of retention that nobody lives to see."""
+"""Retention in ms, so long that nothing is ever deleted."""
 
 
 class Marks:
@@ -24,10 +24,10 @@ class Marks:
         self._lock = Lock()
         self._made = False
 
-    def await_told(self, subject: Subject) -> None:
+    def await_applied(self, subject: Subject) -> None:
         for _ in range(2):
             mark = self._commit(subject)
-            until(lambda mark=mark: self._told(subject, mark), "every broker has heard")  # type: ignore[misc]
+            until(lambda mark=mark: self._applied(subject, mark), "every broker has the mark")  # type: ignore[misc]
 
     def _commit(self, subject: Subject) -> int:
         with self._lock:
@@ -37,19 +37,21 @@ class Marks:
             mark = next(self._numbers)
             configs = [{"name": _KEY, "config_operation": _SET, "value": str(mark)}]
             resources = [{"resource_type": _TOPIC, "resource_name": self._topic, "configs": configs}]
-            (answer,) = subject.ask("IncrementalAlterConfigs", 1, resources=resources, validate_only=False)["responses"]
-        assert answer["error_code"] == 0, answer
+            (response,) = subject.request("IncrementalAlterConfigs", 1, resources=resources, validate_only=False)[
+                "responses"
+            ]
+        assert response["error_code"] == 0, response
         return mark
 
-    def _told(self, subject: Subject, mark: int) -> bool:
-        alive = [one["node_id"] for one in subject.ask("Metadata", 9, topics=[])["brokers"]]
-        return all(self._tells(subject, broker) >= mark for broker in alive)
+    def _applied(self, subject: Subject, mark: int) -> bool:
+        alive = [one["node_id"] for one in subject.request("Metadata", 9, topics=[])["brokers"]]
+        return all(self._mark_at(subject, broker) >= mark for broker in alive)
 
-    def _tells(self, subject: Subject, broker: int) -> int:
-        """What a broker tells; nothing where it is dead and not yet missed."""
+    def _mark_at(self, subject: Subject, broker: int) -> int:
+        """The mark that a broker returns; 0 while it is dead and still listed."""
         resource = {"resource_type": _TOPIC, "resource_name": self._topic, "configuration_keys": [_KEY]}
         try:
-            (answer,) = subject.ask("DescribeConfigs", 1, broker=broker, resources=[resource])["results"]
+            (response,) = subject.request("DescribeConfigs", 1, broker=broker, resources=[resource])["results"]
         except OSError:
             return 0
-        return max((int(one["value"]) for one in answer["configs"]), default=0)
+        return max((int(one["value"]) for one in response["configs"]), default=0)

@@ -1,4 +1,4 @@
-"""What Apache Kafka answered, kept so that the embedded cluster is held to it on machines without Java.
+"""What Apache Kafka responded, kept so that the embedded cluster is held to it on machines without Java.
 
     python -m tests.conformance.recorded [AREA ...]
 

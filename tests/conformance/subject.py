@@ -1,4 +1,4 @@
-"""The cluster a behaviour is asked of: embedded or Apache Kafka, the same to whoever asks.
+"""The cluster a behaviour is tried on: embedded or Apache Kafka, with one interface.
 
 Three brokers, 1 to 3, in racks r1 to r3; topics never come by themselves; broker 3 may be lost and comes back.
 """
@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any, Final
 from uuid import uuid4
 
-from tests.conformance.wire import Body, ask, ask_raw, batch
+from tests.conformance.wire import Body, batch, send, send_raw
 
 RACKS: Final = {1: "r1", 2: "r2", 3: "r3"}
 BROKERS: Final = tuple(RACKS)
@@ -36,13 +36,13 @@ class Subject:
     def address(self, broker: int) -> str:
         return self.bootstrap_servers.split(",")[broker - 1]
 
-    # One request, one answer.
+    # One request, one response.
 
-    def ask(self, api: str, version: int, *, broker: int = 1, **body: Any) -> Body:
-        return ask(self.address(broker), api, version, body)
+    def request(self, api: str, version: int, *, broker: int = 1, **body: Any) -> Body:
+        return send(self.address(broker), api, version, body)
 
-    def ask_raw(self, request: bytes, broker: int = 1) -> bytes | None:
-        return ask_raw(self.address(broker), request)
+    def request_raw(self, request: bytes, broker: int = 1) -> bytes | None:
+        return send_raw(self.address(broker), request)
 
     # Topics.
 
@@ -54,18 +54,18 @@ class Subject:
         replicas: Sequence[Sequence[int]] = (),
         **configs: object,
     ) -> str:
-        """A new topic, led, answering and known to every broker. Configs are written with _ for the dot."""
+        """A new topic with leaders, present in the metadata of every broker. Configs are written with _ for the dot."""
         name = fresh("topic")
-        (answer,) = self.create(new_topic(name, partitions, factor, replicas, **configs))
-        assert answer["error_code"] == 0, answer
+        (response,) = self.create(new_topic(name, partitions, factor, replicas, **configs))
+        assert response["error_code"] == 0, response
         self.await_led(name, partitions=len(replicas) or abs(partitions))
         self.settle()
         return name
 
     def create(self, *topics: Body, validate_only: bool = False, version: int = 7) -> list[Body]:
         body: Body = {"topics": topics, "timeout_ms": 20_000, "validate_only": validate_only}
-        answers: list[Body] = self.ask("CreateTopics", version, **body)["topics"]
-        return answers
+        responses: list[Body] = self.request("CreateTopics", version, **body)["topics"]
+        return responses
 
     def await_led(self, topic: str, partitions: int = 1) -> None:
         for partition in range(partitions):
@@ -76,10 +76,10 @@ class Subject:
 
     def partition(self, topic: str, partition: int = 0, broker: int = 1) -> Body:
         """As one broker's metadata has it; {} where it has not."""
-        (answer,) = self.ask("Metadata", 9, broker=broker, topics=[{"name": topic}], allow_auto_topic_creation=False)[
-            "topics"
-        ]
-        return next((one for one in answer["partitions"] if one["partition_index"] == partition), {})
+        (response,) = self.request(
+            "Metadata", 9, broker=broker, topics=[{"name": topic}], allow_auto_topic_creation=False
+        )["topics"]
+        return next((one for one in response["partitions"] if one["partition_index"] == partition), {})
 
     def leader(self, topic: str, partition: int = 0) -> int:
         return int(self.partition(topic, partition).get("leader_id", -1))
@@ -93,20 +93,20 @@ class Subject:
         self.settled(self)
 
     def end(self, topic: str, partition: int = 0, *, timestamp: int = -1) -> int | None:
-        """The leader's high watermark; None while nobody answers for the partition."""
+        """The leader's high watermark; None while nobody responses for the partition."""
         leader = self.leader(topic, partition)
         if leader < 0:
             return None
-        answer = self.offsets(topic, timestamp, partition=partition, broker=leader)
-        return None if answer["error_code"] else int(answer["offset"])
+        response = self.offsets(topic, timestamp, partition=partition, broker=leader)
+        return None if response["error_code"] else int(response["offset"])
 
     def offsets(self, topic: str, timestamp: int, *, partition: int = 0, broker: int | None = None, version: int = 7, isolation: int = 0) -> Body:  # fmt: skip
         one = {"partition_index": partition, "current_leader_epoch": -1, "timestamp": timestamp}
-        asked = [{"name": topic, "partitions": [one]}]
+        requested = [{"name": topic, "partitions": [one]}]
         leader = broker or self.leader(topic, partition)
-        body = {"replica_id": -1, "isolation_level": isolation, "topics": asked}
-        answer: Body = self.ask("ListOffsets", version, broker=leader, **body)["topics"][0]["partitions"][0]
-        return answer
+        body = {"replica_id": -1, "isolation_level": isolation, "topics": requested}
+        response: Body = self.request("ListOffsets", version, broker=leader, **body)["topics"][0]["partitions"][0]
+        return response
 
     # Records.
 
@@ -121,9 +121,9 @@ class Subject:
         version: int = 9,
         transactional_id: str | None = None,
     ) -> Body:
-        """The partition's part of the answer."""
+        """The partition's part of the response."""
         one = {"index": partition, "records": records or batch(b"one")}
-        answer = self.ask(
+        response = self.request(
             "Produce",
             version,
             broker=broker or self.leader(topic, partition),
@@ -132,7 +132,7 @@ class Subject:
             timeout_ms=10_000,
             topic_data=[{"name": topic, "partition_data": [one]}],
         )
-        return {} if acks == 0 else answer["responses"][0]["partition_responses"][0]
+        return {} if acks == 0 else response["responses"][0]["partition_responses"][0]
 
     def fetch(
         self,
@@ -149,8 +149,8 @@ class Subject:
         partition_max_bytes: int = 1 << 20,
         leader_epoch: int = -1,
     ) -> Body:
-        """The partition's part of the answer to version 12, the last that goes by names."""
-        answer = self.fetch_session(
+        """The partition's part of the response to version 12, the last that goes by names."""
+        response = self.fetch_session(
             {topic: {partition: offset}},
             broker=broker or self.leader(topic, partition),
             rack=rack,
@@ -161,7 +161,7 @@ class Subject:
             partition_max_bytes=partition_max_bytes,
             leader_epoch=leader_epoch,
         )
-        return dict(answer["responses"][0]["partitions"][0])
+        return dict(response["responses"][0]["partitions"][0])
 
     def fetch_session(
         self,
@@ -177,7 +177,7 @@ class Subject:
         partition_max_bytes: int = 1 << 20,
         leader_epoch: int = -1,
     ) -> Body:
-        """A whole answer. `wanted` is offset by partition by topic, `session` its id and epoch."""
+        """A whole response. `wanted` is offset by partition by topic, `session` its id and epoch."""
 
         def one(partition: int, offset: int) -> Body:
             return {
@@ -187,7 +187,7 @@ class Subject:
                 "partition_max_bytes": partition_max_bytes,
             }
 
-        return self.ask(
+        return self.request(
             "Fetch",
             12,
             broker=broker,
@@ -211,22 +211,22 @@ class Subject:
         """Waits until there is one."""
         found: list[int] = []
 
-        def asked() -> bool:
-            answer = self.ask("FindCoordinator", 3, key=key, key_type=key_type)
-            found[:] = [answer["node_id"]]
-            return bool(answer["error_code"] == 0)
+        def requested() -> bool:
+            response = self.request("FindCoordinator", 3, key=key, key_type=key_type)
+            found[:] = [response["node_id"]]
+            return bool(response["error_code"] == 0)
 
-        until(asked, f"{key} has a coordinator")
+        until(requested, f"{key} has a coordinator")
         return found[0]
 
     def producer_id(self, transactional_id: str | None = None, timeout_ms: int = 30_000) -> tuple[int, int]:
         """A producer's id and epoch."""
         broker = 1 if transactional_id is None else self.coordinator(transactional_id, 1)
-        answer: Body = {}
+        response: Body = {}
 
-        def asked() -> bool:
-            answer.update(
-                self.ask(
+        def requested() -> bool:
+            response.update(
+                self.request(
                     "InitProducerId",
                     4,
                     broker=broker,
@@ -236,10 +236,10 @@ class Subject:
                     producer_epoch=-1,
                 )
             )
-            return bool(answer["error_code"] == 0)
+            return bool(response["error_code"] == 0)
 
-        until(asked, "a producer has its id")
-        return answer["producer_id"], answer["producer_epoch"]
+        until(requested, "a producer has its id")
+        return response["producer_id"], response["producer_epoch"]
 
 
 def new_topic(

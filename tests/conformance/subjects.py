@@ -9,7 +9,7 @@ from tests.conformance.marks import Marks
 from tests.conformance.subject import CONFIG, LOST, RACKS, Subject
 
 KAFKA_CONFIG = {
-    # Whoever loses a broker waits for its session to end; a machine under load must not end another one.
+    # A test that loses a broker waits for its session to end; a machine under load must not end another one.
     "broker.session.timeout.ms": "6000",
     "broker.heartbeat.interval.ms": "500",
     # Who leads is for behaviours to say.
@@ -43,5 +43,5 @@ def kafka_subject(cluster: KafkaCluster) -> Subject:
         cluster.bootstrap_servers,
         lambda: cluster.kill_broker(LOST),
         lambda: cluster.start_broker(LOST),
-        settled=Marks().await_told,
+        settled=Marks().await_applied,
     )

@@ -29,20 +29,20 @@ def _messages() -> Mapping[str, type[ApiMessage]]:
 MESSAGES: Final = _messages()
 
 
-def ask(address: str, api: str, version: int, body: Mapping[str, Any]) -> Body:
-    """One request on a connection of its own, and its answer as plain values. An answer that never comes is {}."""
+def send(address: str, api: str, version: int, body: Mapping[str, Any]) -> Body:
+    """One request on a connection of its own, and its response as plain values. An response that never comes is {}."""
     request = _built(MESSAGES[f"{api}Request"]._struct, body, MESSAGES[f"{api}Request"], version)
     request.with_header(CORRELATION, "conformance")
     with connected(address) as link:
         link.sendall(request.encode(version=version, header=True, framed=True))
         if not request.expect_response():
             return {}
-        answer = MESSAGES[f"{api}Response"].decode(received(link), version=version, header=True)
-    decoded: Body = answer.to_dict(json=False)
+        response = MESSAGES[f"{api}Response"].decode(received(link), version=version, header=True)
+    decoded: Body = response.to_dict(json=False)
     return decoded
 
 
-def ask_raw(address: str, request: bytes) -> bytes | None:
+def send_raw(address: str, request: bytes) -> bytes | None:
     """A request in bytes that the test made, size left out. None where the broker hung up without a word."""
     with connected(address) as link:
         link.sendall(pack(">i", len(request)) + request)
@@ -102,8 +102,8 @@ def batch(
     """A record batch, version 2. `producer` is id and epoch; `times` are ms, now by default."""
     builder = DefaultRecordBatchBuilder(2, compression, transactional, *producer, sequence, 1 << 24)
     for index, value in enumerate(values):
-        moment = times[index] if times else int(time.time() * 1000)
-        builder.append(index, moment, keys[index] if keys else None, value, list(headers))
+        timestamp_ms = times[index] if times else int(time.time() * 1000)
+        builder.append(index, timestamp_ms, keys[index] if keys else None, value, list(headers))
     return bytes(builder.build())
 
 

@@ -9,24 +9,24 @@ from tests.conformance.wire import Body, batch
 
 def created(subject: Subject, *topics: Body, validate_only: bool = False) -> list[list[int]]:
     """Error, partitions, replication factor of each."""
-    answers = subject.create(*topics, validate_only=validate_only)
-    return [[one["error_code"], one["num_partitions"], one["replication_factor"]] for one in answers]
+    responses = subject.create(*topics, validate_only=validate_only)
+    return [[one["error_code"], one["num_partitions"], one["replication_factor"]] for one in responses]
 
 
 def grown(subject: Subject, topic: str, count: int, assignments: list[list[int]] | None = None, validate_only: bool = False) -> int:  # fmt: skip
     given = None if assignments is None else [{"broker_ids": row} for row in assignments]
     topics = [{"name": topic, "count": count, "assignments": given}]
-    answer = subject.ask("CreatePartitions", 3, topics=topics, timeout_ms=9_000, validate_only=validate_only)
-    return int(answer["results"][0]["error_code"])
+    response = subject.request("CreatePartitions", 3, topics=topics, timeout_ms=9_000, validate_only=validate_only)
+    return int(response["results"][0]["error_code"])
 
 
 @behaviour("admin")
-def a_new_topic_tells_its_size(subject: Subject) -> Outcome:
+def a_new_topics_response_has_its_size(subject: Subject) -> Outcome:
     return created(subject, new_topic(fresh("topic"), 3, 2))
 
 
 @behaviour("admin")
-def minus_1_asks_for_the_brokers_defaults(subject: Subject) -> Outcome:
+def minus_1_requests_the_brokers_defaults(subject: Subject) -> Outcome:
     return created(subject, new_topic(fresh("topic"), -1, -1))
 
 
@@ -50,8 +50,8 @@ def a_name_twice_in_a_request_is_refused(subject: Subject) -> Outcome:
 @behaviour("admin")
 def validating_creates_nothing(subject: Subject) -> Outcome:
     name = fresh("topic")
-    answer = created(subject, new_topic(name, 2, 2), validate_only=True)
-    return [answer, subject.partition(name)]
+    response = created(subject, new_topic(name, 2, 2), validate_only=True)
+    return [response, subject.partition(name)]
 
 
 @behaviour("admin")
@@ -71,33 +71,33 @@ def replicas_by_hand_are_taken_as_given(subject: Subject) -> Outcome:
 @behaviour("admin")
 def a_topic_is_deleted_by_name(subject: Subject) -> Outcome:
     topic = subject.topic()
-    answer = subject.ask("DeleteTopics", 5, topic_names=[topic], timeout_ms=9_000)["responses"]
+    response = subject.request("DeleteTopics", 5, topic_names=[topic], timeout_ms=9_000)["responses"]
     until(lambda: not subject.partition(topic), "it is gone")
-    return [[one["error_code"] for one in answer], subject.produce(topic, broker=1)["error_code"]]
+    return [[one["error_code"] for one in response], subject.produce(topic, broker=1)["error_code"]]
 
 
 @behaviour("admin")
 def a_topic_is_deleted_by_id(subject: Subject) -> Outcome:
     topic = subject.topic()
-    (known,) = subject.ask("Metadata", 12, topics=[{"name": topic}])["topics"]
-    asked = [{"name": None, "topic_id": known["topic_id"]}]
-    (answer,) = subject.ask("DeleteTopics", 6, topics=asked, timeout_ms=9_000)["responses"]
-    return [answer["error_code"], answer["name"] == topic, answer["topic_id"] == known["topic_id"]]
+    (known,) = subject.request("Metadata", 12, topics=[{"name": topic}])["topics"]
+    requested = [{"name": None, "topic_id": known["topic_id"]}]
+    (response,) = subject.request("DeleteTopics", 6, topics=requested, timeout_ms=9_000)["responses"]
+    return [response["error_code"], response["name"] == topic, response["topic_id"] == known["topic_id"]]
 
 
 @behaviour("admin")
 def a_topic_that_is_not_there_cannot_be_deleted(subject: Subject) -> Outcome:
-    asked = [{"name": fresh("absent")}, {"name": None, "topic_id": UUID(int=77)}]
-    answers = subject.ask("DeleteTopics", 6, topics=asked, timeout_ms=9_000)["responses"]
-    return sorted(one["error_code"] for one in answers)
+    requested = [{"name": fresh("absent")}, {"name": None, "topic_id": UUID(int=77)}]
+    responses = subject.request("DeleteTopics", 6, topics=requested, timeout_ms=9_000)["responses"]
+    return sorted(one["error_code"] for one in responses)
 
 
 @behaviour("admin")
 def a_topic_created_anew_has_another_id(subject: Subject) -> Outcome:
     topic = subject.topic()
-    before = subject.ask("Metadata", 12, topics=[{"name": topic}])["topics"][0]["topic_id"]
+    before = subject.request("Metadata", 12, topics=[{"name": topic}])["topics"][0]["topic_id"]
     subject.produce(topic, batch(b"old"))
-    subject.ask("DeleteTopics", 5, topic_names=[topic], timeout_ms=9_000)
+    subject.request("DeleteTopics", 5, topic_names=[topic], timeout_ms=9_000)
     until(lambda: all(not subject.partition(topic, broker=one) for one in (1, 2, 3)), "it is gone")
     (again,) = subject.create(new_topic(topic))
     subject.await_led(topic)
@@ -140,30 +140,31 @@ def growth_can_be_tried(subject: Subject) -> Outcome:
 
 @behaviour("admin")
 def metadata_of_no_topics_is_the_brokers(subject: Subject) -> Outcome:
-    answer = subject.ask("Metadata", 9, topics=[])
-    return [answer["topics"], sorted(one["node_id"] for one in answer["brokers"])]
+    response = subject.request("Metadata", 9, topics=[])
+    return [response["topics"], sorted(one["node_id"] for one in response["brokers"])]
 
 
 @behaviour("admin")
 def metadata_of_a_topic_that_is_not_there_says_so(subject: Subject) -> Outcome:
-    asked = [{"topic_id": UUID(int=0), "name": fresh("absent")}, {"topic_id": UUID(int=99), "name": None}]
-    answer = subject.ask("Metadata", 12, topics=asked, allow_auto_topic_creation=False)["topics"]
-    return [[one["error_code"], one["name"] is None, one["partitions"]] for one in answer]
+    requested = [{"topic_id": UUID(int=0), "name": fresh("absent")}, {"topic_id": UUID(int=99), "name": None}]
+    response = subject.request("Metadata", 12, topics=requested, allow_auto_topic_creation=False)["topics"]
+    return [[one["error_code"], one["name"] is None, one["partitions"]] for one in response]
 
 
 @behaviour("admin")
-def metadata_is_asked_for_by_id(subject: Subject) -> Outcome:
+def metadata_is_requested_by_id(subject: Subject) -> Outcome:
     topic = subject.topic()
-    (known,) = subject.ask("Metadata", 12, topics=[{"name": topic}])["topics"]
-    (answer,) = subject.ask("Metadata", 12, topics=[{"topic_id": known["topic_id"], "name": None}])["topics"]
-    return [answer["error_code"], answer["name"] == topic]
+    (known,) = subject.request("Metadata", 12, topics=[{"name": topic}])["topics"]
+    (response,) = subject.request("Metadata", 12, topics=[{"topic_id": known["topic_id"], "name": None}])["topics"]
+    return [response["error_code"], response["name"] == topic]
 
 
 @behaviour("admin")
 def where_topics_do_not_come_by_themselves_a_missing_one_stays_missing(subject: Subject) -> Outcome:
     topic = fresh("absent")
     codes = [
-        subject.ask("Metadata", version, topics=[{"name": topic}])["topics"][0]["error_code"] for version in (1, 4, 9)
+        subject.request("Metadata", version, topics=[{"name": topic}])["topics"][0]["error_code"]
+        for version in (1, 4, 9)
     ]
     return [codes, subject.partition(topic)]
 
@@ -172,18 +173,18 @@ def where_topics_do_not_come_by_themselves_a_missing_one_stays_missing(subject: 
 def partitions_are_described_with_their_eligible_replicas(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
     body: Body = {"response_partition_limit": 10, "cursor": None}
-    (answer,) = subject.ask("DescribeTopicPartitions", 0, topics=[{"name": topic}], **body)["topics"]
+    (response,) = subject.request("DescribeTopicPartitions", 0, topics=[{"name": topic}], **body)["topics"]
     names = ("error_code", "leader_id", "replica_nodes", "isr_nodes", "eligible_leader_replicas", "last_known_elr", "offline_replicas")  # fmt: skip
-    return [{name: one[name] for name in names} for one in answer["partitions"]]
+    return [{name: one[name] for name in names} for one in response["partitions"]]
 
 
 @behaviour("admin")
 def partitions_are_described_a_page_at_a_time(subject: Subject) -> Outcome:
     topic = subject.topic(3)
     body: Body = {"topics": [{"name": topic}], "response_partition_limit": 2}
-    first = subject.ask("DescribeTopicPartitions", 0, **body, cursor=None)
+    first = subject.request("DescribeTopicPartitions", 0, **body, cursor=None)
     cursor = first["next_cursor"]
-    rest = subject.ask("DescribeTopicPartitions", 0, **body, cursor=cursor)
+    rest = subject.request("DescribeTopicPartitions", 0, **body, cursor=cursor)
     return [
         [[one["partition_index"] for one in each["topics"][0]["partitions"]] for each in (first, rest)],
         cursor["partition_index"],
@@ -193,15 +194,15 @@ def partitions_are_described_a_page_at_a_time(subject: Subject) -> Outcome:
 
 @behaviour("admin")
 def the_cluster_is_described(subject: Subject) -> Outcome:
-    answer = subject.ask("DescribeCluster", 2, include_cluster_authorized_operations=False, endpoint_type=1)
-    brokers = sorted([one["broker_id"], one["rack"], one["is_fenced"]] for one in answer["brokers"])
-    return [answer["error_code"], answer["endpoint_type"], brokers]
+    response = subject.request("DescribeCluster", 2, include_cluster_authorized_operations=False, endpoint_type=1)
+    brokers = sorted([one["broker_id"], one["rack"], one["is_fenced"]] for one in response["brokers"])
+    return [response["error_code"], response["endpoint_type"], brokers]
 
 
 @behaviour("admin")
 def every_broker_names_the_same_cluster(subject: Subject) -> Outcome:
-    names = [subject.ask("DescribeCluster", 0, broker=broker)["cluster_id"] for broker in (1, 2, 3)]
-    metadata = subject.ask("Metadata", 9, topics=[])["cluster_id"]
+    names = [subject.request("DescribeCluster", 0, broker=broker)["cluster_id"] for broker in (1, 2, 3)]
+    metadata = subject.request("Metadata", 9, topics=[])["cluster_id"]
     return len({*names, metadata})
 
 
@@ -209,9 +210,9 @@ def every_broker_names_the_same_cluster(subject: Subject) -> Outcome:
 def producers_of_a_partition_are_described(subject: Subject) -> Outcome:
     topic, producer = subject.topic(), subject.producer_id()
     subject.produce(topic, batch(b"a", b"b", producer=producer, sequence=0))
-    asked = [{"name": topic, "partition_indexes": [0]}]
-    answer = subject.ask("DescribeProducers", 0, broker=subject.leader(topic), topics=asked)
-    part = answer["topics"][0]["partitions"][0]
+    requested = [{"name": topic, "partition_indexes": [0]}]
+    response = subject.request("DescribeProducers", 0, broker=subject.leader(topic), topics=requested)
+    part = response["topics"][0]["partitions"][0]
     return [
         part["error_code"],
         [
@@ -230,11 +231,11 @@ def producers_of_a_partition_are_described(subject: Subject) -> Outcome:
 def a_log_directory_holds_the_partitions(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1]])
     subject.produce(topic, batch(b"x" * 100))
-    answer = subject.ask("DescribeLogDirs", 4, topics=[{"topic": topic, "partitions": [0]}])
-    (found,) = [one for one in answer["results"] if one["topics"]]
+    response = subject.request("DescribeLogDirs", 4, topics=[{"topic": topic, "partitions": [0]}])
+    (found,) = [one for one in response["results"] if one["topics"]]
     (part,) = found["topics"][0]["partitions"]
     return [
-        answer["error_code"],
+        response["error_code"],
         found["error_code"],
         part["partition_size"],
         part["offset_lag"],
@@ -247,11 +248,11 @@ def a_lost_broker_is_in_no_metadata_and_its_replicas_are_offline(subject: Subjec
     topic = subject.topic(replicas=[[1, LOST]])
     yield
     subject.await_isr(topic, 1)
-    answer = subject.ask("Metadata", 9, topics=[{"name": topic}])
+    response = subject.request("Metadata", 9, topics=[{"name": topic}])
     offline = subject.partition(topic)["offline_replicas"]
-    cluster = subject.ask("DescribeCluster", 2, endpoint_type=1, include_fenced_brokers=True)["brokers"]
+    cluster = subject.request("DescribeCluster", 2, endpoint_type=1, include_fenced_brokers=True)["brokers"]
     fenced = sorted([one["broker_id"], one["is_fenced"]] for one in cluster)
-    alive = sorted(one["node_id"] for one in answer["brokers"])
+    alive = sorted(one["node_id"] for one in response["brokers"])
     yield
     subject.await_isr(topic, 1, LOST)
     return [alive, offline, fenced, subject.partition(topic)["offline_replicas"]]

@@ -14,10 +14,10 @@ def described(subject: Subject, kind: int, name: str, *keys: str, broker: int = 
     """[error] or, by key: value, source, type, read-only, and the synonyms' sources."""
     resource = {"resource_type": kind, "resource_name": name, "configuration_keys": list(keys) or None}
     body = {"resources": [resource], "include_synonyms": synonyms, "include_documentation": False}
-    (answer,) = subject.ask("DescribeConfigs", 4, broker=broker, **body)["results"]
-    if answer["error_code"]:
-        return [answer["error_code"]]
-    found = {one["name"]: one for one in answer["configs"]}
+    (response,) = subject.request("DescribeConfigs", 4, broker=broker, **body)["results"]
+    if response["error_code"]:
+        return [response["error_code"]]
+    found = {one["name"]: one for one in response["configs"]}
     return [
         [found[key]["value"], found[key]["config_source"], found[key]["config_type"], found[key]["read_only"]]
         + ([[one["source"] for one in found[key]["synonyms"]]] if synonyms else [])
@@ -30,17 +30,17 @@ def altered(subject: Subject, kind: int, name: str, *ops: tuple[str, int, str | 
     configs = [{"name": key, "config_operation": op, "value": value} for key, op, value in ops]
     resources = [{"resource_type": kind, "resource_name": name, "configs": configs}]
     body = {"resources": resources, "validate_only": validate_only}
-    (answer,) = subject.ask("IncrementalAlterConfigs", 1, broker=broker, **body)["responses"]
+    (response,) = subject.request("IncrementalAlterConfigs", 1, broker=broker, **body)["responses"]
     subject.settle()
-    return int(answer["error_code"])
+    return int(response["error_code"])
 
 
 def replaced(subject: Subject, name: str, **configs: str) -> int:
     given = [{"name": key.replace("_", "."), "value": value} for key, value in configs.items()]
     resources = [{"resource_type": TOPIC, "resource_name": name, "configs": given}]
-    (answer,) = subject.ask("AlterConfigs", 1, resources=resources, validate_only=False)["responses"]
+    (response,) = subject.request("AlterConfigs", 1, resources=resources, validate_only=False)["responses"]
     subject.settle()
-    return int(answer["error_code"])
+    return int(response["error_code"])
 
 
 @behaviour("configs")
@@ -64,21 +64,21 @@ def the_rest_is_default(subject: Subject) -> Outcome:
 @behaviour("configs")
 def a_config_is_set_and_taken_away(subject: Subject) -> Outcome:
     topic, key = subject.topic(), "retention.ms"
-    seen = []
+    observed = []
     for op in ((key, SET, "777"), (key, DELETE, None)):
         code = altered(subject, TOPIC, topic, op)
-        seen.append([code, described(subject, TOPIC, topic, key)])
-    return seen
+        observed.append([code, described(subject, TOPIC, topic, key)])
+    return observed
 
 
 @behaviour("configs")
 def a_list_is_added_to_and_taken_from(subject: Subject) -> Outcome:
     topic, key = subject.topic(), "cleanup.policy"
-    seen = []
+    observed = []
     for op, value in ((SET, "delete"), (APPEND, "compact"), (APPEND, "compact"), (SUBTRACT, "delete")):
         code = altered(subject, TOPIC, topic, (key, op, value))
-        seen.append([code, described(subject, TOPIC, topic, key)[0][0]])
-    return seen
+        observed.append([code, described(subject, TOPIC, topic, key)[0][0]])
+    return observed
 
 
 @behaviour("configs")
@@ -152,19 +152,19 @@ def a_default_of_all_brokers_holds_for_topics(subject: Subject) -> Outcome:
     topic, key = subject.topic(), "log.cleaner.delete.retention.ms"
     code = altered(subject, BROKER, "", (key, SET, "86400001"))
     during = described(subject, TOPIC, topic, "delete.retention.ms", synonyms=True)
-    taken = altered(subject, BROKER, "", (key, DELETE, None))
+    deleted = altered(subject, BROKER, "", (key, DELETE, None))
     after = described(subject, TOPIC, topic, "delete.retention.ms", synonyms=True)
-    return [code, during, taken, after]
+    return [code, during, deleted, after]
 
 
 @behaviour("configs", alone=True)
 def a_brokers_own_value_goes_over_the_default_of_all(subject: Subject) -> Outcome:
     key = "log.cleaner.min.compaction.lag.ms"
     codes = [altered(subject, BROKER, "", (key, SET, "11")), altered(subject, BROKER, "2", (key, SET, "22"), broker=2)]
-    seen = [described(subject, BROKER, str(one), key, broker=one, synonyms=True) for one in (1, 2)]
+    observed = [described(subject, BROKER, str(one), key, broker=one, synonyms=True) for one in (1, 2)]
     codes += [altered(subject, BROKER, name, (key, DELETE, None), broker=2) for name in ("", "2")]
     until(lambda: described(subject, BROKER, "2", key, broker=2, synonyms=True)[0][4] == [5], "both are taken away")
-    return [codes, seen]
+    return [codes, observed]
 
 
 @behaviour("configs")
@@ -182,17 +182,17 @@ def what_needs_a_restart_is_read_only(subject: Subject) -> Outcome:
 
 
 @behaviour("configs")
-def only_the_keys_asked_for_are_told(subject: Subject) -> Outcome:
+def only_the_requested_keys_are_returned(subject: Subject) -> Outcome:
     topic = subject.topic()
     return described(subject, TOPIC, topic, "segment.ms", "no.such.key")
 
 
 @behaviour("configs")
-def a_new_topics_answer_tells_its_configs(subject: Subject) -> Outcome:
-    (answer,) = subject.create(new_topic(fresh("topic"), flush_ms=5))
+def a_new_topics_response_has_its_configs(subject: Subject) -> Outcome:
+    (response,) = subject.create(new_topic(fresh("topic"), flush_ms=5))
     return [
         [one["value"], one["config_source"], one["read_only"], one["is_sensitive"]]
-        for one in answer["configs"]
+        for one in response["configs"]
         if one["name"] in ("flush.ms", "cleanup.policy")
     ]
 
@@ -206,21 +206,21 @@ def a_smaller_limit_holds_at_once(subject: Subject) -> Outcome:
 
 
 def listed(subject: Subject, *kinds: int) -> Body:
-    return subject.ask("ListConfigResources", 1, resource_types=list(kinds))
+    return subject.request("ListConfigResources", 1, resource_types=list(kinds))
 
 
 @behaviour("configs")
 def what_has_configs_is_listed_by_kind(subject: Subject) -> Outcome:
     topic = subject.topic()
-    answer = listed(subject)
-    found = sorted([one["resource_type"], one["resource_name"]] for one in answer["config_resources"])
+    response = listed(subject)
+    found = sorted([one["resource_type"], one["resource_name"]] for one in response["config_resources"])
     mine = [one for one in found if one[0] != TOPIC or one[1] == topic]
     brokers = listed(subject, BROKER)["config_resources"]
-    return [answer["error_code"], [[kind, name == topic or name] for kind, name in mine], len(brokers)]
+    return [response["error_code"], [[kind, name == topic or name] for kind, name in mine], len(brokers)]
 
 
 @behaviour("configs")
 def a_kind_of_resource_that_is_none_is_not_listed(subject: Subject) -> Outcome:
-    answer = listed(subject, 77)
-    oldest = subject.ask("ListConfigResources", 0)
-    return [answer["error_code"], answer["config_resources"], oldest["error_code"], oldest["config_resources"]]
+    response = listed(subject, 77)
+    oldest = subject.request("ListConfigResources", 0)
+    return [response["error_code"], response["config_resources"], oldest["error_code"], oldest["config_resources"]]

@@ -10,27 +10,27 @@ PREFERRED, UNCLEAN = 0, 1
 def reassigned(subject: Subject, topic: str, replicas: list[int] | None, partition: int = 0) -> list[int]:
     """Whole error, partition's error. None cancels."""
     topics = [{"name": topic, "partitions": [{"partition_index": partition, "replicas": replicas}]}]
-    answer = subject.ask("AlterPartitionReassignments", 0, timeout_ms=9_000, topics=topics)
-    return [answer["error_code"], answer["responses"][0]["partitions"][0]["error_code"]]
+    response = subject.request("AlterPartitionReassignments", 0, timeout_ms=9_000, topics=topics)
+    return [response["error_code"], response["responses"][0]["partitions"][0]["error_code"]]
 
 
 def moving(subject: Subject, topic: str) -> list[list[list[int]]]:
     """Replicas, adding, removing of partitions on the move."""
     topics = [{"name": topic, "partition_indexes": [0]}]
-    answer = subject.ask("ListPartitionReassignments", 0, timeout_ms=9_000, topics=topics)
+    response = subject.request("ListPartitionReassignments", 0, timeout_ms=9_000, topics=topics)
     return [
         [one["replicas"], one["adding_replicas"], one["removing_replicas"]]
-        for each in answer["topics"]
+        for each in response["topics"]
         for one in each["partitions"]
     ]
 
 
 def elected(subject: Subject, topic: str, kind: int = PREFERRED, partition: int = 0) -> list[int]:
     """Whole error, then the partition's if it is named."""
-    asked = [{"topic": topic, "partitions": [partition]}]
-    answer = subject.ask("ElectLeaders", 2, election_type=kind, topic_partitions=asked, timeout_ms=9_000)
-    said = [one["error_code"] for each in answer["replica_election_results"] for one in each["partition_result"]]
-    return [answer["error_code"], *said]
+    requested = [{"topic": topic, "partitions": [partition]}]
+    response = subject.request("ElectLeaders", 2, election_type=kind, topic_partitions=requested, timeout_ms=9_000)
+    codes = [one["error_code"] for each in response["replica_election_results"] for one in each["partition_result"]]
+    return [response["error_code"], *codes]
 
 
 def at_rest(subject: Subject, topic: str) -> None:
@@ -54,7 +54,7 @@ def a_new_order_of_replicas_elects_nobody(subject: Subject) -> Outcome:
 
 
 @behaviour("elections")
-def the_preferred_leader_is_elected_when_asked_for(subject: Subject) -> Outcome:
+def the_preferred_leader_is_elected_on_request(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
     reassigned(subject, topic, [2, 1])
     before = subject.partition(topic)["leader_epoch"]
@@ -77,12 +77,12 @@ def a_partition_that_is_not_there_elects_nobody(subject: Subject) -> Outcome:
 @behaviour("elections")
 def an_election_of_an_unknown_kind_is_refused(subject: Subject) -> Outcome:
     topic = subject.topic()
-    asked = [{"topic": topic, "partitions": [0]}]
+    requested = [{"topic": topic, "partitions": [0]}]
     try:
-        answer = subject.ask("ElectLeaders", 2, election_type=9, topic_partitions=asked, timeout_ms=9_000)
+        response = subject.request("ElectLeaders", 2, election_type=9, topic_partitions=requested, timeout_ms=9_000)
     except ConnectionError:
         return "hung up"
-    return [answer["error_code"], len(answer["replica_election_results"])]
+    return [response["error_code"], len(response["replica_election_results"])]
 
 
 @behaviour("elections")
@@ -146,11 +146,11 @@ def the_followers_leader_epoch_ends_where_the_next_began(subject: Subject) -> Ou
     reassigned(subject, topic, [2, 1])
     elected(subject, topic)
     until(lambda: subject.leader(topic) == 2 and subject.end(topic) is not None, "broker 2 leads")
-    answer = subject.produce(topic)
-    asked = {"partition": 0, "current_leader_epoch": -1, "leader_epoch": 0}
-    body = {"replica_id": -1, "topics": [{"topic": topic, "partitions": [asked]}]}
-    found = subject.ask("OffsetForLeaderEpoch", 4, broker=2, **body)["topics"][0]["partitions"][0]
-    return [answer["error_code"], answer["base_offset"], found["leader_epoch"], found["end_offset"]]
+    response = subject.produce(topic)
+    requested = {"partition": 0, "current_leader_epoch": -1, "leader_epoch": 0}
+    body = {"replica_id": -1, "topics": [{"topic": topic, "partitions": [requested]}]}
+    found = subject.request("OffsetForLeaderEpoch", 4, broker=2, **body)["topics"][0]["partitions"][0]
+    return [response["error_code"], response["base_offset"], found["leader_epoch"], found["end_offset"]]
 
 
 @behaviour_in_loss("elections")
@@ -216,7 +216,8 @@ def a_move_to_a_lost_broker_waits_and_can_be_cancelled(subject: Subject) -> Acts
     topic = subject.topic(replicas=[[1, 2]])
     yield
     until(
-        lambda: LOST not in {one["node_id"] for one in subject.ask("Metadata", 9, topics=[])["brokers"]}, "it is lost"
+        lambda: LOST not in {one["node_id"] for one in subject.request("Metadata", 9, topics=[])["brokers"]},
+        "it is lost",
     )
     code = reassigned(subject, topic, [1, LOST])
     under_way = moving(subject, topic)

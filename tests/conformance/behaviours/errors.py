@@ -1,4 +1,4 @@
-"""Requests that are wrong, and what becomes of whoever sends them."""
+"""Invalid requests, and what becomes of the clients that send them."""
 
 import socket
 from struct import pack, unpack
@@ -24,26 +24,30 @@ def made(subject: Subject, **topic: Any) -> int:
 
 
 @behaviour("errors")
-def api_versions_in_an_unknown_version_is_answered_in_version_0(subject: Subject) -> Outcome:
-    answer = subject.ask_raw(header(18, 99) + b"\0")
-    assert answer is not None
-    correlation, code, count = unpack(">ihi", answer[:10])
-    return [correlation, code, len(answer) == 10 + 6 * count]
+def api_versions_in_an_unknown_version_gets_version_0(subject: Subject) -> Outcome:
+    response = subject.request_raw(header(18, 99) + b"\0")
+    assert response is not None
+    correlation, code, count = unpack(">ihi", response[:10])
+    return [correlation, code, len(response) == 10 + 6 * count]
 
 
 @behaviour("errors")
 def any_other_unknown_version_costs_the_connection(subject: Subject) -> Outcome:
-    return [subject.ask_raw(header(3, 99)), subject.ask_raw(header(1, 0)), subject.ask_raw(header(19, 0))]
+    return [subject.request_raw(header(3, 99)), subject.request_raw(header(1, 0)), subject.request_raw(header(19, 0))]
 
 
 @behaviour("errors")
 def an_unknown_request_costs_the_connection(subject: Subject) -> Outcome:
-    return [subject.ask_raw(header(999, 0)), subject.ask_raw(header(-3, 0))]
+    return [subject.request_raw(header(999, 0)), subject.request_raw(header(-3, 0))]
 
 
 @behaviour("errors")
 def a_request_cut_short_costs_the_connection(subject: Subject) -> Outcome:
-    return [subject.ask_raw(header(3, 1) + b"\x00\x00"), subject.ask_raw(b"\x00\x03\x00"), subject.ask_raw(b"")]
+    return [
+        subject.request_raw(header(3, 1) + b"\x00\x00"),
+        subject.request_raw(b"\x00\x03\x00"),
+        subject.request_raw(b""),
+    ]
 
 
 @behaviour("errors")
@@ -54,7 +58,7 @@ def a_size_below_0_costs_the_connection(subject: Subject) -> Outcome:
 
 
 @behaviour("errors")
-def requests_are_answered_in_their_order(subject: Subject) -> Outcome:
+def responses_come_in_the_order_of_requests(subject: Subject) -> Outcome:
     with connected(subject.address(1)) as link:
         for correlation in range(5):
             request = pack(">hhih", 18, 0, correlation, -1)
@@ -64,8 +68,8 @@ def requests_are_answered_in_their_order(subject: Subject) -> Outcome:
 
 @behaviour("errors")
 def a_client_may_be_nameless(subject: Subject) -> Outcome:
-    answer = subject.ask_raw(pack(">hhih", 18, 0, 3, -1))
-    return None if answer is None else list(unpack(">ih", answer[:6]))
+    response = subject.request_raw(pack(">hhih", 18, 0, 3, -1))
+    return None if response is None else list(unpack(">ih", response[:6]))
 
 
 @behaviour("errors")
@@ -73,14 +77,16 @@ def a_client_that_goes_in_the_middle_is_missed_by_nobody(subject: Subject) -> Ou
     link: socket.socket = connected(subject.address(1))
     link.sendall(pack(">i", 100) + b"half")
     link.close()
-    return subject.ask("ApiVersions", 0)["error_code"]
+    return subject.request("ApiVersions", 0)["error_code"]
 
 
 @behaviour("errors")
 def a_program_without_a_name_is_refused(subject: Subject) -> Outcome:
     names = ((b"", b""), (b"-odd-", b"1"), (b"fine", b"1.0"))
-    answers = [subject.ask_raw(header(18, 3) + b"\0" + _compact(name) + _compact(one) + b"\0") for name, one in names]
-    return [None if answer is None else unpack(">h", answer[4:6])[0] for answer in answers]
+    responses = [
+        subject.request_raw(header(18, 3) + b"\0" + _compact(name) + _compact(one) + b"\0") for name, one in names
+    ]
+    return [None if response is None else unpack(">h", response[4:6])[0] for response in responses]
 
 
 def _compact(text: bytes) -> bytes:
@@ -89,7 +95,7 @@ def _compact(text: bytes) -> bytes:
 
 @behaviour("errors")
 def the_least_versions_of_what_clients_use_are_offered(subject: Subject) -> Outcome:
-    offered = {one["api_key"]: one["min_version"] for one in subject.ask("ApiVersions", 0)["api_keys"]}
+    offered = {one["api_key"]: one["min_version"] for one in subject.request("ApiVersions", 0)["api_keys"]}
     keys = [*range(4), *range(8, 17), *range(18, 29), 32, 33, 37, 42, 43, 44, 45, 46, 47, 60, 61, 65, 66, 75]
     return {key: offered.get(key) for key in keys}
 
@@ -129,7 +135,7 @@ def transactions_have_bounds(subject: Subject) -> Outcome:
     def code(name: str | None, timeout_ms: int) -> int:
         broker = subject.coordinator(name or "x", 1)
         body = {"transaction_timeout_ms": timeout_ms, "producer_id": -1, "producer_epoch": -1}
-        return int(subject.ask("InitProducerId", 4, broker=broker, transactional_id=name, **body)["error_code"])
+        return int(subject.request("InitProducerId", 4, broker=broker, transactional_id=name, **body)["error_code"])
 
     subject.producer_id(fresh("txn"))
     return [code(fresh("txn"), 0), code(fresh("txn"), 10**9), code("", 1000)]
@@ -269,8 +275,8 @@ def a_partition_that_is_not_there_joins_no_transaction(subject: Subject) -> Outc
 
 @behaviour("errors")
 def a_kind_of_coordinator_that_is_none_is_refused(subject: Subject) -> Outcome:
-    answer = subject.ask("FindCoordinator", 3, key="x", key_type=9)
-    return [answer["error_code"], answer["node_id"]]
+    response = subject.request("FindCoordinator", 3, key="x", key_type=9)
+    return [response["error_code"], response["node_id"]]
 
 
 @behaviour("errors")
@@ -278,27 +284,27 @@ def records_of_nothing_are_not_deleted(subject: Subject) -> Outcome:
     from tests.conformance.behaviours.fetch import delete_records
 
     topic = subject.topic()
-    asked = [{"name": fresh("absent"), "partitions": [{"partition_index": 0, "offset": 1}]}]
-    answer = subject.ask("DeleteRecords", 2, topics=asked, timeout_ms=900)["topics"][0]["partitions"][0]
-    return [answer["error_code"], delete_records(subject, topic, -7)]
+    requested = [{"name": fresh("absent"), "partitions": [{"partition_index": 0, "offset": 1}]}]
+    response = subject.request("DeleteRecords", 2, topics=requested, timeout_ms=900)["topics"][0]["partitions"][0]
+    return [response["error_code"], delete_records(subject, topic, -7)]
 
 
 @behaviour("errors")
 def librdkafka_names_what_was_refused(subject: Subject) -> Outcome:
     admin = AdminClient({"bootstrap.servers": subject.bootstrap_servers})
-    seen = []
+    observed = []
     for topic in (NewTopic("bad name", 1, 1), NewTopic(fresh("t"), 1, 9), NewTopic(fresh("t"), 0, 1)):
         try:
             admin.create_topics([topic])[topic.topic].result(30)
         except KafkaException as refused:
-            seen.append(refused.args[0].name())
-    return seen
+            observed.append(refused.args[0].name())
+    return observed
 
 
 @behaviour("errors")
 def librdkafka_gives_up_a_batch_that_is_too_large(subject: Subject) -> Outcome:
-    topic, seen = subject.topic(max_message_bytes=100), []
+    topic, observed = subject.topic(max_message_bytes=100), []
     producer = Producer({"bootstrap.servers": subject.bootstrap_servers})
-    producer.produce(topic, b"x" * 500, on_delivery=lambda error, _: seen.append(error.name() if error else None))
+    producer.produce(topic, b"x" * 500, on_delivery=lambda error, _: observed.append(error.name() if error else None))
     producer.flush(30)
-    return seen
+    return observed

@@ -40,8 +40,13 @@ def an_offset_within_a_batch_gives_the_whole_batch(subject: Subject) -> Outcome:
 
 @behaviour("fetch")
 def an_offset_beyond_the_end_is_out_of_range(subject: Subject) -> Outcome:
-    answer = subject.fetch(filled(subject), 6)
-    return [answer["error_code"], answer["high_watermark"], answer["last_stable_offset"], answer["log_start_offset"]]
+    response = subject.fetch(filled(subject), 6)
+    return [
+        response["error_code"],
+        response["high_watermark"],
+        response["last_stable_offset"],
+        response["log_start_offset"],
+    ]
 
 
 @behaviour("fetch")
@@ -50,9 +55,9 @@ def a_negative_offset_is_out_of_range(subject: Subject) -> Outcome:
 
 
 @behaviour("fetch")
-def the_answer_tells_high_watermark_and_log_start(subject: Subject) -> Outcome:
-    answer = subject.fetch(filled(subject))
-    return [answer["high_watermark"], answer["last_stable_offset"], answer["log_start_offset"]]
+def the_response_has_high_watermark_and_log_start(subject: Subject) -> Outcome:
+    response = subject.fetch(filled(subject))
+    return [response["high_watermark"], response["last_stable_offset"], response["log_start_offset"]]
 
 
 @behaviour("fetch")
@@ -60,8 +65,8 @@ def of_an_oversized_first_batch_all_is_given(subject: Subject) -> Outcome:
     topic = subject.topic()
     subject.produce(topic, batch(b"x" * 5_000))
     subject.produce(topic, batch(b"next"))
-    answer = subject.fetch(topic, partition_max_bytes=100, max_bytes=100)
-    return records(answer["records"])[0]
+    response = subject.fetch(topic, partition_max_bytes=100, max_bytes=100)
+    return records(response["records"])[0]
 
 
 @behaviour("fetch")
@@ -73,8 +78,8 @@ def a_small_limit_gives_at_least_the_first_batch(subject: Subject) -> Outcome:
 def an_empty_end_is_waited_at(subject: Subject) -> Outcome:
     topic = filled(subject)
     began = time.monotonic()
-    answer = subject.fetch(topic, 5, max_wait_ms=400)
-    return [answer["error_code"], records(answer["records"]), time.monotonic() - began >= 0.35]
+    response = subject.fetch(topic, 5, max_wait_ms=400)
+    return [response["error_code"], records(response["records"]), time.monotonic() - began >= 0.35]
 
 
 @behaviour("fetch")
@@ -91,7 +96,7 @@ def an_error_in_one_partition_keeps_nobody_from_waiting(subject: Subject) -> Out
     wanted = {topic: {0: 5}, fresh("absent"): {0: 0}}
     with ThreadPoolExecutor() as pool:
         waiting = pool.submit(subject.fetch_session, wanted, broker=subject.leader(topic), max_wait_ms=60_000)
-        # Whoever does not wait has answered by then, and nothing depends on it for whoever does.
+        # A fetch that does not wait has returned by then; for one that waits nothing depends on it.
         wait([waiting], 0.3)
         subject.produce(topic, batch(b"late"))
     parts = [part for one in waiting.result()["responses"] for part in one["partitions"]]
@@ -113,14 +118,14 @@ def who_holds_no_replica_does_not_serve(subject: Subject) -> Outcome:
 def a_follower_serves_up_to_its_high_watermark(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
     subject.produce(topic, batch(b"a"))
-    answer: Body = {}
+    response: Body = {}
 
     def served() -> bool:
-        answer.update(subject.fetch(topic, broker=2))
-        return bool(records(answer["records"]))
+        response.update(subject.fetch(topic, broker=2))
+        return bool(records(response["records"]))
 
     until(served, "broker 2 has heard of the high watermark, with its next fetch")
-    return [answer["error_code"], records(answer["records"])]
+    return [response["error_code"], records(response["records"])]
 
 
 @behaviour("fetch")
@@ -137,17 +142,17 @@ def the_current_leader_epoch_is_served(subject: Subject) -> Outcome:
 @behaviour("fetch")
 def an_older_leader_epoch_is_fenced(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
-    asked = [{"name": topic, "partitions": [{"partition_index": 0, "replicas": [2, 1]}]}]
-    subject.ask("AlterPartitionReassignments", 0, timeout_ms=9_000, topics=asked)
+    requested = [{"name": topic, "partitions": [{"partition_index": 0, "replicas": [2, 1]}]}]
+    subject.request("AlterPartitionReassignments", 0, timeout_ms=9_000, topics=requested)
     election = [{"topic": topic, "partitions": [0]}]
-    subject.ask("ElectLeaders", 2, election_type=0, topic_partitions=election, timeout_ms=9_000)
+    subject.request("ElectLeaders", 2, election_type=0, topic_partitions=election, timeout_ms=9_000)
     subject.await_led(topic)
     epoch = subject.partition(topic)["leader_epoch"]
     return [subject.fetch(topic, leader_epoch=one)["error_code"] for one in (epoch - 1, epoch)]
 
 
 @behaviour("fetch")
-def a_session_answers_only_what_changed(subject: Subject) -> Outcome:
+def a_session_returns_only_what_changed(subject: Subject) -> Outcome:
     topic = filled(subject, 1)
     leader = subject.leader(topic)
     first = subject.fetch_session({topic: {0: 0}}, broker=leader, session=(0, 0))
@@ -171,25 +176,25 @@ def without_a_session_epoch_no_session_is_made(subject: Subject) -> Outcome:
 @behaviour("fetch")
 def of_an_unfinished_transaction_read_committed_sees_nothing(subject: Subject) -> Outcome:
     topic = in_transaction(subject)[0]
-    answers = [subject.fetch(topic, isolation=isolation) for isolation in (0, 1)]
-    return [[records(one["records"]), one["high_watermark"], one["last_stable_offset"]] for one in answers]
+    responses = [subject.fetch(topic, isolation=isolation) for isolation in (0, 1)]
+    return [[records(one["records"]), one["high_watermark"], one["last_stable_offset"]] for one in responses]
 
 
 @behaviour("fetch")
-def of_an_aborted_transaction_read_committed_is_told(subject: Subject) -> Outcome:
+def read_committed_gets_the_list_of_aborted_transactions(subject: Subject) -> Outcome:
     topic, name, producer = in_transaction(subject)
     ended(subject, topic, name, producer, committed=False)
-    answer = subject.fetch(topic, isolation=1)
-    aborted = [[one["producer_id"] == producer[0], one["first_offset"]] for one in answer["aborted_transactions"]]
-    return [records(answer["records"]), aborted]
+    response = subject.fetch(topic, isolation=1)
+    aborted = [[one["producer_id"] == producer[0], one["first_offset"]] for one in response["aborted_transactions"]]
+    return [records(response["records"]), aborted]
 
 
 @behaviour("fetch")
 def a_committed_transaction_ends_with_a_marker(subject: Subject) -> Outcome:
     topic, name, producer = in_transaction(subject)
     ended(subject, topic, name, producer, committed=True)
-    answer = subject.fetch(topic, isolation=1)
-    return [records(answer["records"]), answer["aborted_transactions"], answer["last_stable_offset"]]
+    response = subject.fetch(topic, isolation=1)
+    return [records(response["records"]), response["aborted_transactions"], response["last_stable_offset"]]
 
 
 @behaviour("fetch")
@@ -202,7 +207,7 @@ def the_earliest_and_the_latest_offset_are_listed(subject: Subject) -> Outcome:
 @behaviour("fetch")
 def the_offset_of_a_time_is_the_first_record_not_older(subject: Subject) -> Outcome:
     topic = filled(subject)
-    found = [subject.offsets(topic, moment) for moment in (0, 2_000, 2_001, 5_000, 5_001)]
+    found = [subject.offsets(topic, timestamp) for timestamp in (0, 2_000, 2_001, 5_000, 5_001)]
     return [[one["offset"], one["timestamp"]] for one in found]
 
 
@@ -223,7 +228,7 @@ def the_record_of_the_highest_time_is_found(subject: Subject) -> Outcome:
 
 
 @behaviour("fetch")
-def whoever_does_not_lead_lists_no_offsets(subject: Subject) -> Outcome:
+def a_follower_lists_no_offsets(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
     return [subject.offsets(topic, -1, broker=broker)["error_code"] for broker in (2, 3)]
 
@@ -248,7 +253,7 @@ def deleting_beyond_the_end_is_out_of_range(subject: Subject) -> Outcome:
 
 
 @behaviour("fetch")
-def the_end_of_an_epoch_is_told(subject: Subject) -> Outcome:
+def the_end_of_an_epoch_is_returned(subject: Subject) -> Outcome:
     topic = filled(subject)
     return [epoch_end(subject, topic, epoch) for epoch in (0, 7)]
 
@@ -279,10 +284,10 @@ def in_transaction(subject: Subject) -> tuple[str, str, tuple[int, int]]:
     subject.produce(topic, batch(b"before"))
     producer = subject.producer_id(name)
     begin(subject, name, producer, topic)
-    answer = subject.produce(
+    response = subject.produce(
         topic, batch(b"within", producer=producer, sequence=0, transactional=True), transactional_id=name
     )
-    assert answer["error_code"] == 0
+    assert response["error_code"] == 0
     return topic, name, producer
 
 
@@ -295,12 +300,12 @@ def begin(subject: Subject, name: str, producer: tuple[int, int], topic: str) ->
         "v3_and_below_topics": [{"name": topic, "partitions": [0]}],
     }
 
-    def asked() -> int:
-        answer = subject.ask("AddPartitionsToTxn", 3, broker=subject.coordinator(name, 1), **body)
-        (result,) = answer["results_by_topic_v3_and_below"][0]["results_by_partition"]
+    def requested() -> int:
+        response = subject.request("AddPartitionsToTxn", 3, broker=subject.coordinator(name, 1), **body)
+        (result,) = response["results_by_topic_v3_and_below"][0]["results_by_partition"]
         return int(result["partition_error_code"])
 
-    return of_a_ready_coordinator(asked)
+    return of_a_ready_coordinator(requested)
 
 
 def ended(subject: Subject, topic: str, name: str, producer: tuple[int, int], *, committed: bool) -> int:
@@ -313,16 +318,16 @@ def ended(subject: Subject, topic: str, name: str, producer: tuple[int, int], *,
 
 def end_code(subject: Subject, name: str, producer: tuple[int, int], *, committed: bool) -> int:
     who = {"transactional_id": name, "producer_id": producer[0], "producer_epoch": producer[1]}
-    answer = subject.ask("EndTxn", 3, broker=subject.coordinator(name, 1), committed=committed, **who)
-    return int(answer["error_code"])
+    response = subject.request("EndTxn", 3, broker=subject.coordinator(name, 1), committed=committed, **who)
+    return int(response["error_code"])
 
 
-def of_a_ready_coordinator(asked: Callable[[], int]) -> int:
+def of_a_ready_coordinator(requested: Callable[[], int]) -> int:
     """The first code that is not of a coordinator that is busy."""
     codes: list[int] = []
 
     def is_ready() -> bool:
-        codes.append(asked())
+        codes.append(requested())
         return codes[-1] not in BUSY.values()
 
     until(is_ready, "the transaction's coordinator is ready")
@@ -332,12 +337,14 @@ def of_a_ready_coordinator(asked: Callable[[], int]) -> int:
 def delete_records(subject: Subject, topic: str, offset: int) -> list[int]:
     partitions = [{"partition_index": 0, "offset": offset}]
     body = {"topics": [{"name": topic, "partitions": partitions}], "timeout_ms": 9_000}
-    answer = subject.ask("DeleteRecords", 2, broker=subject.leader(topic), **body)["topics"][0]["partitions"][0]
-    return [answer["error_code"], answer["low_watermark"]]
+    response = subject.request("DeleteRecords", 2, broker=subject.leader(topic), **body)["topics"][0]["partitions"][0]
+    return [response["error_code"], response["low_watermark"]]
 
 
 def epoch_end(subject: Subject, topic: str, epoch: int) -> list[int]:
     one = {"partition": 0, "current_leader_epoch": -1, "leader_epoch": epoch}
     body = {"replica_id": -1, "topics": [{"topic": topic, "partitions": [one]}]}
-    answer = subject.ask("OffsetForLeaderEpoch", 4, broker=subject.leader(topic), **body)["topics"][0]["partitions"][0]
-    return [answer["error_code"], answer["leader_epoch"], answer["end_offset"]]
+    response = subject.request("OffsetForLeaderEpoch", 4, broker=subject.leader(topic), **body)["topics"][0][
+        "partitions"
+    ][0]
+    return [response["error_code"], response["leader_epoch"], response["end_offset"]]

@@ -23,11 +23,11 @@ class Group:
         name = fresh(kind)
         group = cls(subject, name, subject.coordinator(name))
         # A coordinator that was just made loads first.
-        until(lambda: group.ask("DescribeGroups", 4, groups=[name])["groups"][0]["error_code"] == 0, "it is loaded")
+        until(lambda: group.request("DescribeGroups", 4, groups=[name])["groups"][0]["error_code"] == 0, "it is loaded")
         return group
 
-    def ask(self, api: str, version: int, **body: Any) -> Body:
-        return self.subject.ask(api, version, broker=self.broker, **body)
+    def request(self, api: str, version: int, **body: Any) -> Body:
+        return self.subject.request(api, version, broker=self.broker, **body)
 
     def join(
         self, member: str = "", *, instance: str | None = None, version: int = 7, protocols: Body | None = None, session_ms: int = 10_000, kind: str = "consumer",
@@ -42,7 +42,7 @@ class Group:
             "protocol_type": kind,
             "protocols": [{"name": name, "metadata": data} for name, data in offered.items()],
         }
-        return self.ask("JoinGroup", version, **(body if version >= 5 else _without(body, "group_instance_id")))
+        return self.request("JoinGroup", version, **(body if version >= 5 else _without(body, "group_instance_id")))
 
     def joined(self, instance: str | None = None) -> Body:
         """A member by both rounds of joining."""
@@ -52,27 +52,27 @@ class Group:
     def sync(self, member: str, generation: int, assignments: Body | None = None, instance: str | None = None) -> Body:
         given = [{"member_id": one, "assignment": data} for one, data in (assignments or {}).items()]
         body = {"generation_id": generation, "member_id": member, "group_instance_id": instance}
-        return self.ask("SyncGroup", 3, group_id=self.id, assignments=given, **body)
+        return self.request("SyncGroup", 3, group_id=self.id, assignments=given, **body)
 
     def alone(self, instance: str | None = None) -> tuple[str, int]:
         """A group of one member that has its assignment: its id and generation."""
         joined = self.joined(instance)
         member, generation = joined["member_id"], joined["generation_id"]
-        answer = self.sync(member, generation, {member: b"all"}, instance)
-        assert (answer["error_code"], bytes(answer["assignment"])) == (0, b"all"), answer
+        response = self.sync(member, generation, {member: b"all"}, instance)
+        assert (response["error_code"], bytes(response["assignment"])) == (0, b"all"), response
         return member, generation
 
     def beat(self, member: str, generation: int, instance: str | None = None) -> int:
         body = {"generation_id": generation, "member_id": member, "group_instance_id": instance}
-        return int(self.ask("Heartbeat", 3, group_id=self.id, **body)["error_code"])
+        return int(self.request("Heartbeat", 3, group_id=self.id, **body)["error_code"])
 
     def leave(self, *members: tuple[str, str | None]) -> Body:
         left = [{"member_id": member, "group_instance_id": instance} for member, instance in members]
-        return self.ask("LeaveGroup", 3, group_id=self.id, members=left)
+        return self.request("LeaveGroup", 3, group_id=self.id, members=left)
 
     def describe(self) -> Body:
-        (answer,) = self.ask("DescribeGroups", 4, groups=[self.id])["groups"]
-        return dict(answer)
+        (response,) = self.request("DescribeGroups", 4, groups=[self.id])["groups"]
+        return dict(response)
 
     def commit(self, topic: str, offset: int, member: str = "", generation: int = -1, metadata: str = "", partition: int = 0) -> int:  # fmt: skip
         one = {
@@ -83,8 +83,8 @@ class Group:
         }
         body = {"generation_id_or_member_epoch": generation, "member_id": member, "group_instance_id": None}
         topics = [{"name": topic, "partitions": [one]}]
-        answer = self.ask("OffsetCommit", 7, group_id=self.id, topics=topics, **body)
-        return int(answer["topics"][0]["partitions"][0]["error_code"])
+        response = self.request("OffsetCommit", 7, group_id=self.id, topics=topics, **body)
+        return int(response["topics"][0]["partitions"][0]["error_code"])
 
     def commit_in(self, name: str, producer: tuple[int, int], topic: str, offset: int, version: int) -> int:
         """With a transaction; the partition's code."""
@@ -97,22 +97,22 @@ class Group:
         who = {"transactional_id": name, "producer_id": producer[0], "producer_epoch": producer[1]}
         body = {"generation_id": -1, "member_id": "", "group_instance_id": None}
         topics = [{"name": topic, "partitions": [one]}]
-        answer = self.ask("TxnOffsetCommit", version, group_id=self.id, topics=topics, **who, **body)
-        return int(answer["topics"][0]["partitions"][0]["error_code"])
+        response = self.request("TxnOffsetCommit", version, group_id=self.id, topics=topics, **who, **body)
+        return int(response["topics"][0]["partitions"][0]["error_code"])
 
     def committed(self, topic: str | None) -> list[Any]:
         """[partition, offset, metadata, error] each; of all topics where None."""
         topics = None if topic is None else [{"name": topic, "partition_indexes": [0, 1]}]
-        answer = self.ask("OffsetFetch", 6, group_id=self.id, topics=topics)
-        assert answer["error_code"] == 0
+        response = self.request("OffsetFetch", 6, group_id=self.id, topics=topics)
+        assert response["error_code"] == 0
         return [
             [one["partition_index"], one["committed_offset"], one["metadata"], one["error_code"]]
-            for each in answer["topics"]
+            for each in response["topics"]
             for one in each["partitions"]
         ]
 
     def delete(self) -> int:
-        return int(self.ask("DeleteGroups", 2, groups_names=[self.id])["results"][0]["error_code"])
+        return int(self.request("DeleteGroups", 2, groups_names=[self.id])["results"][0]["error_code"])
 
 
 def _without(body: Body, *names: str) -> Body:
@@ -120,27 +120,27 @@ def _without(body: Body, *names: str) -> Body:
 
 
 @behaviour("groups")
-def a_new_member_is_given_an_id_and_asked_to_come_again(subject: Subject) -> Outcome:
-    answer = Group.of(subject).join()
-    return [answer["error_code"], answer["member_id"] != "", answer["generation_id"]]
+def a_new_member_gets_an_id_and_has_to_join_again(subject: Subject) -> Outcome:
+    response = Group.of(subject).join()
+    return [response["error_code"], response["member_id"] != "", response["generation_id"]]
 
 
 @behaviour("groups")
-def before_version_4_nobody_is_asked_to_come_again(subject: Subject) -> Outcome:
-    answer = Group.of(subject).join(version=3)
-    return [answer["error_code"], answer["generation_id"], len(answer["members"])]
+def before_version_4_no_member_has_to_join_again(subject: Subject) -> Outcome:
+    response = Group.of(subject).join(version=3)
+    return [response["error_code"], response["generation_id"], len(response["members"])]
 
 
 @behaviour("groups")
 def the_first_member_leads_and_sees_the_members(subject: Subject) -> Outcome:
-    answer = Group.of(subject).joined()
+    response = Group.of(subject).joined()
     return [
-        answer["error_code"],
-        answer["generation_id"],
-        answer["leader"] == answer["member_id"],
-        answer["protocol_name"],
-        answer["protocol_type"],
-        len(answer["members"]),
+        response["error_code"],
+        response["generation_id"],
+        response["leader"] == response["member_id"],
+        response["protocol_name"],
+        response["protocol_type"],
+        len(response["members"]),
     ]
 
 
@@ -148,8 +148,8 @@ def the_first_member_leads_and_sees_the_members(subject: Subject) -> Outcome:
 def the_leaders_assignment_reaches_it(subject: Subject) -> Outcome:
     group = Group.of(subject)
     joined = group.joined()
-    answer = group.sync(joined["member_id"], joined["generation_id"], {joined["member_id"]: b"mine"})
-    return [answer["error_code"], bytes(answer["assignment"]).decode()]
+    response = group.sync(joined["member_id"], joined["generation_id"], {joined["member_id"]: b"mine"})
+    return [response["error_code"], bytes(response["assignment"]).decode()]
 
 
 @behaviour("groups")
@@ -160,10 +160,16 @@ def a_second_member_starts_a_new_generation(subject: Subject) -> Outcome:
     with ThreadPoolExecutor() as pool:
         coming = pool.submit(group.join, other)
         until(lambda: group.beat(member, generation) != 0, "the first member hears of it")
-        told = group.beat(member, generation)
+        heartbeat_code = group.beat(member, generation)
         again = group.join(member)
         joined = coming.result()
-    return [told, again["generation_id"], joined["generation_id"], len(again["members"]), len(joined["members"])]
+    return [
+        heartbeat_code,
+        again["generation_id"],
+        joined["generation_id"],
+        len(again["members"]),
+        len(joined["members"]),
+    ]
 
 
 @behaviour("groups")
@@ -178,8 +184,8 @@ def a_follower_gets_what_the_leader_gave_it(subject: Subject) -> Outcome:
         coming.result()
         waiting = pool.submit(group.sync, other, again)
         group.sync(member, again, {member: b"left", other: b"right"})
-        answer = waiting.result()
-    return [answer["error_code"], bytes(answer["assignment"]).decode()]
+        response = waiting.result()
+    return [response["error_code"], bytes(response["assignment"]).decode()]
 
 
 @behaviour("groups")
@@ -204,7 +210,7 @@ def an_old_generation_is_refused_everywhere(subject: Subject) -> Outcome:
 
 
 @behaviour("groups")
-def a_member_that_beats_is_told_all_is_well(subject: Subject) -> Outcome:
+def a_heartbeat_of_a_member_succeeds(subject: Subject) -> Outcome:
     group = Group.of(subject)
     return group.beat(*group.alone())
 
@@ -233,14 +239,14 @@ def a_group_without_a_name_is_refused(subject: Subject) -> Outcome:
 
 
 @behaviour("groups")
-def whoever_does_not_coordinate_says_so(subject: Subject) -> Outcome:
+def a_broker_that_does_not_coordinate_refuses(subject: Subject) -> Outcome:
     group = Group.of(subject)
     other = Group(subject, group.id, 1 + group.broker % 3)
     return [other.join()["error_code"], other.beat("m", 1), other.commit(subject.topic(), 1)]
 
 
 @behaviour("groups")
-def whoever_leaves_is_a_stranger(subject: Subject) -> Outcome:
+def a_member_that_left_is_unknown(subject: Subject) -> Outcome:
     group = Group.of(subject)
     member, generation = group.alone()
     left = group.leave((member, None))
@@ -251,31 +257,31 @@ def whoever_leaves_is_a_stranger(subject: Subject) -> Outcome:
 def the_last_to_leave_leaves_an_empty_group(subject: Subject) -> Outcome:
     group = Group.of(subject)
     group.leave((group.alone()[0], None))
-    answer = group.describe()
-    return [answer["error_code"], answer["group_state"], answer["protocol_type"], answer["members"]]
+    response = group.describe()
+    return [response["error_code"], response["group_state"], response["protocol_type"], response["members"]]
 
 
 @behaviour("groups")
 def a_group_of_one_is_described(subject: Subject) -> Outcome:
     group = Group.of(subject)
     group.alone()
-    answer = group.describe()
-    (member,) = answer["members"]
-    seen = [answer["error_code"], answer["group_state"], answer["protocol_type"], answer["protocol_data"]]
-    return [*seen, member["client_id"], bytes(member["member_assignment"]).decode()]
+    response = group.describe()
+    (member,) = response["members"]
+    observed = [response["error_code"], response["group_state"], response["protocol_type"], response["protocol_data"]]
+    return [*observed, member["client_id"], bytes(member["member_assignment"]).decode()]
 
 
 @behaviour("groups")
 def a_group_that_is_not_there_is_dead(subject: Subject) -> Outcome:
-    answer = Group.of(subject).describe()
-    return [answer["error_code"], answer["group_state"]]
+    response = Group.of(subject).describe()
+    return [response["error_code"], response["group_state"]]
 
 
 @behaviour("groups")
 def whose_members_have_not_synced_completes_its_rebalance(subject: Subject) -> Outcome:
     group, topic = Group.of(subject), subject.topic()
     group.joined()
-    # Kafka tells of a group as of the last record that its partition has written, and a group that only met writes none.
+    # Kafka describes a group as of the last record written to its partition; a group that only joined writes none.
     neighbour = Group(subject, _in_one_partition(subject, group.id), group.broker)
     code = neighbour.commit(topic, 1)
     return [code, group.describe()["group_state"]]
@@ -283,7 +289,7 @@ def whose_members_have_not_synced_completes_its_rebalance(subject: Subject) -> O
 
 def _in_one_partition(subject: Subject, group_id: str) -> str:
     """A name whose records stand beside those of the group."""
-    (offsets,) = subject.ask("Metadata", 9, topics=[{"name": "__consumer_offsets"}])["topics"]
+    (offsets,) = subject.request("Metadata", 9, topics=[{"name": "__consumer_offsets"}])["topics"]
     count = len(offsets["partitions"])
     wanted = partition_for(group_id, count)
     return next(name for name in iter(lambda: fresh("group"), "") if partition_for(name, count) == wanted)
@@ -334,8 +340,8 @@ def what_is_committed_is_fetched(subject: Subject) -> Outcome:
 def a_group_without_members_takes_commits_of_anybody(subject: Subject) -> Outcome:
     group, topic = Group.of(subject), subject.topic()
     code = group.commit(topic, 3)
-    answer = group.describe()
-    return [code, group.committed(topic), answer["group_state"], answer["protocol_type"]]
+    response = group.describe()
+    return [code, group.committed(topic), response["group_state"], response["protocol_type"]]
 
 
 @behaviour("groups")
@@ -369,18 +375,18 @@ def offsets_of_one_topic_are_deleted(subject: Subject) -> Outcome:
     group, topic = Group.of(subject), subject.topic()
     group.commit(topic, 5)
     topics = [{"name": topic, "partitions": [{"partition_index": 0}]}]
-    answer = group.ask("OffsetDelete", 0, group_id=group.id, topics=topics)
-    code = answer["topics"][0]["partitions"][0]["error_code"]
-    return [answer["error_code"], code, group.committed(topic)]
+    response = group.request("OffsetDelete", 0, group_id=group.id, topics=topics)
+    code = response["topics"][0]["partitions"][0]["error_code"]
+    return [response["error_code"], code, group.committed(topic)]
 
 
 @behaviour("groups")
 def a_group_is_listed_by_its_coordinator(subject: Subject) -> Outcome:
     group = Group.of(subject)
     group.alone()
-    found = [one for one in group.ask("ListGroups", 4, states_filter=[])["groups"] if one["group_id"] == group.id]
-    stable = group.ask("ListGroups", 4, states_filter=["Stable"])["groups"]
-    empty = group.ask("ListGroups", 4, states_filter=["Empty"])["groups"]
+    found = [one for one in group.request("ListGroups", 4, states_filter=[])["groups"] if one["group_id"] == group.id]
+    stable = group.request("ListGroups", 4, states_filter=["Stable"])["groups"]
+    empty = group.request("ListGroups", 4, states_filter=["Empty"])["groups"]
     return [
         [[one["protocol_type"], one["group_state"]] for one in found],
         group.id in [one["group_id"] for one in stable],
@@ -404,10 +410,10 @@ def offsets_are_committed_with_a_transaction(subject: Subject) -> Outcome:
     producer, epoch = subject.producer_id(name)
     coordinator = subject.coordinator(name, 1)
     who = {"transactional_id": name, "producer_id": producer, "producer_epoch": epoch}
-    added = subject.ask("AddOffsetsToTxn", 3, broker=coordinator, group_id=group.id, **who)["error_code"]
+    added = subject.request("AddOffsetsToTxn", 3, broker=coordinator, group_id=group.id, **who)["error_code"]
     code = group.commit_in(name, (producer, epoch), topic, 4, version=3)
     before = group.committed(topic)
-    ended = subject.ask("EndTxn", 3, broker=coordinator, committed=True, **who)["error_code"]
+    ended = subject.request("EndTxn", 3, broker=coordinator, committed=True, **who)["error_code"]
     until(lambda: group.committed(topic) != before, "the marker has come")
     return [added, code, before, ended, group.committed(topic)]
 

@@ -1,4 +1,4 @@
-"""Produce: what a leader takes, what it refuses, and what it answers."""
+"""Produce: what a leader takes, what it refuses, and what it responses."""
 
 from kafka.record.default_records import DefaultRecordBatch
 
@@ -17,16 +17,16 @@ def the_first_record_gets_offset_0_and_the_next_batch_follows_the_last(subject: 
 
 
 @behaviour("produce")
-def the_time_of_appending_is_told_only_where_it_counts(subject: Subject) -> Outcome:
+def the_log_append_time_is_returned_only_where_it_counts(subject: Subject) -> Outcome:
     return subject.produce(subject.topic())["log_append_time_ms"]
 
 
 @behaviour("produce")
-def acks_0_is_not_answered_and_still_appended(subject: Subject) -> Outcome:
+def acks_0_gets_no_response_and_is_appended(subject: Subject) -> Outcome:
     topic = subject.topic(factor=1)
-    answer = subject.produce(topic, acks=0)
+    response = subject.produce(topic, acks=0)
     found = subject.fetch(topic, max_wait_ms=5_000)
-    return [answer, records(found["records"])]
+    return [response, records(found["records"])]
 
 
 @behaviour("produce")
@@ -36,8 +36,8 @@ def acks_1_is_enough(subject: Subject) -> Outcome:
 
 @behaviour("produce")
 def acks_2_is_no_number_of_acks(subject: Subject) -> Outcome:
-    answer = subject.produce(subject.topic(), acks=2)
-    return [answer["error_code"], answer["base_offset"]]
+    response = subject.produce(subject.topic(), acks=2)
+    return [response["error_code"], response["base_offset"]]
 
 
 @behaviour("produce")
@@ -93,14 +93,14 @@ def a_compacted_topic_refuses_records_without_keys(subject: Subject) -> Outcome:
 
 
 @behaviour("produce")
-def a_topic_that_stamps_its_records_itself_tells_when(subject: Subject) -> Outcome:
+def a_topic_with_log_append_time_returns_it(subject: Subject) -> Outcome:
     topic = subject.topic(message_timestamp_type="LogAppendTime")
-    answer = subject.produce(topic, batch(b"old", times=[5]))
+    response = subject.produce(topic, batch(b"old", times=[5]))
     (found,) = batches(subject.fetch(topic)["records"])
     return [
-        answer["log_append_time_ms"] > 1_000_000_000_000,
+        response["log_append_time_ms"] > 1_000_000_000_000,
         found.timestamp_type,
-        found.max_timestamp == answer["log_append_time_ms"],
+        found.max_timestamp == response["log_append_time_ms"],
     ]
 
 
@@ -117,16 +117,16 @@ def a_timestamp_older_than_the_topic_bears_is_refused(subject: Subject) -> Outco
 
 
 @behaviour("produce")
-def whoever_does_not_lead_says_so(subject: Subject) -> Outcome:
+def a_broker_that_does_not_lead_refuses(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
     return [subject.produce(topic, broker=broker)["error_code"] for broker in (2, 3)]
 
 
 @behaviour("produce")
-def from_version_10_on_whoever_does_not_lead_names_who_does(subject: Subject) -> Outcome:
+def from_version_10_on_the_refusal_names_the_leader(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
-    answer = subject.produce(topic, broker=2, version=10)
-    return [answer["error_code"], answer["current_leader"]]
+    response = subject.produce(topic, broker=2, version=10)
+    return [response["error_code"], response["current_leader"]]
 
 
 @behaviour("produce")
@@ -160,7 +160,9 @@ def of_duplicates_the_last_five_batches_are_remembered(subject: Subject) -> Outc
     made = [batch(b"a", producer=producer, sequence=one) for one in range(7)]
     for one in made:
         subject.produce(topic, one)
-    return [[answer["error_code"], answer["base_offset"]] for answer in (subject.produce(topic, one) for one in made)]
+    return [
+        [response["error_code"], response["base_offset"]] for response in (subject.produce(topic, one) for one in made)
+    ]
 
 
 @behaviour("produce")
@@ -189,14 +191,14 @@ def an_unknown_producer_may_begin_with_any_sequence(subject: Subject) -> Outcome
 @behaviour("produce")
 def by_topic_id_a_batch_is_appended_and_an_unknown_id_refused(subject: Subject) -> Outcome:
     topic = subject.topic()
-    (known,) = subject.ask("Metadata", 12, topics=[{"name": topic}])["topics"]
+    (known,) = subject.request("Metadata", 12, topics=[{"name": topic}])["topics"]
     codes = []
     for topic_id in (known["topic_id"], "00000000-0000-4000-8000-0000000000aa"):
         one = {"index": 0, "records": batch(b"a")}
         body = {"transactional_id": None, "acks": -1, "timeout_ms": 5000}
         data = [{"topic_id": topic_id, "partition_data": [one]}]
-        answer = subject.ask("Produce", 13, broker=subject.leader(topic), topic_data=data, **body)
-        codes.append(answer["responses"][0]["partition_responses"][0]["error_code"])
+        response = subject.request("Produce", 13, broker=subject.leader(topic), topic_data=data, **body)
+        codes.append(response["responses"][0]["partition_responses"][0]["error_code"])
     return codes
 
 
@@ -223,7 +225,7 @@ def below_min_insync_replicas_acks_all_is_refused_and_acks_1_is_not(subject: Sub
     topic = subject.topic(replicas=[[1, LOST]], min_insync_replicas=2)
     yield
     subject.await_isr(topic, 1)
-    # A leader that has not heard yet lets it wait for broker 3 in vain.
+    # A leader without that metadata lets it wait for broker 3 in vain.
     refused = [subject.produce(topic)["error_code"] for _ in range(2)][-1]
     weak = subject.produce(topic, acks=1)["error_code"]
     yield

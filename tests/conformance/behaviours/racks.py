@@ -1,4 +1,4 @@
-"""Racks: told to clients, counted by placement, read by near consumers (KIP-36, KIP-392)."""
+"""Racks: returned to clients, counted by placement, read by near consumers (KIP-36, KIP-392)."""
 
 import asyncio
 from collections import Counter
@@ -18,44 +18,46 @@ def racks_of(subject: Subject, topic: str, partitions: int) -> list[list[str]]:
 
 
 @behaviour("racks")
-def metadata_tells_each_brokers_rack(subject: Subject) -> Outcome:
-    brokers = subject.ask("Metadata", 1, topics=[])["brokers"]
+def metadata_has_each_brokers_rack(subject: Subject) -> Outcome:
+    brokers = subject.request("Metadata", 1, topics=[])["brokers"]
     return sorted([one["node_id"], one["rack"]] for one in brokers)
 
 
 @behaviour("racks")
 def metadata_version_0_has_no_rack(subject: Subject) -> Outcome:
     topic = subject.topic()
-    answer = subject.ask("Metadata", 0, topics=[{"name": topic}])
-    return [sorted(set(answer) - {"throttle_time_ms"}), [sorted(one) for one in answer["brokers"]]]
+    response = subject.request("Metadata", 0, topics=[{"name": topic}])
+    return [sorted(set(response) - {"throttle_time_ms"}), [sorted(one) for one in response["brokers"]]]
 
 
 @behaviour("racks")
 def metadata_version_0_with_no_topics_means_all_and_version_1_means_none(subject: Subject) -> Outcome:
     topic = subject.topic()
-    all_of_0 = [one["name"] for one in subject.ask("Metadata", 0, topics=[])["topics"]]
-    return [topic in all_of_0, subject.ask("Metadata", 1, topics=[])["topics"]]
+    all_of_0 = [one["name"] for one in subject.request("Metadata", 0, topics=[])["topics"]]
+    return [topic in all_of_0, subject.request("Metadata", 1, topics=[])["topics"]]
 
 
 @behaviour("racks")
 def from_version_1_on_metadata_names_a_controller_and_internal_topics(subject: Subject) -> Outcome:
     topic = subject.topic()
-    answer = subject.ask("Metadata", 1, topics=[{"name": topic}])
-    return [answer["controller_id"] in BROKERS, answer["topics"][0]["is_internal"]]
+    response = subject.request("Metadata", 1, topics=[{"name": topic}])
+    return [response["controller_id"] in BROKERS, response["topics"][0]["is_internal"]]
 
 
 @behaviour("racks")
-def every_broker_tells_the_same_racks(subject: Subject) -> Outcome:
+def every_broker_returns_the_same_racks(subject: Subject) -> Outcome:
     return [
-        sorted([one["node_id"], one["rack"]] for one in subject.ask("Metadata", 9, broker=broker, topics=[])["brokers"])
+        sorted(
+            [one["node_id"], one["rack"]] for one in subject.request("Metadata", 9, broker=broker, topics=[])["brokers"]
+        )
         for broker in BROKERS
     ]
 
 
 @behaviour("racks")
-def the_clusters_description_tells_racks(subject: Subject) -> Outcome:
-    answer = subject.ask("DescribeCluster", 0)
-    return sorted([one["broker_id"], one["rack"]] for one in answer["brokers"])
+def the_clusters_description_has_racks(subject: Subject) -> Outcome:
+    response = subject.request("DescribeCluster", 0)
+    return sorted([one["broker_id"], one["rack"]] for one in response["brokers"])
 
 
 @behaviour("racks")
@@ -102,17 +104,17 @@ def a_minus_1_factor_is_spread_over_racks_too(subject: Subject) -> Outcome:
 @behaviour("racks")
 def internal_topics_are_spread_over_racks(subject: Subject) -> Outcome:
     subject.coordinator("any group")
-    (answer,) = subject.ask("Metadata", 9, topics=[{"name": "__consumer_offsets"}])["topics"]
-    spread = {len({RACKS[broker] for broker in one["replica_nodes"]}) for one in answer["partitions"]}
-    return [answer["is_internal"], sorted(spread)]
+    (response,) = subject.request("Metadata", 9, topics=[{"name": "__consumer_offsets"}])["topics"]
+    spread = {len({RACKS[broker] for broker in one["replica_nodes"]}) for one in response["partitions"]}
+    return [response["is_internal"], sorted(spread)]
 
 
 @behaviour("racks")
 def a_reader_in_a_followers_rack_is_sent_there(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
     subject.produce(topic, batch(b"a"))
-    answer = subject.fetch(topic, rack="r2")
-    return [answer["preferred_read_replica"], records(answer["records"])]
+    response = subject.fetch(topic, rack="r2")
+    return [response["preferred_read_replica"], records(response["records"])]
 
 
 @behaviour("racks")
@@ -120,24 +122,24 @@ def whom_a_follower_serves_is_sent_nowhere_else(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
     subject.produce(topic, batch(b"a"))
     subject.fetch(topic, broker=2, max_wait_ms=2_000)
-    answer = subject.fetch(topic, broker=2, rack="r1")
-    return [answer["error_code"], answer["preferred_read_replica"]]
+    response = subject.fetch(topic, broker=2, rack="r1")
+    return [response["error_code"], response["preferred_read_replica"]]
 
 
 @behaviour("racks")
 def a_reader_in_the_leaders_rack_reads_from_the_leader(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
     subject.produce(topic, batch(b"a"))
-    answer = subject.fetch(topic, rack="r1")
-    return [answer["preferred_read_replica"], records(answer["records"])]
+    response = subject.fetch(topic, rack="r1")
+    return [response["preferred_read_replica"], records(response["records"])]
 
 
 @behaviour("racks")
 def a_reader_in_a_rack_without_a_replica_reads_from_the_leader(subject: Subject) -> Outcome:
     topic = subject.topic(replicas=[[1, 2]])
     subject.produce(topic, batch(b"a"))
-    answer = subject.fetch(topic, rack="nowhere")
-    return [answer["preferred_read_replica"], records(answer["records"])]
+    response = subject.fetch(topic, rack="nowhere")
+    return [response["preferred_read_replica"], records(response["records"])]
 
 
 @behaviour("racks")
@@ -157,7 +159,7 @@ def librdkafka_sees_the_racks(subject: Subject) -> Outcome:
 
 @behaviour("racks")
 def aiokafka_sees_the_racks(subject: Subject) -> Outcome:
-    async def asked() -> Outcome:
+    async def requested() -> Outcome:
         admin = AIOKafkaAdminClient(bootstrap_servers=subject.bootstrap_servers)
         await admin.start()
         try:
@@ -166,7 +168,7 @@ def aiokafka_sees_the_racks(subject: Subject) -> Outcome:
         finally:
             await admin.close()
 
-    return asyncio.run(asked())
+    return asyncio.run(requested())
 
 
 @behaviour_in_loss("racks")
