@@ -221,6 +221,19 @@ def test_an_end_bumps_the_epoch_and_says_so() -> None:
     assert world.add(as_producer(ended.producer_id, 1), P0) is KafkaError.NONE
 
 
+@pytest.mark.parametrize("began", [False, True], ids=["let in", "in a transaction"])
+@pytest.mark.parametrize("commit", [True, False], ids=["commit", "abort"])
+def test_an_end_by_a_producer_that_was_fenced_is_no_repetition(commit: bool, began: bool) -> None:
+    """Its epoch is one below the newer producer's, as that of a producer whose own end has bumped it."""
+    world = World()
+    old = world.init()
+    new = world.init()
+    if began:
+        world.add(new, P0)
+    assert world.end(old, commit=commit, bump=True).error is KafkaError.PRODUCER_FENCED
+    assert world.add(new, P1) is KafkaError.NONE
+
+
 def test_at_the_last_epoch_an_end_gives_a_new_producer_id() -> None:
     world = at_the_last_epoch()
     last = as_producer(7, LAST_EPOCH)

@@ -109,8 +109,15 @@ class Transaction:
         return KafkaError.INVALID_TXN_STATE
 
     def _repeated(self, request: EndTransaction) -> bool:
-        """Asked again with the epoch that its first answer, lost on its way, has bumped."""
-        return request.bump_epoch and request.producer_epoch in (self.last_epoch, self.value.producer_epoch - 1)
+        """Whether the same end is requested again with the epoch that it has bumped, its first response being lost.
+
+        Only an end leaves the state that it leads to. In any other a newer producer was let in, or the producer itself
+        has gone on: the older epoch is fenced.
+        """
+        ended = self.ending or self.value.state in (TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
+        return (
+            ended and request.bump_epoch and request.producer_epoch in (self.last_epoch, self.value.producer_epoch - 1)
+        )
 
     def ended_as_asked(self, request: EndTransaction) -> bool:
         ended = TransactionState.COMPLETE_COMMIT if request.commit else TransactionState.COMPLETE_ABORT
