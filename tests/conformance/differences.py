@@ -20,7 +20,7 @@ DIFFERENCES: Final[dict[str, Difference]] = {
     "produce: a topic with a compression of its own is written in it": Difference(
         [0], "batches are kept as they came: their records are never written anew, so compression.type is only shown"
     ),
-    "fetch: a session responses only what changed": Difference(
+    "fetch: a session returns only what changed": Difference(
         [0, 70, []], "sessions are declined with id 0, which every client takes; a fetch that is idle costs little here"
     ),
 }
