@@ -6,6 +6,7 @@ from typing import Final, NamedTuple, TypeAlias
 
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET
+from rackspan.cluster.core.messages import TransactionSupport
 from rackspan.model.ids import TopicPartition
 
 NO_GENERATION: Final = -1
@@ -143,7 +144,10 @@ class OffsetCommit:
 
 @dataclass(frozen=True, slots=True)
 class TxnOffsetCommit:
-    """Offsets that become visible when the producer's transaction commits. Membership is checked from v3 on (KIP-447)."""
+    """Offsets that become visible when the producer's transaction commits. Membership is checked from v3 on (KIP-447).
+
+    `transactional_id` and `support` are for the verification before the commit (KIP-890).
+    """
 
     group_id: str
     producer_id: int
@@ -152,6 +156,8 @@ class TxnOffsetCommit:
     generation: int = NO_GENERATION
     member_id: str = ""
     group_instance_id: str | None = None
+    transactional_id: str = ""
+    support: TransactionSupport = TransactionSupport.VERIFIES
 
 
 @dataclass(frozen=True, slots=True)

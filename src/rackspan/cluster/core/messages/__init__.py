@@ -35,6 +35,7 @@ from rackspan.cluster.core.messages.client import (
     Produce,
     ProduceResponse,
     ShutDown,
+    TransactionSupport,
     VerifyTransaction,
 )
 from rackspan.cluster.core.messages.effects import (
@@ -44,7 +45,9 @@ from rackspan.cluster.core.messages.effects import (
     MetadataUpdated,
     Respond,
     Send,
+    SendRequest,
     Stopped,
+    TransactionEnded,
     Warned,
     WatermarkMoved,
 )
@@ -109,8 +112,11 @@ __all__ = [
     "ReplicaFetchResponse",
     "Respond",
     "Send",
+    "SendRequest",
     "ShutDown",
     "Stopped",
+    "TransactionEnded",
+    "TransactionSupport",
     "UnregisterBroker",
     "VerifyTransaction",
     "Warned",

@@ -1,11 +1,23 @@
 """Clients and brokers: produce, delete records, verify a transaction, shut down."""
 
 from dataclasses import dataclass
+from enum import Enum
 
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
 from rackspan.model.ids import TopicPartition
+
+
+class TransactionSupport(Enum):
+    """What the version of a transactional request supports (KIP-890, KIP-1050)."""
+
+    VERIFIES = "verifies"
+    """The producer has added the partition already. INVALID_TXN_STATE if not."""
+    ABORTS = "aborts"
+    """The same, but TRANSACTION_ABORTABLE (KIP-1050)."""
+    ADDS = "adds"
+    """A write adds the partition (part 2)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,6 +31,8 @@ class Produce:
     timeout_ms: int = 30_000
     internal: bool = False
     """A coordinator's own append: control batches and internal topics are allowed."""
+    transactional_id: str | None = None
+    support: TransactionSupport = TransactionSupport.VERIFIES
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from rackspan.cluster.core.batch import Marker
 from rackspan.cluster.core.ids import CorrelationId, NodeId
 from rackspan.cluster.core.messages.admin import AdminRequest
 from rackspan.cluster.core.messages.client import DeleteRecords, Produce, ShutDown, VerifyTransaction
@@ -16,7 +17,7 @@ from rackspan.cluster.core.messages.registration import (
     FetchMetadataResponse,
 )
 from rackspan.cluster.core.messages.replica_fetch import ReplicaFetch, ReplicaFetchResponse
-from rackspan.model.ids import TopicPartition
+from rackspan.model.ids import BrokerId, TopicPartition
 
 ToController: TypeAlias = BrokerRegistration | BrokerHeartbeat | FetchMetadata | AlterPartition
 ToBroker: TypeAlias = (
@@ -51,6 +52,18 @@ class Respond:
 
 
 @dataclass(frozen=True, slots=True)
+class SendRequest:
+    """Send a request to a broker, perhaps this one, and pass its response on with `request_id`.
+
+    The correlation id of `message` is 0: whoever carries this out sets one that is unique in the cluster.
+    """
+
+    destination: BrokerId
+    message: Produce | VerifyTransaction
+    request_id: int
+
+
+@dataclass(frozen=True, slots=True)
 class WatermarkMoved:
     """A replica of this partition on this broker has more to read: high watermark, last stable offset or records.
 
@@ -67,6 +80,15 @@ class LeadershipChanged:
     partition: TopicPartition
     leads: bool
     leader_epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class TransactionEnded:
+    """A transaction's marker in this partition, led here, is committed."""
+
+    partition: TopicPartition
+    producer_id: int
+    marker: Marker
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,4 +110,14 @@ class Warned:
     message: str
 
 
-Effect: TypeAlias = Send | Respond | WatermarkMoved | LeadershipChanged | MetadataUpdated | Stopped | Warned
+Effect: TypeAlias = (
+    Send
+    | SendRequest
+    | Respond
+    | WatermarkMoved
+    | LeadershipChanged
+    | TransactionEnded
+    | MetadataUpdated
+    | Stopped
+    | Warned
+)

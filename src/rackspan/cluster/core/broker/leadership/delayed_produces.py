@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
+from rackspan.cluster.core.batch import Marker
 from rackspan.cluster.core.ids import CorrelationId
 
 
@@ -14,6 +15,8 @@ class DelayedProduce:
     required_offset: int
     base_offset: int
     deadline: int
+    marker: tuple[int, Marker] | None = None
+    """The producer id and the marker, where the produce ends a transaction."""
 
 
 @dataclass(slots=True)

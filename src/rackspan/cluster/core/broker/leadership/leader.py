@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rackspan.acks import ProduceVerdict, RackBits, Thresholds
 from rackspan.acks.min_insync_racks import Threshold, is_checked, missed
 from rackspan.acks.replies import BY_RACKS, ERROR_CODES, error_message
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import Batch, Marker
 from rackspan.cluster.core.broker.leadership.delayed_produces import DelayedProduce, DelayedProduces
 from rackspan.cluster.core.broker.leadership.replica_state import FollowerState, Isr
 from rackspan.cluster.core.broker.metrics import Counters
@@ -18,7 +18,7 @@ from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET
 from rackspan.cluster.core.log import Duplicate, PartitionLog
-from rackspan.cluster.core.messages import Produce, ProduceResponse, Respond
+from rackspan.cluster.core.messages import Produce, ProduceResponse, Respond, TransactionEnded
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.model.ids import BrokerId, TopicPartition
 
@@ -100,7 +100,10 @@ class Leader:
         base, required = self._append(now, message.batches) if not isinstance(check, Duplicate) else _span(check)
         if not is_checked(message.acks) or (repeated and not self._rules.duplicate_waits()):
             return self._success(base)
-        self.delayed_produces.add(DelayedProduce(message.correlation_id, required, base, now + message.timeout_ms))
+        deadline = now + message.timeout_ms
+        self.delayed_produces.add(
+            DelayedProduce(message.correlation_id, required, base, deadline, _marker(message.batches))
+        )
         return None
 
     def _refusal(self, message: Produce) -> ProduceResponse | None:
@@ -183,12 +186,14 @@ class Leader:
         log.high_watermark = target
         return True
 
-    def acknowledged(self) -> Iterator[Respond]:
+    def acknowledged(self) -> Iterator[Respond | TransactionEnded]:
         """Responses to the produces that the high watermark has reached: the offset, or that the ISR is too small by now."""
         reached = self.delayed_produces.pop_reached(self.log.high_watermark)
         verdict = self._rules.before_acknowledgement(self._rules.counted(self.isr), self.config.racks, self.required)
         for produce in reached:
             accepted = verdict is ProduceVerdict.ACCEPT
+            if accepted and produce.marker is not None:
+                yield TransactionEnded(self.partition, *produce.marker)
             yield Respond(
                 produce.correlation_id, self._success(produce.base_offset) if accepted else self._refused(verdict)
             )
@@ -235,6 +240,10 @@ class Leader:
             f"The size of the current ISR : {len(isr)} is insufficient to satisfy the min.isr requirement of "
             f"{required.min_insync_replicas} for partition {self.partition}"
         )
+
+
+def _marker(batches: Iterable[Batch]) -> tuple[int, Marker] | None:
+    return next(((batch.producer_id, batch.marker) for batch in batches if batch.marker is not None), None)
 
 
 def _span(duplicate: Duplicate) -> tuple[int, int]:

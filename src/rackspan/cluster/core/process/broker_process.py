@@ -1,0 +1,308 @@
+"""One process of one broker: its replicas, its group coordinator, its transaction coordinator, and what passes between them.
+
+    on_message  from brokers, the controller and clients      on_request   of clients, to a coordinator
+    on_response to a `SendRequest`                            on_tick      of the clock
+
+Each returns effects. A coordinator's record is a produce with acks=all like any other, so that min.insync.replicas and
+min.insync.racks hold for groups and transactions too.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, TypeAlias
+
+from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.broker import Broker
+from rackspan.cluster.core.coordination import Append
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.groups import GroupCoordinator
+from rackspan.cluster.core.groups.requests import GroupRequest, OffsetCommitResponse, TxnOffsetCommit
+from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId, TopicId
+from rackspan.cluster.core.log import PartitionLog
+from rackspan.cluster.core.messages import (
+    Effect,
+    LeadershipChanged,
+    Message,
+    MetadataUpdated,
+    Produce,
+    ProduceResponse,
+    Respond,
+    SendRequest,
+    TransactionEnded,
+    TransactionSupport,
+    VerifyTransaction,
+)
+from rackspan.cluster.core.metadata import NO_LEADER
+from rackspan.cluster.core.process.coordinator_runner import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, CoordinatorRunner
+from rackspan.cluster.core.process.verification import ERROR_MESSAGES, offset_commit_error, produce_error
+from rackspan.cluster.core.transactions import TransactionCoordinator, WriteMarker
+from rackspan.cluster.core.transactions.requests import (
+    AddPartitions,
+    EndTransaction,
+    InitProducerId,
+    TransactionRequest,
+)
+from rackspan.model.ids import BrokerId, TopicPartition
+
+Then: TypeAlias = Callable[[int, Any], None]
+"""Called with the time (ms) and a response; None is no response within the timeout."""
+
+
+@dataclass(frozen=True, slots=True)
+class _PendingRequest:
+    deadline: int
+    then: Then
+
+
+class BrokerProcess:
+    """A restart makes a new object. `broker`, `groups` and `transactions` may be queried, their events go through this."""
+
+    append_timeout_ms: ClassVar[int] = 5_000
+    """Kafka's offsets.commit.timeout.ms."""
+    request_timeout_ms: ClassVar[int] = 5_000
+    """How long another broker may take to respond."""
+
+    def __init__(self, broker: Broker, groups: GroupCoordinator, transactions: TransactionCoordinator) -> None:
+        self.broker, self.groups, self.transactions = broker, groups, transactions
+        self._group_runner = CoordinatorRunner(OFFSETS_TOPIC, groups, self._log, self._on_group_effect)
+        self._transaction_runner = CoordinatorRunner(
+            TRANSACTIONS_TOPIC, transactions, self._log, self._on_transaction_effect
+        )
+        self._effects: list[Effect] = []
+        self._own_requests: dict[CorrelationId, Then] = {}
+        """By correlation ids of this process's own, which are negative."""
+        self._last_own_id = 0
+        self._sent: dict[int, _PendingRequest] = {}
+        self._last_sent_id = 0
+        self._topic_names: Mapping[TopicId, str] = {}
+
+    def _log(self, partition: TopicPartition) -> PartitionLog:
+        return self.broker.disk.logs[partition]
+
+    # Events.
+
+    def on_message(self, now: int, source: NodeId, message: Message) -> list[Effect]:
+        """Handle a message. A transactional batch is verified first, unless the log has its transaction already."""
+        if isinstance(message, VerifyTransaction):
+            self._on_verification(now, message)
+        elif isinstance(message, Produce) and message.batches[0].transactional and not message.internal:
+            self._on_transactional_produce(now, message)
+        else:
+            self._apply(now, self.broker.on_message(now, source, message))
+        return self._taken()
+
+    def on_request(
+        self, now: int, correlation_id: CorrelationId, request: GroupRequest | TransactionRequest
+    ) -> list[Effect]:
+        """Handle a client's request to a coordinator. The response follows on `correlation_id`, once."""
+        if isinstance(request, InitProducerId | AddPartitions | EndTransaction):
+            self._transaction_runner.carry_out(now, self.transactions.on_request(now, correlation_id, request))
+        elif isinstance(request, TxnOffsetCommit):
+            self._on_transactional_commit(now, correlation_id, request)
+        else:
+            self._group_runner.carry_out(now, self.groups.on_request(now, correlation_id, request))
+        return self._taken()
+
+    def on_response(self, now: int, request_id: int, response: object) -> list[Effect]:
+        """Take the response to a `SendRequest`. One that comes after its timeout is dropped."""
+        self._complete(now, request_id, response)
+        return self._taken()
+
+    def on_tick(self, now: int) -> list[Effect]:
+        """Handle a clock tick."""
+        self._apply(now, self.broker.on_tick(now))
+        self._group_runner.on_tick(now)
+        self._transaction_runner.on_tick(now)
+        for request_id in [request_id for request_id, sent in self._sent.items() if sent.deadline <= now]:
+            self._complete(now, request_id, None)
+        return self._taken()
+
+    def _taken(self) -> list[Effect]:
+        effects, self._effects = self._effects, []
+        return effects
+
+    # The replicas' effects.
+
+    def _apply(self, now: int, effects: Iterable[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Respond):
+                self._respond(now, effect)
+                continue
+            self._effects.append(effect)
+            match effect:
+                case LeadershipChanged():
+                    self._group_runner.on_leadership(now, effect)
+                    self._transaction_runner.on_leadership(now, effect)
+                case TransactionEnded(partition, producer_id, marker) if partition.topic == OFFSETS_TOPIC:
+                    self.groups.on_marker(partition.partition, producer_id, marker)
+                case MetadataUpdated():
+                    self._forget_deleted_topics(now)
+
+    def _respond(self, now: int, effect: Respond) -> None:
+        then = self._own_requests.pop(effect.correlation_id, None)
+        if then is None:
+            self._effects.append(effect)
+        else:
+            then(now, effect.response)
+
+    def _forget_deleted_topics(self, now: int) -> None:
+        """Drop the committed offsets of deleted topics, by topic id: a new topic of the same name may exist already."""
+        before, self._topic_names = self._topic_names, self.broker.image.topic_names
+        deleted = [before[topic_id] for topic_id in before.keys() - self._topic_names.keys()]
+        if deleted:
+            self._group_runner.carry_out(now, self.groups.on_topics_deleted(now, deleted))
+
+    # The coordinators' effects.
+
+    def _on_group_effect(self, now: int, effect: Respond | Append) -> None:
+        if isinstance(effect, Append):
+            self._append_record(now, self._group_runner, self.groups, OFFSETS_TOPIC, effect)
+        else:
+            self._respond(now, effect)
+
+    def _on_transaction_effect(self, now: int, effect: Respond | Append | WriteMarker) -> None:
+        if isinstance(effect, Append):
+            self._append_record(now, self._transaction_runner, self.transactions, TRANSACTIONS_TOPIC, effect)
+        elif isinstance(effect, WriteMarker):
+            self._write_marker(now, effect)
+        else:
+            self._respond(now, effect)
+
+    def _append_record(
+        self,
+        now: int,
+        runner: CoordinatorRunner,
+        coordinator: GroupCoordinator | TransactionCoordinator,
+        topic: str,
+        append: Append,
+    ) -> None:
+        def appended(later: int, response: ProduceResponse) -> None:
+            effects = coordinator.on_appended(later, append.write, response.error, response.base_offset)
+            runner.carry_out(later, effects)
+
+        self.append(now, TopicPartition(topic, append.partition), append.batch, appended)
+
+    def append(self, now: int, partition: TopicPartition, batch: Batch, then: Then) -> None:
+        """Append a coordinator's batch to a partition led here, acks=all. `then` gets the `ProduceResponse`."""
+        produce = Produce(self._own_id(then), partition, (batch,), -1, self.append_timeout_ms, internal=True)
+        self._apply(now, self.broker.on_message(now, CLIENT, produce))
+
+    def _own_id(self, then: Then) -> CorrelationId:
+        self._last_own_id -= 1
+        self._own_requests[self._last_own_id] = then
+        return self._last_own_id
+
+    # Markers.
+
+    def _write_marker(self, now: int, marker: WriteMarker) -> None:
+        """Send the marker to the partition's leader. A partition that was deleted with its topic has no readers."""
+
+        def marked(later: int, response: ProduceResponse | None) -> None:
+            self._marked(later, marker, KafkaError.REQUEST_TIMED_OUT if response is None else response.error)
+
+        state = self.broker.image.partition(marker.partition)
+        if state is None:
+            self._marked(now, marker, KafkaError.NONE)
+        elif state.leader == NO_LEADER:
+            self._marked(now, marker, KafkaError.LEADER_NOT_AVAILABLE)
+        else:
+            timeout_ms = self.append_timeout_ms
+            produce = Produce(0, marker.partition, (marker.batch,), -1, timeout_ms, internal=True)
+            self._send(now, state.leader, produce, timeout_ms, marked)
+
+    def _marked(self, now: int, marker: WriteMarker, error: KafkaError) -> None:
+        producer_epoch = marker.batch.producer_epoch
+        effects = self.transactions.on_marked(now, marker.transactional_id, producer_epoch, marker.partition, error)
+        self._transaction_runner.carry_out(now, effects)
+
+    # Verification of transactional writes.
+
+    def _on_transactional_produce(self, now: int, produce: Produce) -> None:
+        batch, leader = produce.batches[0], self.broker.leaders.get(produce.partition)
+        producer_id, epoch = batch.producer_id, batch.producer_epoch
+        if produce.transactional_id is None:
+            refusal = ProduceResponse(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            self._effects.append(Respond(produce.correlation_id, refusal))
+            return
+        if leader is None or leader.log.in_transaction(producer_id, epoch):
+            self._apply(now, self.broker.on_message(now, CLIENT, produce))
+            return
+        log, producer_before = leader.log, leader.log.producers.get(producer_id)
+
+        def verified(later: int, error: KafkaError) -> None:
+            error = produce_error(error, produce.support)
+            # A marker that came meanwhile has ended the transaction that was verified.
+            if error is KafkaError.NONE and not log.in_transaction(producer_id, epoch):
+                unchanged = log.producers.get(producer_id) is producer_before
+                error = KafkaError.NONE if unchanged else KafkaError.INVALID_TXN_STATE
+            if error is KafkaError.NONE:
+                self._apply(later, self.broker.on_message(later, CLIENT, produce))
+            else:
+                refusal = ProduceResponse(error, message=ERROR_MESSAGES.get(error))
+                self._effects.append(Respond(produce.correlation_id, refusal))
+
+        who = (produce.transactional_id, producer_id, epoch)
+        self._verify(now, who, produce.partition, produce.support, verified)
+
+    def _on_transactional_commit(self, now: int, correlation_id: CorrelationId, request: TxnOffsetCommit) -> None:
+        """Verify that the group's partition of `__consumer_offsets` is in the transaction, then commit."""
+        partition = TopicPartition(OFFSETS_TOPIC, self.groups.partition_of(request.group_id))
+
+        def verified(later: int, error: KafkaError) -> None:
+            error = offset_commit_error(error, request.support)
+            if error is KafkaError.NONE:
+                self._group_runner.carry_out(later, self.groups.on_request(later, correlation_id, request))
+            else:
+                response = OffsetCommitResponse(dict.fromkeys(request.offsets, error))
+                self._effects.append(Respond(correlation_id, response))
+
+        who = (request.transactional_id, request.producer_id, request.producer_epoch)
+        self._verify(now, who, partition, request.support, verified)
+
+    def _verify(
+        self,
+        now: int,
+        producer: tuple[str, int, int],
+        partition: TopicPartition,
+        support: TransactionSupport,
+        then: Callable[[int, KafkaError], None],
+    ) -> None:
+        """Send VerifyTransaction to the coordinator of (transactional id, producer id, producer epoch)."""
+
+        def verified(later: int, error: KafkaError | None) -> None:
+            then(later, KafkaError.COORDINATOR_NOT_AVAILABLE if error is None else error)
+
+        number = self.transactions.partition_of(producer[0])
+        state = self.broker.image.partition(TopicPartition(TRANSACTIONS_TOPIC, number))
+        if state is None or state.leader == NO_LEADER:
+            then(now, KafkaError.COORDINATOR_NOT_AVAILABLE)
+            return
+        message = VerifyTransaction(0, *producer, partition, adds=support is TransactionSupport.ADDS)
+        self._send(now, state.leader, message, self.request_timeout_ms, verified)
+
+    def _on_verification(self, now: int, message: VerifyTransaction) -> None:
+        """As the coordinator: whether the partition is in an ongoing transaction; with `adds`, add it if it is not."""
+        who = (message.transactional_id, message.producer_id, message.producer_epoch)
+        request = AddPartitions(*who, frozenset({message.partition}))
+        if not message.adds:
+            error = self.transactions.verify(request)[message.partition]
+            self._effects.append(Respond(message.correlation_id, error))
+            return
+        own_id = self._own_id(
+            lambda _now, response: self._effects.append(Respond(message.correlation_id, response.error))
+        )
+        self._transaction_runner.carry_out(now, self.transactions.on_request(now, own_id, request))
+
+    # Requests to other brokers, or to this one as the coordinator or the leader.
+
+    def _send(
+        self, now: int, destination: BrokerId, message: Produce | VerifyTransaction, timeout_ms: int, then: Then
+    ) -> None:
+        self._last_sent_id += 1
+        self._sent[self._last_sent_id] = _PendingRequest(now + timeout_ms, then)
+        self._effects.append(SendRequest(destination, message, self._last_sent_id))
+
+    def _complete(self, now: int, request_id: int, response: object) -> None:
+        sent = self._sent.pop(request_id, None)
+        if sent is not None:
+            sent.then(now, response)
