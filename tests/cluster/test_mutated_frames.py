@@ -131,7 +131,7 @@ def mutated(request: bytes, corpus: list[bytes], rng: Random) -> bytes:
 
 def fed(host: BrokerHost, data: bytes) -> None:
     transport = Ended()
-    connection = Connection(host)
+    connection = Connection(host.server)
     connection.connection_made(transport)
     at = 0
     while at < len(data) and not transport.closing:
@@ -159,7 +159,7 @@ async def survived(requests: int, seed: int) -> float:
     await bombarded(hosts, corpus, requests - warm, rng)
     growth = megabytes() - before
     async with asyncio.timeout(60):
-        while any(host.connections or len(host.delayed_fetches) for host in hosts):
+        while any(host.server.connections or len(host.process.delayed_fetches) for host in hosts):
             await asyncio.sleep(0.01)
         while len(asyncio.all_tasks()) > 20:
             await asyncio.sleep(0.01)

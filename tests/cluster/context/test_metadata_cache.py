@@ -70,10 +70,10 @@ def test_every_topic_is_written_again_when_a_broker_is_fenced_or_the_version_is_
 
 def test_answers_are_kept_until_the_metadata_moves_and_never_many() -> None:
     kept = MetadataCache()
-    assert kept.answer((12, None), lambda: b"first") == b"first"
-    assert kept.answer((12, None), lambda: b"second") == b"first"
-    kept.moved()
-    assert kept.answer((12, None), lambda: b"third") == b"third"
+    assert kept.response((12, None), lambda: b"first") == b"first"
+    assert kept.response((12, None), lambda: b"second") == b"first"
+    kept.drop_responses()
+    assert kept.response((12, None), lambda: b"third") == b"third"
     for number in range(3 * MAX_CACHED_RESPONSES):
-        kept.answer((12, (f"topic-{number}",)), lambda: b"")
+        kept.response((12, (f"topic-{number}",)), lambda: b"")
     assert len(kept) == MAX_CACHED_RESPONSES

@@ -62,14 +62,14 @@ class Administration:
         cleared = tuple(AlterResource(ResourceType.BROKER, name, ()) for name in brokers)
         _accepted(await self._asked(lambda correlation_id: DeleteTopics(correlation_id, topics)))
         _accepted(await self._asked(lambda correlation_id: AlterConfigs(correlation_id, cleared, replace=True)))
-        self._assembly.traffic.forget()
+        self._assembly.traffic.clear()
 
     async def _asked(self, question: Callable[[CorrelationId], Message]) -> Sequence[AdminResponse]:
         host = self._heard()
-        results: Sequence[AdminResponse] = await host.controller_response(question, TIMEOUT_MS, ())
+        results: Sequence[AdminResponse] = await host.process.requests.controller_response(question, TIMEOUT_MS, ())
         for one in self._assembly.hosts.values():
             if one.running and not one.frozen:
-                await one.wait_until_caught_up(TIMEOUT_MS)
+                await one.process.metadata_updates.wait_until_caught_up(TIMEOUT_MS)
         return results
 
     def _heard(self) -> BrokerHost:

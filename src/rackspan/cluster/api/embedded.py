@@ -148,7 +148,7 @@ class EmbeddedCluster(FaultMethods, InspectionMethods):
 
     def address(self, broker: int) -> str:
         """host:port of one broker, lost or not."""
-        host, port = self._faults.host(broker).listener.address
+        host, port = self._faults.host(broker).server.address
         return f"{host}:{port}"
 
     def rack(self, broker: int) -> RackId | None:

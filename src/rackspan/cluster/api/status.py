@@ -40,7 +40,7 @@ def cluster_status(assembly: Assembly) -> ClusterStatus:
 
 
 def _broker(assembly: Assembly, host: BrokerHost) -> BrokerStatus:
-    address, port = host.listener.address
+    address, port = host.server.address
     return BrokerStatus(host.id, host.rack, f"{address}:{port}", tuple(_states(assembly, host)) or ("up",))
 
 
@@ -86,6 +86,6 @@ def _listed(brokers: tuple[BrokerId, ...]) -> str:
 def _metrics(assembly: Assembly) -> Iterator[str]:
     for host in assembly.hosts.values():
         if host.running:
-            for name, value in host.core.metrics().items():
+            for name, value in host.process.core.metrics().items():
                 if value:
                     yield f'{name}{{broker="{host.id}"}} {value}'

@@ -1,28 +1,26 @@
-"""What a handler is given and what it may answer with."""
+"""Call: one request with the broker that received it, and the types of handlers and responses."""
 
 from asyncio import Future
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
+from rackspan.cluster.context.broker_context import BrokerContext
 from rackspan.wire.codec import RequestHeader
 
-if TYPE_CHECKING:
-    from rackspan.cluster.host.broker_host import BrokerHost
-
 Body: TypeAlias = Mapping[str, Any]
-"""A response's fields by kio's names; what a version does not have is left out when it is written."""
+"""A response's fields by kio's names. Fields that the request's version does not have are left out when it is written."""
 
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
-    """A body that is written already, for answers that are given again and again."""
+    """A response body that is already encoded, for responses that are cached."""
 
     parts: Sequence[bytes]
 
 
 Response: TypeAlias = Body | Encoded | None
-"""None: the client waits for none (acks=0)."""
+"""None: the client expects no response (acks=0)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +29,7 @@ class Call:
 
     header: RequestHeader
     body: dict[str, Any]
-    broker: "BrokerHost"
+    broker: BrokerContext
     client_host: str
 
     @property
@@ -44,7 +42,7 @@ Handle: TypeAlias = Callable[[Call], Response | Future[Response] | Coroutine[Any
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """Who answers an API, and in which versions. `advertised_from` is what ApiVersions says where that differs."""
+    """The function and the versions of one API. `advertised_from` is the lowest version in ApiVersions where that differs."""
 
     versions: range
     handle: Handle

@@ -1,7 +1,6 @@
-"""Fetches that wait at a broker for news of their partitions (Kafka's delayed_fetches)."""
+"""Fetches that wait at a broker until one of their partitions changes (Kafka's DelayedFetch purgatory)."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Callable, Iterable
 from typing import TypeAlias
 
 from rackspan.model.ids import TopicPartition
@@ -10,16 +9,16 @@ Wake: TypeAlias = Callable[[], None]
 
 
 class DelayedFetches:
-    """Who waits for which partition. Nobody is woken without news: waiting costs nothing."""
+    """The waiting fetches of one broker by partition. A fetch is woken by a change only, so waiting costs nothing."""
 
     def __init__(self) -> None:
         self._waiting: dict[TopicPartition, set[Wake]] = {}
 
-    def wait(self, partitions: Iterable[TopicPartition], wake: Wake) -> None:
+    def add(self, partitions: Iterable[TopicPartition], wake: Wake) -> None:
         for partition in partitions:
             self._waiting.setdefault(partition, set()).add(wake)
 
-    def leave(self, partitions: Iterable[TopicPartition], wake: Wake) -> None:
+    def remove(self, partitions: Iterable[TopicPartition], wake: Wake) -> None:
         for partition in partitions:
             waiting = self._waiting.get(partition)
             if waiting is not None:
@@ -27,25 +26,10 @@ class DelayedFetches:
                 if not waiting:
                     del self._waiting[partition]
 
-    def news(self, partition: TopicPartition) -> None:
-        """Wake all who wait for it; they leave by themselves."""
+    def wake(self, partition: TopicPartition) -> None:
+        """Call every fetch that waits for the partition. A fetch that is done removes itself."""
         for wake in tuple(self._waiting.get(partition, ())):
             wake()
 
     def __len__(self) -> int:
         return len(self._waiting)
-
-
-async def until(done: Callable[[], bool], news: Callable[[], Awaitable[object]], seconds: float) -> bool:
-    """Wait until `done`, looking again after each `news`; False when the time is over."""
-    loop = asyncio.get_running_loop()
-    deadline = loop.time() + seconds
-    while not done():
-        left = deadline - loop.time()
-        if left <= 0:
-            return False
-        try:
-            await asyncio.wait_for(news(), left)
-        except TimeoutError:
-            return done()
-    return True

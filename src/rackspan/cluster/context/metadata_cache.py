@@ -1,6 +1,6 @@
-"""What is kept of Metadata answers in their bytes: whole answers until the metadata moves, topics until they change.
+"""Encoded Metadata responses: whole responses until the metadata changes, each topic's bytes until that topic changes.
 
-A client's poll of a thousand topics then costs nothing, and the poll after one of them has changed little more.
+A client's repeated request for a thousand topics then costs nothing, and the first one after a change of one topic little more.
 """
 
 from collections.abc import Callable
@@ -10,50 +10,46 @@ from rackspan.cluster.core.metadata import MetadataImage, TopicImage
 from rackspan.model.ids import BrokerId
 
 MAX_CACHED_RESPONSES: Final = 64
-"""Clients ask for few different sets of topics."""
+"""Clients request few different sets of topics."""
 
-Question: TypeAlias = tuple[int, tuple[object, ...] | None]
-"""The version, and the topics by name or id; None asks for all."""
+CacheKey: TypeAlias = tuple[int, tuple[object, ...] | None]
+"""The request's version, and its topics by name or id; None for all topics."""
 
 
 class MetadataCache:
-    """Of one broker's process."""
+    """Of one broker process."""
 
     def __init__(self) -> None:
-        self._answers: dict[Question, bytes] = {}
+        self._responses: dict[CacheKey, bytes] = {}
         self._topics: dict[int, dict[str, tuple[TopicImage, bytes]]] = {}
-        self._serving: frozenset[BrokerId] = frozenset()
+        self._unfenced: frozenset[BrokerId] = frozenset()
 
     def __len__(self) -> int:
-        return len(self._answers)
+        return len(self._responses)
 
-    def moved(self) -> None:
-        """The metadata is news; what did not change in it stays."""
-        self._answers.clear()
+    def drop_responses(self) -> None:
+        """The metadata has changed. The bytes of unchanged topics stay."""
+        self._responses.clear()
 
-    def clear(self) -> None:
-        self._answers.clear()
-        self._topics.clear()
+    def response(self, key: CacheKey, encode: Callable[[], bytes]) -> bytes:
+        """The cached response, or a new one from `encode`."""
+        response = self._responses.get(key)
+        if response is None:
+            if len(self._responses) >= MAX_CACHED_RESPONSES:
+                del self._responses[next(iter(self._responses))]
+            response = self._responses[key] = encode()
+        return response
 
-    def answer(self, question: Question, write: Callable[[], bytes]) -> bytes:
-        """As kept, or as written now."""
-        found = self._answers.get(question)
-        if found is None:
-            if len(self._answers) >= MAX_CACHED_RESPONSES:
-                del self._answers[next(iter(self._answers))]
-            found = self._answers[question] = write()
-        return found
-
-    def topics(self, version: int, image: MetadataImage, write: Callable[[TopicImage], bytes]) -> list[bytes]:
-        """Every topic in order of name; only those that are new or have changed are written."""
-        # Replicas are said to be offline by the brokers that serve.
-        serving = frozenset(broker for broker, one in image.brokers.items() if not one.fenced)
-        if serving != self._serving:
+    def topics(self, version: int, image: MetadataImage, encode: Callable[[TopicImage], bytes]) -> list[bytes]:
+        """Every topic in order of name; only new and changed ones are encoded."""
+        # A topic's bytes list its offline replicas, so they depend on the unfenced brokers.
+        unfenced = frozenset(broker.id for broker in image.brokers.values() if not broker.fenced)
+        if unfenced != self._unfenced:
             self._topics.clear()
-            self._serving = serving
-        before, now = self._topics.get(version, {}), {}
+            self._unfenced = unfenced
+        cached, current = self._topics.get(version, {}), {}
         for name, topic in sorted(image.topics.items()):
-            kept = before.get(name)
-            now[name] = kept if kept is not None and kept[0] is topic else (topic, write(topic))
-        self._topics[version] = now
-        return [encoded for _, encoded in now.values()]
+            entry = cached.get(name)
+            current[name] = entry if entry is not None and entry[0] is topic else (topic, encode(topic))
+        self._topics[version] = current
+        return [encoded for _, encoded in current.values()]

@@ -1,34 +1,30 @@
-"""Numbers for idempotent producers, from a block that the controller gives this broker (KIP-730)."""
+"""Ids for idempotent producers, from blocks that the controller allocates to this broker (KIP-730)."""
 
 import asyncio
-from typing import TYPE_CHECKING, Final
+from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
-from rackspan.cluster.core.messages import AllocateProducerIds, ProducerIdBlock
+from rackspan.cluster.core.messages import ProducerIdBlock
 
-if TYPE_CHECKING:
-    from rackspan.cluster.host.broker_host import BrokerHost
-
-_TIMEOUT_MS: Final = 5_000
+AllocateBlock: TypeAlias = Callable[[], Awaitable[ProducerIdBlock | None]]
 
 
 class ProducerIds:
-    """The rest of a broker's block; a new one is asked for when it is used up. Never twice the same."""
+    """The unused rest of a broker's block; `allocate_block` requests the next one from the controller. No id is given twice."""
 
-    def __init__(self, broker: "BrokerHost") -> None:
-        self._broker = broker
-        self._left = iter(range(0))
-        self._asking = asyncio.Lock()
+    def __init__(self, allocate_block: AllocateBlock) -> None:
+        self._allocate_block = allocate_block
+        self._unused = iter(range(0))
+        self._allocating = asyncio.Lock()
 
     async def next(self) -> int | None:
-        """None where the controller does not answer in time."""
-        async with self._asking:
-            found = next(self._left, None)
-            if found is not None:
-                return found
-            block: ProducerIdBlock | None = await self._broker.controller_response(
-                lambda correlation_id: AllocateProducerIds(correlation_id, self._broker.id), _TIMEOUT_MS, None
-            )
+        """None where the controller does not respond in time."""
+        async with self._allocating:
+            producer_id = next(self._unused, None)
+            if producer_id is not None:
+                return producer_id
+            block = await self._allocate_block()
             if block is None:
                 return None
-            self._left = iter(range(block.first, block.first + block.length))
-            return next(self._left)
+            self._unused = iter(range(block.first, block.first + block.length))
+            return next(self._unused)

@@ -1,22 +1,19 @@
-"""Bytes of records that crossed from rack to rack, by topic, client and path.
+"""Bytes of records between racks, by topic, client and path.
 
-A client's rack is the one it names in a fetch (client.rack); producers name none, and count under None.
+A client's rack is the one it names in a fetch (client.rack). Producers name none, and count under None.
 """
 
 from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any
 
-from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import Message, ReplicaFetchResponse
-from rackspan.model.ids import RackId, TopicPartition
+from rackspan.model.ids import BrokerId, RackId
 
 
 class Path(StrEnum):
-    """Which way bytes took."""
+    """Whether a producer, a follower or a consumer caused the bytes."""
 
     PRODUCE = "produce"
     REPLICATE = "replicate"
@@ -25,7 +22,7 @@ class Path(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Flow:
-    """Bytes of one kind: from a rack to a rack. `client` is a client id, None between brokers."""
+    """What one byte count is about: from a rack to a rack. `client` is a client id, None between brokers."""
 
     path: Path
     topic: str
@@ -35,41 +32,38 @@ class Flow:
 
     @property
     def crosses_racks(self) -> bool:
-        """Unknown racks are taken to be elsewhere only where one side is known."""
+        """An unknown rack differs from every known one; two unknown racks count as one."""
         return self.from_rack != self.to_rack
 
 
 class RecordTraffic:
-    """What has flowed since the cluster started."""
+    """The bytes of each flow since the cluster started. `racks` are the brokers' racks, as they registered."""
 
     def __init__(self) -> None:
         self.racks: dict[NodeId, RackId | None] = {}
         self._bytes: Counter[Flow] = Counter()
 
-    def produced(self, call: Call, partition: TopicPartition, size_bytes: int) -> None:
-        to_rack = self.racks.get(call.broker.id)
-        self._bytes[Flow(Path.PRODUCE, partition.topic, call.header.client_id, None, to_rack)] += size_bytes
+    def add_produced(self, broker: BrokerId, client_id: str | None, topic: str, size_bytes: int) -> None:
+        self._bytes[Flow(Path.PRODUCE, topic, client_id, None, self.racks.get(broker))] += size_bytes
 
-    def fetched(self, call: Call, responses: Iterable[dict[str, Any]]) -> None:
-        from_rack, to_rack = self.racks.get(call.broker.id), call.body.get("rack_id") or None
-        names = call.broker.image.topic_names
-        for topic in responses:
-            size = sum(len(batch) for one in topic["partitions"] for batch in one.get("records", ()))
-            if size:
-                name = topic["topic"] or names.get(topic["topic_id"], "")
-                self._bytes[Flow(Path.FETCH, name, call.header.client_id, from_rack, to_rack)] += size
+    def add_fetched(
+        self, broker: BrokerId, client_id: str | None, client_rack: str | None, topic: str, size_bytes: int
+    ) -> None:
+        to_rack = RackId(client_rack) if client_rack else None
+        self._bytes[Flow(Path.FETCH, topic, client_id, self.racks.get(broker), to_rack)] += size_bytes
 
-    def carried(self, source: NodeId, destination: NodeId, message: Message) -> None:
-        """A message between nodes: of those, only answers to followers carry records."""
+    def add_delivered(self, source: NodeId, destination: NodeId, message: Message) -> None:
+        """A message between brokers: of those, only fetch responses to followers carry records."""
         if isinstance(message, ReplicaFetchResponse):
             from_rack, to_rack = self.racks.get(source), self.racks.get(destination)
-            for one in message.partitions:
-                size = sum(batch.size_bytes for batch in one.batches)
-                if size:
-                    self._bytes[Flow(Path.REPLICATE, one.partition.topic, None, from_rack, to_rack)] += size
+            for fetched in message.partitions:
+                size_bytes = sum(batch.size_bytes for batch in fetched.batches)
+                if size_bytes:
+                    flow = Flow(Path.REPLICATE, fetched.partition.topic, None, from_rack, to_rack)
+                    self._bytes[flow] += size_bytes
 
     def flows(self) -> dict[Flow, int]:
         return dict(self._bytes)
 
-    def forget(self) -> None:
+    def clear(self) -> None:
         self._bytes.clear()

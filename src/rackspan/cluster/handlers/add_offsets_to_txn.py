@@ -1,9 +1,9 @@
 """AddOffsetsToTxn (key 25), versions 0-4: the transaction will commit offsets of a group."""
 
 from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.core.coordination import OFFSETS_TOPIC
 from rackspan.cluster.core.transactions.requests import AddPartitions
 from rackspan.cluster.handlers.common.transaction_requests import error_code, transaction_response
-from rackspan.cluster.host.coordinator_runner import OFFSETS_TOPIC
 from rackspan.model.ids import TopicPartition
 
 

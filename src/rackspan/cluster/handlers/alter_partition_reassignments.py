@@ -16,12 +16,12 @@ async def handle(call: Call) -> Body:
         for one in topic["partitions"]
     )
     change_factor = call.body.get("allow_replication_factor_change", True)
-    results: tuple[AdminResponse, ...] = await call.broker.controller_response(
+    results: tuple[AdminResponse, ...] = await call.broker.requests.controller_response(
         lambda correlation_id: AlterPartitionReassignments(correlation_id, asked, change_factor),
         call.body["timeout"],
         timed_out((one.partition for one in asked), AdminResponse),
     )
-    await call.broker.wait_until_caught_up(call.body["timeout"])
+    await call.broker.metadata_updates.wait_until_caught_up(call.body["timeout"])
     return {
         "allow_replication_factor_change": change_factor,
         "responses": [

@@ -10,13 +10,13 @@ from rackspan.cluster.handlers.common.admin_responses import timed_out
 async def handle(call: Call) -> Body:
     topics = tuple(_more(one) for one in call.body["topics"])
     validate_only = call.body["validate_only"]
-    results = await call.broker.controller_response(
+    results = await call.broker.requests.controller_response(
         lambda correlation_id: CreatePartitions(correlation_id, topics, validate_only),
         call.body["timeout"],
         timed_out((topic.topic for topic in topics), AdminResponse),
     )
     if not validate_only:
-        await call.broker.wait_until_caught_up(call.body["timeout"])
+        await call.broker.metadata_updates.wait_until_caught_up(call.body["timeout"])
     return {
         "results": [
             {"name": one.key, "error_code": call.broker.code(one.error), "error_message": one.message}

@@ -12,13 +12,13 @@ from rackspan.cluster.handlers.common.admin_responses import timed_out
 async def handle(call: Call) -> Body:
     topics = tuple(_new_topic(one) for one in call.body["topics"])
     validate_only = call.body["validate_only"]
-    results: Iterable[CreateTopicResponse] = await call.broker.controller_response(
+    results: Iterable[CreateTopicResponse] = await call.broker.requests.controller_response(
         lambda correlation_id: CreateTopics(correlation_id, topics, validate_only=validate_only),
         call.body["timeout"],
         timed_out((topic.name for topic in topics), CreateTopicResponse),
     )
     if not validate_only:
-        await call.broker.wait_until_caught_up(call.body["timeout"])
+        await call.broker.metadata_updates.wait_until_caught_up(call.body["timeout"])
     return {"topics": [_created(call, result) for result in results]}
 
 

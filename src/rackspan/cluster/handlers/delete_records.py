@@ -23,7 +23,7 @@ async def handle(call: Call) -> Body:
 
 async def _delete(call: Call, topic: str, one: dict[str, Any]) -> dict[str, Any]:
     partition, offset = TopicPartition(topic, one["partition_index"]), one["offset"]
-    result: DeleteRecordsResponse = await call.broker.core_response(
+    result: DeleteRecordsResponse = await call.broker.requests.core_response(
         lambda correlation_id: DeleteRecords(correlation_id, partition, offset),
         call.body["timeout"],
         DeleteRecordsResponse(KafkaError.REQUEST_TIMED_OUT),

@@ -14,12 +14,12 @@ async def handle(call: Call) -> Body:
     asked = _asked(call)
     ids = {name: topic.topic_id for name, topic in call.broker.image.topics.items()}
     names = call.broker.image.topic_names
-    results: tuple[AdminResponse, ...] = await call.broker.controller_response(
+    results: tuple[AdminResponse, ...] = await call.broker.requests.controller_response(
         lambda correlation_id: DeleteTopics(correlation_id, asked),
         call.body["timeout"],
         timed_out(asked, AdminResponse),
     )
-    await call.broker.wait_until_caught_up(call.body["timeout"])
+    await call.broker.metadata_updates.wait_until_caught_up(call.body["timeout"])
     return {
         "responses": [
             {

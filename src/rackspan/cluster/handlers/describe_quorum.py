@@ -24,7 +24,7 @@ async def handle(call: Call) -> Body:
     asked = call.body["topics"]
     if [(one["topic_name"], _numbers(one)) for one in asked] != [(METADATA_LOG, [0])]:
         return {"topics": [_refused(one) for one in asked]}
-    state = await call.broker.controller_response(DescribeQuorum, TIMEOUT_MS, None)
+    state = await call.broker.requests.controller_response(DescribeQuorum, TIMEOUT_MS, None)
     if state is None:
         return {"error_code": KafkaError.REQUEST_TIMED_OUT}
     return {

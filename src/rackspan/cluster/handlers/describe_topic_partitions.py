@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
-from rackspan.cluster.handlers.common.topics import INTERNAL_TOPICS, offline_replicas
+from rackspan.cluster.handlers.common.topics import offline_replicas
 
 
 def handle(call: Call) -> Body:

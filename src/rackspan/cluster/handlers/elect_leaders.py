@@ -20,12 +20,12 @@ async def handle(call: Call) -> Body:
     if call.body.get("election_type", PREFERRED) not in (PREFERRED, UNCLEAN):
         return _refused(call, partitions or ())
     unclean = call.body.get("election_type", PREFERRED) == UNCLEAN
-    results: tuple[AdminResponse, ...] = await call.broker.controller_response(
+    results: tuple[AdminResponse, ...] = await call.broker.requests.controller_response(
         lambda correlation_id: ElectLeaders(correlation_id, partitions, unclean),
         call.body["timeout"],
         timed_out(partitions or (), AdminResponse),
     )
-    await call.broker.wait_until_caught_up(call.body["timeout"])
+    await call.broker.metadata_updates.wait_until_caught_up(call.body["timeout"])
     if partitions is None:
         # Asked for all, Kafka names only those of which there is something to say.
         results = tuple(one for one in results if one.error is not KafkaError.ELECTION_NOT_NEEDED)

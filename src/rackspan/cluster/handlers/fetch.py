@@ -75,7 +75,7 @@ class _Parked:
         self.answered: asyncio.Future[Response] = loop.create_future()
         self.answered.add_done_callback(self._leave)
         self._timer = loop.call_later(call.body["max_wait"] / 1000, self._finish)
-        call.broker.delayed_fetches.wait(self._partitions(), self._news)
+        call.broker.delayed_fetches.add(self._partitions(), self._news)
 
     def _partitions(self) -> Iterator[TopicPartition]:
         return (one.partition for one in self._wanted)
@@ -93,7 +93,7 @@ class _Parked:
 
     def _leave(self, _: asyncio.Future[Response]) -> None:
         self._timer.cancel()
-        self._call.broker.delayed_fetches.leave(self._partitions(), self._news)
+        self._call.broker.delayed_fetches.remove(self._partitions(), self._news)
 
 
 def _wanted(call: Call) -> Iterator[_Wanted]:
@@ -176,5 +176,14 @@ def _answer(call: Call, seen: _Round) -> Body:
         }
         for topic in call.body["topics"]
     ]
-    call.broker.traffic.fetched(call, responses)
+    _count_traffic(call, responses)
     return {"session_id": NO_SESSION, "responses": responses, "node_endpoints": call.broker.endpoints(seen.moved)}
+
+
+def _count_traffic(call: Call, responses: Iterable[dict[str, Any]]) -> None:
+    broker, client_rack = call.broker, call.body.get("rack_id")
+    for topic in responses:
+        size_bytes = sum(len(batch) for one in topic["partitions"] for batch in one.get("records", ()))
+        if size_bytes:
+            name = topic["topic"] or broker.image.topic_names.get(topic["topic_id"], "")
+            broker.traffic.add_fetched(broker.id, call.header.client_id, client_rack, name, size_bytes)

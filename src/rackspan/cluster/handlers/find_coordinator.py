@@ -6,10 +6,9 @@ The first to ask has the coordinators' topic made, as in Kafka.
 from typing import Any, Final
 
 from rackspan.cluster.context.call import Body, Call
-from rackspan.cluster.core.coordination import partition_for
+from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_for
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.handlers.common.internal_topics import leader_of, partition_count
-from rackspan.cluster.host.coordinator_runner import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
+from rackspan.cluster.handlers.common.topic_creation import internal_partition, partition_count
 
 SEVERAL_KEYS: Final = 4
 TOPICS: Final = {0: OFFSETS_TOPIC, 1: TRANSACTIONS_TOPIC}
@@ -27,7 +26,7 @@ async def _found(call: Call, key: str, key_type: int) -> Body:
     if topic is None:
         return _nobody(key, KafkaError.INVALID_REQUEST, f"coordinators of type {key_type} are not known here")
     partition = partition_for(key, partition_count(topic, call.broker.settings.extra_configs))
-    state = await leader_of(call.broker, topic, partition)
+    state = await internal_partition(call.broker, topic, partition)
     where = call.broker.endpoints([state.leader]) if state is not None else []
     if not where:
         return _nobody(key, KafkaError.COORDINATOR_NOT_AVAILABLE, f"{topic}-{partition} has no leader; ask again")

@@ -9,11 +9,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from rackspan.cluster.context.call import Body, Call, Encoded, Response
+from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
 from rackspan.cluster.handlers.common.topic_creation import create_missing_topics
-from rackspan.cluster.handlers.common.topics import INTERNAL_TOPICS, offline_replicas
+from rackspan.cluster.handlers.common.topics import offline_replicas
 from rackspan.wire.codec import write_body, write_element
 
 METADATA: Final = 3
@@ -51,7 +52,7 @@ async def _after_creation(call: Call, asked: Sequence[dict[str, Any]], missing: 
 
 def _cached(call: Call, asked: Sequence[dict[str, Any]] | None) -> Encoded:
     names = None if asked is None else tuple(one["name"] or one.get("topic_id") for one in asked)
-    return Encoded((call.broker.metadata_cache.answer((call.version, names), lambda: _encoded(call, asked)),))
+    return Encoded((call.broker.metadata_cache.response((call.version, names), lambda: _encoded(call, asked)),))
 
 
 def _encoded(call: Call, asked: Sequence[dict[str, Any]] | None) -> bytes:

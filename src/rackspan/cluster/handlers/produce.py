@@ -109,12 +109,12 @@ def _append(call: Call, gathered: _Gathered, topic: str | None, data: dict[str, 
     if isinstance(batch, ProduceResponse):
         gathered.take(place, partition, batch)
         return
-    call.broker.traffic.produced(call, partition, batch.size_bytes)
+    call.broker.traffic.add_produced(call.broker.id, call.header.client_id, partition.topic, batch.size_bytes)
     stamped = topic is not None and record_terms(call.broker, topic).append_time
     take = partial(gathered.take, place, partition, log_append_time=now if stamped else NO_TIMESTAMP)
 
     def write() -> None:
-        call.broker.send_to_core(
+        call.broker.requests.send_to_core(
             lambda correlation_id: Produce(
                 correlation_id, partition, (batch,), call.body["acks"], call.body["timeout"]
             ),

@@ -6,11 +6,11 @@ import asyncio
 from typing import Final
 
 from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.core.coordination import OFFSETS_TOPIC
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import TxnOffsetCommit
 from rackspan.cluster.handlers.common.group_requests import committed, errors_by_topic, exists, group_response
 from rackspan.cluster.handlers.common.transaction_verification import Support, Writer, verify
-from rackspan.cluster.host.coordinator_runner import OFFSETS_TOPIC
 from rackspan.model.ids import TopicPartition
 
 ABORTABLE_SINCE: Final = 4

@@ -9,7 +9,7 @@ TIMEOUT_MS = 30_000
 
 async def handle(call: Call) -> Body:
     broker = call.body["broker_id"]
-    (result,) = await call.broker.controller_response(
+    (result,) = await call.broker.requests.controller_response(
         lambda correlation_id: UnregisterBroker(correlation_id, broker), TIMEOUT_MS, timed_out([broker], AdminResponse)
     )
     return {"error_code": call.broker.code(result.error), "error_message": result.message}

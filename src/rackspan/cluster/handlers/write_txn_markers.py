@@ -39,7 +39,7 @@ async def _written(call: Call, marker: Mapping[str, Any]) -> dict[str, Any]:
 
 
 async def _append(call: Call, partition: TopicPartition, batch: Batch) -> dict[str, Any]:
-    result: ProduceResponse = await call.broker.core_response(
+    result: ProduceResponse = await call.broker.requests.core_response(
         lambda correlation_id: Produce(correlation_id, partition, (batch,), -1, _MS, internal=True),
         _MS,
         ProduceResponse(KafkaError.REQUEST_TIMED_OUT),

@@ -10,6 +10,7 @@ from random import Random
 from typing import Final
 
 from rackspan.cluster.context.record_traffic import RecordTraffic
+from rackspan.cluster.context.requests import PendingResponses
 from rackspan.cluster.core.controller import Controller
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
@@ -17,7 +18,6 @@ from rackspan.cluster.host.broker_host import BrokerHost
 from rackspan.cluster.host.clock import Clock
 from rackspan.cluster.host.controller_host import ControllerHost
 from rackspan.cluster.host.network import Network
-from rackspan.cluster.host.pending_responses import PendingResponses
 from rackspan.cluster.host.rack_locator import located_by
 from rackspan.cluster.host.shared_services import SharedServices
 from rackspan.model.ids import BrokerId, RackId
@@ -33,7 +33,7 @@ class Assembly:
         self.settings = settings
         self.clock = Clock()
         self.traffic = RecordTraffic()
-        self.network = Network(loop, self.traffic.carried)
+        self.network = Network(loop, self.traffic.add_delivered)
         pending_responses = PendingResponses()
         self.cluster_id = _cluster_id(rng)
         self.controller = ControllerHost(
@@ -91,7 +91,7 @@ class Assembly:
             self._beat.cancel()
         for host in self.hosts.values():
             host.kill()
-            host.listener.release()
+            host.server.release()
         self.controller.close()
 
     def _tick(self) -> None:

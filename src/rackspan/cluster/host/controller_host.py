@@ -4,6 +4,7 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
+from rackspan.cluster.context.requests import PendingResponses
 from rackspan.cluster.core import messages
 from rackspan.cluster.core.controller import Controller
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
@@ -11,7 +12,6 @@ from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.host.clock import Clock
 from rackspan.cluster.host.network import Network
-from rackspan.cluster.host.pending_responses import PendingResponses
 from rackspan.model.ids import BrokerId
 
 log = logging.getLogger(__name__)
@@ -60,6 +60,6 @@ class ControllerHost:
                 case messages.Send(destination, message):
                     self._network.send(CONTROLLER, destination, message)
                 case messages.Respond(correlation_id, result):
-                    self._pending_responses.answer(correlation_id, result)
+                    self._pending_responses.resolve(correlation_id, result)
                 case messages.Warned(line):
                     log.warning("controller: %s", line)

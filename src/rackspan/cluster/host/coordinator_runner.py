@@ -1,37 +1,38 @@
-"""A coordinator at work in a broker: it is told of leaderships and time, its appends go through the broker's own door.
+"""Runs a group or transaction coordinator inside a broker: it receives leadership changes and ticks, and appends through the broker.
 
-The core's coordinator decides; this carries out. What it writes is a produce with acks=all like any other, so that
+The core's coordinator decides; a runner executes its effects. An append is a produce with acks=all like any other, so that
 min.insync.replicas and min.insync.racks hold for groups and transactions too.
 """
 
 import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Final, Protocol
+from typing import Any, Final, Generic, Protocol, TypeVar
 
+from rackspan.cluster.context.broker_context import BrokerContext
 from rackspan.cluster.core.batch import Batch
-from rackspan.cluster.core.coordination import Append, PendingLoads
+from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Append, PendingLoads
 from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.groups import GroupCoordinator
+from rackspan.cluster.core.groups.requests import GroupRequest
 from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceResponse, Respond, VerifyTransaction
 from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.core.transactions import TransactionCoordinator, WriteMarker
-from rackspan.cluster.core.transactions.requests import AddPartitions
+from rackspan.cluster.core.transactions.requests import AddPartitions, TransactionRequest
 from rackspan.model.ids import TopicPartition
 
-if TYPE_CHECKING:
-    from rackspan.cluster.host.broker_host import BrokerHost
-
-OFFSETS_TOPIC: Final = "__consumer_offsets"
-TRANSACTIONS_TOPIC: Final = "__transaction_state"
-
-_APPEND_MS: Final = 5_000
+_APPEND_TIMEOUT_MS: Final = 5_000
 """Kafka's offsets.commit.timeout.ms."""
 
+RequestT = TypeVar("RequestT", contravariant=True)
 
-class Coordinator(Protocol):
-    """What both of the core's coordinators have; `on_request` differs in its requests."""
+
+class Coordinator(Protocol[RequestT]):
+    """The methods that both of the core's coordinators have."""
+
+    def on_request(self, now: int, correlation_id: CorrelationId, request: RequestT) -> Iterable[Any]: ...
 
     def on_elected(self, now: int, partition: int, leader_epoch: int, batches: Iterable[Batch]) -> Iterable[Any]: ...
 
@@ -42,81 +43,83 @@ class Coordinator(Protocol):
     def on_tick(self, now: int) -> Iterable[Any]: ...
 
 
-class CoordinatorRunner:
-    """One coordinator in one broker's process. Ends with it: whoever waits is cut off with their connection."""
+class CoordinatorRunner(Generic[RequestT]):
+    """One coordinator of one broker process. `topic` is the coordinator's own, whose leaders coordinate."""
 
-    def __init__(self, host: "BrokerHost", topic: str, coordinator: Coordinator) -> None:
-        self._host = host
+    def __init__(self, broker: BrokerContext, topic: str, coordinator: Coordinator[RequestT]) -> None:
+        self._broker = broker
         self._topic = topic
         self._coordinator = coordinator
         self._pending_loads = PendingLoads()
-        self._waiting: dict[CorrelationId, asyncio.Future[Any]] = {}
-        self._asked = 0
+        self._responses: dict[CorrelationId, asyncio.Future[Any]] = {}
+        self._last_correlation_id = 0
         self._effects: deque[Any] = deque()
-        self._busy = False
+        self._executing = False
 
-    # What happens to the broker.
+    # Events of the broker.
 
-    def leadership(self, change: LeadershipChanged) -> None:
+    def change_leadership(self, change: LeadershipChanged) -> None:
+        """This broker became or ceased to be the leader of a partition. Other topics' partitions are ignored."""
         if change.partition.topic != self._topic:
             return
-        now, number = self._host.now, change.partition.partition
+        now, number = self._broker.now, change.partition.partition
         if change.leads:
             self._pending_loads.add(number, change.leader_epoch, self._log(number))
-            self._take_office(now)
+            self._load(now)
         else:
             self._pending_loads.remove(number)
-            self.carry_out(self._coordinator.on_resigned(now, number))
-
-    def _take_office(self, now: int) -> None:
-        for number, leader_epoch in self._pending_loads.pop_ready(self._log):
-            self.carry_out(self._coordinator.on_elected(now, number, leader_epoch, self._log(number).batches))
-
-    def _log(self, number: int) -> PartitionLog:
-        return self._host.logs[TopicPartition(self._topic, number)]
+            self.execute(self._coordinator.on_resigned(now, number))
 
     def tick(self, now: int) -> None:
-        self._take_office(now)
-        self.carry_out(self._coordinator.on_tick(now))
+        self._load(now)
+        self.execute(self._coordinator.on_tick(now))
 
     def stop(self) -> None:
-        for future in tuple(self._waiting.values()):
-            future.cancel()
-        self._waiting.clear()
+        """The process has ended: requests without a response are cancelled."""
+        for response in tuple(self._responses.values()):
+            response.cancel()
+        self._responses.clear()
 
-    # What clients ask.
+    def _load(self, now: int) -> None:
+        for number, leader_epoch in self._pending_loads.pop_ready(self._log):
+            self.execute(self._coordinator.on_elected(now, number, leader_epoch, self._log(number).batches))
 
-    async def response(self, question: Callable[[int, CorrelationId], Iterable[Any]]) -> Any:
-        """`question` is given the time and a correlation_id; the answer on that correlation_id."""
-        return await self.begin(question)
+    def _log(self, number: int) -> PartitionLog:
+        return self._broker.logs[TopicPartition(self._topic, number)]
 
-    def begin(self, question: Callable[[int, CorrelationId], Iterable[Any]]) -> "asyncio.Future[Any]":
-        """The same, asked at once: cancelled where the broker's process ends first."""
-        self._asked += 1
-        correlation_id = self._asked
-        future = self._waiting[correlation_id] = asyncio.get_running_loop().create_future()
-        future.add_done_callback(lambda _: self._waiting.pop(correlation_id, None))
-        self.carry_out(question(self._host.now, correlation_id))
-        return future
+    # Requests of clients.
 
-    # What it answers.
+    async def response(self, request: RequestT) -> Any:
+        """The coordinator's response. Cancelled if the broker's process ends first."""
+        return await self.send(request)
 
-    def carry_out(self, effects: Iterable[Any]) -> None:
-        """In their order, also those that an effect leads to at once: appends must not overtake each other."""
+    def send(self, request: RequestT) -> "asyncio.Future[Any]":
+        """Give the request to the coordinator before returning; the response comes in the future."""
+        self._last_correlation_id += 1
+        correlation_id = self._last_correlation_id
+        response = self._responses[correlation_id] = asyncio.get_running_loop().create_future()
+        response.add_done_callback(lambda _: self._responses.pop(correlation_id, None))
+        self.execute(self._coordinator.on_request(self._broker.now, correlation_id, request))
+        return response
+
+    # Effects of the coordinator.
+
+    def execute(self, effects: Iterable[Any]) -> None:
+        """In order, and effects that an effect causes after those before it: appends must not overtake each other."""
         self._effects.extend(effects)
-        if self._busy:
+        if self._executing:
             return
-        self._busy = True
+        self._executing = True
         try:
             while self._effects:
-                self._carry_out_one(self._effects.popleft())
+                self._execute_one(self._effects.popleft())
         finally:
-            self._busy = False
+            self._executing = False
 
-    def _carry_out_one(self, effect: Any) -> None:
+    def _execute_one(self, effect: Any) -> None:
         match effect:
             case Respond(correlation_id, response):
-                future = self._waiting.get(correlation_id)
+                future = self._responses.get(correlation_id)
                 if future is not None and not future.done():
                     future.set_result(response)
             case Append():
@@ -124,58 +127,68 @@ class CoordinatorRunner:
 
     def _append(self, append: Append) -> None:
         partition = TopicPartition(self._topic, append.partition)
-        self._host.send_to_core(
-            lambda correlation_id: Produce(correlation_id, partition, (append.batch,), -1, _APPEND_MS, internal=True),
-            lambda result: self._appended(append.write, result),
+        self._broker.requests.send_to_core(
+            lambda correlation_id: _produce(correlation_id, partition, append.batch),
+            lambda response: self._on_appended(append.write, response),
         )
 
-    def _appended(self, write: int, result: ProduceResponse) -> None:
-        self.carry_out(self._coordinator.on_appended(self._host.now, write, result.error, result.base_offset))
+    def _on_appended(self, write: int, response: ProduceResponse) -> None:
+        self.execute(self._coordinator.on_appended(self._broker.now, write, response.error, response.base_offset))
 
 
-class TransactionCoordinatorRunner(CoordinatorRunner):
-    """And its markers go to whoever leads the partitions, over the links between brokers."""
+class GroupCoordinatorRunner(CoordinatorRunner[GroupRequest]):
+    """The group coordinator of one broker process."""
 
-    def __init__(self, host: "BrokerHost", coordinator: TransactionCoordinator) -> None:
-        super().__init__(host, TRANSACTIONS_TOPIC, coordinator)
+    def __init__(self, broker: BrokerContext, coordinator: GroupCoordinator) -> None:
+        super().__init__(broker, OFFSETS_TOPIC, coordinator)
+
+
+class TransactionCoordinatorRunner(CoordinatorRunner[TransactionRequest]):
+    """The transaction coordinator of one broker process. Its markers are sent to the leaders of the partitions."""
+
+    def __init__(self, broker: BrokerContext, coordinator: TransactionCoordinator) -> None:
+        super().__init__(broker, TRANSACTIONS_TOPIC, coordinator)
         self._transactions = coordinator
 
-    def _carry_out_one(self, effect: Any) -> None:
+    def _execute_one(self, effect: Any) -> None:
         if isinstance(effect, WriteMarker):
             self._write_marker(effect)
         else:
-            super()._carry_out_one(effect)
+            super()._execute_one(effect)
 
-    def verify(self, asked: VerifyTransaction, answered: Callable[[KafkaError], None]) -> None:
-        """As the coordinator: whether a partition is in a transaction that goes on, or it is put there."""
-        who = (asked.transactional_id, asked.producer_id, asked.producer_epoch)
-        request = AddPartitions(*who, frozenset({asked.partition}))
-        if not asked.adds:
-            answered(self._transactions.verify(request)[asked.partition])
+    def verify(self, message: VerifyTransaction, on_response: Callable[[KafkaError], None]) -> None:
+        """Check that a partition is in an ongoing transaction, or add it where the message requires that (KIP-890)."""
+        producer = (message.transactional_id, message.producer_id, message.producer_epoch)
+        request = AddPartitions(*producer, frozenset({message.partition}))
+        if not message.adds:
+            on_response(self._transactions.verify(request)[message.partition])
             return
-        adding = self.begin(lambda now, correlation_id: self._transactions.on_request(now, correlation_id, request))
-        adding.add_done_callback(lambda done: None if done.cancelled() else answered(done.result().error))
+        self.send(request).add_done_callback(
+            lambda done: None if done.cancelled() else on_response(done.result().error)
+        )
 
     def _write_marker(self, marker: WriteMarker) -> None:
-        state = self._host.image.partition(marker.partition)
+        state = self._broker.image.partition(marker.partition)
         if state is None:
-            self._marked(marker, KafkaError.NONE)  # Deleted with its topic: nobody will read it.
+            self._on_marked(marker, KafkaError.NONE)  # Deleted with its topic: no consumer will read it.
         elif state.leader == NO_LEADER:
-            self._marked(marker, KafkaError.LEADER_NOT_AVAILABLE)
+            self._on_marked(marker, KafkaError.LEADER_NOT_AVAILABLE)
         else:
-            self._host.send_to_broker(
+            self._broker.requests.send_to_broker(
                 state.leader,
-                lambda correlation_id: Produce(
-                    correlation_id, marker.partition, (marker.batch,), -1, _APPEND_MS, internal=True
-                ),
-                lambda result: self._marked(marker, result.error),
-                _APPEND_MS,
+                lambda correlation_id: _produce(correlation_id, marker.partition, marker.batch),
+                lambda response: self._on_marked(marker, response.error),
+                _APPEND_TIMEOUT_MS,
                 ProduceResponse(KafkaError.REQUEST_TIMED_OUT),
             )
 
-    def _marked(self, marker: WriteMarker, error: KafkaError) -> None:
-        self.carry_out(
+    def _on_marked(self, marker: WriteMarker, error: KafkaError) -> None:
+        self.execute(
             self._transactions.on_marked(
-                self._host.now, marker.transactional_id, marker.batch.producer_epoch, marker.partition, error
+                self._broker.now, marker.transactional_id, marker.batch.producer_epoch, marker.partition, error
             )
         )
+
+
+def _produce(correlation_id: CorrelationId, partition: TopicPartition, batch: Batch) -> Produce:
+    return Produce(correlation_id, partition, (batch,), -1, _APPEND_TIMEOUT_MS, internal=True)

@@ -1,18 +1,18 @@
-"""What all brokers of a cluster share."""
+"""What all brokers of one cluster share."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from rackspan.cluster.context.record_traffic import RecordTraffic
+from rackspan.cluster.context.requests import PendingResponses
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.clock import Clock
 from rackspan.cluster.host.network import Network
-from rackspan.cluster.host.pending_responses import PendingResponses
 
 
 @dataclass(frozen=True, slots=True)
 class SharedServices:
-    """What all hosts of a cluster share."""
+    """Of one cluster. `committed_offset` reads how far the controller has committed metadata."""
 
     cluster_id: str
     settings: ClusterSettings
@@ -21,4 +21,3 @@ class SharedServices:
     pending_responses: PendingResponses
     traffic: RecordTraffic
     committed_offset: Callable[[], int]
-    """How far the controller's metadata goes."""

@@ -22,14 +22,14 @@ Parts: TypeAlias = "list[bytes] | None"
 """One response, unframed; None where the client waits for none."""
 
 
-class Door(Protocol):
-    """What a connection asks of the broker behind it."""
+class ConnectionServer(Protocol):
+    """What a connection uses of the server that accepted it."""
 
     connections: "set[Connection]"
     frozen: bool
 
     def serve(self, request: Request, client_host: str) -> "Parts | Awaitable[Parts]":
-        """Errors: MalformedRequest closes the connection."""
+        """The response, now or later. Errors: MalformedRequest closes the connection."""
 
 
 class _Slot:
@@ -45,8 +45,8 @@ class _Slot:
 class Connection(asyncio.BufferedProtocol):
     """Between one socket and one broker."""
 
-    def __init__(self, door: Door, max_request_bytes: int = MAX_REQUEST_BYTES) -> None:
-        self._door = door
+    def __init__(self, server: ConnectionServer, max_request_bytes: int = MAX_REQUEST_BYTES) -> None:
+        self._server = server
         self._frames = FrameBuffer(max_request_bytes)
         self._slots: deque[_Slot] = deque()
         self._outgoing: deque[Piece] = deque()
@@ -63,7 +63,7 @@ class Connection(asyncio.BufferedProtocol):
         self._transport.set_write_buffer_limits(high=0)
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if peer else ""
-        self._door.connections.add(self)
+        self._server.connections.add(self)
         self.balance()
 
     def get_buffer(self, _sizehint: int) -> memoryview:
@@ -92,7 +92,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def connection_lost(self, _exc: Exception | None) -> None:
         self._transport = None
-        self._door.connections.discard(self)
+        self._server.connections.discard(self)
         for waiting in self._waiting:
             waiting.cancel()
         self._slots.clear()
@@ -110,7 +110,7 @@ class Connection(asyncio.BufferedProtocol):
         self._flush()
         if self._transport is None or self._transport.is_closing():
             return
-        if self._can_write and len(self._slots) < MAX_IN_FLIGHT and not self._door.frozen:
+        if self._can_write and len(self._slots) < MAX_IN_FLIGHT and not self._server.frozen:
             self._transport.resume_reading()
         else:
             self._transport.pause_reading()
@@ -120,7 +120,7 @@ class Connection(asyncio.BufferedProtocol):
             return
         slot = _Slot()
         self._slots.append(slot)
-        answer = self._door.serve(request, self._peer)
+        answer = self._server.serve(request, self._peer)
         if answer is None or isinstance(answer, list):
             slot.parts, slot.done = answer, True
             return
@@ -141,7 +141,7 @@ class Connection(asyncio.BufferedProtocol):
 
     def _flush(self) -> None:
         """Write every answer whose turn has come, as far as the client takes it."""
-        if self._door.frozen or self._transport is None:
+        if self._server.frozen or self._transport is None:
             return
         while self._slots and self._slots[0].done:
             parts = self._slots.popleft().parts

@@ -1,10 +1,12 @@
-"""From a request's bytes to its handler, and from the answer to bytes."""
+"""Decodes a request, calls its handler, encodes the response."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Awaitable, Coroutine, Mapping
+from typing import Any
 
-from rackspan.cluster.context.call import Call, Encoded, Handler, Response
+from rackspan.cluster.context.broker_context import BrokerContext
+from rackspan.cluster.context.call import Call, Encoded, Response
+from rackspan.cluster.handlers import HANDLERS, refuse_version
 from rackspan.errors import MalformedRequest
 from rackspan.wire.codec import (
     API_VERSIONS,
@@ -17,44 +19,37 @@ from rackspan.wire.codec import (
 )
 from rackspan.wire.framing import Request
 
-if TYPE_CHECKING:
-    from rackspan.cluster.host.broker_host import BrokerHost
-
 
 def dispatch(
-    handlers: Mapping[int, Handler],
-    broker: "BrokerHost",
-    request: Request,
-    client_host: str,
-    refuse_version: Callable[[], Mapping[str, Any]],
+    broker: BrokerContext, request: Request, client_host: str
 ) -> list[bytes] | Awaitable[list[bytes] | None] | None:
-    """The response to one request, now or later. Errors: MalformedRequest, also where nobody handles the version.
+    """The response to one request, now or later. Errors: MalformedRequest, also for an API or version without a handler.
 
-    Kafka closes the connection there too, except of a client that asks which versions there are.
+    Kafka closes the connection there too. ApiVersions alone gets a response in every version.
     """
     api_key, version, correlation = peek_header(request)
-    handler = handlers.get(api_key)
+    handler = HANDLERS.get(api_key)
     if handler is None or version not in handler.versions:
         if api_key == API_VERSIONS:
             return [*_written(RequestHeader(API_VERSIONS, 0, correlation, None, 0), refuse_version())]
         raise MalformedRequest(f"API key {api_key} version {version} is not offered here")
     header = read_header(request)
-    answer = handler.handle(Call(header, read_body(request, header), broker, client_host))
-    if isinstance(answer, (asyncio.Future, Coroutine)):
-        return _later(header, answer)
-    return _encoded(header, answer)
+    response = handler.handle(Call(header, read_body(request, header), broker, client_host))
+    if isinstance(response, (asyncio.Future, Coroutine)):
+        return _later(header, response)
+    return _encoded(header, response)
 
 
-async def _later(header: RequestHeader, answer: Awaitable[Response]) -> list[bytes] | None:
-    return _encoded(header, await answer)
+async def _later(header: RequestHeader, response: Awaitable[Response]) -> list[bytes] | None:
+    return _encoded(header, await response)
 
 
-def _encoded(header: RequestHeader, answer: Response) -> list[bytes] | None:
-    if answer is None:
+def _encoded(header: RequestHeader, response: Response) -> list[bytes] | None:
+    if response is None:
         return None
-    if isinstance(answer, Encoded):
-        return [response_header(header), *answer.parts]
-    return _written(header, answer)
+    if isinstance(response, Encoded):
+        return [response_header(header), *response.parts]
+    return _written(header, response)
 
 
 def _written(header: RequestHeader, body: Mapping[str, Any]) -> list[bytes]:

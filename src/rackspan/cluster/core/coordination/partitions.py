@@ -1,5 +1,11 @@
 """Which partition of a coordinator's topic holds a group or a transactional id, and so which broker coordinates it."""
 
+from typing import Final
+
+OFFSETS_TOPIC: Final = "__consumer_offsets"
+TRANSACTIONS_TOPIC: Final = "__transaction_state"
+INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
+
 
 def java_hash(text: str) -> int:
     """Java's String.hashCode as a signed int32: over UTF-16 code units, so that an emoji counts twice."""

@@ -12,13 +12,13 @@ TIMEOUT_MS = 30_000
 
 async def alter(call: Call, resources: Sequence[AlterResource], *, replace: bool) -> Body:
     validate_only = call.body["validate_only"]
-    results = await call.broker.controller_response(
+    results = await call.broker.requests.controller_response(
         lambda correlation_id: AlterConfigs(correlation_id, tuple(resources), validate_only, replace),
         TIMEOUT_MS,
         timed_out(resources, AdminResponse),
     )
     if not validate_only:
-        await call.broker.wait_until_caught_up(TIMEOUT_MS)
+        await call.broker.metadata_updates.wait_until_caught_up(TIMEOUT_MS)
     return {
         "responses": [
             {

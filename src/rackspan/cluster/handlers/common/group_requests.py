@@ -10,11 +10,8 @@ from rackspan.model.ids import TopicPartition
 
 
 async def group_response(call: Call, request: GroupRequest) -> Any:
-    """The group coordinator's answer."""
-    groups = call.broker.groups
-    return await call.broker.group_requests.response(
-        lambda now, correlation_id: groups.on_request(now, correlation_id, request)
-    )
+    """The group coordinator's response."""
+    return await call.broker.group_requests.response(request)
 
 
 def exists(call: Call, partition: TopicPartition) -> bool:

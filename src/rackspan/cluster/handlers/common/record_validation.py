@@ -6,17 +6,15 @@ not record by record, and it is opened only where the topic is compacted, since 
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from rackspan.cluster.context.broker_context import BrokerContext
 from rackspan.cluster.core.batch import NO_TIMESTAMP
 from rackspan.cluster.core.configs import topic_value
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import ProduceResponse
 from rackspan.cluster.handlers.common.record_reader import lacks_a_key
 from rackspan.wire.record_batch import BatchHeader
-
-if TYPE_CHECKING:
-    from rackspan.cluster.host.broker_host import BrokerHost
 
 CLEANUP: Final = "cleanup.policy"
 TIMESTAMP_TYPE: Final = "message.timestamp.type"
@@ -61,9 +59,9 @@ class RecordTerms:
         return None
 
 
-def record_terms(broker: "BrokerHost", topic: str) -> RecordTerms:
+def record_terms(broker: BrokerContext, topic: str) -> RecordTerms:
     """As the broker's metadata has them; worked out once between two changes of the metadata."""
-    found = broker.record_terms.get(topic)
+    found: RecordTerms | None = broker.record_terms.get(topic)
     if found is None:
         keys = (CLEANUP, TIMESTAMP_TYPE, BEFORE, AFTER)
         values = {key: topic_value(broker.image, broker.settings, topic, key, broker.id).value for key in keys}

@@ -1,34 +1,76 @@
-"""Topics that come into being because somebody asks for them: a client's, or a coordinator's own."""
+"""Topics that brokers create on request: those that clients name, and the topics of the coordinators."""
 
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Final
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Final
 
+from rackspan.cluster.context.broker_context import BrokerContext
+from rackspan.cluster.core.configs import BROKER_CONFIGS
+from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, CreateTopics, NewTopic
-from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage
+from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
+from rackspan.model.ids import TopicPartition
 
-if TYPE_CHECKING:
-    from rackspan.cluster.host.broker_host import BrokerHost
+_TIMEOUT_MS: Final = 5_000
 
-CREATION_MS: Final = 5_000
+_PARTITIONS_CONFIG: Final = {
+    OFFSETS_TOPIC: "offsets.topic.num.partitions",
+    TRANSACTIONS_TOPIC: "transaction.state.log.num.partitions",
+}
+_REPLICATION_FACTOR_CONFIG: Final = {
+    OFFSETS_TOPIC: "offsets.topic.replication.factor",
+    TRANSACTIONS_TOPIC: "transaction.state.log.replication.factor",
+}
 
 
-async def create_missing_topics(broker: "BrokerHost", topics: Sequence[NewTopic]) -> dict[str, KafkaError]:
-    """Ask the controller, and wait until this broker knows who leads them; why some were refused, by topic.
+async def create_missing_topics(broker: BrokerContext, topics: Sequence[NewTopic]) -> dict[str, KafkaError]:
+    """Create the topics and wait until this broker has their leaders; the errors of those that were refused, by topic.
 
-    Somebody else may ask at the same time: a topic that is there already is as good as one created.
+    Another client may create the same topic at the same time: a topic that already exists is no error.
     """
-    results: Iterable[AdminResponse] = await broker.controller_response(
-        lambda correlation_id: CreateTopics(correlation_id, tuple(topics), automatic=True), CREATION_MS, ()
+    responses = await _create(broker, topics)
+    no_error = (KafkaError.NONE, KafkaError.TOPIC_ALREADY_EXISTS)
+    refused = {str(response.key): response.error for response in responses if response.error not in no_error}
+    created = {topic.name for topic in topics} - refused.keys()
+    await broker.metadata_updates.wait_for(
+        lambda image: all(_every_partition_has_leader(image, topic) for topic in created), _TIMEOUT_MS
     )
-    fine = (KafkaError.NONE, KafkaError.TOPIC_ALREADY_EXISTS)
-    refused: dict[str, KafkaError] = {str(one.key): one.error for one in results if one.error not in fine}
-    wanted = {topic.name for topic in topics} - refused.keys()
-    await broker.wait_for_image(lambda image: all(led(image, topic) for topic in wanted), CREATION_MS)
     return refused
 
 
-def led(image: MetadataImage, topic: str) -> bool:
-    """Whether the topic is there and every partition has a leader."""
-    found = image.topics.get(topic)
-    return found is not None and all(partition.leader != NO_LEADER for partition in found.partitions)
+async def internal_partition(broker: BrokerContext, topic: str, partition: int) -> PartitionState | None:
+    """A partition of a coordinator's topic as this broker has it, None without a leader. A missing topic is created."""
+    if topic not in broker.image.topics:
+        await _create(broker, [_internal_topic(topic, broker.settings.extra_configs)])
+    await broker.metadata_updates.wait_for(lambda image: _has_leader(image, topic, partition), _TIMEOUT_MS)
+    state = broker.image.partition(TopicPartition(topic, partition))
+    return state if state is not None and state.leader != NO_LEADER else None
+
+
+def partition_count(topic: str, configs: Mapping[str, str]) -> int:
+    """How many partitions a coordinator's topic is created with."""
+    key = _PARTITIONS_CONFIG[topic]
+    return int(configs.get(key) or BROKER_CONFIGS[key].default or 1)
+
+
+def _internal_topic(topic: str, configs: Mapping[str, str]) -> NewTopic:
+    replication_factor = int(configs.get(_REPLICATION_FACTOR_CONFIG[topic], "-1"))
+    return NewTopic(topic, partition_count(topic, configs), replication_factor, configs={"cleanup.policy": "compact"})
+
+
+async def _create(broker: BrokerContext, topics: Sequence[NewTopic]) -> Iterable[AdminResponse]:
+    responses: Iterable[AdminResponse] = await broker.requests.controller_response(
+        lambda correlation_id: CreateTopics(correlation_id, tuple(topics), automatic=True), _TIMEOUT_MS, ()
+    )
+    return responses
+
+
+def _has_leader(image: MetadataImage, topic: str, partition: int) -> bool:
+    # A client may have created the topic with fewer partitions: then there is none.
+    state = image.partition(TopicPartition(topic, partition))
+    return state is not None and state.leader != NO_LEADER
+
+
+def _every_partition_has_leader(image: MetadataImage, topic: str) -> bool:
+    created = image.topics.get(topic)
+    return created is not None and all(partition.leader != NO_LEADER for partition in created.partitions)

@@ -1,14 +1,12 @@
 """What several handlers say of topics and partitions."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, Final, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.messages import AdminResponse
 from rackspan.cluster.core.metadata import MetadataImage, PartitionState
 from rackspan.model.ids import BrokerId, TopicPartition
-
-INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
 
 Item = TypeVar("Item")
 

@@ -13,11 +13,8 @@ FENCED_BY_NAME: Final = 2
 
 
 async def transaction_response(call: Call, request: TransactionRequest) -> Any:
-    """The transaction coordinator's answer."""
-    transactions = call.broker.transactions
-    return await call.broker.transaction_requests.response(
-        lambda now, correlation_id: transactions.on_request(now, correlation_id, request)
-    )
+    """The transaction coordinator's response."""
+    return await call.broker.transaction_requests.response(request)
 
 
 def error_code(call: Call, error: KafkaError) -> int:

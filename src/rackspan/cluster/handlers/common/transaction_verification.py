@@ -7,16 +7,14 @@ version has added the partition itself, and the leader only verifies; a newer on
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
+from rackspan.cluster.context.broker_context import BrokerContext
+from rackspan.cluster.core.coordination import TRANSACTIONS_TOPIC
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import VerifyTransaction
 from rackspan.cluster.core.metadata import NO_LEADER
-from rackspan.cluster.host.coordinator_runner import TRANSACTIONS_TOPIC
 from rackspan.model.ids import TopicPartition
-
-if TYPE_CHECKING:
-    from rackspan.cluster.host.broker_host import BrokerHost
 
 _MS: Final = 5_000
 
@@ -52,7 +50,7 @@ class Writer:
 
 
 def verify(
-    broker: "BrokerHost",
+    broker: BrokerContext,
     writer: Writer,
     partition: TopicPartition,
     support: Support,
@@ -65,7 +63,7 @@ def verify(
         answered(KafkaError.NOT_ENOUGH_REPLICAS)
         return
     who = (writer.transactional_id, writer.producer_id, writer.producer_epoch)
-    broker.send_to_broker(
+    broker.requests.send_to_broker(
         coordinated.leader,
         lambda correlation_id: VerifyTransaction(correlation_id, *who, partition, adds=support is Support.ADDS),
         lambda error: answered(_as_told(error, support)),

@@ -1,0 +1,107 @@
+"""BrokerContext: what a request handler may use of the broker that received the request."""
+
+from collections.abc import Iterable, Mapping, MutableMapping
+from typing import Any, Protocol
+
+from rackspan.cluster.context.delayed_fetches import DelayedFetches
+from rackspan.cluster.context.metadata_cache import MetadataCache
+from rackspan.cluster.context.metadata_updates import MetadataUpdates
+from rackspan.cluster.context.producer_ids import ProducerIds
+from rackspan.cluster.context.record_traffic import RecordTraffic
+from rackspan.cluster.context.requests import Requests
+from rackspan.cluster.core.broker import Broker
+from rackspan.cluster.core.configs import ConfigValue
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.groups import GroupCoordinator
+from rackspan.cluster.core.groups.requests import GroupRequest
+from rackspan.cluster.core.log import PartitionLog
+from rackspan.cluster.core.metadata import MetadataImage
+from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.cluster.core.transactions import TransactionCoordinator
+from rackspan.cluster.core.transactions.requests import TransactionRequest
+from rackspan.model.ids import BrokerId, TopicPartition
+
+
+class GroupRequests(Protocol):
+    """Requests to this broker's group coordinator."""
+
+    async def response(self, request: GroupRequest) -> Any:
+        """The coordinator's response, once the records it depends on are acknowledged. Cancelled if the broker stops first."""
+
+
+class TransactionRequests(Protocol):
+    """Requests to this broker's transaction coordinator."""
+
+    async def response(self, request: TransactionRequest) -> Any:
+        """The coordinator's response, once the records it depends on are acknowledged. Cancelled if the broker stops first."""
+
+
+class BrokerContext(Protocol):
+    """One running broker, as its request handlers use it.
+
+    Reading from a broker that has stopped raises CancelledError: its connections are closed, and no client waits.
+    """
+
+    # Identity, settings, time.
+
+    @property
+    def id(self) -> BrokerId: ...
+    @property
+    def cluster_id(self) -> str: ...
+    @property
+    def settings(self) -> ClusterSettings: ...
+    @property
+    def now(self) -> int:
+        """Milliseconds since 1970."""
+
+    # Metadata.
+
+    @property
+    def image(self) -> MetadataImage:
+        """The cluster metadata as this broker has it."""
+
+    @property
+    def metadata_updates(self) -> MetadataUpdates: ...
+    @property
+    def metadata_cache(self) -> MetadataCache: ...
+    def endpoints(self, brokers: Iterable[BrokerId]) -> list[dict[str, Any]]:
+        """Host, port and rack of the registered ones of `brokers`, as response fields."""
+
+    def own_config(self, value: ConfigValue) -> ConfigValue:
+        """A broker config, with the value that only this broker has: its ids, its rack, its listener."""
+
+    # Replicas.
+
+    @property
+    def core(self) -> Broker:
+        """The core's broker, for reads that need no message."""
+
+    @property
+    def logs(self) -> Mapping[TopicPartition, PartitionLog]: ...
+    @property
+    def delayed_fetches(self) -> DelayedFetches: ...
+    @property
+    def record_terms(self) -> MutableMapping[str, Any]:
+        """Values derived from topic configs, by topic; emptied when the metadata changes."""
+
+    # Requests and coordinators.
+
+    @property
+    def requests(self) -> Requests: ...
+    @property
+    def groups(self) -> GroupCoordinator: ...
+    @property
+    def group_requests(self) -> GroupRequests: ...
+    @property
+    def transactions(self) -> TransactionCoordinator: ...
+    @property
+    def transaction_requests(self) -> TransactionRequests: ...
+    @property
+    def producer_ids(self) -> ProducerIds: ...
+
+    # What is counted, and how errors are encoded.
+
+    @property
+    def traffic(self) -> RecordTraffic: ...
+    def code(self, error: KafkaError) -> int:
+        """The error code for clients: errors that only this cluster has become Kafka's, unless extended.error.codes is set."""
