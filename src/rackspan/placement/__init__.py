@@ -14,16 +14,9 @@ if TYPE_CHECKING:
     from rackspan.placement.kafka.java_random import RandomGenerator
     from rackspan.placement.kafka.rack_alternated import RackAlternatedReplicaPlacer
     from rackspan.placement.kafka.striped import StripedReplicaPlacer
-    from rackspan.placement.placer import (
-        CheckedPlacer,
-        PartitionAssignment,
-        ReplicaPlacer,
-        TopicAssignment,
-        UsableBroker,
-        checked,
-        usable,
-    )
+    from rackspan.placement.placer import CheckedPlacer, PartitionAssignment, ReplicaPlacer, TopicAssignment, checked
     from rackspan.placement.registry import configured_placer, placer_named
+    from rackspan.placement.usable_brokers import UsableBroker, usable
 else:
     __getattr__ = late_names(
         __name__,
@@ -37,10 +30,9 @@ else:
                 "PartitionAssignment",
                 "ReplicaPlacer",
                 "TopicAssignment",
-                "UsableBroker",
                 "checked",
-                "usable",
             ),
+            "usable_brokers": ("UsableBroker", "usable"),
             "registry": ("configured_placer", "placer_named"),
         },
     )

@@ -16,9 +16,9 @@ from rackspan.model.partitions import Partition
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.placement.kafka.java_random import RandomGenerator
 from rackspan.placement.new_partitions import PlacerChoice, offered
-from rackspan.placement.placer import UsableBroker, usable
 from rackspan.placement.registry import Installed, installed_placers, placer_named
 from rackspan.placement.replica_counts import Carried, carried
+from rackspan.placement.usable_brokers import UsableBroker, usable
 
 GENERATE_PLACER: Final = "rack-alternated"
 """AdminUtils, which Kafka's tool used up to 4.0."""

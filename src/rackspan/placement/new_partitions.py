@@ -17,11 +17,12 @@ from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.model.topic import TOPIC_NAME_RULE
 from rackspan.placement.kafka.java_random import RandomGenerator
 from rackspan.placement.kafka.rack_alternated import START_INDEX_CONFIG, index_of_leader
-from rackspan.placement.placer import TopicAssignment, UsableBroker, usable
+from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_modes import RackAwareMode, aware
 from rackspan.placement.registry import Installed, installed_placers, placer_named
 from rackspan.placement.replica_counts import Carried, carried
 from rackspan.placement.spec_format import DEFAULT_PLACER, PARTITIONS_MAX
+from rackspan.placement.usable_brokers import UsableBroker, usable
 
 
 @dataclass(frozen=True, slots=True)

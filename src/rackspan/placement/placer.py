@@ -12,24 +12,10 @@ from typing import NoReturn, Protocol
 import numpy as np
 
 from rackspan.errors import ReplicaPlacementException, cause
-from rackspan.model.broker import Broker
-from rackspan.model.ids import BrokerId, RackId
+from rackspan.model.ids import BrokerId
 from rackspan.model.partitions import Bools, Int32s
 from rackspan.model.racks import DENSE_IDS_MAX
-
-
-@dataclass(frozen=True, slots=True)
-class UsableBroker:
-    """A broker where a replica can be placed. A fenced one may hold replicas but cannot lead now."""
-
-    id: BrokerId
-    rack: RackId | None
-    fenced: bool
-
-
-def usable(brokers: Iterable[Broker]) -> tuple[UsableBroker, ...]:
-    """The brokers of a snapshot, in the form that placers take."""
-    return tuple(UsableBroker(broker.id, broker.rack, broker.fenced) for broker in brokers)
+from rackspan.placement.usable_brokers import UsableBroker
 
 
 @dataclass(frozen=True, slots=True)

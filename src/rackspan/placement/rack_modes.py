@@ -5,7 +5,7 @@ from enum import StrEnum
 from typing import Final
 
 from rackspan.errors import PartialRacks
-from rackspan.placement.placer import UsableBroker
+from rackspan.placement.usable_brokers import UsableBroker
 
 RACK_AWARE_CONFIG: Final = "replica.placer.rack.aware"
 """The mode, for the placers that ask for one."""

@@ -14,7 +14,8 @@ from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.placement.balanced.broker_quotas import replica_quotas
 from rackspan.placement.balanced.broker_table import fleet_of
 from rackspan.placement.balanced.settings import LEADERS_CONFIG, REPLICAS_CONFIG, BalancedSettings
-from rackspan.placement.placer import TopicAssignment, UsableBroker
+from rackspan.placement.placer import TopicAssignment
+from rackspan.placement.usable_brokers import UsableBroker
 
 
 @dataclass(frozen=True, slots=True, eq=False)

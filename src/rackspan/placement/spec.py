@@ -16,10 +16,11 @@ from rackspan.model.partitions import Int32s, Int64s
 from rackspan.model.racks import rack_map
 from rackspan.placement.kafka.java_random import JavaRandom, Lcg64, RandomGenerator
 from rackspan.placement.kafka.rack_alternated import START_INDEX_CONFIG
-from rackspan.placement.placer import TopicAssignment, UsableBroker
+from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode, aware
 from rackspan.placement.registry import Installed, installed_placers, placer_named
 from rackspan.placement.spec_format import PlacementSpec, Rng, read
+from rackspan.placement.usable_brokers import UsableBroker
 
 RNGS: Final[Mapping[Rng, type[JavaRandom | Lcg64]]] = {Rng.JAVA: JavaRandom, Rng.LCG64: Lcg64}
 

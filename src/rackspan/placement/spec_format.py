@@ -12,8 +12,8 @@ from typing import Any, Final, NoReturn, TypeVar
 from rackspan.errors import UsageError
 from rackspan.json_text import shown
 from rackspan.model.ids import INT32_MAX, INT64_MAX, UNNAMED_RACK, BrokerId, RackId
-from rackspan.placement.placer import UsableBroker
 from rackspan.placement.rack_modes import RackAwareMode
+from rackspan.placement.usable_brokers import UsableBroker
 
 PARTITIONS_MAX: Final = 10_000_000
 """Ten times the largest clusters; beyond it a slip of the finger would fill the memory."""

@@ -10,7 +10,7 @@ from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.placement.balanced.settings import BalancedSettings
 from rackspan.placement.balanced.water_fill import Float64s
 from rackspan.placement.kafka.java_random import utf16
-from rackspan.placement.placer import UsableBroker
+from rackspan.placement.usable_brokers import UsableBroker
 
 
 @dataclass(frozen=True, eq=False)

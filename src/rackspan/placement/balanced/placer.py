@@ -21,8 +21,9 @@ from rackspan.placement.balanced.several_per_rack import deal_several_a_rack
 from rackspan.placement.balanced.strides import scattered, shuffled
 from rackspan.placement.kafka.java_random import RandomGenerator, java_rng
 from rackspan.placement.kafka.rack_alternated import refuse_impossible
-from rackspan.placement.placer import TopicAssignment, UsableBroker
+from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_modes import aware
+from rackspan.placement.usable_brokers import UsableBroker
 
 DEALS_MAX: Final = 8
 """How often replica sets are dealt when their leaders cannot be as wanted; the last deal stands."""

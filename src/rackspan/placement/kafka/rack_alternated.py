@@ -21,8 +21,9 @@ from rackspan.model.ids import INT32_MAX, BrokerId, RackId, TopicName
 from rackspan.model.partitions import Int64s
 from rackspan.placement.kafka.follower_search import follower_search
 from rackspan.placement.kafka.java_random import RandomGenerator, java_rng, utf16
-from rackspan.placement.placer import TopicAssignment, UsableBroker
+from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode, aware
+from rackspan.placement.usable_brokers import UsableBroker
 
 START_INDEX_CONFIG: Final = "replica.placer.start.index"
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from rackspan.model.ids import NO_BROKER, BrokerId, RackId
 from rackspan.placement.kafka.java_random import RandomGenerator, hash_map_order, shuffle, utf16
-from rackspan.placement.placer import UsableBroker
+from rackspan.placement.usable_brokers import UsableBroker
 
 
 @dataclass(slots=True)

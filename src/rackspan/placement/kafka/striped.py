@@ -12,7 +12,8 @@ from rackspan.errors import InvalidPartitions, InvalidReplicationFactor
 from rackspan.placement.kafka.java_random import RandomGenerator, java_rng
 from rackspan.placement.kafka.rack_stripes import rack_stripes
 from rackspan.placement.kafka.stripe_arrays import place_in_stripes
-from rackspan.placement.placer import TopicAssignment, UsableBroker
+from rackspan.placement.placer import TopicAssignment
+from rackspan.placement.usable_brokers import UsableBroker
 
 FEW_PARTITIONS: Final = 64
 """Up to here Kafka's own loop is faster than setting up arrays."""

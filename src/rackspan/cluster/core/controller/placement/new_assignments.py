@@ -9,7 +9,7 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
 from rackspan.errors import InvalidReplicationFactor
 from rackspan.model.ids import BrokerId
-from rackspan.placement.placer import UsableBroker, usable
+from rackspan.placement.usable_brokers import UsableBroker, usable
 
 if TYPE_CHECKING:
     from rackspan.placement.replica_counts import Carried
