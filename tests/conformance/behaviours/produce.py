@@ -93,6 +93,13 @@ def a_compacted_topic_refuses_records_without_keys(subject: Subject) -> Outcome:
 
 
 @behaviour("produce")
+def blanks_in_a_cleanup_policy_change_nothing(subject: Subject) -> Outcome:
+    topic = subject.topic(cleanup_policy=" delete , compact ")
+    codes = [subject.produce(topic, one)["error_code"] for one in (batch(b"a"), batch(b"a", keys=[b"k"]))]
+    return [codes, subject.end(topic)]
+
+
+@behaviour("produce")
 def a_topic_with_log_append_time_returns_it(subject: Subject) -> Outcome:
     topic = subject.topic(message_timestamp_type="LogAppendTime")
     response = subject.produce(topic, batch(b"old", times=[5]))

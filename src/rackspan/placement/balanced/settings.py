@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final, NoReturn, TypeVar
 
 from rackspan.errors import ReplicaPlacementException
+from rackspan.model.config_list import parse_config_list
 from rackspan.model.ids import INT32_MAX
 from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode
 
@@ -116,7 +117,7 @@ def _weights(key: str, text: str) -> Mapping[int, float]:
 
 
 def _brokers(key: str, text: str) -> frozenset[int]:
-    return frozenset(_whole(key, one) for one in _items(text))
+    return frozenset(_whole(key, one) for one in parse_config_list(text))
 
 
 def _share(key: str, text: str) -> float:
@@ -128,7 +129,7 @@ def _share(key: str, text: str) -> float:
 
 def _pairs(key: str, text: str) -> dict[int, str]:
     pairs: dict[int, str] = {}
-    for item in _items(text):
+    for item in parse_config_list(text):
         broker, colon, value = item.partition(":")
         if not colon:
             _refuse(key, repr(item), "it is a list of broker:value, such as 0:12,1:9")
@@ -136,10 +137,6 @@ def _pairs(key: str, text: str) -> dict[int, str]:
             _refuse(key, repr(text), f"it names broker {broker.strip()} twice")
         pairs[_whole(key, broker)] = value
     return pairs
-
-
-def _items(text: str) -> list[str]:
-    return [item.strip() for item in text.split(",")] if text else []
 
 
 def _whole(key: str, text: str, most: int = INT32_MAX) -> int:

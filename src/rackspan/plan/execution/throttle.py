@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping
 from enum import StrEnum
 from typing import Final, NamedTuple
 
+from rackspan.model.config_list import parse_config_list
 from rackspan.plan.written import PartitionMove, Toward, WrittenStep
 
 LEADER_REPLICAS: Final = "leader.replication.throttled.replicas"
@@ -61,8 +62,8 @@ def beside(own: str | None, throttled: str) -> str:
         return throttled
     if own.strip() == EVERY_REPLICA:
         return EVERY_REPLICA
-    theirs = {one.strip() for one in own.split(",")}
-    return ",".join(sorted({*theirs, *throttled.split(",")}))
+    theirs = parse_config_list(own)
+    return ",".join(sorted({*theirs, *parse_config_list(throttled)}))
 
 
 def with_own(wanted: Mapping[ConfigKey, str], own: Mapping[ConfigKey, str | None]) -> dict[ConfigKey, str]:

@@ -32,7 +32,7 @@ def test_times_are_taken_as_far_as_the_topic_bears_them(times: tuple[int, ...], 
     assert error(data, message_timestamp_type="LogAppendTime") is None
 
 
-@pytest.mark.parametrize("policy", ["compact", "delete,compact"])
+@pytest.mark.parametrize("policy", ["compact", "delete,compact", "delete, compact"])
 def test_a_compacted_topic_wants_a_key_of_every_record(policy: str) -> None:
     two = batch(b"a", b"b", keys=[b"k", b"l"], times=[NOW, NOW])
     assert error(two, cleanup_policy=policy) is None

@@ -13,6 +13,7 @@ from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect
 from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage, PartitionState
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.model.config_list import parse_config_list
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 
@@ -77,4 +78,4 @@ class BrokerState:
     def _is_kept_whole(self, topic: str) -> bool:
         """A compacted topic holds the latest record of every key, however old. Coordinators read theirs from the start."""
         policy = topic_value(self.image, self.settings, topic, "cleanup.policy", self.id).value or ""
-        return [item.strip() for item in policy.split(",")] == ["compact"]
+        return set(parse_config_list(policy)) == {"compact"}

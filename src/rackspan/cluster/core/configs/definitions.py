@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from rackspan.model.config_list import parse_config_list
 from rackspan.model.ids import INT32_MAX, INT64_MAX
 from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 
@@ -74,7 +75,7 @@ def _string(definition: ConfigDefinition, text: str) -> str | None:
 
 
 def _list(definition: ConfigDefinition, text: str) -> str | None:
-    troubles = (_string(definition, item.strip()) for item in text.split(",") if text)
+    troubles = (_string(definition, item) for item in parse_config_list(text))
     return next((trouble for trouble in troubles if trouble), None)
 
 

@@ -14,6 +14,7 @@ from rackspan.cluster.core.configs import topic_value
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import ProduceResponse
 from rackspan.cluster.handlers.common.record_reader import lacks_a_key
+from rackspan.model.config_list import parse_config_list
 from rackspan.wire.record_batch import BatchHeader
 
 CLEANUP: Final = "cleanup.policy"
@@ -35,7 +36,7 @@ class RecordTerms:
     def of(cls, values: Mapping[str, str | None]) -> "RecordTerms":
         """From the topic's configs in effect."""
         return cls(
-            "compact" in (values[CLEANUP] or "").split(","),
+            "compact" in parse_config_list(values[CLEANUP] or ""),
             values[TIMESTAMP_TYPE] == "LogAppendTime",
             int(values[BEFORE] or 0),
             int(values[AFTER] or 0),

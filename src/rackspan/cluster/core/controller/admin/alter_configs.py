@@ -110,13 +110,18 @@ def _operated(
             KafkaError.INVALID_CONFIG, f"Can't {_OP_WORDS.get(op.op, 'alter')} to key {op.key}: it is no list"
         )
     before = context.image.config_of(resource).get(op.key, definition.default) or ""
-    return _listed(before, op)
+    return _items_after(before, op)
 
 
 _OP_WORDS = {APPEND: "append", SUBTRACT: "subtract"}
 
 
-def _listed(before: str, op: ConfigOp) -> str:
+def _items_after(before: str, op: ConfigOp) -> str:
+    """The list after an APPEND or SUBTRACT.
+
+    Blanks count here: Kafka's ConfigurationControlManager compares items as they are written, unlike its ConfigDef
+    (`parse_config_list`).
+    """
     items = [item for item in before.split(",") if item]
     given = [item for item in (op.value or "").split(",") if item]
     if op.op == APPEND:
