@@ -159,7 +159,7 @@ async def survived(requests: int, seed: int) -> float:
     await bombarded(hosts, corpus, requests - warm, rng)
     growth = megabytes() - before
     async with asyncio.timeout(60):
-        while any(host.server.connections or len(host.process.delayed_fetches) for host in hosts):
+        while any(host.server.connections or len(host.runner.delayed_fetches) for host in hosts):
             await asyncio.sleep(0.01)
         while len(asyncio.all_tasks()) > 20:
             await asyncio.sleep(0.01)

@@ -66,10 +66,10 @@ class Administration:
 
     async def _asked(self, question: Callable[[CorrelationId], Message]) -> Sequence[AdminResponse]:
         host = self._heard()
-        results: Sequence[AdminResponse] = await host.process.requests.controller_response(question, TIMEOUT_MS, ())
+        results: Sequence[AdminResponse] = await host.runner.requests.controller_response(question, TIMEOUT_MS, ())
         for one in self._assembly.hosts.values():
             if one.running and not one.frozen:
-                await one.process.metadata_updates.wait_until_caught_up(TIMEOUT_MS)
+                await one.runner.metadata_updates.wait_until_caught_up(TIMEOUT_MS)
         return results
 
     def _heard(self) -> BrokerHost:

@@ -157,7 +157,7 @@ class Faults:
         deaf = {to for source, to in self._assembly.network.cuts if source == CONTROLLER}
         for host in self._assembly.hosts.values():
             if host.running and not host.frozen and host.id not in deaf:
-                await host.process.metadata_updates.wait_until_caught_up(_HEARD_MS)
+                await host.runner.metadata_updates.wait_until_caught_up(_HEARD_MS)
 
     def _others(self, broker: int) -> list[NodeId]:
         return [other for other in self._assembly.hosts if other != broker]

@@ -45,7 +45,7 @@ class InspectionMethods(ABC):
         """The metrics of min.insync.racks by broker and by the names they are served under; of running brokers."""
 
         async def read() -> dict[BrokerId, dict[str, int]]:
-            return {broker: host.process.core.metrics() for broker, host in self._whole.hosts.items() if host.running}
+            return {broker: host.runner.core.metrics() for broker, host in self._whole.hosts.items() if host.running}
 
         return self._do(read())
 
@@ -64,8 +64,8 @@ class InspectionMethods(ABC):
                 BrokerMetrics(
                     host.id,
                     host.rack,
-                    host.process.core.metrics(),
-                    [(*one, values) for one, values in host.process.core.partition_metrics().items()]
+                    host.runner.core.metrics(),
+                    [(*one, values) for one, values in host.runner.core.partition_metrics().items()]
                     if partitions
                     else (),
                 )

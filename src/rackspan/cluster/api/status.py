@@ -86,6 +86,6 @@ def _listed(brokers: tuple[BrokerId, ...]) -> str:
 def _metrics(assembly: Assembly) -> Iterator[str]:
     for host in assembly.hosts.values():
         if host.running:
-            for name, value in host.process.core.metrics().items():
+            for name, value in host.runner.core.metrics().items():
                 if value:
                     yield f'{name}{{broker="{host.id}"}} {value}'

@@ -13,7 +13,7 @@ from rackspan.cluster.core.protocol_version import LATEST, PROTOCOL_CONFIG, regi
 from rackspan.cluster.core.registration_json import Registration
 from rackspan.cluster.core.registration_json import read as read_registration
 from rackspan.cluster.core.registration_json import write as write_registration
-from rackspan.cluster.host.broker_process import BrokerProcess
+from rackspan.cluster.host.broker_runner import BrokerRunner
 from rackspan.cluster.host.shared_services import SharedServices
 from rackspan.cluster.net.server import BrokerServer
 from rackspan.model.ids import BrokerId, RackId
@@ -30,31 +30,31 @@ class BrokerHost:
         self.disk = Disk()
         self.server = BrokerServer()
         self._shared = shared
-        self._process: BrokerProcess | None = None
+        self._runner: BrokerRunner | None = None
         self._incarnation = 0
 
     @property
     def running(self) -> bool:
-        return self._process is not None
+        return self._runner is not None
 
     @property
     def frozen(self) -> bool:
         return self.server.frozen
 
     @property
-    def process(self) -> BrokerProcess:
-        if self._process is None:
+    def runner(self) -> BrokerRunner:
+        if self._runner is None:
             raise asyncio.CancelledError(f"broker {self.id} is not running")
-        return self._process
+        return self._runner
 
     async def start(self) -> None:
         """Start a new process, which registers with the controller by itself."""
         self._incarnation += 1
         identity = BrokerIdentity(self.id, self._incarnation, self._registered_rack(), *self.server.address)
-        process = BrokerProcess(self._shared, identity, self.rack, self.disk, self.kill)
-        process.frozen = self.frozen
-        await self.server.open(process)
-        self._process = process
+        runner = BrokerRunner(self._shared, identity, self.rack, self.disk, self.kill)
+        runner.frozen = self.frozen
+        await self.server.open(runner)
+        self._runner = runner
         self._shared.traffic.racks[self.id] = identity.rack
         self._shared.network.attach(self.id, self._receive)
         self.tick(self._shared.clock.now())
@@ -67,41 +67,41 @@ class BrokerHost:
 
     def shut_down(self) -> None:
         """Begin a controlled shutdown. The process ends when the controller has moved its leaderships."""
-        if self._process is not None:
-            self._process.receive(CLIENT, messages.ShutDown())
+        if self._runner is not None:
+            self._runner.receive(CLIENT, messages.ShutDown())
 
     def kill(self, *, power_loss: bool = False) -> None:
         """End the process at once: connections are closed, new ones are refused.
 
         A killed process leaves its logs complete, since the machine still writes them. A machine without power does not.
         """
-        if self._process is None:
+        if self._runner is None:
             return
-        process, self._process = self._process, None
+        runner, self._runner = self._runner, None
         if not power_loss:
-            self.disk.clean_shutdown_epoch = process.core.broker_epoch
+            self.disk.clean_shutdown_epoch = runner.core.broker_epoch
         self._shared.network.detach(self.id)
-        process.stop()
+        runner.stop()
         self.server.close()
 
     def freeze(self) -> None:
         """As SIGSTOP: connections are accepted, no request gets a response, messages wait."""
-        if self._process is not None:
-            self._process.frozen = True
+        if self._runner is not None:
+            self._runner.frozen = True
         self.server.freeze()
 
     def thaw(self) -> None:
-        if self._process is not None:
-            self._process.thaw()
+        if self._runner is not None:
+            self._runner.thaw()
         self.server.thaw()
 
     def tick(self, now: int) -> None:
-        if self._process is not None:
-            self._process.tick(now)
+        if self._runner is not None:
+            self._runner.tick(now)
 
     def _receive(self, source: NodeId, message: messages.Message) -> None:
         """A message from another broker or the controller."""
         if self.slow_disk_ms and isinstance(message, messages.ReplicaFetchResponse):
-            asyncio.get_running_loop().call_later(self.slow_disk_ms / 1000, self.process.receive, source, message)
+            asyncio.get_running_loop().call_later(self.slow_disk_ms / 1000, self.runner.receive, source, message)
         else:
-            self.process.receive(source, message)
+            self.runner.receive(source, message)

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 _PRODUCER_IDS_TIMEOUT_MS: Final = 5_000
 
 
-class BrokerProcess:
+class BrokerRunner:
     """Implements BrokerContext for the request handlers. `on_stopped` is called when a shutdown is complete.
 
     `rack` is the broker's own; `identity.rack` is the one it registers, which old protocol versions leave out.
