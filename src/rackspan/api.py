@@ -41,7 +41,7 @@ from rackspan.sources import rack_locators as _rack_locators
 from rackspan.sources import snapshot_file as _snapshot_file
 from rackspan.sources.client_config.properties_file import read_properties
 from rackspan.sources.source import Cluster, Source
-from rackspan.streams import Captured, Setting, StreamsGroup
+from rackspan.streams import CapturedGroup, Setting, StreamsGroup
 
 if TYPE_CHECKING:
     from rackspan.apply import Happened
@@ -322,12 +322,12 @@ def read_streams_group(cluster: Cluster, group: str) -> StreamsGroup:
 
 def capture_streams(
     group: StreamsGroup, snapshot: ClusterSnapshot, changelogs: Mapping[str, Sequence[str]] = _NO_CHANGELOGS
-) -> Captured:
+) -> CapturedGroup:
     """A running group as an assignment problem. `changelogs` by sub-topology, where names and sizes do not tell."""
     return _streams.capture_group(group, snapshot, changelogs)
 
 
-def audit_streams(group: StreamsGroup, captured: Captured) -> dict[str, Any]:
+def audit_streams(group: StreamsGroup, captured: CapturedGroup) -> dict[str, Any]:
     """What a running group reads across racks now, at best, and under each of Kafka's strategies."""
     return _streams.audit_group(group, captured)
 

@@ -41,9 +41,9 @@ def described(
     state: str = "Stable",
     protocol: str = "stream",
     protocol_type: str = "consumer",
-    words: str | None = None,
+    error_message: str | None = None,
 ) -> GroupDescription:
-    return GroupDescription(group, state, protocol_type, protocol, members, words)
+    return GroupDescription(group, state, protocol_type, protocol, members, error_message)
 
 
 def cluster(

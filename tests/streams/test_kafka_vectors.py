@@ -28,7 +28,7 @@ from rackspan.streams.active import optimize_states
 from rackspan.streams.client_state import ClientState
 from rackspan.streams.costs import cross_rack, owned_tasks
 from rackspan.streams.formats import from_document
-from rackspan.streams.problem import Costs, Problem, judge
+from rackspan.streams.problem import Costs, Problem, judge_rack_awareness
 from rackspan.streams.standby.exchange import StandbyCosts, exchange_standby_tasks
 from rackspan.streams.standby.placement import ByLoad, ByTags, placer_for
 from tests.streams.vectors import VECTORS, counts, document, named, of_kind, problem, states
@@ -154,12 +154,12 @@ def test_a_graph_carries_as_much_as_in_kafka(vector: dict[str, Any]) -> None:
 @pytest.mark.parametrize("vector", [v for v in of_kind("fact") if "enabled" in v["expect"]], ids=named)
 def test_rack_awareness_is_on_where_kafka_turns_it_on(vector: dict[str, Any]) -> None:
     for strategy in vector["given"]["strategy"].split(" | "):
-        assert judge(_fact_problem(vector["given"], strategy)).enabled == vector["expect"]["enabled"]
+        assert judge_rack_awareness(_fact_problem(vector["given"], strategy)).enabled == vector["expect"]["enabled"]
 
 
 @pytest.mark.parametrize("vector", [v for v in of_kind("fact") if "valid_client_rack" in v["expect"]], ids=named)
 def test_one_client_without_one_rack_turns_it_off(vector: dict[str, Any]) -> None:
-    awareness = judge(_fact_problem(vector["given"], "min_traffic"))
+    awareness = judge_rack_awareness(_fact_problem(vector["given"], "min_traffic"))
     assert awareness.reason is not None
     assert awareness.reason.startswith("client 00000000-0000-0000-0000-000000000001")
 

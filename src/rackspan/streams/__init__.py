@@ -11,10 +11,10 @@ assignments of equal cost the one that moves the fewest tasks.
 
 from rackspan.streams.assignment import assign, assign_problem
 from rackspan.streams.assignors import ASSIGNORS, assignor_named
-from rackspan.streams.formats import from_document, read
+from rackspan.streams.formats import from_document
 from rackspan.streams.lab import Setting, replay, settings
 from rackspan.streams.live import (
-    Captured,
+    CapturedGroup,
     GroupDescription,
     MemberDescription,
     StreamsGroup,
@@ -39,7 +39,7 @@ __all__ = [
     "KAFKA",
     "AssignmentConfigs",
     "Beyond",
-    "Captured",
+    "CapturedGroup",
     "Client",
     "GroupDescription",
     "MemberDescription",
@@ -56,7 +56,6 @@ __all__ = [
     "could_be_less",
     "from_document",
     "options_named",
-    "read",
     "replay",
     "settings",
     "streams_group",

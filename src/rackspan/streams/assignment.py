@@ -22,9 +22,9 @@ from rackspan.streams.problem import (
     Problem,
     RackAwareness,
     changelogs_known,
-    judge,
+    judge_rack_awareness,
     sources_known,
-    warnings,
+    tag_warnings,
 )
 from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment
 
@@ -44,7 +44,7 @@ def assign_problem(problem: Problem, assignor: str, options: Options = KAFKA, cl
     """Assign the tasks of a problem in memory. `seconds` covers optimising and proving, not reading."""
     assign_tasks = assignor_named(assignor)
     started = clock()
-    awareness = judge(problem)
+    awareness = judge_rack_awareness(problem)
     output = assign_tasks(problem, awareness, options)
     return describe(problem, awareness, output, clock() - started)
 
@@ -55,7 +55,7 @@ def describe(problem: Problem, awareness: RackAwareness, output: AssignorOutput,
         "enabled": awareness.enabled,
         "reason": awareness.reason,
         "note": "equal-cost" if awareness.enabled and equal_cost(problem) else None,
-        "warnings": [*problem.warnings, *warnings(problem), *_missing_standbys(problem, output)],
+        "warnings": [*problem.warnings, *tag_warnings(problem), *_missing_standbys(problem, output)],
         "cost": _cost(problem, output),
         "cross_rack": _cross_rack(problem, output.assignment),
         "certificate": {"stateful": _proof(output.stateful), "stateless": _proof(output.stateless)},

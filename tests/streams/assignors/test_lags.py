@@ -1,7 +1,7 @@
 """Who is caught up, and who comes first by lag."""
 
 from rackspan.streams.assignors.lags import NEVER_ASSIGNED, TaskLags
-from rackspan.streams.problem import EVERYONE_CAUGHT_UP, LATEST, UNKNOWN
+from rackspan.streams.problem import ALL_CAUGHT_UP, LATEST, UNKNOWN
 
 
 def lags(known: dict[int, int], acceptable: int = 100, clients: int = 6) -> TaskLags:
@@ -15,7 +15,7 @@ def test_running_tasks_and_small_lags_are_caught_up_unknown_ones_are_not() -> No
 
 
 def test_with_the_largest_acceptable_lag_everyone_is_caught_up() -> None:
-    assert lags({}, acceptable=EVERYONE_CAUGHT_UP).caught_up_clients(0) == [0, 1, 2, 3, 4, 5]
+    assert lags({}, acceptable=ALL_CAUGHT_UP).caught_up_clients(0) == [0, 1, 2, 3, 4, 5]
 
 
 def test_clients_that_never_had_the_task_come_last_in_their_own_order() -> None:

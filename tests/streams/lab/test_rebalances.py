@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackspan.streams import assign, from_document
-from rackspan.streams.lab.rebalances import after, present, settle
+from rackspan.streams.lab.rebalances import after, running_assignment, settle
 from tests.streams.assignors.test_high_availability import next_generation
 from tests.streams.problems import problem
 
@@ -27,7 +27,7 @@ def test_a_group_settles_where_probing_rebalances_lead(seed: int, strategy: str,
     ids = settled.problem.tasks.ids
     assert settled.converged
     assert settled.rounds in (rounds, rounds - 1)
-    assert [sorted(ids[task] for task in held) for held in settled.assigned.assignment.active] == [
+    assert [sorted(ids[task] for task in held) for held in settled.output.assignment.active] == [
         sorted(answer["assignment"][client.process_id]["active"]) for client in settled.problem.clients
     ]
 
@@ -36,9 +36,9 @@ def test_a_group_settles_where_probing_rebalances_lead(seed: int, strategy: str,
 def test_what_has_settled_takes_no_further_round(assignor: str) -> None:
     for seed in range(20):
         first = settle(from_document(problem(Random(seed), standbys=1)), assignor)
-        again = settle(after(first.problem, first.assigned.assignment), assignor)
+        again = settle(after(first.problem, first.output.assignment), assignor)
         assert (again.rounds, again.converged) == (0, True)
-        assert again.assigned.assignment == first.assigned.assignment
+        assert again.output.assignment == first.output.assignment
 
 
 def test_rounds_have_an_end_even_where_the_group_has_none() -> None:
@@ -51,9 +51,9 @@ def test_rounds_have_an_end_even_where_the_group_has_none() -> None:
     assert (cut.rounds, cut.converged) == (1, False)
 
 
-def test_the_present_is_what_the_problem_gives_else_the_previous_generation() -> None:
+def test_the_running_assignment_is_the_initial_one_else_that_of_the_previous_generation() -> None:
     document = problem(Random(5))
-    given_now = present(from_document(document))
-    before = present(from_document({**document, "initial_active": None}))
-    assert sum(map(len, given_now.active)) == len(document["tasks"])
+    given = running_assignment(from_document(document))
+    before = running_assignment(from_document({**document, "initial_active": None}))
+    assert sum(map(len, given.active)) == len(document["tasks"])
     assert before.active == tuple(client.prev_active for client in from_document(document).clients)

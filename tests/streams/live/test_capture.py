@@ -1,6 +1,6 @@
 from typing import Any
 
-from rackspan.streams import Captured, capture_group, from_document, streams_group
+from rackspan.streams import CapturedGroup, capture_group, from_document, streams_group
 from tests.streams.groups import PROCESS, cluster, described, member
 
 TOPICS = {
@@ -10,7 +10,7 @@ TOPICS = {
 }
 
 
-def captured(*, changelogs: dict[str, list[str]] | None = None, **topics: Any) -> Captured:
+def captured(*, changelogs: dict[str, list[str]] | None = None, **topics: Any) -> CapturedGroup:
     """Three clients in three racks; sub-topology 0 without state, 1 with it and a standby each."""
     members = [
         member(

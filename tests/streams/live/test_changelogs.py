@@ -1,7 +1,7 @@
 import pytest
 
 from rackspan.errors import UsageError
-from rackspan.streams.live.changelogs import changelogs
+from rackspan.streams.live.changelogs import find_changelogs
 from rackspan.streams.live.streams_group import StreamsGroup, streams_group
 from tests.streams.groups import described, member
 
@@ -15,29 +15,29 @@ def group() -> StreamsGroup:
 
 
 def test_a_store_goes_with_the_repartition_topic_of_its_name() -> None:
-    found = changelogs(group(), {"shop-counts-changelog": 3}, {})
+    found = find_changelogs(group(), {"shop-counts-changelog": 3}, {})
     assert (found.of, found.unknown) == ({"2": ("shop-counts-changelog",)}, ())
 
 
 def test_a_store_goes_with_the_only_sub_topology_of_its_size() -> None:
-    found = changelogs(group(), {"shop-seen-changelog": 2, "shop-last-changelog": 2}, {})
+    found = find_changelogs(group(), {"shop-seen-changelog": 2, "shop-last-changelog": 2}, {})
     assert found.of == {"0": ("shop-last-changelog", "shop-seen-changelog")}
 
 
 def test_what_two_could_own_is_asked_for_and_then_believed() -> None:
     counts = {"shop-names-changelog": 3}
-    found = changelogs(group(), counts, {})
+    found = find_changelogs(group(), counts, {})
     assert (found.of, found.unknown) == (
         {},
         (
             "changelog shop-names-changelog: any of the sub-topologies 1, 2 could own it; name it with --changelog 1=shop-names-changelog",
         ),
     )
-    assert changelogs(group(), counts, {"1": ["shop-names-changelog"]}).of == {"1": ("shop-names-changelog",)}
+    assert find_changelogs(group(), counts, {"1": ["shop-names-changelog"]}).of == {"1": ("shop-names-changelog",)}
 
 
 def test_topics_of_others_are_left_alone_and_strange_sizes_named() -> None:
-    found = changelogs(group(), {"shoe-x-changelog": 2, "shop-x": 2, "shop-y-changelog": 9}, {})
+    found = find_changelogs(group(), {"shoe-x-changelog": 2, "shop-x": 2, "shop-y-changelog": 9}, {})
     assert found.of == {}
     assert found.unknown == (
         "changelog shop-y-changelog: no sub-topology has as many tasks as it has partitions; is it of another application?",
@@ -45,7 +45,7 @@ def test_topics_of_others_are_left_alone_and_strange_sizes_named() -> None:
 
 
 def test_a_source_topic_may_be_named_as_the_changelog_it_also_is() -> None:
-    assert changelogs(group(), {"orders": 3}, {"1": ["orders"]}).of == {"1": ("orders",)}
+    assert find_changelogs(group(), {"orders": 3}, {"1": ["orders"]}).of == {"1": ("orders",)}
 
 
 @pytest.mark.parametrize(
@@ -57,5 +57,5 @@ def test_a_source_topic_may_be_named_as_the_changelog_it_also_is() -> None:
 )
 def test_a_wrong_word_gets_one_line(given: dict[str, list[str]], line: str) -> None:
     with pytest.raises(UsageError) as refused:
-        changelogs(group(), {"orders": 3}, given)
+        find_changelogs(group(), {"orders": 3}, given)
     assert str(refused.value) == line

@@ -34,7 +34,7 @@ def test_threads_of_one_process_are_one_client() -> None:
         "1_0": {("x", 0), ("y", 0)},
     }
     assert group.tasks_of == {"0": 2, "1": 1}
-    assert group.seen_with_state == {"0", "1"}
+    assert group.families_with_state == {"0", "1"}
 
 
 def test_tasks_are_in_kafkas_order_not_in_the_alphabets() -> None:
@@ -56,7 +56,7 @@ def test_a_member_too_old_to_tell_its_rack_is_noted() -> None:
     ("group", "line"),
     [
         (
-            described(state="Dead", words="Group shop not found"),
+            described(state="Dead", error_message="Group shop not found"),
             "group shop: Group shop not found; see kafka-groups --list for those there are",
         ),
         (described(state="Dead"), "group shop: not found; see kafka-groups --list for those there are"),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from rackspan.streams import from_document
-from rackspan.streams.problem import judge, warnings
+from rackspan.streams.problem import judge_rack_awareness, tag_warnings
 from tests.streams.formats.test_problem import GOOD, A, B, Change, drop, put
 
 
@@ -41,20 +41,20 @@ OFF = [
 
 @pytest.mark.parametrize(("changes", "reason"), OFF, ids=[reason[:50] for _, reason in OFF])
 def test_it_is_off_with_a_reason(changes: list[Change], reason: str) -> None:
-    assert judge(from_document(changed(*changes))).reason == reason
+    assert judge_rack_awareness(from_document(changed(*changes))).reason == reason
 
 
 def test_it_is_on_where_every_rack_is_known() -> None:
-    assert judge(from_document(GOOD)).enabled
+    assert judge_rack_awareness(from_document(GOOD)).enabled
 
 
 def test_changelogs_are_asked_for_only_where_standbys_are_wanted() -> None:
     document = changed(put("config", "num_standbys", 0), put("partitions", "log:1", []), drop("initial_standby"))
-    assert judge(from_document(document)).enabled
+    assert judge_rack_awareness(from_document(document)).enabled
 
 
 def test_a_partition_that_no_task_reads_stops_nothing() -> None:
-    assert judge(from_document(changed(put("partitions", "other:0", [])))).enabled
+    assert judge_rack_awareness(from_document(changed(put("partitions", "other:0", [])))).enabled
 
 
 def test_client_rack_outside_the_tags_is_warned_of_and_the_tags_are_followed() -> None:
@@ -62,10 +62,10 @@ def test_client_rack_outside_the_tags_is_warned_of_and_the_tags_are_followed() -
     for client in document["clients"]:
         client["tags"] = {"zone": "z"}
     given = from_document(document)
-    assert warnings(given) == (
+    assert tag_warnings(given) == (
         "client.rack is set, but rack.aware.assignment.tags does not name rack: standbys are spread by the tags alone",
     )
-    assert judge(given).enabled
+    assert judge_rack_awareness(given).enabled
 
 
 def test_a_rack_tag_that_differs_from_client_rack_is_warned_of_by_client() -> None:
@@ -74,7 +74,7 @@ def test_a_rack_tag_that_differs_from_client_rack_is_warned_of_by_client() -> No
         put("clients", 0, "tags", {"rack": "r1"}),
         put("clients", 1, "tags", {"rack": "r3"}),
     )
-    assert warnings(from_document(document)) == (
+    assert tag_warnings(from_document(document)) == (
         f"client {B}: client.tag.rack is r3, but client.rack is r2; standbys follow the tag",
     )
 
@@ -86,10 +86,10 @@ def test_a_tag_that_a_client_lacks_is_warned_of_whatever_the_strategy(strategy: 
         put("config", "rack_aware_assignment_tags", ["rack"]),
         put("clients", 0, "tags", {"rack": "r1"}),
     )
-    assert warnings(from_document(document)) == (
+    assert tag_warnings(from_document(document)) == (
         f"client {B}: client.tag.rack is not set, but rack.aware.assignment.tags names it; set it",
     )
 
 
 def test_without_tags_there_is_nothing_to_warn_of() -> None:
-    assert warnings(from_document(GOOD)) == ()
+    assert tag_warnings(from_document(GOOD)) == ()

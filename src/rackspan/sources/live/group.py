@@ -68,7 +68,7 @@ def _group(answer: Any) -> GroupDescription:
     """DescribeGroups (key 15). Kafka 4 says of a group that is not there, or is of another kind, that it is not found."""
     if for_code(answer.error_code) is GroupIdNotFoundError:
         words = (getattr(answer, "error_message", None) or "not found").rstrip(".")
-        return GroupDescription(answer.group_id, "Dead", "", "", words=words)
+        return GroupDescription(answer.group_id, "Dead", "", "", error_message=words)
     _raise_for(answer)
     return GroupDescription(
         group_id=answer.group_id,

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from rackspan.model.ids import INT64_MAX
-from rackspan.streams.problem import EVERYONE_CAUGHT_UP, LATEST, Client, Problem
+from rackspan.streams.problem import ALL_CAUGHT_UP, LATEST, Client, Problem
 
 NEVER_ASSIGNED = INT64_MAX
 """Lag of a client that never had the task: it would restore all of it."""
@@ -29,7 +29,7 @@ class TaskLags:
 
     def caught_up_clients(self, task: int) -> list[int]:
         """Clients that could run `task` at once."""
-        if self.acceptable == EVERYONE_CAUGHT_UP:
+        if self.acceptable == ALL_CAUGHT_UP:
             return list(range(self.clients))
         known = self.known.get(task, {})
         return [client for client, lag in known.items() if _is_caught_up(lag, self.acceptable)]
@@ -49,7 +49,7 @@ class TaskLags:
 
 
 def _is_caught_up(lag: int, acceptable: int) -> bool:
-    return lag == LATEST or acceptable == EVERYONE_CAUGHT_UP or 0 <= lag <= acceptable
+    return lag == LATEST or acceptable == ALL_CAUGHT_UP or 0 <= lag <= acceptable
 
 
 def task_lags(problem: Problem) -> TaskLags:

@@ -1,9 +1,9 @@
-"""The assignment problem as a JSON document, read strictly: a mistake is refused in one line that names its place.
+"""The assignment problem as a JSON document, read strictly: a mistake is refused in one line that names its path.
 
 Begin with problem.py; configs.py, clients.py, tasks.py and partitions.py read one part of the document each, with the
 checks of json_values.py. The document is described in docs/formats.md. Reads no file and assigns nothing.
 """
 
-from rackspan.streams.formats.problem import from_document, parse, read
+from rackspan.streams.formats.problem import from_document
 
-__all__ = ["from_document", "parse", "read"]
+__all__ = ["from_document"]

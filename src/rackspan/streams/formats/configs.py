@@ -1,4 +1,4 @@
-"""The `config` of a problem: short keys or Kafka's own; null is Kafka's default."""
+"""The `config` of a problem document: short keys or Kafka's own keys; null stands for Kafka's default."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -32,7 +32,7 @@ KAFKA_KEYS: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def read_configs(value: object) -> tuple[AssignmentConfigs, list[str]]:
-    """Configs and warnings. Errors: InvalidProblem for a wrong type, UsageError for an impossible value."""
+    """Configs and warnings. Errors: InvalidProblem for a wrong type, UsageError for a value out of range."""
     document = an_object({} if value is None else value, "config")
     given = _by_short_key(document)
     numbers: dict[str, Any] = {key: a_number(given[key], f"config: {key}") for key in _NUMBERS if key in given}
@@ -52,12 +52,12 @@ def _by_short_key(document: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _strategy(given: Mapping[str, Any]) -> dict[str, Any]:
-    chosen: dict[str, Any] = {}
+    read: dict[str, Any] = {}
     if "strategy" in given:
-        chosen["strategy"] = strategy_named(a_string(given["strategy"], "config: strategy"))
+        read["strategy"] = strategy_named(a_string(given["strategy"], "config: strategy"))
     if "enabled" in given:
-        chosen["enabled"] = a_boolean(given["enabled"], "config: enabled")
-    return chosen
+        read["enabled"] = a_boolean(given["enabled"], "config: enabled")
+    return read
 
 
 def _tags(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The `partitions` of a problem as columns, and the tasks' columns that point into them."""
+"""The `partitions` of a problem document as columns, and the columns of tasks, which refer to them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -17,7 +17,7 @@ MAX_WEIGHT: Final = 2**40
 def read_partitions(
     listed: Mapping[str, Any], weights: Mapping[str, Any] | None, rows: Sequence[TaskRow], racks: tuple[RackId, ...]
 ) -> tuple[PartitionRacks, TaskColumns]:
-    """Columns of partitions, by name, and of tasks, in the order of `rows`."""
+    """The columns of partitions, sorted by name, and of tasks, in the order of `rows`."""
     needed = {name for row in rows for name in (*row.source, *row.changelog)}
     names = tuple(sorted(needed | listed.keys()))
     position = {name: index for index, name in enumerate(names)}
@@ -33,10 +33,10 @@ def _columns(
     rackless = np.zeros(len(names), dtype=np.bool_)
     in_rack = np.zeros((len(names), len(racks)), dtype=np.bool_)
     for index, name in enumerate(names):
-        held = _racks(listed.get(name), name)
-        replicas[index] = len(held)
-        rackless[index] = None in held
-        in_rack[index, [code_of[rack] for rack in held if rack in code_of]] = True
+        replica_racks = _racks(listed.get(name), name)
+        replicas[index] = len(replica_racks)
+        rackless[index] = None in replica_racks
+        in_rack[index, [code_of[rack] for rack in replica_racks if rack in code_of]] = True
     return PartitionRacks(
         names=names,
         listed=np.array([name in listed for name in names], dtype=np.bool_),
@@ -48,17 +48,17 @@ def _columns(
 
 
 def _racks(value: object, name: str) -> list[Any]:
-    """Racks of a partition's replicas; null among them is a broker without a rack, a missing list no replica known."""
-    held = [] if value is None else a_list(value, f"partition {name}")
-    for rack in held:
+    """Racks of a partition's replicas. Null is a broker without a rack; without a list no replica is known."""
+    racks = [] if value is None else a_list(value, f"partition {name}")
+    for rack in racks:
         if rack is not None and not isinstance(rack, str):
             refuse(
                 f"partition {name}",
                 "names something other than racks; a rack is a string, or null for a broker without one",
             )
-    if not held:
+    if not racks:
         topic_of(name)
-    return held
+    return racks
 
 
 def _weights(names: tuple[str, ...], needed: set[str], weights: Mapping[str, Any] | None) -> Int64s:

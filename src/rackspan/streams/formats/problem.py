@@ -1,4 +1,4 @@
-"""The assignment problem as JSON: read strictly into a Problem, every refusal naming the task, client or partition."""
+"""The assignment problem as JSON, read strictly into a Problem. Errors name the task, client or partition."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,12 +6,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from rackspan import json_text
-from rackspan.errors import InvalidProblem
-from rackspan.json_text import NotJson
 from rackspan.streams.formats.clients import read_clients
 from rackspan.streams.formats.configs import read_configs
-from rackspan.streams.formats.json_values import an_object, once, refuse, required, strings, unknown_keys
+from rackspan.streams.formats.json_values import an_object, refuse, required, strings, unknown_keys, without_duplicates
 from rackspan.streams.formats.partitions import read_partitions
 from rackspan.streams.formats.tasks import index_of, read_tasks
 from rackspan.streams.problem import (
@@ -40,21 +37,11 @@ _TOP_KEYS: Final = frozenset(
 )
 
 
-def read(text: str | bytes, weighted: bool = False) -> Problem:
-    """Parse a problem. Errors: InvalidProblem, UsageError, one line each."""
-    return from_document(parse(text), weighted)
-
-
-def parse(text: str | bytes) -> Any:
-    """JSON without meaning yet. Errors: InvalidProblem."""
-    try:
-        return json_text.parse(text)
-    except NotJson as error:
-        raise InvalidProblem(str(error)) from None
-
-
 def from_document(document: object, weighted: bool = False) -> Problem:
-    """Build a problem from parsed JSON; `weighted` makes a partition count its `partition_weights` instead of 1."""
+    """Build a problem from parsed JSON. With `weighted` a partition counts by its `partition_weights` instead of as 1.
+
+    Errors: InvalidProblem, UsageError, one line each.
+    """
     top = an_object(document, "problem")
     configs, config_warnings = read_configs(top.get("config"))
     names, sources = read_tasks(required(top, "tasks", "problem"))
@@ -63,7 +50,7 @@ def from_document(document: object, weighted: bool = False) -> Problem:
     listed = an_object(required(top, "partitions", "problem"), "partitions")
     weights = an_object(required(top, "partition_weights", "problem"), "partition_weights") if weighted else None
     partitions, tasks = read_partitions(listed, weights, sources, racks)
-    reader = _InitialReader({client.process_id: at for at, client in enumerate(clients)}, names, tasks)
+    reader = _InitialReader({client.process_id: index for index, client in enumerate(clients)}, names, tasks)
     problem = Problem(
         configs,
         clients,
@@ -81,7 +68,7 @@ def from_document(document: object, weighted: bool = False) -> Problem:
 
 @dataclass(frozen=True, slots=True)
 class _InitialReader:
-    """Who holds what before optimisation."""
+    """Reads the clients of each task before optimisation."""
 
     clients: Mapping[ProcessId, int]
     names: Mapping[str, int]
@@ -114,19 +101,19 @@ class _InitialReader:
                 )
         return held
 
-    def _by_client(self, value: object, place: str) -> list[list[int]]:
-        document: Mapping[str, Any] = an_object(value, place)
+    def _by_client(self, value: object, path: str) -> list[list[int]]:
+        document: Mapping[str, Any] = an_object(value, path)
         held: list[list[int]] = [[] for _ in self.clients]
         for process_id, listed in document.items():
             if process_id not in self.clients:
-                refuse(place, f"client {process_id} is not among the clients; add it or leave it out")
-            tasks = once(strings(listed, f"{place}: client {process_id}"), f"{place}: client {process_id}")
-            held[self.clients[ProcessId(process_id)]] = [index_of(self.names, task, place) for task in tasks]
+                refuse(path, f"client {process_id} is not among the clients; add it or leave it out")
+            tasks = without_duplicates(strings(listed, f"{path}: client {process_id}"), f"{path}: client {process_id}")
+            held[self.clients[ProcessId(process_id)]] = [index_of(self.names, task, path) for task in tasks]
         return held
 
 
 def _check_holders(problem: Problem) -> None:
-    """A client with a task has it once, in one role."""
+    """Refuse a task that is active and standby on one client."""
     if problem.initial_active is None or problem.initial_standby is None:
         return
     for client, held in enumerate(problem.initial_standby):
@@ -142,12 +129,12 @@ def _refuse_both_roles(client: Client, task: str) -> None:
 def _check_changelogs(
     configs: AssignmentConfigs, tasks: TaskColumns, standby: tuple[frozenset[int], ...] | None
 ) -> None:
-    """A standby is priced by its changelogs; Kafka throws in the middle of an assignment where there are none."""
+    """Refuse a task whose standbys have no changelog to price them by: Kafka throws an exception in mid-assignment."""
     if configs.strategy is Strategy.NONE or not (configs.num_standbys or standby):
         return
-    bare = tasks.stateful & (tasks.changelog.sizes() == 0)
-    if bare.any():
-        task = tasks.ids[int(np.argmax(bare))]
+    unpriced = tasks.stateful & (tasks.changelog.sizes() == 0)
+    if unpriced.any():
+        task = tasks.ids[int(np.argmax(unpriced))]
         subtopology = task.partition("_")[0]
         refuse(
             f"task {task}",

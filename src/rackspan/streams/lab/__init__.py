@@ -1,4 +1,4 @@
-"""A group replayed: one problem under many assignors, strategies and weights, each until it no longer rebalances.
+"""Replays of a group: one problem under many assignors, strategies and weights, each rebalanced until it settles.
 
 Begin with rebalances.py (rebalance after rebalance), then replay.py (the table) and picture.py (the table as SVG).
 """

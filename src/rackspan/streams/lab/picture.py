@@ -1,4 +1,4 @@
-"""The laboratory's table as a picture: one SVG, bars to one scale, readable on a light and on a dark page."""
+"""The table of `streams lab` as an SVG picture: bars to one scale, for light and dark pages."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
@@ -12,11 +12,11 @@ ROW: Final = 26
 HEAD: Final = 62
 FOOT: Final = 22
 LABELS: Final = 272
-"""Width in px kept for the settings' names."""
+"""Width in px of the settings' names."""
 GAP: Final = 72
-"""Width in px between both panels, and after the last: room for a bar's number."""
+"""Width in px after each panel, for the number of its longest bar."""
 PANEL: Final = (WIDTH - LABELS - 2 * GAP - 50) / 2
-"""Width in px of one panel's longest bar; the rounds stand in the last 50."""
+"""Width in px of one panel's longest bar. The rounds have the last 50 px."""
 
 STYLE: Final = Markup(
     "<style>svg{font:12px system-ui,sans-serif;color-scheme:light dark;--ink:#1b1f24;--soft:#59636e;--across:#b35900;"
@@ -28,7 +28,7 @@ STYLE: Final = Markup(
 
 
 def lab_picture(document: Document) -> str:
-    """Draw what `lab.replay` answers. Pure: equal documents give equal bytes."""
+    """Draw the document of `lab.replay`. Pure: equal documents give equal bytes."""
     sections, top = [], 0
     for problem in document["problems"]:
         sections.append(Markup('<g transform="translate(0 {})">{}</g>').format(top, _section(problem)))
@@ -54,8 +54,8 @@ def _section(problem: Document) -> Markup:
     runs = problem["runs"]
     longest = max((_across(run) for run in runs), default=0), max((run["moved"]["in_all"] for run in runs), default=0)
     rows = [
-        Markup('<g transform="translate(0 {})">{}</g>').format(HEAD + ROW * at, _row(run, *longest))
-        for at, run in enumerate(runs)
+        Markup('<g transform="translate(0 {})">{}</g>').format(HEAD + ROW * index, _row(run, *longest))
+        for index, run in enumerate(runs)
     ]
     return Markup("").join([*_head(problem), *rows])
 

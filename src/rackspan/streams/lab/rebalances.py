@@ -1,56 +1,57 @@
-"""Rebalance after rebalance: what a group settles at, and how long that takes."""
+"""Repeated rebalances of a group until its assignment no longer changes."""
 
 from dataclasses import dataclass, replace
 
 import numpy as np
 
 from rackspan.streams.assignors import ASSIGNORS
-from rackspan.streams.problem import KAFKA, Int32s, Options, Problem, judge
+from rackspan.streams.problem import KAFKA, Int32s, Options, Problem, judge_rack_awareness
 from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment
 
 
 @dataclass(frozen=True, slots=True)
-class Settled:
-    """What a group comes to rest at. `rounds` are the rebalances that moved something or asked for another one.
+class SettledGroup:
+    """A group after its last rebalance. `rounds` counts the rebalances that moved a task or requested another rebalance.
 
-    `converged` is False where even the last allowed round still moved tasks.
+    `converged` is False if the group still changed in the last round allowed.
     """
 
     problem: Problem
-    assigned: AssignorOutput
+    output: AssignorOutput
     rounds: int
     converged: bool
 
 
-def settle(problem: Problem, assignor: str, options: Options = KAFKA, most_rounds: int = 1_000) -> Settled:
-    """Let a group rebalance until nothing changes, every client caught up between two rounds.
+def settle(problem: Problem, assignor: str, options: Options = KAFKA, most_rounds: int = 1_000) -> SettledGroup:
+    """Repeat the rebalance of a group until nothing changes. Every client is caught up between two rounds.
 
-    Constraint: each round starts from what the last one left, as previous and as present assignment, without lags.
-    Bound: HighAvailability's lasting part depends on the group alone and each probing round warms up at least one task, so
-    it ends after as many rounds as there are tasks to move, divided by max.warmup.replicas, and one.
+    Constraint: the assignment of one round is the previous and the initial assignment of the next, without lags.
+    Bound: HighAvailabilityTaskAssignor's lasting assignment depends on the group alone and each round warms up at least one
+    task, so it settles after the number of tasks to move, divided by max.warmup.replicas, plus one round.
+    Proven by tests/streams/lab/test_rebalances.py and tests/streams/assignors/test_high_availability.py.
     """
-    at, rounds = problem, 0
-    assigned = _rebalance(at, assignor, options)
-    while not _at_rest(at, assigned) and rounds < most_rounds:
-        at, rounds = after(at, assigned.assignment), rounds + 1
-        assigned = _rebalance(at, assignor, options)
-    return Settled(at, assigned, rounds, converged=_at_rest(at, assigned))
+    current, rounds = problem, 0
+    output = _rebalance(current, assignor, options)
+    while not _is_settled(current, output) and rounds < most_rounds:
+        current, rounds = after(current, output.assignment), rounds + 1
+        output = _rebalance(current, assignor, options)
+    return SettledGroup(current, output, rounds, converged=_is_settled(current, output))
 
 
 def after(problem: Problem, assignment: TaskAssignment) -> Problem:
-    """The group at its next rebalance: who ran a task is at its end, who stood by has caught up."""
+    """The problem of the next rebalance: clients are at the end of their active tasks and caught up on their standbys."""
     clients = tuple(
         replace(client, prev_active=active, prev_standby=standby, lags={})
         for client, active, standby in zip(problem.clients, assignment.active, assignment.standby, strict=True)
     )
     stateful = frozenset(problem.stateful.tolist())
-    # Warm-ups are standbys too; where none are wanted, `optimize` has no place for them.
+    # Warm-ups are standbys too. With num_standbys 0 the assignor `optimize` takes no initial standbys.
     standby = tuple(held & stateful for held in assignment.standby) if problem.configs.num_standbys else None
     return replace(problem, clients=clients, initial_active=_owner(problem, assignment), initial_standby=standby)
 
 
-def present(problem: Problem) -> TaskAssignment:
-    """Who holds what before the next rebalance: what the problem says is so now, else the previous generation."""
+def running_assignment(problem: Problem) -> TaskAssignment:
+    """The assignment before the rebalance: the initial one of the problem, else that of the previous generation."""
     clients, owner = problem.clients, problem.initial_active
     return TaskAssignment(
         active=tuple(client.prev_active for client in clients) if owner is None else _held(owner, len(clients)),
@@ -66,12 +67,11 @@ def _held(owner: Int32s, clients: int) -> tuple[frozenset[int], ...]:
 
 
 def _rebalance(problem: Problem, assignor: str, options: Options) -> AssignorOutput:
-    return ASSIGNORS[assignor](problem, judge(problem), options)
+    return ASSIGNORS[assignor](problem, judge_rack_awareness(problem), options)
 
 
-def _at_rest(before: Problem, assigned: AssignorOutput) -> bool:
-    found, left = present(before), assigned.assignment
-    return not assigned.probing_rebalance and found.active == left.active and found.standby == left.standby
+def _is_settled(problem: Problem, output: AssignorOutput) -> bool:
+    return not output.probing_rebalance and running_assignment(problem) == output.assignment
 
 
 def _owner(problem: Problem, assignment: TaskAssignment) -> Int32s:

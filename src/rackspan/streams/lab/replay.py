@@ -1,4 +1,4 @@
-"""A laboratory: one group under every assignor, strategy and pair of weights, each run until it comes to rest."""
+"""A group under every combination of assignor, strategy and weights, each rebalanced until it settles."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +11,7 @@ from rackspan.errors import UsageError
 from rackspan.streams.assignment import describe
 from rackspan.streams.assignors import ASSIGNORS, assignor_named
 from rackspan.streams.formats import from_document
-from rackspan.streams.lab.rebalances import Settled, present, settle
+from rackspan.streams.lab.rebalances import SettledGroup, running_assignment, settle
 from rackspan.streams.problem import (
     HIGH_AVAILABILITY_COSTS,
     KAFKA,
@@ -20,7 +20,7 @@ from rackspan.streams.problem import (
     Options,
     Problem,
     Strategy,
-    judge,
+    judge_rack_awareness,
     strategy_named,
 )
 from rackspan.streams.task_assignment import TaskAssignment
@@ -32,7 +32,7 @@ DEFAULT_ASSIGNORS = ("high-availability", "sticky")
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One way to run a group. `costs` None: the assignor's own."""
+    """One combination of assignor, strategy and costs. `costs` None: the assignor's defaults."""
 
     assignor: str
     strategy: Strategy
@@ -44,18 +44,21 @@ class Setting:
 
 
 def settings(assignors: Sequence[str], strategies: Sequence[str], weights: Sequence[str]) -> list[Setting]:
-    """Every combination, each once: without racks nothing is weighed. Errors: UsageError for an unknown name or weight."""
+    """All combinations, each once: strategy none has no costs. Errors: UsageError for an unknown name or a wrong weight."""
     for name in assignors:
         assignor_named(name)
     named = [strategy_named(name) for name in strategies] or list(Strategy)
     costs: list[Costs | None] = [_costs(text) for text in weights] or [None]
     combined = product(assignors or DEFAULT_ASSIGNORS, named, costs)
-    found = (Setting(assignor, at, None if at is Strategy.NONE else cost) for assignor, at, cost in combined)
-    return list(dict.fromkeys(found))
+    all_settings = (
+        Setting(assignor, strategy, None if strategy is Strategy.NONE else cost)
+        for assignor, strategy, cost in combined
+    )
+    return list(dict.fromkeys(all_settings))
 
 
 def _costs(text: str) -> Costs:
-    """TRAFFIC/OVERLAP, such as 10/1."""
+    """Parse TRAFFIC/OVERLAP, such as 10/1. Errors: UsageError."""
     traffic, slash, overlap = text.partition("/")
     if not (slash and traffic.isdecimal() and overlap.isdecimal() and len(text) <= 21):
         raise UsageError(f"weights {text!r}: they are written TRAFFIC/NON-OVERLAP, such as 10/1; correct them")
@@ -63,8 +66,10 @@ def _costs(text: str) -> Costs:
 
 
 def replay(documents: Mapping[str, object], chosen: Sequence[Setting], options: Options = KAFKA) -> Document:
-    """Replay each problem under each setting. `documents` by name. Errors: InvalidProblem, UsageError, naming the file."""
-    return {"problems": [_problem(name, from_document(one), chosen, options) for name, one in documents.items()]}
+    """Replay each problem under each setting. `documents` maps names to problems. Errors: InvalidProblem, UsageError."""
+    return {
+        "problems": [_problem(name, from_document(document), chosen, options) for name, document in documents.items()]
+    }
 
 
 def _problem(name: str, problem: Problem, chosen: Sequence[Setting], options: Options) -> Document:
@@ -78,17 +83,16 @@ def _problem(name: str, problem: Problem, chosen: Sequence[Setting], options: Op
 
 
 def _run(problem: Problem, setting: Setting, options: Options) -> Document:
-    """One setting: cost, balance, stickiness and rounds of what the group settles at.
+    """One setting: cost, balance, moved tasks and rounds of the group once it has settled.
 
-    `cost` is traffic alone, at the setting's weight, since a settled group overlaps with itself by another measure in
-    each assignor. `moved` counts tasks that run elsewhere than at the start: `at_once` after the first round, `in_all`
-    at rest.
+    `cost` is traffic alone, times the setting's weight: non-overlap costs differ by assignor and would not compare. `moved`
+    counts tasks on another client than at the start: `at_once` after the first round, `in_all` in the settled group.
     """
-    under = _under(problem, setting)
-    awareness, started = judge(under), present(under)
-    first = ASSIGNORS[setting.assignor](under, awareness, options)
-    at_rest = settle(under, setting.assignor, options)
-    crossing = describe(under, awareness, at_rest.assigned, 0.0)["cross_rack"]
+    configured = _configured(problem, setting)
+    awareness, start = judge_rack_awareness(configured), running_assignment(configured)
+    first = ASSIGNORS[setting.assignor](configured, awareness, options)
+    settled = settle(configured, setting.assignor, options)
+    crossing = describe(configured, awareness, settled.output, 0.0)["cross_rack"]
     return {
         "assignor": setting.assignor,
         "strategy": setting.strategy.value,
@@ -99,16 +103,16 @@ def _run(problem: Problem, setting: Setting, options: Options) -> Document:
         "cross_rack": crossing,
         "cost": None if crossing["active"] is None else crossing["active"] * setting.weights.traffic,
         "moved": {
-            "at_once": _moved(started, first.assignment),
-            "in_all": _moved(started, at_rest.assigned.assignment),
+            "at_once": _moved(start, first.assignment),
+            "in_all": _moved(start, settled.output.assignment),
         },
-        "balance": _balance(under, at_rest),
-        "rounds": at_rest.rounds,
-        "converged": at_rest.converged,
+        "balance": _balance(configured, settled),
+        "rounds": settled.rounds,
+        "converged": settled.converged,
     }
 
 
-def _under(problem: Problem, setting: Setting) -> Problem:
+def _configured(problem: Problem, setting: Setting) -> Problem:
     costs = setting.costs
     configs = replace(
         problem.configs,
@@ -123,23 +127,23 @@ def _moved(before: TaskAssignment, after: TaskAssignment) -> int:
     return sum(len(new - old) for old, new in zip(before.active, after.active, strict=True))
 
 
-def _balance(problem: Problem, settled: Settled) -> Document:
-    """Active and standby tasks for each thread, least and most; and the widest gap within one sub-topology."""
-    held = settled.assigned.assignment
+def _balance(problem: Problem, settled: SettledGroup) -> Document:
+    """The least and greatest number of tasks per thread, and the greatest difference within one sub-topology."""
+    assignment = settled.output.assignment
     loads = [
         (len(active) + len(standby)) / client.threads
-        for client, active, standby in zip(problem.clients, held.active, held.standby, strict=True)
+        for client, active, standby in zip(problem.clients, assignment.active, assignment.standby, strict=True)
     ]
     return {
         "tasks_per_thread": {"least": round(min(loads), 2), "most": round(max(loads), 2)},
-        "subtopology_gap": max(_gaps(problem, held), default=0),
+        "subtopology_gap": max(_gaps(problem, assignment), default=0),
     }
 
 
-def _gaps(problem: Problem, held: TaskAssignment) -> Iterator[int]:
-    """For each sub-topology: its active tasks on the client with most of them, less those on the one with fewest."""
+def _gaps(problem: Problem, assignment: TaskAssignment) -> Iterator[int]:
+    """For each sub-topology: the greatest minus the least number of its active tasks on a client."""
     codes = problem.tasks.subtopology
     counts = np.array(
-        [np.bincount(codes[sorted(active)], minlength=int(codes.max(initial=-1)) + 1) for active in held.active]
+        [np.bincount(codes[sorted(active)], minlength=int(codes.max(initial=-1)) + 1) for active in assignment.active]
     )
     yield from (counts.max(axis=0) - counts.min(axis=0)).tolist() if counts.size else ()

@@ -4,12 +4,12 @@ Begin with streams_group.py (members and tasks), then capture.py (the group as a
 group_audit.py (what it reads across racks, now and under each strategy). Talks to no cluster: `sources` requests the bytes.
 """
 
-from rackspan.streams.live.capture import Captured, capture_group
+from rackspan.streams.live.capture import CapturedGroup, capture_group
 from rackspan.streams.live.group_audit import audit_group, could_be_less
 from rackspan.streams.live.streams_group import GroupDescription, MemberDescription, StreamsGroup, streams_group
 
 __all__ = [
-    "Captured",
+    "CapturedGroup",
     "GroupDescription",
     "MemberDescription",
     "StreamsGroup",

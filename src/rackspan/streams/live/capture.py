@@ -1,7 +1,7 @@
-"""A running group as an assignment problem: the document that `streams assign` and `streams lab` take.
+"""A running group as an assignment problem: the document that `streams assign` and `streams lab` read.
 
-Source: the problem's format is problem_format.py's; what runs now is both the present and the previous assignment, since
-the next rebalance would find it so.
+The format is that of formats/. The running assignment is both the initial and the previous assignment of the problem, as it
+would be in the next rebalance.
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ import numpy as np
 
 from rackspan.model import ClusterSnapshot
 from rackspan.model.partitions import unpadded
-from rackspan.streams.live.changelogs import Changelogs, changelogs
+from rackspan.streams.live.changelogs import Changelogs, find_changelogs
 from rackspan.streams.live.streams_group import StreamProcess, StreamsGroup, family
 from rackspan.streams.problem import TaskId, task_order
 
@@ -21,22 +21,22 @@ Document = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Captured:
-    """`document` is the problem; `unknown` says what neither the group nor the cluster could tell."""
+class CapturedGroup:
+    """A group's problem document, and in `unknown` one line for each thing that neither group nor cluster reveal."""
 
     document: Document
     unknown: tuple[str, ...]
 
 
-def capture_group(group: StreamsGroup, snapshot: ClusterSnapshot, given: Mapping[str, Sequence[str]]) -> Captured:
-    """Write down a group with the racks of its partitions. `given` are changelogs by sub-topology.
+def capture_group(group: StreamsGroup, snapshot: ClusterSnapshot, given: Mapping[str, Sequence[str]]) -> CapturedGroup:
+    """The problem document of a group and its partitions' racks. `given` has changelog topics by sub-topology.
 
-    `num_standbys` is as many as most tasks with state have. Errors: UsageError for a wrong `given`.
+    `num_standbys` is the number that most stateful tasks have. Errors: UsageError for a `given` that does not exist.
     """
-    places = _Places(snapshot)
-    found = changelogs(group, places.counts, given)
-    stateful = group.seen_with_state | found.of.keys()
-    tasks = [_task(task, group, stateful, found) for task in group.sources]
+    replica_racks = _ReplicaRacks(snapshot)
+    changelogs = find_changelogs(group, replica_racks.counts, given)
+    stateful = group.families_with_state | changelogs.of.keys()
+    tasks = [_task(task, group, stateful, changelogs) for task in group.sources]
     unpriced = [] if _standbys_priced(group, tasks) else [_UNPRICED_STANDBYS]
     standbys = 0 if unpriced else _standbys(group, stateful)
     document = {
@@ -44,18 +44,20 @@ def capture_group(group: StreamsGroup, snapshot: ClusterSnapshot, given: Mapping
         "config": {"strategy": "min_traffic", "num_standbys": standbys},
         "clients": [_client(process) for process in group.processes],
         "tasks": tasks,
-        "partitions": dict(_partitions(group, found, places)),
+        "partitions": dict(_partitions(group, changelogs, replica_racks)),
         "initial_active": {process.process_id: _ordered(process.active) for process in group.processes},
         "initial_standby": _initial_standby(group, unpriced),
     }
-    return Captured(document, (*group.notes(), *_idle_partitions(group, places.counts), *found.unknown, *unpriced))
+    return CapturedGroup(
+        document, (*group.notes(), *_idle_partitions(group, replica_racks.counts), *changelogs.unknown, *unpriced)
+    )
 
 
 _UNPRICED_STANDBYS = "standby tasks have no price: not every sub-topology with state has a known changelog"
 
 
 def _idle_partitions(group: StreamsGroup, counts: Mapping[str, int]) -> Iterator[str]:
-    """A sub-topology has as many tasks as its largest source has partitions; fewer, and a rebalance is to come."""
+    """Sub-topologies with fewer tasks than their largest source has partitions: a rebalance will add the missing tasks."""
     topics = sorted({(family(task), topic) for task, sources in group.sources.items() for topic, _ in sources})
     for name, topic in topics:
         if counts.get(topic, 0) > group.tasks_of[name]:
@@ -68,19 +70,19 @@ def _client(process: StreamProcess) -> Document:
         "process_id": process.process_id,
         "consumers": racks,
         "threads": len(process.threads),
-        "tags": dict(sorted(process.threads[0].said.tags.items())),
+        "tags": dict(sorted(process.threads[0].subscription.tags.items())),
         "prev_active": _ordered(process.active),
         "prev_standby": _ordered(process.standby),
     }
 
 
-def _task(task: TaskId, group: StreamsGroup, stateful: frozenset[str], found: Changelogs) -> Document:
+def _task(task: TaskId, group: StreamsGroup, stateful: frozenset[str], changelogs: Changelogs) -> Document:
     number = task_order(task)[2]
     return {
         "id": task,
         "stateful": family(task) in stateful,
         "source": sorted(f"{topic}:{partition}" for topic, partition in group.sources[task]),
-        "changelog": [f"{topic}:{number}" for topic in found.of.get(family(task), ())],
+        "changelog": [f"{topic}:{number}" for topic in changelogs.of.get(family(task), ())],
     }
 
 
@@ -92,9 +94,9 @@ def _standbys_priced(group: StreamsGroup, tasks: Sequence[Document]) -> bool:
 
 def _standbys(group: StreamsGroup, stateful: frozenset[str]) -> int:
     copies = Counter(task for process in group.processes for task in process.standby)
-    held = Counter(copies[task] for task in group.sources if family(task) in stateful)
-    # Warm-ups are extra copies of a few tasks; where as many tasks have n copies as n + 1, n is what was asked for.
-    return max(held, key=lambda count: (held[count], -count), default=0)
+    tasks_with = Counter(copies[task] for task in group.sources if family(task) in stateful)
+    # Warm-ups are extra copies of a few tasks: where as many tasks have n copies as n + 1, n is the configured number.
+    return max(tasks_with, key=lambda count: (tasks_with[count], -count), default=0)
 
 
 def _initial_standby(group: StreamsGroup, unpriced: Sequence[str]) -> Document | None:
@@ -103,18 +105,25 @@ def _initial_standby(group: StreamsGroup, unpriced: Sequence[str]) -> Document |
     return {process.process_id: _ordered(process.standby) for process in group.processes}
 
 
-def _partitions(group: StreamsGroup, found: Changelogs, places: "_Places") -> Iterator[tuple[str, list[str | None]]]:
-    """Sources partition by partition; changelog topics whole, as Kafka describes them."""
+def _partitions(
+    group: StreamsGroup, changelogs: Changelogs, replica_racks: "_ReplicaRacks"
+) -> Iterator[tuple[str, list[str | None]]]:
+    """The source partitions of the group and all partitions of its changelog topics, as Kafka describes them."""
     sources = {source for sources in group.sources.values() for source in sources}
-    logs = {(topic, at) for topics in found.of.values() for topic in topics for at in range(places.counts[topic])}
+    logs = {
+        (topic, partition)
+        for topics in changelogs.of.values()
+        for topic in topics
+        for partition in range(replica_racks.counts[topic])
+    }
     for topic, partition in sorted(sources | logs):
-        racks = places.racks(topic, partition)
+        racks = replica_racks.of(topic, partition)
         if racks is not None:
             yield f"{topic}:{partition}", racks
 
 
-class _Places:
-    """Where a snapshot has the replicas of single partitions."""
+class _ReplicaRacks:
+    """The racks of single partitions' replicas in a snapshot."""
 
     def __init__(self, snapshot: ClusterSnapshot) -> None:
         self._snapshot = snapshot
@@ -123,16 +132,16 @@ class _Places:
         self._rack = {int(broker.id): broker.rack for broker in snapshot.brokers}
         self.counts = {name: int(self._first[code + 1] - self._first[code]) for name, code in self._code.items()}
 
-    def racks(self, topic: str, partition: int) -> list[str | None] | None:
-        """Racks of all replicas by name, None among them for a broker without one; None for no such partition."""
+    def of(self, topic: str, partition: int) -> list[str | None] | None:
+        """The racks of all replicas by name, None for a broker without one. None instead of a list: there is no such partition."""
         if topic not in self._code:
             return None
         first, end = self._first[self._code[topic] : self._code[topic] + 2]
         rows = self._snapshot.partitions
-        at = first + np.searchsorted(rows.partition[first:end], partition)
-        if at >= end or rows.partition[at] != partition:
+        row = first + np.searchsorted(rows.partition[first:end], partition)
+        if row >= end or rows.partition[row] != partition:
             return None
-        racks = {self._rack.get(broker) for broker in unpadded(rows.replicas[at])}
+        racks = {self._rack.get(broker) for broker in unpadded(rows.replicas[row])}
         return sorted(racks, key=lambda rack: (rack is None, rack or ""))
 
 

@@ -1,4 +1,4 @@
-"""Which changelog topics belong to which sub-topology: not on the wire, but often to be told from names and sizes."""
+"""The changelog topics of each sub-topology, inferred from names and numbers of partitions: members do not send them."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -9,25 +9,25 @@ from rackspan.streams.live.streams_group import Family, StreamsGroup, family
 
 @dataclass(frozen=True, slots=True)
 class Changelogs:
-    """`of` has the topics of each sub-topology that is known to have some; `unknown` says what could not be told."""
+    """`of` has the changelog topics of each sub-topology; `unknown` one line for each topic whose sub-topology is not clear."""
 
     of: Mapping[Family, tuple[str, ...]]
     unknown: tuple[str, ...]
 
 
-def changelogs(
+def find_changelogs(
     group: StreamsGroup, partition_counts: Mapping[str, int], given: Mapping[str, Sequence[str]]
 ) -> Changelogs:
-    """Deal the group's changelog topics to its sub-topologies.
+    """Find the sub-topology of each changelog topic of the group.
 
-    `given` (sub-topology → topics) is believed. Otherwise a store goes with the repartition topic it shares its name with,
-    else with the only sub-topology that has as many tasks as the topic has partitions. Nothing is guessed: a topic that
-    two could own is named in `unknown`.
-    Errors: UsageError for a given sub-topology or topic that is not there.
+    A topic in `given` (sub-topology → topics) belongs there. Otherwise a changelog belongs to the sub-topology that reads the
+    repartition topic of the same name, else to the only sub-topology with as many tasks as the topic has partitions. Nothing
+    is guessed: a topic that two could own is listed in `unknown`.
+    Errors: UsageError for a given sub-topology or topic that does not exist.
     """
     _refuse_unknown(group, partition_counts, given)
     owners = {topic: name for name, topics in given.items() for topic in topics}
-    found: dict[Family, list[str]] = {}
+    by_family: dict[Family, list[str]] = {}
     unknown = []
     for topic in _changelog_topics(group, partition_counts):
         candidates = _candidates(group, topic, partition_counts[topic])
@@ -35,10 +35,10 @@ def changelogs(
         if owner is None:
             unknown.append(_unknown(topic, candidates))
         else:
-            found.setdefault(owner, []).append(topic)
-    for topic in owners.keys() - {topic for topics in found.values() for topic in topics}:
-        found.setdefault(owners[topic], []).append(topic)
-    return Changelogs({name: tuple(sorted(topics)) for name, topics in sorted(found.items())}, tuple(unknown))
+            by_family.setdefault(owner, []).append(topic)
+    for topic in owners.keys() - {topic for topics in by_family.values() for topic in topics}:
+        by_family.setdefault(owners[topic], []).append(topic)
+    return Changelogs({name: tuple(sorted(topics)) for name, topics in sorted(by_family.items())}, tuple(unknown))
 
 
 def _changelog_topics(group: StreamsGroup, partition_counts: Mapping[str, int]) -> list[str]:
@@ -47,8 +47,8 @@ def _changelog_topics(group: StreamsGroup, partition_counts: Mapping[str, int]) 
 
 
 def _candidates(group: StreamsGroup, topic: str, partitions: int) -> list[Family]:
-    twin = f"{topic.removesuffix('-changelog')}-repartition"
-    readers = {family(task) for task, sources in group.sources.items() if (twin, 0) in sources}
+    repartition = f"{topic.removesuffix('-changelog')}-repartition"
+    readers = {family(task) for task, sources in group.sources.items() if (repartition, 0) in sources}
     sized = {name for name, count in group.tasks_of.items() if count == partitions}
     return sorted(readers & sized or sized)
 

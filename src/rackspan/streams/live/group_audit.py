@@ -1,4 +1,4 @@
-"""What a running group reads across racks, and what each strategy of Kafka's would make of it."""
+"""The audit of a running group: what it reads across racks now, and what it would read under each of Kafka's strategies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -8,11 +8,11 @@ from rackspan.streams.assignment import describe
 from rackspan.streams.assignors.high_availability import high_availability
 from rackspan.streams.costs import cross_rack
 from rackspan.streams.formats import from_document
-from rackspan.streams.lab.rebalances import present
-from rackspan.streams.live.capture import Captured
+from rackspan.streams.lab.rebalances import running_assignment
+from rackspan.streams.live.capture import CapturedGroup
 from rackspan.streams.live.streams_group import StreamsGroup
 from rackspan.streams.problem import (
-    EVERYONE_CAUGHT_UP,
+    ALL_CAUGHT_UP,
     Int64s,
     PartitionLists,
     Problem,
@@ -20,7 +20,7 @@ from rackspan.streams.problem import (
     Strategy,
     changelogs_known,
     client_rack_reason,
-    judge,
+    judge_rack_awareness,
     source_reason,
 )
 from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment
@@ -28,21 +28,21 @@ from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment
 Document = dict[str, Any]
 
 AT_BEST: Final = Strategy.MIN_TRAFFIC
-"""The strategy that promises the least traffic; the others are held against it."""
+"""The strategy of least traffic, with which the others are compared."""
 
 
-def audit_group(group: StreamsGroup, captured: Captured) -> Document:
-    """Price a group as it runs, and as HighAvailabilityTaskAssignor would leave it under each strategy.
+def audit_group(group: StreamsGroup, captured: CapturedGroup) -> Document:
+    """The costs of a group as it runs, and as HighAvailabilityTaskAssignor would assign it under each strategy.
 
-    `cross_rack` counts partitions read by a client in whose rack they have no replica: active tasks by their sources,
-    standbys by their changelogs; null where that cannot be told, with the reason among `unknown`. What a strategy leads
-    to is its lasting assignment, after all warm-ups. Errors: InvalidProblem, UsageError.
+    `cross_rack` counts partitions read by a client in whose rack they have no replica: sources for active tasks, changelogs
+    for standbys. It is null where that is not known, with the reason in `unknown`. The assignment of a strategy is the
+    lasting one, after all warm-ups. Errors: InvalidProblem, UsageError.
     """
     problem = from_document(captured.document)
     reason = client_rack_reason(problem.clients) or source_reason(problem)
-    now = present(problem)
+    now = running_assignment(problem)
     prices = _Prices.of(problem)
-    strategies = {strategy.value: _outcome(problem, strategy, now, prices) for strategy in Strategy}
+    strategies = {strategy.value: _under(problem, strategy, now, prices) for strategy in Strategy}
     return {
         "group": group.group_id,
         "clients": [_client(group, problem, prices, index) for index in range(len(problem.clients))],
@@ -57,42 +57,42 @@ def audit_group(group: StreamsGroup, captured: Captured) -> Document:
 
 
 def could_be_less(audit: Mapping[str, Any]) -> bool:
-    """Whether active tasks read more across racks than they have to.
+    """Whether active tasks read more partitions across racks than under the best strategy.
 
-    Standbys do not decide: Kafka improves them pair by pair, from wherever ties among active tasks left them, so a group
-    at rest under min_traffic may rightly differ there from what we foretell.
+    Standbys do not count: Kafka exchanges them between pairs of clients, from a start that depends on ties among active
+    tasks, so a group that has settled under min_traffic may differ there from this audit.
     """
     now, best = audit["now"]["cross_rack"]["active"], audit["at_best"]["active"]
     return now is not None and best is not None and bool(now > best)
 
 
 def _now(problem: Problem, now: TaskAssignment, prices: "_Prices") -> Document:
-    answer = describe(problem, RackAwareness("as it runs"), AssignorOutput(now), 0.0)
-    return {"cross_rack": prices.known(answer["cross_rack"]), "cost": answer["cost"]}
+    running = describe(problem, RackAwareness("as it runs"), AssignorOutput(now), 0.0)
+    return {"cross_rack": prices.known(running["cross_rack"]), "cost": running["cost"]}
 
 
-def _outcome(problem: Problem, strategy: Strategy, now: TaskAssignment, prices: "_Prices") -> Document:
-    configs = replace(problem.configs, strategy=strategy, acceptable_recovery_lag=EVERYONE_CAUGHT_UP)
-    under = replace(problem, configs=configs)
-    awareness = judge(under)
-    assigned = high_availability(under, awareness)
-    answer = describe(under, awareness, assigned, 0.0)
+def _under(problem: Problem, strategy: Strategy, now: TaskAssignment, prices: "_Prices") -> Document:
+    configs = replace(problem.configs, strategy=strategy, acceptable_recovery_lag=ALL_CAUGHT_UP)
+    configured = replace(problem, configs=configs)
+    awareness = judge_rack_awareness(configured)
+    output = high_availability(configured, awareness)
+    assigned = describe(configured, awareness, output, 0.0)
     return {
         "enabled": awareness.enabled,
         "reason": awareness.reason,
-        "cross_rack": prices.known(answer["cross_rack"]),
-        "cost": answer["cost"],
-        "certificate": answer["certificate"],
+        "cross_rack": prices.known(assigned["cross_rack"]),
+        "cost": assigned["cost"],
+        "certificate": assigned["certificate"],
         "moved": {
-            "active": _moved(now.active, assigned.assignment.active),
-            "standby": _moved(now.standby, assigned.assignment.standby),
+            "active": _moved(now.active, output.assignment.active),
+            "standby": _moved(now.standby, output.assignment.standby),
         },
     }
 
 
 def _moved(before: tuple[frozenset[int], ...], after: tuple[frozenset[int], ...]) -> int:
-    """Tasks that arrive where they were not in this role."""
-    return sum(len(arrived - left) for left, arrived in zip(before, after, strict=True))
+    """The number of tasks on a client that did not have them in this role."""
+    return sum(len(new - old) for old, new in zip(before, after, strict=True))
 
 
 def _read_by_standbys(problem: Problem, now: TaskAssignment) -> int:
@@ -100,15 +100,15 @@ def _read_by_standbys(problem: Problem, now: TaskAssignment) -> int:
     return sum(int(sizes[sorted(held)].sum()) for held in now.standby)
 
 
-def _bare(problem: Problem) -> bool:
-    """Whether somebody stands by for a task whose changelogs are unknown."""
+def _has_unpriced_standbys(problem: Problem) -> bool:
+    """Whether a client has a standby of a task whose changelogs are unknown."""
     held = sorted({task for client in problem.clients for task in client.prev_standby})
     return bool((problem.tasks.changelog.sizes()[held] == 0).any())
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Prices:
-    """Partitions of each task without a replica in each rack, (T, R); None where a role has no price."""
+    """The number of each task's partitions without a replica in each rack, (T, R); None where a role has no known cost."""
 
     active: Int64s | None
     standby: Int64s | None
@@ -120,7 +120,9 @@ class _Prices:
 
         return cls(
             active=crossing(problem.tasks.source) if source_reason(problem) is None else None,
-            standby=crossing(problem.tasks.changelog) if changelogs_known(problem) and not _bare(problem) else None,
+            standby=crossing(problem.tasks.changelog)
+            if changelogs_known(problem) and not _has_unpriced_standbys(problem)
+            else None,
         )
 
     def known(self, cross_rack: Mapping[str, int | None]) -> dict[str, int | None]:
@@ -128,7 +130,7 @@ class _Prices:
 
 
 def _client(group: StreamsGroup, problem: Problem, prices: _Prices, index: int) -> Document:
-    """One process with its own share, which can be told even where another client's cannot."""
+    """One process with its own costs, which may be known where another client's are not."""
     client, rack = problem.clients[index], int(problem.client_rack[index])
     names = {process.process_id: process.name for process in group.processes}
     return {

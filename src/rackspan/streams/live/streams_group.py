@@ -1,7 +1,7 @@
-"""A running Kafka Streams group, understood from what its members said and were told at the last rebalance.
+"""A running Kafka Streams group, decoded from the subscriptions and assignments of its last rebalance.
 
-What is on the wire: who runs which task, from which partitions, in which rack, and which tasks have kept state. What is
-not: the configs, which changelog belongs to which sub-topology, and, before a thread has state, whether a task has any.
+Those bytes contain the client of each task, its source partitions, the racks, and which tasks have kept state. They do not
+contain the configs, the sub-topology of a changelog, or whether a task has state before a thread has kept any.
 """
 
 from collections import Counter
@@ -22,17 +22,17 @@ from rackspan.streams.user_data.consumer_protocol import (
 from rackspan.streams.user_data.subscription_info import SubscriptionInfo, decode_subscription
 
 STREAMS_PROTOCOL: Final = "stream"
-"""The name under which Kafka Streams' assignor stands in its group (StreamsPartitionAssignor)."""
+"""The name of Kafka Streams' assignor in the group protocol (StreamsPartitionAssignor)."""
 
 _STABLE: Final = "Stable"
 
 Family = str
-"""A sub-topology as its tasks name it: `0`, or `billing__0` in a named topology."""
+"""A sub-topology as in the ids of its tasks: `0`, or `billing__0` in a named topology."""
 
 
 @dataclass(frozen=True, slots=True)
 class MemberDescription:
-    """One member as DescribeGroups tells it; both byte strings are the consumer protocol's."""
+    """One member in a DescribeGroups response; both byte strings are those of the consumer protocol."""
 
     member_id: str
     client_id: str
@@ -42,24 +42,24 @@ class MemberDescription:
 
 @dataclass(frozen=True, slots=True)
 class GroupDescription:
-    """One group as DescribeGroups tells it. `words` are Kafka's own where it gave a reason."""
+    """One group in a DescribeGroups response. `error_message` is Kafka's own, None without one."""
 
     group_id: str
     state: str
     protocol_type: str
     protocol: str
     members: tuple[MemberDescription, ...] = ()
-    words: str | None = None
+    error_message: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class StreamThread:
-    """One consumer of the group. Both roles with the source partitions of each task."""
+    """One consumer of the group. `active` and `standby` map its tasks to their source partitions."""
 
     client_id: str
     rack: RackId | None
-    tells_rack: bool
-    said: SubscriptionInfo
+    can_send_rack: bool
+    subscription: SubscriptionInfo
     active: Mapping[TaskId, frozenset[TopicPartition]]
     standby: Mapping[TaskId, frozenset[TopicPartition]]
     error_code: int
@@ -67,14 +67,14 @@ class StreamThread:
 
 @dataclass(frozen=True, slots=True)
 class StreamProcess:
-    """All threads of one process: what Kafka's assignor calls a client."""
+    """All threads of one process; a client in Kafka's assignors."""
 
     process_id: ProcessId
     threads: tuple[StreamThread, ...]
 
     @property
     def name(self) -> str:
-        """`client.id` of the application, or what Kafka Streams makes of its id."""
+        """`client.id` of the application, or the one that Kafka Streams derives from the application id."""
         return self.threads[0].client_id.partition("-StreamThread-")[0]
 
     @property
@@ -88,7 +88,7 @@ class StreamProcess:
 
 @dataclass(frozen=True)
 class StreamsGroup:
-    """A group at rest. Processes by id; every task runs on one of them."""
+    """A stable group. Processes are sorted by id; every task is active on one of them."""
 
     group_id: str
     processes: tuple[StreamProcess, ...]
@@ -96,8 +96,8 @@ class StreamsGroup:
     @cached_property
     def sources(self) -> Mapping[TaskId, frozenset[TopicPartition]]:
         """The source partitions of every task, tasks in Kafka's order."""
-        found = {task: parts for thread in self.threads for task, parts in thread.active.items()}
-        return {task: found[task] for task in sorted(found, key=task_order)}
+        sources = {task: partitions for thread in self.threads for task, partitions in thread.active.items()}
+        return {task: sources[task] for task in sorted(sources, key=task_order)}
 
     @cached_property
     def threads(self) -> tuple[StreamThread, ...]:
@@ -105,31 +105,32 @@ class StreamsGroup:
 
     @cached_property
     def tasks_of(self) -> Mapping[Family, int]:
-        """How many tasks each sub-topology has."""
+        """The number of tasks of each sub-topology."""
         return Counter(family(task) for task in self.sources)
 
     @cached_property
-    def seen_with_state(self) -> frozenset[Family]:
-        """Sub-topologies some task of which somebody holds state of, or stands by for."""
-        held = {task for thread in self.threads for task in (*thread.said.offset_sums, *thread.standby)}
+    def families_with_state(self) -> frozenset[Family]:
+        """Sub-topologies with a task of which a client holds state or a standby."""
+        held = {task for thread in self.threads for task in (*thread.subscription.offset_sums, *thread.standby)}
         return frozenset(family(task) for task in held)
 
     def notes(self) -> list[str]:
-        """What is worth knowing before believing a price."""
+        """What an operator should know before relying on a cost: errors of the last assignment, clients without a rack."""
         return [note for process in self.processes for note in _notes(process)]
 
 
 def family(task: TaskId) -> Family:
+    """The sub-topology of a task."""
     return task.rpartition("_")[0]
 
 
 def streams_group(described: GroupDescription) -> StreamsGroup:
-    """Understand a group. Errors: InvalidGroup where it is none of Kafka Streams, is not at rest, or cannot be read."""
+    """Decode a group. Errors: InvalidGroup where it is no Kafka Streams group, is rebalancing, or cannot be decoded."""
     _refuse_others(described)
     processes: dict[ProcessId, list[StreamThread]] = {}
-    for member in sorted(described.members, key=lambda one: (one.client_id, one.member_id)):
+    for member in sorted(described.members, key=lambda member: (member.client_id, member.member_id)):
         thread = _thread(member)
-        processes.setdefault(thread.said.process_id, []).append(thread)
+        processes.setdefault(thread.subscription.process_id, []).append(thread)
     group = StreamsGroup(
         described.group_id,
         tuple(StreamProcess(process_id, tuple(processes[process_id])) for process_id in sorted(processes)),
@@ -139,10 +140,12 @@ def streams_group(described: GroupDescription) -> StreamsGroup:
 
 
 def _refuse_others(described: GroupDescription) -> None:
-    """Each refusal says what the group is instead."""
+    """Refuse a group that is not a stable Kafka Streams group. Each error says what the group is instead."""
     name = f"group {described.group_id}"
     if described.state == "Dead":
-        raise InvalidGroup(f"{name}: {described.words or 'not found'}; see kafka-groups --list for those there are")
+        raise InvalidGroup(
+            f"{name}: {described.error_message or 'not found'}; see kafka-groups --list for those there are"
+        )
     if described.protocol_type not in ("", "consumer"):
         raise InvalidGroup(f"{name} is of type {described.protocol_type}, not of consumers; name a Kafka Streams group")
     if described.state == "Empty" or not described.members:
@@ -158,37 +161,39 @@ def _refuse_others(described: GroupDescription) -> None:
 def _thread(member: MemberDescription) -> StreamThread:
     whose = f"member {member.member_id}"
     subscription = decode_consumer_subscription(member.metadata, f"{whose}, subscription")
-    said = decode_subscription(subscription.user_data, f"{whose}, subscription user data")
-    assigned = decode_consumer_assignment(member.assignment, f"{whose}, assignment")
-    told = decode_assignment(assigned.user_data, f"{whose}, assignment user data")
+    subscription_info = decode_subscription(subscription.user_data, f"{whose}, subscription user data")
+    assignment = decode_consumer_assignment(member.assignment, f"{whose}, assignment")
+    info = decode_assignment(assignment.user_data, f"{whose}, assignment user data")
     return StreamThread(
         client_id=member.client_id,
         rack=subscription.rack,
-        tells_rack=subscription.version >= WITH_RACK,
-        said=said,
-        active={task: frozenset(on) for task, on in active_partitions(told, assigned.partitions, whose).items()},
-        standby=told.standby,
-        error_code=told.error_code,
+        can_send_rack=subscription.version >= WITH_RACK,
+        subscription=subscription_info,
+        active={
+            task: frozenset(sources) for task, sources in active_partitions(info, assignment.partitions, whose).items()
+        },
+        standby=info.standby,
+        error_code=info.error_code,
     )
 
 
 def _refuse_unsettled(group: StreamsGroup) -> None:
-    """A task that moves is first taken and then given: in between it runs nowhere, and every count would be short."""
-    holders = Counter(task for thread in group.threads for task in thread.active)
-    twice = sorted((task for task, count in holders.items() if count > 1), key=task_order)
-    if twice:
-        _refuse(group, f"task {twice[0]} runs on two threads")
+    """Refuse a group in which a task is moving: it is revoked before it is assigned again, so every count would be too low."""
+    threads = Counter(task for thread in group.threads for task in thread.active)
+    duplicates = sorted((task for task, count in threads.items() if count > 1), key=task_order)
+    if duplicates:
+        _refuse(group, f"task {duplicates[0]} runs on two threads")
     for task in group.sources:
-        before = _before(task)
-        if before is not None and before not in group.sources:
-            _refuse(group, f"task {task} runs where task {before} does not")
-    standing_by = {task for thread in group.threads for task in thread.standby}
-    for task in sorted(standing_by - group.sources.keys(), key=task_order):
+        previous = _previous(task)
+        if previous is not None and previous not in group.sources:
+            _refuse(group, f"task {task} runs where task {previous} does not")
+    standbys = {task for thread in group.threads for task in thread.standby}
+    for task in sorted(standbys - group.sources.keys(), key=task_order):
         _refuse(group, f"task {task} runs nowhere just now")
 
 
-def _before(task: TaskId) -> TaskId | None:
-    """Tasks of a sub-topology are numbered without a gap."""
+def _previous(task: TaskId) -> TaskId | None:
+    """The task numbered before `task`, None for the first: tasks of a sub-topology are numbered without a gap."""
     number = task_order(task)[2]
     return TaskId(f"{family(task)}_{number - 1}") if number else None
 
@@ -203,6 +208,6 @@ def _notes(process: StreamProcess) -> list[str]:
         f"client {process.name}: {ERROR_CODES.get(code, f'error {code}')}, says the last assignment"
         for code in sorted({thread.error_code for thread in threads} - {0})
     ]
-    if not all(thread.tells_rack for thread in threads):
+    if not all(thread.can_send_rack for thread in threads):
         notes.append(f"client {process.name} is older than Kafka 3.4 and cannot tell its rack; upgrade it")
     return notes

@@ -6,7 +6,7 @@ Assigns nothing and reads no JSON: that is formats/.
 """
 
 from rackspan.streams.problem.config import (
-    EVERYONE_CAUGHT_UP,
+    ALL_CAUGHT_UP,
     HIGH_AVAILABILITY_COSTS,
     STATELESS_COSTS,
     STICKY_COSTS,
@@ -35,14 +35,14 @@ from rackspan.streams.problem.rack_awareness import (
     RackAwareness,
     changelogs_known,
     client_rack_reason,
-    judge,
+    judge_rack_awareness,
     source_reason,
     sources_known,
-    warnings,
+    tag_warnings,
 )
 
 __all__ = [
-    "EVERYONE_CAUGHT_UP",
+    "ALL_CAUGHT_UP",
     "HIGH_AVAILABILITY_COSTS",
     "KAFKA",
     "LATEST",
@@ -69,13 +69,13 @@ __all__ = [
     "changelogs_known",
     "client_rack_reason",
     "client_racks",
-    "judge",
+    "judge_rack_awareness",
     "options_named",
     "process_order",
     "source_reason",
     "sources_known",
     "strategy_named",
+    "tag_warnings",
     "task_order",
     "topic_of",
-    "warnings",
 ]

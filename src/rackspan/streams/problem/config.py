@@ -1,4 +1,4 @@
-"""The configs of rack-aware assignment, with Kafka's names and defaults, and with the validation Kafka leaves out."""
+"""The configs of rack-aware assignment, with Kafka's names and defaults, and validation that Kafka does not do."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Strategy(StrEnum):
 STRATEGY_NAMES: Final[Mapping[str, Strategy]] = MappingProxyType(
     {
         **{strategy.value: strategy for strategy in Strategy},
-        # The words of the proposal itself.
+        # The names in KIP-925 itself.
         "NONE": Strategy.NONE,
         "min_cost": Strategy.MIN_TRAFFIC,
         "balanced_min_cost": Strategy.BALANCE_SUBTOPOLOGY,
@@ -33,15 +33,15 @@ MAX_RACK_AWARE_TAGS: Final = 5
 MAX_TAG_KEY_LENGTH: Final = 20
 MAX_TAG_VALUE_LENGTH: Final = 30
 
-EVERYONE_CAUGHT_UP: Final = INT64_MAX
-"""`acceptable.recovery.lag` at Java's Long.MAX_VALUE: no client ever needs a warm-up."""
+ALL_CAUGHT_UP: Final = INT64_MAX
+"""`acceptable.recovery.lag` at Java's Long.MAX_VALUE: every client is caught up, so there are no warm-ups."""
 
 MIN_PROBING_INTERVAL_MS: Final = 60_000
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """What one partition across racks, and one task away from its present client, weigh (KIP-925, 4.B.III)."""
+    """The cost of one partition read across racks, and of one task that leaves its client (KIP-925, 4.B.III)."""
 
     traffic: int
     non_overlap: int
@@ -50,14 +50,15 @@ class Costs:
 HIGH_AVAILABILITY_COSTS: Final = Costs(traffic=10, non_overlap=1)
 STICKY_COSTS: Final = Costs(traffic=1, non_overlap=10)
 STATELESS_COSTS: Final = Costs(traffic=1, non_overlap=0)
-"""Always, whatever is configured: a stateless task has nothing to restore."""
+"""Whatever the configs: a stateless task has nothing to restore."""
 
 
 @dataclass(frozen=True, slots=True)
 class AssignmentConfigs:
-    """One group's configs. Checked once, here; a null cost falls back to the assignor's own.
+    """One group's configs. Checked once, here; a cost of None stands for the assignor's default.
 
-    Kafka validates neither cost: a negative one would pass there and make a longer way cheaper; here it is refused.
+    Kafka does not validate the costs and accepts negative ones, with which a min-cost flow has no meaning; here they are
+    refused.
     """
 
     strategy: Strategy = Strategy.NONE
@@ -82,7 +83,7 @@ class AssignmentConfigs:
         _check_tag_keys(self.rack_aware_assignment_tags)
 
     def costs(self, default: Costs) -> Costs:
-        """The configured costs of stateful tasks, each falling back to `default`."""
+        """The configured costs of stateful tasks, with `default` for a cost of None."""
         return Costs(
             traffic=default.traffic if self.traffic_cost is None else self.traffic_cost,
             non_overlap=default.non_overlap if self.non_overlap_cost is None else self.non_overlap_cost,
@@ -90,20 +91,20 @@ class AssignmentConfigs:
 
 
 def strategy_named(name: str) -> Strategy:
-    """A strategy by Kafka's name or the proposal's. Errors: UsageError."""
+    """A strategy by its name in Kafka or in KIP-925. Errors: UsageError."""
     if name not in STRATEGY_NAMES:
         raise UsageError(f"rack.aware.assignment.strategy is {name!r}; choose none, min_traffic or balance_subtopology")
     return STRATEGY_NAMES[name]
 
 
-def check_client_tags(place: str, tags: Mapping[str, str]) -> None:
+def check_client_tags(path: str, tags: Mapping[str, str]) -> None:
     """KIP-708's limits on one client's `client.tag.*`. Errors: UsageError."""
     if len(tags) > MAX_RACK_AWARE_TAGS:
-        raise UsageError(f"{place}: {len(tags)} client tags, but Kafka allows {MAX_RACK_AWARE_TAGS}; drop some")
+        raise UsageError(f"{path}: {len(tags)} client tags, but Kafka allows {MAX_RACK_AWARE_TAGS}; drop some")
     for key, value in tags.items():
         if len(key) > MAX_TAG_KEY_LENGTH or len(value) > MAX_TAG_VALUE_LENGTH:
             raise UsageError(
-                f"{place}: client.tag.{key} is too long; a key has at most {MAX_TAG_KEY_LENGTH} characters, a value {MAX_TAG_VALUE_LENGTH}"
+                f"{path}: client.tag.{key} is too long; a key has at most {MAX_TAG_KEY_LENGTH} characters, a value {MAX_TAG_VALUE_LENGTH}"
             )
 
 

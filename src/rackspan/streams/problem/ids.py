@@ -1,4 +1,4 @@
-"""Task ids, process ids and topic partitions as Kafka Streams writes and orders them."""
+"""Task ids, process ids and topic partitions, as Kafka Streams formats and orders them."""
 
 import re
 import uuid
@@ -15,7 +15,7 @@ _TOPIC_PARTITION: Final = re.compile(r"(.+):([0-9]{1,10})")
 
 
 def task_order(task: str) -> tuple[str, int, int]:
-    """Topology name, sub-topology, partition: the order of Kafka's TaskId. Errors: InvalidProblem."""
+    """Sort key of Kafka's TaskId: topology name, sub-topology, partition. Errors: InvalidProblem."""
     match = _TASK.fullmatch(task)
     if match is None:
         raise InvalidProblem(f"task {task!r}: an id is SUBTOPOLOGY_PARTITION, such as 0_3; correct it and run again")
@@ -26,7 +26,7 @@ def task_order(task: str) -> tuple[str, int, int]:
 
 
 def process_order(process_id: str) -> tuple[int, int]:
-    """Java's UUID order: both 64-bit halves compared as signed numbers. Errors: InvalidProblem."""
+    """Sort key of Java's UUID: both 64-bit halves as signed numbers. Errors: InvalidProblem."""
     try:
         value = uuid.UUID(process_id)
     except ValueError:

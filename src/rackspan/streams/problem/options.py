@@ -1,4 +1,4 @@
-"""What rackspan can do beyond Kafka, each by its name and off unless asked for."""
+"""Options beyond Kafka's behaviour, by name. Each is off by default."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,26 +7,26 @@ from rackspan.errors import UsageError
 
 
 class Beyond(StrEnum):
-    """A step beyond Kafka's shipped behaviour."""
+    """An option beyond the behaviour of released Kafka."""
 
     RACK_SPREAD_STANDBYS = "rack-spread-standbys"
-    """Standbys in other racks than their active task and each other, without tags (the text's 4.C.2 and 4.C.3)."""
+    """Standbys in other racks than their active task and each other, without tags (KIP-925, 4.C.2 and 4.C.3)."""
     JOINT_STANDBYS = "joint-standbys"
-    """All standbys solved at once, never dearer than Kafka's pairs."""
+    """All standbys optimised at once, at a cost never above that of Kafka's exchanges between pairs of clients."""
     FLOATING_QUOTAS = "floating-quotas"
-    """The odd tasks of an uneven division go where they are cheapest, never dearer."""
+    """The remainder of an uneven division of tasks goes where it costs least; the total cost is never higher."""
     PARTITION_WEIGHTS = "partition-weights"
-    """A partition counts its weight (bytes, records) instead of 1."""
+    """A partition counts by its weight (bytes, records) instead of as 1."""
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """Which steps are on. Kafka's behaviour is none of them."""
+    """The options that are on. None is on for Kafka's behaviour."""
 
     beyond: frozenset[Beyond] = frozenset()
 
-    def __contains__(self, step: Beyond) -> bool:
-        return step in self.beyond
+    def __contains__(self, option: Beyond) -> bool:
+        return option in self.beyond
 
 
 KAFKA = Options()
@@ -34,7 +34,7 @@ KAFKA = Options()
 
 def options_named(*names: str) -> Options:
     """Options by name. Errors: UsageError."""
-    known = {step.value for step in Beyond}
+    known = {option.value for option in Beyond}
     for name in names:
         if name not in known:
             raise UsageError(f"option {name!r} is unknown; choose among {', '.join(sorted(known))}")

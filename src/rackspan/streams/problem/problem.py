@@ -1,4 +1,4 @@
-"""A group to assign, as values: its clients, its tasks in columns, and where every partition has replicas."""
+"""The values of an assignment problem: a group's clients, its tasks in columns, and the racks of every partition."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,15 +21,15 @@ Bools = npt.NDArray[np.bool_]
 LATEST: Final = -2
 """Lag of a task that ran active on that client (Task.LATEST_OFFSET)."""
 UNKNOWN: Final = -3
-"""Lag that nobody could tell (SubscriptionInfo.UNKNOWN_OFFSET_SUM)."""
+"""Lag that is not known (SubscriptionInfo.UNKNOWN_OFFSET_SUM)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Client:
     """One Kafka Streams process.
 
-    `consumer_racks` holds `client.rack` of each of its consumers, None where unset. `threads` is its capacity. `lags`
-    holds what is known of its state, by task, in records, or LATEST or UNKNOWN; a task not listed was never here.
+    `consumer_racks` holds `client.rack` of each of its consumers, None where unset. `threads` is its capacity. `lags` maps
+    tasks to the lag of the client's state in records, or to LATEST or UNKNOWN; a task not in it was never on this client.
     """
 
     process_id: ProcessId
@@ -49,7 +49,7 @@ class Client:
 
     @property
     def rack(self) -> RackId | None:
-        """The rack all its consumers agree on; None when one lacks it, they differ, or there are none."""
+        """The rack of all its consumers; None when one has none, when they differ, or without consumers."""
         racks = set(self.consumer_racks)
         return racks.pop() if len(racks) == 1 else None
 
@@ -84,11 +84,11 @@ class TaskColumns:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PartitionRacks:
-    """Where partitions have replicas. Racks are those of the group's clients, by name; P partitions, R racks.
+    """The racks in which partitions have replicas. R racks, those of the group's clients, by name; P partitions.
 
-    `listed` (P,): the problem says something of this partition. `replicas` (P,): how many it names. `rackless` (P,):
-    one of them stands on a broker without a rack. `in_rack` (P, R): one of them stands in that rack, leader or not, in
-    sync or not. `weight` (P,): what one such partition counts, 1 unless weighted.
+    `listed` (P,): whether the problem lists the partition. `replicas` (P,): the number of its replicas. `rackless` (P,):
+    whether one is on a broker without a rack. `in_rack` (P, R): whether one is in that rack, leader or follower, in sync or
+    not. `weight` (P,): the weight of the partition, 1 unless weights are used.
     """
 
     names: tuple[str, ...]
@@ -101,10 +101,10 @@ class PartitionRacks:
 
 @dataclass(frozen=True, eq=False)
 class Problem:
-    """One group at one rebalance. Clients in Kafka's order; tasks and clients are named by their position from here on.
+    """One group at one rebalance. Clients and tasks are in Kafka's order; all other values refer to them by position.
 
-    `initial_active` (T,) is the client of each task before optimisation, None when the problem gives no such
-    assignment; `initial_standby` lists each client's standby tasks.
+    `initial_active` (T,) is the client of each task before optimisation, None when the problem has no such assignment;
+    `initial_standby` has each client's standby tasks.
     """
 
     configs: AssignmentConfigs
@@ -137,5 +137,5 @@ class Problem:
 
 
 def client_racks(clients: Sequence[Client]) -> tuple[RackId, ...]:
-    """The racks that clients stand in, by name: equal groups have equal codes."""
+    """The racks of the clients, sorted by name, so that equal groups have equal codes."""
     return tuple(sorted({client.rack for client in clients if client.rack is not None}))

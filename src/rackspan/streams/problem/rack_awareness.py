@@ -1,4 +1,4 @@
-"""Whether rack awareness is on for a group, and why not. Decided once for each rebalance; off is a value, never an error."""
+"""Whether rack awareness is on for a group, and if not, why. Off is a value, never an error."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -10,12 +10,12 @@ from rackspan.streams.problem.ids import topic_of
 from rackspan.streams.problem.problem import Bools, Client, PartitionLists, Problem
 
 RACK_TAG = "rack"
-"""The tag that carries the rack where no tags are configured, and that the text compares with client.rack."""
+"""The tag for the rack where no tags are configured; KIP-925 compares it with client.rack."""
 
 
 @dataclass(frozen=True, slots=True)
 class RackAwareness:
-    """`reason` is None exactly where rack awareness is on."""
+    """`reason` says why rack awareness is off; None: it is on."""
 
     reason: str | None = None
 
@@ -24,11 +24,11 @@ class RackAwareness:
         return self.reason is None
 
 
-def judge(problem: Problem) -> RackAwareness:
-    """Kafka's conditions in Kafka's order; the first that fails is the reason.
+def judge_rack_awareness(problem: Problem) -> RackAwareness:
+    """Check Kafka's conditions in Kafka's order; the first that fails is the reason.
 
-    Strategy, `rack.aware.assignment.enabled` (the text's; Kafka has none), client racks, replicas of source partitions,
-    and, where standbys are wanted, replicas of every partition of the changelog topics.
+    They are: the strategy, `rack.aware.assignment.enabled` (in KIP-925 but never in Kafka), client racks, replicas of source
+    partitions, and, with standbys, replicas of every partition of the changelog topics.
     """
     return RackAwareness(
         _configs_reason(problem.configs)
@@ -39,12 +39,12 @@ def judge(problem: Problem) -> RackAwareness:
 
 
 def sources_known(problem: Problem) -> bool:
-    """Whether active tasks have a price, rack awareness on or off."""
+    """Whether the cost of active tasks is known, rack awareness on or off."""
     return client_rack_reason(problem.clients) is None and source_reason(problem) is None
 
 
 def changelogs_known(problem: Problem) -> bool:
-    """Whether standby tasks have a price."""
+    """Whether the cost of standby tasks is known."""
     needed = _used(problem.tasks.changelog, len(problem.partitions.names))
     return client_rack_reason(problem.clients) is None and _partition_reason(problem, needed) is None
 
@@ -56,7 +56,7 @@ def _configs_reason(configs: AssignmentConfigs) -> str | None:
 
 
 def client_rack_reason(clients: tuple[Client, ...]) -> str | None:
-    """Every process has consumers, every consumer a rack, all of one process the same. One bad client stops the group."""
+    """Why client racks are unusable; None where each process has consumers, all with one rack. One bad client is enough."""
     for client in clients:
         racks = client.consumer_racks
         if not racks:
@@ -69,7 +69,7 @@ def client_rack_reason(clients: tuple[Client, ...]) -> str | None:
 
 
 def source_reason(problem: Problem) -> str | None:
-    """Why source partitions have no price; None where they have."""
+    """Why the cost of source partitions is unknown; None where it is known."""
     return _partition_reason(problem, _used(problem.tasks.source, len(problem.partitions.names)))
 
 
@@ -80,7 +80,7 @@ def _changelog_reason(problem: Problem) -> str | None:
 
 
 def _of_changelog_topics(problem: Problem) -> Bools:
-    """Changelog topics are described whole: a partition that no task needs can still stop the group."""
+    """All partitions of the changelog topics: in Kafka even one that no task reads can switch rack awareness off."""
     names = problem.partitions.names
     changelogs = _used(problem.tasks.changelog, len(names))
     topics = {topic_of(names[index]) for index in np.flatnonzero(changelogs)}
@@ -105,11 +105,11 @@ def _partition_reason(problem: Problem, needed: Bools) -> str | None:
     return None
 
 
-def warnings(problem: Problem) -> tuple[str, ...]:
-    """Tags that cannot mean what they say: one that a client lacks, and those that disagree with client.rack.
+def tag_warnings(problem: Problem) -> tuple[str, ...]:
+    """Warnings of tags that a client lacks, and of tags that contradict client.rack.
 
-    The latter is the text's KIP-925 4.D.III, of which Kafka's code does not warn. Assignment goes on by the tags, which
-    can say more than the rack.
+    The latter is KIP-925 4.D.III; Kafka's code has no such warning. The assignment follows the tags, which can be finer than
+    racks.
     """
     keys = problem.configs.rack_aware_assignment_tags
     lacking = tuple(
@@ -120,10 +120,10 @@ def warnings(problem: Problem) -> tuple[str, ...]:
     )
     if problem.configs.strategy is Strategy.NONE or not keys:
         return lacking
-    return (*lacking, *_disagreeing(problem))
+    return (*lacking, *_contradicting(problem))
 
 
-def _disagreeing(problem: Problem) -> Iterator[str]:
+def _contradicting(problem: Problem) -> Iterator[str]:
     racked = [client for client in problem.clients if client.rack is not None]
     if racked and RACK_TAG not in problem.configs.rack_aware_assignment_tags:
         yield "client.rack is set, but rack.aware.assignment.tags does not name rack: standbys are spread by the tags alone"
