@@ -11,13 +11,14 @@ from confluent_kafka.cimpl import NewTopic
 
 from benchmarks._cluster_servers import EMBEDDED, Server, served
 from benchmarks._measure import RUNS, Figures
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import MetadataRequestData
 from rackspan.wire.schema import request_shape
 from rackspan.wire.writing import NO_TAGS, struct_writer
 
 BROKERS: Final = 3
 TOPICS, PARTITIONS = 1_000, 10
 
-METADATA: Final = 3
 VERSION: Final = 13
 """The Metadata version that librdkafka uses."""
 IDLE_SECONDS: Final = 5.0
@@ -52,8 +53,8 @@ def _bare(server: Server) -> list[float]:
 
 
 def _request() -> bytes:
-    parts = [pack(">hhih", METADATA, VERSION, 1, -1), NO_TAGS]
-    struct_writer(request_shape(METADATA, VERSION))(parts, {"topics": None})
+    parts = [pack(">hhih", ApiKey.METADATA, VERSION, 1, -1), NO_TAGS]
+    struct_writer(request_shape(ApiKey.METADATA, VERSION))(parts, MetadataRequestData(topics=None))
     return pack(">i", sum(map(len, parts))) + b"".join(parts)
 
 

@@ -125,7 +125,7 @@ def test_an_outside_tool_lowers_the_value_by_what_the_watch_tells_and_restores_i
 def produced(cluster: EmbeddedCluster) -> int:
     leader = cluster.leader("orders", 0)
     assert leader is not None
-    return int(raw.produced(cluster.address(leader), "orders")["error_code"])
+    return int(raw.produced(cluster.address(leader), "orders").error_code)
 
 
 def test_a_cluster_that_goes_is_told_once_and_seen_again_when_it_is_back() -> None:

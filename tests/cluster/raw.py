@@ -1,4 +1,4 @@
-"""One request over a socket and its answer as plain values: for what no client shows."""
+"""One request over a socket and its response: for fields that no client shows."""
 
 import socket
 from struct import pack
@@ -6,45 +6,48 @@ from typing import Any, Final
 
 from kafka.record import MemoryRecordsBuilder
 
-from rackspan.wire.codec import is_flexible
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.framing import framed
+from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequestData,
+    ProduceResponseData,
+    TopicProduceData,
+)
 from rackspan.wire.reading import Cursor, read_value, skip_tags, struct_reader
-from rackspan.wire.schema import request_shape, response_shape
+from rackspan.wire.schema import is_flexible, request_shape, response_shape
 from rackspan.wire.writing import NO_TAGS, struct_writer
 
-PRODUCE: Final = 0
 _NO_CLIENT_ID: Final = -1
 
 
-def asked(address: str, api_key: int, version: int, body: dict[str, Any]) -> dict[str, Any]:
-    """HOST:PORT answers one request on a connection of its own."""
+def response_to(address: str, api_key: ApiKey, version: int, request: WireStruct) -> Any:
+    """The response of HOST:PORT to one request, on a connection of its own."""
     flexible = is_flexible(api_key, version)
     parts = [pack(">hhih", api_key, version, 1, _NO_CLIENT_ID), NO_TAGS if flexible else b""]
-    struct_writer(request_shape(api_key, version))(parts, body)
-    request = b"".join(parts)
+    struct_writer(request_shape(api_key, version))(parts, request)
     host, port = address.split(":")
     with socket.create_connection((host, int(port)), 30) as connection:
-        connection.sendall(pack(">i", len(request)) + request)
+        connection.sendall(framed(parts))
         answer = _received(connection, int.from_bytes(_received(connection, 4), "big"))
     cursor = Cursor(answer, 4)
     if flexible:
         skip_tags(cursor)
-    values: dict[str, Any] = read_value(struct_reader(response_shape(api_key, version)), cursor)
-    return values
+    return read_value(struct_reader(response_shape(api_key, version)), cursor)
 
 
 def produced(
     address: str, topic: str, *, version: int = 9, acks: int = -1, partition: int = 0, timeout_ms: int = 5_000
-) -> dict[str, Any]:
-    """What the answer says of the one partition a record was sent to."""
-    data = {"index": partition, "records": [batch(b"x")]}
-    body = {
-        "transactional_id": None,
-        "acks": acks,
-        "timeout": timeout_ms,
-        "topic_data": [{"name": topic, "partition_data": [data]}],
-    }
-    answer: dict[str, Any] = asked(address, PRODUCE, version, body)["responses"][0]["partition_responses"][0]
-    return answer
+) -> PartitionProduceResponse:
+    """The response for the one partition a record was sent to."""
+    data = PartitionProduceData(index=partition, records=memoryview(batch(b"x")))
+    request = ProduceRequestData(
+        acks=acks, timeout=timeout_ms, topic_data=[TopicProduceData(name=topic, partition_data=[data])]
+    )
+    response: ProduceResponseData = response_to(address, ApiKey.PRODUCE, version, request)
+    return response.responses[0].partition_responses[0]
 
 
 def batch(value: bytes) -> bytes:

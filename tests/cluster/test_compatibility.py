@@ -188,7 +188,7 @@ def test_clients_go_on_as_before_where_a_topic_asks_for_nothing(client: Callable
         ]
         leader = cluster.leader("racks", 0)
         assert leader is not None
-        assert raw.produced(cluster.address(leader), "racks")["error_code"] == KAFKAS_CODE
+        assert raw.produced(cluster.address(leader), "racks").error_code == KAFKAS_CODE
 
 
 def test_an_unknown_code_would_not_be_taken_for_a_retriable_one() -> None:

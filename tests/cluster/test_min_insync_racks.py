@@ -16,6 +16,13 @@ from rackspan.acks import min_insync_racks
 from rackspan.cluster import ClusterSettings, EmbeddedCluster
 from rackspan.errors import UsageError
 from rackspan.testing import freezing, losing
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequestAlterableConfig,
+    IncrementalAlterConfigsRequestAlterConfigsResource,
+    IncrementalAlterConfigsRequestData,
+    IncrementalAlterConfigsResponseData,
+)
 from tests.cluster import raw
 
 NOT_ENOUGH_REPLICAS, NOT_ENOUGH_REPLICAS_AFTER_APPEND, REQUEST_TIMED_OUT = 19, 20, 7
@@ -60,17 +67,17 @@ def test_a_refusal_travels_as_19_and_names_the_racks_from_version_8_on(
 ) -> None:
     with losing(cluster, "r1"):
         answer = raw.produced(leader_of(cluster, topic), topic, version=version)
-    assert answer["error_code"] == NOT_ENOUGH_REPLICAS
+    assert answer.error_code == NOT_ENOUGH_REPLICAS
     words = f"{topic}-0: in-sync racks r2,r3 = 2 < min.insync.racks 3"
-    assert answer.get("error_message") == (words if version >= 8 else None)
+    assert answer.error_message == (words if version >= 8 else None)
 
 
 def test_min_insync_replicas_speaks_first_and_in_kafkas_words(cluster: EmbeddedCluster, topic: str) -> None:
     cluster.alter_topic(topic, min_insync_replicas=3)
     with losing(cluster, "r1"):
         answer = raw.produced(leader_of(cluster, topic), topic)
-    assert answer["error_code"] == NOT_ENOUGH_REPLICAS
-    assert "min.isr requirement of 3" in answer["error_message"]
+    assert answer.error_code == NOT_ENOUGH_REPLICAS
+    assert "min.isr requirement of 3" in (answer.error_message or "")
 
 
 @pytest.mark.parametrize("acks", [0, 1])
@@ -90,7 +97,7 @@ def test_who_waits_when_the_racks_go_is_told_and_nothing_is_acknowledged(cluster
     assert leader is not None
     with freezing(cluster, *(broker for broker in cluster.brokers if broker != leader)):
         answer = raw.produced(cluster.address(leader), topic, timeout_ms=4_000)
-    assert answer["error_code"] in (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    assert answer.error_code in (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
     assert sum(one["rackspan_rack_check_failures_total"] for one in cluster.metrics().values()) > 0
 
 
@@ -99,7 +106,7 @@ def test_a_changed_value_holds_for_the_next_request(cluster: EmbeddedCluster, to
         leader = leader_of(cluster, topic)
         for value, error in ((3, NOT_ENOUGH_REPLICAS), (2, 0), (3, NOT_ENOUGH_REPLICAS), (1, 0)):
             cluster.alter_topic(topic, min_insync_racks=value)
-            assert raw.produced(leader, topic)["error_code"] == error
+            assert raw.produced(leader, topic).error_code == error
 
 
 @pytest.mark.parametrize("said_of", ["", "listener_name_plaintext_"])
@@ -109,8 +116,8 @@ def test_the_codes_of_its_own_are_sent_only_where_they_are_asked_for(said_of: st
         cluster.create_topic("orders", 1, 3, config={"min.insync.racks": "3"})
         cluster.lose_rack("r1")
         answer = raw.produced(leader_of(cluster, "orders"), "orders")
-        assert answer["error_code"] == NOT_ENOUGH_RACKS
-        assert answer["error_message"] == "orders-0: in-sync racks r2,r3 = 2 < min.insync.racks 3"
+        assert answer.error_code == NOT_ENOUGH_RACKS
+        assert answer.error_message == "orders-0: in-sync racks r2,r3 = 2 < min.insync.racks 3"
         # A client that does not know the code gives up at once, which is why it is not the default.
         failed: list[KafkaError | None] = []
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
@@ -123,8 +130,8 @@ def test_brokers_without_a_rack_are_one_unnamed_rack() -> None:
     with cluster_of(racks=("r1", None), brokers=4) as cluster:
         cluster.create_topic("orders", replicas=[[2, 4]], config={"min.insync.racks": "2"})
         answer = raw.produced(cluster.address(2), "orders")
-        assert answer["error_code"] == NOT_ENOUGH_REPLICAS
-        assert "= 1 < min.insync.racks 2" in answer["error_message"]
+        assert answer.error_code == NOT_ENOUGH_REPLICAS
+        assert "= 1 < min.insync.racks 2" in (answer.error_message or "")
 
 
 def test_with_the_value_1_racks_are_never_counted(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,9 +145,9 @@ def test_with_the_value_1_racks_are_never_counted(cluster: EmbeddedCluster, monk
     cluster.create_topic("asking", 1, 3, config={"min.insync.racks": "2"})
     monkeypatch.setattr(min_insync_racks.RackBits, "count", count)
     for _ in range(20):
-        assert raw.produced(leader_of(cluster, "plain"), "plain")["error_code"] == 0
+        assert raw.produced(leader_of(cluster, "plain"), "plain").error_code == 0
     assert counted == {"in all": 0}
-    assert raw.produced(leader_of(cluster, "asking"), "asking")["error_code"] == 0
+    assert raw.produced(leader_of(cluster, "asking"), "asking").error_code == 0
     assert counted["in all"] > 0
 
 
@@ -189,10 +196,13 @@ def test_what_is_accepted_though_odd_is_warned_of_in_the_log(caplog: pytest.LogC
 
 def every_brokers(cluster: EmbeddedCluster, value: str) -> None:
     """The default of all brokers, which librdkafka has no name for."""
-    config = {"name": "min.insync.racks", "config_operation": 0, "value": value}
-    resource = {"resource_type": 4, "resource_name": "", "configs": [config]}
-    answer = raw.asked(cluster.address(1), 44, 1, {"resources": [resource], "validate_only": False})
-    assert answer["responses"][0]["error_code"] == 0
+    config = IncrementalAlterConfigsRequestAlterableConfig(name="min.insync.racks", config_operation=0, value=value)
+    resource = IncrementalAlterConfigsRequestAlterConfigsResource(resource_type=4, resource_name="", configs=[config])
+    request = IncrementalAlterConfigsRequestData(resources=[resource])
+    response: IncrementalAlterConfigsResponseData = raw.response_to(
+        cluster.address(1), ApiKey.INCREMENTAL_ALTER_CONFIGS, 1, request
+    )
+    assert response.responses[0].error_code == 0
 
 
 def test_topic_goes_before_broker_and_broker_before_default(cluster: EmbeddedCluster) -> None:
@@ -200,9 +210,9 @@ def test_topic_goes_before_broker_and_broker_before_default(cluster: EmbeddedClu
     every_brokers(cluster, "3")
     try:
         with losing(cluster, "r3"):
-            assert raw.produced(leader_of(cluster, "plain-too"), "plain-too")["error_code"] == NOT_ENOUGH_REPLICAS
+            assert raw.produced(leader_of(cluster, "plain-too"), "plain-too").error_code == NOT_ENOUGH_REPLICAS
             cluster.alter_topic("plain-too", min_insync_racks=1)
-            assert raw.produced(leader_of(cluster, "plain-too"), "plain-too")["error_code"] == 0
+            assert raw.produced(leader_of(cluster, "plain-too"), "plain-too").error_code == 0
     finally:
         every_brokers(cluster, "1")
 
@@ -212,18 +222,18 @@ def test_topic_goes_before_broker_and_broker_before_default(cluster: EmbeddedClu
 
 def test_a_killed_broker_leads_its_only_replica_again_and_has_everything(cluster: EmbeddedCluster) -> None:
     cluster.create_topic("single", replicas=[[1]])
-    assert [raw.produced(cluster.address(1), "single")["base_offset"] for _ in range(3)] == [0, 1, 2]
+    assert [raw.produced(cluster.address(1), "single").base_offset for _ in range(3)] == [0, 1, 2]
     cluster.kill(1)
     assert cluster.leader("single", 0) is None
     cluster.restart(1)
     assert cluster.leader("single", 0) == 1
-    assert raw.produced(cluster.address(1), "single")["base_offset"] == 3
+    assert raw.produced(cluster.address(1), "single").base_offset == 3
 
 
 def test_after_a_power_loss_the_only_replica_is_not_trusted() -> None:
     with cluster_of() as cluster:
         cluster.create_topic("single", replicas=[[1]])
-        assert raw.produced(cluster.address(1), "single")["error_code"] == 0
+        assert raw.produced(cluster.address(1), "single").error_code == 0
         cluster.kill(1, power_loss=True)
         cluster.restart(1)
         assert (cluster.leader("single", 0), cluster.isr("single", 0)) == (None, set())

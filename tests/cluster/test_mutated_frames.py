@@ -11,12 +11,13 @@ from typing import Any, Final
 import pytest
 
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.cluster.handlers import HANDLERS
 from rackspan.cluster.host.assembly import Assembly
 from rackspan.cluster.host.broker_host import BrokerHost
 from rackspan.cluster.net.connection import Connection
 from rackspan.model.ids import BrokerId, RackId
+from rackspan.wire.apis import VERSIONS
 from rackspan.wire.framing import framed
+from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.schema import FieldShape, StructShape, request_shape
 from rackspan.wire.writing import struct_writer
 
@@ -61,9 +62,9 @@ class Ended(asyncio.Transport):
         pass
 
 
-def drawn(shape: StructShape, rng: Random) -> dict[str, Any]:
+def drawn(shape: StructShape, rng: Random) -> WireStruct:
     fields = [*shape.fields, *(field for _, field in shape.tagged)]
-    return {field.name: drawn_field(field, rng) for field in fields}
+    return shape.values(**{field.name: drawn_field(field, rng) for field in fields})
 
 
 def drawn_field(field: FieldShape, rng: Random) -> Any:
@@ -99,8 +100,8 @@ def drawn_one(kind: str | StructShape, rng: Random) -> Any:
 
 
 def whole(rng: Random) -> bytes:
-    key = rng.choice(list(HANDLERS))
-    version = rng.choice(HANDLERS[key].versions)
+    key = rng.choice(list(VERSIONS))
+    version = rng.choice(VERSIONS[key])
     shape = request_shape(key, version)
     parts: list[bytes] = []
     struct_writer(shape)(parts, drawn(shape, rng))

@@ -4,19 +4,18 @@ Traps, all Kafka's own: a request header's client id is never compact; the heade
 version 0, so that a client that asked in a version unknown here can read the refusal.
 """
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from struct import Struct
 from typing import Any, Final
 
 from rackspan.errors import MalformedRequest
+from rackspan.wire.apis import ApiKey
 from rackspan.wire.framing import Request
 from rackspan.wire.kio_schemas import KioIndexError
+from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.reading import Cursor, read_value, skip_tags, struct_reader
-from rackspan.wire.schema import request_shape, response_shape
+from rackspan.wire.schema import is_flexible, request_shape, response_shape
 from rackspan.wire.writing import NO_TAGS, element_writer, struct_writer
-
-API_VERSIONS: Final = 18
 
 _HEADER: Final = Struct(">hhih")
 _CORRELATION: Final = Struct(">i")
@@ -31,10 +30,6 @@ class RequestHeader:
     correlation_id: int
     client_id: str | None
     body_at: int
-
-
-def is_flexible(api_key: int, version: int) -> bool:
-    return request_shape(api_key, version).flexible
 
 
 def peek_header(request: Request) -> tuple[int, int, int]:
@@ -69,33 +64,32 @@ def _client_id(cursor: Cursor) -> str | None:
         raise MalformedRequest(f"a client id that is not UTF-8: {error}") from error
 
 
-def read_body(request: Request, header: RequestHeader) -> dict[str, Any]:
-    """The request as plain values (reading.py). Errors: MalformedRequest."""
-    shape = request_shape(header.api_key, header.api_version)
-    body: dict[str, Any] = read_value(struct_reader(shape), Cursor(request, header.body_at))
-    return body
+def read_body(request: Request, header: RequestHeader) -> Any:
+    """The request, of its class in messages/. Errors: MalformedRequest."""
+    shape = request_shape(ApiKey(header.api_key), header.api_version)
+    return read_value(struct_reader(shape), Cursor(request, header.body_at))
 
 
-def write_response(header: RequestHeader, body: Mapping[str, Any]) -> list[bytes]:
-    """An answer's bytes, unframed, as parts: its header first."""
-    return [response_header(header), *write_body(header.api_key, header.api_version, body)]
+def write_response(header: RequestHeader, response: WireStruct) -> list[bytes]:
+    """A response's bytes, unframed, as parts: its header first."""
+    return [response_header(header), *write_body(ApiKey(header.api_key), header.api_version, response)]
 
 
-def write_body(api_key: int, version: int, body: Mapping[str, Any]) -> list[bytes]:
+def write_body(api_key: ApiKey, version: int, response: WireStruct) -> list[bytes]:
     parts: list[bytes] = []
-    struct_writer(response_shape(api_key, version))(parts, body)
+    struct_writer(response_shape(api_key, version))(parts, response)
     return parts
 
 
-def write_element(api_key: int, version: int, field: str, value: Mapping[str, Any]) -> bytes:
-    """One element of a response's array, to be given in its place as often as it stays the same."""
+def write_element(api_key: ApiKey, version: int, field: str, element: WireStruct) -> bytes:
+    """One element of a response's array. Arrays of structs may hold such bytes in place of a struct."""
     parts: list[bytes] = []
-    element_writer(response_shape(api_key, version), field)(parts, value)
+    element_writer(response_shape(api_key, version), field)(parts, element)
     return b"".join(parts)
 
 
 def response_header(header: RequestHeader) -> bytes:
     correlation = _CORRELATION.pack(header.correlation_id)
-    if header.api_key == API_VERSIONS or not is_flexible(header.api_key, header.api_version):
+    if header.api_key == ApiKey.API_VERSIONS or not is_flexible(header.api_key, header.api_version):
         return correlation
     return correlation + NO_TAGS

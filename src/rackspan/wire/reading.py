@@ -1,6 +1,6 @@
-"""From bytes to plain values: dicts of kio's field names, tuples, ints, strings, UUIDs; records as views, not copied.
+"""Reads the values of messages/ from bytes: structs, tuples, ints, strings, UUIDs; records as views, not copied.
 
-Whatever the bytes say, reading ends, takes memory in proportion to them, and raises nothing but MalformedRequest.
+Whatever the bytes are, reading ends, takes memory in proportion to their size, and raises nothing but MalformedRequest.
 """
 
 import struct
@@ -10,7 +10,9 @@ from typing import Any, Final, TypeAlias
 from uuid import UUID
 
 from rackspan.errors import MalformedRequest
-from rackspan.wire.schema import NO_DEFAULT, FieldShape, StructShape
+from rackspan.wire.compiled import FIXED, function, is_fixed, packed, runs
+from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.schema import FieldShape, StructShape
 
 MAX_ELEMENTS: Final = 2_000_000
 """Elements of all arrays of one request together: a byte of a request can cost a hundred bytes of ours."""
@@ -77,27 +79,35 @@ def read_value(read: Read, cursor: Cursor) -> Any:
 
 @cache
 def struct_reader(shape: StructShape) -> Read:
-    """A reader of dicts of this shape, made once."""
-    fields = [(field.name, _field_reader(field, shape.flexible)) for field in shape.fields]
-    if not shape.flexible:
-        return lambda cursor: {name: read(cursor) for name, read in fields}
-    tagged = {tag: (field.name, _field_reader(field, True, tagged=True)) for tag, field in shape.tagged}
-    defaults = {field.name: None if field.default is NO_DEFAULT else field.default for _, field in shape.tagged}
-
-    def read_flexible(cursor: Cursor) -> dict[str, Any]:
-        values = {name: read(cursor) for name, read in fields}
-        values.update(defaults)
-        _read_tags(cursor, tagged, values)
-        return values
-
-    return read_flexible
+    """A reader of `shape.values`, compiled once. A field that this version lacks has its class's default."""
+    lines = ["values = new(make)"]
+    names: dict[str, Any] = {"new": object.__new__, "make": shape.values}
+    for number, run in enumerate(runs(shape.fields)):
+        if is_fixed(run[0]):
+            layout = packed(run)
+            names[f"unpack_{number}"] = layout.unpack_from
+            targets = "".join(f"values.{field.name}, " for field in run)
+            lines += [f"{targets}= unpack_{number}(cursor.data, cursor.at)", f"cursor.at += {layout.size}"]
+        else:
+            names[f"read_{number}"] = _field_reader(run[0], shape.flexible)
+            lines.append(f"values.{run[0].name} = read_{number}(cursor)")
+    defaults = shape.values()
+    for name in set(shape.values.__slots__) - {field.name for field in shape.fields}:
+        names[f"default_{name}"] = getattr(defaults, name)
+        lines.append(f"values.{name} = default_{name}")
+    if shape.flexible:
+        names["tagged"] = {tag: (field.name, _field_reader(field, True, tagged=True)) for tag, field in shape.tagged}
+        names["read_tags"] = _read_tags
+        lines.append("read_tags(cursor, tagged, values)")
+    return function("read(cursor)", [*lines, "return values"], names)
 
 
 def skip_tags(cursor: Cursor) -> None:
-    _read_tags(cursor, {}, {})
+    _read_tags(cursor, {}, None)
 
 
-def _read_tags(cursor: Cursor, known: Mapping[int, tuple[str, Read]], values: dict[str, Any]) -> None:
+def _read_tags(cursor: Cursor, known: Mapping[int, tuple[str, Read]], values: WireStruct | None) -> None:
+    """Set the known tagged fields of `values`; skip the others."""
     for _ in range(cursor.elements(cursor.unsigned_varint())):
         tag, size = cursor.unsigned_varint(), cursor.unsigned_varint()
         end = cursor.at + size
@@ -105,7 +115,7 @@ def _read_tags(cursor: Cursor, known: Mapping[int, tuple[str, Read]], values: di
             cursor.skip(size)
             continue
         name, read = known[tag]
-        values[name] = read(cursor)
+        setattr(values, name, read(cursor))
         if cursor.at != end:
             raise MalformedRequest(f"tag {tag} said {size} bytes and had {cursor.at - end + size}")
 
@@ -153,7 +163,7 @@ def _compact_length(cursor: Cursor) -> int:
 
 
 def _fixed(layout: str) -> Read:
-    packed = struct.Struct(layout)
+    packed = struct.Struct(">" + layout)
     unpack, size = packed.unpack_from, packed.size
 
     def read_fixed(cursor: Cursor) -> Any:
@@ -173,23 +183,10 @@ def _uuid(cursor: Cursor) -> UUID | None:
     return UUID(bytes=taken) if any(taken) else None
 
 
-_int8, _int16, _int32, _int64 = _fixed(">b"), _fixed(">h"), _fixed(">i"), _fixed(">q")
+_int8, _int16, _int32 = _fixed("b"), _fixed("h"), _fixed("i")
 _TAKERS: Final[Mapping[str, Callable[[Cursor, int], Any]]] = {
     "string": _string,
     "bytes": Cursor.take,
     "records": Cursor.view,
 }
-_READERS: Final[Mapping[str, Read]] = {
-    "bool": _fixed(">?"),
-    "int8": _int8,
-    "int16": _int16,
-    "uint16": _fixed(">H"),
-    "int32": _int32,
-    "int64": _int64,
-    "float64": _fixed(">d"),
-    "error_code": _int16,
-    "timedelta_i32": _int32,
-    "timedelta_i64": _int64,
-    "datetime_i64": _int64,
-    "uuid": _uuid,
-}
+_READERS: Final[Mapping[str, Read]] = {kind: _fixed(layout) for kind, layout in FIXED.items()} | {"uuid": _uuid}

@@ -1,16 +1,20 @@
-"""From plain values to bytes: the mirror of reading.py.
+"""Writes the values of messages/ as bytes: the inverse of reading.py.
 
-Records are given as their batches, none of which is copied before all of an answer is joined. A field that is left out takes its schema's default, or the empty value of its kind; a field that this version does not
-have is left out here, so that an answer is built once for every version.
+Fields that a version lacks are left out, so a handler builds one response for every version. Record batches are
+listed among the parts and not copied.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from struct import Struct
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
-from rackspan.wire.schema import NO_DEFAULT, FieldShape, Kind, StructShape
+from rackspan.wire.compiled import FIXED, function, is_fixed, packed, runs
+from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.schema import FieldShape, Kind, StructShape
+
+Records: TypeAlias = memoryview | Sequence[bytes | bytearray | memoryview]
 
 Write: TypeAlias = Callable[[list[bytes], Any], None]
 
@@ -28,22 +32,23 @@ def unsigned_varint(value: int) -> bytes:
 
 @cache
 def struct_writer(shape: StructShape) -> Write:
-    """A writer of mappings of this shape, made once."""
-    fields = [(field.name, _absent(field), _field_writer(field, shape.flexible)) for field in shape.fields]
-
-    def write_fields(out: list[bytes], values: Mapping[str, Any]) -> None:
-        for name, absent, write in fields:
-            write(out, values.get(name, absent))
-
-    if not shape.flexible:
-        return write_fields
-    tagged = [(tag, field, _field_writer(field, True)) for tag, field in shape.tagged]
-
-    def write_flexible(out: list[bytes], values: Mapping[str, Any]) -> None:
-        write_fields(out, values)
-        out.append(_tags(tagged, values) if tagged else NO_TAGS)
-
-    return write_flexible
+    """A writer of `shape.values`, compiled once. Fields that this version lacks are left out."""
+    lines: list[str] = []
+    names: dict[str, Any] = {}
+    for number, run in enumerate(runs(shape.fields)):
+        if is_fixed(run[0]):
+            names[f"pack_{number}"] = packed(run).pack
+            lines.append(f"out.append(pack_{number}({', '.join(f'values.{field.name}' for field in run)}))")
+        else:
+            names[f"write_{number}"] = _field_writer(run[0], shape.flexible)
+            lines.append(f"write_{number}(out, values.{run[0].name})")
+    if shape.tagged:
+        names["tagged"] = [(tag, field, _field_writer(field, True)) for tag, field in shape.tagged]
+        names["tags"] = _tags
+        lines.append("out.append(tags(tagged, values))")
+    elif shape.flexible:
+        lines.append(f"out.append({NO_TAGS!r})")
+    return function("write(out, values)", lines, names)
 
 
 @cache
@@ -53,11 +58,11 @@ def element_writer(shape: StructShape, name: str) -> Write:
     return struct_writer(kinds[name])
 
 
-def _tags(tagged: Iterable[tuple[int, FieldShape, Write]], values: Mapping[str, Any]) -> bytes:
+def _tags(tagged: Iterable[tuple[int, FieldShape, Write]], values: WireStruct) -> bytes:
     written: list[bytes] = []
     count = 0
     for tag, field, write in tagged:
-        value = values.get(field.name)
+        value = getattr(values, field.name)
         # As Kafka does: what the other side assumes anyway is not sent.
         if value is None or value == field.default or value == ():
             continue
@@ -67,16 +72,6 @@ def _tags(tagged: Iterable[tuple[int, FieldShape, Write]], values: Mapping[str, 
         written += (unsigned_varint(tag), unsigned_varint(len(sent)), sent)
         count += 1
     return unsigned_varint(count) + b"".join(written)
-
-
-def _absent(field: FieldShape) -> Any:
-    if field.default is not NO_DEFAULT:
-        return field.default
-    if field.array:
-        return None if field.nullable else ()
-    if field.nullable:
-        return None
-    return {} if isinstance(field.kind, StructShape) else _EMPTY.get(field.kind, 0)
 
 
 def _field_writer(field: FieldShape, flexible: bool) -> Write:
@@ -98,7 +93,7 @@ def _one_writer(kind: Kind, flexible: bool, nullable: bool) -> Write:
 
 
 def _nullable_struct(write: Write) -> Write:
-    def write_struct(out: list[bytes], value: Mapping[str, Any] | None) -> None:
+    def write_struct(out: list[bytes], value: WireStruct | None) -> None:
         # A byte that says whether anything follows (KIP-893).
         out.append(b"\xff" if value is None else b"\x01")
         if value is not None:
@@ -124,12 +119,13 @@ def _array_writer(one: Write, flexible: bool) -> Write:
 def _records_writer(flexible: bool) -> Write:
     length = _compact_length if flexible else _INT32.pack
 
-    def write_records(out: list[bytes], batches: Sequence[bytes] | None) -> None:
-        if batches is None:
+    def write_records(out: list[bytes], records: Records | None) -> None:
+        if records is None:
             out.append(length(-1))
             return
+        batches = (records,) if isinstance(records, memoryview) else records
         out.append(length(sum(map(len, batches))))
-        out += batches
+        out += cast("Iterable[bytes]", batches)  # Joining takes any buffer.
 
     return write_records
 
@@ -167,21 +163,6 @@ _INT32: Final = Struct(">i")
 _ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
 _NO_UUID: Final = bytes(16)
 NO_TAGS: Final = b"\x00"
-_EMPTY: Final[Mapping[str, Any]] = {"string": "", "bytes": b"", "records": (), "uuid": None, "bool": False}
-_INT64_WRITER: Final = _fixed(Struct(">q"))
-_INT32_WRITER: Final = _fixed(_INT32)
-_INT16_WRITER: Final = _fixed(_INT16)
-_WRITERS: Final[Mapping[str, Write]] = {
-    "bool": _fixed(Struct(">?")),
-    "int8": _fixed(Struct(">b")),
-    "int16": _INT16_WRITER,
-    "uint16": _fixed(Struct(">H")),
-    "int32": _INT32_WRITER,
-    "int64": _INT64_WRITER,
-    "float64": _fixed(Struct(">d")),
-    "error_code": _INT16_WRITER,
-    "timedelta_i32": _INT32_WRITER,
-    "timedelta_i64": _INT64_WRITER,
-    "datetime_i64": _INT64_WRITER,
-    "uuid": _uuid,
+_WRITERS: Final[Mapping[str, Write]] = {kind: _fixed(Struct(">" + layout)) for kind, layout in FIXED.items()} | {
+    "uuid": _uuid
 }

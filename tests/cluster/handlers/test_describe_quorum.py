@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Callable
-from typing import Any
 
 import pytest
 
@@ -10,46 +9,62 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.sources.live.cluster import read_cluster
 from rackspan.sources.live.connection import ConnectionSettings
-from tests.cluster.raw import asked
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.describe_quorum import (
+    DescribeQuorumRequestData,
+    DescribeQuorumRequestPartitionData,
+    DescribeQuorumRequestTopicData,
+    DescribeQuorumResponseData,
+)
+from tests.cluster.raw import response_to
 
 RunTool = Callable[..., str]
-DESCRIBE_QUORUM = 55
 QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
-THE_LOG = {"topic_name": "__cluster_metadata", "partitions": [{"partition_index": 0}]}
 
 
-def described(cluster: EmbeddedCluster, version: int, *topics: dict[str, Any], broker: int = 2) -> dict[str, Any]:
-    return asked(cluster.address(broker), DESCRIBE_QUORUM, version, {"topics": list(topics)})
+def topic(name: str, partition: int) -> DescribeQuorumRequestTopicData:
+    partitions = [DescribeQuorumRequestPartitionData(partition_index=partition)]
+    return DescribeQuorumRequestTopicData(topic_name=name, partitions=partitions)
+
+
+METADATA_LOG = topic("__cluster_metadata", 0)
+
+
+def described(
+    cluster: EmbeddedCluster, version: int, topic: DescribeQuorumRequestTopicData, broker: int = 2
+) -> DescribeQuorumResponseData:
+    request = DescribeQuorumRequestData(topics=[topic])
+    response: DescribeQuorumResponseData = response_to(
+        cluster.address(broker), ApiKey.DESCRIBE_QUORUM, version, request
+    )
+    return response
 
 
 @pytest.mark.parametrize("version", range(3))
 def test_the_controller_votes_alone_and_brokers_observe(cluster: EmbeddedCluster, version: int) -> None:
-    answer = described(cluster, version, THE_LOG)
-    (partition,) = answer["topics"][0]["partitions"]
-    assert (answer["error_code"], partition["error_code"], partition["leader_epoch"]) == (0, 0, 1)
-    assert [one["replica_id"] for one in partition["current_voters"]] == [partition["leader_id"]]
-    assert [one["replica_id"] for one in partition["observers"]] == list(cluster.brokers)
-    assert partition["leader_id"] not in cluster.brokers
+    answer = described(cluster, version, METADATA_LOG)
+    (partition,) = answer.topics[0].partitions
+    assert (answer.error_code, partition.error_code, partition.leader_epoch) == (0, 0, 1)
+    assert [one.replica_id for one in partition.current_voters] == [partition.leader_id]
+    assert [one.replica_id for one in partition.observers] == list(cluster.brokers)
+    assert partition.leader_id not in cluster.brokers
 
 
 def test_a_broker_that_hears_nothing_falls_behind(cluster: EmbeddedCluster) -> None:
     cluster.freeze(5)
     try:
         cluster.create_topic("while-frozen", 1, 3)
-        (partition,) = described(cluster, 2, THE_LOG)["topics"][0]["partitions"]
+        (partition,) = described(cluster, 2, METADATA_LOG).topics[0].partitions
     finally:
         cluster.undo_faults()
-    behind = [
-        one["replica_id"] for one in partition["observers"] if one["log_end_offset"] < partition["high_watermark"]
-    ]
+    behind = [one.replica_id for one in partition.observers if one.log_end_offset < partition.high_watermark]
     assert 5 in behind
 
 
 def test_no_other_log_has_a_quorum(cluster: EmbeddedCluster) -> None:
-    orders = {"topic_name": "orders", "partitions": [{"partition_index": 3}]}
-    answer = described(cluster, 2, orders)
-    assert answer["topics"][0]["topic_name"] == "orders"
-    assert answer["topics"][0]["partitions"][0]["error_code"] == KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    answer = described(cluster, 2, topic("orders", 3))
+    assert answer.topics[0].topic_name == "orders"
+    assert answer.topics[0].partitions[0].error_code == KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
 def test_a_snapshot_over_the_wire_tells_of_the_controllers_that_the_clusters_own_does() -> None:

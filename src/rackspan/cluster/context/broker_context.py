@@ -15,7 +15,7 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
 from rackspan.cluster.core.groups.requests import GroupRequest
 from rackspan.cluster.core.log import PartitionLog
-from rackspan.cluster.core.metadata import MetadataImage
+from rackspan.cluster.core.metadata import BrokerImage, MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.cluster.core.transactions.requests import TransactionRequest
@@ -64,8 +64,8 @@ class BrokerContext(Protocol):
     def metadata_updates(self) -> MetadataUpdates: ...
     @property
     def metadata_cache(self) -> MetadataCache: ...
-    def endpoints(self, brokers: Iterable[BrokerId]) -> list[dict[str, Any]]:
-        """Host, port and rack of the registered ones of `brokers`, as response fields."""
+    def endpoints(self, brokers: Iterable[BrokerId]) -> list[BrokerImage]:
+        """The registered ones of `brokers`, to which a response sends its client."""
 
     def own_config(self, value: ConfigValue) -> ConfigValue:
         """A broker config, with the value that only this broker has: its ids, its rack, its listener."""

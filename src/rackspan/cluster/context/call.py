@@ -1,34 +1,34 @@
 """Call: one request with the broker that received it, and the types of handlers and responses."""
 
 from asyncio import Future
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeAlias
+from typing import Any, Generic, TypeAlias, TypeVar
 
 from rackspan.cluster.context.broker_context import BrokerContext
 from rackspan.wire.codec import RequestHeader
+from rackspan.wire.messages.base import WireStruct
 
-Body: TypeAlias = Mapping[str, Any]
-"""A response's fields by kio's names. Fields that the request's version does not have are left out when it is written."""
+RequestT = TypeVar("RequestT", covariant=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Encoded:
+class EncodedResponse:
     """A response body that is already encoded, for responses that are cached."""
 
     parts: Sequence[bytes]
 
 
-Response: TypeAlias = Body | Encoded | None
+Response: TypeAlias = WireStruct | EncodedResponse | None
 """None: the client expects no response (acks=0)."""
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One request of one client to one broker."""
+class Call(Generic[RequestT]):
+    """One request of one client to one broker. `request` is of a class of rackspan.wire.messages."""
 
     header: RequestHeader
-    body: dict[str, Any]
+    request: RequestT
     broker: BrokerContext
     client_host: str
 
@@ -37,17 +37,4 @@ class Call:
         return self.header.api_version
 
 
-Handle: TypeAlias = Callable[[Call], Response | Future[Response] | Coroutine[Any, Any, Response]]
-
-
-@dataclass(frozen=True, slots=True)
-class Handler:
-    """The function and the versions of one API. `advertised_from` is the lowest version in ApiVersions where that differs."""
-
-    versions: range
-    handle: Handle
-    advertised_from: int | None = None
-
-    @property
-    def lowest_advertised(self) -> int:
-        return self.versions[0] if self.advertised_from is None else self.advertised_from
+Handler: TypeAlias = Callable[[Call[Any]], Response | Future[Response] | Coroutine[Any, Any, Response]]

@@ -1,14 +1,18 @@
-"""AddOffsetsToTxn (key 25), versions 0-4: the transaction will commit offsets of a group."""
+"""AddOffsetsToTxn (key 25), versions 0-4: adds the offsets of a consumer group to a transaction."""
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.coordination import OFFSETS_TOPIC
 from rackspan.cluster.core.transactions.requests import AddPartitions
 from rackspan.cluster.handlers.common.transaction_requests import error_code, transaction_response
 from rackspan.model.ids import TopicPartition
+from rackspan.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequestData, AddOffsetsToTxnResponseData
 
 
-async def handle(call: Call) -> Body:
-    body = call.body
-    offsets = TopicPartition(OFFSETS_TOPIC, call.broker.groups.partition_of(body["group_id"]))
-    request = AddPartitions(body["transactional_id"], body["producer_id"], body["producer_epoch"], frozenset({offsets}))
-    return {"error_code": error_code(call, (await transaction_response(call, request)).error)}
+async def handle(call: Call[AddOffsetsToTxnRequestData]) -> AddOffsetsToTxnResponseData:
+    request = call.request
+    offsets = TopicPartition(OFFSETS_TOPIC, call.broker.groups.partition_of(request.group_id))
+    response = await transaction_response(
+        call,
+        AddPartitions(request.transactional_id, request.producer_id, request.producer_epoch, frozenset({offsets})),
+    )
+    return AddOffsetsToTxnResponseData(error_code=error_code(call, response.error))

@@ -1,57 +1,90 @@
-"""AddPartitionsToTxn (key 24), versions 0-5. Producers ask until v3, one transaction at a time; brokers ask of several from
-v4 on, and may only want to know whether a partition is in (KIP-890, part 1).
+"""AddPartitionsToTxn (key 24), versions 0-5. Until v3 producers send it, for one transaction. From v4 on brokers send it, for
+several transactions, and may only verify that a partition has been added (KIP-890, part 1).
 """
 
-from collections.abc import Mapping
-from typing import Any, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import AddPartitions
 from rackspan.cluster.handlers.common.group_requests import exists
-from rackspan.cluster.handlers.common.transaction_requests import error_code, partitions_of, transaction_response
+from rackspan.cluster.handlers.common.topics import by_topic
+from rackspan.cluster.handlers.common.transaction_requests import error_code, transaction_response
 from rackspan.model.ids import TopicPartition
+from rackspan.wire.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequestData,
+    AddPartitionsToTxnResponseData,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTopicResult,
+    AddPartitionsToTxnTransaction,
+)
 
-SEVERAL_TRANSACTIONS: Final = 4
-_BEFORE: Final = "v3_and_below_"
-
-
-async def handle(call: Call) -> Body:
-    if call.version < SEVERAL_TRANSACTIONS:
-        asked = {name.removeprefix(_BEFORE): value for name, value in call.body.items()}
-        errors = await _added(call, asked)
-        return {"results_by_topic_v3_and_below": _results(call, errors)}
-    return {"results_by_transaction": [await _transaction(call, each) for each in call.body["transactions"]]}
-
-
-async def _transaction(call: Call, asked: Mapping[str, Any]) -> dict[str, Any]:
-    errors = _verified(call, asked) if asked["verify_only"] else await _added(call, asked)
-    return {"transactional_id": asked["transactional_id"], "topic_results": _results(call, errors)}
+SEVERAL_TRANSACTIONS_SINCE: Final = 4
 
 
-def _request(asked: Mapping[str, Any]) -> AddPartitions:
-    partitions = frozenset(partitions_of(asked["topics"]))
-    return AddPartitions(asked["transactional_id"], asked["producer_id"], asked["producer_epoch"], partitions)
+async def handle(call: Call[AddPartitionsToTxnRequestData]) -> AddPartitionsToTxnResponseData:
+    request = call.request
+    if call.version < SEVERAL_TRANSACTIONS_SINCE:
+        addition = AddPartitions(
+            request.v3_and_below_transactional_id,
+            request.v3_and_below_producer_id,
+            request.v3_and_below_producer_epoch,
+            _partitions(request.v3_and_below_topics),
+        )
+        topics = _topic_results(call, await _add(call, addition))
+        return AddPartitionsToTxnResponseData(results_by_topic_v3_and_below=topics)
+    return AddPartitionsToTxnResponseData(
+        results_by_transaction=[await _transaction_result(call, transaction) for transaction in request.transactions]
+    )
 
 
-def _verified(call: Call, asked: Mapping[str, Any]) -> dict[TopicPartition, KafkaError]:
-    return call.broker.transactions.verify(_request(asked))
+async def _transaction_result(
+    call: Call[object], transaction: AddPartitionsToTxnTransaction
+) -> AddPartitionsToTxnResult:
+    addition = AddPartitions(
+        transaction.transactional_id,
+        transaction.producer_id,
+        transaction.producer_epoch,
+        _partitions(transaction.topics),
+    )
+    if transaction.verify_only:
+        errors: Mapping[TopicPartition, KafkaError] = call.broker.transactions.verify(addition)
+    else:
+        errors = await _add(call, addition)
+    return AddPartitionsToTxnResult(
+        transactional_id=transaction.transactional_id, topic_results=_topic_results(call, errors)
+    )
 
 
-async def _added(call: Call, asked: Mapping[str, Any]) -> dict[TopicPartition, KafkaError]:
-    """All or none: where one is not known, the others are not attempted."""
-    request = _request(asked)
-    unknown = {partition for partition in request.partitions if not exists(call, partition)}
+def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> frozenset[TopicPartition]:
+    return frozenset(TopicPartition(topic.name, number) for topic in topics for number in topic.partitions)
+
+
+async def _add(call: Call[object], addition: AddPartitions) -> dict[TopicPartition, KafkaError]:
+    """Adds all partitions or none: if one does not exist, the others are not attempted."""
+    unknown = {partition for partition in addition.partitions if not exists(call, partition)}
     if unknown:
-        others = dict.fromkeys(request.partitions, KafkaError.OPERATION_NOT_ATTEMPTED)
+        others = dict.fromkeys(addition.partitions, KafkaError.OPERATION_NOT_ATTEMPTED)
         return others | dict.fromkeys(unknown, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
-    answer = await transaction_response(call, request)
-    return dict.fromkeys(request.partitions, answer.error)
+    response = await transaction_response(call, addition)
+    return dict.fromkeys(addition.partitions, response.error)
 
 
-def _results(call: Call, errors: Mapping[TopicPartition, KafkaError]) -> list[dict[str, Any]]:
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for partition, error in sorted(errors.items()):
-        place = {"partition_index": partition.partition, "partition_error_code": error_code(call, error)}
-        topics.setdefault(partition.topic, []).append(place)
-    return [{"name": topic, "results_by_partition": results} for topic, results in topics.items()]
+def _topic_results(
+    call: Call[object], errors: Mapping[TopicPartition, KafkaError]
+) -> list[AddPartitionsToTxnTopicResult]:
+    return [
+        AddPartitionsToTxnTopicResult(
+            name=topic,
+            results_by_partition=[
+                AddPartitionsToTxnPartitionResult(
+                    partition_index=partition.partition, partition_error_code=error_code(call, errors[partition])
+                )
+                for partition in partitions
+            ],
+        )
+        for topic, partitions in by_topic(sorted(errors)).items()
+    ]

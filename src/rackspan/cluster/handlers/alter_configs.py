@@ -1,19 +1,36 @@
-"""AlterConfigs (key 33), versions 0-2: what is not named is taken away. Deprecated by Kafka, spoken by old tools."""
+"""AlterConfigs (key 33), versions 0-2: sets the named configs and deletes all others. Deprecated by Kafka, still sent by old tools."""
 
-from collections.abc import Coroutine
-from typing import Any
+from typing import Final
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.messages import AlterResource, ConfigOp
 from rackspan.cluster.handlers.common.config_changes import alter
+from rackspan.wire.messages.alter_configs import (
+    AlterConfigsRequestData,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponseData,
+)
 
-SET = 0
+SET: Final = 0
 
 
-def handle(call: Call) -> Coroutine[Any, Any, Body]:
-    return alter(call, [_resource(one) for one in call.body["resources"]], replace=True)
+async def handle(call: Call[AlterConfigsRequestData]) -> AlterConfigsResponseData:
+    resources = [_changes(resource) for resource in call.request.resources]
+    altered = await alter(call, resources, replace=True, validate_only=call.request.validate_only)
+    return AlterConfigsResponseData(
+        responses=[
+            AlterConfigsResourceResponse(
+                error_code=call.broker.code(response.error),
+                error_message=response.message,
+                resource_type=resource.resource_type,
+                resource_name=resource.name,
+            )
+            for resource, response in altered
+        ]
+    )
 
 
-def _resource(one: dict[str, Any]) -> AlterResource:
-    ops = tuple(ConfigOp(config["name"], SET, config["value"]) for config in one["configs"])
-    return AlterResource(one["resource_type"], one["resource_name"], ops)
+def _changes(resource: AlterConfigsResource) -> AlterResource:
+    ops = tuple(ConfigOp(config.name, SET, config.value) for config in resource.configs)
+    return AlterResource(resource.resource_type, resource.resource_name, ops)

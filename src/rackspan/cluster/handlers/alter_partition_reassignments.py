@@ -1,39 +1,53 @@
-"""AlterPartitionReassignments (key 45), versions 0-1: new replicas for partitions, or null to go back (KIP-455)."""
+"""AlterPartitionReassignments (key 45), versions 0-1: new replicas for partitions, or null to cancel a reassignment (KIP-455)."""
 
-from typing import Any
-
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.messages import AdminResponse, AlterPartitionReassignments, ReassignablePartition
 from rackspan.cluster.handlers.common.admin_responses import timed_out
-from rackspan.cluster.handlers.common.topics import by_topic, named
-from rackspan.model.ids import TopicPartition
+from rackspan.cluster.handlers.common.topics import by_topic, partition_of
+from rackspan.model.ids import BrokerId, TopicPartition
+from rackspan.wire.messages.alter_partition_reassignments import (
+    AlterPartitionReassignmentsRequestData,
+    AlterPartitionReassignmentsRequestReassignablePartition,
+    AlterPartitionReassignmentsResponseData,
+    ReassignablePartitionResponse,
+    ReassignableTopicResponse,
+)
 
 
-async def handle(call: Call) -> Body:
-    asked = tuple(
-        ReassignablePartition(TopicPartition(topic["name"], one["partition_index"]), one["replicas"])
-        for topic in call.body["topics"]
-        for one in topic["partitions"]
+async def handle(call: Call[AlterPartitionReassignmentsRequestData]) -> AlterPartitionReassignmentsResponseData:
+    request = call.request
+    reassignments = tuple(
+        _reassignment(topic.name, partition) for topic in request.topics for partition in topic.partitions
     )
-    change_factor = call.body.get("allow_replication_factor_change", True)
-    results: tuple[AdminResponse, ...] = await call.broker.requests.controller_response(
-        lambda correlation_id: AlterPartitionReassignments(correlation_id, asked, change_factor),
-        call.body["timeout"],
-        timed_out((one.partition for one in asked), AdminResponse),
+    responses: tuple[AdminResponse, ...] = await call.broker.requests.controller_response(
+        lambda correlation_id: AlterPartitionReassignments(
+            correlation_id, reassignments, request.allow_replication_factor_change
+        ),
+        request.timeout,
+        timed_out((reassignment.partition for reassignment in reassignments), AdminResponse),
     )
-    await call.broker.metadata_updates.wait_until_caught_up(call.body["timeout"])
-    return {
-        "allow_replication_factor_change": change_factor,
-        "responses": [
-            {"name": topic, "partitions": [_altered(call, one) for one in listed]}
-            for topic, listed in by_topic(results, lambda one: named(one).topic).items()
+    await call.broker.metadata_updates.wait_until_caught_up(request.timeout)
+    return AlterPartitionReassignmentsResponseData(
+        allow_replication_factor_change=request.allow_replication_factor_change,
+        responses=[
+            ReassignableTopicResponse(
+                name=topic,
+                partitions=[
+                    ReassignablePartitionResponse(
+                        partition_index=partition_of(response).partition,
+                        error_code=call.broker.code(response.error),
+                        error_message=response.message,
+                    )
+                    for response in of_topic
+                ],
+            )
+            for topic, of_topic in by_topic(responses, partition_of).items()
         ],
-    }
+    )
 
 
-def _altered(call: Call, one: AdminResponse) -> dict[str, Any]:
-    return {
-        "partition_index": named(one).partition,
-        "error_code": call.broker.code(one.error),
-        "error_message": one.message,
-    }
+def _reassignment(
+    topic: str, partition: AlterPartitionReassignmentsRequestReassignablePartition
+) -> ReassignablePartition:
+    replicas = None if partition.replicas is None else tuple(map(BrokerId, partition.replicas))
+    return ReassignablePartition(TopicPartition(topic, partition.partition_index), replicas)

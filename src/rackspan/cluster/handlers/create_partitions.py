@@ -1,31 +1,40 @@
-"""CreatePartitions (key 37), versions 0-3: raises a topic to a count, placed by the placer or as the request says."""
+"""CreatePartitions (key 37), versions 0-3: raises a topic's partition count. The placer or the request assigns the new partitions."""
 
-from typing import Any
-
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.messages import AdminResponse, CreatePartitions, MorePartitions
 from rackspan.cluster.handlers.common.admin_responses import timed_out
+from rackspan.model.ids import BrokerId
+from rackspan.wire.messages.create_partitions import (
+    CreatePartitionsRequestData,
+    CreatePartitionsResponseData,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
 
 
-async def handle(call: Call) -> Body:
-    topics = tuple(_more(one) for one in call.body["topics"])
-    validate_only = call.body["validate_only"]
-    results = await call.broker.requests.controller_response(
-        lambda correlation_id: CreatePartitions(correlation_id, topics, validate_only),
-        call.body["timeout"],
+async def handle(call: Call[CreatePartitionsRequestData]) -> CreatePartitionsResponseData:
+    request = call.request
+    topics = tuple(map(_more_partitions, request.topics))
+    responses = await call.broker.requests.controller_response(
+        lambda correlation_id: CreatePartitions(correlation_id, topics, request.validate_only),
+        request.timeout,
         timed_out((topic.topic for topic in topics), AdminResponse),
     )
-    if not validate_only:
-        await call.broker.metadata_updates.wait_until_caught_up(call.body["timeout"])
-    return {
-        "results": [
-            {"name": one.key, "error_code": call.broker.code(one.error), "error_message": one.message}
-            for one in results
+    if not request.validate_only:
+        await call.broker.metadata_updates.wait_until_caught_up(request.timeout)
+    return CreatePartitionsResponseData(
+        results=[
+            CreatePartitionsTopicResult(
+                name=response.key, error_code=call.broker.code(response.error), error_message=response.message
+            )
+            for response in responses
         ]
-    }
+    )
 
 
-def _more(one: dict[str, Any]) -> MorePartitions:
-    assignments = one["assignments"]
-    placed = None if assignments is None else tuple(tuple(each["broker_ids"]) for each in assignments)
-    return MorePartitions(one["name"], one["count"], placed)
+def _more_partitions(topic: CreatePartitionsTopic) -> MorePartitions:
+    assignments = topic.assignments
+    if assignments is None:
+        return MorePartitions(topic.name, topic.count, None)
+    replicas = tuple(tuple(map(BrokerId, assignment.broker_ids)) for assignment in assignments)
+    return MorePartitions(topic.name, topic.count, replicas)

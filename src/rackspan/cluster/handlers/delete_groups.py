@@ -1,16 +1,17 @@
-"""DeleteGroups (key 42), versions 0-2: groups without members, and all they have committed."""
+"""DeleteGroups (key 42), versions 0-2: deletes groups without members, and their committed offsets."""
 
-from typing import Any
-
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.groups.requests import DeleteGroup
 from rackspan.cluster.handlers.common.group_requests import group_response
+from rackspan.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequestData, DeleteGroupsResponseData
 
 
-async def handle(call: Call) -> Body:
-    return {"results": [await _deleted(call, group_id) for group_id in dict.fromkeys(call.body["groups_names"])]}
+async def handle(call: Call[DeleteGroupsRequestData]) -> DeleteGroupsResponseData:
+    # Each group once, also where the request repeats it.
+    group_ids = dict.fromkeys(call.request.groups_names)
+    return DeleteGroupsResponseData(results=[await _delete(call, group_id) for group_id in group_ids])
 
 
-async def _deleted(call: Call, group_id: str) -> dict[str, Any]:
-    answer = await group_response(call, DeleteGroup(group_id))
-    return {"group_id": group_id, "error_code": call.broker.code(answer.error)}
+async def _delete(call: Call[object], group_id: str) -> DeletableGroupResult:
+    response = await group_response(call, DeleteGroup(group_id))
+    return DeletableGroupResult(group_id=group_id, error_code=call.broker.code(response.error))

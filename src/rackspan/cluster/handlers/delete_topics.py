@@ -1,45 +1,46 @@
-"""DeleteTopics (key 20), versions 1-6. By name or, from v6, by id."""
+"""DeleteTopics (key 20), versions 1-6. By name or, from v6 on, by id."""
 
-from typing import Any
+from typing import Final
 from uuid import UUID
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.messages import AdminResponse, DeleteTopics
 from rackspan.cluster.handlers.common.admin_responses import timed_out
+from rackspan.wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequestData,
+    DeleteTopicsResponseData,
+    DeleteTopicState,
+)
 
-NAMES_ONLY_BEFORE = 6
+TOPIC_IDS_SINCE: Final = 6
 
 
-async def handle(call: Call) -> Body:
-    asked = _asked(call)
+async def handle(call: Call[DeleteTopicsRequestData]) -> DeleteTopicsResponseData:
+    request = call.request
+    topics: tuple[str | UUID, ...] = (
+        tuple(request.topic_names) if call.version < TOPIC_IDS_SINCE else tuple(map(_name_or_id, request.topics))
+    )
     ids = {name: topic.topic_id for name, topic in call.broker.image.topics.items()}
     names = call.broker.image.topic_names
-    results: tuple[AdminResponse, ...] = await call.broker.requests.controller_response(
-        lambda correlation_id: DeleteTopics(correlation_id, asked),
-        call.body["timeout"],
-        timed_out(asked, AdminResponse),
+    responses: tuple[AdminResponse, ...] = await call.broker.requests.controller_response(
+        lambda correlation_id: DeleteTopics(correlation_id, topics),
+        request.timeout,
+        timed_out(topics, AdminResponse),
     )
-    await call.broker.metadata_updates.wait_until_caught_up(call.body["timeout"])
-    return {
-        "responses": [
-            {
-                "name": one.key if isinstance(one.key, str) else names.get(one.key),  # type: ignore[call-overload]
-                "topic_id": one.key if isinstance(one.key, UUID) else ids.get(str(one.key)),
-                "error_code": call.broker.code(one.error),
-                "error_message": one.message,
-            }
-            for one in results
+    await call.broker.metadata_updates.wait_until_caught_up(request.timeout)
+    return DeleteTopicsResponseData(
+        responses=[
+            DeletableTopicResult(
+                name=names.get(response.key) if isinstance(response.key, UUID) else str(response.key),
+                topic_id=response.key if isinstance(response.key, UUID) else ids.get(str(response.key)),
+                error_code=call.broker.code(response.error),
+                error_message=response.message,
+            )
+            for response in responses
         ]
-    }
+    )
 
 
-def _asked(call: Call) -> tuple[str | UUID, ...]:
-    if call.version < NAMES_ONLY_BEFORE:
-        return tuple(call.body["topic_names"])
-    return tuple(_name_or_id(one) for one in call.body["topics"])
-
-
-def _name_or_id(topic: dict[str, Any]) -> str | UUID:
-    if topic["name"] is not None:
-        return str(topic["name"])
-    return topic["topic_id"] or UUID(int=0)
+def _name_or_id(topic: DeleteTopicState) -> str | UUID:
+    return topic.name if topic.name is not None else topic.topic_id or UUID(int=0)

@@ -1,44 +1,49 @@
-"""DescribeProducers (key 61), version 0 (KIP-664): who writes to a partition, and since where a transaction is open."""
+"""DescribeProducers (key 61), version 0 (KIP-664): the producers of a partition, and where their open transactions begin."""
 
-from typing import Any
-
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log.producer_state import ProducerEntry
 from rackspan.model.ids import TopicPartition
+from rackspan.wire.messages.describe_producers import (
+    DescribeProducersRequestData,
+    DescribeProducersResponseData,
+    PartitionResponse,
+    ProducerState,
+    TopicResponse,
+)
 
 
-def handle(call: Call) -> Body:
-    return {
-        "topics": [
-            {
-                "name": topic["name"],
-                "partitions": [_partition(call, TopicPartition(topic["name"], n)) for n in topic["partition_indexes"]],
-            }
-            for topic in call.body["topics"]
+def handle(call: Call[DescribeProducersRequestData]) -> DescribeProducersResponseData:
+    return DescribeProducersResponseData(
+        topics=[
+            TopicResponse(
+                name=topic.name,
+                partitions=[_partition(call, TopicPartition(topic.name, number)) for number in topic.partition_indexes],
+            )
+            for topic in call.request.topics
         ]
-    }
+    )
 
 
-def _partition(call: Call, partition: TopicPartition) -> dict[str, Any]:
+def _partition(call: Call[object], partition: TopicPartition) -> PartitionResponse:
     leader = call.broker.core.leaders.get(partition)
     if leader is None:
         known = call.broker.image.partition(partition) is not None
         error = KafkaError.NOT_LEADER_OR_FOLLOWER if known else KafkaError.UNKNOWN_TOPIC_OR_PARTITION
-        return {"partition_index": partition.partition, "error_code": error, "active_producers": []}
-    return {
-        "partition_index": partition.partition,
-        "error_code": KafkaError.NONE,
-        "active_producers": [_producer(number, entry) for number, entry in sorted(leader.log.producers.items())],
-    }
+        return PartitionResponse(partition_index=partition.partition, error_code=error)
+    producers = sorted(leader.log.producers.items())
+    return PartitionResponse(
+        partition_index=partition.partition,
+        active_producers=[_producer(producer_id, entry) for producer_id, entry in producers],
+    )
 
 
-def _producer(producer_id: int, entry: ProducerEntry) -> dict[str, Any]:
-    return {
-        "producer_id": producer_id,
-        "producer_epoch": entry.epoch,
-        "last_sequence": entry.last_sequence,
-        "last_timestamp": entry.window[-1].timestamp if entry.window else -1,
-        "coordinator_epoch": -1,
-        "current_txn_start_offset": -1 if entry.transaction_start is None else entry.transaction_start,
-    }
+def _producer(producer_id: int, entry: ProducerEntry) -> ProducerState:
+    return ProducerState(
+        producer_id=producer_id,
+        producer_epoch=entry.epoch,
+        last_sequence=entry.last_sequence,
+        last_timestamp=entry.window[-1].timestamp if entry.window else -1,
+        coordinator_epoch=-1,
+        current_txn_start_offset=-1 if entry.transaction_start is None else entry.transaction_start,
+    )

@@ -1,77 +1,88 @@
-"""DescribeQuorum (key 55), versions 0-2 (KIP-595, KIP-836, KIP-853): one controller, which votes alone; brokers observe.
+"""DescribeQuorum (key 55), versions 0-2 (KIP-595, KIP-836, KIP-853): one controller is the only voter; brokers are observers.
 
-The controller answers, whichever broker is asked. How far a broker has read is as fresh as its last heartbeat.
+Any broker forwards the request to the controller, which holds each broker's offset as of that broker's last heartbeat.
 """
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Iterable
+from typing import Final
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import DescribeQuorum, DescribeQuorumResponse, Observer
+from rackspan.cluster.handlers.common.admin_responses import ADMIN_TIMEOUT_MS
 from rackspan.cluster.host.controller_host import CONTROLLER_ID
+from rackspan.wire.messages.describe_quorum import (
+    DescribeQuorumRequestData,
+    DescribeQuorumRequestTopicData,
+    DescribeQuorumResponseData,
+    DescribeQuorumResponseNode,
+    DescribeQuorumResponsePartitionData,
+    DescribeQuorumResponseReplicaState,
+    DescribeQuorumResponseTopicData,
+)
 
 METADATA_LOG: Final = "__cluster_metadata"
-TIMEOUT_MS: Final = 30_000
-"""The request carries none of its own."""
-
 LEADER_EPOCH: Final = 1
-"""Of a controller that is never lost."""
-UNKNOWN_TIME: Final = -1
+"""The controller never changes."""
+UNKNOWN_TIMESTAMP: Final = -1
 
 
-async def handle(call: Call) -> Body:
-    asked = call.body["topics"]
-    if [(one["topic_name"], _numbers(one)) for one in asked] != [(METADATA_LOG, [0])]:
-        return {"topics": [_refused(one) for one in asked]}
-    state = await call.broker.requests.controller_response(DescribeQuorum, TIMEOUT_MS, None)
-    if state is None:
-        return {"error_code": KafkaError.REQUEST_TIMED_OUT}
-    return {
-        "topics": [{"topic_name": METADATA_LOG, "partitions": [_partition(state)]}],
-        # It has no listener that anybody but the brokers of this process could reach.
-        "nodes": [{"node_id": CONTROLLER_ID, "listeners": []}],
-    }
+async def handle(call: Call[DescribeQuorumRequestData]) -> DescribeQuorumResponseData:
+    topics = call.request.topics
+    if [(topic.topic_name, _partition_indexes(topic)) for topic in topics] != [(METADATA_LOG, [0])]:
+        return DescribeQuorumResponseData(topics=[_unknown(topic) for topic in topics])
+    quorum = await call.broker.requests.controller_response(DescribeQuorum, ADMIN_TIMEOUT_MS, None)
+    if quorum is None:
+        return DescribeQuorumResponseData(error_code=KafkaError.REQUEST_TIMED_OUT)
+    return DescribeQuorumResponseData(
+        topics=[DescribeQuorumResponseTopicData(topic_name=METADATA_LOG, partitions=[_partition(quorum)])],
+        # The controller has no listener: only the brokers of this process reach it.
+        nodes=[DescribeQuorumResponseNode(node_id=CONTROLLER_ID)],
+    )
 
 
-def _numbers(topic: dict[str, Any]) -> list[int]:
-    return [one["partition_index"] for one in topic["partitions"]]
+def _partition_indexes(topic: DescribeQuorumRequestTopicData) -> list[int]:
+    return [partition.partition_index for partition in topic.partitions]
 
 
-def _refused(topic: dict[str, Any]) -> dict[str, Any]:
+def _unknown(topic: DescribeQuorumRequestTopicData) -> DescribeQuorumResponseTopicData:
     error = KafkaError.UNKNOWN_TOPIC_OR_PARTITION
-    return {
-        "topic_name": topic["topic_name"],
-        "partitions": [{"partition_index": number, "error_code": error} for number in _numbers(topic)],
-    }
+    return DescribeQuorumResponseTopicData(
+        topic_name=topic.topic_name,
+        partitions=[
+            DescribeQuorumResponsePartitionData(partition_index=index, error_code=error)
+            for index in _partition_indexes(topic)
+        ],
+    )
 
 
-def _partition(state: DescribeQuorumResponse) -> dict[str, Any]:
-    return {
-        "partition_index": 0,
-        "error_code": KafkaError.NONE,
-        "leader_id": CONTROLLER_ID,
-        "leader_epoch": LEADER_EPOCH,
-        "high_watermark": state.offset,
-        "current_voters": [_replica(CONTROLLER_ID, state.offset, state.now, state.now)],
-        "observers": _observers(state),
-    }
+def _partition(quorum: DescribeQuorumResponse) -> DescribeQuorumResponsePartitionData:
+    return DescribeQuorumResponsePartitionData(
+        leader_id=CONTROLLER_ID,
+        leader_epoch=LEADER_EPOCH,
+        high_watermark=quorum.offset,
+        current_voters=[_replica(CONTROLLER_ID, quorum.offset, quorum.now, quorum.now)],
+        observers=list(_observers(quorum)),
+    )
 
 
-def _observers(state: DescribeQuorumResponse) -> Sequence[dict[str, Any]]:
-    return [
-        _replica(one.broker, one.offset, one.last_heartbeat_ms, _caught_up_at(state, one)) for one in state.observers
-    ]
+def _observers(quorum: DescribeQuorumResponse) -> Iterable[DescribeQuorumResponseReplicaState]:
+    for observer in quorum.observers:
+        yield _replica(
+            observer.broker, observer.offset, observer.last_heartbeat_ms, _caught_up_timestamp(quorum, observer)
+        )
 
 
-def _caught_up_at(state: DescribeQuorumResponse, observer: Observer) -> int:
-    return observer.last_heartbeat_ms if observer.offset >= state.offset else UNKNOWN_TIME
+def _caught_up_timestamp(quorum: DescribeQuorumResponse, observer: Observer) -> int:
+    return observer.last_heartbeat_ms if observer.offset >= quorum.offset else UNKNOWN_TIMESTAMP
 
 
-def _replica(number: int, end_offset: int, fetched_at: int, caught_up_at: int) -> dict[str, Any]:
-    return {
-        "replica_id": number,
-        "log_end_offset": end_offset,
-        "last_fetch_timestamp": fetched_at,
-        "last_caught_up_timestamp": caught_up_at,
-    }
+def _replica(
+    replica_id: int, end_offset: int, fetch_timestamp: int, caught_up_timestamp: int
+) -> DescribeQuorumResponseReplicaState:
+    return DescribeQuorumResponseReplicaState(
+        replica_id=replica_id,
+        log_end_offset=end_offset,
+        last_fetch_timestamp=fetch_timestamp,
+        last_caught_up_timestamp=caught_up_timestamp,
+    )

@@ -1,69 +1,76 @@
-"""DescribeTopicPartitions (key 75), version 0: Metadata in portions, with the eligible leader replicas (KIP-966).
+"""DescribeTopicPartitions (key 75), version 0: Metadata in pages, with the eligible leader replicas (KIP-966).
 
-Lists that are empty travel as [], never as null: Kafka's topics tool trips over null.
+Empty lists are sent as [], never as null: Kafka's topics tool fails on null.
 """
 
-from collections.abc import Iterator
-from typing import Any
-
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
 from rackspan.cluster.handlers.common.topics import offline_replicas
+from rackspan.wire.messages.describe_topic_partitions import (
+    DescribeTopicPartitionsRequestData,
+    DescribeTopicPartitionsResponseCursor,
+    DescribeTopicPartitionsResponseData,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+)
 
 
-def handle(call: Call) -> Body:
-    image, cursor = call.broker.image, call.body["cursor"]
-    names = sorted({one["name"] for one in call.body["topics"]} or image.topics)
-    first, begin = (cursor["topic_name"], cursor["partition_index"]) if cursor else ("", 0)
-    left = call.body["response_partition_limit"]
-    topics: list[dict[str, Any]] = []
-    for name in (one for one in names if one >= first):
+def handle(call: Call[DescribeTopicPartitionsRequestData]) -> DescribeTopicPartitionsResponseData:
+    image, cursor = call.broker.image, call.request.cursor
+    names = sorted({topic.name for topic in call.request.topics} or image.topics)
+    first_name, first_index = (cursor.topic_name, cursor.partition_index) if cursor else ("", 0)
+    left = call.request.response_partition_limit
+    topics: list[DescribeTopicPartitionsResponseTopic] = []
+    for name in (name for name in names if name >= first_name):
         if left <= 0:
-            return {"topics": topics, "next_cursor": {"topic_name": name, "partition_index": 0}}
-        described = _topic(image, name, begin if name == first else 0, left)
-        topics.append(described)
-        left -= len(described["partitions"])
-        if (next_index := _next_index(image.topics.get(name), described)) is not None:
-            return {"topics": topics, "next_cursor": {"topic_name": name, "partition_index": next_index}}
-    return {"topics": topics}
+            return _page(topics, name, 0)
+        topic = _topic(image, name, first_index if name == first_name else 0, left)
+        topics.append(topic)
+        left -= len(topic.partitions)
+        if (next_index := _next_index(image.topics.get(name), topic)) is not None:
+            return _page(topics, name, next_index)
+    return DescribeTopicPartitionsResponseData(topics=topics)
 
 
-def _next_index(topic: TopicImage | None, described: dict[str, Any]) -> int | None:
-    if topic is None or not described["partitions"]:
+def _page(
+    topics: list[DescribeTopicPartitionsResponseTopic], next_name: str, next_index: int
+) -> DescribeTopicPartitionsResponseData:
+    cursor = DescribeTopicPartitionsResponseCursor(topic_name=next_name, partition_index=next_index)
+    return DescribeTopicPartitionsResponseData(topics=topics, next_cursor=cursor)
+
+
+def _next_index(topic: TopicImage | None, described: DescribeTopicPartitionsResponseTopic) -> int | None:
+    """The first partition that the page lacks; None for an unknown topic and after the last partition."""
+    if topic is None or not described.partitions:
         return None
-    after = int(described["partitions"][-1]["partition_index"]) + 1
+    after = described.partitions[-1].partition_index + 1
     return after if after < len(topic.partitions) else None
 
 
-def _topic(image: MetadataImage, name: str, begin: int, most: int) -> dict[str, Any]:
+def _topic(image: MetadataImage, name: str, begin: int, limit: int) -> DescribeTopicPartitionsResponseTopic:
     topic = image.topics.get(name)
     if topic is None:
-        return {"error_code": KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "name": name, "partitions": []}
-    return {
-        "error_code": KafkaError.NONE,
-        "name": name,
-        "topic_id": topic.topic_id,
-        "is_internal": name in INTERNAL_TOPICS,
-        "partitions": list(_partitions(image, topic, begin, begin + most)),
-    }
+        return DescribeTopicPartitionsResponseTopic(error_code=KafkaError.UNKNOWN_TOPIC_OR_PARTITION, name=name)
+    page = enumerate(topic.partitions[begin : begin + limit], begin)
+    return DescribeTopicPartitionsResponseTopic(
+        name=name,
+        topic_id=topic.topic_id,
+        is_internal=name in INTERNAL_TOPICS,
+        partitions=[_partition(image, index, state) for index, state in page],
+    )
 
 
-def _partitions(image: MetadataImage, topic: TopicImage, begin: int, end: int) -> Iterator[dict[str, Any]]:
-    for index, state in enumerate(topic.partitions[begin:end], begin):
-        yield _partition(image, index, state)
-
-
-def _partition(image: MetadataImage, index: int, state: PartitionState) -> dict[str, Any]:
-    return {
-        "error_code": KafkaError.NONE if state.leader != NO_LEADER else KafkaError.LEADER_NOT_AVAILABLE,
-        "partition_index": index,
-        "leader_id": state.leader,
-        "leader_epoch": state.leader_epoch,
-        "replica_nodes": state.replicas,
-        "isr_nodes": state.isr,
-        "eligible_leader_replicas": state.elr,
-        "last_known_elr": (),
-        "offline_replicas": offline_replicas(image, state),
-    }
+def _partition(image: MetadataImage, index: int, state: PartitionState) -> DescribeTopicPartitionsResponsePartition:
+    return DescribeTopicPartitionsResponsePartition(
+        error_code=KafkaError.NONE if state.leader != NO_LEADER else KafkaError.LEADER_NOT_AVAILABLE,
+        partition_index=index,
+        leader_id=state.leader,
+        leader_epoch=state.leader_epoch,
+        replica_nodes=state.replicas,
+        isr_nodes=state.isr,
+        eligible_leader_replicas=state.elr,
+        last_known_elr=(),
+        offline_replicas=offline_replicas(image, state),
+    )

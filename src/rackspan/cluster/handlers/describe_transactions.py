@@ -1,23 +1,32 @@
-"""DescribeTransactions (key 65), version 0 (KIP-664)."""
+"""DescribeTransactions (key 65), version 0 (KIP-664): transactions that this broker coordinates."""
 
-from typing import Any
+from rackspan.cluster.context.call import Call
+from rackspan.wire.messages.describe_transactions import (
+    DescribeTransactionsRequestData,
+    DescribeTransactionsResponseData,
+    DescribeTransactionsResponseTopicData,
+    DescribeTransactionsResponseTransactionState,
+)
 
-from rackspan.cluster.context.call import Body, Call
+
+def handle(call: Call[DescribeTransactionsRequestData]) -> DescribeTransactionsResponseData:
+    return DescribeTransactionsResponseData(
+        transaction_states=[_describe(call, transactional_id) for transactional_id in call.request.transactional_ids]
+    )
 
 
-def handle(call: Call) -> Body:
-    return {"transaction_states": [_described(call, each) for each in call.body["transactional_ids"]]}
-
-
-def _described(call: Call, transactional_id: str) -> dict[str, Any]:
-    found = call.broker.transactions.describe(transactional_id)
-    return {
-        "error_code": call.broker.code(found.error),
-        "transactional_id": transactional_id,
-        "transaction_state": found.state,
-        "transaction_timeout": found.timeout_ms,
-        "transaction_start_time": found.started_ms,
-        "producer_id": found.producer_id,
-        "producer_epoch": found.producer_epoch,
-        "topics": [{"topic": topic, "partitions": partitions} for topic, partitions in found.topics.items()],
-    }
+def _describe(call: Call[object], transactional_id: str) -> DescribeTransactionsResponseTransactionState:
+    transaction = call.broker.transactions.describe(transactional_id)
+    return DescribeTransactionsResponseTransactionState(
+        error_code=call.broker.code(transaction.error),
+        transactional_id=transactional_id,
+        transaction_state=transaction.state,
+        transaction_timeout=transaction.timeout_ms,
+        transaction_start_time=transaction.started_ms,
+        producer_id=transaction.producer_id,
+        producer_epoch=transaction.producer_epoch,
+        topics=[
+            DescribeTransactionsResponseTopicData(topic=topic, partitions=partitions)
+            for topic, partitions in transaction.topics.items()
+        ],
+    )

@@ -1,29 +1,33 @@
-"""EndTxn (key 26), versions 0-5. From v5 on the answer says with which epoch the producer goes on (KIP-890, part 2)."""
+"""EndTxn (key 26), versions 0-5. From v5 on the response has the producer id and epoch of the next transaction (KIP-890, part 2)."""
 
 from typing import Final
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import EndTransaction, EndTransactionResponse
 from rackspan.cluster.handlers.common.transaction_requests import error_code, transaction_response
+from rackspan.wire.messages.end_txn import EndTxnRequestData, EndTxnResponseData
 
-EPOCH_BUMP: Final = 5
+EPOCH_BUMP_SINCE: Final = 5
 
 
-async def handle(call: Call) -> Body:
-    body = call.body
-    bump = call.version >= EPOCH_BUMP
-    fresh = await call.broker.producer_ids.next() if bump else -1
-    if fresh is None:
-        return {"error_code": KafkaError.COORDINATOR_NOT_AVAILABLE}
-    request = EndTransaction(
-        *(body["transactional_id"], body["producer_id"], body["producer_epoch"], body["committed"]),
-        bump_epoch=bump,
-        fresh_producer_id=fresh,
+async def handle(call: Call[EndTxnRequestData]) -> EndTxnResponseData:
+    request = call.request
+    bump_epoch = call.version >= EPOCH_BUMP_SINCE
+    # For the case that the epoch of the present producer id is exhausted.
+    fresh_producer_id = await call.broker.producer_ids.next() if bump_epoch else -1
+    if fresh_producer_id is None:
+        return EndTxnResponseData(error_code=KafkaError.COORDINATOR_NOT_AVAILABLE)
+    response: EndTransactionResponse = await transaction_response(
+        call,
+        EndTransaction(
+            *(request.transactional_id, request.producer_id, request.producer_epoch, request.committed),
+            bump_epoch=bump_epoch,
+            fresh_producer_id=fresh_producer_id,
+        ),
     )
-    answer: EndTransactionResponse = await transaction_response(call, request)
-    return {
-        "error_code": error_code(call, answer.error),
-        "producer_id": answer.producer_id,
-        "producer_epoch": answer.producer_epoch,
-    }
+    return EndTxnResponseData(
+        error_code=error_code(call, response.error),
+        producer_id=response.producer_id,
+        producer_epoch=response.producer_epoch,
+    )

@@ -1,41 +1,55 @@
-"""FindCoordinator (key 10), versions 0-6: who coordinates a group or a transactional id. Several keys from v4.
+"""FindCoordinator (key 10), versions 0-6: the coordinator of a group or a transactional id. Several keys from v4 on.
 
-The first to ask has the coordinators' topic made, as in Kafka.
+The first such request causes the coordinators' topic to be created, as in Kafka.
 """
 
-from typing import Any, Final
+from typing import Final
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_for
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.handlers.common.topic_creation import internal_partition, partition_count
+from rackspan.wire.messages.find_coordinator import (
+    FindCoordinatorRequestData,
+    FindCoordinatorResponseCoordinator,
+    FindCoordinatorResponseData,
+)
 
-SEVERAL_KEYS: Final = 4
+SEVERAL_KEYS_SINCE: Final = 4
 TOPICS: Final = {0: OFFSETS_TOPIC, 1: TRANSACTIONS_TOPIC}
+"""By key type."""
 
 
-async def handle(call: Call) -> Body:
-    key_type = call.body.get("key_type", 0)
-    if call.version >= SEVERAL_KEYS:
-        return {"coordinators": [await _found(call, key, key_type) for key in call.body["coordinator_keys"]]}
-    return await _found(call, call.body["key"], key_type)
+async def handle(call: Call[FindCoordinatorRequestData]) -> FindCoordinatorResponseData:
+    if call.version >= SEVERAL_KEYS_SINCE:
+        keys = call.request.coordinator_keys
+        return FindCoordinatorResponseData(coordinators=[await _coordinator(call, key) for key in keys])
+    found = await _coordinator(call, call.request.key)
+    return FindCoordinatorResponseData(
+        error_code=found.error_code,
+        error_message=found.error_message,
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
+    )
 
 
-async def _found(call: Call, key: str, key_type: int) -> Body:
+async def _coordinator(call: Call[FindCoordinatorRequestData], key: str) -> FindCoordinatorResponseCoordinator:
+    key_type = call.request.key_type
     topic = TOPICS.get(key_type)
     if topic is None:
-        return _nobody(key, KafkaError.INVALID_REQUEST, f"coordinators of type {key_type} are not known here")
+        return _error(key, KafkaError.INVALID_REQUEST, f"coordinators of type {key_type} are not known here")
     partition = partition_for(key, partition_count(topic, call.broker.settings.extra_configs))
     state = await internal_partition(call.broker, topic, partition)
-    where = call.broker.endpoints([state.leader]) if state is not None else []
-    if not where:
-        return _nobody(key, KafkaError.COORDINATOR_NOT_AVAILABLE, f"{topic}-{partition} has no leader; ask again")
-    return {"key": key, "error_code": KafkaError.NONE, "error_message": None, **_address(where[0])}
+    leaders = call.broker.endpoints([state.leader]) if state is not None else []
+    if not leaders:
+        return _error(key, KafkaError.COORDINATOR_NOT_AVAILABLE, f"{topic}-{partition} has no leader; ask again")
+    return FindCoordinatorResponseCoordinator(
+        key=key, node_id=leaders[0].id, host=leaders[0].host, port=leaders[0].port
+    )
 
 
-def _nobody(key: str, error: KafkaError, why: str) -> dict[str, Any]:
-    return {"key": key, "error_code": error, "error_message": why, "node_id": -1, "host": "", "port": -1}
-
-
-def _address(endpoint: dict[str, Any]) -> dict[str, Any]:
-    return {name: endpoint[name] for name in ("node_id", "host", "port")}
+def _error(key: str, error: KafkaError, message: str) -> FindCoordinatorResponseCoordinator:
+    return FindCoordinatorResponseCoordinator(
+        key=key, error_code=error, error_message=message, node_id=-1, host="", port=-1
+    )

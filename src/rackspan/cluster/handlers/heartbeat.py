@@ -1,11 +1,12 @@
-"""Heartbeat (key 12), versions 0-4. Static members from v3."""
+"""Heartbeat (key 12), versions 0-4. Static members from v3 on."""
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.groups.requests import Heartbeat
 from rackspan.cluster.handlers.common.group_requests import group_response
+from rackspan.wire.messages.heartbeat import HeartbeatRequestData, HeartbeatResponseData
 
 
-async def handle(call: Call) -> Body:
-    body = call.body
-    request = Heartbeat(body["group_id"], body["generation_id"], body["member_id"], body.get("group_instance_id"))
-    return {"error_code": call.broker.code((await group_response(call, request)).error)}
+async def handle(call: Call[HeartbeatRequestData]) -> HeartbeatResponseData:
+    request = call.request
+    heartbeat = Heartbeat(request.group_id, request.generation_id, request.member_id, request.group_instance_id)
+    return HeartbeatResponseData(error_code=call.broker.code((await group_response(call, heartbeat)).error))

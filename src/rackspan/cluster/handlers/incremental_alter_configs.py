@@ -1,17 +1,32 @@
 """IncrementalAlterConfigs (key 44), versions 0-1: sets, deletes, appends to and subtracts from single keys (KIP-339)."""
 
-from collections.abc import Coroutine
-from typing import Any
-
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.messages import AlterResource, ConfigOp
 from rackspan.cluster.handlers.common.config_changes import alter
+from rackspan.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequestAlterConfigsResource,
+    IncrementalAlterConfigsRequestData,
+    IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponseData,
+)
 
 
-def handle(call: Call) -> Coroutine[Any, Any, Body]:
-    return alter(call, [_resource(one) for one in call.body["resources"]], replace=False)
+async def handle(call: Call[IncrementalAlterConfigsRequestData]) -> IncrementalAlterConfigsResponseData:
+    resources = [_changes(resource) for resource in call.request.resources]
+    altered = await alter(call, resources, replace=False, validate_only=call.request.validate_only)
+    return IncrementalAlterConfigsResponseData(
+        responses=[
+            IncrementalAlterConfigsResponseAlterConfigsResourceResponse(
+                error_code=call.broker.code(response.error),
+                error_message=response.message,
+                resource_type=resource.resource_type,
+                resource_name=resource.name,
+            )
+            for resource, response in altered
+        ]
+    )
 
 
-def _resource(one: dict[str, Any]) -> AlterResource:
-    ops = tuple(ConfigOp(config["name"], config["config_operation"], config["value"]) for config in one["configs"])
-    return AlterResource(one["resource_type"], one["resource_name"], ops)
+def _changes(resource: IncrementalAlterConfigsRequestAlterConfigsResource) -> AlterResource:
+    ops = tuple(ConfigOp(config.name, config.config_operation, config.value) for config in resource.configs)
+    return AlterResource(resource.resource_type, resource.resource_name, ops)

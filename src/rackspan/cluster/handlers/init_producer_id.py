@@ -1,36 +1,40 @@
-"""InitProducerId (key 22), versions 0-5: a number for an idempotent producer from this broker's block (KIP-98), or, for a
-transactional id, the coordinator's word on who goes on and with which epoch (KIP-360).
+"""InitProducerId (key 22), versions 0-5. An idempotent producer gets an id from this broker's block (KIP-98).
+
+For a transactional id the coordinator decides on the producer id and epoch (KIP-360).
 """
 
-from rackspan.cluster.context.call import Body, Call
+from typing import Final
+
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import InitProducerId
 from rackspan.cluster.handlers.common.transaction_requests import transaction_response
+from rackspan.wire.messages.init_producer_id import InitProducerIdRequestData, InitProducerIdResponseData
 
-FIRST_EPOCH = 0
-
-
-async def handle(call: Call) -> Body:
-    producer_id = await call.broker.producer_ids.next()
-    if producer_id is None:
-        return {"error_code": KafkaError.COORDINATOR_LOAD_IN_PROGRESS, "producer_id": -1, "producer_epoch": -1}
-    if call.body["transactional_id"] is None:
-        return {"producer_id": producer_id, "producer_epoch": FIRST_EPOCH}
-    return await _transactional(call, producer_id)
+FIRST_EPOCH: Final = 0
 
 
-async def _transactional(call: Call, fresh_producer_id: int) -> Body:
-    body = call.body
-    request = InitProducerId(
-        body["transactional_id"],
-        body["transaction_timeout"],
-        fresh_producer_id,
-        body.get("producer_id", -1),
-        body.get("producer_epoch", -1),
+async def handle(call: Call[InitProducerIdRequestData]) -> InitProducerIdResponseData:
+    request = call.request
+    fresh_producer_id = await call.broker.producer_ids.next()
+    if fresh_producer_id is None:
+        return InitProducerIdResponseData(
+            error_code=KafkaError.COORDINATOR_LOAD_IN_PROGRESS, producer_id=-1, producer_epoch=-1
+        )
+    if request.transactional_id is None:
+        return InitProducerIdResponseData(producer_id=fresh_producer_id, producer_epoch=FIRST_EPOCH)
+    response = await transaction_response(
+        call,
+        InitProducerId(
+            request.transactional_id,
+            request.transaction_timeout,
+            fresh_producer_id,
+            request.producer_id,
+            request.producer_epoch,
+        ),
     )
-    answer = await transaction_response(call, request)
-    return {
-        "error_code": call.broker.code(answer.error),
-        "producer_id": answer.producer_id,
-        "producer_epoch": answer.producer_epoch,
-    }
+    return InitProducerIdResponseData(
+        error_code=call.broker.code(response.error),
+        producer_id=response.producer_id,
+        producer_epoch=response.producer_epoch,
+    )

@@ -1,39 +1,40 @@
-"""LeaveGroup (key 13), versions 0-5. One member until v2, whose error is the whole answer's; several from v3 (KIP-345)."""
+"""LeaveGroup (key 13), versions 0-5. One member until v2, whose error is the response's; several members from v3 on (KIP-345)."""
 
 from typing import Final
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import LeaveGroup, LeaveGroupResponse, LeavingMember
 from rackspan.cluster.handlers.common.group_requests import group_response
+from rackspan.wire.messages.leave_group import LeaveGroupRequestData, LeaveGroupResponseData, MemberResponse
 
-SEVERAL_MEMBERS: Final = 3
+SEVERAL_MEMBERS_SINCE: Final = 3
 
 
-async def handle(call: Call) -> Body:
-    answer: LeaveGroupResponse = await group_response(call, LeaveGroup(call.body["group_id"], _members(call)))
-    if call.version < SEVERAL_MEMBERS:
-        return {"error_code": call.broker.code(_the_ones(answer))}
-    return {
-        "error_code": call.broker.code(answer.error),
-        "members": [
-            {
-                "member_id": member.member_id,
-                "group_instance_id": member.group_instance_id,
-                "error_code": call.broker.code(error),
-            }
-            for member, error in answer.members
+async def handle(call: Call[LeaveGroupRequestData]) -> LeaveGroupResponseData:
+    response: LeaveGroupResponse = await group_response(call, LeaveGroup(call.request.group_id, _members(call)))
+    if call.version < SEVERAL_MEMBERS_SINCE:
+        return LeaveGroupResponseData(error_code=call.broker.code(_error_of_only_member(response)))
+    return LeaveGroupResponseData(
+        error_code=call.broker.code(response.error),
+        members=[
+            MemberResponse(
+                member_id=member.member_id,
+                group_instance_id=member.group_instance_id,
+                error_code=call.broker.code(error),
+            )
+            for member, error in response.members
         ],
-    }
+    )
 
 
-def _members(call: Call) -> tuple[LeavingMember, ...]:
-    if call.version < SEVERAL_MEMBERS:
-        return (LeavingMember(call.body["member_id"]),)
-    return tuple(LeavingMember(one["member_id"], one["group_instance_id"]) for one in call.body["members"])
+def _members(call: Call[LeaveGroupRequestData]) -> tuple[LeavingMember, ...]:
+    if call.version < SEVERAL_MEMBERS_SINCE:
+        return (LeavingMember(call.request.member_id),)
+    return tuple(LeavingMember(member.member_id, member.group_instance_id) for member in call.request.members)
 
 
-def _the_ones(answer: LeaveGroupResponse) -> KafkaError:
-    if answer.error is KafkaError.NONE and answer.members:
-        return answer.members[0][1]
-    return answer.error
+def _error_of_only_member(response: LeaveGroupResponse) -> KafkaError:
+    if response.error is KafkaError.NONE and response.members:
+        return response.members[0][1]
+    return response.error

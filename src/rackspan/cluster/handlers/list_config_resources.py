@@ -1,39 +1,45 @@
-"""ListConfigResources (key 74), versions 0-1: what has configs, by kind (KIP-1142). Version 0 knows client metrics alone,
-of which there are none here.
+"""ListConfigResources (key 74), versions 0-1: what has configs, by type (KIP-1142).
+
+Version 0 lists client metrics alone, of which there are none here.
 """
 
 from collections.abc import Iterable
 from typing import Final
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.handlers.common.config_changes import ConfigResourceType
+from rackspan.wire.messages.list_config_resources import (
+    ListConfigResourcesRequestData,
+    ListConfigResourcesResponseConfigResource,
+    ListConfigResourcesResponseData,
+)
 
-TOPIC: Final = 2
-BROKER: Final = 4
-BROKER_LOGGER: Final = 8
-CLIENT_METRICS: Final = 16
-GROUP: Final = 32
-KINDS: Final = (TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP)
+RESOURCE_TYPES_SINCE: Final = 1
 
 
-def handle(call: Call) -> Body:
-    wanted = call.body.get("resource_types", (CLIENT_METRICS,)) or KINDS
-    if not set(wanted) <= set(KINDS):
-        return {"error_code": KafkaError.UNSUPPORTED_VERSION, "config_resources": []}
-    return {
-        "config_resources": [
-            {"resource_name": name, "resource_type": kind}
-            for kind in sorted(set(wanted))
-            for name in _names(call, kind)
+def handle(call: Call[ListConfigResourcesRequestData]) -> ListConfigResourcesResponseData:
+    resource_types: set[int] = {ConfigResourceType.CLIENT_METRICS}
+    if call.version >= RESOURCE_TYPES_SINCE:
+        resource_types = set(call.request.resource_types or ConfigResourceType)
+    if not resource_types <= set(ConfigResourceType):
+        return ListConfigResourcesResponseData(error_code=KafkaError.UNSUPPORTED_VERSION)
+    return ListConfigResourcesResponseData(
+        config_resources=[
+            ListConfigResourcesResponseConfigResource(resource_name=name, resource_type=resource_type)
+            for resource_type in sorted(resource_types)
+            for name in _names(call, resource_type)
         ]
-    }
+    )
 
 
-def _names(call: Call, kind: int) -> Iterable[str]:
+def _names(call: Call[object], resource_type: int) -> Iterable[str]:
     """Groups and client metrics have no configs of their own here."""
     image = call.broker.image
-    if kind == TOPIC:
-        return sorted(image.topics)
-    if kind in (BROKER, BROKER_LOGGER):
-        return [str(broker) for broker, one in sorted(image.brokers.items()) if not one.fenced]
-    return ()
+    match resource_type:
+        case ConfigResourceType.TOPIC:
+            return sorted(image.topics)
+        case ConfigResourceType.BROKER | ConfigResourceType.BROKER_LOGGER:
+            return [str(broker) for broker, state in sorted(image.brokers.items()) if not state.fenced]
+        case _:
+            return ()

@@ -1,59 +1,70 @@
-"""ListOffsets (key 2), versions 1-10: the ends of logs, and the offset at a timestamp.
+"""ListOffsets (key 2), versions 1-10: the ends of logs, and the offset at a timestamp. Leaders alone serve it.
 
-Answered by leaders only. A timestamp beyond the last record gives offset -1 with timestamp -1: Java clients throw at any
-other pair. Special timestamps: -1 the end, -2 the start, -3 the greatest timestamp (KIP-734), -4 and -5 of tiered logs,
+A timestamp after the last record gives offset -1 and timestamp -1: Java clients throw at any other pair.
+Special timestamps: -1 the end, -2 the start, -3 the greatest timestamp (KIP-734), -4 and -5 of tiered logs,
 where every log is local here.
 """
 
-from typing import Any, Final
+from typing import Final
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.broker import Isolation
 from rackspan.cluster.core.broker.reading import EARLIEST, MAX_TIMESTAMP, OffsetResponse
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.handlers.common.record_reader import RecordPosition, first_at, latest
+from rackspan.cluster.handlers.common.topics import READ_COMMITTED
 from rackspan.model.ids import TopicPartition
+from rackspan.wire.messages.list_offsets import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequestData,
+    ListOffsetsResponseData,
+    ListOffsetsTopicResponse,
+)
 
 EARLIEST_LOCAL: Final = -4
 LATEST_TIERED: Final = -5
 
-READ_COMMITTED: Final = 1
 
-
-def handle(call: Call) -> Body:
-    return {
-        "topics": [
-            {"name": topic["name"], "partitions": [_listed(call, topic["name"], one) for one in topic["partitions"]]}
-            for topic in call.body["topics"]
+def handle(call: Call[ListOffsetsRequestData]) -> ListOffsetsResponseData:
+    return ListOffsetsResponseData(
+        topics=[
+            ListOffsetsTopicResponse(
+                name=topic.name, partitions=[_partition(call, topic.name, partition) for partition in topic.partitions]
+            )
+            for topic in call.request.topics
         ]
-    }
-
-
-def _listed(call: Call, topic: str, one: dict[str, Any]) -> dict[str, Any]:
-    partition = TopicPartition(topic, one["partition_index"])
-    result = _asked(call, partition, one)
-    place = _place(result, one["timestamp"])
-    return {
-        "partition_index": partition.partition,
-        "error_code": call.broker.code(result.error),
-        "timestamp": place.timestamp,
-        "offset": place.offset,
-        "leader_epoch": result.leader_epoch if place.offset >= 0 else -1,
-    }
-
-
-def _asked(call: Call, partition: TopicPartition, one: dict[str, Any]) -> OffsetResponse:
-    if one["timestamp"] == LATEST_TIERED:
-        return OffsetResponse(KafkaError.NONE)
-    return call.broker.core.offset_for_timestamp(
-        partition,
-        EARLIEST if one["timestamp"] == EARLIEST_LOCAL else one["timestamp"],
-        Isolation(call.body.get("isolation_level", 0) & READ_COMMITTED),
-        one.get("current_leader_epoch", -1),
     )
 
 
-def _place(result: OffsetResponse, timestamp: int) -> RecordPosition:
-    if result.batch is None:
-        return RecordPosition(result.offset, -1)
-    return latest(result.batch) if timestamp == MAX_TIMESTAMP else first_at(result.batch, timestamp)
+def _partition(
+    call: Call[ListOffsetsRequestData], topic: str, requested: ListOffsetsPartition
+) -> ListOffsetsPartitionResponse:
+    response = _offset(call, TopicPartition(topic, requested.partition_index), requested)
+    record = _record(response, requested.timestamp)
+    return ListOffsetsPartitionResponse(
+        partition_index=requested.partition_index,
+        error_code=call.broker.code(response.error),
+        timestamp=record.timestamp,
+        offset=record.offset,
+        leader_epoch=response.leader_epoch if record.offset >= 0 else -1,
+    )
+
+
+def _offset(
+    call: Call[ListOffsetsRequestData], partition: TopicPartition, requested: ListOffsetsPartition
+) -> OffsetResponse:
+    if requested.timestamp == LATEST_TIERED:
+        return OffsetResponse(KafkaError.NONE)
+    return call.broker.core.offset_for_timestamp(
+        partition,
+        EARLIEST if requested.timestamp == EARLIEST_LOCAL else requested.timestamp,
+        Isolation(call.request.isolation_level & READ_COMMITTED),
+        requested.current_leader_epoch,
+    )
+
+
+def _record(response: OffsetResponse, timestamp: int) -> RecordPosition:
+    if response.batch is None:
+        return RecordPosition(response.offset, -1)
+    return latest(response.batch) if timestamp == MAX_TIMESTAMP else first_at(response.batch, timestamp)

@@ -1,47 +1,48 @@
-"""ListPartitionReassignments (key 46), version 0: what is being moved, of all partitions or of those named."""
+"""ListPartitionReassignments (key 46), version 0: partitions under reassignment, among all or among those of the request."""
 
 from collections.abc import Iterator
-from typing import Any
 
-from rackspan.cluster.context.call import Body, Call
-from rackspan.cluster.core.metadata import MetadataImage, PartitionState
+from rackspan.cluster.context.call import Call
+from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.handlers.common.topics import by_topic
 from rackspan.model.ids import TopicPartition
+from rackspan.wire.messages.list_partition_reassignments import (
+    ListPartitionReassignmentsRequestData,
+    ListPartitionReassignmentsResponseData,
+    OngoingPartitionReassignment,
+    OngoingTopicReassignment,
+)
 
 
-def handle(call: Call) -> Body:
-    moving = [one for one in _asked(call) if one[1].reassigning]
-    return {
-        "topics": [
-            {"name": topic, "partitions": [_moving(partition, state) for partition, state in listed]}
-            for topic, listed in by_topic(moving, lambda one: one[0].topic).items()
-        ]
-    }
-
-
-def _asked(call: Call) -> Iterator[tuple[TopicPartition, PartitionState]]:
+def handle(call: Call[ListPartitionReassignmentsRequestData]) -> ListPartitionReassignmentsResponseData:
     image = call.broker.image
-    wanted = _all(image) if call.body["topics"] is None else _named(call)
-    for partition in wanted:
-        state = image.partition(partition)
-        if state is not None:
-            yield partition, state
+    ongoing = (_ongoing(image, partition) for partition in _requested(call, image))
+    return ListPartitionReassignmentsResponseData(
+        topics=[
+            OngoingTopicReassignment(name=topic, partitions=[reassignment for _, reassignment in of_topic])
+            for topic, of_topic in by_topic(filter(None, ongoing), lambda pair: pair[0]).items()
+        ]
+    )
 
 
-def _all(image: MetadataImage) -> Iterator[TopicPartition]:
-    for name, topic in sorted(image.topics.items()):
-        yield from (TopicPartition(name, index) for index in range(len(topic.partitions)))
+def _requested(call: Call[ListPartitionReassignmentsRequestData], image: MetadataImage) -> Iterator[TopicPartition]:
+    if call.request.topics is None:
+        for name, topic in sorted(image.topics.items()):
+            yield from (TopicPartition(name, index) for index in range(len(topic.partitions)))
+    else:
+        for requested in call.request.topics:
+            yield from (TopicPartition(requested.name, index) for index in requested.partition_indexes)
 
 
-def _named(call: Call) -> Iterator[TopicPartition]:
-    for topic in call.body["topics"]:
-        yield from (TopicPartition(topic["name"], index) for index in topic["partition_indexes"])
-
-
-def _moving(partition: TopicPartition, state: PartitionState) -> dict[str, Any]:
-    return {
-        "partition_index": partition.partition,
-        "replicas": state.replicas,
-        "adding_replicas": state.adding,
-        "removing_replicas": state.removing,
-    }
+def _ongoing(
+    image: MetadataImage, partition: TopicPartition
+) -> tuple[TopicPartition, OngoingPartitionReassignment] | None:
+    state = image.partition(partition)
+    if state is None or not state.reassigning:
+        return None
+    return partition, OngoingPartitionReassignment(
+        partition_index=partition.partition,
+        replicas=state.replicas,
+        adding_replicas=state.adding,
+        removing_replicas=state.removing,
+    )

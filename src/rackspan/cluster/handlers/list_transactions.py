@@ -1,22 +1,27 @@
-"""ListTransactions (key 66), versions 0-1: those this broker coordinates. By duration from v1 (KIP-994)."""
+"""ListTransactions (key 66), versions 0-1: the transactions this broker coordinates. By duration from v1 on (KIP-994)."""
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.transactions.queries import STATE_NAMES
+from rackspan.wire.messages.list_transactions import (
+    ListTransactionsRequestData,
+    ListTransactionsResponseData,
+    ListTransactionsResponseTransactionState,
+)
 
 
-def handle(call: Call) -> Body:
-    states = call.body["state_filters"]
-    found = call.broker.transactions.list_transactions(
-        call.broker.now, states, call.body["producer_id_filters"], call.body.get("duration_filter", -1)
+def handle(call: Call[ListTransactionsRequestData]) -> ListTransactionsResponseData:
+    request = call.request
+    transactions = call.broker.transactions.list_transactions(
+        call.broker.now, request.state_filters, request.producer_id_filters, request.duration_filter
     )
-    return {
-        "unknown_state_filters": [state for state in states if state not in STATE_NAMES.values()],
-        "transaction_states": [
-            {
-                "transactional_id": each.transactional_id,
-                "producer_id": each.producer_id,
-                "transaction_state": each.state,
-            }
-            for each in found
+    return ListTransactionsResponseData(
+        unknown_state_filters=[state for state in request.state_filters if state not in STATE_NAMES.values()],
+        transaction_states=[
+            ListTransactionsResponseTransactionState(
+                transactional_id=transaction.transactional_id,
+                producer_id=transaction.producer_id,
+                transaction_state=transaction.state,
+            )
+            for transaction in transactions
         ],
-    }
+    )

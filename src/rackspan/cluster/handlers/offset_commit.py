@@ -1,23 +1,43 @@
-"""OffsetCommit (key 8), versions 2-9. Leader epochs arrive in v6, static members in v7. Topics must exist."""
+"""OffsetCommit (key 8), versions 2-9. Leader epochs arrive in v6, static members in v7. The topics must exist."""
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import OffsetCommit
-from rackspan.cluster.handlers.common.group_requests import committed, errors_by_topic, exists, group_response
+from rackspan.cluster.handlers.common.group_requests import committed_offsets, exists, group_response
+from rackspan.cluster.handlers.common.topics import by_topic
+from rackspan.wire.messages.offset_commit import (
+    OffsetCommitRequestData,
+    OffsetCommitResponseData,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
 
 
-async def handle(call: Call) -> Body:
-    body = call.body
-    asked = committed(body)
-    known = {partition: offset for partition, offset in asked.items() if exists(call, partition)}
-    errors = dict.fromkeys(asked, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+async def handle(call: Call[OffsetCommitRequestData]) -> OffsetCommitResponseData:
+    request = call.request
+    offsets = committed_offsets(request.topics)
+    known = {partition: offset for partition, offset in offsets.items() if exists(call, partition)}
+    errors = dict.fromkeys(offsets, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
     if known:
-        request = OffsetCommit(
-            body["group_id"],
+        commit = OffsetCommit(
+            request.group_id,
             known,
-            body["generation_id_or_member_epoch"],
-            body["member_id"],
-            body.get("group_instance_id"),
+            request.generation_id_or_member_epoch,
+            request.member_id,
+            request.group_instance_id,
         )
-        errors |= (await group_response(call, request)).errors
-    return {"topics": errors_by_topic(call, errors, lambda: list(asked))}
+        errors |= (await group_response(call, commit)).errors
+    return OffsetCommitResponseData(
+        topics=[
+            OffsetCommitResponseTopic(
+                name=topic,
+                partitions=[
+                    OffsetCommitResponsePartition(
+                        partition_index=partition.partition, error_code=call.broker.code(errors[partition])
+                    )
+                    for partition in partitions
+                ],
+            )
+            for topic, partitions in by_topic(offsets).items()
+        ]
+    )

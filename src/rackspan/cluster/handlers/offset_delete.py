@@ -1,21 +1,41 @@
-"""OffsetDelete (key 47), version 0 (KIP-496)."""
+"""OffsetDelete (key 47), version 0 (KIP-496): deletes committed offsets of a group."""
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import OffsetDelete, OffsetDeleteResponse
-from rackspan.cluster.handlers.common.group_requests import errors_by_topic, exists, group_response
+from rackspan.cluster.handlers.common.group_requests import exists, group_response
+from rackspan.cluster.handlers.common.topics import by_topic
 from rackspan.model.ids import TopicPartition
+from rackspan.wire.messages.offset_delete import (
+    OffsetDeleteRequestData,
+    OffsetDeleteResponseData,
+    OffsetDeleteResponsePartition,
+    OffsetDeleteResponseTopic,
+)
 
 
-async def handle(call: Call) -> Body:
-    asked = [
-        TopicPartition(topic["name"], one["partition_index"])
-        for topic in call.body["topics"]
-        for one in topic["partitions"]
+async def handle(call: Call[OffsetDeleteRequestData]) -> OffsetDeleteResponseData:
+    requested = [
+        TopicPartition(topic.name, partition.partition_index)
+        for topic in call.request.topics
+        for partition in topic.partitions
     ]
-    known = tuple(partition for partition in asked if exists(call, partition))
-    answer: OffsetDeleteResponse = await group_response(call, OffsetDelete(call.body["group_id"], known))
-    if answer.error is not KafkaError.NONE:
-        return {"error_code": call.broker.code(answer.error)}
-    errors = dict.fromkeys(asked, KafkaError.UNKNOWN_TOPIC_OR_PARTITION) | dict(answer.errors)
-    return {"topics": errors_by_topic(call, errors, lambda: asked)}
+    known = tuple(partition for partition in requested if exists(call, partition))
+    response: OffsetDeleteResponse = await group_response(call, OffsetDelete(call.request.group_id, known))
+    if response.error is not KafkaError.NONE:
+        return OffsetDeleteResponseData(error_code=call.broker.code(response.error))
+    errors = dict.fromkeys(requested, KafkaError.UNKNOWN_TOPIC_OR_PARTITION) | dict(response.errors)
+    return OffsetDeleteResponseData(
+        topics=[
+            OffsetDeleteResponseTopic(
+                name=topic,
+                partitions=[
+                    OffsetDeleteResponsePartition(
+                        partition_index=partition.partition, error_code=call.broker.code(errors[partition])
+                    )
+                    for partition in partitions
+                ],
+            )
+            for topic, partitions in by_topic(requested).items()
+        ]
+    )

@@ -1,56 +1,90 @@
-"""OffsetFetch (key 9), versions 1-9. All of a group's offsets from v2, stable ones from v7, several groups from v8."""
+"""OffsetFetch (key 9), versions 1-9. All of a group's offsets from v2 on, stable ones from v7, several groups from v8."""
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterable
+from typing import Final
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import FetchedOffset, OffsetFetch, OffsetFetchResponse
+from rackspan.cluster.handlers.common.topics import by_topic
 from rackspan.model.ids import TopicPartition
+from rackspan.wire.messages.offset_fetch import (
+    OffsetFetchRequestData,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopic,
+    OffsetFetchRequestTopics,
+    OffsetFetchResponseData,
+    OffsetFetchResponseGroup,
+    OffsetFetchResponsePartition,
+    OffsetFetchResponsePartitions,
+    OffsetFetchResponseTopic,
+    OffsetFetchResponseTopics,
+)
 
-SEVERAL_GROUPS = 8
-GROUP_ERROR = 2
-"""Version 1 has no error of the group's own: it stands at each partition."""
-
-
-def handle(call: Call) -> Body:
-    stable = call.body.get("require_stable", False)
-    if call.version >= SEVERAL_GROUPS:
-        return {"groups": [_group(call, group, stable) for group in call.body["groups"]]}
-    return _group(call, call.body, stable)
-
-
-def _group(call: Call, asked: Mapping[str, Any], stable: bool) -> Body:
-    request = OffsetFetch(asked["group_id"], _partitions(asked["topics"]), stable)
-    answer = call.broker.groups.fetch_offsets(request)
-    if call.version < GROUP_ERROR:
-        answer = _at_each_partition(request, answer)
-    return {"group_id": request.group_id, "topics": _topics(call, answer), "error_code": call.broker.code(answer.error)}
+SEVERAL_GROUPS_SINCE: Final = 8
+GROUP_ERROR_SINCE: Final = 2
+"""Version 1 has no error for the whole group; each of its partitions has the error instead."""
 
 
-def _partitions(topics: list[dict[str, Any]] | None) -> tuple[TopicPartition, ...] | None:
+def handle(call: Call[OffsetFetchRequestData]) -> OffsetFetchResponseData:
+    request = call.request
+    if call.version >= SEVERAL_GROUPS_SINCE:
+        return OffsetFetchResponseData(groups=[_group(call, group) for group in request.groups])
+    fetch = OffsetFetch(request.group_id, _partitions(request.topics), request.require_stable)
+    response = call.broker.groups.fetch_offsets(fetch)
+    if call.version < GROUP_ERROR_SINCE and response.error is not KafkaError.NONE:
+        failed = FetchedOffset(error=response.error)
+        response = OffsetFetchResponse(response.error, dict.fromkeys(fetch.partitions or (), failed))
+    return OffsetFetchResponseData(
+        topics=[
+            OffsetFetchResponseTopic(
+                name=topic,
+                partitions=[
+                    OffsetFetchResponsePartition(
+                        partition_index=partition.partition,
+                        committed_offset=fetched.offset,
+                        committed_leader_epoch=fetched.leader_epoch,
+                        metadata=fetched.metadata,
+                        error_code=call.broker.code(fetched.error),
+                    )
+                    for partition, fetched in of_topic
+                ],
+            )
+            for topic, of_topic in by_topic(response.offsets.items(), lambda item: item[0]).items()
+        ],
+        error_code=call.broker.code(response.error),
+    )
+
+
+def _group(call: Call[OffsetFetchRequestData], group: OffsetFetchRequestGroup) -> OffsetFetchResponseGroup:
+    fetch = OffsetFetch(group.group_id, _partitions(group.topics), call.request.require_stable)
+    response = call.broker.groups.fetch_offsets(fetch)
+    return OffsetFetchResponseGroup(
+        group_id=group.group_id,
+        topics=[
+            OffsetFetchResponseTopics(
+                name=topic,
+                partitions=[
+                    OffsetFetchResponsePartitions(
+                        partition_index=partition.partition,
+                        committed_offset=fetched.offset,
+                        committed_leader_epoch=fetched.leader_epoch,
+                        metadata=fetched.metadata,
+                        error_code=call.broker.code(fetched.error),
+                    )
+                    for partition, fetched in of_topic
+                ],
+            )
+            for topic, of_topic in by_topic(response.offsets.items(), lambda item: item[0]).items()
+        ],
+        error_code=call.broker.code(response.error),
+    )
+
+
+def _partitions(
+    topics: Iterable[OffsetFetchRequestTopic | OffsetFetchRequestTopics] | None,
+) -> tuple[TopicPartition, ...] | None:
+    """None: all partitions with a committed offset."""
     if topics is None:
         return None
-    return tuple(TopicPartition(topic["name"], number) for topic in topics for number in topic["partition_indexes"])
-
-
-def _at_each_partition(request: OffsetFetch, answer: OffsetFetchResponse) -> OffsetFetchResponse:
-    if answer.error is KafkaError.NONE:
-        return answer
-    offsets = dict.fromkeys(request.partitions or (), FetchedOffset(error=answer.error))
-    return OffsetFetchResponse(answer.error, offsets)
-
-
-def _topics(call: Call, answer: OffsetFetchResponse) -> list[dict[str, Any]]:
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for partition, fetched in answer.offsets.items():
-        topics.setdefault(partition.topic, []).append(
-            {
-                "partition_index": partition.partition,
-                "committed_offset": fetched.offset,
-                "committed_leader_epoch": fetched.leader_epoch,
-                "metadata": fetched.metadata,
-                "error_code": call.broker.code(fetched.error),
-            }
-        )
-    return [{"name": topic, "partitions": partitions} for topic, partitions in topics.items()]
+    return tuple(TopicPartition(topic.name, index) for topic in topics for index in topic.partition_indexes)

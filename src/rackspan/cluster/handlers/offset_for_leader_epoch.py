@@ -1,27 +1,37 @@
-"""OffsetForLeaderEpoch (key 23), versions 2-4: where an epoch ended, so that a consumer notices a log that was cut (KIP-320)."""
+"""OffsetForLeaderEpoch (key 23), versions 2-4: the end offset of a leader epoch, by which a consumer detects truncation (KIP-320)."""
 
-from typing import Any
-
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.model.ids import TopicPartition
+from rackspan.wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequestData,
+    OffsetForLeaderEpochResponseData,
+    OffsetForLeaderEpochResponseEpochEndOffset,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopicResult,
+)
 
 
-def handle(call: Call) -> Body:
-    return {
-        "topics": [
-            {"topic": topic["topic"], "partitions": [_end(call, topic["topic"], one) for one in topic["partitions"]]}
-            for topic in call.body["topics"]
+def handle(call: Call[OffsetForLeaderEpochRequestData]) -> OffsetForLeaderEpochResponseData:
+    return OffsetForLeaderEpochResponseData(
+        topics=[
+            OffsetForLeaderTopicResult(
+                topic=topic.topic,
+                partitions=[_end_offset(call, topic.topic, partition) for partition in topic.partitions],
+            )
+            for topic in call.request.topics
         ]
-    }
-
-
-def _end(call: Call, topic: str, one: dict[str, Any]) -> dict[str, Any]:
-    error, end = call.broker.core.offset_for_leader_epoch(
-        TopicPartition(topic, one["partition"]), one["leader_epoch"], one["current_leader_epoch"]
     )
-    return {
-        "partition": one["partition"],
-        "error_code": call.broker.code(error),
-        "leader_epoch": end.epoch,
-        "end_offset": end.end_offset,
-    }
+
+
+def _end_offset(
+    call: Call[object], topic: str, requested: OffsetForLeaderPartition
+) -> OffsetForLeaderEpochResponseEpochEndOffset:
+    error, end = call.broker.core.offset_for_leader_epoch(
+        TopicPartition(topic, requested.partition), requested.leader_epoch, requested.current_leader_epoch
+    )
+    return OffsetForLeaderEpochResponseEpochEndOffset(
+        partition=requested.partition,
+        error_code=call.broker.code(error),
+        leader_epoch=end.epoch,
+        end_offset=end.end_offset,
+    )

@@ -1,170 +1,194 @@
 """Produce (key 0), versions 3-13. Record headers arrive in v3, error messages in v8, topic ids in v13.
 
-Every partition is answered on its own. A large batch is not copied: where it was received is the log's own place for it.
-Its records are opened only where the topic is compacted. Errors that only this cluster has travel as Kafka's own, their reason in
+Each partition succeeds or fails by itself. A large batch is not copied: the log keeps the memory it was received in.
+Records are decoded only for a compacted topic. Errors that only this cluster has are sent as Kafka's own, with the reason in
 `error_message` (min.insync.racks, On the wire), unless extended.error.codes is set.
 """
 
 import asyncio
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, Final
+from typing import Final
 
 from rackspan.cluster.context.call import Call, Response
 from rackspan.cluster.core.batch import NO_TIMESTAMP, Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Produce, ProduceResponse
-from rackspan.cluster.core.metadata import NO_LEADER
 from rackspan.cluster.handlers.common.record_validation import RecordTerms, record_terms
-from rackspan.cluster.handlers.common.topics import topic_name
+from rackspan.cluster.handlers.common.topics import LEADER_CHANGED, led_partition, topic_name
 from rackspan.cluster.handlers.common.transaction_verification import Support, Writer, verify
 from rackspan.errors import CorruptRecords
 from rackspan.model.ids import BrokerId, TopicPartition
+from rackspan.wire.messages.produce import (
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequestData,
+    ProduceResponseData,
+    ProduceResponseLeaderIdAndEpoch,
+    ProduceResponseNodeEndpoint,
+    TopicProduceResponse,
+)
 from rackspan.wire.record_batch import MAGIC, MAGIC_AT, read_header, stamp_append_time, verify_crc
 
 VALID_ACKS: Final = (-1, 0, 1)
 
 KEPT_IN_PLACE: Final = 16 * 1024
-"""From so many bytes on a batch stays where it was received, and with it all of its request; smaller ones are copied out."""
+"""A batch of at least this size stays where it was received and keeps all of its request in memory; smaller ones are copied."""
 
 ABORTABLE_SINCE: Final = 11
 ADDS_SINCE: Final = 12
 """KIP-1050 and KIP-890, part 2."""
 
-_UNVERIFIED: Final[Mapping[KafkaError, str]] = {
+UNVERIFIED_MESSAGES: Final[Mapping[KafkaError, str]] = {
     KafkaError.INVALID_TXN_STATE: "Partition was not added to the transaction",
     KafkaError.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction",
 }
 
-_MOVED: Final = (KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.FENCED_LEADER_EPOCH)
+
+def handle(call: Call[ProduceRequestData]) -> Response | asyncio.Future[Response]:
+    pending = _PendingResponse(call)
+    for topic in call.request.topic_data:
+        name = topic_name(call, topic.name, topic.topic_id)
+        partitions = [PartitionProduceResponse(index=data.index) for data in topic.partition_data]
+        # An unknown id has no name, and a version with ids does not write names.
+        pending.topics.append(
+            TopicProduceResponse(name=name or "", topic_id=topic.topic_id, partition_responses=partitions)
+        )
+        for data, partition in zip(topic.partition_data, partitions, strict=True):
+            _append(call, pending, name, data, partition)
+    return pending.response()
 
 
-def handle(call: Call) -> Response | asyncio.Future[Response]:
-    gathered = _Gathered(call)
-    for topic in call.body["topic_data"]:
-        name = topic_name(call, topic)
-        answers: list[dict[str, Any]] = []
-        gathered.responses.append({"name": name, "topic_id": topic.get("topic_id"), "partition_responses": answers})
-        for data in topic["partition_data"]:
-            answers.append({"index": data["index"]})
-            _append(call, gathered, name, data, answers[-1])
-    return gathered.answer()
+class _PendingResponse:
+    """The response to one request, complete when the core has responded for every partition."""
 
-
-class _Gathered:
-    """The results of one request's partitions, as they come in."""
-
-    def __init__(self, call: Call) -> None:
+    def __init__(self, call: Call[ProduceRequestData]) -> None:
         self.call = call
-        self.responses: list[dict[str, Any]] = []
+        self.topics: list[TopicProduceResponse] = []
+        # One for `response`, so that a partition that completes at once does not complete the whole.
         self._open = 1
-        self._moved: set[BrokerId] = set()
+        self._current_leaders: set[BrokerId] = set()
         self._future: asyncio.Future[Response] | None = None
 
     def expect(self) -> None:
         self._open += 1
 
-    def take(
+    def complete(
         self,
-        place: dict[str, Any],
+        response: PartitionProduceResponse,
         partition: TopicPartition,
         result: ProduceResponse,
         *,
         log_append_time: int = NO_TIMESTAMP,
     ) -> None:
-        place.update(_place(self.call, result))
-        if result.error is KafkaError.NONE:
-            place["log_append_time"] = log_append_time
-        if result.error in _MOVED:
-            self._say_who_leads(place, partition)
+        """Set the fields of a partition's response. `log_append_time` is for records that were appended."""
+        appended = result.error is KafkaError.NONE
+        response.error_code = self.call.broker.code(result.error)
+        response.base_offset = result.base_offset
+        response.log_append_time = log_append_time if appended else result.log_append_time
+        response.log_start_offset = result.log_start
+        response.error_message = result.message
+        if result.error in LEADER_CHANGED and (state := led_partition(self.call, partition)) is not None:
+            # The client then needs no Metadata request to find the leader (KIP-951).
+            response.current_leader = ProduceResponseLeaderIdAndEpoch(
+                leader_id=state.leader, leader_epoch=state.leader_epoch
+            )
+            self._current_leaders.add(state.leader)
         self._open -= 1
         if not self._open and self._future is not None and not self._future.done():
-            self._future.set_result(self._body())
+            self._future.set_result(self._complete_response())
 
-    def answer(self) -> Response | asyncio.Future[Response]:
+    def response(self) -> Response | asyncio.Future[Response]:
         self._open -= 1
-        if self.call.body["acks"] == 0:
+        if self.call.request.acks == 0:
             return None
         if not self._open:
-            return self._body()
+            return self._complete_response()
         self._future = asyncio.get_running_loop().create_future()
         return self._future
 
-    def _say_who_leads(self, place: dict[str, Any], partition: TopicPartition) -> None:
-        """The new leader at once, without another round of metadata (KIP-951)."""
-        state = self.call.broker.image.partition(partition)
-        if state is not None and state.leader != NO_LEADER:
-            place["current_leader"] = {"leader_id": state.leader, "leader_epoch": state.leader_epoch}
-            self._moved.add(state.leader)
+    def _complete_response(self) -> ProduceResponseData:
+        return ProduceResponseData(
+            responses=self.topics,
+            node_endpoints=[
+                ProduceResponseNodeEndpoint(node_id=broker.id, host=broker.host, port=broker.port, rack=broker.rack)
+                for broker in self.call.broker.endpoints(self._current_leaders)
+            ],
+        )
 
-    def _body(self) -> dict[str, Any]:
-        return {"responses": self.responses, "node_endpoints": self.call.broker.endpoints(self._moved)}
 
-
-def _append(call: Call, gathered: _Gathered, topic: str | None, data: dict[str, Any], place: dict[str, Any]) -> None:
-    gathered.expect()
-    partition = TopicPartition(topic or "", data["index"])
+def _append(
+    call: Call[ProduceRequestData],
+    pending: _PendingResponse,
+    topic: str | None,
+    data: PartitionProduceData,
+    response: PartitionProduceResponse,
+) -> None:
+    pending.expect()
+    partition = TopicPartition(topic or "", data.index)
     now = call.broker.now
-    batch = _batch(call, topic, data["records"], now)
+    batch = _batch(call, topic, data.records, now)
     if isinstance(batch, ProduceResponse):
-        gathered.take(place, partition, batch)
+        pending.complete(response, partition, batch)
         return
     call.broker.traffic.add_produced(call.broker.id, call.header.client_id, partition.topic, batch.size_bytes)
     stamped = topic is not None and record_terms(call.broker, topic).append_time
-    take = partial(gathered.take, place, partition, log_append_time=now if stamped else NO_TIMESTAMP)
+    complete = partial(pending.complete, response, partition, log_append_time=now if stamped else NO_TIMESTAMP)
 
-    def write() -> None:
+    def append() -> None:
         call.broker.requests.send_to_core(
             lambda correlation_id: Produce(
-                correlation_id, partition, (batch,), call.body["acks"], call.body["timeout"]
+                correlation_id, partition, (batch,), call.request.acks, call.request.timeout
             ),
-            take,
+            complete,
         )
 
     if batch.transactional:
-        _verified(call, partition, batch, write, take)
+        _append_if_verified(call, partition, batch, append, complete)
     else:
-        write()
+        append()
 
 
-def _verified(
-    call: Call,
+def _append_if_verified(
+    call: Call[ProduceRequestData],
     partition: TopicPartition,
     batch: Batch,
-    write: Callable[[], None],
-    take: Callable[[ProduceResponse], None],
+    append: Callable[[], None],
+    complete: Callable[[ProduceResponse], None],
 ) -> None:
-    """Write a transactional batch where its transaction goes on (KIP-890); this log knows so from its second batch on."""
+    """Append a transactional batch if its transaction is ongoing (KIP-890). From its second batch on the log itself shows that."""
     leader = call.broker.core.leaders.get(partition)
-    name, producer_id, epoch = call.body["transactional_id"], batch.producer_id, batch.producer_epoch
+    name, producer_id, epoch = call.request.transactional_id, batch.producer_id, batch.producer_epoch
     if name is None:
-        take(ProduceResponse(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
+        complete(ProduceResponse(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
         return
     if leader is None or leader.log.in_transaction(producer_id, epoch):
-        write()
+        append()
         return
     log, known = leader.log, leader.log.producers.get(producer_id)
 
-    def answered(error: KafkaError) -> None:
-        # A marker that came meanwhile has ended the transaction that was verified.
+    def verified(error: KafkaError) -> None:
+        # A marker written since then has ended the verified transaction.
         if error is KafkaError.NONE and not log.in_transaction(producer_id, epoch):
             error = KafkaError.NONE if log.producers.get(producer_id) is known else KafkaError.INVALID_TXN_STATE
         if error is KafkaError.NONE:
-            write()
+            append()
         else:
-            take(ProduceResponse(error, message=_UNVERIFIED.get(error)))
+            complete(ProduceResponse(error, message=UNVERIFIED_MESSAGES.get(error)))
 
     verify(
         call.broker,
         Writer(name, producer_id, epoch),
         partition,
         Support.of(call.version, abortable_since=ABORTABLE_SINCE, adds_since=ADDS_SINCE),
-        answered,
+        verified,
     )
 
 
-def _batch(call: Call, topic: str | None, records: memoryview | None, now: int) -> Batch | ProduceResponse:
-    if call.body["acks"] not in VALID_ACKS:
+def _batch(
+    call: Call[ProduceRequestData], topic: str | None, records: memoryview | None, now: int
+) -> Batch | ProduceResponse:
+    if call.request.acks not in VALID_ACKS:
         return ProduceResponse(KafkaError.INVALID_REQUIRED_ACKS)
     if topic is None:
         return ProduceResponse(KafkaError.UNKNOWN_TOPIC_ID)
@@ -210,13 +234,3 @@ def _own(records: memoryview) -> bytearray | memoryview:
     """Bytes that the log may keep and stamp."""
     in_place = not records.readonly and len(records) >= KEPT_IN_PLACE
     return records if in_place else bytearray(records)
-
-
-def _place(call: Call, result: ProduceResponse) -> dict[str, Any]:
-    return {
-        "error_code": call.broker.code(result.error),
-        "base_offset": result.base_offset,
-        "log_append_time": result.log_append_time,
-        "log_start_offset": result.log_start,
-        "error_message": result.message,
-    }

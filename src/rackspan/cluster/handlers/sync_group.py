@@ -1,35 +1,40 @@
-"""SyncGroup (key 14), versions 0-5. Static members from v3; protocol type and name, which are then a must, from v5."""
+"""SyncGroup (key 14), versions 0-5. Static members from v3 on; from v5 on protocol type and name are required."""
 
 from typing import Final
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import SyncGroup, SyncGroupResponse
 from rackspan.cluster.handlers.common.group_requests import group_response
+from rackspan.wire.messages.sync_group import SyncGroupRequestData, SyncGroupResponseData
 
-PROTOCOL_NAMED: Final = 5
+PROTOCOL_REQUIRED_SINCE: Final = 5
 
 
-async def handle(call: Call) -> Body:
-    body = call.body
-    if call.version >= PROTOCOL_NAMED and None in (body["protocol_type"], body["protocol_name"]):
-        return _body(call, SyncGroupResponse(KafkaError.INCONSISTENT_GROUP_PROTOCOL))
-    request = SyncGroup(
-        body["group_id"],
-        body["generation_id"],
-        body["member_id"],
-        body.get("group_instance_id"),
-        body.get("protocol_type"),
-        body.get("protocol_name"),
-        {one["member_id"]: bytes(one["assignment"]) for one in body["assignments"]},
+async def handle(call: Call[SyncGroupRequestData]) -> SyncGroupResponseData:
+    response = await _response(call)
+    return SyncGroupResponseData(
+        error_code=call.broker.code(response.error),
+        protocol_type=response.protocol_type,
+        protocol_name=response.protocol,
+        assignment=response.assignment,
     )
-    return _body(call, await group_response(call, request))
 
 
-def _body(call: Call, answer: SyncGroupResponse) -> Body:
-    return {
-        "error_code": call.broker.code(answer.error),
-        "protocol_type": answer.protocol_type,
-        "protocol_name": answer.protocol,
-        "assignment": answer.assignment,
-    }
+async def _response(call: Call[SyncGroupRequestData]) -> SyncGroupResponse:
+    request = call.request
+    if call.version >= PROTOCOL_REQUIRED_SINCE and None in (request.protocol_type, request.protocol_name):
+        return SyncGroupResponse(KafkaError.INCONSISTENT_GROUP_PROTOCOL)
+    response: SyncGroupResponse = await group_response(
+        call,
+        SyncGroup(
+            request.group_id,
+            request.generation_id,
+            request.member_id,
+            request.group_instance_id,
+            request.protocol_type,
+            request.protocol_name,
+            {member.member_id: member.assignment for member in request.assignments},
+        ),
+    )
+    return response

@@ -1,15 +1,17 @@
-"""UnregisterBroker (key 64), version 0: a broker that will not come back is forgotten."""
+"""UnregisterBroker (key 64), version 0: removes the registration of a broker that will not return."""
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.messages import AdminResponse, UnregisterBroker
-from rackspan.cluster.handlers.common.admin_responses import timed_out
+from rackspan.cluster.handlers.common.admin_responses import ADMIN_TIMEOUT_MS, timed_out
+from rackspan.model.ids import BrokerId
+from rackspan.wire.messages.unregister_broker import UnregisterBrokerRequestData, UnregisterBrokerResponseData
 
-TIMEOUT_MS = 30_000
 
-
-async def handle(call: Call) -> Body:
-    broker = call.body["broker_id"]
-    (result,) = await call.broker.requests.controller_response(
-        lambda correlation_id: UnregisterBroker(correlation_id, broker), TIMEOUT_MS, timed_out([broker], AdminResponse)
+async def handle(call: Call[UnregisterBrokerRequestData]) -> UnregisterBrokerResponseData:
+    broker = BrokerId(call.request.broker_id)
+    (response,) = await call.broker.requests.controller_response(
+        lambda correlation_id: UnregisterBroker(correlation_id, broker),
+        ADMIN_TIMEOUT_MS,
+        timed_out([broker], AdminResponse),
     )
-    return {"error_code": call.broker.code(result.error), "error_message": result.message}
+    return UnregisterBrokerResponseData(error_code=call.broker.code(response.error), error_message=response.message)

@@ -1,47 +1,56 @@
-"""WriteTxnMarkers (key 27), version 1: a transaction's end, written by a partition's leader. `kafka-transactions abort` asks it."""
+"""WriteTxnMarkers (key 27), version 1: the partition's leader appends the end of a transaction. Sent by `kafka-transactions abort`."""
 
-from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.batch import Batch, Marker
 from rackspan.cluster.core.coordination import marker_batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Produce, ProduceResponse
 from rackspan.model.ids import TopicPartition
+from rackspan.wire.messages.write_txn_markers import (
+    WritableTxnMarker,
+    WritableTxnMarkerPartitionResult,
+    WritableTxnMarkerResult,
+    WritableTxnMarkerTopicResult,
+    WriteTxnMarkersRequestData,
+    WriteTxnMarkersResponseData,
+)
 
-_MS: Final = 5_000
+_TIMEOUT_MS: Final = 5_000
 
 
-async def handle(call: Call) -> Body:
-    return {"markers": [await _written(call, marker) for marker in call.body["markers"]]}
+async def handle(call: Call[WriteTxnMarkersRequestData]) -> WriteTxnMarkersResponseData:
+    return WriteTxnMarkersResponseData(markers=[await _write(call, marker) for marker in call.request.markers])
 
 
-async def _written(call: Call, marker: Mapping[str, Any]) -> dict[str, Any]:
+async def _write(call: Call[object], marker: WritableTxnMarker) -> WritableTxnMarkerResult:
     batch = marker_batch(
-        *(marker["producer_id"], marker["producer_epoch"]),
-        Marker.COMMIT if marker["transaction_result"] else Marker.ABORT,
-        marker["coordinator_epoch"],
+        *(marker.producer_id, marker.producer_epoch),
+        Marker.COMMIT if marker.transaction_result else Marker.ABORT,
+        marker.coordinator_epoch,
         call.broker.now,
     )
-    return {
-        "producer_id": marker["producer_id"],
-        "topics": [
-            {
-                "name": topic["name"],
-                "partitions": [
-                    await _append(call, TopicPartition(topic["name"], n), batch) for n in topic["partition_indexes"]
+    return WritableTxnMarkerResult(
+        producer_id=marker.producer_id,
+        topics=[
+            WritableTxnMarkerTopicResult(
+                name=topic.name,
+                partitions=[
+                    await _append(call, TopicPartition(topic.name, index), batch) for index in topic.partition_indexes
                 ],
-            }
-            for topic in marker["topics"]
+            )
+            for topic in marker.topics
         ],
-    }
+    )
 
 
-async def _append(call: Call, partition: TopicPartition, batch: Batch) -> dict[str, Any]:
-    result: ProduceResponse = await call.broker.requests.core_response(
-        lambda correlation_id: Produce(correlation_id, partition, (batch,), -1, _MS, internal=True),
-        _MS,
+async def _append(call: Call[object], partition: TopicPartition, batch: Batch) -> WritableTxnMarkerPartitionResult:
+    response: ProduceResponse = await call.broker.requests.core_response(
+        lambda correlation_id: Produce(correlation_id, partition, (batch,), -1, _TIMEOUT_MS, internal=True),
+        _TIMEOUT_MS,
         ProduceResponse(KafkaError.REQUEST_TIMED_OUT),
     )
-    return {"partition_index": partition.partition, "error_code": call.broker.code(result.error)}
+    return WritableTxnMarkerPartitionResult(
+        partition_index=partition.partition, error_code=call.broker.code(response.error)
+    )

@@ -28,7 +28,7 @@ from rackspan.cluster.core.groups import GroupCoordinator
 from rackspan.cluster.core.ids import CLIENT, NodeId, TopicId
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect, Message
-from rackspan.cluster.core.metadata import MetadataImage
+from rackspan.cluster.core.metadata import BrokerImage, MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.cluster.host.coordinator_runner import GroupCoordinatorRunner, TransactionCoordinatorRunner
@@ -124,18 +124,9 @@ class BrokerRunner:
     def code(self, error: KafkaError) -> int:
         return error if self.settings.extended_error_codes else error.for_every_client
 
-    def endpoints(self, brokers: Iterable[BrokerId]) -> list[dict[str, Any]]:
+    def endpoints(self, brokers: Iterable[BrokerId]) -> list[BrokerImage]:
         registered = self.image.brokers
-        return [
-            {
-                "node_id": broker,
-                "host": registered[broker].host,
-                "port": registered[broker].port,
-                "rack": registered[broker].rack,
-            }
-            for broker in sorted(brokers)
-            if broker in registered
-        ]
+        return [registered[broker] for broker in sorted(brokers) if broker in registered]
 
     def own_config(self, value: ConfigValue) -> ConfigValue:
         own_values = {

@@ -1,14 +1,18 @@
-"""What is said of every item when the controller did not answer in time."""
+"""The controller's response to an administrative request that it did not answer in time."""
 
 from collections.abc import Iterable
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse
 
-Result = TypeVar("Result", bound=AdminResponse)
+ADMIN_TIMEOUT_MS: Final = 30_000
+"""For requests that have no timeout of their own."""
+
+AdminResponseT = TypeVar("AdminResponseT", bound=AdminResponse)
 
 
-def timed_out(keys: Iterable[object], kind: type[Result]) -> tuple[Result, ...]:
+def timed_out(keys: Iterable[object], response: type[AdminResponseT]) -> tuple[AdminResponseT, ...]:
+    """REQUEST_TIMED_OUT for every item of the request."""
     message = "the controller did not answer in time; what became of the request is not known"
-    return tuple(kind(key, KafkaError.REQUEST_TIMED_OUT, message) for key in keys)
+    return tuple(response(key, KafkaError.REQUEST_TIMED_OUT, message) for key in keys)

@@ -1,32 +1,32 @@
-"""What AlterConfigs and IncrementalAlterConfigs share."""
+"""Types of config resources, and config changes sent to the controller for AlterConfigs and IncrementalAlterConfigs."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from enum import IntEnum
 
-from rackspan.cluster.context.call import Body, Call
+from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.messages import AdminResponse, AlterConfigs, AlterResource
-from rackspan.cluster.handlers.common.admin_responses import timed_out
-
-TIMEOUT_MS = 30_000
-"""These requests carry none of their own."""
+from rackspan.cluster.handlers.common.admin_responses import ADMIN_TIMEOUT_MS, timed_out
 
 
-async def alter(call: Call, resources: Sequence[AlterResource], *, replace: bool) -> Body:
-    validate_only = call.body["validate_only"]
-    results = await call.broker.requests.controller_response(
+class ConfigResourceType(IntEnum):
+    """Kafka's ConfigResource.Type. The core has configs of topics and brokers alone."""
+
+    TOPIC = 2
+    BROKER = 4
+    BROKER_LOGGER = 8
+    CLIENT_METRICS = 16
+    GROUP = 32
+
+
+async def alter(
+    call: Call[object], resources: Sequence[AlterResource], *, replace: bool, validate_only: bool
+) -> Iterator[tuple[AlterResource, AdminResponse]]:
+    """Each resource with the controller's response. `replace` deletes the configs that a resource does not name."""
+    responses = await call.broker.requests.controller_response(
         lambda correlation_id: AlterConfigs(correlation_id, tuple(resources), validate_only, replace),
-        TIMEOUT_MS,
+        ADMIN_TIMEOUT_MS,
         timed_out(resources, AdminResponse),
     )
     if not validate_only:
-        await call.broker.metadata_updates.wait_until_caught_up(TIMEOUT_MS)
-    return {
-        "responses": [
-            {
-                "error_code": call.broker.code(result.error),
-                "error_message": result.message,
-                "resource_type": resource.resource_type,
-                "resource_name": resource.name,
-            }
-            for resource, result in zip(resources, results, strict=True)
-        ]
-    }
+        await call.broker.metadata_updates.wait_until_caught_up(ADMIN_TIMEOUT_MS)
+    return zip(resources, responses, strict=True)

@@ -1,40 +1,31 @@
-"""What the handlers of groups and transactions share: partitions of a request, and errors by topic for a response."""
+"""Requests to the group coordinator, and the offsets that two of them commit."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from rackspan.cluster.context.call import Call
-from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import CommittedOffset, GroupRequest
 from rackspan.model.ids import TopicPartition
+from rackspan.wire.messages.offset_commit import OffsetCommitRequestTopic
+from rackspan.wire.messages.txn_offset_commit import TxnOffsetCommitRequestTopic
 
 
-async def group_response(call: Call, request: GroupRequest) -> Any:
-    """The group coordinator's response."""
+async def group_response(call: Call[object], request: GroupRequest) -> Any:
+    """The group coordinator's response, of the class that belongs to the request's."""
     return await call.broker.group_requests.response(request)
 
 
-def exists(call: Call, partition: TopicPartition) -> bool:
+def exists(call: Call[object], partition: TopicPartition) -> bool:
     return call.broker.image.partition(partition) is not None
 
 
-def committed(body: Mapping[str, Any]) -> dict[TopicPartition, CommittedOffset]:
-    """The offsets of an OffsetCommit or TxnOffsetCommit."""
+def committed_offsets(
+    topics: Iterable[OffsetCommitRequestTopic | TxnOffsetCommitRequestTopic],
+) -> dict[TopicPartition, CommittedOffset]:
     return {
-        TopicPartition(topic["name"], one["partition_index"]): CommittedOffset(
-            one["committed_offset"], one.get("committed_leader_epoch", -1), one["committed_metadata"] or ""
+        TopicPartition(topic.name, partition.partition_index): CommittedOffset(
+            partition.committed_offset, partition.committed_leader_epoch, partition.committed_metadata or ""
         )
-        for topic in body["topics"]
-        for one in topic["partitions"]
+        for topic in topics
+        for partition in topic.partitions
     }
-
-
-def errors_by_topic(
-    call: Call, errors: Mapping[TopicPartition, KafkaError], order: Callable[[], list[TopicPartition]]
-) -> list[dict[str, Any]]:
-    """`order` is the request's: a response names topics and partitions as it was asked."""
-    topics: dict[str, list[dict[str, Any]]] = {}
-    for partition in order():
-        place = {"partition_index": partition.partition, "error_code": call.broker.code(errors[partition])}
-        topics.setdefault(partition.topic, []).append(place)
-    return [{"name": topic, "partitions": partitions} for topic, partitions in topics.items()]

@@ -1,0 +1,41 @@
+"""ApiVersions (key 18), versions 0-4: the APIs and their versions. The cluster offers no features.
+
+From v3 on a client must name its software and that software's version (KIP-511).
+"""
+
+import re
+from collections.abc import Mapping
+from typing import Final
+
+from rackspan.cluster.context.call import Call
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.wire.apis import VERSIONS, ApiKey
+from rackspan.wire.messages.api_versions import ApiVersion, ApiVersionsRequestData, ApiVersionsResponseData
+
+CLIENT_SOFTWARE_SINCE: Final = 3
+CLIENT_SOFTWARE: Final = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
+
+LOWEST_ADVERTISED: Final[Mapping[ApiKey, int]] = {ApiKey.PRODUCE: 0}
+"""librdkafka takes compression for unsupported unless Produce v0 is offered. Like Kafka 4, we then refuse v0 itself."""
+
+
+def handle(call: Call[ApiVersionsRequestData]) -> ApiVersionsResponseData:
+    software = (call.request.client_software_name, call.request.client_software_version)
+    if call.version >= CLIENT_SOFTWARE_SINCE and not all(CLIENT_SOFTWARE.fullmatch(text) for text in software):
+        return ApiVersionsResponseData(error_code=KafkaError.INVALID_REQUEST)
+    return _offered(KafkaError.NONE)
+
+
+def unsupported_version() -> ApiVersionsResponseData:
+    """To a client that sends an unknown version of ApiVersions. It is written as version 0."""
+    return _offered(KafkaError.UNSUPPORTED_VERSION)
+
+
+def _offered(error: KafkaError) -> ApiVersionsResponseData:
+    return ApiVersionsResponseData(
+        error_code=error,
+        api_keys=[
+            ApiVersion(api_key=key, min_version=LOWEST_ADVERTISED.get(key, versions[0]), max_version=versions[-1])
+            for key, versions in sorted(VERSIONS.items())
+        ],
+    )

@@ -1,0 +1,98 @@
+"""Kafka's APIs that this project reads and writes, by key, and in which versions: those of Kafka 4.1."""
+
+from collections.abc import Mapping
+from enum import IntEnum
+from typing import Final
+
+
+class ApiKey(IntEnum):
+    """The number that a request begins with. In lower case a name is that of the API's module in messages/."""
+
+    PRODUCE = 0
+    FETCH = 1
+    LIST_OFFSETS = 2
+    METADATA = 3
+    OFFSET_COMMIT = 8
+    OFFSET_FETCH = 9
+    FIND_COORDINATOR = 10
+    JOIN_GROUP = 11
+    HEARTBEAT = 12
+    LEAVE_GROUP = 13
+    SYNC_GROUP = 14
+    DESCRIBE_GROUPS = 15
+    LIST_GROUPS = 16
+    API_VERSIONS = 18
+    CREATE_TOPICS = 19
+    DELETE_TOPICS = 20
+    DELETE_RECORDS = 21
+    INIT_PRODUCER_ID = 22
+    OFFSET_FOR_LEADER_EPOCH = 23
+    ADD_PARTITIONS_TO_TXN = 24
+    ADD_OFFSETS_TO_TXN = 25
+    END_TXN = 26
+    WRITE_TXN_MARKERS = 27
+    TXN_OFFSET_COMMIT = 28
+    DESCRIBE_CONFIGS = 32
+    ALTER_CONFIGS = 33
+    DESCRIBE_LOG_DIRS = 35
+    CREATE_PARTITIONS = 37
+    DELETE_GROUPS = 42
+    ELECT_LEADERS = 43
+    INCREMENTAL_ALTER_CONFIGS = 44
+    ALTER_PARTITION_REASSIGNMENTS = 45
+    LIST_PARTITION_REASSIGNMENTS = 46
+    OFFSET_DELETE = 47
+    DESCRIBE_QUORUM = 55
+    DESCRIBE_CLUSTER = 60
+    DESCRIBE_PRODUCERS = 61
+    UNREGISTER_BROKER = 64
+    DESCRIBE_TRANSACTIONS = 65
+    LIST_TRANSACTIONS = 66
+    LIST_CONFIG_RESOURCES = 74
+    DESCRIBE_TOPIC_PARTITIONS = 75
+
+
+VERSIONS: Final[Mapping[ApiKey, range]] = {
+    ApiKey.PRODUCE: range(3, 14),
+    ApiKey.FETCH: range(4, 19),
+    ApiKey.LIST_OFFSETS: range(1, 11),
+    ApiKey.METADATA: range(14),
+    ApiKey.OFFSET_COMMIT: range(2, 10),
+    ApiKey.OFFSET_FETCH: range(1, 10),
+    ApiKey.FIND_COORDINATOR: range(7),
+    ApiKey.JOIN_GROUP: range(10),
+    ApiKey.HEARTBEAT: range(5),
+    ApiKey.LEAVE_GROUP: range(6),
+    ApiKey.SYNC_GROUP: range(6),
+    ApiKey.DESCRIBE_GROUPS: range(7),
+    ApiKey.LIST_GROUPS: range(6),
+    ApiKey.API_VERSIONS: range(5),
+    ApiKey.CREATE_TOPICS: range(2, 8),
+    ApiKey.DELETE_TOPICS: range(1, 7),
+    ApiKey.DELETE_RECORDS: range(3),
+    ApiKey.INIT_PRODUCER_ID: range(6),
+    ApiKey.OFFSET_FOR_LEADER_EPOCH: range(2, 5),
+    ApiKey.ADD_PARTITIONS_TO_TXN: range(6),
+    ApiKey.ADD_OFFSETS_TO_TXN: range(5),
+    ApiKey.END_TXN: range(6),
+    ApiKey.WRITE_TXN_MARKERS: range(1, 2),
+    ApiKey.TXN_OFFSET_COMMIT: range(6),
+    ApiKey.DESCRIBE_CONFIGS: range(1, 5),
+    ApiKey.ALTER_CONFIGS: range(3),
+    ApiKey.DESCRIBE_LOG_DIRS: range(1, 5),
+    ApiKey.CREATE_PARTITIONS: range(4),
+    ApiKey.DELETE_GROUPS: range(3),
+    ApiKey.ELECT_LEADERS: range(3),
+    ApiKey.INCREMENTAL_ALTER_CONFIGS: range(2),
+    ApiKey.ALTER_PARTITION_REASSIGNMENTS: range(2),
+    ApiKey.LIST_PARTITION_REASSIGNMENTS: range(1),
+    ApiKey.OFFSET_DELETE: range(1),
+    ApiKey.DESCRIBE_QUORUM: range(3),
+    ApiKey.DESCRIBE_CLUSTER: range(3),
+    ApiKey.DESCRIBE_PRODUCERS: range(1),
+    ApiKey.UNREGISTER_BROKER: range(1),
+    ApiKey.DESCRIBE_TRANSACTIONS: range(1),
+    ApiKey.LIST_TRANSACTIONS: range(2),
+    ApiKey.LIST_CONFIG_RESOURCES: range(2),
+    ApiKey.DESCRIBE_TOPIC_PARTITIONS: range(1),
+}
