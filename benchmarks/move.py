@@ -1,4 +1,4 @@
-"""`make bench-move`: the least movement, end to end from a Parquet snapshot, beside what Kafka's --generate moves.
+"""`make bench-move`: the least movement, end to end from a Parquet snapshot, merged_list what Kafka's --generate moves.
 
 Each case runs in a process of its own, so that its peak memory is its own: read the folder, plan, order the steps.
 """
@@ -15,7 +15,7 @@ from pathlib import Path
 from benchmarks._measure import Figures, machine
 from rackspan.errors import MissingRequirement
 from rackspan.model import ClusterSnapshot
-from rackspan.plan import in_steps
+from rackspan.plan import order_steps
 from rackspan.reassign import plan
 from rackspan.sources import snapshot_file
 from tests.compat.reassign_tool import generated, moves
@@ -105,7 +105,9 @@ def _run(folder: Path) -> dict[str, float]:
     read = time.perf_counter()
     planned = plan(snapshot)
     made = time.perf_counter()
-    in_steps(planned)
+    cost = planned.cost
+    assert cost is not None
+    order_steps(snapshot, planned)
     return {
         "read": read - started,
         "plan": made - read,
@@ -113,11 +115,11 @@ def _run(folder: Path) -> dict[str, float]:
         "cpu": time.process_time() - cpu_started,
         "megabytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024,
         "moves": planned.moves,
-        "bound": planned.lower_bound,
-        "fewest": planned.after.replicas.fewest,
-        "most": planned.after.replicas.most,
-        "fewest_led": planned.after.leaders.fewest,
-        "most_led": planned.after.leaders.most,
+        "bound": cost.lower_bound,
+        "fewest": cost.after.replicas.fewest,
+        "most": cost.after.replicas.most,
+        "fewest_led": cost.after.leaders.fewest,
+        "most_led": cost.after.leaders.most,
     }
 
 

@@ -1,7 +1,12 @@
-"""The whole system on one page: read, judge, decide, act. `cli` and `web` are skins over these.
+"""The public functions of rackspan: read a cluster, audit it, plan a change, carry it out. `cli` calls nothing else.
 
-Every verb takes values and returns values; the clock, the network and the disk are met in `sources`, `apply` and
-`pipeline`.
+They stand in the order in which an operator uses them. Each takes and returns values: what one returns, the next one takes.
+Network, disk and clock are used in `sources`, `apply` and `pipeline` only.
+
+    snapshot = api.live_cluster("broker:9092", None, 30).read().snapshot
+    plan = api.plan_reassignment(snapshot)
+    for update in api.carry_out(api.Cluster("broker:9092", None, 30), plan, Path("plan.journal")):
+        ...
 """
 
 import re
@@ -29,12 +34,12 @@ from rackspan.placement import new_partitions as _new_partitions
 from rackspan.placement import spec as _spec
 from rackspan.placement.generate import Generated
 from rackspan.placement.new_partitions import PlacerChoice, Proposal
-from rackspan.plan import Caps, Limits, Step, Toward, WrittenPlan
-from rackspan.plan.execution.events import Account, Turned, after
+from rackspan.plan import RunLimits, StepLimits, plan_document, read_plan
+from rackspan.plan.execution.events import DirectionSet, RunState, after
 from rackspan.plan.execution.observed import observed
-from rackspan.plan.execution.start import beginning, going_on
-from rackspan.plan.verification import PartitionVerdict, verdicts
-from rackspan.reassign import Plan, ReassignmentDocument, Request
+from rackspan.plan.execution.start import plan_to_start, refuse_to_resume
+from rackspan.plan.verification import VerifiedPartition, verify
+from rackspan.reassign import Direction, ReassignmentDocument, ReassignmentPlan, ReassignmentRequest
 from rackspan.sources import polling as _watching
 from rackspan.sources import rack_locator as _rack_locator
 from rackspan.sources import rack_locators as _rack_locators
@@ -44,13 +49,19 @@ from rackspan.sources.source import Cluster, Source
 from rackspan.streams import CapturedGroup, Setting, StreamsGroup
 
 if TYPE_CHECKING:
-    from rackspan.apply import Happened
+    from rackspan.apply import RunUpdate
     from rackspan.pipeline import Collected, RunReport
     from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 
 __all__ = [
     "Cluster",
+    "Direction",
+    "RackPolicy",
+    "ReassignmentPlan",
+    "ReassignmentRequest",
+    "RunLimits",
     "Source",
+    "StepLimits",
     "assign_tasks",
     "audit",
     "audit_streams",
@@ -71,12 +82,15 @@ __all__ = [
     "place_from_spec",
     "place_more_partitions",
     "place_new_topic",
+    "plan_document",
     "plan_reassignment",
+    "read_plan",
     "read_streams_group",
     "report",
     "run_pipeline",
     "set_min_insync_replicas",
     "snapshot",
+    "snapshot_after",
     "snapshot_file",
     "snapshot_files",
     "streams_lab",
@@ -87,7 +101,7 @@ __all__ = [
 
 _NO_CHANGELOGS: Mapping[str, Sequence[str]] = MappingProxyType({})
 
-# ── where snapshots come from
+# ── read a cluster
 
 
 def live_cluster(
@@ -95,7 +109,7 @@ def live_cluster(
 ) -> Source:
     """A running cluster; without `sizes` metadata alone. Errors: UsageError for a command config that cannot be followed."""
     connection = _settings(Cluster(bootstrap_servers, command_config, timeout_seconds))
-    # The Kafka client is imported where a cluster is met: judging a file should not wait for it.
+    # The Kafka client is imported only here: auditing a file should not wait for it.
     from rackspan.sources.live.cluster import read_cluster
 
     return Source(bootstrap_servers, lambda: ReadSnapshot(read_cluster(connection, sizes=sizes), ()))
@@ -127,28 +141,28 @@ def snapshot_files(folder: Path) -> list[Source]:
 
 
 def located(source: Source, rack_locator_class: str, rack_locator_properties: str) -> Source:
-    """The same with the racks that a locator finds, asked anew at every reading. Errors: UsageError, RackLocatorFailed."""
+    """The same source with racks from a locator, which is called at every reading. Errors: UsageError, RackLocatorFailed."""
     locator = _rack_locators.make(rack_locator_class, _rack_locator.parse_properties(rack_locator_properties))
 
     def read() -> ReadSnapshot:
-        taken = source.read()
-        return ReadSnapshot(_rack_locator.located(taken.snapshot, locator), taken.warnings)
+        original = source.read()
+        return ReadSnapshot(_rack_locator.located(original.snapshot, locator), original.warnings)
 
     return Source(source.name, read)
 
 
-# ── see
+# ── audit it
 
 
 def snapshot(source: Source, out: Path) -> ReadSnapshot:
-    """One moment of a cluster, written to `out`: a JSON file where the name ends in .json, a Parquet folder otherwise."""
-    taken = source.read()
-    _snapshot_file.write(taken.snapshot, out)
-    return taken
+    """Read a source and write the snapshot to `out`: a JSON file where the name ends in .json, a Parquet folder otherwise."""
+    result = source.read()
+    _snapshot_file.write(result.snapshot, out)
+    return result
 
 
 def audit(snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy()) -> Audit:
-    """Everything that is wrong, and whether the loss of each rack is survived."""
+    """Every finding, and whether the cluster survives the loss of each rack."""
     return _audit.audit(snapshot, policy)
 
 
@@ -163,11 +177,11 @@ def outage(
     return _audit.outage(snapshot, policy, lose=lose, pairs=pairs)
 
 
-# ── place
+# ── place topics and partitions
 
 
 def place_from_spec(document: object, rng: Random) -> dict[str, Any]:
-    """The assignment that a parsed placement spec asks for. Errors: UsageError, ReplicaPlacementException."""
+    """The assignment for a parsed placement spec. Errors: UsageError, ReplicaPlacementException."""
     return _spec.run(document, rng)
 
 
@@ -179,14 +193,14 @@ def place_new_topic(
     choice: PlacerChoice,
     rng: Random | RandomGenerator,
 ) -> Proposal:
-    """Where a new topic's replicas would go, among all that brokers carry already."""
+    """The brokers of a new topic's replicas, given the replicas that brokers have already."""
     return _new_partitions.new_topic(snapshot, topic, partitions, replication_factor, choice, rng)
 
 
 def place_more_partitions(
     snapshot: ClusterSnapshot, topic: str, total: int, choice: PlacerChoice, rng: Random | RandomGenerator
 ) -> Proposal:
-    """Where the partitions would go that a topic lacks up to `total`."""
+    """The brokers of the partitions that a topic lacks up to `total`."""
     return _new_partitions.more_partitions(snapshot, topic, total, choice, rng)
 
 
@@ -207,7 +221,7 @@ def create_partitions(cluster: Cluster, proposal: Proposal) -> None:
         apply.create_partitions(connection, proposal.topic, proposal.total, added)
 
 
-# ── move
+# ── reassign partitions
 
 
 def generate_reassignment(
@@ -222,49 +236,73 @@ def generate_reassignment(
 
 
 def plan_reassignment(
-    snapshot: ClusterSnapshot, policy: RackPolicy, request: Request, caps: Caps
-) -> tuple[Plan, Sequence[Step]]:
-    """The least movement that does what is asked, with the bound that proves it, in steps by risk."""
-    planned = _reassign.plan(snapshot, policy, request)
-    return planned, _plan.in_steps(planned, policy, caps)
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy = RackPolicy(),
+    request: ReassignmentRequest = ReassignmentRequest(),
+    limits: StepLimits = StepLimits(),
+) -> ReassignmentPlan:
+    """The least movement that meets the constraints and the request, with the bound that proves it, in steps by risk.
+
+    What cannot be met is in `plan.cost.infeasible`. Errors: UsageError for brokers and topics that do not exist.
+    """
+    return _plan.order_steps(snapshot, _reassign.plan(snapshot, policy, request), policy, limits)
 
 
-def lint_reassignment(snapshot: ClusterSnapshot, policy: RackPolicy, document: ReassignmentDocument) -> list[Finding]:
-    """What is wrong with anyone's plan: where it leads, what it passes through, what it copies needlessly."""
-    return _reassign.lint(snapshot, policy, document)
+def snapshot_after(
+    snapshot: ClusterSnapshot, plan: ReassignmentPlan, removed_brokers: frozenset[int] = frozenset()
+) -> ClusterSnapshot:
+    """The cluster as the plan leaves it, to be audited before anything is moved.
+
+    `removed_brokers` are left out where they hold nothing any more. Errors: InvalidReassignment for unknown partitions.
+    """
+    return _reassign.snapshot_after(snapshot, plan, removed_brokers)
 
 
-def verify_reassignment(snapshot: ClusterSnapshot, plan: WrittenPlan) -> list[PartitionVerdict]:
-    """How far anyone's reassignment is, partition by partition."""
-    return verdicts(plan, observed(snapshot))
+def lint_reassignment(
+    snapshot: ClusterSnapshot, policy: RackPolicy, reassignment: ReassignmentPlan | ReassignmentDocument
+) -> list[Finding]:
+    """What is wrong with a plan, or with a file of any tool: its targets, the replicas on the way, needless copies."""
+    return _reassign.lint(snapshot, policy, reassignment)
 
 
-def check_reassignment(snapshot: ClusterSnapshot, plan: WrittenPlan, toward: Toward, journal: Path) -> Account:
-    """Where a run would begin or go on, if it may. Errors: ReassignmentStopped, with the reason; InvalidJournal."""
+def check_reassignment(
+    snapshot: ClusterSnapshot, plan: ReassignmentPlan, journal: Path, direction: Direction = Direction.TARGETS
+) -> RunState:
+    """Where a run would start or resume. Errors: ReassignmentStopped where it may not, InvalidJournal."""
     from rackspan.apply.journal import peek
 
-    begun, seen = peek(journal), observed(snapshot)
-    if begun is None:
-        return Account(beginning(plan, toward, seen), toward)
-    going_on(begun, plan, seen, str(journal))
-    return after(begun, Turned(toward))
+    state, cluster = peek(journal), observed(snapshot)
+    if state is None:
+        return RunState(plan_to_start(plan, direction, cluster), direction)
+    refuse_to_resume(state, plan, cluster, str(journal))
+    return after(state, DirectionSet(direction))
 
 
 def carry_out(
-    cluster: Cluster, plan: WrittenPlan, toward: Toward, journal: Path, limits: Limits, patience_seconds: float
-) -> "Iterator[Happened]":
-    """Carry a plan out, or undo it; a journal that has begun is gone on with. Errors: ReassignmentStopped, SourceError."""
+    cluster: Cluster,
+    plan: ReassignmentPlan,
+    journal: Path,
+    *,
+    direction: Direction = Direction.TARGETS,
+    limits: RunLimits = RunLimits(),
+    patience_seconds: float = 300.0,
+) -> "Iterator[RunUpdate]":
+    """Carry a plan out, or undo it; where its journal has begun, resume it. Yields each effect before it is carried out.
+
+    Errors: UsageError for a plan that names no cluster (`plan.for_cluster` names it), ReassignmentStopped where the
+    cluster is another or its replicas are not those that were planned on, InvalidJournal, SourceError.
+    """
     from rackspan import apply
 
     with apply.Journal(journal) as opened:
         live, pace = apply.LiveCluster(_settings(cluster)), apply.Pace(patience_seconds)
-        yield from apply.run(live, plan, toward, opened, limits, pace)
+        yield from apply.run(live, plan, direction, opened, limits, pace)
 
 
 def cancel_reassignment(
-    cluster: Cluster, plan: WrittenPlan, journal: Path, patience_seconds: float
-) -> "Iterator[Happened]":
-    """Take back what is in flight of a plan, and give throttles back. Errors: as carry_out."""
+    cluster: Cluster, plan: ReassignmentPlan, journal: Path, *, patience_seconds: float = 300.0
+) -> "Iterator[RunUpdate]":
+    """Cancel what is in flight of a plan, and restore the user's throttles. Errors: as carry_out."""
     from rackspan import apply
 
     with apply.Journal(journal) as opened:
@@ -272,7 +310,12 @@ def cancel_reassignment(
         yield from apply.cancel(live, plan, opened, pace)
 
 
-# ── acknowledge
+def verify_reassignment(snapshot: ClusterSnapshot, plan: ReassignmentPlan) -> list[VerifiedPartition]:
+    """How far a reassignment is, partition by partition, whatever tool executes it."""
+    return verify(plan, observed(snapshot))
+
+
+# ── acknowledge writes by racks
 
 
 def harden(
@@ -296,8 +339,8 @@ def set_min_insync_replicas(cluster: Cluster, advice: Sequence[HardenAdvice]) ->
 
 
 def watch(source: Source, policy: RackPolicy, seconds: float, *, afterwards: Source | None = None) -> Iterator[Watch]:
-    """The metrics of min.insync.racks by metadata, read every so many seconds; a reading that fails is told, and the next
-    is tried. `afterwards` is the same cluster, asked for less once the first reading has told what it hides.
+    """The metrics of min.insync.racks by metadata, read every so many seconds; a reading that fails is reported, and the
+    next one is tried. `afterwards`: the same cluster without log sizes, for every reading after the first.
 
     Errors: the first reading's.
     """
@@ -305,7 +348,7 @@ def watch(source: Source, policy: RackPolicy, seconds: float, *, afterwards: Sou
     return watched(readings, policy)
 
 
-# ── assign
+# ── assign stream tasks
 
 
 def assign_tasks(problem: object, assignor: str, beyond: Sequence[str] = ()) -> dict[str, Any]:
@@ -323,7 +366,7 @@ def read_streams_group(cluster: Cluster, group: str) -> StreamsGroup:
 def capture_streams(
     group: StreamsGroup, snapshot: ClusterSnapshot, changelogs: Mapping[str, Sequence[str]] = _NO_CHANGELOGS
 ) -> CapturedGroup:
-    """A running group as an assignment problem. `changelogs` by sub-topology, where names and sizes do not tell."""
+    """A running group as an assignment problem. `changelogs` by sub-topology, where names and sizes do not determine them."""
     return _streams.capture_group(group, snapshot, changelogs)
 
 
@@ -335,22 +378,22 @@ def audit_streams(group: StreamsGroup, captured: CapturedGroup) -> dict[str, Any
 def streams_lab(
     problems: Mapping[str, object], settings: Sequence[Setting], beyond: Sequence[str] = ()
 ) -> dict[str, Any]:
-    """Groups under every setting: cost, balance, stickiness, and rounds until each comes to rest."""
+    """Groups under every setting: cost, balance, stickiness, and rebalances until the assignment is stable."""
     return _streams.replay(problems, settings, _streams.options_named(*beyond))
 
 
-# ── the pipeline
+# ── collect snapshots and report
 
 
 def collect(sources: list[Source], warehouse: Path) -> "Iterator[Collected]":
-    """One snapshot of each source into the warehouse; a source that fails does not keep the others from being read."""
+    """Store one snapshot of each source in the warehouse. A source that fails does not stop the others."""
     from rackspan import pipeline
 
     return pipeline.collect(sources, pipeline.create_warehouse(warehouse))
 
 
 def collect_every(sources: list[Source], warehouse: Path, seconds: float) -> "Iterator[Collected]":
-    """The same, a round every so many seconds, until the caller stops asking."""
+    """The same, repeated every `seconds`, until the caller stops iterating."""
     from rackspan import pipeline
 
     kept = pipeline.create_warehouse(warehouse)
@@ -372,7 +415,7 @@ def table(warehouse: Path, name: str, limit: int | None = None) -> Iterator[dict
 
 
 def report(warehouse: Path, policy: RackPolicy, out: Path, master: str | None = None) -> list[str]:
-    """One page about every cluster of the warehouse, drawn from its tables. Returns what is odd about it, a line each."""
+    """One page about every cluster of the warehouse, drawn from its tables. Returns its warnings."""
     from rackspan import pipeline
 
     return pipeline.draw_report(pipeline.open_warehouse(warehouse), policy, out, master)

@@ -12,16 +12,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rackspan.apply.executor import Happened, Pace, carry_out
+from rackspan.apply.executor import Pace, RunUpdate, execute
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, ReassignmentStopped
-from rackspan.plan.execution.decision import Limits, Question
+from rackspan.model.ids import TopicPartition
+from rackspan.plan.execution.decision import RunLimits
 from rackspan.plan.execution.effects import Finished, Paused, StartMoves
-from rackspan.plan.execution.events import Cancelled, Event, Turned
-from rackspan.plan.execution.observed import InFlight, ObservedCluster
+from rackspan.plan.execution.events import DirectionSet, Event, RunCancelled
+from rackspan.plan.execution.observed import InFlight, ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
-from rackspan.plan.written import PartitionMove, Toward, WrittenPlan, WrittenStep
+from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
 from tests.plan.fake_cluster import RATES, FakeCluster, Killed, Memory
-from tests.plan.plans import BROKERS, written_plans
+from tests.plan.plans import BROKERS, reassignment_plans
 
 AT_ONCE = Pace(now=lambda: 0.0, sleep=lambda seconds: None)
 
@@ -45,10 +46,10 @@ class Doomed:
         self._left, self._after, self._rate = last, after, rate
 
     @property
-    def account(self) -> Any:
-        return self._ledger.account
+    def state(self) -> Any:
+        return self._ledger.state
 
-    def observe(self, asked: Question) -> ObservedCluster:
+    def observe(self, asked: ObservationRequest) -> ObservedCluster:
         return self._cluster.observe(asked)
 
     def append(self, event: Event) -> None:
@@ -60,11 +61,11 @@ class Doomed:
     def start_moves(self, targets: Mapping[Any, tuple[int, ...]]) -> None:
         self._perhaps(lambda: self._cluster.start_moves(targets))
         if self._rate is not None:
-            for place in self._cluster.in_flight:
-                self._check_throttle(place)
+            for topic_partition in self._cluster.in_flight:
+                self._check_throttle(topic_partition)
 
-    def cancel_moves(self, places: Any) -> None:
-        self._perhaps(lambda: self._cluster.cancel_moves(places))
+    def cancel_moves(self, partitions: Any) -> None:
+        self._perhaps(lambda: self._cluster.cancel_moves(partitions))
 
     def _perhaps(self, effect: Any) -> None:
         if self._left == 0:
@@ -74,17 +75,17 @@ class Doomed:
         self._left = None if self._left is None else self._left - 1
         effect()
 
-    def _check_throttle(self, place: tuple[str, int]) -> None:
+    def _check_throttle(self, topic_partition: TopicPartition) -> None:
         """Whatever copies is held back: on both sides, at the rate asked for."""
-        moving, configs = self._cluster.in_flight[place], self._cluster.configs
+        moving, configs = self._cluster.in_flight[topic_partition], self._cluster.configs
         for broker in moving.replicas:
             assert all(configs[ConfigKey(Holder.BROKER, str(broker), key)] == str(self._rate) for key in RATES)
-        following = configs[ConfigKey(Holder.TOPIC, place[0], "follower.replication.throttled.replicas")]
-        assert {f"{place[1]}:{broker}" for broker in moving.adding} <= set(following.split(","))
+        following = configs[ConfigKey(Holder.TOPIC, topic_partition.topic, "follower.replication.throttled.replicas")]
+        assert {f"{topic_partition.partition}:{broker}" for broker in moving.adding} <= set(following.split(","))
 
 
-def a_cluster(plan: WrittenPlan, seed: int, configs: Mapping[ConfigKey, str] | None = None) -> FakeCluster:
-    replicas = {move.place: move.undo for move in plan.moves()}
+def a_cluster(plan: ReassignmentPlan, seed: int, configs: Mapping[ConfigKey, str] | None = None) -> FakeCluster:
+    replicas = {move.topic_partition: move.undo for move in plan.partitions()}
     topics = {topic for topic, _ in replicas}
     own = {key: one for key, one in (configs or {}).items() if key.holder is Holder.BROKER or key.name in topics}
     return FakeCluster(replicas, Random(seed), set(BROKERS), own)
@@ -93,27 +94,29 @@ def a_cluster(plan: WrittenPlan, seed: int, configs: Mapping[ConfigKey, str] | N
 def run(
     cluster: FakeCluster,
     ledger: Memory,
-    limits: Limits = Limits(),
+    limits: RunLimits = RunLimits(),
     last: int | None = None,
     after: bool = False,
-) -> list[Happened]:
+) -> list[RunUpdate]:
     doomed = Doomed(cluster, ledger, last, after, limits.bytes_per_second)
     happened = []
-    for one in carry_out(doomed, doomed, limits, AT_ONCE):
+    for one in execute(doomed, doomed, limits, AT_ONCE):
         happened.append(one)
         assert len(happened) < 2_000, "the run does not end"
     return happened
 
 
 kills = st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=8)
-intents = st.sampled_from([None, Cancelled(), Turned(Toward.ORIGINALS), Turned(Toward.TARGETS)])
+intents = st.sampled_from([None, RunCancelled(), DirectionSet(Direction.ORIGINALS), DirectionSet(Direction.TARGETS)])
 rates = st.sampled_from([None, 1_000])
 
 
 @settings(max_examples=300, deadline=None)
-@given(written_plans(), st.integers(0, 2**32), users_configs, kills, st.lists(intents, max_size=8), rates, st.data())
+@given(
+    reassignment_plans(), st.integers(0, 2**32), users_configs, kills, st.lists(intents, max_size=8), rates, st.data()
+)
 def test_whenever_it_is_killed_or_turned_round_it_ends_where_it_was_last_told_to(
-    plan: WrittenPlan,
+    plan: ReassignmentPlan,
     seed: int,
     configs: dict[ConfigKey, str],
     kills: list[tuple[int, bool]],
@@ -125,74 +128,80 @@ def test_whenever_it_is_killed_or_turned_round_it_ends_where_it_was_last_told_to
     users = dict(cluster.configs)
     for number, (last, after) in enumerate(kills):
         with suppress(Killed):
-            run(cluster, ledger, Limits(rate), last, after)
+            run(cluster, ledger, RunLimits(rate), last, after)
         if number < len(changes) and changes[number] is not None:
             ledger.append(changes[number])  # type: ignore[arg-type]
-    toward = data.draw(st.sampled_from(Toward))
-    ledger.append(Turned(toward))
-    happened = run(cluster, ledger, Limits(rate))
+    direction = data.draw(st.sampled_from(Direction))
+    ledger.append(DirectionSet(direction))
+    happened = run(cluster, ledger, RunLimits(rate))
     assert happened[-1].effect == Finished()
     cluster.finish_all()
-    assert cluster.replicas == {move.place: move.end(toward) for move in plan.moves()}
+    assert cluster.replicas == {move.topic_partition: move.end(direction) for move in plan.partitions()}
     assert cluster.configs == users
 
 
 @settings(max_examples=100, deadline=None)
-@given(written_plans(), st.integers(0, 2**32), users_configs, st.integers(0, 20), st.booleans())
+@given(reassignment_plans(), st.integers(0, 2**32), users_configs, st.integers(0, 20), st.booleans())
 def test_a_cancelled_run_leaves_each_partition_at_one_of_its_two_ends(
-    plan: WrittenPlan, seed: int, configs: dict[ConfigKey, str], last: int, after: bool
+    plan: ReassignmentPlan, seed: int, configs: dict[ConfigKey, str], last: int, after: bool
 ) -> None:
     cluster, ledger = a_cluster(plan, seed, configs), Memory(plan)
     users = dict(cluster.configs)
     with suppress(Killed):
-        run(cluster, ledger, Limits(1_000), last, after)
-    ledger.append(Cancelled())
-    assert run(cluster, ledger, Limits(1_000))[-1].effect == Finished()
+        run(cluster, ledger, RunLimits(1_000), last, after)
+    ledger.append(RunCancelled())
+    assert run(cluster, ledger, RunLimits(1_000))[-1].effect == Finished()
     assert not cluster.in_flight
-    for move in plan.moves():
-        assert cluster.replicas[move.place] in (move.undo, move.replicas)
+    for move in plan.partitions():
+        assert cluster.replicas[move.topic_partition] in (move.undo, move.replicas)
     assert cluster.configs == users
 
 
 @settings(deadline=None)
-@given(written_plans(), st.integers(0, 2**32))
-def test_an_undisturbed_run_copies_what_the_plan_says_and_one_step_at_a_time(plan: WrittenPlan, seed: int) -> None:
+@given(reassignment_plans(), st.integers(0, 2**32))
+def test_an_undisturbed_run_copies_what_the_plan_says_and_one_step_at_a_time(plan: ReassignmentPlan, seed: int) -> None:
     cluster = a_cluster(plan, seed)
-    happened = run(cluster, Memory(plan), Limits(1_000))
-    assert cluster.copied == sum(step.copies(Toward.TARGETS) for step in plan.steps)
-    steps = {place: step.number for step in plan.steps for place in (move.place for move in step.moves)}
-    moving = [{steps[place] for place in one.seen.in_flight} for one in happened]
+    happened = run(cluster, Memory(plan), RunLimits(1_000))
+    assert cluster.copied == sum(step.moves for step in plan.steps)
+    steps = {
+        topic_partition: step.number
+        for step in plan.steps
+        for topic_partition in (move.topic_partition for move in step.partitions)
+    }
+    moving = [{steps[topic_partition] for topic_partition in one.cluster.in_flight} for one in happened]
     assert all(len(numbers) <= 1 for numbers in moving)
     order = [number for numbers in moving for number in numbers]
     assert order == sorted(order)
 
 
 @settings(deadline=None)
-@given(written_plans(), st.integers(0, 2**32), st.integers(4, 6))
-def test_each_run_copies_no_more_than_it_may_and_enough_runs_end_it(plan: WrittenPlan, seed: int, most: int) -> None:
+@given(reassignment_plans(), st.integers(0, 2**32), st.integers(4, 6))
+def test_each_run_copies_no_more_than_it_may_and_enough_runs_end_it(
+    plan: ReassignmentPlan, seed: int, most: int
+) -> None:
     cluster, ledger = a_cluster(plan, seed), Memory(plan)
     for _ in range(20):
         before = cluster.copied
-        effect = run(cluster, ledger, Limits(1_000, most))[-1].effect
+        effect = run(cluster, ledger, RunLimits(1_000, most))[-1].effect
         assert cluster.copied - before <= most
         assert not [key for key in cluster.configs if key.key in RATES]
         if effect == Finished():
             break
         assert effect == Paused()
-    assert cluster.replicas == {move.place: move.replicas for move in plan.moves()}
+    assert cluster.replicas == {move.topic_partition: move.replicas for move in plan.partitions()}
 
 
-MOVE = PartitionMove("orders", 0, (1, 2, 4), (1, 2, 3))
-OTHER = PartitionMove("orders", 1, (2, 3, 5), (2, 3, 6))
-PLAN = WrittenPlan(
+MOVE = PartitionReassignment("orders", 0, (1, 2, 4), (1, 2, 3))
+OTHER = PartitionReassignment("orders", 1, (2, 3, 5), (2, 3, 6))
+PLAN = ReassignmentPlan(
     "the-cluster",
     {"orders": "id-of-orders"},
-    (WrittenStep(1, "", (MOVE,)), WrittenStep(2, "", (OTHER,))),
+    (Step.of(1, "", (MOVE,)), Step.of(2, "", (OTHER,))),
 )
 ANEW = "make a new plan with rackspan reassign plan"
 
 
-def stopped(cluster: FakeCluster, limits: Limits = Limits(1_000)) -> str:
+def stopped(cluster: FakeCluster, limits: RunLimits = RunLimits(1_000)) -> str:
     users = dict(cluster.configs)
     with pytest.raises(ReassignmentStopped) as told:
         run(cluster, Memory(PLAN), limits)
@@ -218,16 +227,16 @@ def test_it_stops_where_a_topic_was_deleted_and_created_anew() -> None:
 
 def test_it_stops_where_replicas_are_neither_old_nor_new() -> None:
     cluster = a_cluster(PLAN, 1)
-    cluster.replicas[OTHER.place] = (7, 1)
+    cluster.replicas[OTHER.topic_partition] = (7, 1)
     assert stopped(cluster) == f"orders-1 is on 7,1: the plan found it on 2,3,6 and leads to 2,3,5; {ANEW}"
     # What came before it was done.
-    assert cluster.replicas[MOVE.place] == MOVE.replicas
+    assert cluster.replicas[MOVE.topic_partition] == MOVE.replicas
 
 
 def test_it_starts_nothing_beside_anybody_elses_reassignment() -> None:
     cluster = a_cluster(PLAN, 1)
-    cluster.in_flight["payments", 0] = InFlight((9, 1), (9,), (1,))
-    cluster.replicas["payments", 0] = (9, 1)
+    cluster.in_flight[TopicPartition("payments", 0)] = InFlight((9, 1), (9,), (1,))
+    cluster.replicas[TopicPartition("payments", 0)] = (9, 1)
     assert (
         stopped(cluster)
         == "payments-0: being reassigned, not by this plan; wait for the end or cancel it, then run again"
@@ -237,7 +246,7 @@ def test_it_starts_nothing_beside_anybody_elses_reassignment() -> None:
 
 def test_it_stops_where_somebody_takes_its_partition_elsewhere() -> None:
     cluster = a_cluster(PLAN, 1)
-    cluster.in_flight[MOVE.place] = InFlight((9, 1, 2, 3), (9,), (1, 2, 3))
+    cluster.in_flight[MOVE.topic_partition] = InFlight((9, 1, 2, 3), (9,), (1, 2, 3))
     assert (
         stopped(cluster)
         == "orders-0 is being reassigned to 9, not by this plan; wait for the end or cancel it, then run again"
@@ -258,7 +267,7 @@ def test_a_broker_that_goes_is_waited_for_and_then_named() -> None:
     cluster.brokers.discard(5)
     pace = Pace(60.0, now=lambda: clock.seconds, sleep=clock.sleep)
     with pytest.raises(ReassignmentStopped) as told:
-        list(carry_out(cluster, ledger, Limits(), pace))
+        list(execute(cluster, ledger, RunLimits(), pace))
     assert str(told.value) == f"broker 5 is gone or fenced and shall receive orders-1; bring it back, or {ANEW}"
     assert clock.seconds >= 60
     cluster.brokers.add(5)
@@ -267,8 +276,8 @@ def test_a_broker_that_goes_is_waited_for_and_then_named() -> None:
 
 def test_a_broker_that_dies_with_its_throttle_set_is_owed_its_own_until_it_is_back() -> None:
     cluster, ledger = a_cluster(PLAN, 1, {ConfigKey(Holder.BROKER, "6", RATES[0]): "77"}), Memory(PLAN)
-    for one in carry_out(cluster, ledger, Limits(1_000), AT_ONCE):
-        if isinstance(one.effect, StartMoves) and OTHER.place in one.effect.targets:
+    for one in execute(cluster, ledger, RunLimits(1_000), AT_ONCE):
+        if isinstance(one.effect, StartMoves) and OTHER.topic_partition in one.effect.targets:
             cluster.brokers.discard(6)
         last = one.effect
     owed = {ConfigKey(Holder.BROKER, "6", key) for key in RATES}
@@ -292,8 +301,8 @@ class Flaky(FakeCluster):
 
 
 def test_an_answer_that_is_lost_is_no_failure() -> None:
-    cluster = Flaky({move.place: move.undo for move in PLAN.moves()}, Random(1), set(BROKERS))
-    assert run(cluster, Memory(PLAN), Limits(moves=2))[-1].effect == Finished()
+    cluster = Flaky({move.topic_partition: move.undo for move in PLAN.partitions()}, Random(1), set(BROKERS))
+    assert run(cluster, Memory(PLAN), RunLimits(moves=2))[-1].effect == Finished()
     assert cluster.copied == 2
 
 
@@ -303,7 +312,7 @@ class Refusing(FakeCluster):
 
 
 def test_a_refusal_gives_throttles_back_before_it_is_told() -> None:
-    cluster = Refusing({move.place: move.undo for move in PLAN.moves()}, Random(1), set(BROKERS))
+    cluster = Refusing({move.topic_partition: move.undo for move in PLAN.partitions()}, Random(1), set(BROKERS))
     with pytest.raises(ClusterRequestFailed, match="orders-0 was not reassigned: no"):
-        run(cluster, Memory(PLAN), Limits(1_000))
+        run(cluster, Memory(PLAN), RunLimits(1_000))
     assert cluster.configs == {}

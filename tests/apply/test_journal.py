@@ -8,33 +8,33 @@ from hypothesis import given
 from rackspan.apply.journal import Journal, peek
 from rackspan.errors import InvalidJournal, UsageError
 from rackspan.plan.execution.events import (
-    Began,
-    Cancelled,
-    Ended,
+    DirectionSet,
     Event,
-    StepDone,
-    Throttling,
-    Turned,
-    Unthrottled,
-    account,
+    RunCancelled,
+    RunCompleted,
+    RunStarted,
+    StepCompleted,
+    ThrottleRecorded,
+    ThrottleRemoved,
+    replay,
 )
 from rackspan.plan.execution.events_format import event_line, read_events
 from rackspan.plan.execution.throttle import ConfigKey, Holder
-from rackspan.plan.written import PartitionMove, Toward, WrittenPlan, WrittenStep
-from tests.plan.plans import written_plans
+from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
+from tests.plan.plans import reassignment_plans
 
-PLAN = WrittenPlan(
-    "c1", {"orders": "id\u2028"}, (WrittenStep(1, "because", (PartitionMove("orders", 0, (1, 2), (1, 3)),)),)
+PLAN = ReassignmentPlan(
+    "c1", {"orders": "id\u2028"}, (Step.of(1, "because", (PartitionReassignment("orders", 0, (1, 2), (1, 3)),)),)
 )
 CONFIG = ConfigKey(Holder.TOPIC, "orders", "leader.replication.throttled.replicas")
 EVENTS: list[Event] = [
-    Began(PLAN),
-    Throttling(1, {CONFIG: None, ConfigKey(Holder.BROKER, "1", "leader.replication.throttled.rate"): "5"}),
-    Turned(Toward.ORIGINALS),
-    Cancelled(),
-    Unthrottled((CONFIG,)),
-    StepDone(1),
-    Ended(),
+    RunStarted(PLAN),
+    ThrottleRecorded(1, {CONFIG: None, ConfigKey(Holder.BROKER, "1", "leader.replication.throttled.rate"): "5"}),
+    DirectionSet(Direction.ORIGINALS),
+    RunCancelled(),
+    ThrottleRemoved((CONFIG,)),
+    StepCompleted(1),
+    RunCompleted(),
 ]
 
 
@@ -48,14 +48,14 @@ def written(path: Path, events: list[Event]) -> Path:
 def test_what_was_appended_is_what_is_read(tmp_path: Path) -> None:
     path = written(tmp_path / "journal", EVENTS)
     assert read_events(path.read_text().removesuffix("\n").split("\n")) == tuple(EVENTS)
-    assert peek(path) == account(EVENTS)
+    assert peek(path) == replay(EVENTS)
     with Journal(path) as journal:
-        assert journal.account == account(EVENTS)
+        assert journal.state == replay(EVENTS)
 
 
-@given(written_plans())
-def test_a_plan_survives_its_journal(plan: WrittenPlan) -> None:
-    assert read_events([event_line(Began(plan))]) == (Began(plan),)
+@given(reassignment_plans())
+def test_a_plan_survives_its_journal(plan: ReassignmentPlan) -> None:
+    assert read_events([event_line(RunStarted(plan))]) == (RunStarted(plan),)
 
 
 def test_cut_off_at_any_byte_it_says_what_was_whole_and_can_be_gone_on_with(tmp_path: Path) -> None:
@@ -64,10 +64,10 @@ def test_cut_off_at_any_byte_it_says_what_was_whole_and_can_be_gone_on_with(tmp_
         path = tmp_path / "cut"
         path.write_bytes(whole[:length])
         kept = EVENTS[: whole[:length].count(b"\n")]
-        assert peek(path) == (account(kept) if kept else None)
+        assert peek(path) == (replay(kept) if kept else None)
         with Journal(path) as journal:
-            journal.append(Cancelled() if kept else EVENTS[0])
-        assert peek(path) == account([*kept, Cancelled()] if kept else EVENTS[:1])
+            journal.append(RunCancelled() if kept else EVENTS[0])
+        assert peek(path) == replay([*kept, RunCancelled()] if kept else EVENTS[:1])
 
 
 def test_two_runs_cannot_share_one(tmp_path: Path) -> None:

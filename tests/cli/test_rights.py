@@ -22,8 +22,9 @@ from confluent_kafka.cimpl import NewTopic
 from rackspan import api
 from rackspan.api import Cluster, cancel_reassignment, carry_out
 from rackspan.cli import app
-from rackspan.plan import Limits, Toward, WrittenPlan, read_plan
+from rackspan.plan import RunLimits, read_plan
 from rackspan.plan.execution.effects import Wait
+from rackspan.reassign import ReassignmentPlan
 from tests.cli.conftest import Ran
 from tests.compat.streams_app import StreamsProcess
 from tests.kafka_fixtures import client_properties, eventually
@@ -204,14 +205,16 @@ class Moves:
             self._plan(topic).write_text(json.dumps(self._document(topic)))
         if self._cancels:
             self._fill(topic)
-            limits, journal = Limits(bytes_per_second=1), self._journal(topic)
-            for happened in carry_out(self._cluster, self._written(topic), Toward.TARGETS, journal, limits, 30.0):
+            limits, journal = RunLimits(bytes_per_second=1), self._journal(topic)
+            for happened in carry_out(
+                self._cluster, self._written(topic), journal, limits=limits, patience_seconds=30.0
+            ):
                 if isinstance(happened.effect, Wait):
                     break
 
     def end(self, topic: str) -> None:
         if self._cancels:
-            list(cancel_reassignment(self._cluster, self._written(topic), self._journal(topic), 30.0))
+            list(cancel_reassignment(self._cluster, self._written(topic), self._journal(topic), patience_seconds=30.0))
 
     def _document(self, topic: str) -> dict[str, Any]:
         before, after = ([2], [1]) if self._undoes else ([1], [2])
@@ -233,7 +236,7 @@ class Moves:
     def _journal(self, topic: str) -> Path:
         return self._folder / f"{topic}.json.journal"
 
-    def _written(self, topic: str) -> WrittenPlan:
+    def _written(self, topic: str) -> ReassignmentPlan:
         return read_plan(self._plan(topic).read_bytes())
 
 

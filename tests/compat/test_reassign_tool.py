@@ -4,21 +4,24 @@ from pathlib import Path
 import pytest
 
 from rackspan.audit import RackPolicy, Severity
-from rackspan.plan import in_steps
-from rackspan.plan.json_format import plan_document, reassignment_json, undo
-from rackspan.reassign import ListedPartition, ReassignmentDocument, lint, plan
+from rackspan.plan import order_steps, plan_document
+from rackspan.plan.reassignment_file import reassignment_json
+from rackspan.reassign import ListedPartition, PartitionReassignment, ReassignmentDocument, lint, plan
 from tests.compat.reassign_tool import generated, moves, parsed
 from tests.reassign.instances import NAMES, instance
+from tests.reassign.plans import originals, targets
 
 pytestmark = pytest.mark.java
 
 
 def test_kafka_reads_our_plan_and_its_undo_as_they_are(tmp_path: Path) -> None:
-    planned, file = plan(instance("broker lost", 1_000)), tmp_path / "plan.json"
-    file.write_text(json.dumps(plan_document(planned, in_steps(planned))))
-    assert parsed(file) == {(topic, partition): replicas for topic, partition, replicas in planned.targets()}
-    file.write_text(reassignment_json(undo(planned)))
-    assert parsed(file) == {(one.topic, one.partition): one.replicas for one in undo(planned)}
+    snapshot, file = instance("broker lost", 1_000), tmp_path / "plan.json"
+    planned = order_steps(snapshot, plan(snapshot))
+    file.write_text(json.dumps(plan_document(planned)))
+    assert parsed(file) == {(topic, partition): replicas for topic, partition, replicas in targets(planned)}
+    undone = [PartitionReassignment(*one.topic_partition, one.undo) for one in planned.partitions()]
+    file.write_text(reassignment_json(undone))
+    assert parsed(file) == originals(planned)
 
 
 def test_kafka_refuses_in_the_words_we_promise(tmp_path: Path) -> None:

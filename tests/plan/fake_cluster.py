@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 
-from rackspan.plan.execution.decision import Question
-from rackspan.plan.execution.events import Account, Began, Event, account
-from rackspan.plan.execution.observed import InFlight, ObservedCluster
+from rackspan.model.ids import TopicPartition
+from rackspan.plan.execution.events import Event, RunStarted, RunState, replay
+from rackspan.plan.execution.observed import InFlight, ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
-from rackspan.plan.written import TopicPartition, WrittenPlan
+from rackspan.reassign import ReassignmentPlan
 
 Replicas = tuple[int, ...]
 
@@ -42,7 +42,7 @@ class FakeCluster:
     def __post_init__(self) -> None:
         self.topic_ids = self.topic_ids or {topic: f"id-of-{topic}" for topic, _ in self.replicas}
 
-    def observe(self, asked: Question) -> ObservedCluster:
+    def observe(self, asked: ObservationRequest) -> ObservedCluster:
         self._copy_some()
         lagging = self.rng.random() < 0.3
         shown = {**self.replicas, **self._before} if lagging else self.replicas
@@ -111,12 +111,12 @@ class FakeCluster:
 class Memory:
     """A journal without a disk. Events outlive a kill."""
 
-    def __init__(self, plan: WrittenPlan) -> None:
-        self.events: list[Event] = [Began(plan)]
+    def __init__(self, plan: ReassignmentPlan) -> None:
+        self.events: list[Event] = [RunStarted(plan)]
 
     @property
-    def account(self) -> Account:
-        return account(self.events)
+    def state(self) -> RunState:
+        return replay(self.events)
 
     def append(self, event: Event) -> None:
         self.events.append(event)

@@ -1,4 +1,3 @@
-import json
 from collections import Counter
 
 import numpy as np
@@ -7,40 +6,42 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.audit import RackPolicy
-from rackspan.errors import UsageError
+from rackspan.errors import InvalidReassignment, UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
-from rackspan.plan import Caps, in_steps
-from rackspan.plan.json_format import plan_document, read_reassignment
-from rackspan.reassign import Request, lint, plan
+from rackspan.plan import StepLimits, order_steps
+from rackspan.reassign import ReassignmentRequest, Step, lint, plan, snapshot_rows
 from tests.reassign.instances import cluster, instance
+from tests.reassign.plans import cost, targets
 from tests.strategies import policies, snapshots
 
 limits = st.one_of(st.none(), st.integers(1, 4))
 caps = st.builds(
-    Caps, moves=limits, bytes=st.sampled_from([None, 1, 2**41]), moves_per_broker=limits, partitions=limits
+    StepLimits, moves=limits, bytes=st.sampled_from([None, 1, 2**41]), moves_per_broker=limits, partitions=limits
 )
+
+
+def partitions(step: Step) -> list[int]:
+    return [one.partition for one in step.partitions]
 
 
 @given(snapshots(), policies(), caps, st.sampled_from([None, 2, 3]))
 def test_every_reassignment_is_in_one_step_and_no_step_exceeds_a_cap(
-    snapshot: ClusterSnapshot, policy: RackPolicy, caps: Caps, factor: int | None
+    snapshot: ClusterSnapshot, policy: RackPolicy, caps: StepLimits, factor: int | None
 ) -> None:
-    planned = plan(snapshot, policy, Request(replication_factor=factor, balance=True))
-    steps = in_steps(planned, policy, caps)
-    listed = [entry for step in steps for entry in step.entries.tolist()]
-    assert sorted(listed) == list(range(len(planned)))
-    assert sum(step.moves for step in steps) == planned.moves
-    assert sum(step.bytes for step in steps) == planned.bytes
-    for step in steps:
-        if len(step.entries) > 1:
+    planned = plan(snapshot, policy, ReassignmentRequest(replication_factor=factor, balance=True))
+    ordered = order_steps(snapshot, planned, policy, caps)
+    assert sorted(targets(ordered)) == targets(planned)
+    assert [step.number for step in ordered.steps] == list(range(1, len(ordered.steps) + 1))
+    assert (ordered.moves, ordered.cost) == (planned.moves, planned.cost)
+    assert sum(step.bytes or 0 for step in ordered.steps) == cost(planned).bytes
+    current = {(str(snapshot.topics[row.topic].name), row.partition): row.replicas for row in snapshot.partitions}
+    for step in ordered.steps:
+        if len(step.partitions) > 1:
             assert caps.moves is None or step.moves <= caps.moves
-            assert caps.bytes is None or step.bytes <= caps.bytes
-            assert caps.partitions is None or len(step.entries) <= caps.partitions
+            assert caps.bytes is None or (step.bytes or 0) <= caps.bytes
+            assert caps.partitions is None or len(step.partitions) <= caps.partitions
         received = Counter(
-            broker
-            for entry in step.entries.tolist()
-            for broker in set(planned.replicas[entry].tolist()) - {-1}
-            if broker not in snapshot.partitions.replicas[planned.rows[entry]]
+            broker for one in step.partitions for broker in set(one.replicas) - set(current[one.topic, one.partition])
         )
         assert caps.moves_per_broker is None or max(received.values(), default=0) <= caps.moves_per_broker
 
@@ -59,9 +60,9 @@ def test_partitions_that_refuse_writes_move_before_those_that_only_stand_badly()
             size_bytes=[1, 100, 50],
         ),
     )
-    planned = plan(snapshot, request=Request(reorder_leaders=False))
-    steps = in_steps(planned)
-    assert [step.entries.tolist() for step in steps] == [[2, 1], [0]]
+    planned = plan(snapshot, request=ReassignmentRequest(reorder_leaders=False))
+    steps = order_steps(snapshot, planned).steps
+    assert [partitions(step) for step in steps] == [[2, 1], [0]]
     assert steps[0].reason == "acks=all is refused or unsafe now"
     assert [step.bytes for step in steps] == [150, 1]
 
@@ -82,51 +83,69 @@ def test_what_moving_puts_at_risk_comes_after_all_other_copies() -> None:
         ),
     )
     policy = RackPolicy(min_insync_racks=2)
-    planned = plan(snapshot, policy, Request(drain=frozenset({1}), reorder_leaders=False))
-    steps = in_steps(planned, policy)
-    assert [(step.entries.tolist(), step.reason) for step in steps] == [
-        ([1], "asked for by the request, or for balance"),
-        ([0], "safe now and afterwards, but while it moves one rack too few may acknowledge acks=all"),
+    planned = plan(snapshot, policy, ReassignmentRequest(drain=frozenset({1}), reorder_leaders=False))
+    steps = order_steps(snapshot, planned, policy).steps
+    assert [(step.partitions[0].name, step.reason) for step in steps] == [
+        ("min-3-0", "asked for by the request, or for balance"),
+        ("min-2-0", "safe now and afterwards, but while it moves one rack too few may acknowledge acks=all"),
     ]
-    found = [one.constraint for one in lint(snapshot, policy, read_reassignment(json.dumps(plan_document(planned))))]
+    found = [one.constraint for one in lint(snapshot, policy, planned)]
     assert found.count("plan-intermediate-forces-racks") == 1
 
 
 def test_what_copies_nothing_comes_last() -> None:
-    planned = plan(instance("five percent", 1_000))
-    steps = in_steps(planned)
+    snapshot = instance("five percent", 1_000)
+    steps = order_steps(snapshot, plan(snapshot)).steps
     assert [step.moves for step in steps[-1:]] == [0]
     assert all(step.moves for step in steps[:-1])
 
 
 def test_small_partitions_move_first_and_steps_are_filled() -> None:
-    planned = plan(instance("labelled", 1_000), request=Request(reorder_leaders=False))
-    steps = in_steps(planned, caps=Caps(moves=100))
-    assert len(steps) <= -(-planned.moves // 99)
+    snapshot = instance("labelled", 1_000)
+    planned = order_steps(
+        snapshot,
+        plan(snapshot, request=ReassignmentRequest(reorder_leaders=False)),
+        limits=StepLimits(moves=100),
+    )
+    assert len(planned.steps) <= -(-planned.moves // 99)
     copied = [
-        planned.snapshot.partitions.size_bytes[planned.rows[step.entries]] * planned.arrivals[step.entries]
-        for step in steps
+        snapshot.partitions.size_bytes[snapshot_rows(snapshot, step.columns)] * step.columns.additions
+        for step in planned.steps
     ]
     assert all(np.all(np.diff(sizes) >= 0) for sizes in copied)
 
 
 def test_a_large_plan_with_tight_caps_is_still_quick_to_batch() -> None:
-    planned = plan(instance("labelled", 10_000))
-    steps = in_steps(planned, caps=Caps(moves=200, moves_per_broker=5))
-    assert max(step.moves for step in steps) <= 200
+    snapshot = instance("labelled", 10_000)
+    planned = order_steps(snapshot, plan(snapshot), limits=StepLimits(moves=200, moves_per_broker=5))
+    assert max(step.moves for step in planned.steps) <= 200
 
 
 def test_a_partition_above_every_cap_moves_alone() -> None:
     snapshot = cluster([[0, 2]] * 3, {0: "a", 2: "a", 1: "b"})
-    steps = in_steps(plan(snapshot, request=Request(reorder_leaders=False)), caps=Caps(bytes=1))
-    assert [step.entries.tolist() for step in steps] == [[0], [1], [2]]
+    planned = plan(snapshot, request=ReassignmentRequest(reorder_leaders=False))
+    steps = order_steps(snapshot, planned, limits=StepLimits(bytes=1)).steps
+    assert [partitions(step) for step in steps] == [[0], [1], [2]]
+
+
+def test_an_ordered_plan_can_be_ordered_again() -> None:
+    snapshot = instance("five percent", 1_000)
+    once = order_steps(snapshot, plan(snapshot), limits=StepLimits(moves=7))
+    assert order_steps(snapshot, once, limits=StepLimits(moves=7)) == once
+
+
+def test_a_plan_for_another_snapshot_is_refused() -> None:
+    snapshot = instance("five percent", 1_000)
+    with pytest.raises(InvalidReassignment, match="the snapshot does not hold it; plan on a newer snapshot"):
+        order_steps(cluster([[0, 1]], {0: "a", 1: "b"}), plan(snapshot))
 
 
 @pytest.mark.parametrize("name", ["moves", "bytes", "moves_per_broker", "partitions"])
 def test_a_cap_of_nothing_is_refused(name: str) -> None:
     with pytest.raises(UsageError, match="nothing could move; allow 1 or more"):
-        Caps(**{name: 0})
+        StepLimits(**{name: 0})
 
 
 def test_an_empty_plan_has_no_steps() -> None:
-    assert in_steps(plan(cluster([[0, 1]], {0: "a", 1: "b"}, ())), RackPolicy()) == ()
+    snapshot = cluster([[0, 1]], {0: "a", 1: "b"}, ())
+    assert order_steps(snapshot, plan(snapshot)).steps == ()

@@ -1,6 +1,7 @@
 from rackspan.audit import RackPolicy
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
-from rackspan.reassign import Request, plan
+from rackspan.reassign import ReassignmentRequest, plan
+from tests.reassign.plans import cost, targets
 
 
 def three_topics(racks: dict[int, str], replicas: list[int], **config: str) -> ClusterSnapshot:
@@ -22,8 +23,8 @@ FOUR = {1: "a", 2: "a", 3: "b", 4: "b"}
 
 
 def test_more_replicas_than_brokers_left_names_both_numbers() -> None:
-    planned = plan(three_topics(FOUR, [1, 2, 3, 4]), request=Request(drain=frozenset({4})))
-    (conflict,) = planned.infeasible
+    planned = plan(three_topics(FOUR, [1, 2, 3, 4]), request=ReassignmentRequest(drain=frozenset({4})))
+    (conflict,) = cost(planned).infeasible
     assert conflict.reason == "3 topics (a, b, c) have replication factor 4, 3 brokers left to hold replicas"
     assert conflict.remedy == "add brokers, drain fewer, or lower the replication factor"
     assert (conflict.partitions, len(planned)) == (3, 0)
@@ -31,27 +32,27 @@ def test_more_replicas_than_brokers_left_names_both_numbers() -> None:
 
 def test_draining_the_last_broker_of_a_rack_that_is_asked_for_is_refused() -> None:
     snapshot = three_topics({1: "a", 2: "a", 3: "b"}, [1, 3], min_insync_racks="2")
-    planned = plan(snapshot, request=Request(drain=frozenset({3})))
-    (conflict,) = planned.infeasible
+    planned = plan(snapshot, request=ReassignmentRequest(drain=frozenset({3})))
+    (conflict,) = cost(planned).infeasible
     assert conflict.reason == "3 topics (a, b, c) have min.insync.racks 2, draining 3 leaves 1 rack"
     assert len(planned) == 0
 
 
 def test_the_same_drain_is_planned_where_nobody_asks_for_two_racks() -> None:
-    planned = plan(three_topics({1: "a", 2: "a", 3: "b"}, [1, 3]), request=Request(drain=frozenset({3})))
-    assert (planned.infeasible, planned.moves) == ((), 3)
+    planned = plan(three_topics({1: "a", 2: "a", 3: "b"}, [1, 3]), request=ReassignmentRequest(drain=frozenset({3})))
+    assert (cost(planned).infeasible, planned.moves) == ((), 3)
 
 
 def test_a_policy_asks_as_a_topic_does() -> None:
     snapshot = three_topics({1: "a", 2: "a", 3: "b"}, [1, 3])
-    planned = plan(snapshot, RackPolicy(min_insync_racks=2), Request(drain=frozenset({3})))
-    assert "have min.insync.racks 2" in planned.infeasible[0].reason
+    planned = plan(snapshot, RackPolicy(min_insync_racks=2), ReassignmentRequest(drain=frozenset({3})))
+    assert "have min.insync.racks 2" in cost(planned).infeasible[0].reason
 
 
 def test_a_factor_under_min_insync_replicas_is_refused() -> None:
     snapshot = three_topics(FOUR, [1, 3, 2], min_insync_replicas="2")
-    planned = plan(snapshot, request=Request(replication_factor=1))
-    (conflict,) = planned.infeasible
+    planned = plan(snapshot, request=ReassignmentRequest(replication_factor=1))
+    (conflict,) = cost(planned).infeasible
     assert conflict.reason == "3 topics (a, b, c) have min.insync.replicas 2, the replication factor asked for is 1"
     assert conflict.remedy == "ask for 2 or more, or lower min.insync.replicas"
     assert len(planned) == 0
@@ -64,8 +65,10 @@ def test_many_topics_are_named_by_the_first_three() -> None:
         topics=tuple(Topic(TopicName(name)) for name in "abcd"),
         partitions=columns(topic=[0, 1, 2, 3], partition=[0] * 4, leader=[1] * 4, replicas=[[1]] * 4, isr=[[1]] * 4),
     )
-    planned = plan(more, request=Request(replication_factor=2))
-    assert planned.infeasible[0].reason.startswith("4 topics (a, b, c, …) have replication factor 2, 1 broker left")
+    planned = plan(more, request=ReassignmentRequest(replication_factor=2))
+    assert (
+        cost(planned).infeasible[0].reason.startswith("4 topics (a, b, c, …) have replication factor 2, 1 broker left")
+    )
 
 
 def test_partitions_on_the_move_are_left_out_with_a_word() -> None:
@@ -84,7 +87,7 @@ def test_partitions_on_the_move_are_left_out_with_a_word() -> None:
         ),
     )
     planned = plan(moving)
-    assert planned.left_out == (
+    assert cost(planned).left_out == (
         "1 partition is being reassigned already: wait for it, or rackspan reassign cancel, then plan again",
     )
-    assert {topic for topic, _, _ in planned.targets()} == {"b", "c"}
+    assert {topic for topic, _, _ in targets(planned)} == {"b", "c"}

@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 from rackspan.audit import RackPolicy, Severity
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
-from rackspan.plan.json_format import read_reassignment
-from rackspan.reassign import ListedPartition, ReassignmentDocument, Request, lint, plan
+from rackspan.plan.reassignment_file import read_reassignment
+from rackspan.reassign import ListedPartition, ReassignmentDocument, ReassignmentRequest, lint, plan
 from rackspan.reassign.document import faults
 from tests.reassign.instances import cluster, instance
+from tests.reassign.plans import targets
 from tests.strategies import policies, snapshots
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "placement.json").read_text())["cases"]
@@ -138,48 +139,23 @@ def test_what_only_a_plan_can_get_wrong_has_a_name(
 @pytest.mark.parametrize("name", ["labelled", "five percent", "broker lost"])
 def test_our_own_plans_have_nothing_to_find(name: str) -> None:
     snapshot = instance(name, 1_000)
-    document = ReassignmentDocument(tuple(ListedPartition(*target) for target in plan(snapshot).targets()))
-    assert {one.constraint for one in lint(snapshot, RackPolicy(), document)} <= {"plan-replaces-all"}
+    assert {one.constraint for one in lint(snapshot, RackPolicy(), plan(snapshot))} <= {"plan-replaces-all"}
 
 
 @given(snapshots(), policies(), st.sampled_from([None, 1, 3]))
 def test_no_plan_of_ours_is_refused(snapshot: ClusterSnapshot, policy: RackPolicy, factor: int | None) -> None:
-    planned = plan(snapshot, policy, Request(replication_factor=factor))
-    entries = tuple(ListedPartition(*target) for target in planned.targets())
-    if entries:
-        refused = {
-            one.constraint
-            for one in lint(snapshot, policy, ReassignmentDocument(entries))
-            if one.severity is Severity.VIOLATION
-        }
-        # What a topic asks that no placement can give, and partitions nobody can copy from, are not the plan's doing.
-        assert refused <= {
-            "min-insync-racks-satisfiable",
-            "min-insync-replicas-forces-racks",
-            "plan-offline-partition",
-        }
+    planned = plan(snapshot, policy, ReassignmentRequest(replication_factor=factor))
+    refused = {one.constraint for one in lint(snapshot, policy, planned) if one.severity is Severity.VIOLATION}
+    # What a topic asks that no placement can give, and partitions nobody can copy from, are not the plan's doing.
+    assert refused <= {
+        "min-insync-racks-satisfiable",
+        "min-insync-replicas-forces-racks",
+        "plan-offline-partition",
+    }
 
 
-documents = st.builds(
-    ReassignmentDocument,
-    st.lists(
-        st.builds(
-            ListedPartition,
-            st.sampled_from(["orders", "x", "nobody"]),
-            st.integers(-1, 4),
-            st.lists(st.sampled_from([-1, 0, 1, 2, 3, 7, 1001, 2**40]), max_size=4).map(tuple),
-            st.sampled_from([None, ("any",), ("any", "/d")]),
-        ),
-        max_size=4,
-    ).map(tuple),
-)
-
-
-@given(snapshots(), policies(), documents)
-def test_any_document_is_judged_in_single_lines(
-    snapshot: ClusterSnapshot, policy: RackPolicy, document: ReassignmentDocument
-) -> None:
-    for finding in lint(snapshot, policy, document):
-        assert finding.reason
-        assert finding.remedy
-        assert "\n" not in finding.reason + finding.remedy
+def test_a_plan_and_its_file_have_the_same_findings() -> None:
+    snapshot = instance("broker lost", 1_000)
+    planned = plan(snapshot, request=ReassignmentRequest(replication_factor=2))
+    document = ReassignmentDocument(tuple(ListedPartition(*target) for target in targets(planned)))
+    assert lint(snapshot, RackPolicy(), planned) == lint(snapshot, RackPolicy(), document) != []

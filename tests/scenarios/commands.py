@@ -10,7 +10,7 @@ from rackspan.audit.outage import RackLoss
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, UnrackedPolicy
 from rackspan.model.ids import shown
 from rackspan.model.partitions import Partition
-from rackspan.reassign import Request
+from rackspan.reassign import ReassignmentRequest
 from tests.scenarios import moves
 from tests.scenarios.live import WORDS, Live
 from tests.strategies import from_rows
@@ -145,7 +145,7 @@ def ask_plan(
     world: World, *flags: str, drain: str = "", replace: str = "", factor: str | None = None, topic: str | None = None
 ) -> Iterator[str]:
     """plan, plan drain=3,4, plan replace=3, plan factor=3, plan topic=orders, plan balance, plan keep_leaders"""
-    request = Request(
+    request = ReassignmentRequest(
         drain=frozenset(_ids(drain)),
         replace=frozenset(_ids(replace)),
         replication_factor=None if factor is None else int(factor),

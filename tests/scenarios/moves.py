@@ -4,24 +4,25 @@ from collections.abc import Iterator
 
 from rackspan.audit import RackPolicy
 from rackspan.model import ClusterSnapshot
-from rackspan.plan import in_steps
-from rackspan.reassign import ListedPartition, ReassignmentDocument, Request, lint, plan
+from rackspan.plan import order_steps
+from rackspan.reassign import ListedPartition, ReassignmentDocument, ReassignmentRequest, lint, plan
 
 
-def planned(snapshot: ClusterSnapshot, policy: RackPolicy, request: Request) -> Iterator[str]:
+def planned(snapshot: ClusterSnapshot, policy: RackPolicy, request: ReassignmentRequest) -> Iterator[str]:
     """Steps with their partitions, then the account."""
-    found, targets = plan(snapshot, policy, request), list(plan(snapshot, policy, request).targets())
-    for number, step in enumerate(in_steps(found, policy), start=1):
-        yield f"step {number}, {_count(step.moves, 'move')}: {step.reason}"
-        for entry in step.entries.tolist():
-            topic, partition, replicas = targets[entry]
-            yield f"  {topic}-{partition}: {','.join(map(str, replicas))}"
-    for words in found.left_out:
+    found = order_steps(snapshot, plan(snapshot, policy, request), policy)
+    cost = found.cost
+    assert cost is not None
+    for step in found.steps:
+        yield f"step {step.number}, {_count(step.moves, 'move')}: {step.reason}"
+        for one in step.partitions:
+            yield f"  {one.name}: {','.join(map(str, one.replicas))}"
+    for words in cost.left_out:
         yield f"left out: {words}"
-    for conflict in found.infeasible:
+    for conflict in cost.infeasible:
         yield f"cannot be: {conflict.reason}"
         yield f"  mend it with: {conflict.remedy}"
-    yield f"{_count(found.moves, 'move')}, at least {found.lower_bound} needed"
+    yield f"{_count(found.moves, 'move')}, at least {cost.lower_bound} needed"
 
 
 def linted(snapshot: ClusterSnapshot, policy: RackPolicy, wanted: dict[str, str]) -> Iterator[str]:

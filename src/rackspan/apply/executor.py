@@ -1,6 +1,6 @@
-"""The loop of a run: look, decide, do one thing, again. What to do is plan's to decide; this only does it, and waits.
+"""The loop of a run: observe the cluster, decide, carry out one effect, repeat. `plan.execution` decides.
 
-A request that nobody answered is no failure here: the next look tells whether it was carried out.
+A request without a response is no failure here: the next observation shows whether it was carried out.
 """
 
 import time
@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final, Protocol
 
-from rackspan.apply.journal import Journal
 from rackspan.errors import (
     ClusterRequestFailed,
     ClusterUnauthorized,
@@ -16,7 +15,8 @@ from rackspan.errors import (
     RackspanError,
     ReassignmentStopped,
 )
-from rackspan.plan.execution.decision import Limits, Question, decide, question
+from rackspan.model.ids import TopicPartition
+from rackspan.plan.execution.decision import RunLimits, decide, observation_request
 from rackspan.plan.execution.effects import (
     CancelMoves,
     Effect,
@@ -28,44 +28,43 @@ from rackspan.plan.execution.effects import (
     Stop,
     Wait,
 )
-from rackspan.plan.execution.events import Account, Ended, Event, StepDone
-from rackspan.plan.execution.observed import ObservedCluster
+from rackspan.plan.execution.events import Event, RunCompleted, RunState, StepCompleted
+from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey
-from rackspan.plan.written import TopicPartition
 
 PATIENCE_SECONDS: Final = 300.0
-"""How long a run waits for what keeps it: a broker's machine may be restarted meanwhile."""
+"""How long a run waits while something stalls it: a broker's machine may be restarted meanwhile."""
 
 _POLL_SECONDS: Final = 0.5
 
 _SETTLE_SECONDS: Final = 0.25
-"""After a change, before the next look: brokers follow the controller within milliseconds."""
+"""After a change, before the next observation: brokers follow the controller within milliseconds."""
 
 
-class ClusterHands(Protocol):
-    """What a run needs of a cluster. Errors: SourceError."""
+class ReassigningCluster(Protocol):
+    """The cluster as a run observes and changes it. Errors: SourceError."""
 
-    def observe(self, asked: Question) -> ObservedCluster: ...
+    def observe(self, request: ObservationRequest) -> ObservedCluster: ...
 
     def set_configs(self, values: Mapping[ConfigKey, str | None]) -> None: ...
 
     def start_moves(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None: ...
 
-    def cancel_moves(self, places: tuple[TopicPartition, ...]) -> None: ...
+    def cancel_moves(self, partitions: tuple[TopicPartition, ...]) -> None: ...
 
 
-class Ledger(Protocol):
-    """What a run needs of its journal."""
+class EventLog(Protocol):
+    """The journal as a run reads and extends it."""
 
     @property
-    def account(self) -> Account: ...
+    def state(self) -> RunState: ...
 
     def append(self, event: Event) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """How a run waits. `patience_seconds`: for something that may never come."""
+    """How a run waits. `patience_seconds`: for something that may never happen."""
 
     patience_seconds: float = PATIENCE_SECONDS
     poll_seconds: float = _POLL_SECONDS
@@ -75,62 +74,62 @@ class Pace:
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
-    """An effect, where the run stood, and what it saw. Told before the effect is carried out."""
+class RunUpdate:
+    """An effect, the state and the cluster that it follows from. Yielded before the effect is carried out."""
 
     effect: Effect
-    account: Account
-    seen: ObservedCluster
+    state: RunState
+    cluster: ObservedCluster
 
 
-def carry_out(
-    cluster: ClusterHands, ledger: Journal | Ledger, limits: Limits, pace: Pace = Pace()
-) -> Iterator[Happened]:
+def execute(
+    cluster: ReassigningCluster, journal: EventLog, limits: RunLimits, pace: Pace = Pace()
+) -> Iterator[RunUpdate]:
     """Run until nothing is left to do or to be done now; the last effect is Finished or Paused.
 
     Errors: ReassignmentStopped where the cluster is not what the plan assumed; SourceError.
     """
-    run = _Run(cluster, ledger, limits, pace)
+    run = _Run(cluster, journal, limits, pace)
     while True:
-        found = run.look()
-        if found is None:
+        update = run.next_update()
+        if update is None:
             continue
-        yield found
-        if isinstance(found.effect, Stop):
-            raise ReassignmentStopped(found.effect.why)
-        if isinstance(found.effect, Paused | Finished):
+        yield update
+        if isinstance(update.effect, Stop):
+            raise ReassignmentStopped(update.effect.why)
+        if isinstance(update.effect, Paused | Finished):
             return
-        run.carry_out(found.effect)
+        run.carry_out(update.effect)
 
 
 class _Run:
-    """What a run keeps in memory, all of which may be lost: its patience, and what it may still copy."""
+    """The memory of a run, all of which may be lost: how long it has waited, and what it may still copy."""
 
-    def __init__(self, cluster: ClusterHands, ledger: Journal | Ledger, limits: Limits, pace: Pace) -> None:
-        self._cluster, self._ledger, self._limits, self._pace = cluster, ledger, limits, pace
-        self._waiting = _Waiting(pace)
+    def __init__(self, cluster: ReassigningCluster, journal: EventLog, limits: RunLimits, pace: Pace) -> None:
+        self._cluster, self._journal, self._limits, self._pace = cluster, journal, limits, pace
+        self._patience = _Patience(pace)
         self._refusal: RackspanError | None = None
         self._last: Effect | None = None
         self._confirmed: Effect | None = None
 
-    def look(self) -> Happened | None:
-        """The next effect and why; None where one look was not enough to tell."""
-        so_far = self._ledger.account
+    def next_update(self) -> RunUpdate | None:
+        """The next effect and why; None where one observation is not enough to decide."""
+        state = self._journal.state
         try:
-            seen = self._cluster.observe(question(so_far, self._limits))
+            cluster = self._cluster.observe(observation_request(state, self._limits))
         except (ClusterUnreachable, ClusterRequestFailed) as error:
-            self._waiting.for_what_may_never_come(error)
+            self._patience.wait_or_raise(error)
             return None
-        effect = decide(so_far, seen, self._limits)
-        if _ends_something(effect) and effect != self._confirmed:
-            # A broker may be behind the controller: what it shows as done is believed when it still is a moment later.
+        effect = decide(state, cluster, self._limits)
+        if _completes_something(effect) and effect != self._confirmed:
+            # A broker may lag the controller: a step is done when two observations in a row show it.
             self._confirmed = effect
             self._pace.sleep(self._pace.settle_seconds)
             return None
         self._confirmed = None
         if self._refusal is not None and isinstance(effect, Wait | Stop | Paused | Finished):
             raise self._refusal
-        return Happened(effect, so_far, seen)
+        return RunUpdate(effect, state, cluster)
 
     def carry_out(self, effect: Effect) -> None:
         try:
@@ -138,49 +137,51 @@ class _Run:
         except (ClusterRequestFailed, ClusterUnauthorized) as error:
             if self._refusal is not None:
                 raise
-            # What was throttled for it is given back before the refusal is told.
+            # The throttles that were set for it are removed before the refusal is raised.
             self._limits, self._refusal = replace(self._limits, starting=False), error
         except ClusterUnreachable as error:
-            self._waiting.for_what_may_never_come(error)
+            self._patience.wait_or_raise(error)
         else:
-            self._waiting.after(effect, self._last)
+            self._patience.after(effect, self._last)
         self._limits = _spent(self._limits, effect, self._last)
         self._last = effect
 
     def _do(self, effect: Effect) -> None:
         match effect:
             case Record(event):
-                self._ledger.append(event)
+                self._journal.append(event)
             case SetConfigs(values):
                 self._cluster.set_configs(values)
             case StartMoves(targets):
                 self._cluster.start_moves(targets)
-            case CancelMoves(places):
-                self._cluster.cancel_moves(places)
+            case CancelMoves(partitions):
+                self._cluster.cancel_moves(partitions)
             case _:
                 pass
 
 
-def _ends_something(effect: Effect) -> bool:
-    return isinstance(effect, Finished) or (isinstance(effect, Record) and isinstance(effect.event, StepDone | Ended))
+def _completes_something(effect: Effect) -> bool:
+    return isinstance(effect, Finished) or (
+        isinstance(effect, Record) and isinstance(effect.event, StepCompleted | RunCompleted)
+    )
 
 
-def _spent(limits: Limits, effect: Effect, last: Effect | None) -> Limits:
-    """The same start twice in a row is one: the first was not seen yet."""
+def _spent(limits: RunLimits, effect: Effect, last: Effect | None) -> RunLimits:
+    """The same start twice in a row counts once: the first did not show yet."""
     if isinstance(effect, StartMoves) and limits.moves is not None and effect != last:
         return replace(limits, moves=max(0, limits.moves - effect.copies))
     return limits
 
 
-class _Waiting:
-    """How long the same thing has been waited for."""
+class _Patience:
+    """How long the run has waited for the same thing."""
 
     def __init__(self, pace: Pace) -> None:
         self._pace = pace
         self._since: float | None = None
 
     def after(self, effect: Effect, last: Effect | None) -> None:
-        """Wait as long as this effect needs before the next look."""
+        """Wait as long as this effect needs before the next observation."""
         match effect:
             case Record():
                 self._since = None
@@ -188,17 +189,17 @@ class _Waiting:
                 self._since = None
                 self._pace.sleep(self._pace.poll_seconds)
             case Wait(stalled=str(why)):
-                self.for_what_may_never_come(ReassignmentStopped(why))
+                self.wait_or_raise(ReassignmentStopped(why))
             case _ if effect == last:
-                self.for_what_may_never_come(
+                self.wait_or_raise(
                     ReassignmentStopped("the cluster took a change and does not show it; look at its controller's log")
                 )
             case _:
                 self._since = None
                 self._pace.sleep(self._pace.settle_seconds)
 
-    def for_what_may_never_come(self, error: RackspanError) -> None:
-        """Raise once patience is at its end; sleep until then."""
+    def wait_or_raise(self, error: RackspanError) -> None:
+        """Sleep, or raise the error once the same wait has lasted `patience_seconds`."""
         now = self._pace.now()
         self._since = now if self._since is None else self._since
         if now - self._since >= self._pace.patience_seconds:

@@ -1,7 +1,7 @@
 """The journal of a run: a file of events, one line each, on the disk before the run goes on.
 
 It is locked while a run has it, and the lock ends with the process however that ends. A last line without its line feed
-was being written when somebody pulled the plug: what it would have said did not happen yet, so it is dropped.
+was being written when the machine lost power: its event did not happen yet, so it is dropped.
 """
 
 import fcntl
@@ -12,7 +12,7 @@ from types import TracebackType
 
 from rackspan.disk import append_line, to_disk
 from rackspan.errors import InvalidJournal, UsageError
-from rackspan.plan.execution.events import Account, Began, Event, account, after
+from rackspan.plan.execution.events import Event, RunStarted, RunState, after, replay
 from rackspan.plan.execution.events_format import event_line, read_events
 
 
@@ -23,7 +23,7 @@ class Journal:
         self.path = path
         self._file = _locked(path)
         try:
-            self._account = _read(self._file, path)
+            self._state = _read(self._file, path)
         except BaseException:
             self._file.close()
             raise
@@ -35,37 +35,37 @@ class Journal:
         self.close()
 
     def close(self) -> None:
-        """What was refused before it began leaves no file."""
-        if self._account is None:
+        """A journal without events leaves no file."""
+        if self._state is None:
             self.path.unlink(missing_ok=True)
         self._file.close()
 
     @property
-    def begun(self) -> Account | None:
-        """None for a journal in which nothing stands yet."""
-        return self._account
+    def begun(self) -> RunState | None:
+        """The state so far; None for a journal without events."""
+        return self._state
 
     @property
-    def account(self) -> Account:
-        if self._account is None:
+    def state(self) -> RunState:
+        if self._state is None:
             raise InvalidJournal(f"{self.path}: nothing has begun in it; name the --journal of the run")
-        return self._account
+        return self._state
 
     def append(self, event: Event) -> None:
         """Returns once the event would outlive a power cut."""
-        following = Account(event.plan) if isinstance(event, Began) else after(self.account, event)
+        following = RunState(event.plan) if isinstance(event, RunStarted) else after(self.state, event)
         append_line(self._file, event_line(event))
-        if self._account is None:
+        if self._state is None:
             to_disk(self.path.parent)
-        self._account = following
+        self._state = following
 
 
-def peek(path: Path) -> Account | None:
-    """What a journal says, without the right to add to it. Errors: UsageError, InvalidJournal."""
+def peek(path: Path) -> RunState | None:
+    """The state in a journal, which is not locked for it. Errors: UsageError, InvalidJournal."""
     if not path.exists():
         return None
     try:
-        return _account_of(path.read_bytes(), path)
+        return _state_of(path.read_bytes(), path)
     except OSError as error:
         raise _unusable(path, error) from None
 
@@ -83,14 +83,14 @@ def _locked(path: Path) -> FileIO:
     return file
 
 
-def _read(file: FileIO, path: Path) -> Account | None:
+def _read(file: FileIO, path: Path) -> RunState | None:
     content = file.readall()
-    found = _account_of(content, path)
+    state = _state_of(content, path)
     file.truncate(content.rfind(b"\n") + 1)
-    return found
+    return state
 
 
-def _account_of(content: bytes, path: Path) -> Account | None:
+def _state_of(content: bytes, path: Path) -> RunState | None:
     whole = content[: content.rfind(b"\n") + 1]
     if not whole:
         if content and not content.startswith(b'{"event":"began"'[: len(content)]):
@@ -98,7 +98,7 @@ def _account_of(content: bytes, path: Path) -> Account | None:
         return None
     try:
         # Split by line feeds alone: JSON may hold other characters that Python counts as ends of lines.
-        return account(read_events(whole.decode().removesuffix("\n").split("\n")))
+        return replay(read_events(whole.decode().removesuffix("\n").split("\n")))
     except UnicodeDecodeError:
         raise InvalidJournal(f"{path}: not a journal of rackspan; name another --journal") from None
     except InvalidJournal as error:

@@ -1,8 +1,8 @@
-"""A running cluster as a run sees and changes it: a conversation for each look and each change.
+"""A running cluster as a run observes and changes it, over a new connection for each observation and each change.
 
-So no connection outlives the broker it was opened to, and every look has a deadline of its own. What rights a run takes is
-in docs/security.md. Where a look is refused, the right to change is named, which it takes anyway: in Kafka Alter includes
-Describe, and AlterConfigs DescribeConfigs.
+So no connection outlives the broker it was opened to, and every observation has a deadline of its own. The rights that a
+run needs are in docs/security.md. Where an observation is refused, the error names the right to change, which a run needs
+anyway: in Kafka Alter includes Describe, and AlterConfigs DescribeConfigs.
 """
 
 from collections.abc import Awaitable, Mapping, Sequence
@@ -15,10 +15,9 @@ from kafka.protocol.admin import IncrementalAlterConfigsRequest
 from rackspan.apply import reassignments
 from rackspan.apply.reassignments import RIGHT
 from rackspan.apply.requests import BROKER, CONFIG_BATCH, TOPIC, altered, answered, batches, refuse
-from rackspan.plan.execution.decision import Question
-from rackspan.plan.execution.observed import InFlight, ObservedCluster
+from rackspan.model.ids import TopicPartition
+from rackspan.plan.execution.observed import InFlight, ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
-from rackspan.plan.written import TopicPartition
 from rackspan.sources.live import requests
 from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 from rackspan.sources.live.error_messages import listed, request_failed
@@ -31,13 +30,13 @@ _BROKER_SECONDS: Final = 5.0
 
 @dataclass(frozen=True, slots=True)
 class LiveCluster:
-    """The cluster behind these settings; `timeout_seconds` is for each look and each change. Errors: SourceError."""
+    """The cluster behind these settings; `timeout_seconds` is for each observation and each change. Errors: SourceError."""
 
     settings: ConnectionSettings
 
-    def observe(self, asked: Question) -> ObservedCluster:
+    def observe(self, request: ObservationRequest) -> ObservedCluster:
         with ClusterConnection(self.settings) as connection:
-            return connection.run(_observe, connection, asked)
+            return connection.run(_observe, connection, request)
 
     def set_configs(self, values: Mapping[ConfigKey, str | None]) -> None:
         with ClusterConnection(self.settings) as connection:
@@ -47,33 +46,36 @@ class LiveCluster:
         with ClusterConnection(self.settings) as connection:
             reassignments.start_moves(connection, targets)
 
-    def cancel_moves(self, places: tuple[TopicPartition, ...]) -> None:
+    def cancel_moves(self, partitions: tuple[TopicPartition, ...]) -> None:
         with ClusterConnection(self.settings) as connection:
-            reassignments.cancel_moves(connection, places)
+            reassignments.cancel_moves(connection, partitions)
 
 
-async def _observe(connection: ClusterConnection, asked: Question) -> ObservedCluster:
-    # Reassignments first: one that ends in between still shows as moving, and the next look sees it done.
+async def _observe(connection: ClusterConnection, request: ObservationRequest) -> ObservedCluster:
+    # Reassignments first: one that ends in between still shows as moving, and the next observation shows it done.
     under_way = requests.reassignments(connection)
-    moving = await _seen(under_way, "reassignments under way", RIGHT)
-    known = await _topics(connection, sorted(asked.topics))
+    moving = await _response(under_way, "reassignments under way", RIGHT)
+    known = await _topics(connection, sorted(request.topics))
     alive = frozenset(int(broker.id) for broker in known.brokers)
-    rows = [(topic.name, one) for topic in known.topics for one in topic.partitions]
+    rows = [(TopicPartition(topic.name, one.partition), one) for topic in known.topics for one in topic.partitions]
     return ObservedCluster(
         cluster_id=known.cluster_id,
         brokers=alive,
         topic_ids={topic.name: topic.topic_id for topic in known.topics},
-        replicas={(name, one.partition): one.replicas for name, one in rows},
-        isr={(name, one.partition): one.isr for name, one in rows},
-        in_flight={place: InFlight(one.replicas, one.adding, one.removing) for place, one in moving.items()},
+        replicas={topic_partition: one.replicas for topic_partition, one in rows},
+        isr={topic_partition: one.isr for topic_partition, one in rows},
+        in_flight={
+            TopicPartition(*topic_partition): InFlight(one.replicas, one.adding, one.removing)
+            for topic_partition, one in moving.items()
+        },
         configs={
-            **await _topic_configs(connection, asked.configs),
-            **await _broker_configs(connection, asked.configs, alive),
+            **await _topic_configs(connection, request.configs),
+            **await _broker_configs(connection, request.configs, alive),
         },
     )
 
 
-async def _seen(answer: Awaitable[T], what: str, right: str) -> T:
+async def _response(answer: Awaitable[T], what: str, right: str) -> T:
     try:
         return await answer
     except (KafkaError, OSError) as error:
@@ -81,9 +83,9 @@ async def _seen(answer: Awaitable[T], what: str, right: str) -> T:
 
 
 async def _topics(connection: ClusterConnection, names: Sequence[str]) -> requests.Metadata:
-    """What is known of these topics. One that may not be seen is not one that is gone: a run would stop for it."""
+    """The metadata of these topics. A topic that the user may not describe is an error: as a missing one it would stop the run."""
     what, right = f"topic {listed(names)}", f"Describe on Topic {listed(names)}"
-    known = await _seen(requests.metadata(connection, names), what, right)
+    known = await _response(requests.metadata(connection, names), what, right)
     hidden = sorted(name for name, error in known.refused.items() if error == TopicAuthorizationFailedError.__name__)
     if hidden:
         error = TopicAuthorizationFailedError()
@@ -97,7 +99,7 @@ async def _topic_configs(connection: ClusterConnection, asked: frozenset[ConfigK
     for names in batches(sorted(keys), CONFIG_BATCH):
         every = sorted({key for name in names for key in keys[name]})
         asking = requests.own_topic_configs(connection, names, every)
-        answer = await _seen(asking, "throttles of topics", f"AlterConfigs on Topic {listed(names)}")
+        answer = await _response(asking, "throttles of topics", f"AlterConfigs on Topic {listed(names)}")
         for name, error in answer.refused.items():
             raise request_failed(f"the throttle of topic {name}", f"AlterConfigs on Topic {name}", error)
         for name, own in answer.values.items():
@@ -109,15 +111,15 @@ async def _broker_configs(
     connection: ClusterConnection, asked: frozenset[ConfigKey], alive: frozenset[int]
 ) -> dict[ConfigKey, str | None]:
     keys = {name: wanted for name, wanted in _keys_by_name(asked, Holder.BROKER).items() if int(name) in alive}
-    # All at once: each broker tells its own.
+    # All at once: each broker describes its own.
     answers = {
         name: connection.start(requests.own_broker_configs, connection, int(name), wanted, _BROKER_SECONDS)
         for name, wanted in keys.items()
     }
     found: dict[ConfigKey, str | None] = {}
     for name, answer in answers.items():
-        # Refused where it is dead and not fenced yet, too: a run that left it out would forget its throttle.
-        own = await _seen(answer, f"the throttle of broker {name}", "AlterConfigs on Cluster")
+        # An error also where the broker is dead and not fenced yet: a run that left it out would forget its throttle.
+        own = await _response(answer, f"the throttle of broker {name}", "AlterConfigs on Cluster")
         found |= {ConfigKey(Holder.BROKER, name, key): value for key, value in own.items()}
     return found
 

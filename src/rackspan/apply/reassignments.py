@@ -1,6 +1,6 @@
 """AlterPartitionReassignments (key 45): starting reassignments, and cancelling them (KIP-455).
 
-Errors as in changes.py. Both may be asked for twice: what is under way already stays, what is over is passed over.
+Errors as in changes.py. Both may be sent twice: what is under way already stays, what is over is ignored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -11,7 +11,7 @@ from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 
 from rackspan.apply.refusals import change_failed
 from rackspan.apply.requests import answered, ask_controller, patience_ms
-from rackspan.plan.written import TopicPartition
+from rackspan.model.ids import TopicPartition
 from rackspan.sources.live.connection import ClusterConnection
 
 RIGHT = "Alter on Cluster"
@@ -23,9 +23,9 @@ def start_moves(connection: ClusterConnection, targets: Mapping[TopicPartition, 
     connection.run(_alter, connection, targets)
 
 
-def cancel_moves(connection: ClusterConnection, places: Sequence[TopicPartition]) -> None:
-    """Each partition goes back to the replicas it came from."""
-    connection.run(_alter, connection, dict.fromkeys(places))
+def cancel_moves(connection: ClusterConnection, partitions: Sequence[TopicPartition]) -> None:
+    """Each partition gets back the replicas that it had before."""
+    connection.run(_alter, connection, dict.fromkeys(partitions))
 
 
 async def _alter(connection: ClusterConnection, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> None:
@@ -34,18 +34,18 @@ async def _alter(connection: ClusterConnection, targets: Mapping[TopicPartition,
     _refuse("no partition was reassigned", answer)
     for topic in answer.responses:
         for one in topic.partitions:
-            place = f"{topic.name}-{one.partition_index}"
-            replicas = targets[topic.name, one.partition_index]
+            topic_partition = TopicPartition(topic.name, one.partition_index)
+            replicas = targets[topic_partition]
             done = "cancelled" if replicas is None else f"reassigned to {','.join(map(str, replicas))}"
-            _refuse(f"{place} was not {done}", one)
+            _refuse(f"{topic_partition} was not {done}", one)
 
 
 def _topics(targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Sequence[Any]:
     topic = AlterPartitionReassignmentsRequest.ReassignableTopic
     partitions: dict[str, list[Any]] = {}
     for (name, partition), replicas in targets.items():
-        wanted = None if replicas is None else list(replicas)
-        entry = topic.ReassignablePartition(partition_index=partition, replicas=wanted)
+        listed = None if replicas is None else list(replicas)
+        entry = topic.ReassignablePartition(partition_index=partition, replicas=listed)
         partitions.setdefault(name, []).append(entry)
     return [topic(name=name, partitions=entries) for name, entries in partitions.items()]
 

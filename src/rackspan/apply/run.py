@@ -1,52 +1,58 @@
-"""A run from its first look to its last effect: begin, go on, turn round, or cancel, each with the same journal."""
+"""A run from its first observation to its last effect: start, resume, change direction or cancel, in one journal."""
 
 from collections.abc import Iterator
 
-from rackspan.apply.executor import ClusterHands, Happened, Pace, carry_out
+from rackspan.apply.executor import Pace, ReassigningCluster, RunUpdate, execute
 from rackspan.apply.journal import Journal
-from rackspan.errors import UsageError
-from rackspan.plan.execution.decision import Limits, Question
-from rackspan.plan.execution.events import Began, Cancelled, Turned
-from rackspan.plan.execution.observed import ObservedCluster
-from rackspan.plan.execution.start import beginning, going_on
-from rackspan.plan.written import Toward, WrittenPlan
+from rackspan.plan import RunLimits
+from rackspan.plan.execution.events import DirectionSet, RunCancelled, RunStarted
+from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
+from rackspan.plan.execution.start import (
+    plan_to_start,
+    refuse_a_limit_below,
+    refuse_to_resume,
+    refuse_unnamed_cluster,
+)
+from rackspan.reassign import Direction, ReassignmentPlan
 
 
 def run(
-    cluster: ClusterHands, plan: WrittenPlan, toward: Toward, journal: Journal, limits: Limits, pace: Pace = Pace()
-) -> Iterator[Happened]:
-    """Carry a plan out, or go on with it where its journal stands.
+    cluster: ReassigningCluster,
+    plan: ReassignmentPlan,
+    direction: Direction,
+    journal: Journal,
+    limits: RunLimits,
+    pace: Pace = Pace(),
+) -> Iterator[RunUpdate]:
+    """Execute a plan, or resume it where its journal ends.
 
-    Errors: ReassignmentStopped, InvalidJournal for another plan's journal, UsageError, SourceError.
+    Errors: ReassignmentStopped where the cluster is another or is not as the plan assumes, InvalidJournal for another
+    plan's journal, UsageError, SourceError.
     """
     if journal.begun is None:
-        topics = frozenset(move.topic for move in plan.moves())
-        begun = beginning(plan, toward, cluster.observe(Question(topics, frozenset())))
-        _refuse_a_cap_below(begun, toward, limits)
-        journal.append(Began(begun))
+        refuse_unnamed_cluster(plan)
+        topics = frozenset(one.topic for one in plan.partitions())
+        complete = plan_to_start(plan, direction, cluster.observe(ObservationRequest(topics)))
+        refuse_a_limit_below(complete, direction, limits)
+        journal.append(RunStarted(complete))
     else:
-        going_on(journal.begun, plan, _first_look(cluster), str(journal.path))
-        _refuse_a_cap_below(journal.begun.plan, toward, limits)
-    if journal.account.toward is not toward or journal.account.cancelled:
-        journal.append(Turned(toward))
-    yield from carry_out(cluster, journal, limits, pace)
+        refuse_to_resume(journal.begun, plan, _first_observation(cluster), str(journal.path))
+        refuse_a_limit_below(journal.begun.plan, direction, limits)
+    if journal.state.direction is not direction or journal.state.cancelled:
+        journal.append(DirectionSet(direction))
+    yield from execute(cluster, journal, limits, pace)
 
 
-def cancel(cluster: ClusterHands, plan: WrittenPlan, journal: Journal, pace: Pace = Pace()) -> Iterator[Happened]:
-    """Take back what is in flight and give throttles back; what is done stays done. Errors: as `run`."""
-    going_on(journal.account, plan, _first_look(cluster), str(journal.path))
-    if not journal.account.cancelled:
-        journal.append(Cancelled())
-    yield from carry_out(cluster, journal, Limits(), pace)
+def cancel(
+    cluster: ReassigningCluster, plan: ReassignmentPlan, journal: Journal, pace: Pace = Pace()
+) -> Iterator[RunUpdate]:
+    """Cancel what is in flight and restore the user's throttles; what is done stays done. Errors: as `run`."""
+    refuse_to_resume(journal.state, plan, _first_observation(cluster), str(journal.path))
+    if not journal.state.cancelled:
+        journal.append(RunCancelled())
+    yield from execute(cluster, journal, RunLimits(), pace)
 
 
-def _first_look(cluster: ClusterHands) -> ObservedCluster:
-    """A cluster that cannot be reached at all is told at once; the loop would wait for it."""
-    return cluster.observe(Question(frozenset(), frozenset()))
-
-
-def _refuse_a_cap_below(plan: WrittenPlan, toward: Toward, limits: Limits) -> None:
-    most = max(plan.moves(), key=lambda move: len(move.arrivals(toward)))
-    copies = len(most.arrivals(toward))
-    if limits.moves is not None and copies > limits.moves:
-        raise UsageError(f"--max-moves {limits.moves}: {most.name} alone copies {copies}; allow {copies} or more")
+def _first_observation(cluster: ReassigningCluster) -> ObservedCluster:
+    """Raises at once where the cluster cannot be reached at all; the loop would wait for it."""
+    return cluster.observe(ObservationRequest())

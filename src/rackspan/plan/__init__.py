@@ -1,15 +1,12 @@
-"""A plan made ready to be carried out: in which order, in which portions, as which file, and what comes next.
+"""The order of a plan's steps, plan files, and what a run of a plan does next.
 
-Begin with order.py (risk first, then size), then steps.py (the caps). json_format.py writes plans and reads Kafka's
-reassignment files. Carrying out: written.py (a plan read back), events.py (what a journal says), observed.py (what a
-cluster shows), execution.py (the next effect, from these two alone), verdict.py (how far anyone's reassignment is).
-It decides when things move, never what moves: that is reassign's. It touches no cluster: that is apply's.
+Begin with order.py (risk first, then size), then plan_file.py (plans as files), reassignment_file.py (the files of
+kafka-reassign-partitions) and verification.py (how far a reassignment has come). execution/ decides the effects of a run.
+Which replicas move is decided in `reassign`; `apply` carries out the effects on a cluster.
 """
 
-from rackspan.plan.execution.decision import Limits
-from rackspan.plan.order import in_steps
-from rackspan.plan.steps import Caps, Step
-from rackspan.plan.written import Toward, WrittenPlan
-from rackspan.plan.written_format import read_plan
+from rackspan.plan.execution.decision import RunLimits
+from rackspan.plan.order import StepLimits, order_steps
+from rackspan.plan.plan_file import plan_document, read_plan
 
-__all__ = ["Caps", "Limits", "Step", "Toward", "WrittenPlan", "in_steps", "read_plan"]
+__all__ = ["RunLimits", "StepLimits", "order_steps", "plan_document", "read_plan"]

@@ -1,4 +1,4 @@
-"""Which partitions move first, and how many at a time."""
+"""Divides a plan into steps: the most urgent partitions first, and no more at a time than the limits allow."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -7,11 +7,36 @@ import numpy as np
 
 from rackspan.audit.batch import PartitionBatch, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
+from rackspan.audit.loads import BELIEVED_BYTES_MAX
 from rackspan.audit.policy import RackPolicy
+from rackspan.errors import UsageError
 from rackspan.model.ids import NO_BROKER
 from rackspan.model.partitions import Bools, Int64s
-from rackspan.plan.steps import Caps, Step
-from rackspan.reassign import FORCES_RACKS, Plan
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.reassign import FORCES_RACKS, ReassignmentColumns, ReassignmentPlan, Step, snapshot_rows
+
+
+@dataclass(frozen=True, slots=True)
+class StepLimits:
+    """What one step may hold at most. None sets no limit; a partition larger than a limit makes a step of its own.
+
+    `moves`: replicas copied. `bytes`: of those with a known size. `moves_per_broker`: copies that one broker receives.
+    `partitions`: reassignments, reorderings included: all of them go to the controller in one request.
+    """
+
+    moves: int | None = 1_000
+    bytes: int | None = None
+    moves_per_broker: int | None = None
+    partitions: int | None = 10_000
+
+    def __post_init__(self) -> None:
+        for name in ("moves", "bytes", "moves_per_broker", "partitions"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(
+                    f"at most {value} {name.replace('_', ' ')} in a step: nothing could move; allow 1 or more"
+                )
+
 
 RISKS: tuple[tuple[str, frozenset[str]], ...] = (
     ("acks=all is refused or unsafe now", frozenset({"under-min-isr", "under-min-racks"})),
@@ -26,58 +51,79 @@ EXPOSED = "safe now and afterwards, but while it moves one rack too few may ackn
 FREE = "leaders only, or replicas removed: nothing is copied"
 
 
-def in_steps(plan: Plan, policy: RackPolicy = RackPolicy(), caps: Caps = Caps()) -> tuple[Step, ...]:
-    """Order and batch a plan.
+def order_steps(
+    snapshot: ClusterSnapshot,
+    plan: ReassignmentPlan,
+    policy: RackPolicy = RackPolicy(),
+    limits: StepLimits = StepLimits(),
+) -> ReassignmentPlan:
+    """The same reassignments, ordered and divided into steps. `snapshot` is the one that was planned on.
 
-    Constraints: every step within `caps`; every partition in exactly one step.
+    Constraints: every step within `limits`; every partition in exactly one step.
     Goals, in order: partitions at risk before others, each step for one reason; those that are put at risk by moving
     after all other copies, so that a minimum can be raised for their steps alone; small ones first, so that as many as can
     be are safe as early as can be; few steps.
     Method: first fit in that order. What copies nothing comes last: it must not wait for a copy, nor a copy for it.
     Bound: linear in the partitions.
     """
-    seen = snapshot_batch(plan.snapshot, policy)
-    rank, entry_bytes = _ranks(plan, seen), plan.entry_bytes
-    order = np.lexsort((np.arange(len(plan.rows)), entry_bytes, rank))
-    reasons = [*(words for words, _ in RISKS), OTHERS, EXPOSED, FREE]
-    found: list[Step] = []
-    for risk, words in enumerate(reasons):
-        mine = order[rank[order] == risk]
-        found += [_step(plan, words, entries, entry_bytes) for entries in _batches(plan, mine, entry_bytes, caps)]
-    return tuple(found)
+    if not len(plan):
+        return plan
+    work = _reassignments(snapshot, plan)
+    rank = _ranks(work, snapshot_batch(snapshot, policy))
+    order = np.lexsort((np.arange(len(rank)), work.bytes, rank))
+    steps: list[Step] = []
+    for risk, reason in enumerate([*(words for words, _ in RISKS), OTHERS, EXPOSED, FREE]):
+        for entries in _batches(work, order[rank[order] == risk], limits):
+            steps.append(Step(len(steps) + 1, reason, work.columns.take(entries), int(work.bytes[entries].sum())))
+    return replace(plan, steps=tuple(steps))
 
 
-def _ranks(plan: Plan, seen: PartitionBatch) -> Int64s:
-    """Each reassignment's place among RISKS, then OTHERS, EXPOSED, FREE."""
-    rank = np.full(len(plan.rows), len(RISKS), dtype=np.int64)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Reassignments:
+    """N reassignments with their rows in the snapshot, what each copies, and the bytes of that. Shapes (N,)."""
+
+    columns: ReassignmentColumns
+    rows: Int64s
+    additions: Int64s
+    bytes: Int64s
+
+
+def _reassignments(snapshot: ClusterSnapshot, plan: ReassignmentPlan) -> _Reassignments:
+    """All of a plan, by topic and partition whatever its order so far."""
+    columns = plan.columns()
+    rows = snapshot_rows(snapshot, columns)
+    additions, size_bytes = columns.additions, snapshot.partitions.size_bytes[rows]
+    return _Reassignments(columns, rows, additions, additions * np.clip(size_bytes, 0, BELIEVED_BYTES_MAX))
+
+
+def _ranks(work: _Reassignments, batch: PartitionBatch) -> Int64s:
+    """The position of each reassignment among RISKS, then OTHERS, EXPOSED, FREE."""
+    rank = np.full(len(work.rows), len(RISKS), dtype=np.int64)
     for risk, (_, names) in reversed(list(enumerate(RISKS))):
         for constraint in PARTITION_CONSTRAINTS:
             if constraint.name in names:
-                broken: Bools = constraint.broken(seen)[plan.rows]
+                broken: Bools = constraint.broken(batch)[work.rows]
                 rank[broken] = risk
     others = np.flatnonzero(rank == len(RISKS))
-    rank[others[_exposed(plan, seen, others)]] = len(RISKS) + 1
-    rank[plan.arrivals == 0] = len(RISKS) + 2
+    rank[others[_exposed(work, batch, others)]] = len(RISKS) + 1
+    rank[work.additions == 0] = len(RISKS) + 2
     return rank
 
 
-def _exposed(plan: Plan, seen: PartitionBatch, entries: Int64s) -> Bools:
-    """Whose minimum forces racks among the replicas there are, but not among old and new ones together."""
+def _exposed(work: _Reassignments, batch: PartitionBatch, entries: Int64s) -> Bools:
+    """Whose minimum forces racks among the present replicas, but not among old and new ones together."""
     (forces,) = (one for one in PARTITION_CONSTRAINTS if one.name == FORCES_RACKS)
-    now = seen.rows.take(plan.rows[entries])
-    target = plan.replicas[entries]
-    arriving = np.where((target[:, :, None] == now.replicas[:, None, :]).any(axis=2), NO_BROKER, target)
-    together = replace(now, replicas=np.concatenate([now.replicas, arriving], axis=1))
-    moving = PartitionBatch(seen.members, seen.topics, together, seen.required.of(plan.rows[entries].astype(np.int32)))
-    return np.asarray(forces.broken(moving) & ~forces.broken(seen)[plan.rows[entries]])
-
-
-def _step(plan: Plan, reason: str, entries: Int64s, entry_bytes: Int64s) -> Step:
-    return Step(reason, entries, int(plan.arrivals[entries].sum()), int(entry_bytes[entries].sum()))
+    rows = work.rows[entries]
+    now = batch.rows.take(rows)
+    columns = work.columns.take(entries)
+    added = np.where(columns.is_added, columns.replicas, NO_BROKER)
+    together = replace(now, replicas=np.concatenate([now.replicas, added], axis=1))
+    moving = PartitionBatch(batch.members, batch.topics, together, batch.required.of(rows.astype(np.int32)))
+    return np.asarray(forces.broken(moving) & ~forces.broken(batch)[rows])
 
 
 @dataclass(slots=True)
-class _Open:
+class _OpenStep:
     """A step that may still take more."""
 
     entries: list[int] = field(default_factory=list)
@@ -86,45 +132,45 @@ class _Open:
     received: dict[int, int] = field(default_factory=dict)
 
 
-def _batches(plan: Plan, order: Int64s, entry_bytes: Int64s, caps: Caps) -> Iterator[Int64s]:
+def _batches(work: _Reassignments, order: Int64s, limits: StepLimits) -> Iterator[Int64s]:
     """First fit over the steps that are not full yet."""
-    steps: list[_Open] = []
+    steps: list[_OpenStep] = []
     first_open = 0
     next_of_broker: dict[int, int] = {}
-    arriving = _arriving(plan, order) if caps.moves_per_broker is not None else {}
+    receivers = _receivers(work.columns, order) if limits.moves_per_broker is not None else {}
     for entry in order.tolist():
-        moves, size = int(plan.arrivals[entry]), int(entry_bytes[entry])
-        brokers = arriving.get(entry, ())
+        moves, size = int(work.additions[entry]), int(work.bytes[entry])
+        brokers = receivers.get(entry, ())
         at = max([first_open, *(next_of_broker.get(broker, 0) for broker in brokers)])
-        while at < len(steps) and not _takes(steps[at], moves, size, brokers, caps):
+        while at < len(steps) and not _takes(steps[at], moves, size, brokers, limits):
             # Whatever comes later is at least as large: a step without room for this one is full for good.
-            first_open += at == first_open and not _has_room(steps[at], moves, size, caps)
+            first_open += at == first_open and not _has_room(steps[at], moves, size, limits)
             at += 1
         if at == len(steps):
-            steps.append(_Open())
+            steps.append(_OpenStep())
         _put(steps[at], entry, moves, size, brokers)
         for broker in brokers:
-            if caps.moves_per_broker is not None and steps[at].received[broker] >= caps.moves_per_broker:
+            if limits.moves_per_broker is not None and steps[at].received[broker] >= limits.moves_per_broker:
                 next_of_broker[broker] = max(next_of_broker.get(broker, 0), at + 1)
     for step in steps:
         yield np.array(step.entries, dtype=np.int64)
 
 
-def _takes(step: _Open, moves: int, size_bytes: int, brokers: tuple[int, ...], caps: Caps) -> bool:
-    if caps.moves_per_broker is not None and any(step.received.get(b, 0) >= caps.moves_per_broker for b in brokers):
+def _takes(step: _OpenStep, moves: int, size_bytes: int, brokers: tuple[int, ...], limits: StepLimits) -> bool:
+    if limits.moves_per_broker is not None and any(step.received.get(b, 0) >= limits.moves_per_broker for b in brokers):
         return False
-    return _has_room(step, moves, size_bytes, caps)
+    return _has_room(step, moves, size_bytes, limits)
 
 
-def _has_room(step: _Open, moves: int, size_bytes: int, caps: Caps) -> bool:
+def _has_room(step: _OpenStep, moves: int, size_bytes: int, limits: StepLimits) -> bool:
     return (
-        (caps.partitions is None or len(step.entries) < caps.partitions)
-        and (caps.moves is None or step.moves + moves <= caps.moves)
-        and (caps.bytes is None or step.bytes + size_bytes <= caps.bytes)
+        (limits.partitions is None or len(step.entries) < limits.partitions)
+        and (limits.moves is None or step.moves + moves <= limits.moves)
+        and (limits.bytes is None or step.bytes + size_bytes <= limits.bytes)
     )
 
 
-def _put(step: _Open, entry: int, moves: int, size_bytes: int, brokers: tuple[int, ...]) -> None:
+def _put(step: _OpenStep, entry: int, moves: int, size_bytes: int, brokers: tuple[int, ...]) -> None:
     step.entries.append(entry)
     step.moves += moves
     step.bytes += size_bytes
@@ -132,8 +178,10 @@ def _put(step: _Open, entry: int, moves: int, size_bytes: int, brokers: tuple[in
         step.received[broker] = step.received.get(broker, 0) + 1
 
 
-def _arriving(plan: Plan, entries: Int64s) -> dict[int, tuple[int, ...]]:
+def _receivers(columns: ReassignmentColumns, entries: Int64s) -> dict[int, tuple[int, ...]]:
     """Brokers that receive a copy, by entry."""
-    target, current = plan.replicas[entries], plan.snapshot.partitions.replicas[plan.rows[entries]]
-    new = (target != NO_BROKER) & ~(target[:, :, None] == current[:, None, :]).any(axis=2)
-    return {entry: tuple(row[mask].tolist()) for entry, row, mask in zip(entries.tolist(), target, new, strict=True)}
+    some = columns.take(entries)
+    return {
+        entry: tuple(row[added].tolist())
+        for entry, row, added in zip(entries.tolist(), some.replicas, some.is_added, strict=True)
+    }

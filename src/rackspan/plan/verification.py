@@ -1,4 +1,4 @@
-"""Whether a reassignment was carried out, partition by partition: anyone's, by anything.
+"""How far a reassignment is, partition by partition, whatever tool executes it.
 
 Agrees with kafka-reassign-partitions --verify: done is its "completed", in progress its "still in progress", all else its
 "no active reassignment". Source: ReassignPartitionsCommand.findPartitionReassignmentStates of Apache Kafka 4.
@@ -9,59 +9,61 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from rackspan.plan.execution.observed import ObservedCluster
-from rackspan.plan.written import PartitionMove, WrittenPlan
+from rackspan.reassign import PartitionReassignment, ReassignmentPlan
 
 
-class Verdict(StrEnum):
+class VerifiedState(StrEnum):
     DONE = "done"
     IN_PROGRESS = "in progress"
     NOT_STARTED = "not started"
-    """On the replicas that the plan found; only a plan with its originals can tell."""
+    """On the replicas that the plan replaces; only a plan with its originals shows it."""
     DIFFERS = "differs"
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionVerdict:
-    """`reason` says what is so instead; None where all is as it shall be."""
+class VerifiedPartition:
+    """`reason`: what the cluster has instead; None where it is as planned."""
 
-    move: PartitionMove
-    verdict: Verdict
+    reassignment: PartitionReassignment
+    state: VerifiedState
     reason: str | None = None
 
 
-def verdicts(plan: WrittenPlan, seen: ObservedCluster) -> list[PartitionVerdict]:
+def verify(plan: ReassignmentPlan, cluster: ObservedCluster) -> list[VerifiedPartition]:
     """In the order of topic and partition."""
-    moves = sorted(plan.moves(), key=lambda move: move.place)
-    return [PartitionVerdict(move, *_verdict(plan, move, seen)) for move in moves]
+    partitions = sorted(plan.partitions(), key=lambda one: one.topic_partition)
+    return [VerifiedPartition(one, *_state(plan, one, cluster)) for one in partitions]
 
 
-def _verdict(plan: WrittenPlan, move: PartitionMove, seen: ObservedCluster) -> tuple[Verdict, str | None]:
-    if move.place in seen.in_flight:
-        return Verdict.IN_PROGRESS, _on_the_way(move, seen.in_flight[move.place].target)
-    replicas = seen.replicas.get(move.place)
+def _state(
+    plan: ReassignmentPlan, one: PartitionReassignment, cluster: ObservedCluster
+) -> tuple[VerifiedState, str | None]:
+    if one.topic_partition in cluster.in_flight:
+        return VerifiedState.IN_PROGRESS, _other_target(one, cluster.in_flight[one.topic_partition].target)
+    replicas = cluster.replicas.get(one.topic_partition)
     if replicas is None:
-        return Verdict.DIFFERS, "it is not in the cluster"
-    if _is_another_topic(plan, move.topic, seen):
-        return Verdict.DIFFERS, "its topic was deleted and created anew"
-    if replicas == move.replicas:
-        return Verdict.DONE, None
+        return VerifiedState.DIFFERS, "it is not in the cluster"
+    if _is_another_topic(plan, one.topic, cluster):
+        return VerifiedState.DIFFERS, "its topic was deleted and created anew"
+    if replicas == one.replicas:
+        return VerifiedState.DONE, None
     at = ",".join(map(str, replicas))
-    return (Verdict.NOT_STARTED if replicas == move.undo else Verdict.DIFFERS), f"its replicas are {at}"
+    return (VerifiedState.NOT_STARTED if replicas == one.undo else VerifiedState.DIFFERS), f"its replicas are {at}"
 
 
-def _on_the_way(move: PartitionMove, target: Sequence[int]) -> str | None:
-    return None if set(target) == set(move.replicas) else f"it moves to {','.join(map(str, target))}"
+def _other_target(one: PartitionReassignment, target: Sequence[int]) -> str | None:
+    return None if set(target) == set(one.replicas) else f"it moves to {','.join(map(str, target))}"
 
 
-def _is_another_topic(plan: WrittenPlan, topic: str, seen: ObservedCluster) -> bool:
-    planned, found = plan.topic_ids.get(topic), seen.topic_ids.get(topic)
-    return planned is not None and found is not None and planned != found
+def _is_another_topic(plan: ReassignmentPlan, topic: str, cluster: ObservedCluster) -> bool:
+    planned, current = plan.topic_ids.get(topic), cluster.topic_ids.get(topic)
+    return planned is not None and current is not None and planned != current
 
 
-def all_done(found: Sequence[PartitionVerdict]) -> bool:
-    return all(one.verdict is Verdict.DONE for one in found)
+def all_done(verified: Sequence[VerifiedPartition]) -> bool:
+    return all(one.state is VerifiedState.DONE for one in verified)
 
 
-def counted(found: Sequence[PartitionVerdict]) -> Iterator[tuple[Verdict, int]]:
-    for verdict in Verdict:
-        yield verdict, sum(one.verdict is verdict for one in found)
+def counted(verified: Sequence[VerifiedPartition]) -> Iterator[tuple[VerifiedState, int]]:
+    for state in VerifiedState:
+        yield state, sum(one.state is state for one in verified)

@@ -1,24 +1,43 @@
-"""The least movement that makes a cluster rack-safe, with a bound that proves it; and the judge of anyone's plan.
+"""The least movement that makes a cluster rack-safe, with a bound that proves it; and a linter for any plan.
 
-Begin with planner.py (the order of goals), then bounds.py (why less cannot do) and repair.py (how it is reached).
-lint.py judges plans, ours or another tool's. Pure: nothing here touches a cluster; plans are values.
+Begin with reassignment_plan.py (the value that all of it is about) and planner.py (the order of goals), then
+optimizer/repair.py (how the fewest moves are found) and optimizer/bounds.py (why fewer cannot do). lint.py judges plans,
+ours or another tool's. Pure: nothing here touches a cluster or a file.
 """
 
 from rackspan.reassign.document import ListedPartition, ReassignmentDocument
 from rackspan.reassign.lint import FORCES_RACKS, lint
+from rackspan.reassign.plan_cost import Balance, Conflict, LoadRange, PlanCost
 from rackspan.reassign.planner import plan
-from rackspan.reassign.request import Request
-from rackspan.reassign.result import Balance, Plan, Spread, applied
+from rackspan.reassign.reassignment_plan import (
+    Direction,
+    PartitionReassignment,
+    ReassignmentColumns,
+    ReassignmentPlan,
+    Step,
+    reassignment_columns,
+    snapshot_after,
+    snapshot_rows,
+)
+from rackspan.reassign.request import ReassignmentRequest
 
 __all__ = [
     "FORCES_RACKS",
     "Balance",
+    "Conflict",
+    "Direction",
     "ListedPartition",
-    "Plan",
+    "LoadRange",
+    "PartitionReassignment",
+    "PlanCost",
+    "ReassignmentColumns",
     "ReassignmentDocument",
-    "Request",
-    "Spread",
-    "applied",
+    "ReassignmentPlan",
+    "ReassignmentRequest",
+    "Step",
     "lint",
     "plan",
+    "reassignment_columns",
+    "snapshot_after",
+    "snapshot_rows",
 ]

@@ -1,7 +1,6 @@
 """Why a request cannot be met in full: the smallest set of facts that contradict each other, in words."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 import numpy as np
 
@@ -10,20 +9,12 @@ from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import shown
 from rackspan.model.partitions import Int64s
 from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.reassign.plan_cost import Conflict
 from rackspan.reassign.problem import Standing
-from rackspan.reassign.request import Request
+from rackspan.reassign.request import ReassignmentRequest
 
 NAMED_MAX = 3
 """Topics that a sentence names before it counts the rest."""
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Partitions that stay as they are, what contradicts what, and the ways out."""
-
-    reason: str
-    remedy: str
-    partitions: int
 
 
 def too_few_brokers(snapshot: ClusterSnapshot, now: Standing, rows: Int64s) -> Iterator[Conflict]:
@@ -61,7 +52,7 @@ def _in_the_way(now: Standing) -> Int64s:
 
 
 def broken_minimums(
-    snapshot: ClusterSnapshot, policy: RackPolicy, now: Standing, request: Request
+    snapshot: ClusterSnapshot, policy: RackPolicy, now: Standing, request: ReassignmentRequest
 ) -> Iterator[tuple[Int64s, Conflict]]:
     """Partitions that a drain or a lower factor would bring under a minimum they meet today: these are not touched."""
     asked = requirements(snapshot.topics, policy).of(now.rows.topic)
@@ -72,7 +63,7 @@ def broken_minimums(
 
 
 def _too_few_racks(
-    snapshot: ClusterSnapshot, now: Standing, asked: Requirements, request: Request
+    snapshot: ClusterSnapshot, now: Standing, asked: Requirements, request: ReassignmentRequest
 ) -> Iterator[tuple[Int64s, Conflict]]:
     left = len(now.homes.racks)
     before = len({broker.rack for broker in snapshot.brokers})

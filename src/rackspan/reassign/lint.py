@@ -19,7 +19,8 @@ from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.reassign.document import Fault, ListedPartition, ReassignmentDocument, faults
 from rackspan.reassign.optimizer.bounds import needs
 from rackspan.reassign.problem import PLANNED_FACTOR_MAX, standing
-from rackspan.reassign.request import Request
+from rackspan.reassign.reassignment_plan import ReassignmentPlan
+from rackspan.reassign.request import ReassignmentRequest
 
 OF_THE_TARGET = frozenset(
     {
@@ -37,12 +38,17 @@ FORCES_RACKS = "min-insync-replicas-forces-racks"
 MEND = "mend the file, or let rackspan reassign plan write one"
 
 
-def lint(snapshot: ClusterSnapshot, policy: RackPolicy, document: ReassignmentDocument) -> list[Finding]:
-    """Everything wrong with a plan for this cluster, violations first.
+def lint(
+    snapshot: ClusterSnapshot, policy: RackPolicy, reassignment: ReassignmentPlan | ReassignmentDocument
+) -> list[Finding]:
+    """Everything wrong with a plan, or a file, for this cluster, violations first.
 
-    A violation means that Kafka refuses the plan or that racks are less safe than asked, during it or after. Faults of
-    the file use the words of Kafka's own tool.
+    A violation means that Kafka refuses the plan or that racks are less safe than required, during it or after. Faults of
+    a file use the words of Kafka's own tool. A plan that moves nothing has no findings.
     """
+    if isinstance(reassignment, ReassignmentPlan) and not len(reassignment):
+        return []
+    document = _document(reassignment)
     seen = snapshot_batch(snapshot, policy)
     broken = list(faults(document))
     entries, rows = _known(snapshot, document, {(fault.topic, fault.partition) for fault in broken})
@@ -53,6 +59,13 @@ def lint(snapshot: ClusterSnapshot, policy: RackPolicy, document: ReassignmentDo
     if len(rows):
         found += [*_placement(seen, snapshot, policy, entries, rows), *_needless(snapshot, policy, entries, rows)]
     return in_order(found)
+
+
+def _document(reassignment: ReassignmentPlan | ReassignmentDocument) -> ReassignmentDocument:
+    if isinstance(reassignment, ReassignmentDocument):
+        return reassignment
+    partitions = sorted(reassignment.partitions(), key=lambda one: one.topic_partition)
+    return ReassignmentDocument(tuple(ListedPartition(*one.topic_partition, one.replicas) for one in partitions))
 
 
 def _known(
@@ -172,7 +185,7 @@ def _needless(
     snapshot: ClusterSnapshot, policy: RackPolicy, entries: list[ListedPartition], rows: Int64s
 ) -> Iterator[Finding]:
     """One word on copies beyond what the constraints need."""
-    now = standing(snapshot, policy, Request())
+    now = standing(snapshot, policy, ReassignmentRequest())
     targets, current = padded_lists([_believable(entry.replicas) for entry in entries]), now.rows.replicas[rows]
     moves = int(np.count_nonzero(~(targets[:, :, None] == current[:, None, :]).any(axis=2) & (targets != NO_BROKER)))
     wanted = np.minimum(lengths(targets), min(len(now.shares.least) - 1, PLANNED_FACTOR_MAX))

@@ -4,30 +4,36 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rackspan.audit.loads import replica_bound
+from rackspan.audit.loads import BELIEVED_BYTES_MAX, replica_bound
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import NO_BROKER
 from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.reassign.conflicts import Conflict, broken_minimums, fenced_racks, too_few_brokers
+from rackspan.reassign.conflicts import broken_minimums, fenced_racks, too_few_brokers
 from rackspan.reassign.optimizer.balance import level
 from rackspan.reassign.optimizer.leaders import even_leaders
 from rackspan.reassign.optimizer.repair import in_need, repair
 from rackspan.reassign.optimizer.replica_lists import led_by, with_changes
+from rackspan.reassign.plan_cost import Balance, Conflict, LoadRange, PlanCost
 from rackspan.reassign.problem import Standing, standing
-from rackspan.reassign.request import Request
-from rackspan.reassign.result import Balance, Plan, Spread
+from rackspan.reassign.reassignment_plan import ReassignmentColumns, ReassignmentPlan, Step
+from rackspan.reassign.request import ReassignmentRequest
+
+UNORDERED = "in no order yet"
+"""The reason of the one step that a plan has before `plan.order_steps`."""
 
 
-def plan(snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy(), request: Request = Request()) -> Plan:
+def plan(
+    snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy(), request: ReassignmentRequest = ReassignmentRequest()
+) -> ReassignmentPlan:
     """The least movement that brings a cluster where `request` wants it.
 
     Constraints: every chosen partition is spread over racks as evenly as the brokers that stay allow, no broker twice,
     nothing on brokers that leave or are gone.
     Goals, in order: moves, bytes, replicas per broker, preferred leaders by reordering.
-    Bound: `Plan.lower_bound`, proven partition by partition (bounds.py).
+    Bound: `PlanCost.lower_bound`, proven partition by partition (bounds.py).
     Errors: UsageError where the request names what the cluster does not have. What cannot be met is no error but in
-    `Plan.infeasible`; the rest is planned.
+    `PlanCost.infeasible`; the rest is planned.
     """
     now = standing(snapshot, policy, request)
     untouchable, conflicts = _untouchable(snapshot, policy, now, request)
@@ -43,10 +49,9 @@ def plan(snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy(), request: 
         bound = bound.or_arrivals(now, targets)
     if request.reorder_leaders:
         targets = _with_even_leaders(now, targets, stuck)
-    return _account(
+    return _plan_of(
         snapshot,
         now,
-        request,
         targets,
         stuck,
         bound=bound,
@@ -90,7 +95,7 @@ def _without(mask: Bools, rows: Int64s) -> Bools:
 
 
 def _untouchable(
-    snapshot: ClusterSnapshot, policy: RackPolicy, now: Standing, request: Request
+    snapshot: ClusterSnapshot, policy: RackPolicy, now: Standing, request: ReassignmentRequest
 ) -> tuple[Int64s, tuple[Conflict, ...]]:
     found = list(broken_minimums(snapshot, policy, now, request))
     rows = [mine for mine, _ in found]
@@ -102,35 +107,45 @@ def _with_even_leaders(now: Standing, targets: Int32s, stuck: Int64s) -> Int32s:
     return led_by(targets, rows, leader)
 
 
-def _account(
+def _plan_of(
     snapshot: ClusterSnapshot,
     now: Standing,
-    request: Request,
     targets: Int32s,
     stuck: Int64s,
     *,
     bound: "_Bound",
     conflicts: tuple[Conflict, ...],
-) -> Plan:
+) -> ReassignmentPlan:
     ids = np.append(now.homes.broker_ids, np.int32(NO_BROKER))[targets]
-    current = snapshot.partitions.replicas
-    changed = np.flatnonzero(_without(now.chosen, stuck) & _differ(ids, current))
-    arrivals = _arrivals(ids[changed], current[changed])
-    moves = int(arrivals.sum())
-    return Plan(
-        snapshot=snapshot,
-        rows=changed,
+    rows = snapshot.partitions
+    changed = np.flatnonzero(_without(now.chosen, stuck) & _differ(ids, rows.replicas))
+    columns = ReassignmentColumns(
+        topics=[topic.name for topic in snapshot.topics],
+        topic=rows.topic[changed],
+        partition=rows.partition[changed],
         replicas=ids[changed],
-        arrivals=arrivals,
+        undo=rows.replicas[changed],
+    )
+    additions, size_bytes = columns.additions, rows.size_bytes[changed]
+    cost = PlanCost(
         lower_bound=bound.moves,
-        gap_reason=bound.why(moves),
+        gap_reason=bound.why(int(additions.sum())),
+        bytes=int((additions * np.clip(size_bytes, 0, BELIEVED_BYTES_MAX)).sum()),
+        unsized_moves=int(additions[size_bytes < 0].sum()),
         before=balance(now, now.replica_index),
         after=balance(now, targets),
         replicas_bound=replica_bound(now.homes, np.bincount(_placed_factors(now, stuck))),
         left_out=_left_out(now),
         infeasible=conflicts,
-        leaving=request.leaving,
     )
+    steps = (Step(1, UNORDERED, columns, cost.bytes),) if len(changed) else ()
+    return ReassignmentPlan(snapshot.cluster_id, _topic_ids(snapshot, columns), steps, cost)
+
+
+def _topic_ids(snapshot: ClusterSnapshot, columns: ReassignmentColumns) -> dict[str, str]:
+    """Topics by id where it is known: one deleted and created again is another topic."""
+    topics = [snapshot.topics[code] for code in dict.fromkeys(columns.topic.tolist())]
+    return {topic.name: topic.topic_id for topic in topics if topic.topic_id is not None}
 
 
 def _differ(mine: Int32s, theirs: Int32s) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
@@ -139,21 +154,13 @@ def _differ(mine: Int32s, theirs: Int32s) -> np.ndarray[tuple[int], np.dtype[np.
     return np.asarray((padded[0] != padded[1]).any(axis=1))
 
 
-def _arrivals(target: Int32s, current: Int32s) -> Int64s:
-    """How many of each row's target replicas are not among its current ones."""
-    new = target != NO_BROKER
-    for held in current.T:
-        new &= target != held[:, None]
-    return np.asarray(np.count_nonzero(new, axis=1))
-
-
 def balance(now: Standing, index: Int32s) -> Balance:
     """Replicas and preferred leaders per broker that stays, given broker indices (P, width)."""
     brokers = len(now.homes.broker_ids)
     replicas = np.bincount(index[index >= 0], minlength=brokers)
     first = index[:, 0] if index.shape[1] else np.zeros(0, dtype=np.int32)
     leaders = np.bincount(first[first >= 0], minlength=brokers)
-    return Balance(*(Spread(int(one.min()), int(one.max())) for one in (replicas, leaders)))
+    return Balance(*(LoadRange(int(one.min()), int(one.max())) for one in (replicas, leaders)))
 
 
 def _placed_factors(now: Standing, stuck: Int64s) -> Int64s:

@@ -12,7 +12,7 @@ from rackspan.model.partitions import Bools, Int32s, Int64s, PartitionColumns
 from rackspan.model.racks import RackMap, UnrackedPolicy, rack_map
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.reassign.rack_shares import RackShares, rack_shares
-from rackspan.reassign.request import Request, chosen_topics
+from rackspan.reassign.request import ReassignmentRequest, chosen_topics
 
 PLANNED_FACTOR_MAX = 1_000
 """The largest replication factor that is planned for: far beyond any cluster, and a bound on the tables."""
@@ -56,7 +56,7 @@ class Standing:
         return np.bincount(held, minlength=len(self.homes.broker_ids))
 
 
-def standing(snapshot: ClusterSnapshot, policy: RackPolicy, request: Request) -> Standing:
+def standing(snapshot: ClusterSnapshot, policy: RackPolicy, request: ReassignmentRequest) -> Standing:
     """The snapshot as this request sees it. Errors: UsageError for brokers that are nowhere to be drained from."""
     seen = snapshot_batch(snapshot, policy)
     _refuse_unknown(seen, request)
@@ -88,7 +88,7 @@ def standing(snapshot: ClusterSnapshot, policy: RackPolicy, request: Request) ->
     )
 
 
-def _homes(snapshot: ClusterSnapshot, policy: RackPolicy, request: Request) -> RackMap:
+def _homes(snapshot: ClusterSnapshot, policy: RackPolicy, request: ReassignmentRequest) -> RackMap:
     left = [broker for broker in snapshot.brokers if broker.id not in request.leaving]
     if not left:
         raise UsageError("every broker would be drained: at least one has to hold the replicas; drain fewer")
@@ -97,7 +97,7 @@ def _homes(snapshot: ClusterSnapshot, policy: RackPolicy, request: Request) -> R
     return counted if counted.racks else rack_map(left, UnrackedPolicy.SHARED)
 
 
-def _refuse_unknown(seen: PartitionBatch, request: Request) -> None:
+def _refuse_unknown(seen: PartitionBatch, request: ReassignmentRequest) -> None:
     registered = set(seen.members.rack_map.broker_ids.tolist())
     for broker in sorted(request.leaving - registered):
         # A broker that is gone for good is drained by its id, though the cluster no longer lists it.
@@ -105,7 +105,7 @@ def _refuse_unknown(seen: PartitionBatch, request: Request) -> None:
             raise UsageError(f"broker {broker}: the cluster does not list it, and no partition has a replica on it")
 
 
-def _own_rack(seen: PartitionBatch, homes: RackMap, request: Request) -> Int32s:
+def _own_rack(seen: PartitionBatch, homes: RackMap, request: ReassignmentRequest) -> Int32s:
     own = np.full(len(seen.rows), -1, dtype=np.int32)
     codes = {rack: code for code, rack in enumerate(homes.racks)}
     for broker in sorted(request.replace):

@@ -13,7 +13,7 @@ from rackspan.model.topic import Topic
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class ReassignmentRequest:
     """A repair, and what it should do besides.
 
     `drain`: brokers that shall hold nothing afterwards. `replace`: the same, and what they held stays in their rack

@@ -12,12 +12,12 @@ Rack = Annotated[str | None, typer.Option("--rack", metavar="RACK", help="Where 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
+class ReassignmentStatus:
     rack: Rack = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StandingHere(Standing):
+class StandingHere(ReassignmentStatus):
     rack: Rack = "r1"
     floor: Annotated[int, typer.Option("--floor", min=0)] = 0
 

@@ -7,29 +7,29 @@ from random import Random
 import pytest
 from rich.console import Console
 
-from rackspan.apply import Happened, Pace
-from rackspan.apply.executor import carry_out
+from rackspan.apply import Pace, RunUpdate
+from rackspan.apply.executor import execute
 from rackspan.cli import output
 from rackspan.cli.reassign import progress as run_progress
-from rackspan.plan import Limits
+from rackspan.plan import RunLimits
 from rackspan.plan.execution.effects import Wait
-from rackspan.plan.execution.events import Cancelled
-from rackspan.plan.written import PartitionMove, WrittenPlan, WrittenStep
+from rackspan.plan.execution.events import RunCancelled
+from rackspan.reassign import PartitionReassignment, ReassignmentPlan, Step
 from tests.plan.fake_cluster import FakeCluster, Memory
 
-MOVES = (PartitionMove("orders", 0, (4, 2), (1, 2)), PartitionMove("orders", 1, (2, 3), (3, 2)))
-PLAN = WrittenPlan("the-cluster", {}, tuple(WrittenStep(number, "", (move,)) for number, move in enumerate(MOVES, 1)))
+MOVES = (PartitionReassignment("orders", 0, (4, 2), (1, 2)), PartitionReassignment("orders", 1, (2, 3), (3, 2)))
+PLAN = ReassignmentPlan("the-cluster", {}, tuple(Step.of(number, "", (move,)) for number, move in enumerate(MOVES, 1)))
 
 
-def happened(limits: Limits = Limits(1_000), *events: Cancelled) -> Iterator[Happened]:
+def happened(limits: RunLimits = RunLimits(1_000), *events: RunCancelled) -> Iterator[RunUpdate]:
     cluster = FakeCluster(
-        {move.place: move.undo for move in MOVES}, Random(7), {1, 2, 3, 4} if not events else {1, 2, 3}
+        {move.topic_partition: move.undo for move in MOVES}, Random(7), {1, 2, 3, 4} if not events else {1, 2, 3}
     )
     ledger = Memory(PLAN)
     for event in events:
-        cluster.start_moves({MOVES[0].place: MOVES[0].replicas})
+        cluster.start_moves({MOVES[0].topic_partition: MOVES[0].replicas})
         ledger.append(event)
-    return carry_out(cluster, ledger, limits, Pace(now=lambda: 0.0, sleep=lambda seconds: None))
+    return execute(cluster, ledger, limits, Pace(now=lambda: 0.0, sleep=lambda seconds: None))
 
 
 def test_each_thing_that_happens_gets_a_line(capsys: pytest.CaptureFixture[str]) -> None:
@@ -44,11 +44,11 @@ def test_each_thing_that_happens_gets_a_line(capsys: pytest.CaptureFixture[str])
         "step 2 of 2: 1 partition started, 0 copies to make",
         "step 2 of 2: done",
     ]
-    assert last.account.ended
+    assert last.state.completed
 
 
 def test_what_is_cancelled_is_told(capsys: pytest.CaptureFixture[str]) -> None:
-    run_progress.follow(happened(Limits(), Cancelled()))
+    run_progress.follow(happened(RunLimits(), RunCancelled()))
     assert "1 partition on the way cancelled" in capsys.readouterr().err
 
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from rackspan.plan.execution.events import Began, Cancelled, StepDone
+from rackspan.plan.execution.events import RunCancelled, RunStarted, StepCompleted
 from rackspan.plan.execution.events_format import event_line
-from rackspan.plan.written_format import read_plan
+from rackspan.plan.plan_file import read_plan
 from tests.cli.conftest import GOOD, Ran
 
 Cli = Callable[..., Ran]
@@ -53,7 +53,7 @@ def files(tmp_path: Path) -> Callable[..., None]:
 
 
 def begun(plan: dict[str, Any] = PLAN, *more: Any) -> str:
-    return "".join(f"{event_line(event)}\n" for event in (Began(read_plan(json.dumps(plan))), *more))
+    return "".join(f"{event_line(event)}\n" for event in (RunStarted(read_plan(json.dumps(plan))), *more))
 
 
 def test_a_dry_run_shows_what_is_left_to_do_and_writes_nothing(
@@ -69,14 +69,14 @@ def test_a_dry_run_shows_what_is_left_to_do_and_writes_nothing(
 
 
 def test_a_dry_run_goes_on_where_the_journal_stands(cli: Cli, files: Callable[..., None]) -> None:
-    files(journal=begun(PLAN, StepDone(1), Cancelled()))
+    files(journal=begun(PLAN, StepCompleted(1), RunCancelled()))
     document = cli("reassign", "apply", "--plan", "plan.json", *SNAPSHOT, "-o", "json").document
     assert [(step["step"], step["done"]) for step in document["steps"]] == [(1, True), (2, False)]
     assert (document["toward"], document["moves"], document["journal"]) == ("targets", 0, "plan.json.journal")
 
 
 def test_undoing_passes_the_steps_backwards(cli: Cli, files: Callable[..., None]) -> None:
-    files(journal=begun(PLAN, StepDone(1)))
+    files(journal=begun(PLAN, StepCompleted(1)))
     document = cli("reassign", "undo", "--plan", "plan.json", *SNAPSHOT, "-o", "json").document
     assert [(step["step"], step["moves"], step["done"]) for step in document["steps"]] == [(2, 0, False), (1, 1, False)]
 
@@ -296,8 +296,8 @@ def test_a_cluster_that_is_not_as_assumed_is_left_alone(
 
 
 def test_another_reassignment_and_another_topic_are_named(cli: Cli, files: Callable[..., None]) -> None:
-    beside = snapshot_with(replicas=[4, 2, 3, 1], adding_replicas=[4], removing_replicas=[1])
-    files(changed(partitions=[REORDERED], steps=STEPS[1:]), beside)
+    merged_list = snapshot_with(replicas=[4, 2, 3, 1], adding_replicas=[4], removing_replicas=[1])
+    files(changed(partitions=[REORDERED], steps=STEPS[1:]), merged_list)
     assert cli("reassign", *APPLY, "--plan", "plan.json").err == (
         "rackspan: orders-0: being reassigned, not by this plan; wait for the end or cancel it, then run again\n"
     )

@@ -1,50 +1,50 @@
 from rackspan.plan.execution.events import (
-    Account,
-    Began,
-    Cancelled,
-    Ended,
-    StepDone,
-    Throttling,
-    Turned,
-    Unthrottled,
-    account,
+    DirectionSet,
+    RunCancelled,
+    RunCompleted,
+    RunStarted,
+    RunState,
+    StepCompleted,
+    ThrottleRecorded,
+    ThrottleRemoved,
+    replay,
 )
 from rackspan.plan.execution.throttle import ConfigKey, Holder
-from rackspan.plan.written import PartitionMove, Toward, WrittenPlan, WrittenStep
+from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
 
-PLAN = WrittenPlan(
+PLAN = ReassignmentPlan(
     "c",
     {},
-    tuple(WrittenStep(number, "", (PartitionMove("orders", number, (1,), (2,)),)) for number in (1, 2)),
+    tuple(Step.of(number, "", (PartitionReassignment("orders", number, (1,), (2,)),)) for number in (1, 2)),
 )
 FIRST, SECOND = (ConfigKey(Holder.BROKER, str(broker), "leader.replication.throttled.rate") for broker in (1, 2))
 
 
-def of(*events: object) -> Account:
-    return account([Began(PLAN), *events])  # type: ignore[list-item]
+def of(*events: object) -> RunState:
+    return replay([RunStarted(PLAN), *events])  # type: ignore[list-item]
 
 
-def numbers(found: Account) -> list[int]:
+def numbers(found: RunState) -> list[int]:
     return [step.number for step in found.remaining]
 
 
 def test_what_a_user_had_set_is_what_was_recorded_first() -> None:
-    found = of(Throttling(1, {FIRST: "5"}), Throttling(1, {FIRST: "1000", SECOND: None}))
+    found = of(ThrottleRecorded(1, {FIRST: "5"}), ThrottleRecorded(1, {FIRST: "1000", SECOND: None}))
     assert found.own == {FIRST: "5", SECOND: None}
-    assert of(Throttling(1, {FIRST: "5", SECOND: None}), Unthrottled((FIRST,))).own == {SECOND: None}
+    assert of(ThrottleRecorded(1, {FIRST: "5", SECOND: None}), ThrottleRemoved((FIRST,))).own == {SECOND: None}
 
 
 def test_turning_round_begins_again_from_the_other_end_and_keeps_what_is_owed() -> None:
-    found = of(Throttling(1, {FIRST: "5"}), StepDone(1), Turned(Toward.ORIGINALS))
+    found = of(ThrottleRecorded(1, {FIRST: "5"}), StepCompleted(1), DirectionSet(Direction.ORIGINALS))
     assert (numbers(found), found.own, found.throttled_step) == ([2, 1], {FIRST: "5"}, None)
 
 
 def test_a_cancelled_run_is_gone_on_with_where_it_was() -> None:
-    found = of(StepDone(1), Cancelled(), Turned(Toward.TARGETS))
+    found = of(StepCompleted(1), RunCancelled(), DirectionSet(Direction.TARGETS))
     assert (numbers(found), found.cancelled) == ([2], False)
 
 
 def test_all_steps_done_is_the_end() -> None:
-    found = of(StepDone(1), StepDone(2), Ended())
-    assert (found.step, found.ended) == (None, True)
-    assert of(StepDone(1), StepDone(2), Ended(), Turned(Toward.ORIGINALS)).ended is False
+    found = of(StepCompleted(1), StepCompleted(2), RunCompleted())
+    assert (found.step, found.completed) == (None, True)
+    assert of(StepCompleted(1), StepCompleted(2), RunCompleted(), DirectionSet(Direction.ORIGINALS)).completed is False

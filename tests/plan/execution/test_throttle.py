@@ -11,10 +11,10 @@ from rackspan.plan.execution.throttle import (
     LEADER_REPLICAS,
     ConfigKey,
     Holder,
-    beside,
+    merged_list,
     throttle,
 )
-from rackspan.plan.written import PartitionMove, Toward, WrittenStep
+from rackspan.reassign import Direction, PartitionReassignment, Step
 
 CASES = json.loads((Path(__file__).parents[2] / "vectors" / "placement.json").read_text())["cases"]
 
@@ -37,8 +37,8 @@ def test_a_step_is_throttled_as_kafkas_tool_does_it() -> None:
     moves = []
     for name, (sources, destinations) in case["expect"]["moves"].items():
         topic, _, partition = name.rpartition("-")
-        moves.append(PartitionMove(topic, int(partition), tuple(destinations), tuple(sources)))
-    assert throttle(WrittenStep(1, "", tuple(moves)), Toward.TARGETS, 1_000) == kafkas(case)
+        moves.append(PartitionReassignment(topic, int(partition), tuple(destinations), tuple(sources)))
+    assert throttle(Step.of(1, "", tuple(moves)), Direction.TARGETS, 1_000) == kafkas(case)
 
 
 @pytest.mark.parametrize(
@@ -51,4 +51,4 @@ def test_a_step_is_throttled_as_kafkas_tool_does_it() -> None:
     ],
 )
 def test_what_a_user_throttles_stays_throttled(own: str | None, both: str) -> None:
-    assert beside(own, "0:1,0:2") == both
+    assert merged_list(own, "0:1,0:2") == both

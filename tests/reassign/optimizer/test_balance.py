@@ -6,9 +6,10 @@ from random import Random
 
 import pytest
 
-from rackspan.reassign import Request, Spread, applied, plan
+from rackspan.reassign import LoadRange, ReassignmentRequest, plan, snapshot_after
 from tests.reassign.brute_force import spread_is_even
 from tests.reassign.instances import cluster, spread
+from tests.reassign.plans import cost, rows
 from tests.reassign.test_planner import judged
 
 RANDOM_CLUSTERS = 1_000 if os.environ.get("RACKSPAN_SOAK") else 100
@@ -28,13 +29,14 @@ def test_no_legal_placement_is_more_even_and_none_as_even_takes_fewer_moves(seed
         if spread_is_even([racks[broker] for broker in chosen], sizes)
     ]
     placed = [rng.choice(legal) for _ in range(rng.randint(1, 4))]
-    planned = plan(cluster(placed, racks), request=Request(balance=True))
+    snapshot = cluster(placed, racks)
+    planned = plan(snapshot, request=ReassignmentRequest(balance=True))
     best = min(
         (_unevenness(sets), sum(len(set(new) - set(old)) for new, old in zip(sets, placed, strict=True)))
         for sets in product(legal, repeat=len(placed))
     )
-    assert (_unevenness([row.replicas for row in applied(planned).partitions]), planned.moves) == best
-    assert planned.gap == 0
+    assert (_unevenness([row.replicas for row in snapshot_after(snapshot, planned).partitions]), planned.moves) == best
+    assert planned.moves - cost(planned).lower_bound == 0
 
 
 def _unevenness(placed: Iterable[Iterable[int]]) -> int:
@@ -44,39 +46,42 @@ def _unevenness(placed: Iterable[Iterable[int]]) -> int:
 @pytest.mark.parametrize(
     ("new", "moves", "replicas"),
     [
-        ({}, 4, Spread(400, 400)),
-        ({9: "r0", 10: "r1", 11: "r2"}, 900, Spread(300, 300)),
+        ({}, 4, LoadRange(400, 400)),
+        ({9: "r0", 10: "r1", 11: "r2"}, 900, LoadRange(300, 300)),
         # Three replicas on three racks: the other racks cannot give anything to the new brokers.
-        ({9: "r0", 10: "r0", 11: "r0"}, 602, Spread(200, 400)),
-        ({9: "r3", 10: "r3", 11: "r3"}, 900, Spread(300, 300)),
-        ({9: "r3"}, 360, Spread(360, 360)),
+        ({9: "r0", 10: "r0", 11: "r0"}, 602, LoadRange(200, 400)),
+        ({9: "r3", 10: "r3", 11: "r3"}, 900, LoadRange(300, 300)),
+        ({9: "r3"}, 360, LoadRange(360, 360)),
     ],
 )
 def test_new_brokers_are_filled_to_the_water_level_with_no_move_too_many(
-    new: dict[int, str], moves: int, replicas: Spread
+    new: dict[int, str], moves: int, replicas: LoadRange
 ) -> None:
-    planned = plan(cluster(PLACED, {**RACKS, **new}), request=Request(balance=True))
-    assert (planned.moves, planned.lower_bound, planned.after.replicas) == (moves, moves, replicas)
-    assert planned.after.leaders.most - planned.after.leaders.fewest <= 1
-    assert judged(planned) == set()
+    snapshot = cluster(PLACED, {**RACKS, **new})
+    planned = plan(snapshot, request=ReassignmentRequest(balance=True))
+    assert (planned.moves, cost(planned).lower_bound, cost(planned).after.replicas) == (moves, moves, replicas)
+    assert cost(planned).after.leaders.most - cost(planned).after.leaders.fewest <= 1
+    assert judged(snapshot, planned) == set()
 
 
 def test_small_partitions_are_moved_first() -> None:
-    planned = plan(cluster([[0], [0], [0], [0]], {0: "a", 1: "a"}), request=Request(balance=True))
-    assert planned.rows.tolist() == [0, 1]
+    snapshot = cluster([[0], [0], [0], [0]], {0: "a", 1: "a"})
+    planned = plan(snapshot, request=ReassignmentRequest(balance=True))
+    assert rows(snapshot, planned).tolist() == [0, 1]
 
 
 def test_a_fenced_broker_neither_gives_nor_takes() -> None:
     fenced = cluster([[0]] * 4 + [[2]] * 8, {0: "a", 1: "a", 2: "a", 3: "a"}, fenced=[2, 3])
-    planned = plan(fenced, request=Request(balance=True))
-    assert sorted({int(broker) for row in planned.replicas for broker in row}) == [1]
+    planned = plan(fenced, request=ReassignmentRequest(balance=True))
+    assert sorted({int(broker) for row in planned.columns().replicas for broker in row}) == [1]
     assert planned.moves == 2
 
 
 def test_repair_and_balance_together_say_why_the_bound_is_below() -> None:
     racks = {0: "a", 1: "b", 2: "b"}
     placed = [[1, 2], *[[0, 1]] * 7]
-    planned = plan(cluster(placed, racks), request=Request(balance=True))
-    assert planned.moves >= planned.lower_bound
-    assert (planned.gap_reason is None) == (planned.gap == 0)
-    assert judged(planned) == set()
+    snapshot = cluster(placed, racks)
+    planned = plan(snapshot, request=ReassignmentRequest(balance=True))
+    assert planned.moves >= cost(planned).lower_bound
+    assert (cost(planned).gap_reason is None) == (planned.moves - cost(planned).lower_bound == 0)
+    assert judged(snapshot, planned) == set()

@@ -5,14 +5,14 @@ from rackspan.reassign.optimizer.removals import EvictionChoices, eviction_choic
 from rackspan.reassign.optimizer.repair import in_need
 from rackspan.reassign.optimizer.repair_groups import kinds
 from rackspan.reassign.problem import standing
-from rackspan.reassign.request import Request
+from rackspan.reassign.request import ReassignmentRequest
 from tests.reassign.instances import cluster
 
 RACKS = {0: "a", 1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
 
 
 def choices(placed: list[list[int]]) -> EvictionChoices:
-    now = standing(cluster(placed, RACKS), RackPolicy(), Request())
+    now = standing(cluster(placed, RACKS), RackPolicy(), ReassignmentRequest())
     needed, rows, _ = in_need(now)
     return eviction_choices(now, kinds(now, needed, rows), np.arange(len(rows)))
 

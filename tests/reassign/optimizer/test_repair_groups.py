@@ -5,14 +5,14 @@ from rackspan.model import ClusterSnapshot
 from rackspan.reassign.optimizer.repair import in_need
 from rackspan.reassign.optimizer.repair_groups import Kinds, kinds
 from rackspan.reassign.problem import standing
-from rackspan.reassign.request import Request
+from rackspan.reassign.request import ReassignmentRequest
 from tests.reassign.instances import cluster
 
 RACKS = {0: "a", 1: "a", 2: "b", 3: "b", 4: "c", 5: "c"}
 
 
 def kinds_of(snapshot: ClusterSnapshot) -> Kinds:
-    now = standing(snapshot, RackPolicy(), Request())
+    now = standing(snapshot, RackPolicy(), ReassignmentRequest())
     needed, rows, _ = in_need(now)
     return kinds(now, needed, rows)
 

@@ -7,6 +7,7 @@ import pytest
 
 from rackspan.errors import ClusterRequestFailed
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
+from rackspan.model.ids import TopicPartition
 from rackspan.sources.live.responses import (
     ClusterReplies,
     LogDirs,
@@ -34,8 +35,8 @@ REPLIES = ClusterReplies(
         TopicReply("a", "id-a", True, (PartitionReply(1, 2, (2, 1), (2,)), PartitionReply(0, 1, (1, 2, 3), (1, 2)))),
     ),
     configs={"a": {"min.insync.replicas": "2"}},
-    reassignments={("a", 0): Reassignment((3,), (2,)), ("gone", 0): Reassignment((1,), ())},
-    log_dirs=LogDirs({1: {("a", 0): 5, ("a", 1): 7}, 2: {("a", 0): 9}}),
+    reassignments={TopicPartition("a", 0): Reassignment((3,), (2,)), TopicPartition("gone", 0): Reassignment((1,), ())},
+    log_dirs=LogDirs({1: {TopicPartition("a", 0): 5, TopicPartition("a", 1): 7}, 2: {TopicPartition("a", 0): 9}}),
     lists_fenced=True,
 )
 
@@ -58,13 +59,13 @@ def test_topics_and_partitions_arrive_whole_in_canonical_order() -> None:
 
 
 def test_a_reassignment_that_the_replicas_do_not_know_yet_is_not_made_up() -> None:
-    snapshot = assembled(replace(REPLIES, reassignments={("a", 1): Reassignment((9,), (1,))}))
+    snapshot = assembled(replace(REPLIES, reassignments={TopicPartition("a", 1): Reassignment((9,), (1,))}))
     assert snapshot.partitions.row(1).adding_replicas == ()
     assert snapshot.partitions.row(1).removing_replicas == (1,)
 
 
 def test_sizes_nobody_told_name_the_brokers_and_why() -> None:
-    silent = LogDirs({1: {("a", 0): 5}}, {2: "connection refused"}, frozenset())
+    silent = LogDirs({1: {TopicPartition("a", 0): 5}}, {2: "connection refused"}, frozenset())
     notes = assembled(replace(REPLIES, log_dirs=silent)).partial
     assert notes == (
         "brokers 2: said to be alive, but connection refused; what is told of them may be out of date",
@@ -79,7 +80,16 @@ def test_sizes_that_may_not_be_asked_for_name_the_right() -> None:
 
 
 def test_topics_on_disk_that_are_not_shown_are_said_to_be_hidden() -> None:
-    hiding = LogDirs({1: {("a", 0): 1, ("a", 1): 1, ("z", 0): 1, ("secret", 0): 1}})
+    hiding = LogDirs(
+        {
+            1: {
+                TopicPartition("a", 0): 1,
+                TopicPartition("a", 1): 1,
+                TopicPartition("z", 0): 1,
+                TopicPartition("secret", 0): 1,
+            }
+        }
+    )
     [note] = assembled(replace(REPLIES, log_dirs=hiding)).partial
     assert note.startswith("topics secret: on disk but not shown to this user, who needs Describe on Topic secret")
 

@@ -7,14 +7,16 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli.output import page, table
-from rackspan.plan.json_format import reassignment_json
-from rackspan.reassign import ListedPartition
+from rackspan.plan.reassignment_file import reassignment_json
+from rackspan.reassign import PartitionReassignment
 
 STEPS_SHOWN: Final = 20
 FINDINGS_SHOWN: Final = 40
 
 
-def generate_page(current: Sequence[ListedPartition], proposed: Sequence[ListedPartition]) -> RenderableType:
+def generate_page(
+    current: Sequence[PartitionReassignment], proposed: Sequence[PartitionReassignment]
+) -> RenderableType:
     """Letter for letter what Kafka's tool prints, so that scripts which cut it apart still can."""
     lines = (
         "Current partition replica assignment",

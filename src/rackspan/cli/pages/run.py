@@ -9,38 +9,38 @@ from rich.text import Text
 
 from rackspan.cli.output import page, table
 from rackspan.cli.pages.reassignment_plan import STEPS_SHOWN, count
-from rackspan.plan import Limits
+from rackspan.plan import RunLimits
 from rackspan.plan.execution.effects import Finished
-from rackspan.plan.execution.events import Account
+from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.progress import progress
-from rackspan.plan.verification import PartitionVerdict, Verdict, all_done, counted
+from rackspan.plan.verification import VerifiedPartition, VerifiedState, all_done, counted
 
 if TYPE_CHECKING:
-    from rackspan.apply import Happened
+    from rackspan.apply import RunUpdate
 
 PARTITIONS_SHOWN: Final = 40
 
 _STYLES: Final = {"done": "bold green", "undone": "bold green", "cancelled": "bold green", "paused": "bold yellow"}
 
 
-def preview_document(begun: Account, limits: Limits, journal: Path) -> dict[str, Any]:
+def preview_document(state: RunState, limits: RunLimits, journal: Path) -> dict[str, Any]:
     """What is left to do: every step, the copies it makes, whether it is done."""
     return {
         "applied": False,
-        "cluster_id": begun.plan.cluster_id,
-        "toward": begun.toward.value,
+        "cluster_id": state.plan.cluster_id,
+        "toward": state.direction.value,
         "journal": str(journal),
         "bytes_per_second": limits.bytes_per_second,
-        "moves": sum(step.copies(begun.toward) for step in begun.remaining),
+        "moves": sum(step.copies(state.direction) for step in state.remaining),
         "steps": [
             {
                 "step": step.number,
                 "reason": step.reason,
-                "partitions": len(step.moves),
-                "moves": step.copies(begun.toward),
-                "done": step.number in begun.done,
+                "partitions": len(step.columns),
+                "moves": step.copies(state.direction),
+                "done": step.number in state.done,
             }
-            for step in begun.plan.in_order(begun.toward)
+            for step in state.plan.in_order(state.direction)
         ],
     }
 
@@ -59,23 +59,23 @@ def preview_page(document: dict[str, Any]) -> RenderableType:
     return page(*parts, Text(f"{words}; add --apply to do it" if steps else "nothing is left to do", style="bold"))
 
 
-def outcome_document(last: "Happened", journal: Path, state: str) -> dict[str, Any]:
-    done = progress(last.account, last.seen)
+def outcome_document(last: "RunUpdate", journal: Path, state: str) -> dict[str, Any]:
+    done = progress(last.state, last.cluster)
     return {
         "applied": True,
         "state": state,
-        "cluster_id": last.seen.cluster_id,
-        "toward": last.account.toward.value,
+        "cluster_id": last.cluster.cluster_id,
+        "toward": last.state.direction.value,
         "journal": str(journal),
         "steps": done.steps,
-        "steps_done": len(last.account.done),
+        "steps_done": len(last.state.done),
         "moves": done.copies,
         "moves_done": done.copied,
         "throttle_left_on_brokers": _owed(last),
     }
 
 
-def outcome_page(last: "Happened", journal: Path, state: str) -> RenderableType:
+def outcome_page(last: "RunUpdate", journal: Path, state: str) -> RenderableType:
     document = outcome_document(last, journal, state)
     done = f"{document['steps_done']} of {count(document['steps'], 'step')}"
     words = f"{state}: {done}, {document['moves_done']} of {count(document['moves'], 'move')}; journal {journal}"
@@ -85,38 +85,38 @@ def outcome_page(last: "Happened", journal: Path, state: str) -> RenderableType:
     return page(*notes, Text(words, style=_STYLES[state]))
 
 
-def verdict_document(found: Sequence[PartitionVerdict]) -> dict[str, Any]:
-    summary = {verdict.value.replace(" ", "_"): number for verdict, number in counted(found)}
+def verdict_document(verified: Sequence[VerifiedPartition]) -> dict[str, Any]:
+    summary = {verdict.value.replace(" ", "_"): number for verdict, number in counted(verified)}
     return {
-        "summary": {"partitions": len(found), **summary},
+        "summary": {"partitions": len(verified), **summary},
         "partitions": [
             {
-                "topic": one.move.topic,
-                "partition": one.move.partition,
-                "replicas": list(one.move.replicas),
-                "verdict": one.verdict.value,
+                "topic": one.reassignment.topic,
+                "partition": one.reassignment.partition,
+                "replicas": list(one.reassignment.replicas),
+                "verdict": one.state.value,
                 "reason": one.reason,
             }
-            for one in found
+            for one in verified
         ],
     }
 
 
-def verdict_page(found: Sequence[PartitionVerdict]) -> RenderableType:
+def verdict_page(verified: Sequence[VerifiedPartition]) -> RenderableType:
     """What is not done, then the count."""
-    undone = [one for one in found if one.verdict is not Verdict.DONE]
+    undone = [one for one in verified if one.state is not VerifiedState.DONE]
     rows = [
-        (one.move.name, one.verdict.value, ",".join(map(str, one.move.replicas)), one.reason)
+        (one.reassignment.name, one.state.value, ",".join(map(str, one.reassignment.replicas)), one.reason)
         for one in undone[:PARTITIONS_SHOWN]
     ]
     parts: list[RenderableType] = [table(("partition", "verdict", "shall be on", "but"), rows), Text()] if rows else []
     if len(undone) > PARTITIONS_SHOWN:
         parts.append(Text(f"and {len(undone) - PARTITIONS_SHOWN} more: -o json lists them all\n", style="dim"))
-    words = ", ".join(f"{number} {verdict.value}" for verdict, number in counted(found) if number)
-    total = f"{count(len(found), 'partition')}: {words}"
-    return page(*parts, Text(total, style="bold green" if all_done(found) else "bold yellow"))
+    words = ", ".join(f"{number} {verdict.value}" for verdict, number in counted(verified) if number)
+    total = f"{count(len(verified), 'partition')}: {words}"
+    return page(*parts, Text(total, style="bold green" if all_done(verified) else "bold yellow"))
 
 
-def _owed(last: "Happened") -> list[int]:
+def _owed(last: "RunUpdate") -> list[int]:
     owed = last.effect.owed if isinstance(last.effect, Finished) else ()
     return sorted({int(config.name) for config in owed})

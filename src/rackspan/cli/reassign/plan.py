@@ -16,15 +16,14 @@ from rackspan.cli.pages.reassignment_plan import generate_page, lint_page, plan_
 from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
 from rackspan.placement.generate import GENERATE_PLACER, unknown_brokers
-from rackspan.plan import Caps
-from rackspan.plan.json_format import (
-    plan_document,
+from rackspan.plan import StepLimits, plan_document
+from rackspan.plan.reassignment_file import (
     read_broker_list,
     read_reassignment,
     read_topics_to_move,
     reassignment_json,
 )
-from rackspan.reassign import ListedPartition, Request
+from rackspan.reassign import PartitionReassignment, ReassignmentRequest
 
 ERROR = 1
 SOMETHING_TO_ACT_ON = 2
@@ -65,12 +64,12 @@ def generate(
     passed_over = unknown_brokers(taken.snapshot, brokers)
     output.warn(f"--broker-list: broker {one} is not alive in the cluster; passed over" for one in passed_over)
     generated = api.generate_reassignment(taken.snapshot, topics, brokers, choice, placing.rng())
-    current = [ListedPartition(one.topic, one.partition, one.current) for one in generated]
-    proposed = [ListedPartition(one.topic, one.partition, one.proposed) for one in generated]
+    current = [PartitionReassignment(one.topic, one.partition, one.current) for one in generated]
+    proposed = [PartitionReassignment(one.topic, one.partition, one.proposed) for one in generated]
     output.write(generated_document(current, proposed), output_format, generate_page(current, proposed))
 
 
-def generated_document(current: list[ListedPartition], proposed: list[ListedPartition]) -> dict[str, Any]:
+def generated_document(current: list[PartitionReassignment], proposed: list[PartitionReassignment]) -> dict[str, Any]:
     """Both files that Kafka's tool prints: the one that brings all back, and the one to execute."""
     return {"current": json.loads(reassignment_json(current)), "proposed": json.loads(reassignment_json(proposed))}
 
@@ -119,7 +118,7 @@ def plan(
 
     Exits 0 when nothing has to move, 2 when the plan holds moves, 1 on errors and when part of what was asked cannot be.
     """
-    request = Request(
+    request = ReassignmentRequest(
         drain=_ids("--drain", drain),
         replace=_ids("--replace", replace),
         replication_factor=replication_factor,
@@ -127,17 +126,18 @@ def plan(
         balance=balance,
         reorder_leaders=not keep_leaders,
     )
-    caps = Caps(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
+    limits = StepLimits(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
     taken = racks.of(where.source()).read()
     output.warn_of(taken)
     policy = judging.policy()
-    planned, steps = api.plan_reassignment(taken.snapshot, policy, request, caps)
-    document = plan_document(planned, steps)
+    planned = api.plan_reassignment(taken.snapshot, policy, request, limits)
+    document = plan_document(planned)
+    infeasible = planned.cost.infeasible if planned.cost is not None else ()
     if out is not None:
         _save(document, out)
-    output.warn(f"cannot be: {one.reason}; {one.remedy}" for one in planned.infeasible)
+    output.warn(f"cannot be: {one.reason}; {one.remedy}" for one in infeasible)
     output.write(document, output_format, plan_page(document))
-    raise typer.Exit(ERROR if planned.infeasible else SOMETHING_TO_ACT_ON if planned.moves else 0)
+    raise typer.Exit(ERROR if infeasible else SOMETHING_TO_ACT_ON if planned.moves else 0)
 
 
 @app.command("lint")

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Final
 from rackspan.cli import output
 from rackspan.cli.pages.reassignment_plan import count
 from rackspan.plan.execution.effects import CancelMoves, Effect, Record, SetConfigs, StartMoves, Wait
-from rackspan.plan.execution.events import StepDone, Throttling
+from rackspan.plan.execution.events import StepCompleted, ThrottleRecorded
 from rackspan.plan.execution.progress import progress
 
 if TYPE_CHECKING:
-    from rackspan.apply import Happened
+    from rackspan.apply import RunUpdate
 
 LINE_EVERY_SECONDS: Final = 30.0
 """Between two lines about the same wait, where there is no terminal."""
@@ -20,10 +20,10 @@ LINE_EVERY_SECONDS: Final = 30.0
 STALLED_SECONDS: Final = 5.0
 """How long something keeps a run before it is named."""
 
-Say = Callable[["Happened", str | None], None]
+Say = Callable[["RunUpdate", str | None], None]
 
 
-def follow(happened: "Iterator[Happened]") -> "Happened":
+def follow(happened: "Iterator[RunUpdate]") -> "RunUpdate":
     """Tell each effect as it comes; the last one is returned."""
     with _telling() as say:
         for last in happened:
@@ -56,8 +56,8 @@ def _telling() -> Iterator[Say]:
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("looking", total=None)
 
-        def say(one: "Happened", words: str | None) -> None:
-            done = progress(one.account, one.seen)
+        def say(one: "RunUpdate", words: str | None) -> None:
+            done = progress(one.state, one.cluster)
             bar.update(task, description=f"step {done.step} of {done.steps}", completed=done.copied, total=done.copies)
             if words is not None and not isinstance(one.effect, Wait):
                 bar.console.print(words, style="dim", markup=False)
@@ -73,7 +73,7 @@ class _Lines:
         self._said_at = self._stalled_since = now()
         self._stalled: str | None = None
 
-    def say(self, one: "Happened", words: str | None) -> None:
+    def say(self, one: "RunUpdate", words: str | None) -> None:
         now = self._now()
         if words is not None and (not isinstance(one.effect, Wait) or self._is_due(one.effect, now)):
             output.note(words)
@@ -88,8 +88,8 @@ class _Lines:
         return (is_new and lasts) or now - self._said_at >= LINE_EVERY_SECONDS
 
 
-def _words(one: "Happened") -> str | None:
-    done = progress(one.account, one.seen)
+def _words(one: "RunUpdate") -> str | None:
+    done = progress(one.state, one.cluster)
     step = f"step {done.step} of {done.steps}"
     match one.effect:
         case StartMoves(targets, copies):
@@ -106,11 +106,11 @@ def _of_others(effect: Effect, step: str) -> str | None:
     match effect:
         case CancelMoves(places):
             return f"{count(len(places), 'partition')} on the way cancelled"
-        case Record(Throttling()):
+        case Record(ThrottleRecorded()):
             return f"{step}: throttled"
         case SetConfigs(values) if None in values.values():
             return f"{step}: throttle taken away"
-        case Record(StepDone()):
+        case Record(StepCompleted()):
             return f"{step}: done"
         case _:
             return None

@@ -1,7 +1,7 @@
 """rackspan reassign apply, verify, cancel, undo."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -21,12 +21,13 @@ from rackspan.cli.pages.run import (
 from rackspan.cli.reassign.plan import REASSIGNMENT, SOMETHING_TO_ACT_ON
 from rackspan.cli.reassign.progress import follow
 from rackspan.errors import RackspanError, UsageError
-from rackspan.plan import Limits, Toward, WrittenPlan, read_plan
+from rackspan.plan import RunLimits, read_plan
 from rackspan.plan.execution.effects import Paused
 from rackspan.plan.verification import all_done
+from rackspan.reassign import Direction, ReassignmentPlan
 
 if TYPE_CHECKING:
-    from rackspan.apply import Happened
+    from rackspan.apply import RunUpdate
 
 HOW_TO_GO_ON: Final = (
     "what is being moved goes on moving, throttled as it is; run the same command again to go on, "
@@ -99,10 +100,10 @@ DEFAULT_PATIENCE_SECONDS = 300
 class _Run:
     """The flags that say what."""
 
-    plan: WrittenPlan
-    toward: Toward
+    plan: ReassignmentPlan
+    direction: Direction
     journal: Path
-    limits: Limits
+    limits: RunLimits
     patience_seconds: float
 
 
@@ -116,9 +117,9 @@ class _Running:
     cluster_id: ClusterId = None
     patience: Patience = DEFAULT_PATIENCE_SECONDS
 
-    def run(self, plan: Path, toward: Toward) -> _Run:
-        limits = Limits(self.throttle, self.max_moves)
-        return _Run(_plan(plan, self.cluster_id), toward, self.journal or _beside(plan), limits, self.patience)
+    def run(self, plan: Path, direction: Direction) -> _Run:
+        limits = RunLimits(self.throttle, self.max_moves)
+        return _Run(_plan(plan, self.cluster_id), direction, self.journal or _beside(plan), limits, self.patience)
 
 
 @options.with_groups
@@ -133,7 +134,7 @@ def apply(
 
     Exits 0 when all is done, 2 when --max-moves is used up, 1 on errors and where the cluster is not what the plan assumed.
     """
-    _carry_out(where, running.run(plan, Toward.TARGETS), apply, output_format)
+    _carry_out(where, running.run(plan, Direction.TARGETS), apply, output_format)
 
 
 @options.with_groups
@@ -145,7 +146,7 @@ def undo(
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Bring the placement back that a plan found: what moves is cancelled, what has moved moves back, last step first."""
-    _carry_out(where, running.run(plan, Toward.ORIGINALS), apply, output_format)
+    _carry_out(where, running.run(plan, Direction.ORIGINALS), apply, output_format)
 
 
 @options.with_groups
@@ -164,11 +165,13 @@ def cancel(
     if not apply:
         taken = where.source().read()
         output.warn_of(taken)
-        going = api.check_reassignment(taken.snapshot, written, Toward.TARGETS, path)
-        found = api.verify_reassignment(taken.snapshot, going.plan)
+        state = api.check_reassignment(taken.snapshot, written, path)
+        found = api.verify_reassignment(taken.snapshot, state.plan)
         output.write(verdict_document(found), output_format, verdict_page(found))
         return
-    last = follow(_telling(api.cancel_reassignment(where.cluster_to_change(), written, path, patience)))
+    last = follow(
+        _telling(api.cancel_reassignment(where.cluster_to_change(), written, path, patience_seconds=patience))
+    )
     output.write(outcome_document(last, path, "cancelled"), output_format, outcome_page(last, path, "cancelled"))
 
 
@@ -195,11 +198,16 @@ def _carry_out(where: options.Where, run: _Run, apply: bool, output_format: opti
         _show(where, run, output_format)
         return
     cluster = where.cluster_to_change()
-    if run.plan.cluster_id is None and not run.journal.exists():
-        raise UsageError("the plan names no cluster; confirm the one that is meant with --cluster-id ID")
-    happened = api.carry_out(cluster, run.plan, run.toward, run.journal, run.limits, run.patience_seconds)
+    happened = api.carry_out(
+        cluster,
+        run.plan,
+        run.journal,
+        direction=run.direction,
+        limits=run.limits,
+        patience_seconds=run.patience_seconds,
+    )
     last = follow(_telling(happened))
-    state = "paused" if isinstance(last.effect, Paused) else "done" if run.toward is Toward.TARGETS else "undone"
+    state = "paused" if isinstance(last.effect, Paused) else "done" if run.direction is Direction.TARGETS else "undone"
     output.write(outcome_document(last, run.journal, state), output_format, outcome_page(last, run.journal, state))
     raise typer.Exit(SOMETHING_TO_ACT_ON if state == "paused" else 0)
 
@@ -207,12 +215,12 @@ def _carry_out(where: options.Where, run: _Run, apply: bool, output_format: opti
 def _show(where: options.Where, run: _Run, output_format: options.Output) -> None:
     taken = where.source().read()
     output.warn_of(taken)
-    begun = api.check_reassignment(taken.snapshot, run.plan, run.toward, run.journal)
+    begun = api.check_reassignment(taken.snapshot, run.plan, run.journal, run.direction)
     document = preview_document(begun, run.limits, run.journal)
     output.write(document, output_format, preview_page(document))
 
 
-def _telling(happened: "Iterator[Happened]") -> "Iterator[Happened]":
+def _telling(happened: "Iterator[RunUpdate]") -> "Iterator[RunUpdate]":
     """Once something was begun, whoever ends it early learns what becomes of it."""
     begun = False
     try:
@@ -225,13 +233,9 @@ def _telling(happened: "Iterator[Happened]") -> "Iterator[Happened]":
         raise
 
 
-def _plan(file: Path, cluster_id: str | None) -> WrittenPlan:
+def _plan(file: Path, cluster_id: str | None) -> ReassignmentPlan:
     plan = read_file(file, read_plan, REASSIGNMENT)
-    if cluster_id is None or cluster_id == plan.cluster_id:
-        return plan
-    if plan.cluster_id is not None:
-        raise UsageError(f"--cluster-id {cluster_id}: the plan is for cluster {plan.cluster_id}; name one of them")
-    return replace(plan, cluster_id=cluster_id)
+    return plan if cluster_id is None else plan.for_cluster(cluster_id)
 
 
 def _beside(plan: Path) -> Path:

@@ -1,12 +1,12 @@
-"""What a run may do next. `decide` (execution.py) chooses; the room `apply` does it and decides nothing."""
+"""What a run may do next. `decide` (decision.py) chooses an effect; `apply` carries it out and decides nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.events import Event
 from rackspan.plan.execution.throttle import ConfigKey
-from rackspan.plan.written import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class SetConfigs:
 
 @dataclass(frozen=True, slots=True)
 class StartMoves:
-    """AlterPartitionReassignments; `copies` is what it costs."""
+    """AlterPartitionReassignments; `copies` is how many replicas are copied for it."""
 
     targets: Mapping[TopicPartition, tuple[int, ...]]
     copies: int
@@ -33,14 +33,14 @@ class StartMoves:
 
 @dataclass(frozen=True, slots=True)
 class CancelMoves:
-    """AlterPartitionReassignments without replicas: Kafka goes back to where each came from."""
+    """AlterPartitionReassignments without replicas: Kafka restores the replicas that each partition had before."""
 
-    places: tuple[TopicPartition, ...]
+    partitions: tuple[TopicPartition, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Wait:
-    """Look again later. `stalled` says what keeps it from ever ending, as far as can be seen."""
+    """Observe again later. `stalled`: what keeps the run from completing, as far as it shows."""
 
     stalled: str | None = None
 
@@ -54,7 +54,7 @@ class Stop:
 
 @dataclass(frozen=True, slots=True)
 class Paused:
-    """This run's movement is used up; the next one goes on."""
+    """The run has copied as much as its limits allow; the next run resumes."""
 
 
 @dataclass(frozen=True, slots=True)

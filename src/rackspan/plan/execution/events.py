@@ -1,7 +1,7 @@
-"""What the journal of a run holds: one event after another, and the account they add up to.
+"""The events of a run's journal, and the state of the run that they add up to.
 
-An event is written before the cluster is touched where forgetting would lose something (what a user had set), and after
-it where the cluster itself can be asked (a step that is done). So the account may be behind the cluster, never ahead.
+An event is written before the cluster is changed where forgetting would lose something (the user's own configs), and
+after it where the cluster itself shows it (a step that is done). So the state may lag the cluster; it is never ahead.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,109 +11,111 @@ from typing import TypeAlias, assert_never
 
 from rackspan.errors import InvalidJournal
 from rackspan.plan.execution.throttle import ConfigKey
-from rackspan.plan.written import Toward, WrittenPlan, WrittenStep
+from rackspan.reassign import Direction, ReassignmentPlan, Step
 
 
 @dataclass(frozen=True, slots=True)
-class Began:
+class RunStarted:
     """The plan, every original filled in. Always the first event, and only the first."""
 
-    plan: WrittenPlan
+    plan: ReassignmentPlan
 
 
 @dataclass(frozen=True, slots=True)
-class Turned:
-    """From here on the plan is carried that way; also what resumes a cancelled run."""
+class DirectionSet:
+    """From now on the run works in that direction; also what resumes a cancelled run."""
 
-    toward: Toward
-
-
-@dataclass(frozen=True, slots=True)
-class Cancelled:
-    """From here on nothing more is started."""
+    direction: Direction
 
 
 @dataclass(frozen=True, slots=True)
-class Throttling:
-    """About to set these configs for a step; their own values before, None for nothing."""
+class RunCancelled:
+    """From now on nothing more is started."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottleRecorded:
+    """Written before these configs are set for a step: the user's own values, None where the user had none."""
 
     step: int
     own: Mapping[ConfigKey, str | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Unthrottled:
-    """These configs have their own values again, or went with their topic."""
+class ThrottleRemoved:
+    """These configs have the user's own values again, or were deleted with their topic."""
 
     configs: tuple[ConfigKey, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class StepDone:
+class StepCompleted:
     step: int
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """Everything is where it shall be."""
+class RunCompleted:
+    """Every step is done."""
 
 
-Event: TypeAlias = Began | Turned | Cancelled | Throttling | Unthrottled | StepDone | Ended
+Event: TypeAlias = (
+    RunStarted | DirectionSet | RunCancelled | ThrottleRecorded | ThrottleRemoved | StepCompleted | RunCompleted
+)
 
 
 @dataclass(frozen=True, slots=True)
-class Account:
-    """Where a run stands. `own`: values to give back. `throttled_step`: whose throttle is set, None between steps."""
+class RunState:
+    """How far a run is. `own`: the user's configs to restore. `throttled_step`: whose throttle is set, None between steps."""
 
-    plan: WrittenPlan
-    toward: Toward = Toward.TARGETS
+    plan: ReassignmentPlan
+    direction: Direction = Direction.TARGETS
     cancelled: bool = False
     done: frozenset[int] = frozenset()
     own: Mapping[ConfigKey, str | None] = field(default_factory=dict)
     throttled_step: int | None = None
-    ended: bool = False
+    completed: bool = False
 
     @property
-    def step(self) -> WrittenStep | None:
+    def step(self) -> Step | None:
         """The one under way or next; None when all are done."""
-        return next((step for step in self.plan.in_order(self.toward) if step.number not in self.done), None)
+        return next((step for step in self.plan.in_order(self.direction) if step.number not in self.done), None)
 
     @property
-    def remaining(self) -> tuple[WrittenStep, ...]:
-        return tuple(step for step in self.plan.in_order(self.toward) if step.number not in self.done)
+    def remaining(self) -> tuple[Step, ...]:
+        return tuple(step for step in self.plan.in_order(self.direction) if step.number not in self.done)
 
 
-def account(events: Iterable[Event]) -> Account:
-    """Add a journal up. Errors: InvalidJournal where it does not begin with the plan."""
+def replay(events: Iterable[Event]) -> RunState:
+    """The state after all events of a journal. Errors: InvalidJournal where it does not begin with the plan."""
     first, *others = events
-    if not isinstance(first, Began):
+    if not isinstance(first, RunStarted):
         raise InvalidJournal("it does not begin with a plan; is it a journal of rackspan reassign apply?")
-    return reduce(after, others, Account(first.plan))
+    return reduce(after, others, RunState(first.plan))
 
 
-def after(so_far: Account, event: Event) -> Account:
+def after(state: RunState, event: Event) -> RunState:
     match event:
-        case Began():
+        case RunStarted():
             raise InvalidJournal("it begins twice; keep one journal for each plan")
-        case Turned(toward):
-            return _turned(so_far, toward)
-        case Cancelled():
-            return replace(so_far, cancelled=True)
-        case Throttling(step, own):
+        case DirectionSet(direction):
+            return _with_direction(state, direction)
+        case RunCancelled():
+            return replace(state, cancelled=True)
+        case ThrottleRecorded(step, own):
             # What was recorded first is the user's; later values may be ours.
-            return replace(so_far, own={**own, **so_far.own}, throttled_step=step)
-        case Unthrottled(configs):
-            left = {config: value for config, value in so_far.own.items() if config not in configs}
-            return replace(so_far, own=left, throttled_step=None)
-        case StepDone(step):
-            return replace(so_far, done=so_far.done | {step})
-        case Ended():
-            return replace(so_far, ended=True)
+            return replace(state, own={**own, **state.own}, throttled_step=step)
+        case ThrottleRemoved(configs):
+            left = {config: value for config, value in state.own.items() if config not in configs}
+            return replace(state, own=left, throttled_step=None)
+        case StepCompleted(step):
+            return replace(state, done=state.done | {step})
+        case RunCompleted():
+            return replace(state, completed=True)
         case _:
             assert_never(event)
 
 
-def _turned(so_far: Account, toward: Toward) -> Account:
-    if toward is so_far.toward:
-        return replace(so_far, cancelled=False)
-    return replace(so_far, toward=toward, cancelled=False, done=frozenset(), throttled_step=None, ended=False)
+def _with_direction(state: RunState, direction: Direction) -> RunState:
+    if direction is state.direction:
+        return replace(state, cancelled=False)
+    return replace(state, direction=direction, cancelled=False, done=frozenset(), throttled_step=None, completed=False)

@@ -5,10 +5,19 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Final, assert_never
 
 from rackspan.errors import InvalidJournal, InvalidReassignment
-from rackspan.plan.execution.events import Began, Cancelled, Ended, Event, StepDone, Throttling, Turned, Unthrottled
+from rackspan.plan.execution.events import (
+    DirectionSet,
+    Event,
+    RunCancelled,
+    RunCompleted,
+    RunStarted,
+    StepCompleted,
+    ThrottleRecorded,
+    ThrottleRemoved,
+)
 from rackspan.plan.execution.throttle import ConfigKey, Holder
-from rackspan.plan.written import Toward
-from rackspan.plan.written_format import plan_as_read, plan_of
+from rackspan.plan.plan_file import journal_document, plan_of
+from rackspan.reassign import Direction
 
 VERSION: Final = 1
 
@@ -25,38 +34,40 @@ def read_events(lines: Iterable[str]) -> tuple[Event, ...]:
 
 def _document(event: Event) -> dict[str, Any]:
     match event:
-        case Began(plan):
-            return {"event": "began", "version": VERSION, "plan": plan_as_read(plan)}
-        case Turned(toward):
-            return {"event": "turned", "toward": toward.value}
-        case Cancelled():
+        case RunStarted(plan):
+            return {"event": "began", "version": VERSION, "plan": journal_document(plan)}
+        case DirectionSet(direction):
+            return {"event": "turned", "toward": direction.value}
+        case RunCancelled():
             return {"event": "cancelled"}
-        case Throttling(step, own):
+        case ThrottleRecorded(step, own):
             return {"event": "throttling", "step": step, "own": [[*config, value] for config, value in own.items()]}
-        case Unthrottled(configs):
+        case ThrottleRemoved(configs):
             return {"event": "unthrottled", "configs": [list(config) for config in configs]}
-        case StepDone(step):
+        case StepCompleted(step):
             return {"event": "step-done", "step": step}
-        case Ended():
+        case RunCompleted():
             return {"event": "ended"}
         case _:
             assert_never(event)
 
 
-def _began(line: Mapping[str, Any]) -> Began:
+def _began(line: Mapping[str, Any]) -> RunStarted:
     if line["version"] != VERSION:
         raise InvalidJournal(f"version {line['version']!r} is not known; take the rackspan that wrote it")
-    return Began(plan_of(line["plan"]))
+    return RunStarted(plan_of(line["plan"]))
 
 
 _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Event]]] = {
     "began": _began,
-    "turned": lambda line: Turned(Toward(line["toward"])),
-    "cancelled": lambda _: Cancelled(),
-    "throttling": lambda line: Throttling(int(line["step"]), {_config(one[:3]): _value(one[3]) for one in line["own"]}),
-    "unthrottled": lambda line: Unthrottled(tuple(_config(one) for one in line["configs"])),
-    "step-done": lambda line: StepDone(int(line["step"])),
-    "ended": lambda _: Ended(),
+    "turned": lambda line: DirectionSet(Direction(line["toward"])),
+    "cancelled": lambda _: RunCancelled(),
+    "throttling": lambda line: ThrottleRecorded(
+        int(line["step"]), {_config(one[:3]): _value(one[3]) for one in line["own"]}
+    ),
+    "unthrottled": lambda line: ThrottleRemoved(tuple(_config(one) for one in line["configs"])),
+    "step-done": lambda line: StepCompleted(int(line["step"])),
+    "ended": lambda _: RunCompleted(),
 }
 
 

@@ -1,17 +1,18 @@
-"""What a cluster shows of a plan while it is carried out, and how far each partition is."""
+"""What a cluster shows of a plan while it is executed, and how far each partition is."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rackspan.model import ClusterSnapshot
+from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.throttle import ConfigKey
-from rackspan.plan.written import PartitionMove, TopicPartition, Toward
+from rackspan.reassign import Direction, PartitionReassignment
 
 
 @dataclass(frozen=True, slots=True)
 class InFlight:
-    """A reassignment under way, as the controller lists it."""
+    """A reassignment under way, as ListPartitionReassignments reports it."""
 
     replicas: tuple[int, ...]
     adding: tuple[int, ...] = ()
@@ -23,11 +24,19 @@ class InFlight:
 
 
 @dataclass(frozen=True, slots=True)
+class ObservationRequest:
+    """The topics and configs that the next decision needs, beside the brokers and the reassignments under way."""
+
+    topics: frozenset[str] = frozenset()
+    configs: frozenset[ConfigKey] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
 class ObservedCluster:
-    """`brokers` are alive and not fenced. Topics and configs are there where they were asked for and exist.
+    """`brokers` are alive and not fenced. Topics and configs are present where they were requested and exist.
 
     `configs`: what a topic or a broker itself has set, None for nothing; a default from elsewhere does not count.
-    `isr` is told for partitions whose topics were asked for.
+    `isr` is present for partitions whose topics were requested.
     """
 
     cluster_id: str | None
@@ -39,52 +48,56 @@ class ObservedCluster:
     configs: Mapping[ConfigKey, str | None] = field(default_factory=dict)
 
 
-class Standing(StrEnum):
-    """How far a partition is on its way."""
+class ReassignmentStatus(StrEnum):
+    """How far the reassignment of a partition is."""
 
     DONE = "done"
     STARTABLE = "startable"
-    """On the replicas it starts from, or on those it shall have in another order."""
+    """On the replicas it starts from, or on its target replicas in another order."""
     MOVING = "moving"
-    OPPOSING = "opposing"
-    """Moving, but back to where it starts from: somebody turned round."""
+    REVERTING = "reverting"
+    """Moving, but back to where it starts from: the run changed its direction."""
     SETTLING = "settling"
-    """Between both, though nothing moves: a broker that has not heard the end of it yet."""
-    ELSEWHERE = "elsewhere"
-    """Somebody else's doing."""
-    ABSENT = "absent"
+    """On both old and new replicas, though nothing moves: a broker that has not applied the end of the move yet."""
+    UNEXPECTED = "unexpected"
+    """On, or moving to, replicas that the plan does not name."""
+    MISSING = "missing"
 
 
-def standing(move: PartitionMove, toward: Toward, seen: ObservedCluster) -> Standing:
-    """The controller's list goes before what brokers show, which lags it."""
-    start, end = set(move.start(toward)), set(move.end(toward))
-    moving = seen.in_flight.get(move.place)
+def reassignment_status(
+    one: PartitionReassignment, direction: Direction, cluster: ObservedCluster
+) -> ReassignmentStatus:
+    """The controller's list of reassignments goes before the replicas that brokers show, which lag it."""
+    start, end = set(one.start(direction)), set(one.end(direction))
+    moving = cluster.in_flight.get(one.topic_partition)
     if moving is not None:
         target = set(moving.target)
-        return Standing.MOVING if target == end else Standing.OPPOSING if target == start else Standing.ELSEWHERE
-    replicas = seen.replicas.get(move.place)
+        if target == end:
+            return ReassignmentStatus.MOVING
+        return ReassignmentStatus.REVERTING if target == start else ReassignmentStatus.UNEXPECTED
+    replicas = cluster.replicas.get(one.topic_partition)
     if replicas is None:
-        return Standing.ABSENT
-    if replicas == move.end(toward):
-        return Standing.DONE
+        return ReassignmentStatus.MISSING
+    if replicas == one.end(direction):
+        return ReassignmentStatus.DONE
     if set(replicas) in (start, end):
-        return Standing.STARTABLE
-    return Standing.SETTLING if set(replicas) == start | end else Standing.ELSEWHERE
+        return ReassignmentStatus.STARTABLE
+    return ReassignmentStatus.SETTLING if set(replicas) == start | end else ReassignmentStatus.UNEXPECTED
 
 
 def observed(snapshot: ClusterSnapshot) -> ObservedCluster:
-    """What a snapshot shows of any plan. It holds no throttles."""
-    rows, names = snapshot.partitions, [str(topic.name) for topic in snapshot.topics]
-    places = [(names[row.topic], row) for row in rows]
+    """A snapshot as an observation. It holds no throttles."""
+    names = [str(topic.name) for topic in snapshot.topics]
+    rows = [(TopicPartition(names[row.topic], row.partition), row) for row in snapshot.partitions]
     return ObservedCluster(
         cluster_id=snapshot.cluster_id,
         brokers=frozenset(int(broker.id) for broker in snapshot.brokers if not broker.fenced),
         topic_ids={str(topic.name): topic.topic_id for topic in snapshot.topics},
-        replicas={(name, row.partition): row.replicas for name, row in places},
-        isr={(name, row.partition): row.isr for name, row in places},
+        replicas={topic_partition: row.replicas for topic_partition, row in rows},
+        isr={topic_partition: row.isr for topic_partition, row in rows},
         in_flight={
-            (name, row.partition): InFlight(row.replicas, row.adding_replicas, row.removing_replicas)
-            for name, row in places
+            topic_partition: InFlight(row.replicas, row.adding_replicas, row.removing_replicas)
+            for topic_partition, row in rows
             if row.adding_replicas or row.removing_replicas
         },
     )

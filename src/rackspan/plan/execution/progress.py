@@ -1,10 +1,10 @@
-"""How far a run is."""
+"""Progress of a run, in steps and copies."""
 
 from dataclasses import dataclass
 
-from rackspan.plan.execution.events import Account
+from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.observed import ObservedCluster
-from rackspan.plan.written import PartitionMove, WrittenStep
+from rackspan.reassign import PartitionReassignment, Step
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,21 +18,21 @@ class Progress:
     moving: int
 
 
-def progress(so_far: Account, seen: ObservedCluster) -> Progress:
-    step, copies = so_far.step, so_far.plan.copies(so_far.toward)
-    done = sum(copies[number] for number in so_far.done)
+def progress(state: RunState, cluster: ObservedCluster) -> Progress:
+    step, copies = state.step, {step.number: step.copies(state.direction) for step in state.plan.steps}
+    done = sum(copies[number] for number in state.done)
     return Progress(
-        step=min(len(so_far.done) + 1, len(copies)),
+        step=min(len(state.done) + 1, len(copies)),
         steps=len(copies),
-        copied=done + (_copied(step, so_far, seen) if step is not None else 0),
+        copied=done + (_copied(step, state, cluster) if step is not None else 0),
         copies=sum(copies.values()),
-        moving=sum(place in so_far.plan.by_place for place in seen.in_flight),
+        moving=sum(topic_partition in state.plan.by_partition for topic_partition in cluster.in_flight),
     )
 
 
-def _copied(step: WrittenStep, so_far: Account, seen: ObservedCluster) -> int:
-    return sum(_in_sync(move, so_far, seen) for move in step.moves)
+def _copied(step: Step, state: RunState, cluster: ObservedCluster) -> int:
+    return sum(_in_sync(one, state, cluster) for one in step.partitions)
 
 
-def _in_sync(move: PartitionMove, so_far: Account, seen: ObservedCluster) -> int:
-    return len(set(move.arrivals(so_far.toward)) & set(seen.isr.get(move.place, ())))
+def _in_sync(one: PartitionReassignment, state: RunState, cluster: ObservedCluster) -> int:
+    return len(set(one.additions(state.direction)) & set(cluster.isr.get(one.topic_partition, ())))

@@ -1,70 +1,94 @@
-"""Whether a plan may begin on a cluster, and what was there before it."""
+"""Whether a run may start or resume on a cluster, and which replicas the partitions have before it."""
 
 from collections.abc import Iterator
 from dataclasses import replace
 
-from rackspan.errors import InvalidJournal, ReassignmentStopped
-from rackspan.plan.execution.events import Account
+from rackspan.errors import InvalidJournal, ReassignmentStopped, UsageError
+from rackspan.plan.execution.decision import RunLimits
+from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.mismatch import mismatch, missing_brokers, other_cluster, running_beside
-from rackspan.plan.execution.observed import ObservedCluster, Standing, standing
-from rackspan.plan.written import PartitionMove, Toward, WrittenPlan
+from rackspan.plan.execution.observed import ObservedCluster, ReassignmentStatus, reassignment_status
+from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, reassignment_columns
 
 
-def beginning(plan: WrittenPlan, toward: Toward, seen: ObservedCluster) -> WrittenPlan:
-    """The plan as its journal will hold it: of this cluster, with every original.
+def plan_to_start(plan: ReassignmentPlan, direction: Direction, cluster: ObservedCluster) -> ReassignmentPlan:
+    """The plan as its journal will hold it: with the ids of this cluster, and with every original.
 
-    `seen` shows every topic of the plan. Errors: ReassignmentStopped, with the first reason not to begin.
+    `cluster` shows every topic of the plan. Errors: ReassignmentStopped, with the first reason not to start.
     """
-    begun = of_cluster(with_originals(plan, seen), seen)
-    for why in _reasons_against(plan, begun, toward, seen):
+    complete = with_ids(with_originals(plan, cluster), cluster)
+    for why in _reasons_against(plan, complete, direction, cluster):
         raise ReassignmentStopped(why)
-    return begun
+    return complete
 
 
-def going_on(begun: Account, plan: WrittenPlan, seen: ObservedCluster, journal: str) -> None:
+def refuse_unnamed_cluster(plan: ReassignmentPlan) -> None:
+    """A change is made only to the cluster that the plan, or its user, names. Errors: UsageError."""
+    if plan.cluster_id is None:
+        raise UsageError("the plan names no cluster; confirm the one that is meant with --cluster-id ID")
+
+
+def refuse_to_resume(state: RunState, plan: ReassignmentPlan, cluster: ObservedCluster, journal: str) -> None:
     """Refuse another plan's journal, and another cluster. Errors: InvalidJournal, ReassignmentStopped."""
-    if not begun.plan.same_targets(plan):
+    if not state.plan.same_targets(plan):
         raise InvalidJournal(f"{journal}: the journal of another plan; name the --journal of this one")
-    if why := other_cluster(begun.plan, seen):
+    if why := other_cluster(state.plan, cluster):
         raise ReassignmentStopped(why)
 
 
-def with_originals(plan: WrittenPlan, seen: ObservedCluster) -> WrittenPlan:
-    """A file of another tool does not say what undoes it: what is there now does."""
-    if plan.says_undo:
+def refuse_a_limit_below(plan: ReassignmentPlan, direction: Direction, limits: RunLimits) -> None:
+    """A run that could not move its largest partition would never complete. Errors: UsageError."""
+    largest = max(plan.partitions(), key=lambda one: len(one.additions(direction)))
+    copies = len(largest.additions(direction))
+    if limits.moves is not None and copies > limits.moves:
+        raise UsageError(f"--max-moves {limits.moves}: {largest.name} alone copies {copies}; allow {copies} or more")
+
+
+def with_originals(plan: ReassignmentPlan, cluster: ObservedCluster) -> ReassignmentPlan:
+    """The plan with its undo filled in from the cluster where a file of another tool has none."""
+    if plan.has_undo:
         return plan
     return replace(
         plan,
         steps=tuple(
-            replace(step, moves=tuple(_with_original(move, seen) for move in step.moves)) for step in plan.steps
+            replace(step, columns=reassignment_columns(_with_original(one, cluster) for one in step.partitions))
+            for step in plan.steps
         ),
     )
 
 
-def of_cluster(plan: WrittenPlan, seen: ObservedCluster) -> WrittenPlan:
-    """With the ids of the cluster and of its topics, so that a later run knows them again."""
-    topics = {move.topic for move in plan.moves()}
-    ids = {name: topic_id for name in sorted(topics) if (topic_id := seen.topic_ids.get(name)) is not None}
-    return replace(plan, cluster_id=plan.cluster_id or seen.cluster_id, topic_ids={**ids, **plan.topic_ids})
+def with_ids(plan: ReassignmentPlan, cluster: ObservedCluster) -> ReassignmentPlan:
+    """The plan with the ids of the cluster and of its topics, so that a later run recognizes them."""
+    topics = {one.topic for one in plan.partitions()}
+    ids = {name: topic_id for name in sorted(topics) if (topic_id := cluster.topic_ids.get(name)) is not None}
+    return replace(plan, cluster_id=plan.cluster_id or cluster.cluster_id, topic_ids={**ids, **plan.topic_ids})
 
 
-def _with_original(move: PartitionMove, seen: ObservedCluster) -> PartitionMove:
-    return move if move.undo else replace(move, undo=seen.replicas.get(move.place, ()))
+def _with_original(one: PartitionReassignment, cluster: ObservedCluster) -> PartitionReassignment:
+    return one if one.undo else replace(one, undo=cluster.replicas.get(one.topic_partition, ()))
 
 
-def _reasons_against(plan: WrittenPlan, begun: WrittenPlan, toward: Toward, seen: ObservedCluster) -> Iterator[str]:
-    if why := other_cluster(plan, seen):
+def _reasons_against(
+    plan: ReassignmentPlan, complete: ReassignmentPlan, direction: Direction, cluster: ObservedCluster
+) -> Iterator[str]:
+    if why := other_cluster(plan, cluster):
         yield why
-    if toward is Toward.ORIGINALS and not plan.says_undo:
+    if direction is Direction.ORIGINALS and not plan.has_undo:
         yield "the plan does not say where replicas were; name the --journal of the run that moved them"
-    for place in sorted(seen.in_flight):
-        if place in begun.by_place:
-            name = begun.by_place[place].name
-            yield f"{name} is being reassigned already, and not by this journal; wait for the end or cancel it, then run again"
-    if why := mismatch(begun, begun.moves(), toward, seen):
+    for topic_partition in sorted(cluster.in_flight):
+        if topic_partition in complete.by_partition:
+            yield (
+                f"{topic_partition} is being reassigned already, and not by this journal; "
+                "wait for the end or cancel it, then run again"
+            )
+    if why := mismatch(complete, complete.partitions(), direction, cluster):
         yield why
-    if why := running_beside(begun, seen):
+    if why := running_beside(complete, cluster):
         yield why
-    undone = [move for move in begun.moves() if standing(move, toward, seen) is not Standing.DONE]
-    if why := missing_brokers(undone, toward, seen):
+    undone = [
+        one
+        for one in complete.partitions()
+        if reassignment_status(one, direction, cluster) is not ReassignmentStatus.DONE
+    ]
+    if why := missing_brokers(undone, direction, cluster):
         yield why

@@ -1,4 +1,4 @@
-"""Replication throttles, as kafka-reassign-partitions sets them, and what they leave of a user's own.
+"""Replication throttles, as kafka-reassign-partitions sets them, beside those that a user has set.
 
 Two pairs of configs work together: the topic's lists say which replicas are held back, the broker's rates to how much.
 Source: ReassignPartitionsCommand of Apache Kafka 4, calculateLeaderThrottles, calculateFollowerThrottles and
@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 from rackspan.model.config_list import parse_config_list
-from rackspan.plan.written import PartitionMove, Toward, WrittenStep
+from rackspan.reassign import Direction, PartitionReassignment, Step
 
 LEADER_REPLICAS: Final = "leader.replication.throttled.replicas"
 FOLLOWER_REPLICAS: Final = "follower.replication.throttled.replicas"
@@ -19,11 +19,11 @@ FOLLOWER_RATE: Final = "follower.replication.throttled.rate"
 """Bytes a second, for all throttled replicas of a broker together."""
 
 EVERY_REPLICA: Final = "*"
-"""A list's word for all replicas of the topic."""
+"""In a list: all replicas of the topic."""
 
 
 class Holder(StrEnum):
-    """Whose config it is."""
+    """The kind of resource that has a config."""
 
     BROKER = "broker"
     TOPIC = "topic"
@@ -37,27 +37,27 @@ class ConfigKey(NamedTuple):
     key: str
 
 
-def throttle(step: WrittenStep, toward: Toward, bytes_per_second: int) -> dict[ConfigKey, str]:
+def throttle(step: Step, direction: Direction, bytes_per_second: int) -> dict[ConfigKey, str]:
     """What Kafka's tool sets before it starts the step. Lists are sorted as strings, as the tool does it."""
     lists: dict[ConfigKey, list[str]] = {}
-    for move in step.moves:
-        for key, brokers in _throttled(move, toward):
-            config = ConfigKey(Holder.TOPIC, move.topic, key)
-            lists.setdefault(config, []).extend(f"{move.partition}:{broker}" for broker in brokers)
+    for one in step.partitions:
+        for key, brokers in _throttled_lists(one, direction):
+            config = ConfigKey(Holder.TOPIC, one.topic, key)
+            lists.setdefault(config, []).extend(f"{one.partition}:{broker}" for broker in brokers)
     return {config: ",".join(sorted(replicas)) for config, replicas in lists.items() if replicas} | {
         ConfigKey(Holder.BROKER, str(broker), key): str(bytes_per_second)
-        for broker in throttled_brokers(step.moves)
+        for broker in throttled_brokers(step.partitions)
         for key in (LEADER_RATE, FOLLOWER_RATE)
     }
 
 
-def throttled_brokers(moves: Iterable[PartitionMove]) -> list[int]:
-    """Whoever sends or receives."""
-    return sorted({broker for move in moves for broker in (*move.undo, *move.replicas)})
+def throttled_brokers(partitions: Iterable[PartitionReassignment]) -> list[int]:
+    """Brokers that send or receive a copy."""
+    return sorted({broker for one in partitions for broker in (*one.undo, *one.replicas)})
 
 
-def beside(own: str | None, throttled: str) -> str:
-    """A list of replicas that also holds what the user throttles already, so that nothing of theirs is let loose."""
+def merged_list(own: str | None, throttled: str) -> str:
+    """The throttled replicas together with those that the user throttles already, which stay throttled."""
     if own is None or not own.strip():
         return throttled
     if own.strip() == EVERY_REPLICA:
@@ -66,13 +66,13 @@ def beside(own: str | None, throttled: str) -> str:
     return ",".join(sorted({*theirs, *parse_config_list(throttled)}))
 
 
-def with_own(wanted: Mapping[ConfigKey, str], own: Mapping[ConfigKey, str | None]) -> dict[ConfigKey, str]:
+def with_user_values(throttles: Mapping[ConfigKey, str], own: Mapping[ConfigKey, str | None]) -> dict[ConfigKey, str]:
     """What to set where the user has set `own`: rates replace theirs, lists join theirs."""
     return {
-        config: beside(own.get(config), value) if config.holder is Holder.TOPIC else value
-        for config, value in wanted.items()
+        config: merged_list(own.get(config), value) if config.holder is Holder.TOPIC else value
+        for config, value in throttles.items()
     }
 
 
-def _throttled(move: PartitionMove, toward: Toward) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    return (LEADER_REPLICAS, move.start(toward)), (FOLLOWER_REPLICAS, move.arrivals(toward))
+def _throttled_lists(one: PartitionReassignment, direction: Direction) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return (LEADER_REPLICAS, one.start(direction)), (FOLLOWER_REPLICAS, one.additions(direction))

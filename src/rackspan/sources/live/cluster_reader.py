@@ -11,10 +11,11 @@ from kafka.errors import AuthorizationError, KafkaError
 
 from rackspan.errors import ClusterUnauthorized
 from rackspan.model import Broker
+from rackspan.model.ids import TopicPartition
 from rackspan.sources.live import requests
 from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 from rackspan.sources.live.error_messages import cause, listed, needs, request_failed
-from rackspan.sources.live.responses import ClusterReplies, LogDirs, TopicPartition
+from rackspan.sources.live.responses import ClusterReplies, LogDirs
 
 T = TypeVar("T")
 

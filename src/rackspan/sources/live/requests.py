@@ -20,9 +20,10 @@ from kafka.protocol.admin import (
 from kafka.protocol.metadata import MetadataRequest
 
 from rackspan.model import Broker, BrokerId, RackId
+from rackspan.model.ids import TopicPartition
 from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 from rackspan.sources.live.connection import ClusterConnection
-from rackspan.sources.live.responses import PartitionReply, QuorumMember, Reassignment, TopicPartition, TopicReply
+from rackspan.sources.live.responses import PartitionReply, QuorumMember, Reassignment, TopicReply
 
 CONFIG_KEYS: Final = (MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS)
 """A Kafka that does not know a key leaves it out of its answer."""
@@ -132,7 +133,7 @@ async def reassignments(connection: ClusterConnection) -> dict[TopicPartition, R
     answer = await connection.ask(request, FORWARDED_SECONDS)
     _raise_for(answer)
     return {
-        (topic.name, one.partition_index): Reassignment(
+        TopicPartition(topic.name, one.partition_index): Reassignment(
             tuple(one.adding_replicas), tuple(one.removing_replicas), tuple(one.replicas)
         )
         for topic in answer.topics
@@ -165,7 +166,7 @@ async def log_sizes(connection: ClusterConnection, broker_id: int) -> dict[Topic
     answer = await connection.ask_broker(broker_id, DescribeLogDirsRequest(topics=None), LOG_DIR_SECONDS)
     _raise_for(answer)
     return {
-        (topic.name, one.partition_index): one.partition_size
+        TopicPartition(topic.name, one.partition_index): one.partition_size
         for log_dir in answer.results
         if log_dir.error_code == 0
         for topic in log_dir.topics

@@ -2,11 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
 
 from rackspan.model import Broker
-
-TopicPartition: TypeAlias = tuple[str, int]
+from rackspan.model.ids import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

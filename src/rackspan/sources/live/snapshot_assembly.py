@@ -17,13 +17,13 @@ from rackspan.model import (
     TopicName,
     columns,
 )
+from rackspan.model.ids import TopicPartition
 from rackspan.sources.live.error_messages import listed, needs
 from rackspan.sources.live.responses import (
     ClusterReplies,
     LogDirs,
     PartitionReply,
     Reassignment,
-    TopicPartition,
     TopicReply,
 )
 
@@ -73,7 +73,9 @@ def _topic(topic: TopicReply, configs: Mapping[str, Mapping[str, str]]) -> Topic
 
 def _columns(replies: ClusterReplies, sizes: Mapping[TopicPartition, int]) -> PartitionColumns:
     rows = list(_rows(replies.topics))
-    moving = [_moving(replies.reassignments.get((topic.name, row.partition)), row) for _, topic, row in rows]
+    moving = [
+        _moving(replies.reassignments.get(TopicPartition(topic.name, row.partition)), row) for _, topic, row in rows
+    ]
     return columns(
         topic=[code for code, _, _ in rows],
         partition=[row.partition for _, _, row in rows],
@@ -82,7 +84,7 @@ def _columns(replies: ClusterReplies, sizes: Mapping[TopicPartition, int]) -> Pa
         isr=[row.isr for _, _, row in rows],
         adding_replicas=[one.adding for one in moving],
         removing_replicas=[one.removing for one in moving],
-        size_bytes=[sizes.get((topic.name, row.partition), UNKNOWN_SIZE) for _, topic, row in rows],
+        size_bytes=[sizes.get(TopicPartition(topic.name, row.partition), UNKNOWN_SIZE) for _, topic, row in rows],
     )
 
 
@@ -123,7 +125,7 @@ def _size_notes(replies: ClusterReplies, sizes: Mapping[TopicPartition, int]) ->
     lost: dict[str, set[int]] = defaultdict(set)
     partitions = 0
     for _, topic, row in _rows(replies.topics):
-        if (topic.name, row.partition) not in sizes:
+        if TopicPartition(topic.name, row.partition) not in sizes:
             partitions += 1
             for broker_id in row.replicas:
                 lost[_why_silent(broker_id, replies.log_dirs)].add(broker_id)

@@ -5,18 +5,14 @@ from typing import Any
 import pytest
 
 from rackspan.errors import InvalidReassignment
-from rackspan.plan import in_steps
-from rackspan.plan.json_format import (
-    plan_document,
+from rackspan.plan import read_plan
+from rackspan.plan.reassignment_file import (
     read_broker_list,
     read_reassignment,
     read_topics_to_move,
     reassignment_json,
-    reassignment_to_apply,
-    undo,
 )
-from rackspan.reassign import ListedPartition, plan
-from tests.reassign.instances import cluster, instance
+from rackspan.reassign import PartitionReassignment
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "placement.json").read_text())["cases"]
 
@@ -25,55 +21,16 @@ def vectors(prefix: str) -> list[dict[str, Any]]:
     return [case for case in VECTORS if case["id"].startswith(prefix)]
 
 
-def test_a_plan_is_a_reassignment_file_with_its_account() -> None:
-    planned = plan(instance("labelled", 1_000))
-    document = plan_document(planned, in_steps(planned))
-    assert list(document) == [
-        "version",
-        "partitions",
-        "cluster_id",
-        "moves",
-        "lower_bound",
-        "gap_reason",
-        "bytes",
-        "moves_of_unknown_size",
-        "before",
-        "after",
-        "replicas_bound",
-        "topic_ids",
-        "left_out",
-        "steps",
-        "infeasible",
-    ]
-    assert (document["version"], document["moves"], document["lower_bound"], document["infeasible"]) == (
-        1,
-        1148,
-        1148,
-        [],
-    )
-    read = reassignment_to_apply(json.dumps(document))
-    assert [(one.topic, one.partition, one.replicas) for one in read.partitions] == list(planned.targets())
-
-
-def test_every_step_says_what_undoes_it() -> None:
-    planned = plan(instance("broker lost", 1_000))
-    document = plan_document(planned, in_steps(planned))
-    undone = {
-        (one["topic"], one["partition"]): tuple(one["undo"]) for step in document["steps"] for one in step["partitions"]
-    }
-    assert undone == {(one.topic, one.partition): one.replicas for one in undo(planned)}
-
-
 def test_a_file_is_written_as_kafka_writes_it() -> None:
     (case,) = vectors("r-current-text")
-    entries = [ListedPartition("foo", 1, (4, 5, 6)), ListedPartition("bar", 0, (7, 8))]
+    entries = [PartitionReassignment("foo", 1, (4, 5, 6)), PartitionReassignment("bar", 0, (7, 8))]
     assert reassignment_json(entries) == case["expect"]["lines"][2]
 
 
 @pytest.mark.parametrize("case", vectors("r-execute-parse-err"), ids=lambda case: case["id"])
 def test_what_kafka_refuses_to_execute_is_refused_in_its_words(case: dict[str, Any]) -> None:
     with pytest.raises(InvalidReassignment) as told:
-        reassignment_to_apply(json.dumps(case["input"]))
+        read_plan(json.dumps(case["input"]))
     assert str(told.value) == case["expect"]["error"]
 
 
@@ -127,7 +84,7 @@ def test_topics_and_brokers_to_move_are_read_as_kafka_reads_them(case: dict[str,
 )
 def test_a_file_that_is_wrong_is_told_in_one_line(text: str, line: str) -> None:
     with pytest.raises(InvalidReassignment) as told:
-        reassignment_to_apply(text)
+        read_plan(text)
     assert str(told.value) == line
 
 
@@ -160,8 +117,3 @@ def test_topics_that_are_wrong_are_told_in_one_line(text: str, line: str) -> Non
 def test_a_broker_list_holds_ids_alone(text: str) -> None:
     with pytest.raises(InvalidReassignment, match="is not a broker id; list ids such as 0,1,2"):
         read_broker_list(text)
-
-
-def test_nothing_to_do_is_an_empty_list() -> None:
-    document = plan_document(plan(cluster([[0, 1], [1, 0]], {0: "a", 1: "b"})))
-    assert (document["partitions"], document["moves"], document["steps"]) == ([], 0, [])

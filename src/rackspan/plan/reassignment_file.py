@@ -1,20 +1,14 @@
-"""Plans and reassignments as files: what rackspan writes, what Kafka's own tool reads and writes.
-
-The document of a plan is a reassignment file that kafka-reassign-partitions accepts as it is: it reads `version` and
-`partitions` and passes over the rest.
-"""
+"""The files of kafka-reassign-partitions: reassignments, topics to move, lists of brokers."""
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 from rackspan import json_text
 from rackspan.errors import InvalidReassignment
 from rackspan.json_text import NotJson, shown
-from rackspan.model.partitions import unpadded
-from rackspan.plan.steps import Step
-from rackspan.reassign import Balance, ListedPartition, Plan, ReassignmentDocument, Spread
+from rackspan.reassign import ListedPartition, PartitionReassignment, ReassignmentDocument
 from rackspan.reassign.document import Fault, faults
 
 VERSION: Final = 1
@@ -23,57 +17,22 @@ ANY_LOG_DIR: Final = "any"
 """Kafka's word for a replica whose log directory is the broker's to choose."""
 
 
-def plan_document(plan: Plan, steps: Sequence[Step] = ()) -> dict[str, Any]:
-    """A plan, its cost, its proof and its steps (docs/formats.md). Each step lists its partitions with what undoes it."""
-    return {
-        "version": VERSION,
-        "partitions": [
-            {"topic": topic, "partition": partition, "replicas": list(replicas)}
-            for topic, partition, replicas in plan.targets()
-        ],
-        "cluster_id": plan.snapshot.cluster_id,
-        "moves": plan.moves,
-        "lower_bound": plan.lower_bound,
-        "gap_reason": plan.gap_reason,
-        "bytes": plan.bytes,
-        "moves_of_unknown_size": plan.unsized_moves,
-        "before": _balance(plan.before),
-        "after": _balance(plan.after),
-        "replicas_bound": plan.replicas_bound,
-        "topic_ids": _topic_ids(plan),
-        "left_out": list(plan.left_out),
-        "steps": [_step(plan, number, step) for number, step in enumerate(steps, start=1)],
-        "infeasible": [
-            {"reason": one.reason, "remedy": one.remedy, "partitions": one.partitions} for one in plan.infeasible
-        ],
-    }
-
-
-def reassignment_json(partitions: Sequence[ListedPartition]) -> str:
+def reassignment_json(partitions: Iterable[PartitionReassignment]) -> str:
     """A reassignment file as Kafka's tool writes it: one line, sorted by topic and partition."""
     entries = [
         {
             "topic": entry.topic,
             "partition": entry.partition,
             "replicas": list(entry.replicas),
-            "log_dirs": list(entry.log_dirs or [ANY_LOG_DIR] * len(entry.replicas)),
+            "log_dirs": [ANY_LOG_DIR] * len(entry.replicas),
         }
-        for entry in sorted(partitions, key=lambda entry: (entry.topic, entry.partition))
+        for entry in sorted(partitions, key=lambda entry: entry.topic_partition)
     ]
     return json.dumps({"version": VERSION, "partitions": entries}, separators=(",", ":"), ensure_ascii=False)
 
 
-def undo(plan: Plan) -> tuple[ListedPartition, ...]:
-    """What brings the placement of the snapshot back."""
-    rows, topics = plan.snapshot.partitions, plan.snapshot.topics
-    return tuple(
-        ListedPartition(topics[rows.topic[row]].name, int(rows.partition[row]), unpadded(rows.replicas[row]))
-        for row in plan.rows.tolist()
-    )
-
-
 def read_reassignment(text: str | bytes) -> ReassignmentDocument:
-    """A reassignment file as it stands; what is wrong inside is kept for `lint` to tell.
+    """A reassignment file as it stands; what is wrong inside is kept for `lint` to report.
 
     Errors: InvalidReassignment where the text is no JSON object.
     """
@@ -81,12 +40,12 @@ def read_reassignment(text: str | bytes) -> ReassignmentDocument:
 
 
 def reassignment_object(text: str | bytes) -> dict[str, Any]:
-    """The file's object, not yet believed. Errors: InvalidReassignment."""
+    """The file's JSON object, not yet checked. Errors: InvalidReassignment."""
     return _top(text, "reassignment")
 
 
 def reassignment_of(top: dict[str, Any]) -> ReassignmentDocument:
-    """What the object says, and what is wrong inside."""
+    """The entries of a parsed file, and what is wrong inside."""
     malformed = list(_version_faults(top))
     partitions = top.get("partitions")
     if not isinstance(partitions, list):
@@ -97,11 +56,6 @@ def reassignment_of(top: dict[str, Any]) -> ReassignmentDocument:
         tuple(entry for entry in entries if isinstance(entry, ListedPartition)),
         (*malformed, *(entry for entry in entries if isinstance(entry, Fault))),
     )
-
-
-def reassignment_to_apply(text: str | bytes) -> ReassignmentDocument:
-    """The same, refused at its first fault, in the words of Kafka's tool. Errors: InvalidReassignment."""
-    return sound(read_reassignment(text))
 
 
 def sound(document: ReassignmentDocument) -> ReassignmentDocument:
@@ -143,40 +97,6 @@ def read_broker_list(text: str) -> tuple[int, ...]:
     if twice:
         raise InvalidReassignment(f"Broker list contains duplicate entries: [{', '.join(twice)}]")
     return tuple(map(int, items))
-
-
-def _topic_ids(plan: Plan) -> dict[str, str]:
-    """Which topics are meant, by id where it is known: one deleted and created anew is another."""
-    codes = dict.fromkeys(plan.snapshot.partitions.topic[plan.rows].tolist())
-    topics = [plan.snapshot.topics[code] for code in codes]
-    return {topic.name: topic.topic_id for topic in topics if topic.topic_id is not None}
-
-
-def _step(plan: Plan, number: int, step: Step) -> dict[str, Any]:
-    rows, topics = plan.snapshot.partitions, plan.snapshot.topics
-    return {
-        "step": number,
-        "reason": step.reason,
-        "moves": step.moves,
-        "bytes": step.bytes,
-        "partitions": [
-            {
-                "topic": topics[rows.topic[row]].name,
-                "partition": int(rows.partition[row]),
-                "replicas": list(unpadded(plan.replicas[entry])),
-                "undo": list(unpadded(rows.replicas[row])),
-            }
-            for entry, row in zip(step.entries.tolist(), plan.rows[step.entries].tolist(), strict=True)
-        ],
-    }
-
-
-def _balance(balance: Balance) -> dict[str, Any]:
-    return {"replicas_per_broker": _spread(balance.replicas), "leaders_per_broker": _spread(balance.leaders)}
-
-
-def _spread(spread: Spread) -> dict[str, int]:
-    return {"min": spread.fewest, "max": spread.most}
 
 
 def _top(text: str | bytes, what: str) -> dict[str, Any]:

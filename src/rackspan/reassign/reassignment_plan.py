@@ -1,0 +1,260 @@
+"""A reassignment plan as one value, from the planner to the cluster.
+
+`reassign.plan` computes it, `plan.order_steps` orders it, `plan.plan_document` and `plan.read_plan` write and read it, `apply`
+executes it. A million reassignments are four arrays; `PartitionReassignment` is a row, made on demand.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from functools import cached_property
+
+import numpy as np
+
+from rackspan.errors import InvalidReassignment, UsageError
+from rackspan.model.ids import INT32_MAX, NO_BROKER, TopicPartition
+from rackspan.model.partitions import Bools, Int32s, Int64s, count_in_row, padded_lists, unpadded
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.reassign.plan_cost import PlanCost
+
+
+class Direction(StrEnum):
+    """Which end of a plan a run works towards: the replicas it names, or those it replaces."""
+
+    TARGETS = "targets"
+    ORIGINALS = "originals"
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionReassignment:
+    """The new replicas of one partition, preferred leader first. `undo`: the replicas they replace, () where not known."""
+
+    topic: str
+    partition: int
+    replicas: tuple[int, ...]
+    undo: tuple[int, ...] = ()
+
+    @property
+    def topic_partition(self) -> TopicPartition:
+        return TopicPartition(self.topic, self.partition)
+
+    @property
+    def name(self) -> str:
+        return f"{self.topic}-{self.partition}"
+
+    def end(self, direction: Direction) -> tuple[int, ...]:
+        return self.replicas if direction is Direction.TARGETS else self.undo
+
+    def start(self, direction: Direction) -> tuple[int, ...]:
+        return self.undo if direction is Direction.TARGETS else self.replicas
+
+    def additions(self, direction: Direction) -> tuple[int, ...]:
+        """Brokers that receive a copy."""
+        return tuple(broker for broker in self.end(direction) if broker not in self.start(direction))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReassignmentColumns:
+    """N reassignments as arrays; iterating makes rows.
+
+    `topic` (N,) is an index into `topics`, `partition` (N,). `replicas` and `undo` (N, as wide as needed) are padded with
+    NO_BROKER on the right; a row of `undo` that is all padding is not known.
+    """
+
+    topics: Sequence[str]
+    topic: Int32s
+    partition: Int32s
+    replicas: Int32s
+    undo: Int32s
+
+    def __len__(self) -> int:
+        return len(self.topic)
+
+    def __iter__(self) -> Iterator[PartitionReassignment]:
+        for topic, partition, replicas, undo in zip(
+            self.topic.tolist(), self.partition.tolist(), self.replicas, self.undo, strict=True
+        ):
+            yield PartitionReassignment(self.topics[topic], partition, unpadded(replicas), unpadded(undo))
+
+    def take(self, entries: Int64s) -> "ReassignmentColumns":
+        """The entries at these positions, in that order."""
+        return ReassignmentColumns(
+            self.topics, self.topic[entries], self.partition[entries], self.replicas[entries], self.undo[entries]
+        )
+
+    @property
+    def is_added(self) -> Bools:
+        """Which of `replicas` are copied to a new broker. Shape as `replicas`."""
+        added = self.replicas != NO_BROKER
+        for column in self.undo.T:
+            added &= self.replicas != column[:, None]
+        return np.asarray(added)
+
+    @property
+    def additions(self) -> Int64s:
+        """Copies that each entry needs, |target − current|: reordering and removing copy nothing. Shape (N,)."""
+        return count_in_row(self.is_added)
+
+
+def reassignment_columns(rows: Iterable[PartitionReassignment]) -> ReassignmentColumns:
+    """Errors: InvalidReassignment for ids beyond Kafka's own, which are 32 bits wide."""
+    listed = list(rows)
+    for row in listed:
+        largest = max((*row.replicas, *row.undo), default=0)
+        if largest > INT32_MAX:
+            raise InvalidReassignment(f"{row.name} names broker {largest}; an id is {INT32_MAX} at most")
+        if abs(row.partition) > INT32_MAX:
+            raise InvalidReassignment(f"{row.name}: a partition id is {INT32_MAX} at most")
+    codes = {topic: code for code, topic in enumerate(dict.fromkeys(row.topic for row in listed))}
+    return ReassignmentColumns(
+        topics=tuple(codes),
+        topic=np.array([codes[row.topic] for row in listed], dtype=np.int32),
+        partition=np.array([row.partition for row in listed], dtype=np.int32),
+        replicas=padded_lists([row.replicas for row in listed]),
+        undo=padded_lists([row.undo for row in listed]),
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class Step:
+    """Reassignments that run together, once the step before is done.
+
+    `number` counts from 1. `bytes`: what the step copies, as far as sizes are known; None where a file does not say.
+    """
+
+    number: int
+    reason: str
+    columns: ReassignmentColumns
+    bytes: int | None = None
+
+    @classmethod
+    def of(
+        cls, number: int, reason: str, partitions: Iterable[PartitionReassignment], size_bytes: int | None = None
+    ) -> "Step":
+        return cls(number, reason, reassignment_columns(partitions), size_bytes)
+
+    @cached_property
+    def partitions(self) -> tuple[PartitionReassignment, ...]:
+        return tuple(self.columns)
+
+    @cached_property
+    def moves(self) -> int:
+        """Replicas that the step copies."""
+        return int(self.columns.additions.sum())
+
+    def copies(self, direction: Direction) -> int:
+        """As `moves`, in either direction."""
+        return self.moves if direction is Direction.TARGETS else self._moves_back
+
+    @cached_property
+    def _moves_back(self) -> int:
+        return sum(len(one.additions(Direction.ORIGINALS)) for one in self.partitions)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Step) and self._content() == other._content()
+
+    def __hash__(self) -> int:
+        return hash(self._content())
+
+    def _content(self) -> tuple[object, ...]:
+        return self.number, self.reason, self.bytes, self.partitions
+
+
+@dataclass(frozen=True)
+class ReassignmentPlan:
+    """Steps in the order of execution; each partition is in one step.
+
+    `cluster_id` None and `topic_ids` empty where a file does not say. `cost` None for a file of another tool.
+    """
+
+    cluster_id: str | None
+    topic_ids: Mapping[str, str] = field(hash=False)
+    steps: tuple[Step, ...]
+    cost: PlanCost | None = None
+
+    def __len__(self) -> int:
+        """Partitions whose replica list changes, reordered ones included."""
+        return sum(len(step.columns) for step in self.steps)
+
+    def partitions(self) -> Iterator[PartitionReassignment]:
+        return (one for step in self.steps for one in step.partitions)
+
+    def columns(self) -> ReassignmentColumns:
+        """All of it, in the order of the steps."""
+        return self.steps[0].columns if len(self.steps) == 1 else reassignment_columns(self.partitions())
+
+    @cached_property
+    def by_partition(self) -> Mapping[TopicPartition, PartitionReassignment]:
+        return {one.topic_partition: one for one in self.partitions()}
+
+    @property
+    def moves(self) -> int:
+        """Replicas that the plan copies."""
+        return sum(step.moves for step in self.steps)
+
+    @property
+    def has_undo(self) -> bool:
+        return all(one.undo for one in self.partitions())
+
+    def in_order(self, direction: Direction) -> tuple[Step, ...]:
+        """Undoing takes the last step first."""
+        return self.steps if direction is Direction.TARGETS else self.steps[::-1]
+
+    def same_targets(self, other: "ReassignmentPlan") -> bool:
+        """Whether both lead the same partitions to the same replicas by the same steps."""
+        return self._targets() == other._targets()
+
+    def _targets(self) -> list[list[tuple[TopicPartition, tuple[int, ...]]]]:
+        return [[(one.topic_partition, one.replicas) for one in step.partitions] for step in self.steps]
+
+    def for_cluster(self, cluster_id: str) -> "ReassignmentPlan":
+        """The same plan, its cluster named: what a file of another tool lacks. Errors: UsageError where it names another."""
+        if self.cluster_id not in (None, cluster_id):
+            raise UsageError(f"--cluster-id {cluster_id}: the plan is for cluster {self.cluster_id}; name one of them")
+        return replace(self, cluster_id=cluster_id)
+
+
+def snapshot_after(
+    snapshot: ClusterSnapshot, plan: ReassignmentPlan, removed_brokers: frozenset[int] = frozenset()
+) -> ClusterSnapshot:
+    """The snapshot once the plan is done: new replicas in sync, the preferred replica leading.
+
+    `removed_brokers` are gone too, where they hold nothing any more. Audit it to see how the plan ends.
+    """
+    columns = [step.columns for step in plan.steps if len(step.columns)]
+    before = snapshot.partitions
+    width = max(before.replicas.shape[1], *(one.replicas.shape[1] for one in columns), 0)
+    replicas, isr, leader = _widened(before.replicas, width), _widened(before.isr, width), before.leader.copy()
+    for one in columns:
+        rows = snapshot_rows(snapshot, one)
+        replicas[rows] = isr[rows] = _widened(one.replicas, width)
+        leader[rows] = one.replicas[:, 0]
+    removed = removed_brokers - set(np.unique(replicas).tolist())
+    return replace(
+        snapshot,
+        brokers=tuple(broker for broker in snapshot.brokers if broker.id not in removed),
+        partitions=replace(before, replicas=replicas, isr=isr, leader=leader),
+    )
+
+
+def snapshot_rows(snapshot: ClusterSnapshot, columns: ReassignmentColumns) -> Int64s:
+    """The snapshot's row of each entry. Errors: InvalidReassignment for a partition that it does not hold."""
+    code_of = {topic.name: code for code, topic in enumerate(snapshot.topics)}
+    codes = np.array([code_of.get(topic, -1) for topic in columns.topics], dtype=np.int64)  # type: ignore[call-overload]
+    keys = _keys(snapshot.partitions.topic.astype(np.int64), snapshot.partitions.partition)
+    wanted = _keys(codes[columns.topic], columns.partition)
+    # Snapshots are ordered by topic and partition, so the keys ascend.
+    rows = np.searchsorted(keys, wanted)
+    missing = np.flatnonzero(np.append(keys, -1)[rows] != wanted)
+    if len(missing):
+        (first,) = columns.take(missing[:1])
+        raise InvalidReassignment(f"{first.name}: the snapshot does not hold it; plan on a newer snapshot")
+    return rows
+
+
+def _keys(topic: Int64s, partition: Int32s) -> Int64s:
+    return np.asarray(topic * (INT32_MAX + 1) + partition)
+
+
+def _widened(matrix: Int32s, width: int) -> Int32s:
+    return np.pad(matrix, ((0, 0), (0, max(0, width - matrix.shape[1]))), constant_values=NO_BROKER)

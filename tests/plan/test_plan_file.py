@@ -1,0 +1,195 @@
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.errors import InvalidReassignment
+from rackspan.model import ClusterSnapshot
+from rackspan.plan import StepLimits, order_steps, plan_document, read_plan
+from rackspan.plan.plan_file import UNSTEPPED, journal_document
+from rackspan.plan.reassignment_file import reassignment_json
+from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, ReassignmentRequest, plan
+from tests.plan.plans import reassignment_plans
+from tests.reassign.instances import cluster, instance
+from tests.reassign.plans import originals, targets
+from tests.strategies import snapshots
+
+requests = st.builds(
+    ReassignmentRequest,
+    replication_factor=st.sampled_from([None, 1, 3]),
+    balance=st.booleans(),
+    reorder_leaders=st.booleans(),
+)
+
+
+@given(snapshots(), requests, st.sampled_from([1, 2, 1_000]))
+def test_what_was_planned_is_what_is_read(snapshot: ClusterSnapshot, request: ReassignmentRequest, moves: int) -> None:
+    planned = order_steps(snapshot, plan(snapshot, request=request), limits=StepLimits(moves=moves))
+    document = plan_document(planned)
+    if not document["partitions"]:
+        return
+    assert read_plan(json.dumps(document)) == planned
+    names = [topic.name for topic in snapshot.topics]
+    current = {(str(names[row.topic]), row.partition): row.replicas for row in snapshot.partitions}
+    assert all(one.undo == current[one.topic, one.partition] for one in planned.partitions())
+    assert planned.cluster_id == snapshot.cluster_id
+
+
+@given(reassignment_plans(), st.booleans())
+def test_a_plan_that_states_no_cost_is_read_as_it_was_written(plan: ReassignmentPlan, journal: bool) -> None:
+    document = journal_document(plan) if journal else plan_document(plan)
+    assert read_plan(json.dumps(document)) == plan
+
+
+kafkas_files = st.lists(
+    st.builds(
+        lambda topic, partition, replicas: {
+            "topic": topic,
+            "partition": partition,
+            "replicas": replicas,
+            "log_dirs": ["any"] * len(replicas),
+        },
+        st.sampled_from(["orders", "payments", "\u00fc"]),
+        st.integers(0, 5),
+        st.lists(st.integers(0, 2**31 - 1), min_size=1, max_size=4, unique=True),
+    ),
+    min_size=1,
+    max_size=8,
+    unique_by=lambda entry: (entry["topic"], entry["partition"]),
+).map(lambda entries: sorted(entries, key=lambda entry: (entry["topic"], entry["partition"])))
+
+
+@given(kafkas_files)
+def test_a_file_of_kafkas_tool_is_written_as_it_was_read(entries: list[dict[str, Any]]) -> None:
+    text = json.dumps({"version": 1, "partitions": entries}, separators=(",", ":"), ensure_ascii=False)
+    read = read_plan(text)
+    assert reassignment_json(read.partitions()) == text
+    assert (read.cluster_id, read.cost, read.has_undo) == (None, None, False)
+    assert read_plan(json.dumps(plan_document(read))) == read
+
+
+def test_a_cost_that_is_not_stated_in_full_is_left_out() -> None:
+    snapshot = instance("five percent", 1_000)
+    document = plan_document(order_steps(snapshot, plan(snapshot)))
+    for change in ({"before": 1}, {"lower_bound": "many"}, {"infeasible": [{"reason": "a"}]}):
+        assert read_plan(json.dumps({**document, **change})).cost is None
+    del document["replicas_bound"]
+    assert read_plan(json.dumps(document)).cost is None
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"replicas": [2**31]}, "a-0 names broker 2147483648; an id is 2147483647 at most"),
+        ({"partition": 2**31}, "a-2147483648: a partition id is 2147483647 at most"),
+    ],
+)
+def test_an_id_that_kafka_cannot_hold_is_refused(change: dict[str, Any], line: str) -> None:
+    entry = {"topic": "a", "partition": 0, "replicas": [1], **change}
+    with pytest.raises(InvalidReassignment) as refused:
+        read_plan(json.dumps({"partitions": [entry]}))
+    assert str(refused.value) == line
+
+
+def test_a_plan_is_a_reassignment_file_with_its_account() -> None:
+    snapshot = instance("labelled", 1_000)
+    planned = order_steps(snapshot, plan(snapshot))
+    document = plan_document(planned)
+    assert list(document) == [
+        "version",
+        "partitions",
+        "cluster_id",
+        "moves",
+        "lower_bound",
+        "gap_reason",
+        "bytes",
+        "moves_of_unknown_size",
+        "before",
+        "after",
+        "replicas_bound",
+        "topic_ids",
+        "left_out",
+        "steps",
+        "infeasible",
+    ]
+    assert (document["version"], document["moves"], document["lower_bound"], document["infeasible"]) == (
+        1,
+        1148,
+        1148,
+        [],
+    )
+    listed = [(one["topic"], one["partition"], tuple(one["replicas"])) for one in document["partitions"]]
+    assert listed == targets(planned)
+
+
+def test_every_step_says_what_undoes_it() -> None:
+    snapshot = instance("broker lost", 1_000)
+    planned = order_steps(snapshot, plan(snapshot))
+    document = plan_document(planned)
+    undone = {
+        (one["topic"], one["partition"]): tuple(one["undo"]) for step in document["steps"] for one in step["partitions"]
+    }
+    assert undone == originals(planned)
+
+
+def test_nothing_to_do_is_an_empty_list() -> None:
+    document = plan_document(plan(cluster([[0, 1], [1, 0]], {0: "a", 1: "b"})))
+    assert (document["partitions"], document["moves"], document["steps"]) == ([], 0, [])
+
+
+def test_a_file_of_another_tool_is_cut_into_steps() -> None:
+    entries = [{"topic": "orders", "partition": partition, "replicas": [1, 2]} for partition in range(UNSTEPPED + 1)]
+    read = read_plan(json.dumps({"version": 1, "partitions": entries}))
+    assert [len(step.partitions) for step in read.steps] == [UNSTEPPED, 1]
+    assert (read.cluster_id, read.has_undo) == (None, False)
+
+
+def test_the_way_back_passes_the_steps_backwards_and_copies_what_left() -> None:
+    move = PartitionReassignment("orders", 0, (1, 2, 4), (1, 2, 3))
+    assert (move.additions(Direction.TARGETS), move.additions(Direction.ORIGINALS)) == ((4,), (3,))
+
+
+GOOD = {"topic": "a", "partition": 0, "replicas": [1, 2]}
+STEP = {"step": 1, "partitions": [{**GOOD, "undo": [1, 3]}]}
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"steps": {}}, "the plan: steps is not a list; write the plan anew"),
+        ({"steps": [1]}, "step 1 is not an object; write the plan anew"),
+        ({"steps": [{"partitions": 1}]}, "step 1: partitions is not a list; write the plan anew"),
+        (
+            {"steps": [{"partitions": [{"topic": "a"}]}]},
+            "step 1: an entry lacks topic, partition or replicas; write the plan anew",
+        ),
+        (
+            {"steps": [{"partitions": [{**GOOD, "undo": [1, 1]}]}]},
+            "step 1: undo of a-0 is no replica list; write the plan anew",
+        ),
+        ({"steps": [STEP, STEP]}, "a-0 is in two steps; write the plan anew"),
+        (
+            {"steps": [{"partitions": [{**GOOD, "replicas": [2, 1]}]}]},
+            "a-0: partitions and steps name different replicas; change both, or leave out the steps",
+        ),
+        (
+            {"partitions": [GOOD, {**GOOD, "partition": 1}], "steps": [STEP]},
+            "a-1 is in no step; add it to one, or leave out the steps",
+        ),
+        ({"cluster_id": 7}, "cluster_id is 7, not a string; write the plan anew"),
+        ({"topic_ids": []}, "topic_ids is not an object; write the plan anew"),
+        ({"topic_ids": {"a": 1}}, "topic_ids holds something that is no string; write the plan anew"),
+        (
+            {"partitions": [{**GOOD, "log_dirs": ["any", "/data"]}]},
+            'a-0: log directory /data is named; rackspan moves between brokers alone, write "any"',
+        ),
+        ({"partitions": []}, "Partition reassignment list cannot be empty"),
+    ],
+)
+def test_a_plan_that_contradicts_itself_is_told_in_one_line(change: dict[str, Any], line: str) -> None:
+    document = {"version": 1, "partitions": [GOOD], **change}
+    with pytest.raises(InvalidReassignment) as told:
+        read_plan(json.dumps(document))
+    assert str(told.value) == line
