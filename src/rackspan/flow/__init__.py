@@ -1,14 +1,15 @@
-"""Minimum-cost flow over integers, with a proof of every answer. Knows nothing of Kafka.
+"""Minimum-cost flow over integers, with a proof of every solution. Independent of Kafka.
 
-Begin with network.py (the value), then min_cost_flow.py (OR-tools answers) and certificate.py (our own code checks the
-answer and refuses one it cannot prove). Nobody outside this room sees a flow that was not certified.
+Begin with network.py (the value), then min_cost_flow.py (OR-tools solves) and certificate.py (our own code checks the
+solution and raises an error if it cannot prove it). No flow leaves this package without a certificate.
 """
 
 from rackspan.flow.certificate import Certificate, certify
 from rackspan.flow.min_cost_flow import CertifiedFlow, solve
-from rackspan.flow.network import Arcs, FlowNetwork, arcs, connect, network, split
+from rackspan.flow.network import MAX_SCALED_COST, Arcs, FlowNetwork, arcs, connect, network, split
 
 __all__ = [
+    "MAX_SCALED_COST",
     "Arcs",
     "Certificate",
     "CertifiedFlow",

@@ -1,4 +1,4 @@
-"""An independent proof that a flow is feasible and cheapest. None of it is the solver's code."""
+"""An independent proof that a flow is feasible and of least cost. It uses none of the solver's code."""
 
 from dataclasses import dataclass
 
@@ -10,7 +10,7 @@ from rackspan.flow.network import FlowNetwork, Int32s, Int64s
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Certificate:
-    """Anyone can check it: with prices `potential` (N,), no flow at all costs less than `lower_bound`, and this one costs that."""
+    """A flow's cost, and the node prices `potential` (N,) that prove that no flow costs less than `lower_bound`."""
 
     cost: int
     lower_bound: int
@@ -26,6 +26,7 @@ def certify(network: FlowNetwork, flow: Int64s) -> Certificate:
     until nothing changes. No change within N passes means no negative residual cycle, which is optimality (Klein 1967);
     the distances are prices, and weak duality turns them into a lower bound that must equal the cost.
     Bound: O(N · A) at worst; a few passes where paths are short.
+    Proven by tests/flow/test_certificate.py, which corrupts flows and networks.
     """
     _refuse_infeasible(network, flow)
     potential = _potential(network, flow)
@@ -56,12 +57,12 @@ def _potential(network: FlowNetwork, flow: Int64s) -> Int64s:
     order = np.argsort(head, kind="stable")
     tail, head, cost = tail[order], head[order], cost[order]
     starts = np.flatnonzero(np.diff(head, prepend=-1))
-    reached = head[starts]
+    heads = head[starts]
     for _ in range(len(distance) + 1):
-        nearer = np.minimum(distance[reached], np.minimum.reduceat(distance[tail] + cost, starts))
-        if np.array_equal(nearer, distance[reached]):
+        nearer = np.minimum(distance[heads], np.minimum.reduceat(distance[tail] + cost, starts))
+        if np.array_equal(nearer, distance[heads]):
             return distance
-        distance[reached] = nearer
+        distance[heads] = nearer
     raise UnprovenResponse("a flow can be made cheaper along a cycle; report this as a bug")
 
 
@@ -75,9 +76,9 @@ def _residual(network: FlowNetwork, flow: Int64s) -> tuple[Int32s, Int32s, Int64
 
 
 def _dual_value(network: FlowNetwork, potential: Int64s) -> int:
-    """The bound that prices give: sum of supply times −potential, plus capacity wherever an arc pays for itself."""
+    """The lower bound by weak duality: sum of supply times −potential, plus capacity times every negative reduced cost."""
     reduced = network.unit_cost + potential[network.tail] - potential[network.head]
-    pays = np.flatnonzero((reduced < 0) & (network.capacity > 0))
+    negative = np.flatnonzero((reduced < 0) & (network.capacity > 0))
     at_nodes = sum(map(int.__mul__, network.supply.tolist(), (-potential).tolist()))
-    on_arcs = sum(map(int.__mul__, network.capacity[pays].tolist(), reduced[pays].tolist()))
+    on_arcs = sum(map(int.__mul__, network.capacity[negative].tolist(), reduced[negative].tolist()))
     return at_nodes + on_arcs

@@ -1,4 +1,4 @@
-"""A flow network in columns."""
+"""A flow network as columns of arcs and nodes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ Int64s = npt.NDArray[np.int64]
 Ints = npt.NDArray[Any] | Sequence[int]
 
 MAX_SCALED_COST: Final = 2**62
-"""OR-tools scales unit costs by the number of nodes; beyond this a sum of them would leave 64 bits."""
+"""Limit of a unit cost times the number of nodes, by which OR-tools scales it: above, sums would exceed 64 bits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,14 +52,14 @@ class FlowNetwork:
         return max(int(self.unit_cost.max()), -int(self.unit_cost.min())) if len(self.unit_cost) else 0
 
     def cost(self, flow: Int64s) -> int:
-        """What `flow` (A,) costs. Exact: Python's integers carry the sum."""
+        """The cost of `flow` (A,). Exact: a sum of Python integers."""
         used = np.flatnonzero(flow)
         return sum(map(int.__mul__, flow[used].tolist(), self.unit_cost[used].tolist()))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Arcs:
-    """A bundle of arcs of one kind. Columns as in FlowNetwork."""
+    """Arcs of one kind. Columns as in FlowNetwork."""
 
     tail: Int32s
     head: Int32s
@@ -71,13 +71,13 @@ class Arcs:
 
 
 def arcs(tail: Ints | int, head: Ints | int, capacity: Ints | int, unit_cost: Ints | int) -> Arcs:
-    """A bundle from columns of any integer type; a single number stands for a column of it."""
+    """Arcs from columns of any integer type; a single number stands for a column of that number."""
     columns = np.broadcast_arrays(*(np.asarray(column, dtype=np.int64) for column in (tail, head, capacity, unit_cost)))
     return Arcs(columns[0].astype(np.int32), columns[1].astype(np.int32), columns[2], columns[3])
 
 
 def connect(supply: Ints, *bundles: Arcs) -> FlowNetwork:
-    """A network of all bundles, their arcs in the order given: `split` takes a flow apart again."""
+    """A network of all bundles, their arcs in the order given. `split` returns the flow of each bundle."""
     return FlowNetwork(
         tail=np.concatenate([bundle.tail for bundle in bundles]),
         head=np.concatenate([bundle.head for bundle in bundles]),
@@ -88,12 +88,12 @@ def connect(supply: Ints, *bundles: Arcs) -> FlowNetwork:
 
 
 def split(flow: Int64s, *bundles: Arcs) -> list[Int64s]:
-    """Units on the arcs of each bundle."""
+    """The flow of each bundle that `connect` was given, in the same order."""
     return np.split(flow, np.cumsum([len(bundle) for bundle in bundles])[:-1])
 
 
 def network(tail: Ints, head: Ints, capacity: Ints, unit_cost: Ints, supply: Ints) -> FlowNetwork:
-    """Columns from lists or arrays of any integer type. Arcs without capacity are kept: indices stay the caller's."""
+    """A network from lists or arrays of any integer type. Arcs without capacity are kept, so that the arcs' indices stay."""
     return FlowNetwork(
         tail=np.asarray(tail, dtype=np.int32),
         head=np.asarray(head, dtype=np.int32),

@@ -16,7 +16,6 @@ from rackspan.streams.problem import (
     KAFKA,
     STATELESS_COSTS,
     Beyond,
-    Int32s,
     Options,
     PartitionLists,
     Problem,
@@ -91,16 +90,9 @@ def _price(problem: Problem, output: AssignorOutput, stateful: bool) -> int | No
         return None
     members = problem.stateful if stateful else problem.stateless
     costs = problem.configs.costs(HIGH_AVAILABILITY_COSTS) if stateful else STATELESS_COSTS
-    owner = _owner(len(problem.tasks), output.assignment)
+    owner = output.assignment.owner(len(problem.tasks))
     tasks = owned_tasks(problem, members, owner, costs)
     return tasks.cost(tasks.owner)
-
-
-def _owner(tasks: int, assignment: TaskAssignment) -> Int32s:
-    owner = np.zeros(tasks, dtype=np.int32)
-    for client, held in enumerate(assignment.active):
-        owner[list(held)] = client
-    return owner
 
 
 def _cross_rack(problem: Problem, assignment: TaskAssignment) -> dict[str, int | None]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rackspan.errors import UsageError
-from rackspan.flow.network import MAX_SCALED_COST
+from rackspan.flow import MAX_SCALED_COST
 from rackspan.streams.problem import Costs, Int32s, Int64s, PartitionLists, PartitionRacks, Problem
 
 

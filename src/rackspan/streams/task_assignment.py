@@ -1,10 +1,14 @@
 """What an assignor returns: the tasks of each client, with their costs and proofs."""
 
 from collections.abc import Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
+
+import numpy as np
 
 from rackspan.streams.active import Optimum
 from rackspan.streams.client_state import ClientState
+from rackspan.streams.problem import Int32s
 
 
 @dataclass(frozen=True, slots=True)
@@ -13,6 +17,13 @@ class TaskAssignment:
 
     active: tuple[frozenset[int], ...]
     standby: tuple[frozenset[int], ...]
+
+    def owner(self, tasks: int) -> Int32s:
+        """The client of each active task; every task has one. Shape (tasks,)."""
+        owner = np.zeros(tasks, dtype=np.int32)
+        for client, held in enumerate(self.active):
+            owner[list(held)] = client
+        return owner
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,3 +49,16 @@ def frozen(states: Sequence[ClientState]) -> TaskAssignment:
         active=tuple(frozenset(state.active) for state in states),
         standby=tuple(frozenset(state.standby) for state in states),
     )
+
+
+def active_by_client(owner: Int32s, clients: int) -> tuple[frozenset[int], ...]:
+    """The active tasks of each client, from the client of each task."""
+    active: list[list[int]] = [[] for _ in range(clients)]
+    for task, client in enumerate(owner.tolist()):
+        active[client].append(task)
+    return tuple(map(frozenset, active))
+
+
+def moved_tasks(before: Sequence[AbstractSet[int]], after: Sequence[AbstractSet[int]]) -> int:
+    """The number of tasks on a client that did not have them before, in one role."""
+    return sum(len(new - old) for old, new in zip(before, after, strict=True))

@@ -14,7 +14,7 @@ from rackspan.streams.problem import (
     RackAwareness,
 )
 from rackspan.streams.standby import optimize_standby, placer_for
-from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment, frozen
+from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment, active_by_client, frozen
 
 
 def optimize(problem: Problem, awareness: RackAwareness, options: Options = KAFKA) -> AssignorOutput:
@@ -66,8 +66,5 @@ def _clear_both_roles(state: ClientState, states: list[ClientState], before: Int
 
 
 def _assignment(problem: Problem, owner: Int32s) -> TaskAssignment:
-    active: list[list[int]] = [[] for _ in problem.clients]
-    for task, client in enumerate(owner.tolist()):
-        active[client].append(task)
     standby = problem.initial_standby or (frozenset(),) * len(problem.clients)
-    return TaskAssignment(tuple(map(frozenset, active)), standby)
+    return TaskAssignment(active_by_client(owner, len(problem.clients)), standby)

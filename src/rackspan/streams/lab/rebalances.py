@@ -2,11 +2,9 @@
 
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from rackspan.streams.assignors import ASSIGNORS
-from rackspan.streams.problem import KAFKA, Int32s, Options, Problem, judge_rack_awareness
-from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment
+from rackspan.streams.problem import KAFKA, Options, Problem, judge_rack_awareness
+from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment, active_by_client
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,23 +45,20 @@ def after(problem: Problem, assignment: TaskAssignment) -> Problem:
     stateful = frozenset(problem.stateful.tolist())
     # Warm-ups are standbys too. With num_standbys 0 the assignor `optimize` takes no initial standbys.
     standby = tuple(held & stateful for held in assignment.standby) if problem.configs.num_standbys else None
-    return replace(problem, clients=clients, initial_active=_owner(problem, assignment), initial_standby=standby)
+    return replace(
+        problem, clients=clients, initial_active=assignment.owner(len(problem.tasks)), initial_standby=standby
+    )
 
 
 def running_assignment(problem: Problem) -> TaskAssignment:
     """The assignment before the rebalance: the initial one of the problem, else that of the previous generation."""
     clients, owner = problem.clients, problem.initial_active
     return TaskAssignment(
-        active=tuple(client.prev_active for client in clients) if owner is None else _held(owner, len(clients)),
+        active=tuple(client.prev_active for client in clients)
+        if owner is None
+        else active_by_client(owner, len(clients)),
         standby=problem.initial_standby or tuple(client.prev_standby for client in clients),
     )
-
-
-def _held(owner: Int32s, clients: int) -> tuple[frozenset[int], ...]:
-    held: list[list[int]] = [[] for _ in range(clients)]
-    for task, client in enumerate(owner.tolist()):
-        held[client].append(task)
-    return tuple(map(frozenset, held))
 
 
 def _rebalance(problem: Problem, assignor: str, options: Options) -> AssignorOutput:
@@ -72,10 +67,3 @@ def _rebalance(problem: Problem, assignor: str, options: Options) -> AssignorOut
 
 def _is_settled(problem: Problem, output: AssignorOutput) -> bool:
     return not output.probing_rebalance and running_assignment(problem) == output.assignment
-
-
-def _owner(problem: Problem, assignment: TaskAssignment) -> Int32s:
-    owner = np.zeros(len(problem.tasks), dtype=np.int32)
-    for client, held in enumerate(assignment.active):
-        owner[list(held)] = client
-    return owner

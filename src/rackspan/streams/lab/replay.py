@@ -23,7 +23,7 @@ from rackspan.streams.problem import (
     judge_rack_awareness,
     strategy_named,
 )
-from rackspan.streams.task_assignment import TaskAssignment
+from rackspan.streams.task_assignment import TaskAssignment, moved_tasks
 
 Document = dict[str, Any]
 
@@ -103,8 +103,8 @@ def _run(problem: Problem, setting: Setting, options: Options) -> Document:
         "cross_rack": crossing,
         "cost": None if crossing["active"] is None else crossing["active"] * setting.weights.traffic,
         "moved": {
-            "at_once": _moved(start, first.assignment),
-            "in_all": _moved(start, settled.output.assignment),
+            "at_once": moved_tasks(start.active, first.assignment.active),
+            "in_all": moved_tasks(start.active, settled.output.assignment.active),
         },
         "balance": _balance(configured, settled),
         "rounds": settled.rounds,
@@ -121,10 +121,6 @@ def _configured(problem: Problem, setting: Setting) -> Problem:
         non_overlap_cost=None if costs is None else costs.non_overlap,
     )
     return replace(problem, configs=configs)
-
-
-def _moved(before: TaskAssignment, after: TaskAssignment) -> int:
-    return sum(len(new - old) for old, new in zip(before.active, after.active, strict=True))
 
 
 def _balance(problem: Problem, settled: SettledGroup) -> Document:

@@ -23,7 +23,7 @@ from rackspan.streams.problem import (
     judge_rack_awareness,
     source_reason,
 )
-from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment
+from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment, moved_tasks
 
 Document = dict[str, Any]
 
@@ -84,15 +84,10 @@ def _under(problem: Problem, strategy: Strategy, now: TaskAssignment, prices: "_
         "cost": assigned["cost"],
         "certificate": assigned["certificate"],
         "moved": {
-            "active": _moved(now.active, output.assignment.active),
-            "standby": _moved(now.standby, output.assignment.standby),
+            "active": moved_tasks(now.active, output.assignment.active),
+            "standby": moved_tasks(now.standby, output.assignment.standby),
         },
     }
-
-
-def _moved(before: tuple[frozenset[int], ...], after: tuple[frozenset[int], ...]) -> int:
-    """The number of tasks on a client that did not have them in this role."""
-    return sum(len(new - old) for old, new in zip(before, after, strict=True))
 
 
 def _read_by_standbys(problem: Problem, now: TaskAssignment) -> int:
