@@ -1,7 +1,8 @@
-"""The judge: what is wrong with a cluster's racks, and what losing one would do. Written once, here.
+"""The audit of a snapshot: which constraints its racks break, and what the loss of each rack would do.
 
-Begin with judge.py, then constraints.py. The CLI, the plan linter, the embedded cluster and the Spark tables all call
-these functions; none has a second copy of a rule. Pure: it never asks a cluster, it is given a snapshot.
+Begin with judge.py, then batch.py (the input of every rule), constraints/ and outage.py; drift/ compares two snapshots.
+The CLI, the plan linter, the embedded cluster and the Spark tables call these functions, so a rule exists once. Pure: it
+never reads a cluster, a snapshot is its argument.
 """
 
 from rackspan.audit.findings import Finding, Severity

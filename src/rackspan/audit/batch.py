@@ -78,11 +78,9 @@ class Requirements:
     min_insync_racks: Int64s
     enforced: Bools
 
-    def of(self, topic_codes: Int32s) -> "Requirements":
-        """The same with one entry a partition. `topic_codes` has shape (P,)."""
-        return Requirements(
-            self.min_insync_replicas[topic_codes], self.min_insync_racks[topic_codes], self.enforced[topic_codes]
-        )
+    def of(self, index: Int32s | Int64s | Bools) -> "Requirements":
+        """The entries at `index`: topic codes of shape (P,) give one entry a partition."""
+        return Requirements(self.min_insync_replicas[index], self.min_insync_racks[index], self.enforced[index])
 
 
 @dataclass(frozen=True)
@@ -172,7 +170,12 @@ class PartitionBatch:
     def isr_rack_count(self) -> Int64s:
         return distinct_racks(self.isr_racks)
 
+    def take(self, rows: Int64s | Bools) -> "PartitionBatch":
+        """The batch of these rows alone."""
+        return PartitionBatch(self.members, self.topics, self.rows.take(rows), self.required.of(rows))
+
     def topic(self, row: int) -> str:
+        """The name of a row's topic."""
         return self.topics[int(self.rows.topic[row])]
 
 

@@ -1,9 +1,9 @@
-"""How well each partition is held right now, as one word: what a fleet is counted by.
+"""The state of each partition in one word: offline, under-min-isr, under-min-racks, one-rack or ok.
 
-Constraints: the words are those of the judge's own constraints, tested by the same functions; a partition that breaks
-several is given the worst. Goal: none. Method: the masks of constraints.py, in order of how much is already lost.
-Bound: a few passes over the batch. Source: min.insync.racks ("UnderMinRackIsr"), and Kafka's own UnderMinIsr and
-OfflinePartitions.
+Constraints: the words are the names of constraints, tested by the same functions; a partition that breaks several has the
+worst. Goal: none. Method: the masks of constraints/partitions.py, in order of how much is already lost. Bound: a few passes
+over the batch. Source: min.insync.racks ("UnderMinRackIsr"), and Kafka's own UnderMinIsr and OfflinePartitions. Test:
+tests/audit/test_durability.py.
 """
 
 from typing import Final
@@ -24,12 +24,12 @@ _BROKEN: Final = {constraint.name: constraint.broken for constraint in PARTITION
 
 
 def states(batch: PartitionBatch) -> Int64s:
-    """The worst state that holds of each partition, as its place in STATES. Shape (P,)."""
+    """The worst state of each partition, as its index in STATES. Shape (P,)."""
     broken = [_BROKEN[name](batch) for name in STATES if name in _BROKEN]
     return np.asarray(np.select([*broken, _in_one_rack(batch)], list(range(len(STATES) - 1)), len(STATES) - 1))
 
 
 def _in_one_rack(batch: PartitionBatch) -> Bools:
-    # An in-sync replica whose rack nobody knows is no proof of a second rack, so it does not count as one.
+    # An in-sync replica whose rack is unknown is no proof of a second rack, so it does not count as one.
     several = len(batch.members.rack_map.racks) > 1
     return np.asarray((batch.isr_rack_count <= 1) & several)

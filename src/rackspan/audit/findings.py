@@ -1,4 +1,4 @@
-"""What a judge says: which constraint, where, why, and what mends it."""
+"""A finding: which constraint is broken, where, why, and what repairs it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing that is wrong. `topic` and `partition` are None where the cluster itself is meant."""
+    """One broken constraint or missed goal. `topic` and `partition` are None where the whole cluster is meant."""
 
     constraint: str
     severity: Severity

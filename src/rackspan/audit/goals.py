@@ -1,7 +1,7 @@
-"""Goals: what is better when met. A goal becomes a warning only where an operator should act.
+"""Goals: what is better when met. A goal that is missed is a warning, and only where an operator should act.
 
-In rank order: leaders per broker, replicas per broker at the water-fill bound, leaders per rack in proportion, bytes,
-and last the leaders that Kafka itself would move back.
+In order of rank: leaders per broker, replicas per broker at the water-fill bound, leaders per rack in proportion to its
+brokers, bytes per broker, and leaders that are not the preferred ones. Test: tests/audit/test_goals.py.
 """
 
 from collections.abc import Callable, Iterator
@@ -17,15 +17,15 @@ from rackspan.model.ids import shown
 from rackspan.model.partitions import Bools, Int64s
 
 TOLERANCE: Final = 1.10
-"""How far above even still passes: the balance threshold Cruise Control ships with."""
+"""How far above the even share is still accepted: Cruise Control's default balance threshold."""
 
 LEADER_IMBALANCE_MAX: Final = 0.10
-"""leader.imbalance.per.broker.percentage, as Kafka ships it."""
+"""Kafka's default leader.imbalance.per.broker.percentage."""
 
 
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """`missed` says in words what is uneven, or nothing."""
+    """One goal. `missed` returns in words what is uneven, or None where the goal is met."""
 
     name: str
     missed: Callable[[ClusterMembers, BrokerLoads], str | None]
@@ -66,7 +66,7 @@ def _bytes_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     if not replicas or not held:
         return None
     bound = replica_bound(members.rack_map, loads.by_replication_factor)
-    # What the bound allows in replicas, in bytes; an even placement can still miss it by one partition.
+    # The bound on replicas, converted to bytes; an even placement can still exceed it by one partition.
     even = bound * held // replicas + loads.largest_partition_bytes
     return _above(members, loads.bytes, even, f"holds {{most}} bytes, {even} would be fair")
 
@@ -97,15 +97,16 @@ GOALS: Final = (
 
 
 def goal_findings(members: ClusterMembers, loads: BrokerLoads) -> Iterator[Finding]:
+    """A warning for each goal that is missed."""
     return (finding for goal in GOALS for finding in goal.findings(members, loads))
 
 
-def _above(members: ClusterMembers, carried: Int64s, even: int, words: str) -> str | None:
-    over = carried > even * TOLERANCE + 1
+def _above(members: ClusterMembers, held: Int64s, even: int, words: str) -> str | None:
+    over = held > even * TOLERANCE + 1
     if not over.any():
         return None
-    worst = int(np.argmax(carried))
-    return f"broker {members.rack_map.broker_ids[worst]} {words.format(most=int(carried[worst]))}{_others(over)}"
+    worst = int(np.argmax(held))
+    return f"broker {members.rack_map.broker_ids[worst]} {words.format(most=int(held[worst]))}{_others(over)}"
 
 
 def _others(over: Bools) -> str:

@@ -1,4 +1,4 @@
-"""Audit and outage as documents: the JSON that scripts rely on, and what the tables on a terminal are drawn from."""
+"""Audits and outages as JSON documents. Scripts read them, and the tables on a terminal are drawn from them."""
 
 from collections import Counter
 from typing import Any
@@ -32,7 +32,7 @@ def audit_document(snapshot: ClusterSnapshot, judged: Audit) -> dict[str, Any]:
 
 
 def outage_document(snapshot: ClusterSnapshot, now: RackLoss, losses: list[RackLoss]) -> dict[str, Any]:
-    """`now` is what is harmed already, with nothing lost; each loss counts it too."""
+    """`now` is what is harmed already, with no rack lost; each loss includes it."""
     return {
         **head_document(snapshot),
         "now": {"topics": [topic_document(topic) for topic in now.topics]},
@@ -63,7 +63,7 @@ def finding_document(finding: Finding) -> dict[str, Any]:
 
 
 def loss_summary(loss: RackLoss) -> dict[str, Any]:
-    """One line of the verdict: totals instead of topics."""
+    """One line of an audit's summary: totals instead of topics."""
     return {
         "racks": [shown(rack) for rack in loss.racks],
         "survived": loss.survived,

@@ -1,4 +1,4 @@
-"""The audit of one snapshot: every finding, and the verdict on losing each rack."""
+"""The audit of one snapshot: every finding, and what the loss of each rack would do."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from rackspan.model.topic import Topic
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What is wrong with a cluster. `losses` holds one entry a rack: what its loss would do."""
+    """The result of an audit. `losses` has one entry a rack: what its loss would do."""
 
     findings: list[Finding]
     losses: list[RackLoss]
@@ -29,7 +29,7 @@ class Audit:
 
     @property
     def clean(self) -> bool:
-        """No constraint is broken. Warnings do not count."""
+        """Whether no constraint is broken. Warnings do not count."""
         return not any(finding.severity is Severity.VIOLATION for finding in self.findings)
 
     @property
@@ -38,15 +38,15 @@ class Audit:
 
 
 def audit(snapshot: ClusterSnapshot, policy: RackPolicy) -> Audit:
-    """Hold a snapshot against every constraint and goal. Errors: UsageError where the policy refuses the cluster."""
+    """Check a snapshot against every constraint and goal. Errors: UsageError where the policy refuses the cluster."""
     batch = snapshot_batch(snapshot, policy)
-    found = [
+    findings = [
         *cluster_findings(batch.members),
         *partition_findings(batch),
         *goal_findings(batch.members, loads(batch)),
     ]
     return Audit(
-        findings=in_order(found),
+        findings=in_order(findings),
         losses=judge_losses(batch, internal(snapshot.topics), [(rack,) for rack in batch.members.failure_racks]),
         racks=batch.members.rack_map.racks,
     )
@@ -63,4 +63,5 @@ def outage(
 
 
 def internal(topics: Sequence[Topic]) -> Bools:
+    """Which topics are Kafka's own, as `__consumer_offsets`. Shape (topics,)."""
     return np.array([topic.internal for topic in topics], dtype=np.bool_)

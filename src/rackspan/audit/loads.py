@@ -1,4 +1,4 @@
-"""What each broker carries, as sums: batches add up, so a fleet's loads can be summed anywhere and judged once."""
+"""The load of each broker: leaders, replicas and bytes. Loads of batches add up, so Spark can sum them anywhere."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, fields
@@ -11,7 +11,7 @@ from rackspan.model.partitions import Bools, Int32s, Int64s, any_in_row
 from rackspan.model.racks import RackMap, even_shares
 
 BELIEVED_BYTES_MAX: Final = 2**50
-"""One PiB. No log is larger, and sums of what a snapshot claims beyond it could overflow."""
+"""One PiB. No log is larger, and sums of larger sizes in a snapshot could overflow."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -32,7 +32,7 @@ class BrokerLoads:
 
 
 def loads(batch: PartitionBatch) -> BrokerLoads:
-    """What the partitions of one batch put on each broker."""
+    """The load that the partitions of one batch put on each broker."""
     brokers = len(batch.members.rack_map.broker_ids)
     replicas = np.where(batch.staying, batch.replica_index, -1)
     preferred = _first_staying(batch)
@@ -61,7 +61,7 @@ def summed(batches: Iterable[BrokerLoads]) -> BrokerLoads:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One number of BrokerLoads by itself: which field, at which place of it. Figures of batches add up, but for LARGEST."""
+    """One number of BrokerLoads: its field, its index there, its value. Figures of batches add up, except LARGEST."""
 
     field: str
     index: int
@@ -69,18 +69,18 @@ class Figure:
 
 
 FACTORS: Final = "by_replication_factor"
-"""The only field whose places are not brokers."""
+"""The only field whose indices are not brokers."""
 
 LARGEST: Final = "largest_partition_bytes"
-"""The only field of which the largest figure counts; figures of all others are summed."""
+"""The only field that takes the largest figure; all others are summed."""
 
 
-def figures(carried: BrokerLoads) -> Iterator[Figure]:
-    """The loads taken apart into single numbers, zeros left out, so that any engine can sum them."""
+def figures(broker_loads: BrokerLoads) -> Iterator[Figure]:
+    """The loads as single numbers, without zeros, so that any engine can sum them."""
     for name in _summed_fields():
-        column = getattr(carried, name)
+        column = getattr(broker_loads, name)
         yield from (Figure(name, index, int(column[index])) for index in np.flatnonzero(column).tolist())
-    yield Figure(LARGEST, 0, carried.largest_partition_bytes)
+    yield Figure(LARGEST, 0, broker_loads.largest_partition_bytes)
 
 
 def from_figures(parts: Iterable[Figure], brokers: int) -> BrokerLoads:
@@ -97,10 +97,13 @@ def from_figures(parts: Iterable[Figure], brokers: int) -> BrokerLoads:
 def replica_bound(rack_map: RackMap, by_replication_factor: Int64s) -> int:
     """The least possible maximum of replicas on one broker when every partition is spread as evenly as racks allow.
 
+    Constraints: each partition is spread over racks as evenly as their sizes allow. Goal: the least maximum.
     Method: water-filling. A partition of n replicas puts between floor and ceil of its even share into each rack; the
-    bound is the smallest t at which racks of s brokers, filled to t each but never below their floors or above their
-    ceilings, hold all replicas. Bound: log2(replicas) steps of one pass over the racks. Shown tight by the placements
-    that reach it (tests of the balanced placer) and by brute force on small clusters.
+        bound is the smallest t at which racks of s brokers, filled to t each but never below their floors or above their
+        ceilings, hold all replicas.
+    Bound: log2(replicas) steps of one pass over the racks.
+    Source: our own. Tests: placements that reach it (tests/placement/balanced), and brute force on small clusters
+        (tests/audit/test_loads.py).
     """
     sizes = rack_map.sizes
     least, most = np.zeros(len(sizes), dtype=np.int64), np.zeros(len(sizes), dtype=np.int64)
@@ -122,7 +125,7 @@ def replica_bound(rack_map: RackMap, by_replication_factor: Int64s) -> int:
 
 
 def _first_staying(batch: PartitionBatch) -> Int32s:
-    """Index of each partition's preferred leader: the first replica that is not on its way out."""
+    """Index of each partition's preferred leader: its first replica that is not being removed."""
     if not len(batch.rows):
         return np.empty(0, dtype=np.int32)
     first = batch.staying.argmax(axis=1)[:, None]

@@ -1,7 +1,7 @@
-"""What losing racks does: who can still lead, who can still acknowledge, who has to carry more.
+"""The loss of racks: which partitions go offline, which refuse acks=all, and which brokers take over leaderships.
 
-A loss stops every broker of the racks at once; what is left is judged as Kafka would: a new leader is the first replica
-in assignment order that is in sync and alive, and without a majority of controllers there is no new leader at all.
+A loss stops every broker of the racks at once. Leaders are then elected as Kafka does it: the first replica in assignment
+order that is in sync and alive leads. Without a majority of controllers no leader is elected at all.
 """
 
 from collections.abc import Iterable, Set
@@ -18,12 +18,12 @@ from rackspan.model.partitions import Bools, Int32s, Int64s, any_in_row, count_i
 from rackspan.model.racks import NO_RACK, distinct_racks
 
 LOSSES_MAX = 2_000
-"""More losses than anybody reads: a question required wrongly (pairs of a thousand racks), refused before it runs for hours."""
+"""More losses than an operator reads. Pairs of a thousand racks are refused before they run for hours."""
 
 
 @dataclass(frozen=True, slots=True)
 class LossByPartition:
-    """What a loss leaves of each partition of a batch. Masks of shape (P,).
+    """The state of each partition of a batch after a loss. Masks of shape (P,).
 
     `offline`: no leader. Of those, `needs_unclean_election`: a replica that was not in sync is alive, and electing it
     would lose records. `under_min_isr` and `under_min_racks`: online, but acks=all is refused by that threshold.
@@ -43,7 +43,7 @@ class LossByPartition:
 
 @dataclass(frozen=True, slots=True)
 class TopicHarm:
-    """Partitions of one topic in each state."""
+    """How many partitions of one topic a loss puts into each state."""
 
     topic: str
     internal: bool
@@ -55,7 +55,7 @@ class TopicHarm:
 
 @dataclass(frozen=True, slots=True)
 class RackLoss:
-    """What losing `racks` does. `leader_surge`: leaderships each surviving broker takes over."""
+    """The effect of losing `racks`. `leader_surge`: leaderships that each surviving broker takes over, by broker id."""
 
     racks: tuple[RackId, ...]
     topics: tuple[TopicHarm, ...]
@@ -68,7 +68,7 @@ class RackLoss:
 
     @property
     def survived(self) -> bool:
-        """Nothing is offline or refuses acks=all, and the controllers can decide."""
+        """Whether nothing is offline or refuses acks=all, and the controllers have a majority."""
         return not self.topics and not self.quorum_lost
 
     def total(self, state: str) -> int:
@@ -76,7 +76,7 @@ class RackLoss:
 
 
 def losses_to_judge(racks: Iterable[RackId], named: tuple[str, ...] | None, pairs: bool) -> list[tuple[RackId, ...]]:
-    """Each rack, each pair, or the one loss that is named. Errors: UsageError for racks the cluster does not have."""
+    """Each rack, each pair, or the one loss that is named. Errors: UsageError for a rack the cluster does not have."""
     known = sorted(racks)
     if named is not None:
         by_shown = {shown(rack): rack for rack in known}
@@ -91,12 +91,12 @@ def losses_to_judge(racks: Iterable[RackId], named: tuple[str, ...] | None, pair
 
 
 def losses_each_rack(members: ClusterMembers) -> list[tuple[RackId, ...]]:
-    """Nothing lost, which tells what is harmed already, and then each rack by itself."""
+    """First no rack at all, which shows what is harmed already, then each rack by itself."""
     return [(), *((rack,) for rack in members.failure_racks)]
 
 
 def judge_loss(batch: PartitionBatch, lost_racks: Set[RackId]) -> LossByPartition:
-    """What every partition of a batch is left with. Cost: a few passes over the replica columns."""
+    """The state of every partition of a batch after a loss. Cost: a few passes over the replica columns."""
     alive = _alive_after(batch, lost_racks)
     quorum = quorum_without(batch.members, lost_racks)
     isr_alive = alive[batch.isr_index]
@@ -105,23 +105,23 @@ def judge_loss(batch: PartitionBatch, lost_racks: Set[RackId]) -> LossByPartitio
     electable = any_in_sync if quorum is None or quorum.holds else leader_alive
     online = (batch.rows.leader != NO_BROKER) & electable
     racks_left = distinct_racks(np.where(isr_alive, batch.isr_racks, np.int32(NO_RACK)))
-    racks_asked = batch.required.min_insync_racks
+    racks_required = batch.required.min_insync_racks
     return LossByPartition(
         offline=~online,
         needs_unclean_election=~online & ~any_in_sync & any_in_row(alive[batch.replica_index]),
         under_min_isr=online & (count_in_row(isr_alive) < batch.min_isr),
-        under_min_racks=online & (racks_asked > 1) & (racks_left < racks_asked),
+        under_min_racks=online & (racks_required > 1) & (racks_left < racks_required),
         leader_moves_to=np.where(online & ~leader_alive, _first_electable(batch, alive), np.int32(-1)),
     )
 
 
 def judge_losses(batch: PartitionBatch, internal: Bools, losses: Iterable[tuple[RackId, ...]]) -> list[RackLoss]:
-    """Judge each loss. `internal` says of each topic code whether Kafka itself owns the topic."""
+    """The effect of each loss. `internal` (topics,): whether Kafka itself owns the topic."""
     return [_summed(batch, internal, racks) for racks in losses]
 
 
 def _alive_after(batch: PartitionBatch, lost_racks: Set[RackId]) -> Bools:
-    """Which broker indices are alive; index −1 (nobody, or unknown) is not."""
+    """Which broker indices are alive; index −1 (no broker, or an unknown one) is not."""
     rack_map = batch.members.rack_map
     lost = np.array([rack in lost_racks for rack in rack_map.racks] + [False], dtype=np.bool_)
     alive = batch.members.usable.copy()

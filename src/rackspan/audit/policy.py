@@ -1,4 +1,4 @@
-"""What the operator demands where the cluster itself does not say."""
+"""The operator's settings for an audit: how racks are counted, and the racks required in sync."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,11 +10,11 @@ from rackspan.model.racks import UnrackedPolicy
 
 @dataclass(frozen=True, slots=True)
 class RackPolicy:
-    """How racks are judged.
+    """How racks are counted and how many are required.
 
-    A topic whose config carries `min.insync.racks` is judged by that value, since its brokers enforce it. For all others,
-    which is every topic of an Apache Kafka, `topic_min_insync_racks` counts, then `min_insync_racks`. `controller_racks`
-    names the racks of controllers that no broker's registration tells.
+    A topic whose config holds `min.insync.racks` is judged by that value, since its brokers enforce it. For all others,
+    which is every topic of an Apache Kafka, `topic_min_insync_racks` applies, then `min_insync_racks`. `controller_racks`
+    gives the racks of controllers, which no broker registration contains.
     """
 
     unracked: UnrackedPolicy = UnrackedPolicy.SHARED
@@ -23,7 +23,7 @@ class RackPolicy:
     controller_racks: Mapping[int, RackId] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        for place, value in (("", self.min_insync_racks), *self.topic_min_insync_racks.items()):
+        for topic, value in (("", self.min_insync_racks), *self.topic_min_insync_racks.items()):
             if value < 1:
-                whose = f"topic {place!r}: " if place else ""
+                whose = f"topic {topic!r}: " if topic else ""
                 raise UsageError(f"{whose}min.insync.racks is {value}, but at least 1 rack is asked; correct it")

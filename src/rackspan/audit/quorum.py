@@ -1,4 +1,4 @@
-"""Whether the controllers can still decide when racks are lost."""
+"""The controller quorum after the loss of racks: which voters remain, and whether they are a majority."""
 
 from collections.abc import Set
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from rackspan.model.ids import RackId
 
 @dataclass(frozen=True, slots=True)
 class QuorumAfter:
-    """The voters once some racks are gone. `lost` and `unknown_rack` are controller ids."""
+    """The voters after a loss of racks. `lost` and `unknown_rack` are controller ids."""
 
     voters: int
     lost: tuple[int, ...]
@@ -21,12 +21,12 @@ class QuorumAfter:
 
     @property
     def holds(self) -> bool:
-        """A majority of all voters is left. Voters whose rack is not known are taken to survive."""
+        """Whether a majority of all voters is left. Voters whose rack is unknown count as surviving."""
         return 2 * self.surviving > self.voters
 
 
 def quorum_without(members: ClusterMembers, lost_racks: Set[RackId]) -> QuorumAfter | None:
-    """The quorum without `lost_racks`, or None where the snapshot tells of no voters."""
+    """The quorum without `lost_racks`, or None where the snapshot has no voters."""
     racks = members.voter_racks
     if not racks:
         return None

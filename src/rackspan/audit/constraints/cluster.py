@@ -1,4 +1,4 @@
-"""Constraints on the cluster itself: brokers without a rack, fenced brokers, racks that hold the controller quorum."""
+"""Constraints on brokers and controllers: no broker without a rack, none fenced, no rack with the controller quorum."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -17,7 +17,7 @@ COUNTED_AS: Final = {
 
 
 def unracked_brokers(members: ClusterMembers) -> Iterator[Finding]:
-    """Brokers without `broker.rack`. Beside racked ones that is a mistake; if nobody has a rack, a choice to look at."""
+    """Brokers without `broker.rack`: a violation where others have one, a warning where none has."""
     rackless = [broker for broker in members.brokers if broker.rack is None]
     policy = members.policy.unracked
     mixed = len(rackless) < len(members.brokers)
@@ -33,7 +33,7 @@ def unracked_brokers(members: ClusterMembers) -> Iterator[Finding]:
 
 
 def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
-    """No rack may hold so many voters that those outside it are no majority."""
+    """No rack may hold so many voters that those in other racks are no majority."""
     for rack in members.failure_racks:
         after = quorum_without(members, {rack})
         if after is not None and not after.holds:
@@ -61,7 +61,7 @@ def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
 
 
 def fenced_brokers(members: ClusterMembers) -> Iterator[Finding]:
-    """ClusterMembers, but leading and following nothing: down, or not yet up."""
+    """Brokers that are registered and fenced: stopped, or not started yet. They neither lead nor follow."""
     for broker in members.brokers:
         if broker.fenced:
             yield Finding(
@@ -78,4 +78,5 @@ CLUSTER_CONSTRAINTS = (unracked_brokers, controller_quorum_spread, fenced_broker
 
 
 def cluster_findings(members: ClusterMembers) -> Iterator[Finding]:
+    """The findings of every constraint on brokers and controllers."""
     return (finding for constraint in CLUSTER_CONSTRAINTS for finding in constraint(members))

@@ -1,7 +1,7 @@
-"""Constraints: what must hold. Each one has its name, its test, its reason and the verb that mends it.
+"""Constraints on partitions. Each has a name, a test, a reason in words, and the command that repairs it.
 
-A constraint on partitions tests a whole batch at once and words a reason only for the rows that break it. To add one:
-two functions and a line in PARTITION_CONSTRAINTS.
+A constraint tests a whole batch at once and writes a reason only for the rows that break it. To add one: two functions
+and a line in PARTITION_CONSTRAINTS.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -18,9 +18,9 @@ from rackspan.model.partitions import Bools, any_in_row, lengths, unpadded
 
 @dataclass(frozen=True, slots=True)
 class PartitionConstraint:
-    """A rule that each partition keeps or breaks.
+    """A rule that each partition meets or breaks.
 
-    `broken` gives a mask of shape (P,); `reason` and `remedy` word one broken row.
+    `broken` returns a mask of shape (P,); `reason` and `remedy` return the words for one broken row.
     """
 
     name: str
@@ -48,8 +48,8 @@ class PartitionConstraint:
 
 
 def _rack_spread_broken(batch: PartitionBatch) -> Bools:
-    # Where every replica's rack is known both sides sum to the same, so "none above" means equal. A replica on an
-    # unknown broker leaves its place open: the rest is broken only if no rack for it could make the spread even.
+    # Where every replica's rack is known both sides have the same sum, so "none above" means equal. A replica on an
+    # unknown broker may be in any rack: the constraint is broken only if no rack for it could make the spread even.
     return any_in_row(batch.replica_rack_counts > batch.even_rack_counts)
 
 
@@ -81,7 +81,7 @@ def _racks_unsatisfiable_reason(batch: PartitionBatch, row: int) -> str:
 
 def _racks_not_forced(batch: PartitionBatch) -> Bools:
     required = batch.required.min_insync_racks
-    # A placement that cannot span k racks is min-insync-racks-satisfiable's to tell.
+    # A placement that cannot span k racks is reported by min-insync-racks-satisfiable.
     return np.asarray(
         (required > 1)
         & (batch.required.min_insync_replicas < batch.forcing_value)
@@ -207,7 +207,7 @@ def _make_racks_satisfiable(batch: PartitionBatch, row: int) -> str:
 
 def _harden(batch: PartitionBatch, row: int) -> str:
     required = f" --min-insync-racks {int(batch.required.min_insync_racks[row])}"
-    # What the topic itself asks, its own config says again; what the policy asks has to be said again.
+    # A topic's own minimum is in its config; one that comes from the policy has to be repeated on the command line.
     return f"rackspan acks harden --topic {batch.topic(row)}{'' if batch.required.enforced[row] else required}"
 
 
@@ -273,16 +273,16 @@ PARTITION_CONSTRAINTS: Final = (
     PartitionConstraint("unknown-broker", _on_unknown_broker, _on_unknown_broker_reason, _bring_back_or_drain),
     PartitionConstraint("reassignment-in-progress", _reassigning, _reassigning_reason, _wait, _warn),
 )
-"""Placement first, then what is wrong now, then what is on its way."""
+"""In order: placement, then what is wrong now, then what is under way."""
 
 
 def partition_findings(batch: PartitionBatch) -> Iterator[Finding]:
-    """Every constraint that every partition of the batch breaks."""
+    """The findings of every constraint for every partition of the batch."""
     return (finding for _row, finding in partition_findings_by_row(batch))
 
 
 def partition_findings_by_row(batch: PartitionBatch) -> Iterator[tuple[int, Finding]]:
-    """The same, each with its row in the batch: one batch may hold partitions of several snapshots."""
+    """The same, each with its row of the batch, since a batch may hold partitions of several snapshots."""
     return (found for constraint in PARTITION_CONSTRAINTS for found in constraint.findings_by_row(batch))
 
 

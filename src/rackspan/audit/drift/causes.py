@@ -1,11 +1,11 @@
 """Which change made a partition safer or less safe: the one that would have done so alone.
 
 Constraints: a cause is named only where it alone, applied to the earlier snapshot, gives the later state. Goals in order:
-what happened to the partition's own replicas, ISR and leader, then its topic's min.insync.replicas, its min.insync.racks, the racks
-of brokers; and of ISR and leader the change behind them: a broker gone or fenced, then a move of replicas, then the change
-itself. Where no change suffices alone the cause is `several`. Method: the judge's own states over the earlier rows with
-one kind of column taken from the later ones. Bound: six passes over the columns, and a step a partition whose state changed.
-Source: our own.
+a change of the partition's own replicas, ISR or leader, then of its topic's min.insync.replicas, its min.insync.racks, the
+racks of brokers. Behind a change of ISR or leader: a broker gone or fenced, then a move of replicas, then the change itself.
+Where no change suffices alone the cause is `several`. Method: the states of durability.py over the earlier rows with one
+kind of column taken from the later ones. Bound: six passes over the columns, and one step a partition whose state changed.
+Source: our own. Test: tests/audit/drift/test_compare.py.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,8 +27,8 @@ RECREATED: Final = "topic-recreated"
 
 
 @dataclass(frozen=True)
-class SeenTwice:
-    """The same partitions in two snapshots, row for row. `recreated` (P,) says that the topic is another of that name."""
+class PartitionPair:
+    """The same partitions in two snapshots, row for row. `recreated` (P,): the topic was deleted and created again."""
 
     before: PartitionBatch
     after: PartitionBatch
@@ -43,27 +43,27 @@ class SeenTwice:
         return states(self.after)
 
     @cached_property
-    def brokers(self) -> "BrokersTwice":
-        return brokers_twice(self)
+    def brokers(self) -> "BrokerChanges":
+        return broker_changes(self)
 
     def rows(self, row: int) -> tuple[Partition, Partition]:
         return self.before.rows.row(row), self.after.rows.row(row)
 
 
 @dataclass(frozen=True, slots=True)
-class BrokersTwice:
-    """What became of brokers, as sets of ids, by change. `rack_changes` maps those that count in another rack."""
+class BrokerChanges:
+    """The change of each broker, by id: brokers lost, brokers gained, and brokers that now count in another rack."""
 
     lost: Mapping[int, str]
     gained: Mapping[int, str]
     rack_changes: Mapping[int, str]
 
 
-def brokers_twice(twice: SeenTwice) -> BrokersTwice:
-    """Which brokers stopped or began to hold anything, and which count in another rack than before."""
-    before, after = ({int(one.id): one for one in side.members.brokers} for side in (twice.before, twice.after))
+def broker_changes(pair: PartitionPair) -> BrokerChanges:
+    """Which brokers went or were fenced, which came or were unfenced, and which count in another rack than before."""
+    before, after = ({int(one.id): one for one in side.members.brokers} for side in (pair.before, pair.after))
     gone, new, both = before.keys() - after.keys(), after.keys() - before.keys(), before.keys() & after.keys()
-    racks = [side.members.rack_map.rack_of for side in (twice.before, twice.after)]
+    racks = [side.members.rack_map.rack_of for side in (pair.before, pair.after)]
     fenced = {one for one in both if after[one].fenced and not before[one].fenced}
     unfenced = {one for one in both if before[one].fenced and not after[one].fenced}
     named = {
@@ -71,20 +71,20 @@ def brokers_twice(twice: SeenTwice) -> BrokersTwice:
         **dict.fromkeys(gone, "broker-gone"),
         **dict.fromkeys(new, "broker-appeared"),
     }
-    return BrokersTwice(
+    return BrokerChanges(
         lost={**dict.fromkeys(gone, "broker-gone"), **dict.fromkeys(fenced, "broker-fenced")},
         gained={**dict.fromkeys(new, "broker-appeared"), **dict.fromkeys(unfenced, "broker-unfenced")},
         rack_changes={one: name for one, name in named.items() if racks[0].get(one) != racks[1].get(one)},
     )
 
 
-def safety_causes(twice: SeenTwice) -> Iterator[tuple[int, bool, str, int | None]]:
-    """Row, whether it got worse, the change that did it, and that change's broker: for each state that changed."""
-    before, after = twice.states_before, twice.states_after
-    enough = [states(alone) == after for alone in _alone(twice)]
+def safety_causes(pair: PartitionPair) -> Iterator[tuple[int, bool, str, int | None]]:
+    """For each state that changed: row, whether it got worse, the change that caused it, and that change's broker."""
+    before, after = pair.states_before, pair.states_after
+    enough = [states(alone) == after for alone in _alone(pair)]
     for row in np.flatnonzero(before != after).tolist():
         worse = bool(after[row] < before[row])
-        yield row, worse, *_cause(twice, row, worse, [bool(one[row]) for one in enough])
+        yield row, worse, *_cause(pair, row, worse, [bool(one[row]) for one in enough])
 
 
 def replica_change(old: Partition, new: Partition) -> str | None:
@@ -106,9 +106,9 @@ def leader_change(old: Partition, new: Partition) -> str | None:
     return "leader-lost" if new.leader == NO_BROKER else "leader-elected" if old.leader == NO_BROKER else "leader-moved"
 
 
-def _alone(twice: SeenTwice) -> Iterator[PartitionBatch]:
-    """The earlier partitions with one thing of the later ones, in the order in which causes are looked for."""
-    before, after = twice.before, twice.after
+def _alone(pair: PartitionPair) -> Iterator[PartitionBatch]:
+    """The earlier partitions with one kind of column of the later ones, in the order in which causes are tried."""
+    before, after = pair.before, pair.after
     own = replace(before.rows, leader=after.rows.leader, replicas=after.rows.replicas, isr=after.rows.isr)
     yield replace(before, rows=own)
     yield replace(before, required=replace(before.required, min_insync_replicas=after.required.min_insync_replicas))
@@ -116,40 +116,40 @@ def _alone(twice: SeenTwice) -> Iterator[PartitionBatch]:
     yield replace(before, members=after.members)
 
 
-def _cause(twice: SeenTwice, row: int, worse: bool, enough: list[bool]) -> tuple[str, int | None]:
+def _cause(pair: PartitionPair, row: int, worse: bool, enough: list[bool]) -> tuple[str, int | None]:
     by_itself, by_replicas, by_racks, by_brokers = enough
-    if twice.recreated[row]:
+    if pair.recreated[row]:
         return RECREATED, None
     if by_itself:
-        return _behind(twice, row, worse)
+        return _behind(pair, row, worse)
     if by_replicas or by_racks:
         return f"min-insync-{'replicas' if by_replicas else 'racks'}-changed", None
-    return _relabelled(twice, row) if by_brokers else (SEVERAL, None)
+    return _rack_changed(pair, row) if by_brokers else (SEVERAL, None)
 
 
-def _behind(twice: SeenTwice, row: int, worse: bool) -> tuple[str, int | None]:
-    """What is behind a change of ISR or leader. A loss is told from the side that had more, a gain from the other."""
-    old, new = twice.rows(row)
+def _behind(pair: PartitionPair, row: int, worse: bool) -> tuple[str, int | None]:
+    """The change behind a change of ISR or leader. A loss is read from the side that had more, a gain from the other."""
+    old, new = pair.rows(row)
     more, less = (old, new) if worse else (new, old)
-    changed = twice.brokers.lost if worse else twice.brokers.gained
-    # The leader first: it is what an offline partition misses.
+    changed = pair.brokers.lost if worse else pair.brokers.gained
+    # The leader first: an offline partition lacks exactly that.
     leader = [more.leader] if more.leader not in (NO_BROKER, less.leader) else []
     in_sync = sorted(set(more.isr) - set(less.isr))
     for broker in [*leader, *in_sync]:
         if broker in changed:
             return changed[broker], broker
     if not in_sync:
-        # More replicas can mean that more are asked to be in sync, while nothing left the ISR.
+        # With more replicas, more of them must be in sync, although none left the ISR.
         return leader_change(old, new) or replica_change(old, new) or SEVERAL, None
     if not set(in_sync) <= set(less.replicas):
         return "replicas-moved", None
     return isr_change(old, new) or SEVERAL, None
 
 
-def _relabelled(twice: SeenTwice, row: int) -> tuple[str, int | None]:
+def _rack_changed(pair: PartitionPair, row: int) -> tuple[str, int | None]:
     """The broker whose rack it was: one of the partition's own, or else one that changed how many racks there are."""
-    old, new = twice.rows(row)
-    changes = twice.brokers.rack_changes
+    old, new = pair.rows(row)
+    changes = pair.brokers.rack_changes
     broker = min({*old.isr, *new.isr} & changes.keys(), default=None)
     broker = min(changes) if broker is None else broker
     return changes[broker], broker

@@ -2,8 +2,9 @@
 
 Constraints: `safety-lost` and `safety-gained` stand for exactly the partitions whose state (durability.py) got worse or
 better; one that appears at risk has lost, one that disappears at risk has gained. A cause names another change of the same
-two snapshots, or `several`. Goal: the change to look at first. Method: drift_causes.py. Bound: a few passes over the
-columns, and a step a change. Source: our own; Kafka keeps no such history.
+two snapshots, or `several`. Goal: the change to look at first. Method: causes.py. Bound: a few passes over the
+columns, and one step a change. Source: our own; Kafka keeps no such history. Tests: tests/audit/drift/test_compare.py, against
+plain loops over the JSON (tests/audit/brute_force_drift.py).
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch
-from rackspan.audit.drift.causes import SeenTwice, isr_change, leader_change, replica_change, safety_causes
+from rackspan.audit.drift.causes import PartitionPair, isr_change, leader_change, replica_change, safety_causes
 from rackspan.audit.durability import OK, STATES, states
 from rackspan.model.ids import NO_BROKER
 from rackspan.model.partitions import Partition
@@ -45,12 +46,12 @@ CHANGES: Final[Mapping[str, str]] = {
     "leader-elected": "after is the leader, before there was none",
     "leader-moved": "before and after are leaders",
 }
-"""Every change, and what its `before` and `after` say."""
+"""Every change, and what its `before` and `after` hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One change. What it is about is named, the rest is None; `broker` is a controller for the voter changes."""
+    """One change. Fields that do not apply are None; `broker` is a controller id in the voter changes."""
 
     change: str
     topic: str | None = None
@@ -63,7 +64,7 @@ class Change:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicSeen:
+class TopicSummary:
     """A topic in one snapshot, with the minimums in effect."""
 
     topic_id: str | None
@@ -72,18 +73,18 @@ class TopicSeen:
     min_insync_racks: int
 
 
-def registered_changes(before: ClusterMembers, after: ClusterMembers) -> Iterator[Change]:
-    """What became of brokers and of controllers that vote."""
+def member_changes(before: ClusterMembers, after: ClusterMembers) -> Iterator[Change]:
+    """Changes of brokers, and of controllers that vote."""
     brokers = {int(one.id): one.rack for one in before.brokers}, {int(one.id): one.rack for one in after.brokers}
     fenced = [{int(one.id) for one in side.brokers if one.fenced} for side in (before, after)]
-    yield from _members("broker", *brokers)
+    yield from _broker_changes("broker", *brokers)
     for broker in sorted(set(brokers[0]) & set(brokers[1]) & (fenced[0] ^ fenced[1])):
         yield Change("broker-fenced" if broker in fenced[1] else "broker-unfenced", broker=broker)
-    yield from _members("voter", before.voter_racks, after.voter_racks)
+    yield from _broker_changes("voter", before.voter_racks, after.voter_racks)
 
 
-def topic_changes(topic: str, before: TopicSeen | None, after: TopicSeen | None, kept: int) -> Iterator[Change]:
-    """What became of a topic as a whole. `kept` of its partitions are in both snapshots."""
+def topic_changes(topic: str, before: TopicSummary | None, after: TopicSummary | None, kept: int) -> Iterator[Change]:
+    """Changes of one topic as a whole. `kept` of its partitions are in both snapshots."""
     if before is None or after is None:
         yield from _came_or_went(topic, before, after)
         return
@@ -100,13 +101,13 @@ def topic_changes(topic: str, before: TopicSeen | None, after: TopicSeen | None,
             yield Change(f"{name.replace('_', '-')}-changed", topic, before=str(old), after=str(new))
 
 
-def recreated(before: TopicSeen, after: TopicSeen) -> bool:
-    """Whether both snapshots know the topic's id, and it is another one."""
+def recreated(before: TopicSummary, after: TopicSummary) -> bool:
+    """Whether both snapshots have the topic's id, and the two differ."""
     return None not in (before.topic_id, after.topic_id) and before.topic_id != after.topic_id
 
 
-def partition_changes(twice: SeenTwice) -> Iterator[tuple[int, Change]]:
-    """What became of the partitions that are in both snapshots, and the row of each."""
+def partition_changes(twice: PartitionPair) -> Iterator[tuple[int, Change]]:
+    """Changes of the partitions that are in both snapshots, each with its row."""
     for row in range(len(twice.after.rows)):
         for change in _partition_changes(twice.after.topic(row), *twice.rows(row)):
             yield row, change
@@ -118,20 +119,20 @@ def partition_changes(twice: SeenTwice) -> Iterator[tuple[int, Change]]:
 
 
 def appeared(after: PartitionBatch, topics: Sequence[str | None]) -> Iterator[tuple[int, Change]]:
-    """Partitions that were not there before and are at risk. `topics` is what became of each row's whole topic."""
+    """Partitions of the later snapshot alone that are at risk. `topics` holds the change of each row's whole topic."""
     for row, state in _at_risk(after):
         named = after.topic(row), int(after.rows.partition[row])
         yield row, Change("safety-lost", *named, after=state, cause=topics[row] or "partitions-added")
 
 
 def disappeared(before: PartitionBatch, topics: Sequence[str | None]) -> Iterator[tuple[int, Change]]:
-    """Partitions that are gone and were at risk."""
+    """Partitions of the earlier snapshot alone that were at risk. `topics` as in `appeared`."""
     for row, state in _at_risk(before):
         named = before.topic(row), int(before.rows.partition[row])
         yield row, Change("safety-gained", *named, before=state, cause=topics[row] or "partitions-removed")
 
 
-def _members(noun: str, before: Mapping[int, str | None], after: Mapping[int, str | None]) -> Iterator[Change]:
+def _broker_changes(noun: str, before: Mapping[int, str | None], after: Mapping[int, str | None]) -> Iterator[Change]:
     for one in sorted({*before, *after}):
         if one not in before:
             yield Change(f"{noun}-appeared", broker=one, after=after[one])
@@ -141,7 +142,7 @@ def _members(noun: str, before: Mapping[int, str | None], after: Mapping[int, st
             yield Change(f"{noun}-rack-changed", broker=one, before=before[one], after=after[one])
 
 
-def _came_or_went(topic: str, before: TopicSeen | None, after: TopicSeen | None) -> Iterator[Change]:
+def _came_or_went(topic: str, before: TopicSummary | None, after: TopicSummary | None) -> Iterator[Change]:
     if before is not None:
         yield Change("topic-deleted", topic, before=str(before.partitions))
     if after is not None:

@@ -1,19 +1,19 @@
-"""Two snapshots of one cluster held against each other: the whole of drift.py over whole snapshots."""
+"""Every change between two whole snapshots of one cluster; changes.py has the rule for each kind of change."""
 
 from collections.abc import Iterator
 
 import numpy as np
 
-from rackspan.audit.batch import PartitionBatch, Requirements, requirements, snapshot_batch
-from rackspan.audit.drift.causes import RECREATED, SeenTwice
+from rackspan.audit.batch import PartitionBatch, requirements, snapshot_batch
+from rackspan.audit.drift.causes import RECREATED, PartitionPair
 from rackspan.audit.drift.changes import (
     Change,
-    TopicSeen,
+    TopicSummary,
     appeared,
     disappeared,
+    member_changes,
     partition_changes,
     recreated,
-    registered_changes,
     topic_changes,
 )
 from rackspan.audit.policy import RackPolicy
@@ -22,34 +22,39 @@ from rackspan.model.snapshot import ClusterSnapshot
 
 
 def drift(before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy) -> list[Change]:
-    """Every change from one snapshot to the next of the same cluster. Errors: UsageError where the policy refuses one."""
-    batch = snapshot_batch(before, policy), snapshot_batch(after, policy)
-    topics = _topics(before, policy), _topics(after, policy)
-    kept_before, kept_after = _in_both(*batch)
-    kept = _taken(batch[0], kept_before), _taken(batch[1], kept_after)
-    became = _became(*topics)
-    gone, new = (_taken(side, _others(side, rows)) for side, rows in zip(batch, (kept_before, kept_after), strict=True))
-    again = np.array([became.get(name) == RECREATED for name in kept[1].topics], dtype=np.bool_)[kept[1].rows.topic]
-    counted = np.bincount(kept[1].rows.topic, minlength=len(kept[1].topics))
-    kept_by_topic = dict(zip(kept[1].topics, counted.tolist(), strict=True))
+    """Every change from one snapshot to a later one of the same cluster. Errors: UsageError where the policy refuses one."""
+    old, new = snapshot_batch(before, policy), snapshot_batch(after, policy)
+    old_topics, new_topics = _topics(before, policy), _topics(after, policy)
+    old_rows, new_rows = _rows_in_both(old, new)
+    kept_old, kept_new = old.take(old_rows), new.take(new_rows)
+    whole_topics = _whole_topic_changes(old_topics, new_topics)
+    gone, added = old.take(_other_rows(old, old_rows)), new.take(_other_rows(new, new_rows))
+    recreated_topics = np.array([whole_topics.get(name) == RECREATED for name in new.topics], dtype=np.bool_)
+    counted = np.bincount(kept_new.rows.topic, minlength=len(new.topics))
+    kept_by_topic = dict(zip(new.topics, counted.tolist(), strict=True))
     return [
-        *registered_changes(batch[0].members, batch[1].members),
+        *member_changes(old.members, new.members),
         *(
             change
-            for name in sorted({*topics[0], *topics[1]})
-            for change in topic_changes(name, topics[0].get(name), topics[1].get(name), kept_by_topic.get(name, 0))
+            for name in sorted({*old_topics, *new_topics})
+            for change in topic_changes(name, old_topics.get(name), new_topics.get(name), kept_by_topic.get(name, 0))
         ),
-        *(change for _row, change in partition_changes(SeenTwice(*kept, again))),
-        *(change for _row, change in appeared(new, _whole(new, became))),
-        *(change for _row, change in disappeared(gone, _whole(gone, became))),
+        *(
+            change
+            for _row, change in partition_changes(
+                PartitionPair(kept_old, kept_new, recreated_topics[kept_new.rows.topic])
+            )
+        ),
+        *(change for _row, change in appeared(added, _by_row(added, whole_topics))),
+        *(change for _row, change in disappeared(gone, _by_row(gone, whole_topics))),
     ]
 
 
-def _topics(snapshot: ClusterSnapshot, policy: RackPolicy) -> dict[str, TopicSeen]:
+def _topics(snapshot: ClusterSnapshot, policy: RackPolicy) -> dict[str, TopicSummary]:
     required = requirements(snapshot.topics, policy)
     counts = np.bincount(snapshot.partitions.topic, minlength=len(snapshot.topics))
     return {
-        topic.name: TopicSeen(
+        topic.name: TopicSummary(
             topic.topic_id,
             int(counts[code]),
             int(required.min_insync_replicas[code]),
@@ -59,8 +64,8 @@ def _topics(snapshot: ClusterSnapshot, policy: RackPolicy) -> dict[str, TopicSee
     }
 
 
-def _became(before: dict[str, TopicSeen], after: dict[str, TopicSeen]) -> dict[str, str]:
-    """What became of topics as a whole, those that stayed left out."""
+def _whole_topic_changes(before: dict[str, TopicSummary], after: dict[str, TopicSummary]) -> dict[str, str]:
+    """The change of each topic that was created, deleted or recreated, by topic name."""
     return {
         **dict.fromkeys(after.keys() - before.keys(), "topic-created"),
         **dict.fromkeys(before.keys() - after.keys(), "topic-deleted"),
@@ -68,10 +73,10 @@ def _became(before: dict[str, TopicSeen], after: dict[str, TopicSeen]) -> dict[s
     }
 
 
-def _in_both(before: PartitionBatch, after: PartitionBatch) -> tuple[Int64s, Int64s]:
-    """The rows of partitions in both, in the same order."""
-    places = dict(_named_rows(before))
-    rows = [(places[key], row) for key, row in _named_rows(after) if key in places]
+def _rows_in_both(before: PartitionBatch, after: PartitionBatch) -> tuple[Int64s, Int64s]:
+    """The rows of the partitions that are in both batches, in the same order: those of the earlier and of the later."""
+    row_before = dict(_named_rows(before))
+    rows = [(row_before[key], row) for key, row in _named_rows(after) if key in row_before]
     return tuple(np.array(rows, dtype=np.int64).reshape(-1, 2).T)  # type: ignore[return-value]
 
 
@@ -82,17 +87,12 @@ def _named_rows(batch: PartitionBatch) -> Iterator[tuple[tuple[str, int], int]]:
         yield (batch.topics[topic], partition), row
 
 
-def _others(batch: PartitionBatch, rows: Int64s) -> Bools:
+def _other_rows(batch: PartitionBatch, rows: Int64s) -> Bools:
     others = np.ones(len(batch.rows), dtype=np.bool_)
     others[rows] = False
     return others
 
 
-def _taken(batch: PartitionBatch, rows: Int64s | Bools) -> PartitionBatch:
-    required = batch.required
-    chosen = Requirements(required.min_insync_replicas[rows], required.min_insync_racks[rows], required.enforced[rows])
-    return PartitionBatch(batch.members, batch.topics, batch.rows.take(rows), chosen)
-
-
-def _whole(batch: PartitionBatch, became: dict[str, str]) -> list[str | None]:
-    return [became.get(batch.topics[topic]) for topic in batch.rows.topic.tolist()]
+def _by_row(batch: PartitionBatch, whole_topics: dict[str, str]) -> list[str | None]:
+    """The change of each row's whole topic, None where the topic stayed."""
+    return [whole_topics.get(batch.topics[topic]) for topic in batch.rows.topic.tolist()]

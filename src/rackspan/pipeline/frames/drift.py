@@ -11,7 +11,7 @@ from pyspark import Broadcast
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from rackspan.audit.drift.changes import registered_changes
+from rackspan.audit.drift.changes import member_changes
 from rackspan.pipeline.frames.drift_batches import ARROW, ROWS, change_row, partition_rows, topic_rows
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.frames.registrations import Registrations
@@ -44,7 +44,7 @@ def registration_drift(inputs: Inputs, known: Registrations) -> DataFrame:
         change_row(after, change)
         for before, after in inputs.pairs
         if known.of_snapshot[before] != known.of_snapshot[after]
-        for change in registered_changes(known.of(before), known.of(after))
+        for change in member_changes(known.of(before), known.of(after))
     ]
     return inputs.spark.createDataFrame(pa.Table.from_pylist(rows, schema=ARROW))
 

@@ -9,8 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch, Requirements
-from rackspan.audit.drift.causes import SeenTwice
-from rackspan.audit.drift.changes import Change, TopicSeen, appeared, disappeared, partition_changes, topic_changes
+from rackspan.audit.drift.causes import PartitionPair
+from rackspan.audit.drift.changes import Change, TopicSummary, appeared, disappeared, partition_changes, topic_changes
 from rackspan.model.partitions import PartitionColumns
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.pipeline.schemas import DRIFT, ddl
@@ -47,10 +47,10 @@ def _of_topic(row: dict[str, Any]) -> Iterator[Change]:
     return topic_changes(row["topic"], _topic(row, "before"), _topic(row, "after"), row["partitions_kept"])
 
 
-def _topic(row: dict[str, Any], side: str) -> TopicSeen | None:
+def _topic(row: dict[str, Any], side: str) -> TopicSummary | None:
     if not row[f"in_{side}"]:
         return None
-    return TopicSeen(
+    return TopicSummary(
         row[f"{side}_topic_id"],
         row[f"partitions_{side}"],
         row[f"{side}_min_insync_replicas"],
@@ -73,7 +73,7 @@ def _of_partitions(part: pa.RecordBatch, known: Registrations) -> Iterator[dict[
     new, gone = part.filter(pc.invert(in_before)), part.filter(pc.invert(in_after))
     sides = _evidence(kept, "before", registered[0]), _evidence(kept, "after", registered[1])
     recreated = np.array([one is not None for one in kept.column("became").to_pylist()], dtype=np.bool_)
-    yield from _rows(kept, partition_changes(SeenTwice(*sides, recreated)))
+    yield from _rows(kept, partition_changes(PartitionPair(*sides, recreated)))
     yield from _rows(new, appeared(_evidence(new, "after", registered[1]), new.column("became").to_pylist()))
     yield from _rows(gone, disappeared(_evidence(gone, "before", registered[0]), gone.column("became").to_pylist()))
 
