@@ -32,7 +32,7 @@ from rackspan.placement import RandomGenerator
 from rackspan.placement import generate as _generate
 from rackspan.placement import new_partitions as _new_partitions
 from rackspan.placement import spec as _spec
-from rackspan.placement.generate import Generated
+from rackspan.placement.generate import GeneratedPartition
 from rackspan.placement.new_partitions import PlacerChoice, Proposal
 from rackspan.plan import RunLimits, StepLimits, plan_document, read_plan
 from rackspan.plan.execution.events import DirectionSet, RunState, after
@@ -230,7 +230,7 @@ def generate_reassignment(
     broker_list: Sequence[int],
     choice: PlacerChoice,
     rng: Random | RandomGenerator,
-) -> list[Generated]:
+) -> list[GeneratedPartition]:
     """Topics placed anew on a list of brokers, as kafka-reassign-partitions --generate does."""
     return _generate.generate(snapshot, topics, broker_list, choice, rng)
 

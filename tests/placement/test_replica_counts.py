@@ -12,7 +12,7 @@ from rackspan.placement import TopicAssignment, UsableBroker
 from rackspan.placement.balanced.placer import BalancedReplicaPlacer
 from rackspan.placement.balanced.settings import balanced_settings
 from rackspan.placement.kafka.java_random import JavaRandom
-from rackspan.placement.replica_counts import Carried, carried, least_fullest, nothing_carried
+from rackspan.placement.replica_counts import ReplicaCounts, least_maximum, no_replicas, replica_counts
 from tests.placement.snapshots import registered, snapshot_of
 
 
@@ -22,9 +22,9 @@ def clusters(draw: st.DrawFn) -> tuple[UsableBroker, ...]:
     return tuple(UsableBroker(BrokerId(index * 3), RackId(rack), fenced=False) for index, rack in enumerate(racks))
 
 
-def of(brokers: tuple[UsableBroker, ...], replicas: list[int]) -> Carried:
-    empty = nothing_carried(brokers)
-    return Carried(empty.ids, empty.leaders, np.array(replicas, dtype=np.int64))
+def of(brokers: tuple[UsableBroker, ...], replicas: list[int]) -> ReplicaCounts:
+    empty = no_replicas(brokers)
+    return ReplicaCounts(empty.ids, empty.leaders, np.array(replicas, dtype=np.int64))
 
 
 @given(clusters(), st.integers(1, 40), st.data())
@@ -33,7 +33,7 @@ def test_without_load_the_bound_is_audits(
 ) -> None:
     factor = data.draw(st.integers(1, len(brokers)))
     by_factor = np.bincount([factor], weights=[partitions]).astype(np.int64)
-    bound = least_fullest(nothing_carried(brokers), brokers, True, partitions, factor)
+    bound = least_maximum(no_replicas(brokers), brokers, True, partitions, factor)
     assert bound == replica_bound(rack_map(registered(brokers)), by_factor)
 
 
@@ -46,19 +46,19 @@ def test_balanced_reaches_the_bound_under_load_where_replicas_come_first(
     placer = BalancedReplicaPlacer(JavaRandom(1))
     placer.configure({**before.configs, "replica.placer.balanced.first.goal": "replicas"})
     after = before.plus(placer.place(0, partitions, factor, brokers))
-    assert after.replicas.max() == least_fullest(before, brokers, True, partitions, factor)
+    assert after.replicas.max() == least_maximum(before, brokers, True, partitions, factor)
 
 
 @pytest.mark.parametrize(("held", "bound"), [((0, 0, 0), 3), ((5, 0, 0), 5), ((2, 2, 0), 4), ((0, 0, 7), 10)])
 def test_the_bound_by_hand(held: tuple[int, ...], bound: int) -> None:
     """Three partitions of two replicas over racks a (two brokers) and b (one): three on a, three on b."""
     brokers = tuple(UsableBroker(BrokerId(index), RackId(rack), fenced=False) for index, rack in enumerate("aab"))
-    assert least_fullest(of(brokers, list(held)), brokers, True, 3, 2) == bound
+    assert least_maximum(of(brokers, list(held)), brokers, True, 3, 2) == bound
 
 
 def test_a_snapshot_s_load_is_its_preferred_leaders_and_replicas() -> None:
     brokers = tuple(UsableBroker(BrokerId(index), RackId("r"), fenced=index == 2) for index in (2, 5, 9))
-    now = carried(snapshot_of(brokers, np.array([[2, 5], [2, 9], [9, 2]], dtype=np.int32)))
+    now = replica_counts(snapshot_of(brokers, np.array([[2, 5], [2, 9], [9, 2]], dtype=np.int32)))
     assert (now.ids.tolist(), now.leaders.tolist(), now.replicas.tolist()) == ([2, 5, 9], [2, 0, 1], [3, 1, 2])
     settings = balanced_settings(now.configs)
     assert (settings.leaders, settings.replicas) == ({2: 2, 5: 0, 9: 1}, {2: 3, 5: 1, 9: 2})

@@ -31,7 +31,7 @@ from tests.simulation.clients.traffic import Traffic
 from tests.simulation.environment.assumptions import controller_rules
 from tests.simulation.environment.clock import Callback, Clock
 from tests.simulation.environment.machine import Machine
-from tests.simulation.environment.network import Carried, Network
+from tests.simulation.environment.network import Network, ReplicaCounts
 from tests.simulation.environment.parameters import FAULTS_MS, HEALING_MS, draw_parameters
 from tests.simulation.environment.rng import generators_for
 from tests.simulation.environment.trace import Trace
@@ -213,7 +213,7 @@ class Running:
         self.carry_out(CONTROLLER, self.controller.on_tick(self.clock.now))
         self.clock.after(self.settings.tick_interval_ms, self._tick_controller)
 
-    def deliver(self, source: NodeId, destination: NodeId, message: Carried) -> None:
+    def deliver(self, source: NodeId, destination: NodeId, message: ReplicaCounts) -> None:
         """A message has arrived. A frozen machine takes it when it wakes, in order; a dead one never."""
         if destination == CONTROLLER and not isinstance(message, ClientRequest):
             self._took(source, destination, message)
@@ -231,7 +231,7 @@ class Running:
             return
         self.carry_out(destination, machine.broker.on_message(self.clock.now, source, message))
 
-    def _took(self, source: NodeId, destination: NodeId, message: Carried) -> None:
+    def _took(self, source: NodeId, destination: NodeId, message: ReplicaCounts) -> None:
         self.trace.add(self.clock.now, source, destination, message)
 
     def carry_out(self, node: NodeId, effects: list[Effect]) -> None:

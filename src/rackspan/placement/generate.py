@@ -1,7 +1,7 @@
 """A reassignment placed from scratch, as kafka-reassign-partitions --generate proposes one (KIP-36, Proposed Changes).
 
-It ignores where replicas stand, so nearly all of them move: `reassign` plans the least movement instead. This is here
-for those who have scripts around Kafka's own.
+It ignores where replicas are now, so nearly all of them move: `reassign` plans the least movement instead. This exists for
+scripts that use Kafka's own tool.
 """
 
 from collections.abc import Sequence
@@ -15,9 +15,9 @@ from rackspan.errors import UsageError
 from rackspan.model.partitions import Partition
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.placement.kafka.java_random import RandomGenerator
-from rackspan.placement.new_partitions import PlacerChoice, offered
+from rackspan.placement.new_partitions import PlacerChoice, brokers_for_placer
 from rackspan.placement.registry import Installed, installed_placers, placer_named
-from rackspan.placement.replica_counts import Carried, carried
+from rackspan.placement.replica_counts import ReplicaCounts, replica_counts
 from rackspan.placement.usable_brokers import UsableBroker, usable
 
 GENERATE_PLACER: Final = "rack-alternated"
@@ -25,8 +25,8 @@ GENERATE_PLACER: Final = "rack-alternated"
 
 
 @dataclass(frozen=True, slots=True)
-class Generated:
-    """One partition: the replicas it has, and those it would get, preferred leader first."""
+class GeneratedPartition:
+    """One partition: its current replicas, and the proposed ones, preferred leader first."""
 
     topic: str
     partition: int
@@ -41,27 +41,27 @@ def generate(
     choice: PlacerChoice,
     rng: Random | RandomGenerator,
     installed: Installed = installed_placers,
-) -> list[Generated]:
+) -> list[GeneratedPartition]:
     """Place each of `topics` anew on the brokers of `broker_list` that are alive, in the order of the list.
 
     Constraints and goals are the placer's; its replication factor is that of a topic's first partition, as in Kafka.
-    A placer that asks for loads is told those of all other topics and of what is proposed already.
+    A placer that has load configs is given those of all other topics and of what is proposed already.
     Source: ReassignPartitionsCommand.generateAssignment of Apache Kafka 4.
-    Errors: UsageError in Kafka's words for a topic that is not there, ReplicaPlacementException (PartialRacks, …).
+    Errors: UsageError in Kafka's words for a topic that does not exist, ReplicaPlacementException (PartialRacks, …).
     """
     _refuse_unknown(snapshot, topics)
     live = tuple(one for one in usable(snapshot.brokers) if one.id in set(broker_list) and not one.fenced)
-    brokers, _ = offered(live, choice.ignore_racks)
-    held = carried(_without(snapshot, topics))
-    found: list[Generated] = []
+    brokers, _ = brokers_for_placer(live, choice.ignore_racks)
+    held = replica_counts(_without(snapshot, topics))
+    generated: list[GeneratedPartition] = []
     for topic in topics:
         placed, held = _placed(topic, _partitions(snapshot, topic), brokers, held, choice, rng, installed)
-        found += placed
-    return found
+        generated += placed
+    return generated
 
 
 def unknown_brokers(snapshot: ClusterSnapshot, broker_list: Sequence[int]) -> list[int]:
-    """Those of the list that are not alive in the cluster; Kafka's tool passes them over in silence."""
+    """The brokers of the list that are not alive in the cluster. Kafka's tool ignores them without a message."""
     alive = {int(broker.id) for broker in snapshot.brokers if not broker.fenced}
     return [broker for broker in broker_list if broker not in alive]
 
@@ -70,21 +70,21 @@ def _placed(
     topic: str,
     partitions: Sequence[Partition],
     brokers: Sequence[UsableBroker],
-    held: Carried,
+    held: ReplicaCounts,
     choice: PlacerChoice,
     rng: Random | RandomGenerator,
     installed: Installed,
-) -> tuple[list[Generated], Carried]:
+) -> tuple[list[GeneratedPartition], ReplicaCounts]:
     placer = placer_named(choice.name, {**held.on(brokers).configs, **choice.configs}, rng, installed)
     try:
-        answer = placer.place(0, len(partitions), len(partitions[0].replicas), brokers)
+        assignment = placer.place(0, len(partitions), len(partitions[0].replicas), brokers)
     finally:
         placer.close()
     generated = [
-        Generated(topic, one.partition, one.replicas, tuple(row))
-        for one, row in zip(partitions, answer.replicas.tolist(), strict=True)
+        GeneratedPartition(topic, one.partition, one.replicas, tuple(row))
+        for one, row in zip(partitions, assignment.replicas.tolist(), strict=True)
     ]
-    return generated, held.plus(answer)
+    return generated, held.plus(assignment)
 
 
 def _refuse_unknown(snapshot: ClusterSnapshot, topics: Sequence[str]) -> None:

@@ -1,7 +1,7 @@
-"""What `rackspan place create` and `extend` propose: a topic's new partitions on a cluster that carries others already.
+"""The proposals of `rackspan place create` and `place extend`: new partitions of a topic on a cluster that has others.
 
-As a tool's, not a broker's: brokers of which only some have a rack are refused whatever the placer (KIP-36, Proposed
-Changes: "an exception will be thrown").
+Brokers of which only some have a rack are refused for every placer, as Kafka's tools do and its brokers do not (KIP-36,
+Proposed Changes: "an exception will be thrown").
 """
 
 from collections.abc import Mapping
@@ -20,14 +20,14 @@ from rackspan.placement.kafka.rack_alternated import START_INDEX_CONFIG, index_o
 from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.rack_modes import RackAwareMode, aware
 from rackspan.placement.registry import Installed, installed_placers, placer_named
-from rackspan.placement.replica_counts import Carried, carried
+from rackspan.placement.replica_counts import ReplicaCounts, replica_counts
 from rackspan.placement.spec_format import DEFAULT_PLACER, PARTITIONS_MAX
 from rackspan.placement.usable_brokers import UsableBroker, usable
 
 
 @dataclass(frozen=True, slots=True)
 class PlacerChoice:
-    """Who places, and what the operator tells it. `configs` go before what rackspan would tell of loads itself."""
+    """The placer to use and its settings. `configs` take precedence over the load configs that rackspan computes."""
 
     name: str = DEFAULT_PLACER
     configs: Mapping[str, str] = field(default_factory=dict)
@@ -36,18 +36,18 @@ class PlacerChoice:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Proposal:
-    """Partitions `start_partition` and on of `topic`, as they shall be. `brokers` were offered; `before` is their load."""
+    """The proposed partitions of `topic` from `start_partition` on. `brokers` were offered; `before` is their load."""
 
     topic: TopicName
     start_partition: int
     assignment: TopicAssignment
     brokers: tuple[UsableBroker, ...]
-    before: Carried
+    before: ReplicaCounts
     by_rack: bool
 
     @property
     def total(self) -> int:
-        """Partitions of the topic afterwards."""
+        """How many partitions the topic then has."""
         return self.start_partition + len(self.assignment)
 
 
@@ -62,7 +62,7 @@ def new_topic(
 ) -> Proposal:
     """Place a topic that does not exist.
 
-    Errors: UsageError for a name that is taken or none, and for a placer that is none; ReplicaPlacementException.
+    Errors: UsageError for a name that exists or is invalid, and for an unknown placer; ReplicaPlacementException.
     """
     _refuse_name(snapshot, topic)
     _refuse_too_many(partitions)
@@ -79,8 +79,8 @@ def more_partitions(
 ) -> Proposal:
     """Place the partitions a topic lacks up to `total`, with as many replicas as its partition 0 has.
 
-    As with kafka-topics --alter --partitions, `total` is the new number, and what stands stays. `rack-alternated`
-    begins where AdminUtils.addPartitions does, unless told another start.
+    As with kafka-topics --alter --partitions, `total` is the new number, and existing partitions stay. `rack-alternated`
+    begins where AdminUtils.addPartitions does, unless a config sets another start.
     Errors: as `new_topic`, and UsageError for a topic that does not exist or is being reassigned.
     """
     rows = _rows(snapshot, topic)
@@ -92,12 +92,12 @@ def more_partitions(
             f"The topic {topic} currently has {existing} partition(s); {total} would not be an increase."
         )
     start = {START_INDEX_CONFIG: str(index_of_leader(_live(usable(snapshot.brokers)), first[0]))}
-    told = PlacerChoice(choice.name, {**start, **choice.configs}, choice.ignore_racks)
-    return _proposed(snapshot, TopicName(topic), existing, total - existing, len(first), told, rng, installed)
+    chosen = PlacerChoice(choice.name, {**start, **choice.configs}, choice.ignore_racks)
+    return _proposed(snapshot, TopicName(topic), existing, total - existing, len(first), chosen, rng, installed)
 
 
-def offered(brokers: tuple[UsableBroker, ...], ignore_racks: bool) -> tuple[tuple[UsableBroker, ...], bool]:
-    """Brokers as a placer is to see them, and whether by rack. Errors: PartialRacks, as Kafka's tools have it."""
+def brokers_for_placer(brokers: tuple[UsableBroker, ...], ignore_racks: bool) -> tuple[tuple[UsableBroker, ...], bool]:
+    """The brokers to pass to a placer, and whether it places by rack. Errors: PartialRacks, as from Kafka's tools."""
     if aware(brokers, RackAwareMode.DISABLED if ignore_racks else RackAwareMode.ENFORCED):
         return brokers, True
     return tuple(UsableBroker(broker.id, None, broker.fenced) for broker in brokers), False
@@ -113,8 +113,8 @@ def _proposed(
     rng: Random | RandomGenerator,
     installed: Installed,
 ) -> Proposal:
-    brokers, by_rack = offered(usable(snapshot.brokers), choice.ignore_racks)
-    before = carried(snapshot)
+    brokers, by_rack = brokers_for_placer(usable(snapshot.brokers), choice.ignore_racks)
+    before = replica_counts(snapshot)
     placer = placer_named(choice.name, {**before.configs, **choice.configs}, rng, installed)
     try:
         assignment = placer.place(start_partition, partitions, replication_factor, brokers)
@@ -133,7 +133,7 @@ def _refuse_name(snapshot: ClusterSnapshot, topic: str) -> None:
             raise UsageError(
                 f"topic '{topic}' already exists; give it more partitions with rackspan place extend, or choose another name"
             )
-        # Metrics write '.' as '_', so Kafka keeps such names apart.
+        # Metric names replace '.' by '_', so Kafka refuses two such topics.
         if other.name.replace(".", "_") == topic.replace(".", "_"):
             raise UsageError(f"topic '{topic}' collides with existing topic '{other.name}'; choose another name")
 
@@ -154,7 +154,7 @@ def _rows(snapshot: ClusterSnapshot, topic: str) -> PartitionColumns:
 def _replicas_of_first(rows: PartitionColumns, topic: str) -> tuple[int, ...]:
     moving = (rows.adding_replicas != NO_BROKER).any(axis=1) | (rows.removing_replicas != NO_BROKER).any(axis=1)
     if moving.any():
-        # Kafka counts the replicas on their way out too, and would take no assignment of any other width.
+        # Kafka counts the replicas being removed too, and accepts no assignment with another number of replicas.
         raise UsageError(
             f"topic '{topic}': partition {rows.partition[moving.argmax()]} is being reassigned; run again when it is done"
         )

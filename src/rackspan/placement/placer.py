@@ -1,7 +1,7 @@
-"""The contract between whoever creates partitions and whoever chooses their brokers (KIP-660, Public Interfaces 1 and 2).
+"""The interface of a replica placer, and the values it takes and returns (KIP-660, Public Interfaces 1 and 2).
 
-A placer of your own needs `configure`, `place` and `close`; examples/custom_placer.py is one. `checked` stands around
-every placer: what it answers is looked at before a broker hears of it.
+A placer of your own needs `configure`, `place` and `close`; examples/custom_placer.py is one. `CheckedPlacer` wraps every
+placer: it checks each assignment before a broker uses it.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,7 +27,7 @@ class PartitionAssignment:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TopicAssignment:
-    """Where the partitions of one topic go: one array, rows made into values on demand.
+    """The brokers of each partition of one topic, as one array. Rows become values when they are read.
 
     `replicas` has shape (partitions, replication factor) and holds broker ids, preferred leader first.
     """
@@ -65,7 +65,7 @@ class ReplicaPlacer(Protocol):
     """Chooses the brokers of new partitions."""
 
     def configure(self, configs: Mapping[str, str]) -> None:
-        """Take the broker's configs, all of them. What a placer knows beyond `place`'s arguments comes this way only."""
+        """Receive all configs of the broker. They are the only input of a placer beside the arguments of `place`."""
 
     def place(
         self, start_partition: int, num_partitions: int, num_replicas: int, brokers: Sequence[UsableBroker]
@@ -76,12 +76,15 @@ class ReplicaPlacer(Protocol):
         """
 
     def close(self) -> None:
-        """Let go of whatever `configure` opened."""
+        """Release what `configure` opened."""
 
 
 @dataclass(frozen=True, slots=True)
 class CheckedPlacer:
-    """A placer whose bad answers, and whatever else it raises, are ReplicaPlacementExceptions. `name` is what the operator wrote in `replica.placer.class.name`."""
+    """A placer whose assignments are checked and whose errors are all ReplicaPlacementExceptions.
+
+    `name` is the value of `replica.placer.class.name`, which error messages repeat.
+    """
 
     name: str
     placer: ReplicaPlacer
@@ -93,45 +96,45 @@ class CheckedPlacer:
         self, start_partition: int, num_partitions: int, num_replicas: int, brokers: Sequence[UsableBroker]
     ) -> TopicAssignment:
         try:
-            answer = self.placer.place(start_partition, num_partitions, num_replicas, brokers)
+            assignment = self.placer.place(start_partition, num_partitions, num_replicas, brokers)
         except ReplicaPlacementException:
             raise
         except Exception as error:
             _refuse(self.name, f"failed with {cause(error)}", error)
-        return checked(answer, start_partition, num_partitions, num_replicas, brokers, self.name)
+        return checked(assignment, start_partition, num_partitions, num_replicas, brokers, self.name)
 
     def close(self) -> None:
         self.placer.close()
 
 
 def checked(
-    answer: object,
+    assignment: object,
     start_partition: int,
     num_partitions: int,
     num_replicas: int,
     brokers: Sequence[UsableBroker],
     placer: str = "the placer",
 ) -> TopicAssignment:
-    """`answer` itself, if it answers what was asked.
+    """`assignment` itself, if it is a valid placement of so many partitions and replicas on these brokers.
 
     Errors: ReplicaPlacementException for a wrong type, a wrong count of partitions or replicas, a broker twice in a
-    partition and a broker that was not offered, naming a partition it happens in.
+    partition, or a broker that is not in `brokers`; it names a partition where this occurs.
     Cost: one lookup a replica and one comparison of every two replicas of a partition.
     """
-    replicas = _matrix(answer, placer)
+    replicas = _matrix(assignment, placer)
     if len(replicas) != num_partitions:
         _refuse(placer, f"answered {len(replicas)} partitions where {num_partitions} were asked for")
     if replicas.shape[1] != num_replicas and num_partitions > 0:
         _refuse(placer, f"answered {replicas.shape[1]} replicas a partition where {num_replicas} were asked for")
     _refuse_unknown(replicas, start_partition, brokers, placer)
     _refuse_twice(replicas, start_partition, placer)
-    return answer if isinstance(answer, TopicAssignment) else TopicAssignment(replicas)
+    return assignment if isinstance(assignment, TopicAssignment) else TopicAssignment(replicas)
 
 
-def _matrix(answer: object, placer: str) -> Int32s:
-    if not isinstance(answer, TopicAssignment):
-        _refuse(placer, f"answered {type(answer).__name__}, not a TopicAssignment")
-    replicas: object = answer.replicas
+def _matrix(assignment: object, placer: str) -> Int32s:
+    if not isinstance(assignment, TopicAssignment):
+        _refuse(placer, f"answered {type(assignment).__name__}, not a TopicAssignment")
+    replicas: object = assignment.replicas
     if not isinstance(replicas, np.ndarray) or replicas.dtype != np.int32 or replicas.ndim != 2:
         _refuse(placer, f"answered {_kind(replicas)}, not a matrix of 32-bit broker ids")
     return replicas
@@ -153,7 +156,7 @@ def _refuse_unknown(replicas: Int32s, start: int, brokers: Sequence[UsableBroker
 
 
 def _known(replicas: Int32s, ids: Int32s) -> Bools:
-    """Where a replica is one of the ascending `ids`."""
+    """Which replicas are among the ascending `ids`."""
     highest = ids[-1]
     if highest <= DENSE_IDS_MAX and replicas.min() >= 0 and replicas.max() <= highest:
         table = np.zeros(highest + 1, dtype=np.bool_)

@@ -1,23 +1,23 @@
-"""What `place create` and `extend` answer with: the document of `place plan`, and what becomes of the whole cluster."""
+"""The JSON document of `place create` and `place extend`: that of `place plan`, and the load of the whole cluster."""
 
 from typing import Any
 
 from rackspan.model.partitions import Int64s
 from rackspan.placement.new_partitions import Proposal
-from rackspan.placement.replica_counts import least_fullest, nothing_carried
+from rackspan.placement.replica_counts import least_maximum, no_replicas
 
 
 def proposal_document(proposal: Proposal, applied: bool) -> dict[str, Any]:
-    """`leaders` and `replicas` of the new partitions alone, per broker; under `cluster`, of all that brokers then carry.
+    """`leaders` and `replicas` count the new partitions alone; under `cluster` they count all partitions.
 
-    `bound` is the least that the fullest broker can hold. A placer that knows the load aims at the cluster's.
+    `bound` is the least possible maximum of replicas on one broker. A placer that is given the load aims at the cluster's.
     """
     rows = proposal.assignment.replicas
-    alone = nothing_carried(proposal.brokers)
+    alone = no_replicas(proposal.brokers)
     after, fresh = proposal.before.plus(proposal.assignment), alone.plus(proposal.assignment)
     partitions, factor = rows.shape
     bounds = [
-        least_fullest(held, proposal.brokers, proposal.by_rack, partitions, factor) for held in (alone, proposal.before)
+        least_maximum(held, proposal.brokers, proposal.by_rack, partitions, factor) for held in (alone, proposal.before)
     ]
     return {
         "topic": proposal.topic,

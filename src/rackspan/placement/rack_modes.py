@@ -1,4 +1,4 @@
-"""Whether racks count at all: KIP-36's rule for brokers of which only some say where they stand."""
+"""Whether to place by rack: KIP-36's rule for brokers of which only some have a rack."""
 
 from collections.abc import Sequence
 from enum import StrEnum
@@ -8,22 +8,22 @@ from rackspan.errors import PartialRacks
 from rackspan.placement.usable_brokers import UsableBroker
 
 RACK_AWARE_CONFIG: Final = "replica.placer.rack.aware"
-"""The mode, for the placers that ask for one."""
+"""The config of the mode, for placers that have one."""
 
 
 class RackAwareMode(StrEnum):
-    """Kafka's RackAwareMode, which its tools call by `--disable-rack-aware` alone."""
+    """Kafka's RackAwareMode. Kafka's tools set it with `--disable-rack-aware` only."""
 
     ENFORCED = "enforced"
     """All brokers have a rack, or none has; a mixture is an error. The tools' default."""
     SAFE = "safe"
     """A mixture counts as no racks, so that topics can be created during a rolling upgrade."""
     DISABLED = "disabled"
-    """No racks, whatever brokers say."""
+    """No racks, even where brokers have them."""
 
 
 def aware(brokers: Sequence[UsableBroker], mode: RackAwareMode) -> bool:
-    """Whether to place `brokers` by rack. The rule looks at the chosen brokers only, not at the whole cluster.
+    """Whether to place `brokers` by rack. Only these brokers count, not all of the cluster.
 
     Errors: PartialRacks for a mixture under `enforced`, in the words of Kafka's tools.
     """

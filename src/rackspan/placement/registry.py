@@ -1,7 +1,7 @@
 """Finds the placer an operator named in `replica.placer.class.name` (KIP-660, Public Interfaces 3).
 
-A name is one of ours, one that an installed package registered under the entry-point group `rackspan.placers`, or
-`module:Class` for anything importable. NumPy, which placers work with, comes with the first that is asked for.
+A name is one of rackspan's own, one that an installed package registered under the entry-point group `rackspan.placers`,
+or `module:Class` for anything importable. NumPy is imported with the first placer that is made.
 """
 
 import importlib
@@ -22,14 +22,14 @@ PLACER_CLASS_CONFIG: Final = "replica.placer.class.name"
 ENTRY_POINT_GROUP: Final = "rackspan.placers"
 
 BROKER_DEFAULT: Final = "striped"
-"""What a broker without the config uses, as KIP-660 has it."""
+"""The placer of a broker without the config (KIP-660)."""
 
 PLACERS: Final[Mapping[str, str]] = {
     "balanced": "rackspan.placement:BalancedReplicaPlacer",
     "rack-alternated": "rackspan.placement:RackAlternatedReplicaPlacer",
     "striped": "rackspan.placement:StripedReplicaPlacer",
 }
-"""By path and not by class: a placer is imported when it is asked for."""
+"""Paths and not classes, so that a placer is imported when it is used."""
 
 PlacerFactory: TypeAlias = "Callable[..., ReplicaPlacer]"
 Installed: TypeAlias = "Callable[[], Iterable[EntryPoint]]"
@@ -44,17 +44,17 @@ def installed_placers() -> "Iterable[EntryPoint]":
 def configured_placer(
     configs: Mapping[str, str], rng: "Random | RandomGenerator", installed: Installed = installed_placers
 ) -> "CheckedPlacer":
-    """The placer a broker with these configs has, configured with them. Errors: as `placer_named`."""
+    """The placer of a broker with these configs, configured with them. Errors: as `placer_named`."""
     return placer_named(configs.get(PLACER_CLASS_CONFIG, BROKER_DEFAULT), configs, rng, installed)
 
 
 def placer_named(
     name: str, configs: Mapping[str, str], rng: "Random | RandomGenerator", installed: Installed = installed_placers
 ) -> "CheckedPlacer":
-    """The placer of that name, made, configured, and checked in all it answers.
+    """The placer of that name, created and configured; its assignments are checked.
 
-    A class whose constructor takes `rng` is given them; any other is made without arguments.
-    Errors: UsageError where the name leads to no placer, ReplicaPlacementException where the placer cannot be made or
+    A class whose constructor takes `rng` is given it; any other is created without arguments.
+    Errors: UsageError where there is no placer of that name, ReplicaPlacementException where the placer cannot be made or
     refuses its configs.
     """
     from rackspan.placement.placer import CheckedPlacer

@@ -1,6 +1,6 @@
-"""The placement spec of `rackspan place plan`: a document in, an assignment out, no cluster needed.
+"""The placement of a spec, for `rackspan place plan`: a document in, an assignment out, no cluster needed.
 
-Begin with `run`; spec_format.py says what stands in the document.
+Begin with `run`; spec_format.py defines the document.
 """
 
 from collections.abc import Mapping, Sequence
@@ -25,19 +25,20 @@ from rackspan.placement.usable_brokers import UsableBroker
 RNGS: Final[Mapping[Rng, type[JavaRandom | Lcg64]]] = {Rng.JAVA: JavaRandom, Rng.LCG64: Lcg64}
 
 RACKLESS_IS_A_RACK: Final = frozenset({"striped"})
-"""Placers to which brokers without a rack are one more rack, so that nothing is refused and no mode applies."""
+"""Placers that count brokers without a rack as one more rack, so that nothing is refused and no mode applies."""
 
 
 def run(document: object, rng: Random, installed: Installed = installed_placers) -> dict[str, Any]:
-    """The answer to a parsed spec.
+    """The assignment of a parsed spec, as a document.
 
-    Errors: UsageError for a document that is no spec or names no placer, ReplicaPlacementException from the placer.
+    Errors: UsageError for an invalid document or an unknown placer, ReplicaPlacementException from the placer.
     """
     spec = read(document)
-    return answer(spec, place(spec, rng, installed))
+    return assignment_document(spec, place(spec, rng, installed))
 
 
 def place(spec: PlacementSpec, rng: Random, installed: Installed = installed_placers) -> TopicAssignment:
+    """Place a checked spec. Errors: UsageError for an unknown placer, ReplicaPlacementException."""
     placer = placer_named(spec.placer, _configs(spec), _rng(spec, rng), installed)
     try:
         return placer.place(spec.start_partition, spec.partitions, spec.replication_factor, spec.brokers)
@@ -45,8 +46,8 @@ def place(spec: PlacementSpec, rng: Random, installed: Installed = installed_pla
         placer.close()
 
 
-def answer(spec: PlacementSpec, assignment: TopicAssignment) -> dict[str, Any]:
-    """Keys of `assignments` begin at the start partition; `bound` is the least that the fullest broker can hold."""
+def assignment_document(spec: PlacementSpec, assignment: TopicAssignment) -> dict[str, Any]:
+    """Keys of `assignments` begin at the start partition; `bound` is the least possible maximum of replicas on a broker."""
     rows = assignment.replicas
     return {
         "assignments": {str(partition): row for partition, row in enumerate(rows.tolist(), spec.start_partition)},
@@ -74,8 +75,8 @@ def _range(counts: Int64s) -> dict[str, int]:
 
 
 def _bound(spec: PlacementSpec) -> int:
-    """Over all brokers of the spec, fenced ones too, with racks as far as the spec lets them count."""
-    # What is enforced has been; here a mixture can only mean no racks.
+    """The bound over all brokers of the spec, fenced ones included, by rack where the spec places by rack."""
+    # ENFORCED has refused a mixture before; one that remains means no racks.
     mode = RackAwareMode.DISABLED if spec.rack_aware is RackAwareMode.DISABLED else RackAwareMode.SAFE
     by_rack = spec.placer in RACKLESS_IS_A_RACK or aware(spec.brokers, mode)
     racks: list[RackId | None] = [broker.rack if by_rack else None for broker in spec.brokers]

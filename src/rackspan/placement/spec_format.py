@@ -1,7 +1,7 @@
 """The placement spec as a document: parsed JSON in, a checked `PlacementSpec` out.
 
-Checked here is what a document can get wrong. Of figures that no cluster can meet, such as more replicas than brokers,
-the placers complain themselves, in Kafka's words.
+This checks keys, types and ranges. Figures that no cluster can meet, such as more replicas than brokers, are refused by
+the placers, in Kafka's words.
 """
 
 from collections.abc import Mapping
@@ -16,7 +16,7 @@ from rackspan.placement.rack_modes import RackAwareMode
 from rackspan.placement.usable_brokers import UsableBroker
 
 PARTITIONS_MAX: Final = 10_000_000
-"""Ten times the largest clusters; beyond it a slip of the finger would fill the memory."""
+"""Ten times the largest clusters; with a larger figure, a typing mistake would fill the memory."""
 
 DEFAULT_PLACER: Final = "balanced"
 
@@ -31,7 +31,7 @@ _Choice = TypeVar("_Choice", bound=StrEnum)
 
 
 class Rng(StrEnum):
-    """Whose rng a seed stands for."""
+    """The random number generator that a seed is for."""
 
     JAVA = "java"
     """java.util.Random."""
@@ -41,7 +41,7 @@ class Rng(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class PlacementSpec:
-    """What to place and with which placer.
+    """What to place, and with which placer.
 
     `start_index` fixes where rack-alternated begins (None: drawn); `rack_aware` None leaves partial racks to the placer;
     `seed` None leaves the rng to the caller. `configs` go to the placer as a broker's configs would.
@@ -60,7 +60,7 @@ class PlacementSpec:
 
 
 def read(document: object) -> PlacementSpec:
-    """Check a parsed spec. Null stands for an absent key, and -1 too where Kafka has it so. Errors: UsageError."""
+    """Check a parsed spec. Null means an absent key, and so does -1 where Kafka treats it so. Errors: UsageError."""
     given = _object(document, "spec", _KEYS, _REQUIRED)
     partitions = _integer(given, "partitions", "spec", -INT32_MAX, PARTITIONS_MAX)
     start_index = _integer(given, "start_index", "spec", -1, INT32_MAX, absent=-1)

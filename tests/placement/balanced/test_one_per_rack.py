@@ -6,7 +6,7 @@ from itertools import product
 import numpy as np
 import pytest
 
-from rackspan.placement.balanced.one_per_rack import deal_racks
+from rackspan.placement.balanced.one_per_rack import distribute_racks
 from rackspan.placement.kafka.java_random import JavaRandom
 
 
@@ -25,7 +25,7 @@ def test_every_small_case_is_dealt_exactly_and_no_rack_meets_itself(racks: int, 
     dealt = 0
     for replication_factor, partitions in product(range(1, racks + 1), range(1, most_partitions + 1)):
         for led, held in cases(racks, replication_factor, partitions):
-            followers = deal_racks(np.array(led), np.array(held), replication_factor, JavaRandom(dealt))
+            followers = distribute_racks(np.array(led), np.array(held), replication_factor, JavaRandom(dealt))
             leaders = np.repeat(np.arange(racks), led)
             together = np.sort(np.vstack([leaders[None, :], followers]), axis=0)
             assert (together[1:] != together[:-1]).all()

@@ -21,7 +21,7 @@ def vessels(draw: st.DrawFn) -> Vessels:
         weight=np.array([draw(st.sampled_from(WEIGHTS)) for _ in range(count)]),
         least=np.array(least),
         most=np.array([one + draw(st.integers(0, 9)) for one in least]),
-        turn=np.array(draw(st.permutations(range(count)))),
+        tie_rank=np.array(draw(st.permutations(range(count)))),
     )
 
 
@@ -34,7 +34,7 @@ def one_at_a_time(given_vessels: Vessels, group: int, total: int) -> dict[int, i
     def offer(one: int) -> None:
         if units[one] < given_vessels.most[one]:
             level = (given_vessels.held[one] + units[one] + 1) / given_vessels.weight[one]
-            heapq.heappush(heap, (float(level), int(given_vessels.turn[one]), one))
+            heapq.heappush(heap, (float(level), int(given_vessels.tie_rank[one]), one))
 
     for one in members:
         offer(one)

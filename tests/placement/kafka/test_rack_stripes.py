@@ -45,4 +45,4 @@ def test_kafka_takes_the_first_partition_after_a_shuffle_for_one_before_it() -> 
 )
 def test_rounds_of_twice_the_racks_or_of_one_broker_never_do_that(live: str, fenced: str, afresh: bool) -> None:
     brokers = [on_rack(broker, rack, broker >= len(live)) for broker, rack in enumerate(live + fenced)]
-    assert rack_stripes(brokers, JavaRandom(1)).lists_start_afresh is afresh
+    assert rack_stripes(brokers, JavaRandom(1)).lists_restart_after_shuffle is afresh

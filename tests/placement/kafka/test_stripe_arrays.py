@@ -19,7 +19,7 @@ def test_arrays_place_and_draw_what_the_loop_does(
     replicas = data.draw(st.integers(1, len(brokers)))
     array_rng, loop_rng = JavaRandom(seed), JavaRandom(seed)
     arrays, loop = rack_stripes(brokers, array_rng), rack_stripes(brokers, loop_rng)
-    assume(arrays.lists_start_afresh)
+    assume(arrays.lists_restart_after_shuffle)
     placed = place_in_stripes(arrays, partitions, replicas)
     assert placed.tolist() == [loop.next_partition(replicas) for _ in range(partitions)]
     assert array_rng.state == loop_rng.state

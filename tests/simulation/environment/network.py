@@ -10,8 +10,8 @@ from rackspan.cluster.core.messages import AlterPartition, FetchMetadataResponse
 from tests.simulation.clients.request import ClientRequest
 from tests.simulation.environment.clock import Clock
 
-Carried: TypeAlias = Message | ClientRequest
-Deliver: TypeAlias = Callable[[NodeId, NodeId, Carried], None]
+ReplicaCounts: TypeAlias = Message | ClientRequest
+Deliver: TypeAlias = Callable[[NodeId, NodeId, ReplicaCounts], None]
 
 
 @dataclass(slots=True)
@@ -33,22 +33,22 @@ class Network:
     stale: dict[NodeId, int] = field(default_factory=dict)
     isr_delayed: dict[NodeId, int] = field(default_factory=dict)
 
-    def send(self, source: NodeId, destination: NodeId, message: Carried) -> None:
+    def send(self, source: NodeId, destination: NodeId, message: ReplicaCounts) -> None:
         if self.cut.get((source, destination)) or self._kept_from_image(destination, message):
             return
         self._deliver_later(source, destination, message)
         if self.rng.random() < self.duplicates:
             self._deliver_later(source, destination, message)
 
-    def send_once(self, source: NodeId, destination: NodeId, message: Carried) -> None:
+    def send_once(self, source: NodeId, destination: NodeId, message: ReplicaCounts) -> None:
         """Over a connection, which never repeats."""
         if not self.cut.get((source, destination)):
             self._deliver_later(source, destination, message)
 
-    def _deliver_later(self, source: NodeId, destination: NodeId, message: Carried) -> None:
+    def _deliver_later(self, source: NodeId, destination: NodeId, message: ReplicaCounts) -> None:
         self.clock.after(self._delay(source, destination, message), lambda: self.deliver(source, destination, message))
 
-    def _delay(self, source: NodeId, destination: NodeId, message: Carried) -> int:
+    def _delay(self, source: NodeId, destination: NodeId, message: ReplicaCounts) -> int:
         span = self.controller_ms if CONTROLLER in (source, destination) else self.between_ms
         delay = self.rng.randint(*span)
         if self.slow.get(source) or self.slow.get(destination):
@@ -62,7 +62,7 @@ class Network:
     def _lags(self, source: NodeId, destination: NodeId) -> bool:
         return bool(self.lagging.get(source) or self.lagging.get(destination))
 
-    def _kept_from_image(self, destination: NodeId, message: Carried) -> bool:
+    def _kept_from_image(self, destination: NodeId, message: ReplicaCounts) -> bool:
         return bool(self.stale.get(destination)) and isinstance(message, FetchMetadataResponse)
 
     def heal(self) -> None:

@@ -1,4 +1,4 @@
-"""What `balanced` knows beyond the brokers it is given: configs, and nothing else (KIP-660, Proposed Changes)."""
+"""The configs of the `balanced` placer, its only input beside the brokers (KIP-660, Proposed Changes)."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -23,24 +23,24 @@ FIRST_GOAL_CONFIG: Final = PREFIX + "first.goal"
 
 MIN_WEIGHT: Final = 0.01
 MAX_WEIGHT: Final = 100.0
-"""A ten-thousand-fold difference between brokers: beyond it one is being drained, or the units are wrong."""
+"""Brokers may differ ten-thousand-fold; a larger difference means draining, or wrong units."""
 
 MAX_COUNT: Final = 10_000_000
-"""Replicas on one broker; a thousand times what brokers bear. Levels stay exact in floating point up to here."""
+"""Replicas on one broker: a thousand times what brokers can hold. Levels are exact in floating point up to here."""
 
 _Value = TypeVar("_Value")
 
 
 @dataclass(frozen=True, slots=True)
 class BalancedSettings:
-    """Everything an operator can tell the placer. Brokers that are named and not offered are passed over.
+    """The settings of the placer. A broker that is named and not offered has no effect.
 
-    `leaders`, `replicas`: what brokers carry already; 0 where not said. `weights`: capacity shares; 1 where not said.
+    `leaders`, `replicas`: what brokers hold already; 0 where absent. `weights`: capacity shares; 1 where absent.
     `draining`: get nothing unless the spread over racks leaves no choice. `near_capacity`: get something only where all
-    others are full. `new`, `new_preference`: how much of what new brokers lag behind the mean they catch up: 1 makes them
-    take all until they are level, as any broker with less load does, 0 only their share of what is being placed.
-    `spread_first`: whether a fenced broker is rather used than the spread over racks given up. `leaders_first`: which
-    goal yields where both cannot be had.
+    others are full. `new`, `new_preference`: how much of their lag behind the mean new brokers make up: with 1 they take
+    everything until they are level, as any broker with less load does; with 0 only their share of what is being placed.
+    `spread_first`: use a fenced broker rather than give up the spread over racks. `leaders_first`: which goal has
+    precedence where both cannot be met.
     """
 
     rack_aware: RackAwareMode = RackAwareMode.ENFORCED
@@ -56,9 +56,9 @@ class BalancedSettings:
 
 
 def balanced_settings(configs: Mapping[str, str]) -> BalancedSettings:
-    """Read the placer's own keys out of a broker's configs; an absent or empty one has its default.
+    """Read the placer's own keys from a broker's configs; an absent or empty one has its default.
 
-    Errors: ReplicaPlacementException for a value that cannot be, and for a key of ours that there is not.
+    Errors: ReplicaPlacementException for an invalid value, and for an unknown key with our prefix.
     """
     _refuse_unknown(configs)
 
@@ -117,7 +117,7 @@ def _weights(key: str, text: str) -> Mapping[int, float]:
 
 
 def _brokers(key: str, text: str) -> frozenset[int]:
-    return frozenset(_whole(key, one) for one in parse_config_list(text))
+    return frozenset(_whole(key, item) for item in parse_config_list(text))
 
 
 def _share(key: str, text: str) -> float:

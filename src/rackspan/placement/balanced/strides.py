@@ -1,4 +1,4 @@
-"""Orders that scatter: every value exactly as often as asked, neighbours seldom together."""
+"""Pseudo-random orders of 0..n-1: shuffled, and scattered so that every stretch covers the range evenly."""
 
 import math
 from typing import Final
@@ -9,7 +9,7 @@ from rackspan.model.partitions import Int64s
 from rackspan.placement.kafka.java_random import RandomGenerator
 
 PRIMES: Final = tuple(n for n in range(2, 2000) if all(n % d for d in range(2, math.isqrt(n) + 1)))
-"""Square roots of different primes are independent over the fractions: strides by two of them never fall into step."""
+"""Square roots of different primes are independent over the fractions, so two strides never repeat together."""
 
 GOLDEN_SHARE: Final = (math.sqrt(5) - 1) / 2
 """Multiples of it, fractions taken, fill 0..1 more evenly than those of any other number."""
@@ -25,8 +25,9 @@ def shuffled(count: int, rng: RandomGenerator) -> Int64s:
 def scattered(count: int, rng: RandomGenerator) -> Int64s:
     """0..count-1 in an order in which every stretch covers the whole range about evenly.
 
-    Method: steps of a fixed stride modulo count, coprime with it and near an irrational share of it; which one, and where
-    to start, is drawn. A random shuffle of a million costs ten times as much and covers less evenly.
+    Method: steps of a fixed stride modulo count, coprime with it and near an irrational share of it; the stride and the
+    start are drawn. A random shuffle of a million costs ten times as much and covers less evenly.
+    Test: tests/placement/balanced/test_strides.py.
     """
     if count == 0:
         return np.arange(count)

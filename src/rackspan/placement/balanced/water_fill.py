@@ -1,6 +1,6 @@
-"""Water-filling in whole units: who gets how many, so that the fullest stays as empty as it can.
+"""Water-filling in whole units: how many units each vessel gets, so that the highest level is as low as possible.
 
-Knows nothing of Kafka. Placement fills brokers with leaders and with replicas this way, racks within racks' limits.
+Plain mathematics, without Kafka. Placement fills brokers with leaders and with replicas this way, within limits a rack.
 """
 
 from dataclasses import dataclass
@@ -19,11 +19,11 @@ SAME_LEVEL: Final = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Vessels:
-    """What stands to be filled, one entry each, shape (n,).
+    """The vessels to fill, one entry each, shape (n,).
 
-    `group`: which total it shares in. `held`: what it carries already, in units. `weight`: its width, above 0; a
-    vessel of weight 2 carries twice as much at the same level. `least`, `most`: units it must and may be given.
-    `turn`: distinct ranks; of vessels equally empty, the lower rank is served first.
+    `group`: which total it takes from. `held`: what it holds already, in units. `weight`: its width, above 0; a vessel of
+    weight 2 holds twice as much at the same level. `least`, `most`: units it must and may get. `tie_rank`: distinct
+    ranks; of vessels at the same level, the lower rank is filled first.
     """
 
     group: Int64s
@@ -31,12 +31,12 @@ class Vessels:
     weight: Float64s
     least: Int64s
     most: Int64s
-    turn: Int64s
+    tie_rank: Int64s
 
     def at(self, level: Float64s) -> Int64s:
-        """Units each takes when its group (shape (groups,)) is filled up to `level`, a number of units per weight."""
-        wanted = np.floor(level[self.group] * self.weight - self.held)
-        return np.asarray(np.clip(wanted, self.least, self.most).astype(np.int64))
+        """Units each takes when its group is filled up to `level` (groups,), in units per weight."""
+        units = np.floor(level[self.group] * self.weight - self.held)
+        return np.asarray(np.clip(units, self.least, self.most).astype(np.int64))
 
     def summed(self, units: Int64s, groups: int) -> Int64s:
         """Units by group."""
@@ -49,22 +49,22 @@ def water_fill(vessels: Vessels, totals: Int64s) -> Int64s:
     Constraints: least ≤ units ≤ most; each group gets its total, which lies between its sums of least and most.
     Goal: the levels (held + units) / weight, sorted downwards, are lexicographically least; so no convex measure of
     unevenness, and no maximum, can be smaller.
-    Method: bisection on the level of every group at once. What the last level below the total leaves over is one unit
-    for each of the vessels that the next level up would serve, in `turn` order.
-    Bound: about 40 passes over the vessels.
+    Method: bisection on the level of every group at once. What remains at the last level below the total is one unit for
+    each of the vessels that the next level fills, in order of `tie_rank`.
+    Bound: about 40 passes over the vessels. Source: our own. Test: tests/placement/balanced/test_water_fill.py.
     """
     low, high = _levels_around(vessels, totals)
     units = vessels.at(low)
     left = totals - vessels.summed(units, len(totals))
-    return units + _first_in_turn(vessels, vessels.at(high) > units, left)
+    return units + _first_by_rank(vessels, vessels.at(high) > units, left)
 
 
 def _levels_around(vessels: Vessels, totals: Int64s) -> tuple[Float64s, Float64s]:
-    """For each group a level that does not exceed its total and one, the same or a hair above, that reaches it."""
+    """For each group a level that does not exceed its total, and one, equal or just above, that reaches it."""
     groups = len(totals)
     low = np.full(groups, _lowest(vessels))
     high = np.full(groups, _highest(vessels))
-    while (high - low > _hair(high)).any():
+    while (high - low > _precision(high)).any():
         middle = low + (high - low) / 2
         poured = vessels.summed(vessels.at(middle), groups)
         # A group that gets its total exactly has found its level: nothing is left over between low and high.
@@ -72,8 +72,8 @@ def _levels_around(vessels: Vessels, totals: Int64s) -> tuple[Float64s, Float64s
     return low, high
 
 
-def _hair(level: npt.ArrayLike) -> Float64s:
-    """The least difference between levels that is looked into; far up, what floating point can tell apart."""
+def _precision(level: npt.ArrayLike) -> Float64s:
+    """The least difference between two levels; for high levels, the precision of floating point."""
     return np.asarray(np.maximum(SAME_LEVEL, 4 * np.spacing(np.abs(level))))
 
 
@@ -85,9 +85,9 @@ def _highest(vessels: Vessels) -> float:
     return float(np.max((vessels.held + vessels.most + 1) / vessels.weight, initial=0.0)) + 1.0
 
 
-def _first_in_turn(vessels: Vessels, ready: Bools, left: Int64s) -> Int64s:
+def _first_by_rank(vessels: Vessels, ready: Bools, left: Int64s) -> Int64s:
     """One unit for the first `left[g]` of the vessels that are ready, group by group."""
-    order = np.lexsort((vessels.turn, ~ready, vessels.group))
+    order = np.lexsort((vessels.tie_rank, ~ready, vessels.group))
     group = vessels.group[order]
     starts = np.searchsorted(group, np.arange(len(left)))
     given = np.zeros(len(order), dtype=np.int64)
@@ -100,12 +100,12 @@ def rack_fill(vessels: Vessels, least: Int64s, most: Int64s, total: int) -> Int6
 
     Constraints: least[g] ≤ share ≤ most[g], and what the vessels of a group can take.
     Goal and method as in `water_fill`: limits of groups over limits of vessels are laminar, so one level serves all, and
-    each group's share, filled in turn by `water_fill`, is part of an optimum. What is left over at the last level goes
-    to the first vessels in `turn` order whose group may rise.
+    each group's share, filled in tie_rank by `water_fill`, is part of an optimum. What remains at the last level goes to
+    the first vessels by `tie_rank` whose group may rise.
     """
     groups = len(least)
     low, high = _lowest(vessels), _highest(vessels)
-    while high - low > _hair(np.float64(high)):
+    while high - low > _precision(np.float64(high)):
         middle = low + (high - low) / 2
         poured = int(_shares_at(vessels, middle, least, most).sum())
         low, high = (low if poured > total else middle), (middle if poured >= total else high)
@@ -115,12 +115,12 @@ def rack_fill(vessels: Vessels, least: Int64s, most: Int64s, total: int) -> Int6
     )
 
 
-def _rising(vessels: Vessels, low: Float64s, high: Float64s, room: Int64s, left: int) -> Int64s:
-    """How many of the `left` units go to each group: to the first vessels in turn that rise, `room[g]` in each group."""
-    in_room = _first_in_turn(vessels, vessels.at(high) > vessels.at(low), room)
-    rising = np.flatnonzero(in_room)
-    chosen = rising[np.argsort(vessels.turn[rising])[:left]]
-    return np.bincount(vessels.group[chosen], minlength=len(room))
+def _rising(vessels: Vessels, low: Float64s, high: Float64s, capacity: Int64s, left: int) -> Int64s:
+    """How many of the `left` units go to each group: to the first vessels that rise, at most `capacity[g]` in each group."""
+    fitting = _first_by_rank(vessels, vessels.at(high) > vessels.at(low), capacity)
+    rising = np.flatnonzero(fitting)
+    chosen = rising[np.argsort(vessels.tie_rank[rising])[:left]]
+    return np.bincount(vessels.group[chosen], minlength=len(capacity))
 
 
 def _shares_at(vessels: Vessels, level: float, least: Int64s, most: Int64s) -> Int64s:

@@ -1,7 +1,8 @@
-"""Java's rng: java.util.Random, Collections.shuffle and HashMap's order, so that Kafka's random placements can be had again.
+"""Java's random numbers and order: java.util.Random, Collections.shuffle and HashMap, to reproduce Kafka's placements.
 
 Source: the published contract of java.util.Random (its class comment fixes every constant), Collections.shuffle, and
-HashMap's table, which decides in which order StripedReplicaPlacer lets its racks draw.
+HashMap's table, which decides in which order the racks of StripedReplicaPlacer draw. Test:
+tests/placement/kafka/test_java_random.py, against numbers recorded from Java.
 """
 
 from collections.abc import Iterable, MutableSequence
@@ -20,12 +21,12 @@ _UInt64s: TypeAlias = npt.NDArray[np.uint64]
 
 _DRAW_BITS: Final = 31
 _DRAWS_AT_ONCE: Final = 1 << 16
-"""Few enough to stay in the processor's cache."""
+"""Few enough to fit into the processor's cache."""
 _MASK_64: Final = 2**64 - 1
 
 
 class RandomGenerator(Protocol):
-    """What placers draw from: one number after another, or many at once with the same outcome."""
+    """The source of a placer's random numbers: one at a time, or many at once with the same values."""
 
     def next_int(self, bound: int) -> int:
         """A number from 0 up to, not including, `bound` (at least 1)."""
@@ -38,7 +39,7 @@ class RandomGenerator(Protocol):
 class _Congruential:
     """A linear congruential generator: state = state * multiplier + increment, its top 31 bits are the draw.
 
-    `next_ints` is array-fast: states are found by doubling, since k steps are again one multiplication and one addition.
+    `next_ints` works on arrays: states are computed by doubling, since k steps are again one multiplication and one addition.
     """
 
     state: int
@@ -54,7 +55,7 @@ class _Congruential:
         draw = self._next()
         if bound & (bound - 1) == 0:
             return (bound * draw) >> _DRAW_BITS
-        # Java subtracts in 32 bits and asks whether the sum overflowed: the last, incomplete run of bounds is unfair.
+        # Java adds in 32 bits and tests for overflow: numbers of the last, incomplete run of bounds would be too frequent.
         while draw - draw % bound + bound - 1 >= 2**_DRAW_BITS:
             draw = self._next()
         return draw % bound
@@ -126,7 +127,7 @@ class Lcg64(_Congruential):
 
 
 def java_rng(rng: Random | RandomGenerator) -> RandomGenerator:
-    """Java's rng seeded from Python's; rng that are Java's already stay what they are."""
+    """A Java rng seeded from Python's; one that is a RandomGenerator already is returned as it is."""
     return JavaRandom(rng.getrandbits(64)) if isinstance(rng, Random) else rng
 
 
@@ -138,7 +139,7 @@ def shuffle(items: MutableSequence[_T], rng: RandomGenerator) -> None:
 
 
 def shuffle_permutations(draws: Int64s) -> Int64s:
-    """Where Collections.shuffle takes each place's item from, for many shuffles at once.
+    """The index from which Collections.shuffle takes each item, for many shuffles at once.
 
     `draws` is (shuffles, size - 1): draw j was made with bound size - j. Row s of the result, (shuffles, size), holds
     indices: `items[row]` is the shuffled list. Method: every shuffle's j-th swap in one array operation.
@@ -181,7 +182,7 @@ def hash_map_order(keys: Iterable[RackId | None]) -> list[RackId | None]:
 
 
 def _spread(value: int) -> int:
-    """HashMap mixes the upper half of a hash into the lower, which alone chooses the bucket."""
+    """HashMap mixes the upper half of a hash into the lower half, which chooses the bucket."""
     return value ^ (value >> 16)
 
 

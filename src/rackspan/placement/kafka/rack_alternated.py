@@ -1,6 +1,6 @@
-"""KIP-36's placement: leaders round-robin over a list in which racks alternate, followers on the racks that come next.
+"""The `rack-alternated` placer (KIP-36): leaders round-robin over a list in which racks alternate, followers on the next racks.
 
-Begin with `RackAlternatedReplicaPlacer`, then `assign_replicas`, which is Kafka's AdminUtils as arrays.
+Begin with `RackAlternatedReplicaPlacer`, then `assign_replicas`, which is Kafka's AdminUtils on arrays.
 """
 
 from collections import defaultdict
@@ -28,17 +28,17 @@ from rackspan.placement.usable_brokers import UsableBroker
 START_INDEX_CONFIG: Final = "replica.placer.start.index"
 
 ROWS_AT_ONCE: Final = 32_768
-"""Partitions computed together: the columns of one batch stay in the processor's cache."""
+"""Partitions computed together, so that the columns of one batch fit into the processor's cache."""
 
 Followers: TypeAlias = Callable[[Int64s, Int64s], Iterator[Int64s]]
-"""From leaders' places and shifts, both (partitions,), to the places of every replica in turn."""
+"""From leaders' list indices and shifts, both (partitions,), to the list indices of each replica in turn."""
 
 
 class RackAlternatedReplicaPlacer:
-    """`rack-alternated`. Fenced brokers get nothing: to AdminUtils a broker is there or it is not.
+    """`rack-alternated`. Fenced brokers get nothing, since AdminUtils has no fencing.
 
     Configs: `replica.placer.rack.aware` = enforced (default), safe or disabled; `replica.placer.start.index` fixes the
-    first broker and the first shift, which are drawn otherwise.
+    first broker and the first shift, which are random otherwise.
     """
 
     def __init__(self, rng: Random | RandomGenerator) -> None:
@@ -53,7 +53,7 @@ class RackAlternatedReplicaPlacer:
     def place(
         self, start_partition: int, num_partitions: int, num_replicas: int, brokers: Sequence[UsableBroker]
     ) -> TopicAssignment:
-        # Kafka's callers give AdminUtils its brokers by id.
+        # Kafka passes AdminUtils its brokers sorted by id.
         live = sorted((broker for broker in brokers if not broker.fenced), key=lambda broker: broker.id)
         refuse_impossible(len(live), num_partitions, num_replicas)
         if not aware(live, self._mode):
@@ -77,11 +77,12 @@ def assign_replicas(
     Constraints: a broker holds a partition once; if replicas are no more than racks, no two share a rack, else every
         rack holds one.
     Goals: equal leaders when partitions are a multiple of brokers; equal replicas too where racks are equally large.
-    Method: partition p is led by place (p + start) mod n of the list; its followers are sought from the place after it,
+    Method: partition p is led by index (p + start) mod n of the list; its followers are searched from the index after it,
         shifted by one more number of racks in each round of n partitions. Everything but the search is closed form over
-        all partitions, and the search for a follower looks at no more than `num_replicas` places (see follower_search.py).
+        all partitions, and the search for a follower reads at most `num_replicas` entries (see follower_search.py).
     Bound: O(partitions * replicas^2) element operations, O(brokers * replicas) tables.
     Source: KIP-36, Proposed Changes; brokers without racks are placed in the order given, as before it.
+    Test: tests/placement/test_vectors.py, against assignments recorded from Kafka.
 
     Draws two numbers, start and shift, unless `start_index` fixes both. Errors: InvalidPartitions,
     InvalidReplicationFactor, PartialRacks, in Kafka's words and in Kafka's order.
@@ -92,14 +93,14 @@ def assign_replicas(
     start, shift = _start_and_shift(len(brokers), rng, start_index)
     partitions = np.arange(start_partition, start_partition + num_partitions, dtype=np.int64)
     rounds = _rounds(partitions, len(order))
-    followers = _by_rack(brokers, order, num_replicas) if by_rack else _as_they_come(len(order), num_replicas)
+    followers = _by_rack(brokers, order, num_replicas) if by_rack else _without_racks(len(order), num_replicas)
     replicas = np.empty((num_partitions, num_replicas), dtype=np.int32)
     ids = np.array(order, dtype=np.int32)
     for begin in range(0, num_partitions, ROWS_AT_ONCE):
         batch = slice(begin, begin + ROWS_AT_ONCE)
         leaders = _modulo(partitions[batch] + start, len(order))
-        for column, places in enumerate(followers(leaders, shift + rounds[batch])):
-            replicas[batch, column] = ids[places]
+        for column, indices in enumerate(followers(leaders, shift + rounds[batch])):
+            replicas[batch, column] = ids[indices]
     return TopicAssignment(replicas)
 
 
@@ -108,8 +109,8 @@ def add_partitions(
 ) -> TopicAssignment:
     """The partitions from len(existing) up to `total`, as AdminZkClient.createNewPartitionsAssignment places them.
 
-    `existing` maps partitions to their replicas. Nothing is drawn: the start is the index of partition 0's leader among
-    the brokers by id, which with racks is then read in the alternated list, so the old stripe is not continued.
+    `existing` maps partitions to their replicas. Nothing is random: the start is the index of partition 0's leader among
+    the brokers by id, which with racks is then an index into the alternated list, so the old order is not continued.
     Errors: InvalidPartitions, ReplicaPlacementException, and those of `assign_replicas`.
     """
     if 0 not in existing:
@@ -126,7 +127,7 @@ def add_partitions(
 
 
 def rack_alternated(brokers: Sequence[UsableBroker]) -> list[BrokerId]:
-    """One broker of each rack in turn: racks by name in Java's order, brokers by id, exhausted racks passed over."""
+    """One broker of each rack in turn: racks by name in Java's order, brokers by id, exhausted racks skipped."""
     of_rack: dict[RackId | None, list[BrokerId]] = defaultdict(list)
     for broker in sorted(brokers, key=lambda broker: broker.id):
         of_rack[broker.rack].append(broker.id)
@@ -135,7 +136,7 @@ def rack_alternated(brokers: Sequence[UsableBroker]) -> list[BrokerId]:
 
 
 def refuse_impossible(brokers: int, num_partitions: int, num_replicas: int) -> None:
-    """AdminUtils' own checks of the figures, in its order and words."""
+    """AdminUtils' checks of the numbers, in its order and words."""
     if num_partitions <= 0:
         raise InvalidPartitions("Number of partitions must be larger than 0.")
     if num_replicas <= 0:
@@ -160,12 +161,12 @@ def _start_and_shift(brokers: int, rng: RandomGenerator | None, start_index: int
 
 
 def index_of_leader(by_id: Sequence[UsableBroker], leader: int) -> int:
-    """Of the first broker whose id is no smaller; where the leader's id is beyond them all, Kafka starts over at 0."""
+    """The index of the first broker whose id is not smaller than `leader`; 0 where there is none, as in Kafka."""
     return next((index for index, broker in enumerate(by_id) if broker.id >= leader), 0)
 
 
 def _rounds(partitions: Int64s, brokers: int) -> Int64s:
-    """How often the shift has grown: at every multiple of `brokers` from the first partition on, but not at 0."""
+    """How often the shift has grown: at every multiple of `brokers` from the first partition on, except at 0."""
     first = int(partitions[0])
     return np.asarray(partitions // brokers - (0 if first == 0 else (first - 1) // brokers))
 
@@ -175,15 +176,15 @@ def _modulo(values: Int64s, modulus: int) -> Int64s:
     return np.asarray(values - values // modulus * modulus)
 
 
-def _as_they_come(brokers: int, num_replicas: int) -> Followers:
-    """Without racks nothing is passed over, so every follower is closed form."""
+def _without_racks(brokers: int, num_replicas: int) -> Followers:
+    """Without racks no candidate is skipped, so every follower is closed form."""
 
-    def places(leaders: Int64s, shifts: Int64s) -> Iterator[Int64s]:
+    def indices(leaders: Int64s, shifts: Int64s) -> Iterator[Int64s]:
         yield leaders
         for follower in range(num_replicas - 1):
             yield _modulo(leaders + 1 + _modulo(shifts + follower, brokers - 1), brokers)
 
-    return places
+    return indices
 
 
 def _by_rack(brokers: Sequence[UsableBroker], order: Sequence[BrokerId], num_replicas: int) -> Followers:
@@ -192,10 +193,10 @@ def _by_rack(brokers: Sequence[UsableBroker], order: Sequence[BrokerId], num_rep
     codes = np.array([code_of[rack_of[broker]] for broker in order], dtype=np.int32)
     search = follower_search(codes, len(code_of), num_replicas)
 
-    def places(leaders: Int64s, shifts: Int64s) -> Iterator[Int64s]:
-        return search.places(leaders, shifts * len(code_of), num_replicas)
+    def indices(leaders: Int64s, shifts: Int64s) -> Iterator[Int64s]:
+        return search.indices(leaders, shifts * len(code_of), num_replicas)
 
-    return places
+    return indices
 
 
 def _mode(text: str) -> RackAwareMode:

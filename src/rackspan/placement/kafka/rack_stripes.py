@@ -1,4 +1,4 @@
-"""KRaft's striped placement as Kafka runs it: one partition after another, over lists that remember where they stopped."""
+"""KRaft's striped placement as Kafka computes it: one partition after another, over lists with a position."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -10,9 +10,9 @@ from rackspan.placement.usable_brokers import UsableBroker
 
 @dataclass(slots=True)
 class BrokerList:
-    """Brokers of one rack that are alike, handed out cyclically: each once a partition, from the next one on each time.
+    """The live or the fenced brokers of one rack, returned cyclically: each once a partition, starting one later each time.
 
-    `epoch` is the partition (since the last shuffle) in which it was last asked.
+    `epoch` is the partition (since the last shuffle) for which it was last used.
     """
 
     brokers: list[BrokerId] = field(default_factory=list)
@@ -26,7 +26,7 @@ class BrokerList:
             self.offset = rng.next_int(len(self.brokers))
 
     def next_broker(self, epoch: int) -> int:
-        """NO_BROKER once every broker was handed out in this epoch."""
+        """The next broker, NO_BROKER once every broker was returned in this epoch."""
         if not self.brokers:
             return NO_BROKER
         if self.epoch != epoch:
@@ -54,8 +54,8 @@ class Rack:
 class RackStripes:
     """The racks during one call of `place`.
 
-    `drawing` are the racks in the order in which they draw, `striped` the same racks in placing order. `epoch` counts
-    partitions since the last shuffle, `offset` is the place of the rack whose turn it is to lead.
+    `drawing` are the racks in the order in which they draw random numbers, `striped` the same racks in the order in which
+    they are used. `epoch` counts partitions since the last shuffle, `offset` is the index of the rack that leads next.
     """
 
     drawing: list[Rack]
@@ -66,17 +66,17 @@ class RackStripes:
     epoch: int = 0
 
     @property
-    def lists_start_afresh(self) -> bool:
-        """Whether no list can be asked in the same epoch before and after a shuffle.
+    def lists_restart_after_shuffle(self) -> bool:
+        """Whether no list is used in the same epoch before and after a shuffle.
 
-        Kafka tells by the epoch alone whether a list was asked in this partition already, and epochs begin again at 0
-        with every shuffle. A list is asked within every so many partitions as there are racks, or never; so with rounds
+        Kafka decides by the epoch alone whether a list was used for this partition already, and epochs begin again at 0
+        with every shuffle. A list is used at least once in as many partitions as there are racks, or never; so with rounds
         of two times the racks, the last epoch before a shuffle and the first after it differ.
         """
         return self.live_brokers == 1 or self.live_brokers >= 2 * len(self.drawing)
 
     def next_partition(self, num_replicas: int) -> list[int]:
-        """The replicas of the next partition: a leader, then followers from the same rack on, passing the leader's once."""
+        """The replicas of the next partition: a leader, then followers from the same rack on, skipping the leader's once."""
         if self.epoch == self.live_brokers > 1:
             self._shuffle()
         self.offset %= len(self.striped)
@@ -94,7 +94,7 @@ class RackStripes:
         return replicas
 
     def _leader(self) -> tuple[int, int]:
-        """The first live broker from the rack whose turn it is, and that rack's place."""
+        """The first live broker from rack `offset` on, and the index of its rack."""
         rack = self.offset
         while (broker := self.striped[rack].unfenced.next_broker(self.epoch)) == NO_BROKER:
             rack = (rack + 1) % len(self.striped)
@@ -109,7 +109,7 @@ class RackStripes:
 
 
 def rack_stripes(brokers: Sequence[UsableBroker], rng: RandomGenerator) -> RackStripes:
-    """Racks by name, the unnamed one first; brokers by id; every list begun at a drawn offset, at last the racks too."""
+    """Racks by name, the unnamed one first, and brokers by id; random offsets for every list, then one for the racks."""
     racks: dict[RackId | None, Rack] = {}
     for broker in brokers:
         rack = racks.setdefault(broker.rack, Rack())

@@ -1,9 +1,9 @@
 """KRaft's striped placement for many partitions at once.
 
-Between two shuffles the racks stand still, and then everything is periodic: a partition as many places further as there
-are racks picks from the same lists. What a list hands out is where it began plus how often it was asked, and both are
-sums. The axes are *round* (the partitions between two shuffles), *cycle* (as many partitions as racks), *step* (one of
-these) and *replica*.
+Between two shuffles the order of racks is fixed, so the placement is periodic: two partitions whose distance is the number
+of racks use the same lists. The broker that a list returns depends on its offset and on how often it was used before, and
+both are sums. The axes are *round* (the partitions between two shuffles), *cycle* (as many partitions as racks), *step* (one
+of these) and *replica*. Test: tests/placement/kafka/test_stripe_arrays.py, against rack_stripes.py.
 """
 
 from collections.abc import Iterator
@@ -17,16 +17,16 @@ from rackspan.placement.kafka.java_random import RandomGenerator, shuffle_permut
 from rackspan.placement.kafka.rack_stripes import BrokerList, RackStripes
 
 ELEMENTS_AT_ONCE: Final = 1 << 21
-"""Rounds are worked on in blocks of about this many array elements: tens of megabytes."""
+"""Rounds are computed in blocks of about this many array elements: tens of megabytes."""
 CELLS_AT_ONCE: Final = 1 << 16
-"""Replicas computed together: few enough to stay in the processor's cache."""
+"""Replicas computed together: few enough to fit into the processor's cache."""
 
 
 def place_in_stripes(stripes: RackStripes, num_partitions: int, num_replicas: int) -> Int32s:
     """What `num_partitions` calls of `stripes.next_partition` would return, shape (partitions, replicas).
 
-    Needs `stripes.lists_start_afresh`, at least one partition and stripes that have placed nothing yet. Draws what those
-    calls would draw; `stripes` itself is left as it was.
+    Requires `stripes.lists_restart_after_shuffle`, at least one partition, and stripes that have placed nothing yet. It
+    draws the random numbers of those calls; `stripes` itself stays unchanged.
     """
     length = num_partitions if stripes.live_brokers == 1 else min(stripes.live_brokers, num_partitions)
     rounds = -(-num_partitions // length)
@@ -36,7 +36,7 @@ def place_in_stripes(stripes: RackStripes, num_partitions: int, num_replicas: in
         orders, contents = _shuffled(state, len(placed[block]), unshuffled_first=block.start == 0)
         first = stripes.offset + length * np.arange(block.start, block.start + len(orders))
         picks = _picks(orders, first, state.lists, num_replicas)
-        _hand_out(placed[block], contents, _asked(state, picks, length), state.lists)
+        _fill(placed[block], contents, _positions(state, picks, length), state.lists)
     return placed.reshape(-1, num_replicas)[:num_partitions]
 
 
@@ -44,7 +44,7 @@ def place_in_stripes(stripes: RackStripes, num_partitions: int, num_replicas: in
 class _Lists:
     """All broker lists of all racks, in the order in which they draw: list 2r is rack r's fenced, 2r + 1 its live one.
 
-    `sizes`, `offsets` (where each begins) and `slots` (where its brokers lie in a row of contents): shape (lists,).
+    `sizes`, `offsets` (where each begins) and `slots` (where its brokers are in a row of contents): shape (lists,).
     """
 
     sizes: Int64s
@@ -64,30 +64,30 @@ class _Lists:
 
 @dataclass(slots=True, eq=False)
 class _State:
-    """What a block of rounds hands to the next: the order of racks, every list's brokers, and how often it was asked.
+    """The state between two blocks of rounds: the order of racks, every list's brokers, and how often each list was used.
 
-    `early` marks lists first asked in epoch 0: they believe to be in it already, and do not move on that one time.
+    `early` marks lists first used in epoch 0: they are in this epoch from the start, so they do not advance that once.
     """
 
     lists: _Lists
     rng: RandomGenerator
     order: Int64s
     content: Int32s
-    times_asked: Int64s
+    times_used: Int64s
     early: Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Picks:
-    """From which list each replica comes, and as its how-manieth broker. Shape (rounds, steps, replicas)."""
+    """The list that each replica comes from, and its number there within the partition. Shape (rounds, steps, replicas)."""
 
     of_list: Int64s
     nth: Int64s
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Places:
-    """Where in its list each replica stands in the first cycle, and how far on in every next one: as `_Picks`."""
+class _Positions:
+    """The index of each replica in its list in the first cycle, and the step to the next cycle. Shapes as in `_Picks`."""
 
     of_list: Int64s
     first: Int64s
@@ -103,7 +103,7 @@ def _initial(stripes: RackStripes) -> _State:
         rng=stripes.rng,
         order=np.array([drawing[id(rack)] for rack in stripes.striped], dtype=np.int64),
         content=np.array([broker for part in lists for broker in part.brokers], dtype=np.int32),
-        times_asked=np.zeros(len(lists), dtype=np.int64),
+        times_used=np.zeros(len(lists), dtype=np.int64),
         early=np.zeros(len(lists), dtype=np.int64),
     )
 
@@ -140,11 +140,11 @@ def _permutations(state: _State, shuffles: int) -> tuple[Int64s, Int64s]:
 
 
 def _picks(orders: Int64s, first: Int64s, lists: _Lists, num_replicas: int) -> _Picks:
-    """The racks of every step, as `RackStripes.next_partition` walks them, for all rounds and steps together."""
+    """The racks of every step, in the order of `RackStripes.next_partition`, for all rounds and steps together."""
     rounds, racks = orders.shape
-    # Row (round, step) is the order of racks, begun at the rack whose turn it is.
-    turn = (first[:, None, None] + np.arange(racks)[:, None] + np.arange(racks)) % racks
-    walks = np.take_along_axis(orders[:, None, :], turn, axis=2).reshape(-1, racks)
+    # Row (round, step) is the order of racks, starting at the rack that leads next.
+    rotated = (first[:, None, None] + np.arange(racks)[:, None] + np.arange(racks)) % racks
+    walks = np.take_along_axis(orders[:, None, :], rotated, axis=2).reshape(-1, racks)
     rack, nth = _walked(walks, lists, num_replicas)
     fenced = nth >= lists.live[rack]
     shape = (rounds, racks, num_replicas)
@@ -152,66 +152,69 @@ def _picks(orders: Int64s, first: Int64s, lists: _Lists, num_replicas: int) -> _
 
 
 def _walked(walks: Int64s, lists: _Lists, num_replicas: int) -> tuple[Int64s, Int64s]:
-    """For each walk the racks its replicas stand on, and the how-manieth broker of the rack each is."""
+    """For each walk the racks of its replicas, and the number of each replica within its rack."""
     rows, racks = np.arange(len(walks)), walks.shape[1]
-    leader_place = (lists.live[walks] > 0).argmax(axis=1)
+    leader_step = (lists.live[walks] > 0).argmax(axis=1)
     rack, nth = np.zeros((2, len(walks), num_replicas), dtype=np.int64)
-    rack[:, 0] = walks[rows, leader_place]
-    taken = np.zeros(walks.shape, dtype=np.int64)
-    taken[rows, rack[:, 0]] = 1
-    place = np.zeros(len(walks), dtype=np.int64)
+    rack[:, 0] = walks[rows, leader_step]
+    used = np.zeros(walks.shape, dtype=np.int64)
+    used[rows, rack[:, 0]] = 1
+    step = np.zeros(len(walks), dtype=np.int64)
     for replica in range(1, num_replicas):
         waiting = rows
         while len(waiting):
-            here = walks[waiting, place[waiting]]
-            passing = place[waiting] == leader_place[waiting]
-            leader_place[waiting[passing]] = -1
-            place[waiting] = (place[waiting] + 1) % racks
-            found = ~passing & (taken[waiting, here] < lists.brokers[here])
-            row, here = waiting[found], here[found]
-            rack[row, replica], nth[row, replica] = here, taken[row, here]
-            taken[row, here] += 1
-            waiting = waiting[~found]
+            at = walks[waiting, step[waiting]]
+            skipped = step[waiting] == leader_step[waiting]
+            leader_step[waiting[skipped]] = -1
+            step[waiting] = (step[waiting] + 1) % racks
+            placed = ~skipped & (used[waiting, at] < lists.brokers[at])
+            row, at = waiting[placed], at[placed]
+            rack[row, replica], nth[row, replica] = at, used[row, at]
+            used[row, at] += 1
+            waiting = waiting[~placed]
     return rack, nth
 
 
-def _asked(state: _State, picks: _Picks, length: int) -> _Places:
-    """Count how often each list was asked before each pick. A list moves on by one in every partition that asks it."""
+def _positions(state: _State, picks: _Picks, length: int) -> _Positions:
+    """The positions of all picks. A list advances by one in every partition that uses it, so uses are counted."""
     rounds, steps, _ = picks.of_list.shape
-    asks = np.zeros((rounds, steps, len(state.times_asked)), dtype=np.int64)
-    np.put_along_axis(asks, picks.of_list, 1, axis=2)
-    so_far = np.cumsum(asks, axis=1)
+    uses = np.zeros((rounds, steps, len(state.times_used)), dtype=np.int64)
+    np.put_along_axis(uses, picks.of_list, 1, axis=2)
+    so_far = np.cumsum(uses, axis=1)
     per_cycle = so_far[:, -1]
     in_round = length // steps * per_cycle + (so_far[:, length % steps - 1] if length % steps else 0)
-    until = state.times_asked + np.cumsum(in_round, axis=0)
+    until = state.times_used + np.cumsum(in_round, axis=0)
     before = until - in_round
-    early = np.maximum(state.early, np.maximum.accumulate((before == 0) * asks[:, 0], axis=0))
-    state.times_asked, state.early = until[-1], early[-1]
+    early = np.maximum(state.early, np.maximum.accumulate((before == 0) * uses[:, 0], axis=0))
+    state.times_used, state.early = until[-1], early[-1]
     begin = (state.lists.offsets + before - early)[:, None] + so_far
-    return _Places(
+    return _Positions(
         of_list=picks.of_list,
         first=np.take_along_axis(begin, picks.of_list, axis=2) + picks.nth,
         per_cycle=np.take_along_axis(per_cycle[:, None], picks.of_list, axis=2),
     )
 
 
-def _hand_out(placed: Int32s, contents: Int32s, places: _Places, lists: _Lists) -> None:
+def _fill(placed: Int32s, contents: Int32s, positions: _Positions, lists: _Lists) -> None:
     """Fill `placed` (rounds, partitions of a round, replicas), a few rounds or a part of one at a time."""
     rounds, length, replicas = placed.shape
-    steps = places.first.shape[1]
+    steps = positions.first.shape[1]
     cycles = -(-length // steps)
-    # 32 bits divide twice as fast; places stay below the number of partitions plus a list's length.
+    # 32 bits divide twice as fast; positions stay below the number of partitions plus a list's length.
     first, per_cycle, size = (
-        part[:, None].astype(np.uint32) for part in (places.first, places.per_cycle, lists.sizes[places.of_list])
+        part[:, None].astype(np.uint32)
+        for part in (positions.first, positions.per_cycle, lists.sizes[positions.of_list])
     )
-    slot = (lists.slots[places.of_list] + np.arange(rounds)[:, None, None] * contents.shape[1])[:, None]
+    slot = (lists.slots[positions.of_list] + np.arange(rounds)[:, None, None] * contents.shape[1])[:, None]
     flat = contents.ravel()
-    for some in _pieces(rounds, cycles * steps * replicas):
+    for rounds_part in _pieces(rounds, cycles * steps * replicas):
         for part in _pieces(cycles, steps * replicas):
             cycle = np.arange(cycles, dtype=np.uint32)[part, None, None]
-            handed = flat[(first[some] + cycle * per_cycle[some]) % size[some] + slot[some]]
-            batch = placed[some, part.start * steps : part.stop * steps]
-            batch[:] = handed.reshape(len(batch), -1, replicas)[:, : batch.shape[1]]
+            brokers = flat[
+                (first[rounds_part] + cycle * per_cycle[rounds_part]) % size[rounds_part] + slot[rounds_part]
+            ]
+            batch = placed[rounds_part, part.start * steps : part.stop * steps]
+            batch[:] = brokers.reshape(len(batch), -1, replicas)[:, : batch.shape[1]]
 
 
 def _pieces(count: int, cells_each: int) -> Iterator[slice]:

@@ -1,7 +1,7 @@
-"""KRaft's placement: leaders round-robin over racks, replicas over a rack's brokers, everything shuffled now and then.
+"""The `striped` placer (KRaft): leaders round-robin over racks, replicas over a rack's brokers, shuffled after each round.
 
 Begin with `StripedReplicaPlacer`, then rack_stripes.py: the algorithm as Kafka runs it, one partition after another.
-stripe_arrays.py gives the same answer for a million partitions at once.
+stripe_arrays.py computes the same for a million partitions at once.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,19 +16,20 @@ from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.usable_brokers import UsableBroker
 
 FEW_PARTITIONS: Final = 64
-"""Up to here Kafka's own loop is faster than setting up arrays."""
+"""Up to this number Kafka's own loop is faster than setting up arrays."""
 
 
 class StripedReplicaPlacer:
-    """`striped`: draw for draw what Kafka's class of that name places, given the same rng.
+    """`striped`: the same assignments as Kafka's class of this name, random number for random number, given the same rng.
 
     Constraints: a broker holds a partition once; leaders are not fenced.
     Goals, in order: replicas of one partition spread over racks; leaders over racks; within a rack live brokers before
         fenced ones; all of it different after every round of as many partitions as there are live brokers.
-    Method: see rack_stripes.py. The start partition and what is already placed are ignored, as Kafka ignores them.
-        Rackless brokers are one more rack.
+    Method: see rack_stripes.py. The start partition and existing replicas are ignored, as in Kafka. Brokers without a
+        rack count as one more rack.
     Bound: O(partitions * replicas) draws and element operations.
-    Source: KIP-660 names it the default; behaviour read from StripedReplicaPlacer of Kafka 4.0 and compared with it.
+    Source: KIP-660 names it the default; behaviour of StripedReplicaPlacer of Kafka 4.0.
+    Tests: tests/placement/kafka/test_striped.py, and test_vectors.py against assignments recorded from Kafka.
     """
 
     def __init__(self, rng: Random | RandomGenerator) -> None:
@@ -47,7 +48,7 @@ class StripedReplicaPlacer:
         # The draws come before the checks, as in Kafka: a refused topic still moves the rng.
         stripes = rack_stripes(brokers, self._rng)
         _refuse_impossible(brokers, num_partitions, num_replicas)
-        if num_partitions <= FEW_PARTITIONS or not stripes.lists_start_afresh:
+        if num_partitions <= FEW_PARTITIONS or not stripes.lists_restart_after_shuffle:
             return TopicAssignment.of([stripes.next_partition(num_replicas) for _ in range(num_partitions)])
         return TopicAssignment(place_in_stripes(stripes, num_partitions, num_replicas))
 
@@ -56,7 +57,7 @@ class StripedReplicaPlacer:
 
 
 def _refuse_impossible(brokers: Sequence[UsableBroker], num_partitions: int, num_replicas: int) -> None:
-    """Kafka's checks in the order of its `place`. Fenced brokers count as registered."""
+    """Kafka's checks, in the order of its `place`. Fenced brokers count as registered."""
     if num_replicas <= 0:
         raise InvalidReplicationFactor(
             f"Invalid replication factor {num_replicas}: the replication factor must be positive."

@@ -12,7 +12,7 @@ from rackspan.model.ids import BrokerId
 from rackspan.placement.usable_brokers import UsableBroker, usable
 
 if TYPE_CHECKING:
-    from rackspan.placement.replica_counts import Carried
+    from rackspan.placement.replica_counts import ReplicaCounts
 
 MAX_NEW_PARTITIONS: Final = 10_000
 """Kafka's MAX_PARTITIONS_PER_BATCH: one request must not keep the controller from everything else."""
@@ -56,13 +56,13 @@ def refuse_impossible(brokers: Sequence[UsableBroker], replication_factor: int) 
         )
 
 
-def _carried(context: ControllerContext) -> "Carried":
+def _carried(context: ControllerContext) -> "ReplicaCounts":
     """Preferred leaders and replicas of each registered broker."""
     # Here, with NumPy behind it: few clusters have a placer that asks.
-    from rackspan.placement.replica_counts import counted
+    from rackspan.placement.replica_counts import counts_of
 
     context.carrying.look_at(context.image.topics)
-    return counted(sorted(context.image.brokers), context.carrying.leaders, context.carrying.replicas)
+    return counts_of(sorted(context.image.brokers), context.carrying.leaders, context.carrying.replicas)
 
 
 def first_state(context: ControllerContext, replicas: tuple[BrokerId, ...]) -> PartitionState | None:
