@@ -35,7 +35,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Authority:
-    """Whoever trusts `certificate` believes what this one signs."""
+    """An authority: a client that trusts `certificate` accepts what this one signs."""
 
     key: Path
     certificate: Path

@@ -1,4 +1,4 @@
-"""Real Kafka for a whole test run: started once, when the first test asks, and shared.
+"""Real Kafka for a whole test run: started once, when the first test needs it, and shared.
 
 A test that stops something starts it again (`whole` waits until it has), and names its own topics.
 """
@@ -51,7 +51,7 @@ def uneven_kafka() -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="session")
 def secured_kafka() -> Iterator[KafkaCluster]:
-    """One broker that asks for a password and checks rights: users of `SECURED`, of whom only admin may do everything."""
+    """One broker that requires a password and checks rights: users of `SECURED`, of whom only admin may do everything."""
     yield from started(KafkaCluster(racks=("r1",), brokers=1, config=SECURED))
 
 
@@ -71,7 +71,7 @@ SECURED = {
         users=" ".join(f"user_{name}={password!r}" for name, password in USERS.items()),
     ).replace("'", '"'),
     "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",
-    # The controllers' listener has no passwords: whoever comes that way is anonymous.
+    # The controllers' listener has no passwords: a client of that listener is anonymous.
     "super.users": "User:admin;User:ANONYMOUS",
 }
 

@@ -32,25 +32,27 @@ def described(cluster: KafkaCluster) -> dict[tuple[str, int], Described]:
     topic_ids: dict[str, str] = {}
     found: dict[tuple[str, int], Described] = {}
     for line in console_tool(cluster, TOPIC_TOOL, "--describe").splitlines():
-        said = {key.strip(): value for key, _, value in (field.partition(": ") for field in line.split("\t") if field)}
-        if "TopicId" in said:
-            topic_ids[said["Topic"]] = said["TopicId"]
-        elif "Partition" in said:
-            found[said["Topic"], int(said["Partition"])] = Described(
-                topic_id=topic_ids[said["Topic"]],
-                leader=-1 if said["Leader"] == "none" else int(said["Leader"]),
-                replicas=_ids(said["Replicas"]),
-                isr=_ids(said["Isr"]),
-                adding=_ids(said.get("Adding Replicas", "")),
-                removing=_ids(said.get("Removing Replicas", "")),
+        output = {
+            key.strip(): value for key, _, value in (field.partition(": ") for field in line.split("\t") if field)
+        }
+        if "TopicId" in output:
+            topic_ids[output["Topic"]] = output["TopicId"]
+        elif "Partition" in output:
+            found[output["Topic"], int(output["Partition"])] = Described(
+                topic_id=topic_ids[output["Topic"]],
+                leader=-1 if output["Leader"] == "none" else int(output["Leader"]),
+                replicas=_ids(output["Replicas"]),
+                isr=_ids(output["Isr"]),
+                adding=_ids(output.get("Adding Replicas", "")),
+                removing=_ids(output.get("Removing Replicas", "")),
             )
     return found
 
 
 def effective_min_insync_replicas(cluster: KafkaCluster) -> dict[str, str]:
     """By topic, as `kafka-configs --describe --all` has it."""
-    said = console_tool(cluster, CONFIG_TOOL, "--describe", "--all", "--entity-type", "topics")
-    sections = re.split(r"^All configs for topic (\S+) are:$", said, flags=re.M)[1:]
+    output = console_tool(cluster, CONFIG_TOOL, "--describe", "--all", "--entity-type", "topics")
+    sections = re.split(r"^All configs for topic (\S+) are:$", output, flags=re.M)[1:]
     found = {}
     for topic, section in zip(sections[::2], sections[1::2], strict=True):
         match = re.search(r"^\s*min\.insync\.replicas=(\d+)", section, re.M)
@@ -61,10 +63,10 @@ def effective_min_insync_replicas(cluster: KafkaCluster) -> dict[str, str]:
 
 def largest_log(cluster: KafkaCluster) -> dict[tuple[str, int], int]:
     """Bytes of the largest replica of each partition, as `kafka-log-dirs` has them."""
-    said = console_tool(cluster, LOG_DIRS_TOOL, "--describe")
-    answer = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
+    output = console_tool(cluster, LOG_DIRS_TOOL, "--describe")
+    response = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
     sizes: dict[tuple[str, int], int] = {}
-    for broker in answer["brokers"]:
+    for broker in response["brokers"]:
         for log_dir in broker["logDirs"]:
             for one in log_dir["partitions"]:
                 topic, _, partition = one["partition"].rpartition("-")

@@ -1,6 +1,6 @@
-"""A real cluster behind many doors: logins, TLS, client certificates, and certificates that are wrong.
+"""A real cluster behind many listeners: logins, TLS, client certificates, and certificates that are wrong.
 
-Every door is a listener of the same brokers, so all of them cost no more processes than one.
+Every listener is a listener of the same brokers, so all of them cost no more processes than one.
 """
 
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ from rackspan.kafka_process import KafkaCluster
 from tests.certificates import Authority, Identity, authority
 from tests.kafka_fixtures import SECURED, USERS, started
 
-DOORS = {
+LISTENERS = {
     "TLS": "SSL",
     "MUTUAL": "SSL",
     "MUTUAL12": "SSL",
@@ -44,9 +44,9 @@ class Secured:
     stranger: Authority
     """Vouches for nobody the brokers know."""
 
-    def at(self, door: str) -> str:
+    def at(self, listener: str) -> str:
         """One broker, so that one line is about one address."""
-        return self.cluster.bootstrap_servers_of(door).split(",")[0]
+        return self.cluster.bootstrap_servers_of(listener).split(",")[0]
 
     def for_admin(self) -> AdminClient:
         return admin_client(self.cluster)
@@ -66,8 +66,8 @@ class Secured:
 
     def known_by(self, store: Path, password: str | None = None) -> dict[str, str]:
         """Client properties: TLS, and who we are."""
-        told = {} if password is None else {"ssl.key.password": password}
-        return {**self.trusting(), "ssl.keystore.type": "PEM", "ssl.keystore.location": str(store), **told}
+        password_setting = {} if password is None else {"ssl.key.password": password}
+        return {**self.trusting(), "ssl.keystore.type": "PEM", "ssl.keystore.location": str(store), **password_setting}
 
 
 def scram_login(user: str, mechanism: str, password: str | None = None) -> dict[str, str]:
@@ -81,16 +81,16 @@ def scram_login(user: str, mechanism: str, password: str | None = None) -> dict[
 
 @pytest.fixture(scope="session")
 def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
-    """Two brokers in two racks, all doors open; `USERS` may log in by PLAIN and SCRAM, and of them only admin may do everything."""
+    """Two brokers in two racks, all listeners open; `USERS` may log in by PLAIN and SCRAM, and of them only admin may do everything."""
     folder = tmp_path_factory.mktemp("secured")
     ours, strangers = authority(folder / "ours", "ours"), authority(folder / "strangers", "strangers")
-    cluster = KafkaCluster(racks=("r1", "r2"), brokers=2, listeners=DOORS, config={**SECURED, **_doors(ours)})
+    cluster = KafkaCluster(racks=("r1", "r2"), brokers=2, listeners=LISTENERS, config={**SECURED, **_listeners(ours)})
     for one in started(cluster):
         _add_scram_users(one)
         yield Secured(one, folder, ours, strangers)
 
 
-def _doors(ours: Authority) -> dict[str, str]:
+def _listeners(ours: Authority) -> dict[str, str]:
     good = ours.identity("broker")
     stores = {
         "TLS": good,
@@ -100,26 +100,26 @@ def _doors(ours: Authority) -> dict[str, str]:
         "MISNAMED": ours.identity("misnamed", alternative="DNS:kafka.example"),
         "EXPIRED": ours.identity("expired", days=-1),
     }
-    protocols = {"CLIENT": "SASL_PLAINTEXT", "CONTROLLER": "PLAINTEXT", **DOORS}
+    protocols = {"CLIENT": "SASL_PLAINTEXT", "CONTROLLER": "PLAINTEXT", **LISTENERS}
     config = {
         "listener.security.protocol.map": ",".join(f"{name}:{protocol}" for name, protocol in protocols.items()),
         "listener.name.mutual12.ssl.enabled.protocols": "TLSv1.2",
     }
-    for door in ("mutual", "mutual12"):
-        config[f"listener.name.{door}.ssl.client.auth"] = "required"
-        config[f"listener.name.{door}.ssl.truststore.type"] = "PEM"
-        config[f"listener.name.{door}.ssl.truststore.location"] = str(ours.certificate)
-        config[f"listener.name.{door}.ssl.principal.mapping.rules"] = "RULE:^CN=(.*)$/$1/"
-    for door, identity in stores.items():
-        config[f"listener.name.{door.lower()}.ssl.keystore.type"] = "PEM"
-        config[f"listener.name.{door.lower()}.ssl.keystore.location"] = str(identity.store)
-    for door in ("scram", "logintls"):
-        config[f"listener.name.{door}.sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
+    for listener in ("mutual", "mutual12"):
+        config[f"listener.name.{listener}.ssl.client.auth"] = "required"
+        config[f"listener.name.{listener}.ssl.truststore.type"] = "PEM"
+        config[f"listener.name.{listener}.ssl.truststore.location"] = str(ours.certificate)
+        config[f"listener.name.{listener}.ssl.principal.mapping.rules"] = "RULE:^CN=(.*)$/$1/"
+    for listener, identity in stores.items():
+        config[f"listener.name.{listener.lower()}.ssl.keystore.type"] = "PEM"
+        config[f"listener.name.{listener.lower()}.ssl.keystore.location"] = str(identity.store)
+    for listener in ("scram", "logintls"):
+        config[f"listener.name.{listener}.sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
         for mechanism in ("scram-sha-256", "scram-sha-512"):
             module = "org.apache.kafka.common.security.scram.ScramLoginModule required;"
-            config[f"listener.name.{door}.{mechanism}.sasl.jaas.config"] = module
+            config[f"listener.name.{listener}.{mechanism}.sasl.jaas.config"] = module
         plain = SECURED["listener.name.client.plain.sasl.jaas.config"]
-        config[f"listener.name.{door}.plain.sasl.jaas.config"] = plain
+        config[f"listener.name.{listener}.plain.sasl.jaas.config"] = plain
     return config
 
 
@@ -140,7 +140,7 @@ def admin_config(cluster: KafkaCluster) -> dict[str, str]:
 
 
 def _add_scram_users(cluster: KafkaCluster) -> None:
-    """Kept by name, `admin`: librdkafka drops what is asked for once its client is gone. A user stands once a request."""
+    """Kept by name, `admin`: librdkafka drops what is requested for once its client is gone. A user stands once a request."""
     admin = admin_client(cluster)
     for mechanism in _SCRAM:
         wanted: list[UserScramCredentialAlteration] = [

@@ -27,7 +27,7 @@ TOPICS = ("__consumer_offsets", "orders", "payments.v2", "a_b-c", "x")
 broker_ids = st.sampled_from([0, 1, 2, 3, 4, 5, 7, 1001, 2_000_000])
 racks = st.sampled_from([None, *RACKS])
 sizes = st.one_of(st.just(-1), st.integers(0, 2**40), st.just(2**63 - 1))
-moments = st.integers(1_600_000_000, 1_900_000_000).map(lambda seconds: datetime.fromtimestamp(seconds + 0.25, UTC))
+times = st.integers(1_600_000_000, 1_900_000_000).map(lambda seconds: datetime.fromtimestamp(seconds + 0.25, UTC))
 
 
 @st.composite
@@ -88,7 +88,7 @@ def partitions(draw: st.DrawFn, topic: int, partition: int) -> Partition:
 
 @st.composite
 def snapshots(draw: st.DrawFn, cluster_id: str | None = None, taken_at: datetime | None = None) -> ClusterSnapshot:
-    """A cluster of up to eight brokers and five topics, well or ill, of the cluster and moment named or of any."""
+    """A cluster of up to eight brokers and five topics, healthy or not, of the given cluster and time or of any."""
     names = draw(st.lists(st.sampled_from(TOPICS), max_size=len(TOPICS), unique=True))
     rows = [
         draw(partitions(topic, partition))
@@ -97,7 +97,7 @@ def snapshots(draw: st.DrawFn, cluster_id: str | None = None, taken_at: datetime
     ]
     return ClusterSnapshot(
         cluster_id=cluster_id or draw(st.sampled_from(["5L6g3nShT-eMCtK--X86sw", "-starts_with a dash/slash"])),
-        taken_at=taken_at or draw(moments),
+        taken_at=taken_at or draw(times),
         controllers=draw(controllers()),
         partial=draw(st.sampled_from([(), ("sizes of broker 3",)])),
         brokers=draw(brokers()),
@@ -116,7 +116,7 @@ def snapshots(draw: st.DrawFn, cluster_id: str | None = None, taken_at: datetime
 
 @st.composite
 def successors(draw: st.DrawFn, before: ClusterSnapshot) -> ClusterSnapshot:
-    """The same cluster a moment later: of brokers, configs and each partition some as they were and some others."""
+    """The same cluster a little later: of brokers, configs and each partition some as they were and some others."""
     topics = [replace(one, config=draw(configs())) if draw(st.booleans()) else one for one in before.topics]
     rows = [draw(partitions(row.topic, row.partition)) if draw(st.booleans()) else row for row in before.partitions]
     return replace(

@@ -27,7 +27,7 @@ def test_a_write_that_fails_leaves_the_older_file_and_nothing_else(
     assert [one.name for one in tmp_path.iterdir()] == ["plan.json"]
 
 
-def test_what_utf_8_cannot_hold_is_refused_or_replaced_as_told(tmp_path: Path) -> None:
+def test_what_utf_8_cannot_hold_is_refused_or_replaced_as_requested(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     with pytest.raises(UnicodeEncodeError):
         replace_file(path, "r\udc80")

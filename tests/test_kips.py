@@ -172,7 +172,7 @@ def test_a_quote_is_found_where_its_words_stand_together_and_nowhere_else() -> N
     assert index.places("36d", "The leader must write") == []
 
 
-def test_statements_without_a_row_and_quotes_out_of_order_are_told() -> None:
+def test_statements_without_a_row_and_quotes_out_of_order_are_reported() -> None:
     index = kips_index.index_of("36", TEXT)
     late = Row("36-001", "36", 1, "1. Brokers may move", "statement", "requirement", "background: a fact")
     early = Row("36-002", "36", 2, "The leader must write", "statement", "requirement", "background: a fact")
@@ -190,7 +190,7 @@ def test_the_index_reads_back_as_written(tmp_path: Path, indexes: dict[str, kips
     assert again.read_text(encoding="utf-8") == INDEX.read_text(encoding="utf-8")
 
 
-def test_the_tool_mends_the_counts_and_nothing_else(page: str, copies: Path) -> None:
+def test_the_tool_corrects_the_counts_and_nothing_else(page: str, copies: Path) -> None:
     copies.write_text(page.replace("| **all** | ", "| **all** | 9", 1), encoding="utf-8")
     assert kips_index.main([]) == 0
     assert copies.read_text(encoding="utf-8") == page

@@ -43,8 +43,8 @@ def test_it_installs_bare_and_judges_a_snapshot(built: Path, tmp_path: Path, pat
     (tmp_path / "moment.json").write_text(json.dumps(GOOD))
     rackspan = tmp_path / "venv" / "bin" / "rackspan"
     assert run(rackspan, "--version", cwd=tmp_path).startswith("rackspan ")
-    said = json.loads(run(rackspan, "audit", "--snapshot", "moment.json", "-o", "json", cwd=tmp_path))
-    assert said["summary"]["survives_any_rack"] is True
+    output = json.loads(run(rackspan, "audit", "--snapshot", "moment.json", "-o", "json", cwd=tmp_path))
+    assert output["summary"]["survives_any_rack"] is True
     # Without the extras: Spark is missed in one line, and nothing else is.
     missed = subprocess.run(
         [str(rackspan), "pipeline", "run", "--warehouse", "w"],

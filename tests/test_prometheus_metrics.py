@@ -1,4 +1,4 @@
-"""What is served, read by Prometheus' own parser; and that the ready-made alerts ask for what is served."""
+"""What is served, read by Prometheus' own parser; and that the ready-made alerts use what is served."""
 
 import re
 import urllib.request
@@ -24,8 +24,8 @@ RULES = Path(__file__).parents[1] / "examples" / "prometheus" / "min-insync-rack
 
 def watch(*, lost: bool = False) -> Watch:
     """Partition 0 is led by broker 1 and under, 1 by broker 2 and at, 2 by nobody and under."""
-    seen = cluster([1], [2, 3], [3], leaders=[1, 2, -1], partial=("configs: unknown",))
-    readings: list[Any] = [(0, seen), (5, seen), *([(6, GONE)] if lost else [])]
+    snapshot = cluster([1], [2, 3], [3], leaders=[1, 2, -1], partial=("configs: unknown",))
+    readings: list[Any] = [(0, snapshot), (5, snapshot), *([(6, GONE)] if lost else [])]
     return list(watched(readings, RackPolicy(min_insync_racks=2)))[-1]
 
 
@@ -45,7 +45,7 @@ def series(of: Watch, *, partitions: bool = False) -> dict[tuple[str, ...], floa
     }
 
 
-def test_a_watch_tells_of_itself_and_of_every_broker() -> None:
+def test_a_watch_reports_itself_and_every_broker() -> None:
     found = series(watch())
     assert found == {
         ("rackspan_watch_up",): 1,
@@ -70,7 +70,7 @@ def test_a_series_a_partition_has_its_leader_or_nobody() -> None:
     assert found["rackspan_partition_under_min_rack_isr", "", "2", "", "orders"] == 1
 
 
-def test_while_the_cluster_is_not_seen_nothing_is_said_of_it() -> None:
+def test_while_the_cluster_cannot_be_read_nothing_is_reported_of_it() -> None:
     names = {name: value for (name, *_), value in series(watch(lost=True), partitions=True).items()}
     assert names["rackspan_watch_up"] == 0
     assert names["rackspan_watch_failures_total"] == 1
@@ -79,10 +79,10 @@ def test_while_the_cluster_is_not_seen_nothing_is_said_of_it() -> None:
     assert "rackspan_watch_unread" not in names
 
 
-def test_every_metric_that_metadata_tells_is_served_and_no_other() -> None:
-    wanted = {metric.name for metric in (*TOLD_BY_METADATA, *WATCH_METRICS)}
-    assert {name for name, *_ in series(watch(), partitions=True)} == wanted
-    assert {metric.name for metric in METRICS} - wanted == {"rackspan_rack_check_failures_total"}
+def test_every_metric_of_metadata_is_served_and_no_other() -> None:
+    required = {metric.name for metric in (*TOLD_BY_METADATA, *WATCH_METRICS)}
+    assert {name for name, *_ in series(watch(), partitions=True)} == required
+    assert {metric.name for metric in METRICS} - required == {"rackspan_rack_check_failures_total"}
 
 
 def rules() -> list[dict[str, Any]]:
@@ -91,19 +91,19 @@ def rules() -> list[dict[str, Any]]:
     return found
 
 
-def test_alerts_ask_for_metrics_that_are_served_each_in_its_kind() -> None:
+def test_alerts_use_metrics_that_are_served_each_in_its_kind() -> None:
     kinds = {metric.name: metric.kind for metric in (*METRICS, *WATCH_METRICS)}
     for rule in rules():
-        asked = re.findall(r"rackspan_\w+", rule["expr"])
-        assert asked
-        for name in asked:
+        requested = re.findall(r"rackspan_\w+", rule["expr"])
+        assert requested
+        for name in requested:
             assert ("rate(" in rule["expr"]) == (kinds[name] is Kind.COUNTER), rule["alert"]
         assert rule["annotations"]["summary"]
 
 
 def test_there_is_an_alert_for_every_metric_of_a_whole_broker_or_cluster_that_says_something_is_wrong() -> None:
     """mir-064 and mir-066: alert on these metrics. Those a partition are summed in a broker's."""
-    asked = {name for rule in rules() for name in re.findall(r"rackspan_\w+", rule["expr"])}
+    requested = {name for rule in rules() for name in re.findall(r"rackspan_\w+", rule["expr"])}
     of_brokers = {metric.name for metric in METRICS if metric.scope is Scope.BROKER}
     assert (
         of_brokers
@@ -112,7 +112,7 @@ def test_there_is_an_alert_for_every_metric_of_a_whole_broker_or_cluster_that_sa
             "rackspan_watch_unread",
             "rackspan_watch_leaderless_partitions",
         }
-        == asked
+        == requested
     )
 
 
@@ -135,7 +135,7 @@ def firing(found: dict[tuple[str, ...], float]) -> set[str]:
     return alerts
 
 
-def test_a_server_answers_until_it_is_closed() -> None:
+def test_a_server_responds_until_it_is_closed() -> None:
     with MetricsServer("127.0.0.1:0", lambda: watch_families(Watch(), partitions=False)) as server:
         assert b"rackspan_watch_up 0" in urllib.request.urlopen(f"http://{server.address}/metrics", timeout=10).read()
     with pytest.raises(OSError, match="refused"):

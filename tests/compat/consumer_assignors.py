@@ -1,4 +1,4 @@
-"""Kafka's own consumer assignors as a function: groups in, answers out, one JVM for all of them."""
+"""Kafka's own consumer assignors as a function: groups in, responses out, one JVM for all of them."""
 
 import json
 import subprocess
@@ -40,10 +40,10 @@ def _request(assignor: str, group: ConsumerGroup) -> Mapping[str, Any]:
     return {"assignor": assignor, "members": members, "topics": topics}
 
 
-def _reads(answer: Mapping[str, Mapping[str, list[int]]]) -> Reads:
+def _reads(response: Mapping[str, Mapping[str, list[int]]]) -> Reads:
     return {
         MemberId(member): tuple(TopicPartition(topic, one) for topic, listed in topics.items() for one in listed)
-        for member, topics in answer.items()
+        for member, topics in response.items()
     }
 
 

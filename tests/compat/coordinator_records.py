@@ -17,22 +17,22 @@ Written = tuple[str, int, dict[str, Any]]
 
 
 def write(records: Sequence[Written]) -> list[bytes]:
-    """The bytes Kafka writes. A key's version is not asked: Kafka knows one."""
-    answers = _ask([{"kind": kind, "version": version, "json": fields} for kind, version, fields in records])
-    return [bytes.fromhex(answer["hex"]) for answer in answers]
+    """The bytes Kafka writes. Keys have one version in Kafka, so none is given."""
+    responses = _run([{"kind": kind, "version": version, "json": fields} for kind, version, fields in records])
+    return [bytes.fromhex(response["hex"]) for response in responses]
 
 
 def read(records: Sequence[tuple[str, bytes]]) -> list[tuple[int, dict[str, Any]]]:
     """(leading int16, fields) as Kafka reads them; nothing may be left over."""
-    answers = _ask([{"kind": kind, "hex": data.hex()} for kind, data in records])
-    return [(answer["version"], answer["json"]) for answer in answers]
+    responses = _run([{"kind": kind, "hex": data.hex()} for kind, data in records])
+    return [(response["version"], response["json"]) for response in responses]
 
 
-def _ask(questions: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+def _run(requests: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
     jars = ":".join(f"{ivy.jars('org.apache.kafka', module, KAFKA_VERSION)}/*" for module in _MODULES)
     done = subprocess.run(
         [ivy.java() or "java", "-Xmx256m", "-XX:+UseSerialGC", "-cp", jars, str(_SOURCE)],
-        input="".join(json.dumps(each) + "\n" for each in questions),
+        input="".join(json.dumps(each) + "\n" for each in requests),
         capture_output=True,
         text=True,
         timeout=120,

@@ -21,7 +21,7 @@ def cache_folder() -> Path:
 
 
 def jars(organisation: str, module: str, version: str) -> Path:
-    """A folder with the module's jars and all they need. Downloaded once; half a download is never seen."""
+    """A folder with the module's jars and all they need. Downloaded once; an unfinished download is never used."""
     folder = cache_folder() / f"{module}-{version}"
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Kafka's own placers as a function: requests in, answers out, one JVM for all of them."""
+"""Kafka's own placers as a function: requests in, responses out, one JVM for all of them."""
 
 import json
 import subprocess
@@ -18,25 +18,25 @@ Request: TypeAlias = Mapping[str, Any]
 
 
 def request(placer: str, brokers: Sequence[UsableBroker], partitions: int, replicas: int, **options: Any) -> Request:
-    """One question; KafkaPlacers.java says which options there are."""
+    """One request_name; KafkaPlacers.java says which options there are."""
     listed = [[one.id, one.rack, one.fenced] for one in brokers]
     return {"placer": placer, "brokers": listed, "partitions": partitions, "replicas": replicas, **options}
 
 
 class KafkaPlacers:
-    """A JVM that stays warm between questions: `with KafkaPlacers() as kafka: kafka.run(...)`."""
+    """A JVM that stays warm between requests: `with KafkaPlacers() as kafka: kafka.run(...)`."""
 
     def __enter__(self) -> "KafkaPlacers":
         self._jvm = subprocess.Popen(_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         return self
 
-    def run(self, asked: Request) -> dict[str, Any]:
+    def run(self, requested: Request) -> dict[str, Any]:
         if self._jvm.stdin is None or self._jvm.stdout is None:
             raise RuntimeError("the JVM has no pipes")
-        self._jvm.stdin.write(json.dumps(asked) + "\n")
+        self._jvm.stdin.write(json.dumps(requested) + "\n")
         self._jvm.stdin.flush()
-        answered: dict[str, Any] = json.loads(self._jvm.stdout.readline())
-        return answered
+        returned: dict[str, Any] = json.loads(self._jvm.stdout.readline())
+        return returned
 
     def __exit__(self, *_: object) -> None:
         self._jvm.kill()
@@ -44,7 +44,7 @@ class KafkaPlacers:
 
 
 def run_requests(requests: Iterable[Request], timeout_seconds: float) -> list[dict[str, Any]]:
-    """Kafka's answers in order. The JVM has ended when this returns, whatever happened."""
+    """Kafka's responses in order. The JVM has ended when this returns, whatever happened."""
     lines = "".join(json.dumps(each) + "\n" for each in requests)
     done = subprocess.run(
         _command(), input=lines, stdout=subprocess.PIPE, text=True, timeout=timeout_seconds, check=True

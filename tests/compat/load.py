@@ -1,4 +1,4 @@
-"""A client that writes all the while and remembers each acknowledgement, and one that reads everything back."""
+"""A client that writes all the time and records each acknowledgement, and one that reads everything back."""
 
 import threading
 import time
@@ -19,7 +19,7 @@ class Acknowledged:
 
     values: dict[int, set[bytes]] = field(default_factory=dict)
 
-    def remember(self, error: KafkaError | None, message: Message) -> None:
+    def record(self, error: KafkaError | None, message: Message) -> None:
         partition, value = message.partition(), message.value()
         if error is None and partition is not None and value is not None:
             self.values.setdefault(partition, set()).add(value)
@@ -38,7 +38,7 @@ def writing(cluster: KafkaCluster, topic: str, partitions: int, prefix: str) -> 
         number = 0
         while not is_over.is_set():
             value = f"{prefix}-{number}".encode()
-            producer.produce(topic, value, partition=number % partitions, on_delivery=acknowledged.remember)
+            producer.produce(topic, value, partition=number % partitions, on_delivery=acknowledged.record)
             producer.poll(0)
             number += 1
             time.sleep(_PAUSE_SECONDS)

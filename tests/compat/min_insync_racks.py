@@ -1,4 +1,4 @@
-"""What the proposal's system tests need: something to test (`Subject`), and producers that say what they are told.
+"""What the proposal's system tests need: something to test (`Subject`), and producers that report their delivery.
 
 A subject is a cluster, or a gateway before one: the tests know it by these few names and by Kafka's own protocol.
 """
@@ -43,8 +43,8 @@ class Subject(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    """What a producer was told of one record. `error` is Kafka's name for it, None for an acknowledgement."""
+class Delivery:
+    """The delivery report of one record. `error` is Kafka's name for it, None for an acknowledgement."""
 
     error: str | None
     message: str = ""
@@ -53,11 +53,11 @@ class Said:
 class Client(Protocol):
     """A producer's library, and the way in which people who use it alter configs."""
 
-    def once(self, topic: str) -> Said:
+    def once(self, topic: str) -> Delivery:
         """One record, one attempt."""
         ...
 
-    def patient(self, topic: str) -> "Future[Said]":
+    def patient(self, topic: str) -> "Future[Delivery]":
         """One record, sent again until it is acknowledged or a minute is over."""
         ...
 
@@ -74,22 +74,22 @@ class Librdkafka:
         }
         self._admin = AdminClient(self._servers)
 
-    def once(self, topic: str) -> Said:
+    def once(self, topic: str) -> Delivery:
         return self._sent(topic, {"retries": 0, "message.timeout.ms": 20_000})
 
-    def patient(self, topic: str) -> "Future[Said]":
-        future: Future[Said] = Future()
+    def patient(self, topic: str) -> "Future[Delivery]":
+        future: Future[Delivery] = Future()
         config = {"message.timeout.ms": PATIENCE_SECONDS * 1000}
         threading.Thread(target=lambda: future.set_result(self._sent(topic, config)), daemon=True).start()
         return future
 
-    def _sent(self, topic: str, config: Mapping[str, object]) -> Said:
-        answers: list[KafkaError | None] = []
+    def _sent(self, topic: str, config: Mapping[str, object]) -> Delivery:
+        responses: list[KafkaError | None] = []
         producer = Producer({**self._servers, "acks": "all", **config})
-        producer.produce(topic, b"x", on_delivery=lambda error, _: answers.append(error))
+        producer.produce(topic, b"x", on_delivery=lambda error, _: responses.append(error))
         producer.flush(PATIENCE_SECONDS + 10)
-        (error,) = answers
-        return Said(None) if error is None else Said(error.name(), error.str())
+        (error,) = responses
+        return Delivery(None) if error is None else Delivery(error.name(), error.str())
 
     def alter(self, topic: str, config: Mapping[str, str]) -> None:
         entries = [
@@ -105,7 +105,7 @@ class JavaProducer:
     def __init__(self, subject: Subject, runtime: KafkaRuntime) -> None:
         self._servers, self._runtime = subject.bootstrap_servers, runtime
         self._numbers = count(1)
-        self._waiting: dict[str, Future[Said]] = {}
+        self._waiting: dict[str, Future[Delivery]] = {}
         source = runtime.command(str(SENDER), self._servers, log_level="off")
         self._jvm = subprocess.Popen(source, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -115,15 +115,15 @@ class JavaProducer:
         assert self._jvm.stdout is not None
         for line in self._jvm.stdout:
             number, error, message = line.rstrip("\n").split("\t")
-            self._waiting.pop(number).set_result(Said(None if error == NO_ERROR else error, message))
+            self._waiting.pop(number).set_result(Delivery(None if error == NO_ERROR else error, message))
 
-    def once(self, topic: str) -> Said:
-        return self._asked(topic, 0, 30).result(PATIENCE_SECONDS)
+    def once(self, topic: str) -> Delivery:
+        return self._produced(topic, 0, 30).result(PATIENCE_SECONDS)
 
-    def patient(self, topic: str) -> "Future[Said]":
-        return self._asked(topic, 1_000_000, PATIENCE_SECONDS)
+    def patient(self, topic: str) -> "Future[Delivery]":
+        return self._produced(topic, 1_000_000, PATIENCE_SECONDS)
 
-    def _asked(self, topic: str, retries: int, seconds: int) -> "Future[Said]":
+    def _produced(self, topic: str, retries: int, seconds: int) -> "Future[Delivery]":
         number = str(next(self._numbers))
         future = self._waiting[number] = Future()
         assert self._jvm.stdin is not None

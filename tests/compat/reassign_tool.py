@@ -15,8 +15,8 @@ Placed = dict[tuple[str, int], tuple[int, ...]]
 
 def parsed(file: Path) -> Placed | str:
     """A reassignment file as --execute reads it, or the words in which it is refused."""
-    said = _ask("parse", file)
-    return said.removeprefix("refused: ").rstrip("\n") if said.startswith("refused: ") else _placed(said)
+    output = _run("parse", file)
+    return output.removeprefix("refused: ").rstrip("\n") if output.startswith("refused: ") else _placed(output)
 
 
 def generated(snapshot: ClusterSnapshot, scratch: Path) -> tuple[Placed, int]:
@@ -27,8 +27,8 @@ def generated(snapshot: ClusterSnapshot, scratch: Path) -> tuple[Placed, int]:
         lines.append(f"p {names[code]} {partition} {','.join(map(str, unpadded(replicas)))}")
     file = scratch / "current.txt"
     file.write_text("\n".join(lines))
-    milliseconds, _, said = _ask("generate", file).partition("\n")
-    return _placed(said), int(milliseconds)
+    milliseconds, _, output = _run("generate", file).partition("\n")
+    return _placed(output), int(milliseconds)
 
 
 def moves(snapshot: ClusterSnapshot, proposed: Placed) -> int:
@@ -38,16 +38,16 @@ def moves(snapshot: ClusterSnapshot, proposed: Placed) -> int:
     return sum(len(set(proposed[names[code], partition]) - set(held)) for code, partition, held in keys)
 
 
-def _ask(question: str, file: Path) -> str:
+def _run(request_name: str, file: Path) -> str:
     java, lib = find_java(), resolve_jars(KafkaVersion.parse(KAFKA))
     source = Path(__file__).with_name("KafkaReassign.java")
-    words = [str(java.executable), "-Xmx2g", "-cp", f"{lib}/*", str(source), question, str(file)]
+    words = [str(java.executable), "-Xmx2g", "-cp", f"{lib}/*", str(source), request_name, str(file)]
     return subprocess.run(words, capture_output=True, check=True, text=True).stdout
 
 
-def _placed(said: str) -> Placed:
+def _placed(output: str) -> Placed:
     placed: Placed = {}
-    for line in said.splitlines():
+    for line in output.splitlines():
         topic, partition, replicas = line.split(" ")
         placed[topic, int(partition)] = tuple(map(int, replicas.split(",")))
     return placed

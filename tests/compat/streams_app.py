@@ -12,7 +12,7 @@ from tests.compat.streams_oracle import KAFKA_VERSION
 
 _SOURCE = Path(__file__).parent / "java" / "RackApp.java"
 BEFORE_RACKS = "3.3.2"
-"""The last release line whose consumers could not tell their rack (KIP-881 came with 3.4)."""
+"""The last release line whose consumers could not send their rack (KIP-881 came with 3.4)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class StreamsProcess:
         self._process.wait()
 
     def tasks(self) -> LocalTasks:
-        """Ask the process itself."""
+        """Read from the process itself."""
         process = self._process
         assert process is not None
         assert process.stdin is not None

@@ -1,4 +1,4 @@
-"""Kafka Streams' own assignors as a function: problems in, answers out, one JVM for all of them."""
+"""Kafka Streams' own assignors as a function: problems in, responses out, one JVM for all of them."""
 
 import json
 import subprocess
@@ -15,12 +15,12 @@ Request = Mapping[str, Any]
 
 
 def request(mode: str, problem: Mapping[str, Any], movable: str = "any") -> Request:
-    """One question: `mode` is active, standby, high-availability or sticky."""
+    """One request_name: `mode` is active, standby, high-availability or sticky."""
     return {"mode": mode, "problem": problem, "movable": movable}
 
 
 def run_requests(requests: Iterable[Request], timeout_seconds: float, heap: str = "2g") -> list[dict[str, Any]]:
-    """Kafka's answers in order; a shorter list where the time ran out. The JVM has ended when this returns."""
+    """Kafka's responses in order; a shorter list where the time ran out. The JVM has ended when this returns."""
     lines = "".join(json.dumps(each) + "\n" for each in requests)
     with subprocess.Popen(
         _command(heap), stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True

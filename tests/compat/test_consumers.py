@@ -1,4 +1,4 @@
-"""Random consumer groups, asked of Kafka's own rack-aware assignors and of ours."""
+"""Random consumer groups, requested of Kafka's own rack-aware assignors and of ours."""
 
 from random import Random
 
@@ -51,9 +51,9 @@ def random_group(seed: int) -> ConsumerGroup:
 def test_ours_is_never_less_balanced_and_at_the_same_balance_never_crosses_racks_more(
     assignor: str, count: int
 ) -> None:
-    asked = [random_group(seed) for seed in range(count)]
+    requested = [random_group(seed) for seed in range(count)]
     as_even = fewer = 0
-    for group, theirs in zip(asked, run_requests(assignor, asked, timeout_seconds=120), strict=True):
+    for group, theirs in zip(requested, run_requests(assignor, requested, timeout_seconds=120), strict=True):
         kafka, ours = cost_of(group, theirs), cost_of(group, assign(group).partitions)
         assert ours[0] <= kafka[0]
         if ours[0] == kafka[0]:

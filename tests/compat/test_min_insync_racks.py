@@ -17,7 +17,7 @@ from rackspan.java import find_java
 from rackspan.kafka_process.release.jars import resolve_jars
 from rackspan.kafka_process.release.runtime import KafkaRuntime
 from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
-from tests.compat.min_insync_racks import Client, JavaProducer, Librdkafka, Said, Subject
+from tests.compat.min_insync_racks import Client, Delivery, JavaProducer, Librdkafka, Subject
 
 NOT_ENOUGH_REPLICAS = {"NOT_ENOUGH_REPLICAS", "NotEnoughReplicasException"}
 """As librdkafka names the error, and as Java does."""
@@ -82,21 +82,21 @@ def without(subject: Subject, *racks: str) -> Iterator[None]:
         subject.wait_for_isr()
 
 
-def refused(said: Said) -> bool:
-    return said.error in NOT_ENOUGH_REPLICAS
+def refused(output: Delivery) -> bool:
+    return output.error in NOT_ENOUGH_REPLICAS
 
 
 def test_acks_all_succeeds_when_the_isr_spans_enough_racks(subject: Subject, client: Client) -> None:
     topic = created(subject, min_insync_racks=2)
-    assert client.once(topic) == Said(None)
+    assert client.once(topic) == Delivery(None)
     with without(subject, "r1"):
-        assert client.once(topic) == Said(None)
+        assert client.once(topic) == Delivery(None)
 
 
 def test_acks_all_is_rejected_when_a_rack_is_shut_down(subject: Subject, client: Client) -> None:
     topic = created(subject)
     client.alter(topic, {"min.insync.racks": "3"})
-    assert client.once(topic) == Said(None)
+    assert client.once(topic) == Delivery(None)
     with without(subject, "r2"):
         before = subject.rack_check_failures()
         assert refused(client.once(topic))
@@ -109,10 +109,10 @@ def test_lowering_the_value_resumes_producers_without_a_restart(subject: Subject
         assert refused(client.once(topic))
         waiting = client.patient(topic)
         client.alter(topic, {"min.insync.racks": "2"})
-        assert waiting.result(90) == Said(None)
-        assert client.once(topic) == Said(None)
+        assert waiting.result(90) == Delivery(None)
+        assert client.once(topic) == Delivery(None)
     client.alter(topic, {"min.insync.racks": "3"})
-    assert client.once(topic) == Said(None)
+    assert client.once(topic) == Delivery(None)
 
 
 def test_both_thresholds_are_independent_each_with_its_own_error(subject: Subject, client: Client) -> None:
@@ -136,10 +136,10 @@ def test_the_default_changes_nothing(subject: Subject, client: Client) -> None:
     plain, held = created(subject), created(subject, min_insync_replicas=2)
     with without(subject, "r1", "r2"):
         before = subject.rack_check_failures()
-        assert client.once(plain) == Said(None)
+        assert client.once(plain) == Delivery(None)
         assert refused(client.once(held))
         assert subject.rack_check_failures() == before
-    assert client.once(held) == Said(None)
+    assert client.once(held) == Delivery(None)
 
 
 def test_producers_recover_when_the_rack_is_back(subject: Subject, client: Client) -> None:
@@ -147,5 +147,5 @@ def test_producers_recover_when_the_rack_is_back(subject: Subject, client: Clien
     with without(subject, "r1", "r3"):
         assert refused(client.once(topic))
         waiting = client.patient(topic)
-    assert waiting.result(90) == Said(None)
-    assert client.once(topic) == Said(None)
+    assert waiting.result(90) == Delivery(None)
+    assert client.once(topic) == Delivery(None)

@@ -8,21 +8,21 @@ from rackspan.kafka_process import KafkaCluster
 from tests.kafka_fixtures import create_topic
 
 
-def said(bootstrap_servers: str, topic: str) -> KafkaError | None:
-    answers: list[KafkaError | None] = []
+def delivery_error(bootstrap_servers: str, topic: str) -> KafkaError | None:
+    responses: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": bootstrap_servers, "acks": "all", "log_level": 0})
-    producer.produce(topic, b"x", on_delivery=lambda error, _: answers.append(error))
+    producer.produce(topic, b"x", on_delivery=lambda error, _: responses.append(error))
     producer.flush(30)
-    return answers[0]
+    return responses[0]
 
 
 @pytest.mark.kafka
-def test_kafka_never_asks_for_more_replicas_than_a_partition_has(kafka: KafkaCluster) -> None:
+def test_kafka_never_requires_more_replicas_than_a_partition_has(kafka: KafkaCluster) -> None:
     create_topic(kafka, "one-of-two", config={"min.insync.replicas": "2"})
-    assert said(kafka.bootstrap_servers, "one-of-two") is None
+    assert delivery_error(kafka.bootstrap_servers, "one-of-two") is None
 
 
 def test_nor_does_the_embedded_cluster() -> None:
     with EmbeddedCluster(brokers=1) as cluster:
         cluster.create_topic("one-of-two", config={"min.insync.replicas": "2"})
-        assert said(cluster.bootstrap_servers, "one-of-two") is None
+        assert delivery_error(cluster.bootstrap_servers, "one-of-two") is None

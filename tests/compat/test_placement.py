@@ -1,4 +1,4 @@
-"""Random clusters and topics, asked of Kafka's published placers and of ours."""
+"""Random clusters and topics, requested of Kafka's published placers and of ours."""
 
 from random import Random
 from typing import Any
@@ -73,37 +73,43 @@ def random_replicas(rng: Random, brokers: int) -> int:
     return min(brokers, rng.choice([1, 2, 3, 3, rng.randint(1, brokers)]))
 
 
-def ours(asked: Request, brokers: list[UsableBroker]) -> dict[str, Any]:
-    place = striped if asked["placer"] == "striped" else rack_alternated
+def ours(requested: Request, brokers: list[UsableBroker]) -> dict[str, Any]:
+    place = striped if requested["placer"] == "striped" else rack_alternated
     try:
-        return {"topics": place(asked, brokers)}
+        return {"topics": place(requested, brokers)}
     except ReplicaPlacementException as refusal:
         return {"error": str(refusal)}
 
 
-def striped(asked: Request, brokers: list[UsableBroker]) -> list[list[list[int]]]:
-    placer = StripedReplicaPlacer((Lcg64 if asked["rng"] == "lcg64" else JavaRandom)(asked["seed"]))
-    topics = range(asked["topics"])
-    return [placer.place(0, asked["partitions"], asked["replicas"], brokers).replicas.tolist() for _ in topics]
+def striped(requested: Request, brokers: list[UsableBroker]) -> list[list[list[int]]]:
+    placer = StripedReplicaPlacer((Lcg64 if requested["rng"] == "lcg64" else JavaRandom)(requested["seed"]))
+    topics = range(requested["topics"])
+    return [placer.place(0, requested["partitions"], requested["replicas"], brokers).replicas.tolist() for _ in topics]
 
 
-def rack_alternated(asked: Request, brokers: list[UsableBroker]) -> list[list[list[int]]]:
-    rng = JavaRandom(asked["seed"])
-    figures = asked["partitions"], asked["replicas"], rng, asked["start_index"], asked["start_partition"]
-    return [assign_replicas(brokers, *figures).replicas.tolist() for _ in range(asked["topics"])]
+def rack_alternated(requested: Request, brokers: list[UsableBroker]) -> list[list[list[int]]]:
+    rng = JavaRandom(requested["seed"])
+    figures = (
+        requested["partitions"],
+        requested["replicas"],
+        rng,
+        requested["start_index"],
+        requested["start_partition"],
+    )
+    return [assign_replicas(brokers, *figures).replicas.tolist() for _ in range(requested["topics"])]
 
 
 @pytest.mark.parametrize("placer", ["rack-alternated", "striped"])
 @pytest.mark.parametrize("runs", RUNS)
 def test_every_replica_is_where_kafka_puts_it(placer: str, runs: int) -> None:
     rng = Random(f"{placer} {runs}")
-    asked = [random_request(rng, placer) for _ in range(runs)]
-    answers = run_requests([one for one, _ in asked], timeout_seconds=300)
+    requested = [random_request(rng, placer) for _ in range(runs)]
+    responses = run_requests([one for one, _ in requested], timeout_seconds=300)
     refused = 0
-    for (one, brokers), kafka in zip(asked, answers, strict=True):
+    for (one, brokers), kafka in zip(requested, responses, strict=True):
         assert ours(one, brokers) == kafka, one
         refused += "error" in kafka
-    # Both kinds of answer must have been compared, or the requests are no good.
+    # Both kinds of response must have been compared, or the requests are no good.
     assert runs / 20 < refused < runs / 3
 
 
@@ -114,6 +120,6 @@ def test_a_large_topic_on_uneven_racks_is_where_kafka_puts_it(placer: str) -> No
         UsableBroker(BrokerId(broker), RackId(rng.choice("aaabbc")), placer == "striped" and rng.random() < 0.05)
         for broker in range(1000)
     ]
-    asked = request(placer, brokers, 60_000, 4, seed=3, rng="java", topics=1, start_index=None, start_partition=77)
-    (kafka,) = run_requests([asked], timeout_seconds=120)
-    assert ours(asked, brokers) == kafka
+    requested = request(placer, brokers, 60_000, 4, seed=3, rng="java", topics=1, start_index=None, start_partition=77)
+    (kafka,) = run_requests([requested], timeout_seconds=120)
+    assert ours(requested, brokers) == kafka

@@ -65,9 +65,9 @@ def listed(cluster: KafkaCluster, flag: str) -> set[TopicPartition]:
     """What `kafka-topics --describe` lists under one of its flags."""
     found = set()
     for line in console_tool(cluster, TOPIC_TOOL, "--describe", flag).splitlines():
-        said = {key.strip(): value for key, _, value in (part.partition(": ") for part in line.split("\t") if part)}
-        if said.get("Topic") in TOPICS and "Partition" in said:
-            found.add((said["Topic"], int(said["Partition"])))
+        output = {key.strip(): value for key, _, value in (part.partition(": ") for part in line.split("\t") if part)}
+        if output.get("Topic") in TOPICS and "Partition" in output:
+            found.add((output["Topic"], int(output["Partition"])))
     return found
 
 
@@ -82,16 +82,16 @@ def produce_to_each(cluster: KafkaCluster) -> dict[TopicPartition, KafkaError | 
             "log_level": 0,
         }
     )
-    answers: dict[TopicPartition, KafkaError | None] = {}
+    responses: dict[TopicPartition, KafkaError | None] = {}
 
-    def answered(topic: str, partition: int) -> Callable[[KafkaError | None, object], None]:
-        return lambda error, _message: answers.update({(topic, partition): error})
+    def returned(topic: str, partition: int) -> Callable[[KafkaError | None, object], None]:
+        return lambda error, _message: responses.update({(topic, partition): error})
 
     for topic, (assignment, _) in TOPICS.items():
         for partition in range(len(assignment)):
-            producer.produce(topic, b"x", partition=partition, on_delivery=answered(topic, partition))
+            producer.produce(topic, b"x", partition=partition, on_delivery=returned(topic, partition))
     assert producer.flush(60) == 0
-    return answers
+    return responses
 
 
 @pytest.fixture(scope="module")

@@ -50,7 +50,7 @@ RUN_SECONDS = 240.0
 
 
 @dataclass(frozen=True)
-class Moment:
+class Kill:
     """When a run was killed: how many events its journal held, and what it was doing by its own last words."""
 
     events: int
@@ -97,8 +97,8 @@ class Reassign:
         whole = self.journal.read_text().rpartition("\n")[0]
         return [json.loads(line)["event"] for line in whole.split("\n") if line]
 
-    def killed(self, rng: Random, at_events: int, *words: str) -> Moment | None:
-        """Run until the journal holds so many events and a moment more, then SIGKILL; None if it ended before."""
+    def killed(self, rng: Random, at_events: int, *words: str) -> Kill | None:
+        """Run until the journal holds so many events and a little longer, then SIGKILL; None if it ended before."""
         process = self.start("apply", "--apply", *words)
         try:
             until = time.monotonic() + RUN_SECONDS
@@ -110,9 +110,9 @@ class Reassign:
             os.kill(process.pid, signal.SIGKILL)
         finally:
             process.kill()
-            _, said = process.communicate()
-        doing = said.strip().rpartition("\n")[2].partition(": ")[2]
-        return Moment(len(self.events()), re.sub(r"\d+ \w+ ", "", doing) or "looking")
+            _, output = process.communicate()
+        doing = output.strip().rpartition("\n")[2].partition(": ")[2]
+        return Kill(len(self.events()), re.sub(r"\d+ \w+ ", "", doing) or "looking")
 
 
 def replicas(cluster: KafkaCluster) -> list[list[int]]:
@@ -121,23 +121,23 @@ def replicas(cluster: KafkaCluster) -> list[list[int]]:
 
 
 def kafkas_verdicts(cluster: KafkaCluster, plan: Path) -> list[str]:
-    said = console_tool(
+    output = console_tool(
         cluster, REASSIGN_TOOL, "--verify", "--reassignment-json-file", str(plan), "--preserve-throttles"
     )
-    return [line for line in said.splitlines() if TOPIC in line]
+    return [line for line in output.splitlines() if TOPIC in line]
 
 
 def throttles(cluster: KafkaCluster) -> dict[str, str]:
     """Every replication throttle that is set on a broker that runs or on the topic, as librdkafka describes them."""
     brokers = [ConfigResource(ConfigResource.Type.BROKER, str(node)) for node in cluster.pids]
-    asked = [*brokers, ConfigResource(ConfigResource.Type.TOPIC, TOPIC)]
+    requested = [*brokers, ConfigResource(ConfigResource.Type.TOPIC, TOPIC)]
     describing = admin(cluster)
     own = {ConfigSource.DYNAMIC_BROKER_CONFIG.value, ConfigSource.DYNAMIC_TOPIC_CONFIG.value}
     return {
         f"{resource.name} {entry.name}": str(entry.value)
-        for one in asked  # librdkafka asks one broker at a time.
-        for resource, answer in describing.describe_configs([one]).items()
-        for entry in answer.result(30).values()
+        for one in requested  # librdkafka describes one broker at a time.
+        for resource, response in describing.describe_configs([one]).items()
+        for entry in response.result(30).values()
         if ".replication.throttled." in entry.name and entry.source in own
     }
 
@@ -174,17 +174,17 @@ def moved(kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iter
     deleting.delete_topics([TOPIC])[TOPIC].result(30)
 
 
-def kill_and_go_on(moved: Reassign, kills: int, rng: Random) -> list[Moment]:
+def kill_and_resume(moved: Reassign, kills: int, rng: Random) -> list[Kill]:
     """Kill so often, each time a little further on, and then let it end."""
     document = json.loads(moved.plan.read_text())
     most = 3 * len(document["steps"])
     at = sorted(rng.sample(range(1, most + 1), min(kills, most)))
     throttle = ("--throttle", str(BYTES_PER_SECOND))
-    moments = [moved.killed(rng, events, *throttle) for events in at]
+    kill_points = [moved.killed(rng, events, *throttle) for events in at]
     code, out, err = moved.run("apply", "--apply", *throttle, "-o", "json")
     assert code == 0, err
     assert json.loads(out)["state"] == "done"
-    return [moment for moment in moments if moment is not None]
+    return [point for point in kill_points if point is not None]
 
 
 def check_killed_run(moved: Reassign, kills: int, seed: int) -> None:
@@ -193,15 +193,15 @@ def check_killed_run(moved: Reassign, kills: int, seed: int) -> None:
     assert findings(cluster) != []
     moved.journal.unlink(missing_ok=True)
     with writing(cluster, TOPIC, len(BADLY), f"seed-{seed}") as acknowledged:
-        moments = kill_and_go_on(moved, kills, Random(seed))
-    print(f"\nkilled {len(moments)} times, by what the program said last:")
-    for last, times in sorted(Counter(moment.last for moment in moments).items()):
+        kill_points = kill_and_resume(moved, kills, Random(seed))
+    print(f"\nkilled {len(kill_points)} times, by what the program output last:")
+    for last, times in sorted(Counter(point.last for point in kill_points).items()):
         print(f"  {last:24} {'#' * times} {times}")
     print(
-        f"  after {sorted(moment.events for moment in moments)} events; {len(acknowledged)} records acknowledged meanwhile"
+        f"  after {sorted(point.events for point in kill_points)} events; {len(acknowledged)} records acknowledged meanwhile"
     )
-    assert len(moments) >= min(kills, 10)
-    assert len({moment.events for moment in moments}) >= min(kills, 10) // 2, "spread over the run"
+    assert len(kill_points) >= min(kills, 10)
+    assert len({point.events for point in kill_points}) >= min(kills, 10) // 2, "spread over the run"
     assert {line.rpartition(" is ")[2] for line in kafkas_verdicts(cluster, moved.plan)} == {"completed."}
     assert moved.run("verify")[0] == 0
     assert findings(cluster) == []
@@ -225,7 +225,7 @@ def check_undo(moved: Reassign) -> None:
     )
 
 
-def test_killed_at_any_moment_it_is_gone_on_with_and_can_be_undone(moved: Reassign) -> None:
+def test_killed_at_any_time_it_is_resumed_and_can_be_undone(moved: Reassign) -> None:
     check_killed_run(moved, KILLS, seed=1)
     check_undo(moved)
 
@@ -294,23 +294,23 @@ def targets(plan: Path) -> list[list[int]]:
 def check_refusals(moved: Reassign) -> None:
     """While something is in flight: what may not be begun merged_list it, and what is not this cluster's. Nothing changes."""
     before = replicas(moved.cluster), throttles(moved.cluster)
-    said = refused(moved, "apply", "--apply", "--journal", str(moved.folder / "second.journal"))
-    assert said.endswith(
+    output = refused(moved, "apply", "--apply", "--journal", str(moved.folder / "second.journal"))
+    assert output.endswith(
         "is being reassigned already, and not by this journal; wait for the end or cancel it, then run again"
     )
     assert not (moved.folder / "second.journal").exists()
-    said = refused(moved, "apply", "--apply", "--cluster-id", "another")
-    assert said == f"--cluster-id another: the plan is for cluster {moved.cluster.cluster_id}; name one of them"
+    output = refused(moved, "apply", "--apply", "--cluster-id", "another")
+    assert output == f"--cluster-id another: the plan is for cluster {moved.cluster.cluster_id}; name one of them"
     elsewhere = {**json.loads(moved.plan.read_text()), "cluster_id": "another", "steps": []}
     other = moved.folder / "other.json"
     other.write_text(json.dumps(elsewhere))
-    said = refused(moved, "apply", "--apply", "--plan", str(other))
-    assert said.startswith(f"this is cluster {moved.cluster.cluster_id}, the plan is for another; ")
+    output = refused(moved, "apply", "--apply", "--plan", str(other))
+    assert output.startswith(f"this is cluster {moved.cluster.cluster_id}, the plan is for another; ")
     topic = {"version": 1, "partitions": [{"topic": "absent", "partition": 0, "replicas": [1]}]}
     other.write_text(json.dumps(topic))
     where = ("--plan", str(other), "--cluster-id", moved.cluster.cluster_id)
-    said = refused(moved, "apply", "--apply", *where)
-    assert said == "topic absent is not in the cluster; make a new plan with rackspan reassign plan"
+    output = refused(moved, "apply", "--apply", *where)
+    assert output == "topic absent is not in the cluster; make a new plan with rackspan reassign plan"
     topic["partitions"] = [{"topic": TOPIC, "partition": 5, "replicas": [6, 3, 77]}]
     other.write_text(json.dumps(topic))
     assert "being reassigned" in refused(moved, "apply", "--apply", *where)

@@ -1,4 +1,4 @@
-"""Random groups, asked of Kafka's published assignors and of ours."""
+"""Random groups, requested of Kafka's published assignors and of ours."""
 
 from collections.abc import Iterator
 from random import Random
@@ -35,22 +35,24 @@ ASSIGNOR_SIZES = [
 ]
 
 
-def answers(asked: list[tuple[str, Document, str]]) -> Iterator[tuple[Document, dict[str, Any]]]:
-    """Each problem with Kafka's answer; an error in Kafka fails the test, and so does a missing answer."""
-    kafka = run_requests([request(mode, document, movable) for mode, document, movable in asked], timeout_seconds=900)
-    for (_, document, _), answer in zip(asked, kafka, strict=True):
-        assert "error" not in answer, (answer, document)
-        yield document, answer
+def responses(requested: list[tuple[str, Document, str]]) -> Iterator[tuple[Document, dict[str, Any]]]:
+    """Each problem with Kafka's response; an error in Kafka fails the test, and so does a missing response."""
+    kafka = run_requests(
+        [request(mode, document, movable) for mode, document, movable in requested], timeout_seconds=900
+    )
+    for (_, document, _), response in zip(requested, kafka, strict=True):
+        assert "error" not in response, (response, document)
+        yield document, response
 
 
 @pytest.mark.parametrize("count", SIZES)
 def test_no_active_assignment_costs_more_or_less_than_kafkas(count: int) -> None:
     rng = Random(count)
     documents = [problem(rng) for _ in range(count)]
-    asked = [("active", _under(document, strategy), "any") for document in documents for strategy in STRATEGIES]
+    requested = [("active", _under(document, strategy), "any") for document in documents for strategy in STRATEGIES]
     mismatches = [
         (document["config"], ours["cost"], kafka["cost"])
-        for document, kafka in answers(asked)
+        for document, kafka in responses(requested)
         if (ours := assign(document, "optimize"))["cost"] != kafka["cost"]
         or _counts(ours["assignment"]) != _counts(kafka["assignment"])
     ]
@@ -65,7 +67,7 @@ def test_without_racks_every_task_is_where_kafka_puts_it(assignor: str, count: i
     documents = [
         problem(rng, "none", standbys, tags) for standbys in (0, 1, 2) for tags in TAGS for _ in range(count // 9 + 1)
     ]
-    for document, kafka in answers([(assignor, document, "any") for document in documents]):
+    for document, kafka in responses([(assignor, document, "any") for document in documents]):
         ours = assign(document, assignor)
         assert ours["assignment"] == _clients(kafka["assignment"])
         assert ours["probing_rebalance"] == kafka["probing_rebalance"]
@@ -76,7 +78,7 @@ def test_without_racks_every_task_is_where_kafka_puts_it(assignor: str, count: i
 def test_standby_pairs_cost_what_kafkas_cost_and_joint_solving_never_more(movable: str, count: int) -> None:
     rng = Random(count)
     documents = [with_standbys(rng, problem(rng)) for _ in range(count)]
-    for document, kafka in answers([("standby", document, movable) for document in documents]):
+    for document, kafka in responses([("standby", document, movable) for document in documents]):
         assert _standby_cost(document, movable, options_named("joint-standbys")) <= kafka["cost"]["standby"]
         if document["config"]["non_overlap_cost"] != 0:
             # With nothing to pay for moving, Kafka's cycles shuffle equal costs, and later pairs see the difference.

@@ -39,9 +39,9 @@ def test_user_data_of_every_version_is_read_as_kafka_streams_meant_it() -> None:
     rows = written(seed=42)
     assert [row["version"] for row in rows] == list(range(1, 12))
     for row in rows:
-        said, told = row["subscription"], row["assignment"]
-        assert said_by(decode_subscription(bytes.fromhex(said["bytes"]))) == facts(said)
-        assert told_by(decode_assignment(bytes.fromhex(told["bytes"]))) == facts(told)
+        subscription, assignment = row["subscription"], row["assignment"]
+        assert said_by(decode_subscription(bytes.fromhex(subscription["bytes"]))) == facts(subscription)
+        assert told_by(decode_assignment(bytes.fromhex(assignment["bytes"]))) == facts(assignment)
 
 
 def test_the_recorded_vectors_are_what_kafka_streams_writes() -> None:

@@ -41,5 +41,5 @@ def test_the_example_stays_short_and_uses_public_names() -> None:
     assert len(text.splitlines()) < 40
     imported = [line.split(" import ") for line in text.splitlines() if line.startswith("from rackspan")]
     for module, names in imported:
-        front_page = importlib.import_module(module.removeprefix("from "))
-        assert set(names.split(", ")) <= set(front_page.__all__)
+        interface = importlib.import_module(module.removeprefix("from "))
+        assert set(names.split(", ")) <= set(interface.__all__)

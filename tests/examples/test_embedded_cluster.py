@@ -30,7 +30,7 @@ def test_a_rack_is_lost_in_fifteen_lines(tmp_path: Path) -> None:
 
 
 def test_the_tests_of_an_application_pass_in_a_pytest_of_its_own(tmp_path: Path) -> None:
-    said = ran(
+    output = ran(
         "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLES / "test_orders_survive.py"), folder=tmp_path
     )
-    assert "3 passed" in said
+    assert "3 passed" in output

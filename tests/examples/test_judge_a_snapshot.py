@@ -9,6 +9,10 @@ RECORDED = Path(__file__).parent.parent / "vectors" / "snapshots" / "kafka_4_1_a
 
 def test_the_example_judges_as_the_command_line_does(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(RECORDED) == 2
-    said = capsys.readouterr().out.splitlines()
-    assert said[0].startswith("violation rack-spread clicks: 3 replicas stand on 2 racks")
-    assert said[-3:] == ["without r1: does not survive", "without r2: does not survive", "without r3: does not survive"]
+    output = capsys.readouterr().out.splitlines()
+    assert output[0].startswith("violation rack-spread clicks: 3 replicas stand on 2 racks")
+    assert output[-3:] == [
+        "without r1: does not survive",
+        "without r2: does not survive",
+        "without r3: does not survive",
+    ]

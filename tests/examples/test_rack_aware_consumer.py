@@ -32,12 +32,12 @@ def running(example: str, kafka: KafkaCluster, rack: str, output: IO[str]) -> It
 @pytest.mark.kafka
 def test_the_examples_read_together_each_what_is_in_its_rack(kafka: KafkaCluster, tmp_path: Path) -> None:
     create_topic(kafka, "example", assignment=[[1], [2], [1], [2]])
-    said = tmp_path / "said"
-    with said.open("a") as output, running(NAMES[0], kafka, "r1", output), running(NAMES[1], kafka, "r2", output):
+    printed = tmp_path / "output"
+    with printed.open("a") as output, running(NAMES[0], kafka, "r1", output), running(NAMES[1], kafka, "r2", output):
 
         def both_read_their_own() -> bool:
             produce(kafka, "example", partitions=4, bytes_each=1)
-            lines = said.read_text().splitlines()[-8:]
+            lines = printed.read_text().splitlines()[-8:]
             return {line.rpartition(" ")[0] for line in lines} == {
                 *("r1 example-0", "r2 example-1", "r1 example-2", "r2 example-3")
             }

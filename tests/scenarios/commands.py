@@ -1,4 +1,4 @@
-"""The words of a scenario page, one function each. A page builds a cluster line by line and asks about it."""
+"""The words of a scenario page, one function each. A page builds a cluster line by line and judges it."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -18,7 +18,7 @@ from tests.strategies import from_rows
 
 @dataclass
 class World:
-    """What the page has said so far."""
+    """What the page has output so far."""
 
     brokers: list[Broker] = field(default_factory=list)
     controllers: list[Controller] = field(default_factory=list)
@@ -76,7 +76,7 @@ def partition(
     adding: str = "",
     removing: str = "",
 ) -> Iterator[str]:
-    """partition replicas=1,2,3 isr=1,2: of the last topic; in sync and led by the first unless said otherwise"""
+    """partition replicas=1,2,3 isr=1,2: of the last topic; in sync and led by the first unless output otherwise"""
     held, in_sync = _ids(replicas), _ids(replicas if isr is None else isr)
     code = len(world.topics) - 1
     world.rows.append(
@@ -106,7 +106,7 @@ def begin_live(world: World, *_: str, **options: str) -> Iterator[str]:
     yield from ()
 
 
-def ask_audit(world: World, *_: str) -> Iterator[str]:
+def run_audit(world: World, *_: str) -> Iterator[str]:
     findings = audit(world.snapshot(), world.policy).findings
     for one in findings:
         where = "cluster" if one.topic is None else f"{one.topic}-{one.partition}"
@@ -116,15 +116,15 @@ def ask_audit(world: World, *_: str) -> Iterator[str]:
         yield "nothing found"
 
 
-def ask_outage(world: World, *flags: str, lose: str | None = None) -> Iterator[str]:
+def run_outage(world: World, *flags: str, lose: str | None = None) -> Iterator[str]:
     """outage, outage lose=a,b, outage pairs"""
     named = None if lose is None else tuple(lose.split(","))
     _, losses = outage(world.snapshot(), world.policy, lose=named, pairs="pairs" in flags)
     for loss in losses:
-        yield from _told(loss)
+        yield from _loss_lines(loss)
 
 
-def _told(loss: RackLoss) -> Iterator[str]:
+def _loss_lines(loss: RackLoss) -> Iterator[str]:
     yield f"without {'+'.join(shown(rack) for rack in loss.racks)}: {'survives' if loss.survived else 'does not survive'}"
     if loss.quorum_lost and loss.quorum is not None:
         yield f"  controllers left: {loss.quorum.surviving} of {loss.quorum.voters}, no majority"
@@ -141,7 +141,7 @@ def _told(loss: RackLoss) -> Iterator[str]:
         yield f"  broker {gaining} leads {leaders} more"
 
 
-def ask_plan(
+def run_plan(
     world: World, *flags: str, drain: str = "", replace: str = "", factor: str | None = None, topic: str | None = None
 ) -> Iterator[str]:
     """plan, plan drain=3,4, plan replace=3, plan factor=3, plan topic=orders, plan balance, plan keep_leaders"""
@@ -156,12 +156,12 @@ def ask_plan(
     yield from moves.planned(world.snapshot(), world.policy, request)
 
 
-def ask_lint(world: World, *_: str, **wanted: str) -> Iterator[str]:
+def run_lint(world: World, *_: str, **wanted: str) -> Iterator[str]:
     """lint orders-0=1,2,3: a plan somebody else made"""
     yield from moves.linted(world.snapshot(), world.policy, wanted)
 
 
-def ask_harden(world: World, *_: str) -> Iterator[str]:
+def run_harden(world: World, *_: str) -> Iterator[str]:
     for one in harden(world.snapshot(), world.policy):
         yield f"{one.topic}{' (internal)' if one.internal else ''}: {one.outcome}, {reason(one)}"
         for loss in one.losses:
@@ -177,29 +177,29 @@ COMMANDS: dict[str, Callable[..., Iterator[str]]] = {
     "topic": topic,
     "partition": partition,
     "policy": policy,
-    "audit": ask_audit,
-    "outage": ask_outage,
-    "plan": ask_plan,
-    "lint": ask_lint,
-    "harden": ask_harden,
+    "audit": run_audit,
+    "outage": run_outage,
+    "plan": run_plan,
+    "lint": run_lint,
+    "harden": run_harden,
     "live": begin_live,
 }
 
 
 def run(lines: Sequence[str]) -> str:
-    """What the page's commands answer."""
+    """What the page's commands response."""
     world = World()
-    answers: list[str] = []
+    responses: list[str] = []
     for line in lines:
         if line and not line.startswith("#"):
             verb, *words = line.split()
             options = dict(word.split("=", 1) for word in words if "=" in word)
             plain = [word for word in words if "=" not in word]
             if world.live is not None:
-                answers += WORDS[verb](world.live, *plain, **options)
+                responses += WORDS[verb](world.live, *plain, **options)
             else:
-                answers += COMMANDS[verb](world, *plain, **options)
-    return "".join(f"{answer}\n" for answer in answers)
+                responses += COMMANDS[verb](world, *plain, **options)
+    return "".join(f"{response}\n" for response in responses)
 
 
 def _ids(text: str) -> tuple[int, ...]:

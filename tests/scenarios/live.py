@@ -2,7 +2,7 @@
 
 live racks=a,b,c           brokers from 1 on, one a rack named, in office; rules="..." is a planted mistake
 create orders 1,2,3 min_insync_racks=2
-send first                 a record to orders-0, acks=all; `told first` says what its producer has heard by then
+send first                 a record to orders-0, acks=all; `told first` prints what its producer has received by then
 hold AlterPartition        keeps such messages back, until `release`
 """
 
@@ -80,10 +80,10 @@ class Live:
         leader = self.world.state(ORDERS).leader
         self.pending_responses[name] = self.world.produce(leader, ORDERS, timeout_ms=3_000)
 
-    def told(self, name: str) -> str:
+    def deliveries(self, name: str) -> str:
         result = self.world.results.get(self.pending_responses[name])
         if not isinstance(result, ProduceResponse):
-            return f"{name}: no answer yet"
+            return f"{name}: no response yet"
         if result.error is not KafkaError.NONE:
             return f"{name}: {result.error.name}" + (f", {result.message}" if result.message else "")
         return f"{name}: acknowledged at offset {result.base_offset}, on disks of {self._holders(result.base_offset)}"
@@ -144,8 +144,8 @@ def assess(live: Live) -> Iterator[str]:
     )
 
 
-def told(live: Live, *names: str) -> Iterator[str]:
-    yield from map(live.told, names)
+def deliveries(live: Live, *names: str) -> Iterator[str]:
+    yield from map(live.deliveries, names)
 
 
 def wait(live: Live, milliseconds: str) -> Iterator[str]:
@@ -197,9 +197,9 @@ def alter(live: Live, topic: str, **configs: str) -> Iterator[str]:
 
 
 def reassign(live: Live, replicas: str) -> Iterator[str]:
-    asked = tuple(BrokerId(int(one)) for one in replicas.split(","))
+    requested = tuple(BrokerId(int(one)) for one in replicas.split(","))
     (result,) = live.world.admin(
-        lambda correlation_id: AlterPartitionReassignments(correlation_id, (ReassignablePartition(ORDERS, asked),))
+        lambda correlation_id: AlterPartitionReassignments(correlation_id, (ReassignablePartition(ORDERS, requested),))
     )
     if result.error is not KafkaError.NONE:
         yield f"{result.error.name}: {result.message}"
@@ -225,7 +225,7 @@ WORDS: Final[Mapping[str, Callable[..., Iterator[str]]]] = {
     "send_numbered": send_numbered,
     "count": count,
     "assess": assess,
-    "told": told,
+    "told": deliveries,
     "wait": wait,
     "lose": lose,
     "restore": restore,

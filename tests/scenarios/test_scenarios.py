@@ -1,4 +1,4 @@
-"""Every page beside this file: commands, ----, and what they answer. RACKSPAN_REWRITE=1 writes the answers anew."""
+"""Every page beside this file: commands, ----, and what they response. RACKSPAN_REWRITE=1 writes the responses anew."""
 
 import os
 from pathlib import Path
@@ -14,11 +14,11 @@ RULE = "----\n"
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_the_page_holds(page: Path) -> None:
     story, _, expected = page.read_text(encoding="utf-8").partition(RULE)
-    answered = run(story.splitlines())
+    returned = run(story.splitlines())
     if os.environ.get("RACKSPAN_REWRITE"):
-        page.write_text(story + RULE + answered, encoding="utf-8")
-        expected = answered
-    assert answered == expected
+        page.write_text(story + RULE + returned, encoding="utf-8")
+        expected = returned
+    assert returned == expected
 
 
 def test_there_are_pages() -> None:
