@@ -84,14 +84,6 @@ class Requests:
         self.send_to_core(build, lambda value: _set_once(response, value))
         return await _within(response, timeout_ms, default)
 
-    def send_to_broker(
-        self, broker: BrokerId, build: BuildRequest, on_response: OnResponse, timeout_ms: int, default: Any
-    ) -> None:
-        """To any broker, this one too, over the link between them. `on_response` gets `default` on timeout."""
-        correlation_id = self.register(on_response)
-        self._send(self._broker, broker, build(correlation_id), signed=CLIENT)
-        asyncio.get_running_loop().call_later(timeout_ms / 1000, self._pending.resolve, correlation_id, default)
-
     async def controller_response(self, build: BuildRequest, timeout_ms: int, default: Any) -> Any:
         """The controller's response, over this broker's link to it, `default` on timeout."""
         response: asyncio.Future[Any] = asyncio.get_running_loop().create_future()

@@ -6,7 +6,6 @@ Records are decoded only for a compacted topic. Errors that only this cluster ha
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Final
 
@@ -14,9 +13,9 @@ from rackspan.cluster.context.call import Call, Response
 from rackspan.cluster.core.batch import NO_TIMESTAMP, Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Produce, ProduceResponse
+from rackspan.cluster.core.process import transaction_support
 from rackspan.cluster.handlers.common.record_validation import RecordTerms, record_terms
 from rackspan.cluster.handlers.common.topics import LEADER_CHANGED, led_partition, topic_name
-from rackspan.cluster.handlers.common.transaction_verification import Support, Writer, verify
 from rackspan.errors import CorruptRecords
 from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.wire.messages.produce import (
@@ -38,11 +37,6 @@ KEPT_IN_PLACE: Final = 16 * 1024
 ABORTABLE_SINCE: Final = 11
 ADDS_SINCE: Final = 12
 """KIP-1050 and KIP-890, part 2."""
-
-UNVERIFIED_MESSAGES: Final[Mapping[KafkaError, str]] = {
-    KafkaError.INVALID_TXN_STATE: "Partition was not added to the transaction",
-    KafkaError.NOT_ENOUGH_REPLICAS: "Unable to verify the partition has been added to the transaction",
-}
 
 
 def handle(call: Call[ProduceRequestData]) -> Response | asyncio.Future[Response]:
@@ -135,53 +129,15 @@ def _append(
     stamped = topic is not None and record_terms(call.broker, topic).append_time
     complete = partial(pending.complete, response, partition, log_append_time=now if stamped else NO_TIMESTAMP)
 
-    def append() -> None:
-        call.broker.requests.send_to_core(
-            lambda correlation_id: Produce(
-                correlation_id, partition, (batch,), call.request.acks, call.request.timeout
-            ),
-            complete,
-        )
-
-    if batch.transactional:
-        _append_if_verified(call, partition, batch, append, complete)
-    else:
-        append()
-
-
-def _append_if_verified(
-    call: Call[ProduceRequestData],
-    partition: TopicPartition,
-    batch: Batch,
-    append: Callable[[], None],
-    complete: Callable[[ProduceResponse], None],
-) -> None:
-    """Append a transactional batch if its transaction is ongoing (KIP-890). From its second batch on the log itself shows that."""
-    leader = call.broker.core.leaders.get(partition)
-    name, producer_id, epoch = call.request.transactional_id, batch.producer_id, batch.producer_epoch
-    if name is None:
-        complete(ProduceResponse(KafkaError.TRANSACTIONAL_ID_AUTHORIZATION_FAILED))
-        return
-    if leader is None or leader.log.in_transaction(producer_id, epoch):
-        append()
-        return
-    log, known = leader.log, leader.log.producers.get(producer_id)
-
-    def verified(error: KafkaError) -> None:
-        # A marker written since then has ended the verified transaction.
-        if error is KafkaError.NONE and not log.in_transaction(producer_id, epoch):
-            error = KafkaError.NONE if log.producers.get(producer_id) is known else KafkaError.INVALID_TXN_STATE
-        if error is KafkaError.NONE:
-            append()
-        else:
-            complete(ProduceResponse(error, message=UNVERIFIED_MESSAGES.get(error)))
-
-    verify(
-        call.broker,
-        Writer(name, producer_id, epoch),
-        partition,
-        Support.of(call.version, abortable_since=ABORTABLE_SINCE, adds_since=ADDS_SINCE),
-        verified,
+    support = transaction_support(call.version, abortable_since=ABORTABLE_SINCE, adds_since=ADDS_SINCE)
+    request = call.request
+    call.broker.requests.send_to_core(
+        lambda correlation_id: Produce(
+            *(correlation_id, partition, (batch,), request.acks, request.timeout),
+            transactional_id=request.transactional_id,
+            support=support,
+        ),
+        complete,
     )
 
 

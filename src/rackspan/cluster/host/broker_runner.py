@@ -1,4 +1,4 @@
-"""One run of a broker: passes messages, ticks and requests to the core's Broker and coordinators, and executes their effects.
+"""One run of a broker: passes messages, ticks and requests to the core's BrokerProcess, and executes its effects.
 
 A process begins with a start and ends with a kill or a shutdown. What outlives it, the disk and the port, is in broker_host.py.
 """
@@ -21,17 +21,17 @@ from rackspan.cluster.context.requests import Requests
 from rackspan.cluster.core import messages
 from rackspan.cluster.core.broker import Broker, BrokerIdentity
 from rackspan.cluster.core.configs import ConfigSource, ConfigValue
-from rackspan.cluster.core.coordination import OFFSETS_TOPIC
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
-from rackspan.cluster.core.ids import CLIENT, NodeId, TopicId
+from rackspan.cluster.core.ids import CLIENT, NodeId
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import BrokerImage, MetadataImage
+from rackspan.cluster.core.process import BrokerProcess
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.core.transactions import TransactionCoordinator
-from rackspan.cluster.host.coordinator_runner import GroupCoordinatorRunner, TransactionCoordinatorRunner
+from rackspan.cluster.host.coordinator_requests import CoordinatorRequests
 from rackspan.cluster.host.coordinator_settings import group_settings, transaction_settings
 from rackspan.cluster.host.shared_services import SharedServices
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
@@ -59,11 +59,9 @@ class BrokerRunner:
         self._shared = shared
         self._identity = identity
         self._rack = rack
-        self._core = Broker(identity, shared.settings, disk)
         self._on_stopped = on_stopped
         self._stopped = False
-        self._held: deque[tuple[NodeId, Message]] = deque()
-        self._topic_names: Mapping[TopicId, str] = {}
+        self._held: deque[Callable[[], None]] = deque()
         self.requests = Requests(
             identity.id, shared.pending_responses, partial(self.receive, CLIENT), shared.network.send
         )
@@ -81,9 +79,14 @@ class BrokerRunner:
         configs = shared.settings.extra_configs
         rng = Random(f"{shared.cluster_id}/{identity.id}/{identity.incarnation}")
         self.groups = GroupCoordinator(group_settings(configs), rng)
-        self.group_requests = GroupCoordinatorRunner(self, self.groups)
         self.transactions = TransactionCoordinator(transaction_settings(configs))
-        self.transaction_requests = TransactionCoordinatorRunner(self, self.transactions)
+        self._process = BrokerProcess(Broker(identity, shared.settings, disk), self.groups, self.transactions)
+        self.group_requests = self.transaction_requests = CoordinatorRequests(
+            self.requests.register,
+            lambda correlation_id, request: self._handle(
+                lambda process, now: process.on_request(now, correlation_id, request)
+            ),
+        )
 
     # For request handlers; see BrokerContext.
 
@@ -107,7 +110,7 @@ class BrokerRunner:
     def core(self) -> Broker:
         if self._stopped:
             raise asyncio.CancelledError(f"broker {self.id} is not running")
-        return self._core
+        return self._process.broker
 
     @property
     def image(self) -> MetadataImage:
@@ -115,7 +118,7 @@ class BrokerRunner:
 
     @property
     def logs(self) -> Mapping[TopicPartition, PartitionLog]:
-        return self._core.disk.logs
+        return self._process.broker.disk.logs
 
     @property
     def traffic(self) -> RecordTraffic:
@@ -143,68 +146,59 @@ class BrokerRunner:
     # Messages and time.
 
     def receive(self, source: NodeId, message: Message) -> None:
-        """Pass one message to the core. While frozen, messages are held back."""
+        """Pass one message to the process."""
+        self._handle(lambda process, now: process.on_message(now, source, message))
+
+    def _handle(self, event: Callable[[BrokerProcess, int], Iterable[Effect]]) -> None:
+        """Let the process handle an event. While frozen, events are held back."""
         if self._stopped:
             return
         if self.frozen:
-            self._held.append((source, message))
-        elif isinstance(message, messages.VerifyTransaction):
-            self.transaction_requests.verify(
-                message, partial(self._shared.pending_responses.resolve, message.correlation_id)
-            )
+            self._held.append(partial(self._handle, event))
         else:
-            self._execute(self._core.on_message(self.now, source, self._with_marker_callback(message)))
+            self._execute(event(self._process, self.now))
 
     def tick(self, now: int) -> None:
         if self._stopped or self.frozen:
             return
-        self._execute(self._core.on_tick(now))
-        self.group_requests.tick(now)
-        self.transaction_requests.tick(now)
+        self._execute(self._process.on_tick(now))
 
     def thaw(self) -> None:
-        """Take the messages that were held back, in order."""
+        """Handle the events that were held back, in order."""
         self.frozen = False
         while self._held and not self.frozen:
-            self.receive(*self._held.popleft())
+            self._held.popleft()()
 
     def stop(self) -> None:
         """End at once. Requests that wait for a response never get one."""
         self._stopped = True
         self._held.clear()
         self.group_requests.stop()
-        self.transaction_requests.stop()
         self.requests.drop_all()
 
-    def _with_marker_callback(self, message: Message) -> Message:
-        """Completes a transaction's offsets: once its marker is written to `__consumer_offsets`, the group coordinator gets it."""
-        if not isinstance(message, messages.Produce) or message.partition.topic != OFFSETS_TOPIC:
-            return message
-        batch = message.batches[0]
-        if batch.marker is None:
-            return message
-        marker, number, original = batch.marker, message.partition.partition, message.correlation_id
-
-        def on_written(response: messages.ProduceResponse) -> None:
-            if response.error is KafkaError.NONE:
-                self.groups.on_marker(number, batch.producer_id, marker)
-            self._shared.pending_responses.resolve(original, response)
-
-        return replace(message, correlation_id=self.requests.register(on_written))
+    def _send_request(self, effect: messages.SendRequest) -> None:
+        correlation_id = self.requests.register(
+            lambda response: self._handle(lambda process, now: process.on_response(now, effect.request_id, response))
+        )
+        # The process counts the time itself; this keeps requests without a response from piling up.
+        drop = partial(self._shared.pending_responses.drop, correlation_id)
+        asyncio.get_running_loop().call_later(effect.timeout_ms / 1000, drop)
+        message = replace(effect.message, correlation_id=correlation_id)
+        self._shared.network.send(self.id, effect.destination, message, signed=CLIENT)
 
     def _execute(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             match effect:
                 case messages.Send(destination, message):
                     self._shared.network.send(self.id, destination, message)
+                case messages.SendRequest():
+                    self._send_request(effect)
                 case messages.Respond(correlation_id, response):
                     self._shared.pending_responses.resolve(correlation_id, response)
                 case messages.WatermarkMoved(partition=partition):
                     self.delayed_fetches.wake(partition)
                 case messages.LeadershipChanged():
                     self.delayed_fetches.wake(effect.partition)
-                    self.group_requests.change_leadership(effect)
-                    self.transaction_requests.change_leadership(effect)
                 case messages.MetadataUpdated():
                     self._update_metadata()
                 case messages.Stopped():
@@ -216,11 +210,3 @@ class BrokerRunner:
         self.metadata_cache.drop_responses()
         self.record_terms.clear()
         self.metadata_updates.notify()
-        self._delete_offsets_of_deleted_topics()
-
-    def _delete_offsets_of_deleted_topics(self) -> None:
-        """A group's committed offsets are deleted with their topic. By topic id: a new topic may have the same name."""
-        before, self._topic_names = self._topic_names, self.image.topic_names
-        deleted = [before[topic_id] for topic_id in before.keys() - self._topic_names.keys()]
-        if deleted:
-            self.group_requests.execute(self.groups.on_topics_deleted(self.now, deleted))

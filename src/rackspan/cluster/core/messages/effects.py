@@ -55,12 +55,14 @@ class Respond:
 class SendRequest:
     """Send a request to a broker, perhaps this one, and pass its response on with `request_id`.
 
-    The correlation id of `message` is 0: whoever carries this out sets one that is unique in the cluster.
+    The correlation id of `message` is 0: whoever carries this out sets one that is unique in the cluster. A response after
+    `timeout_ms` is not used any more.
     """
 
     destination: BrokerId
     message: Produce | VerifyTransaction
     request_id: int
+    timeout_ms: int
 
 
 @dataclass(frozen=True, slots=True)

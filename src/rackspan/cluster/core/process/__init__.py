@@ -6,7 +6,6 @@ brokers are effects, and their responses and timeouts are events.
 """
 
 from rackspan.cluster.core.process.broker_process import BrokerProcess
-from rackspan.cluster.core.process.coordinator_runner import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, CoordinatorRunner
 from rackspan.cluster.core.process.verification import transaction_support
 
-__all__ = ["OFFSETS_TOPIC", "TRANSACTIONS_TOPIC", "BrokerProcess", "CoordinatorRunner", "transaction_support"]
+__all__ = ["BrokerProcess", "transaction_support"]

@@ -13,7 +13,7 @@ from typing import Any, ClassVar, TypeAlias
 
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker import Broker
-from rackspan.cluster.core.coordination import Append
+from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Append
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
 from rackspan.cluster.core.groups.requests import GroupRequest, OffsetCommitResponse, TxnOffsetCommit
@@ -33,7 +33,7 @@ from rackspan.cluster.core.messages import (
     VerifyTransaction,
 )
 from rackspan.cluster.core.metadata import NO_LEADER
-from rackspan.cluster.core.process.coordinator_runner import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, CoordinatorRunner
+from rackspan.cluster.core.process.coordinator_runner import CoordinatorRunner
 from rackspan.cluster.core.process.verification import ERROR_MESSAGES, offset_commit_error, produce_error
 from rackspan.cluster.core.transactions import TransactionCoordinator, WriteMarker
 from rackspan.cluster.core.transactions.requests import (
@@ -300,7 +300,7 @@ class BrokerProcess:
     ) -> None:
         self._last_sent_id += 1
         self._sent[self._last_sent_id] = _PendingRequest(now + timeout_ms, then)
-        self._effects.append(SendRequest(destination, message, self._last_sent_id))
+        self._effects.append(SendRequest(destination, message, self._last_sent_id, timeout_ms))
 
     def _complete(self, now: int, request_id: int, response: object) -> None:
         sent = self._sent.pop(request_id, None)

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.coordination import PendingLoads
@@ -11,9 +11,6 @@ from rackspan.cluster.core.ids import NO_OFFSET
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import LeadershipChanged
 from rackspan.model.ids import TopicPartition
-
-OFFSETS_TOPIC: Final = "__consumer_offsets"
-TRANSACTIONS_TOPIC: Final = "__transaction_state"
 
 
 class Coordinator(Protocol):

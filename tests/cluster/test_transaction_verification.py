@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.cluster.handlers.common import transaction_verification
+from rackspan.cluster.core.process import BrokerProcess
 from rackspan.testing import freezing
 from tests.conformance.behaviours.fetch import begin, ended, of_a_ready_coordinator
 from tests.conformance.subject import Subject, fresh
@@ -52,7 +52,7 @@ class Transaction:
 def test_a_leader_that_cannot_ask_says_what_every_client_sends_again(
     cluster: EmbeddedCluster, subject: Subject, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(transaction_verification, "_MS", 200)
+    monkeypatch.setattr(BrokerProcess, "request_timeout_ms", 200)
     transaction = Transaction(subject)
     with freezing(cluster, transaction.coordinator):
         answer = transaction.send(0, version, transaction.leader)
@@ -66,7 +66,7 @@ def test_once_a_batch_is_written_nobody_is_asked_again(
 ) -> None:
     transaction = Transaction(subject)
     assert transaction.send_until_taken(0) == 0
-    monkeypatch.setattr(transaction_verification, "_MS", 0)
+    monkeypatch.setattr(BrokerProcess, "request_timeout_ms", 0)
     cluster.cut(transaction.leader, transaction.coordinator)
     answers = [transaction.send(0, 9), transaction.send(0, 12)]
     assert [(one["error_code"], one["base_offset"]) for one in answers] == [(0, 0), (0, 0)]
