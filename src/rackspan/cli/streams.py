@@ -6,18 +6,24 @@ from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias
 
 import typer
-from rich.console import RenderableType
-from rich.text import Text
 
 from rackspan import api, json_text
 from rackspan.cli import options, output
 from rackspan.cli.input_files import read_file
-from rackspan.cli.pages.streams import audit_page, lab_page
+from rackspan.cli.pages.streams import assignment_page, audit_page, lab_page
 from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
-from rackspan.streams import ASSIGNORS, Strategy, assignor_named, could_be_less, from_document, options_named, settings
+from rackspan.streams import (
+    ASSIGNORS,
+    Beyond,
+    Strategy,
+    assignor_named,
+    could_be_less,
+    from_document,
+    options_named,
+    settings,
+)
 from rackspan.streams.lab.picture import lab_picture
-from rackspan.streams.problem import Beyond
 
 SOMETHING_TO_ACT_ON = 2
 
@@ -25,7 +31,7 @@ _PROBLEM: Final = "problem file"
 
 app = typer.Typer(
     name="streams",
-    help="Tasks of stream processing applications where their partitions are (KIP-925).",
+    help="Rack-aware task assignment for Kafka Streams (KIP-925).",
     no_args_is_help=True,
 )
 
@@ -35,7 +41,7 @@ BeyondKafka: TypeAlias = Annotated[
     typer.Option(
         "--beyond",
         metavar="NAME",
-        help=f"A step beyond Kafka, once for each: {', '.join(one.value for one in Beyond)}.",
+        help=f"An option beyond Kafka, once for each: {', '.join(option.value for option in Beyond)}.",
     ),
 ]
 
@@ -47,15 +53,15 @@ def assign(
     beyond: BeyondKafka = None,
     output_format: options.OutputFormat = options.Output.JSON,
 ) -> None:
-    """Assign tasks to clients at provably least cost, as Kafka's own assignors weigh it."""
-    # Words first: whatever is refused after them is the file's mistake and gets its name.
+    """Assign tasks to clients at provably least cost, with the costs of Kafka's own assignors."""
+    # Options are checked before the file is read: every later error is one of the file and names it.
     assignor_named(assignor)
     options_named(*(beyond or []))
-    answer = read_file(
+    assignment = read_file(
         problem, lambda content: api.assign_tasks(json_text.parse(content), assignor, beyond or []), _PROBLEM
     )
-    output.warn(answer["warnings"])
-    output.write(answer, output_format, _page(answer))
+    output.warn(assignment["warnings"])
+    output.write(assignment, output_format, assignment_page(assignment))
 
 
 @app.command()
@@ -69,26 +75,26 @@ def audit(
         typer.Option(
             "--changelog",
             metavar="SUBTOPOLOGY=TOPIC",
-            help="A changelog topic's sub-topology, where names and sizes do not tell; once for each topic.",
+            help="The sub-topology of a changelog topic, where names and sizes leave it open; once for each topic.",
         ),
     ] = None,
     capture: Annotated[
         Path | None,
-        typer.Option("--capture", metavar="FILE", help="Write the group as a problem for assign and lab."),
+        typer.Option("--capture", metavar="FILE", help="Write the group to a problem file for assign and lab."),
     ] = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Price a running Kafka Streams group: partitions read across racks now, at best, and by strategy.
+    """Audit a running Kafka Streams group: partitions read across racks now, at best, and under each strategy.
 
-    Exits 0 when no strategy of Kafka's would read less across racks, 2 when min_traffic would, 1 on errors.
+    Exits 0 if no strategy of Kafka would read less across racks, 2 if min_traffic would, 1 on errors.
     """
     cluster = running.cluster()
     source = racks.of(running.source())
     given = _changelogs(changelog or [])
     live = api.read_streams_group(cluster, group)
-    taken = source.read()
-    output.warn_of(taken)
-    captured = api.capture_streams(live, taken.snapshot, given)
+    read = source.read()
+    output.warn_of(read)
+    captured = api.capture_streams(live, read.snapshot, given)
     document = api.audit_streams(live, captured)
     if capture is not None:
         _write(capture, json.dumps(captured.document, indent=1, ensure_ascii=False) + "\n", "--capture")
@@ -102,7 +108,7 @@ def audit(
 def lab(
     problem: Annotated[
         list[Path],
-        typer.Option("--problem", metavar="FILE", help="A problem, as audit --capture writes it; once for each."),
+        typer.Option("--problem", metavar="FILE", help="A problem file, as audit --capture writes it; once for each."),
     ],
     assignor: Annotated[
         list[str] | None,
@@ -119,11 +125,11 @@ def lab(
     beyond: BeyondKafka = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", metavar="FILE.svg", help="Draw a picture too, light or dark as the reader is."),
+        typer.Option("--out", metavar="FILE.svg", help="Draw a picture too, for light and dark pages."),
     ] = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Replay groups over strategies and weights: cost, balance, stickiness, and rounds until they come to rest."""
+    """Replay groups under strategies and weights: cost, balance, moved tasks, and rounds until they settle."""
     chosen = settings(assignor or [], strategy or [], weights or [])
     document = api.streams_lab(_documents(problem), chosen, beyond or [])
     if out is not None:
@@ -133,17 +139,17 @@ def lab(
 
 
 def _changelogs(items: Sequence[str]) -> dict[str, list[str]]:
-    found: dict[str, list[str]] = {}
+    by_subtopology: dict[str, list[str]] = {}
     for item in items:
         name, equals, topic = item.partition("=")
         if not (equals and name and topic):
             raise UsageError(f"--changelog {item}: not of the form SUBTOPOLOGY=TOPIC; correct it")
-        found.setdefault(name, []).append(topic)
-    return found
+        by_subtopology.setdefault(name, []).append(topic)
+    return by_subtopology
 
 
 def _documents(files: Sequence[Path]) -> dict[str, Any]:
-    """Each problem by its name, checked, so that a mistake names its file."""
+    """The problems by file name, each checked when it is read, so that errors name the file."""
     return {str(file): read_file(file, _problem, _PROBLEM) for file in files}
 
 
@@ -156,26 +162,3 @@ def _problem(content: bytes) -> Any:
 def _write(file: Path, text: str, flag: str) -> None:
     with writing_output(file, flag):
         replace_file(file, text)
-
-
-def _page(answer: dict[str, Any]) -> RenderableType:
-    clients = answer["assignment"]
-    rows = ((client, len(tasks["active"]), len(tasks["standby"])) for client, tasks in clients.items())
-    cost, crossing = answer["cost"], answer["cross_rack"]
-    return output.page(
-        output.table(("client", "active tasks", "standby tasks"), rows),
-        Text(),
-        Text(
-            f"cost {cost['stateful']} stateful, {cost['stateless']} stateless; partitions that cross racks: "
-            f"{crossing['active']} active, {crossing['standby']} standby"
-        ),
-        Text(_verdict(answer), style="bold"),
-    )
-
-
-def _verdict(answer: dict[str, Any]) -> str:
-    if not answer["enabled"]:
-        return f"rack awareness is off: {answer['reason']}"
-    return (
-        "another rebalance follows, until stateful tasks are caught up" if answer["probing_rebalance"] else "assigned"
-    )

@@ -1,4 +1,4 @@
-"""What streams audit and lab print for people, drawn from their documents."""
+"""The human-readable output of streams assign, audit and lab, from their documents."""
 
 from collections.abc import Iterator, Mapping
 from typing import Any
@@ -14,8 +14,24 @@ Document = Mapping[str, Any]
 UNKNOWN = "?"
 
 
+def assignment_page(assignment: Document) -> RenderableType:
+    """The number of tasks of each client, then the costs, then the verdict."""
+    clients = assignment["assignment"]
+    rows = ((client, len(tasks["active"]), len(tasks["standby"])) for client, tasks in clients.items())
+    cost, crossing = assignment["cost"], assignment["cross_rack"]
+    return output.page(
+        output.table(("client", "active tasks", "standby tasks"), rows),
+        Text(),
+        Text(
+            f"cost {cost['stateful']} stateful, {cost['stateless']} stateless; partitions that cross racks: "
+            f"{crossing['active']} active, {crossing['standby']} standby"
+        ),
+        Text(_assignment_verdict(assignment), style="bold"),
+    )
+
+
 def audit_page(audit: Document) -> RenderableType:
-    """Clients first, then what each strategy would make of them, the verdict last."""
+    """The clients, then the assignment under each strategy, then the verdict."""
     return output.page(
         Text(_title(audit), style="bold"),
         output.table(
@@ -28,12 +44,21 @@ def audit_page(audit: Document) -> RenderableType:
         ),
         *_unknown(audit),
         Text(),
-        Text(_verdict(audit), style="bold"),
+        Text(_audit_verdict(audit), style="bold"),
     )
 
 
 def lab_page(document: Document) -> RenderableType:
+    """One table for each problem, a row for each setting."""
     return output.page(*(part for problem in document["problems"] for part in _problem(problem)))
+
+
+def _assignment_verdict(assignment: Document) -> str:
+    if not assignment["enabled"]:
+        return f"rack awareness is off: {assignment['reason']}"
+    if assignment["probing_rebalance"]:
+        return "another rebalance follows, until stateful tasks are caught up"
+    return "assigned"
 
 
 def _title(audit: Document) -> str:
@@ -81,14 +106,16 @@ def _unknown(audit: Document) -> Iterator[RenderableType]:
     yield from (Text(f"not told: {line}", no_wrap=True, overflow="ignore") for line in audit["unknown"])
 
 
-def _verdict(audit: Document) -> str:
+def _audit_verdict(audit: Document) -> str:
     now, best = audit["now"]["cross_rack"], audit["at_best"]
     if now["active"] is None:
         return "no price: see above"
     if not could_be_less(audit):
         return "no strategy reads less across racks"
-    spare = now["active"] - best["active"]
-    return f"{spare} partitions cross racks needlessly: set rack.aware.assignment.strategy=min_traffic on every client"
+    needless = now["active"] - best["active"]
+    return (
+        f"{needless} partitions cross racks needlessly: set rack.aware.assignment.strategy=min_traffic on every client"
+    )
 
 
 def _problem(problem: Document) -> Iterator[RenderableType]:
