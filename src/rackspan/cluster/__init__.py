@@ -1,7 +1,10 @@
-"""The embedded cluster: Kafka's brokers and controller in memory, with real racks, for development and tests.
+"""The embedded cluster: Kafka's brokers and controller in memory, with racks, for development and tests.
 
-Begin with core/ (every decision, pure); what stands beside it feeds the core from sockets and timers and decides nothing;
-embedded.py is the door for users. Never a production broker: nothing is written to a disk, and everything ends with the process.
+    api ─► host ─► net ─► handlers ─► context ─► core
+
+core/ makes every decision and is pure. host/ runs it in an event loop, net/ serves the sockets, handlers/ has one file per request,
+context/ is what handlers may use, api/ is for users: begin with api/embedded.py, or with handlers/metadata.py.
+Never a production broker: nothing is written to a disk, and everything ends with the process.
 """
 
 from typing import TYPE_CHECKING

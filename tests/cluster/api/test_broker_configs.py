@@ -7,19 +7,19 @@ from confluent_kafka.admin._config import ConfigResource
 from confluent_kafka.cimpl import NewTopic, TopicPartition
 
 from rackspan.cluster import ClusterSettings, EmbeddedCluster
-from rackspan.cluster.api.broker_configs import configured
+from rackspan.cluster.api.broker_configs import apply_broker_configs
 from rackspan.errors import UsageError
 
 
 def test_a_config_goes_where_the_core_looks() -> None:
     config = {"min.insync.racks": "2", "auto.create.topics.enable": "false", "num.partitions": "4"}
-    settings = configured(ClusterSettings(), config, 3)
+    settings = apply_broker_configs(ClusterSettings(), config, 3)
     assert (settings.min_insync_racks, settings.auto_create_topics, settings.num_partitions) == (2, False, 4)
 
 
 def test_one_without_a_field_is_kept_by_its_name() -> None:
     config = {"replica.placer.class.name": "balanced"}
-    extra = configured(ClusterSettings(), config, 3).extra_configs
+    extra = apply_broker_configs(ClusterSettings(), config, 3).extra_configs
     assert extra["replica.placer.class.name"] == "balanced"
 
 
@@ -30,8 +30,10 @@ def test_what_is_none_is_a_mistake(wrong: dict[str, str]) -> None:
 
 
 def test_two_brokers_hold_two_replicas_where_nobody_asked_for_three() -> None:
-    assert configured(ClusterSettings(), {}, 2).default_replication_factor == 2
-    assert configured(ClusterSettings(), {"default.replication.factor": "3"}, 2).default_replication_factor == 3
+    assert apply_broker_configs(ClusterSettings(), {}, 2).default_replication_factor == 2
+    assert (
+        apply_broker_configs(ClusterSettings(), {"default.replication.factor": "3"}, 2).default_replication_factor == 3
+    )
 
 
 def test_a_cluster_shows_and_does_what_it_was_configured_to() -> None:

@@ -1,13 +1,13 @@
-"""What tests ask of a cluster without an admin client: topics made and configured, everything forgotten.
+"""Administration: topics created and configured, and a cluster reset, without an admin client.
 
-Runs in the cluster's loop, through a broker's own door to the controller: as an admin client's request would.
+Runs in the cluster's event loop. Its requests go through a broker to the controller, as an admin client's do.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
+from rackspan.cluster.context.requests import BuildRequest
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.ids import CorrelationId
 from rackspan.cluster.core.messages import (
     AdminResponse,
     AlterConfigs,
@@ -15,7 +15,6 @@ from rackspan.cluster.core.messages import (
     ConfigOp,
     CreateTopics,
     DeleteTopics,
-    Message,
     NewTopic,
 )
 from rackspan.cluster.core.metadata import ResourceType
@@ -43,36 +42,37 @@ class Administration:
         config: Mapping[str, str],
         replicas: Sequence[Sequence[int]],
     ) -> None:
-        """Returns when every broker that hears the controller knows the topic. Errors: UsageError."""
-        assigned = {index: tuple(map(BrokerId, row)) for index, row in enumerate(replicas)}
-        wanted = NewTopic(topic, partitions, replication_factor, assigned, dict(config))
-        _accepted(await self._asked(lambda correlation_id: CreateTopics(correlation_id, (wanted,))))
+        """Returns when every broker that the controller reaches has the topic in its metadata. Errors: UsageError."""
+        assignments = {index: tuple(map(BrokerId, row)) for index, row in enumerate(replicas)}
+        new_topic = NewTopic(topic, partitions, replication_factor, assignments, dict(config))
+        _raise_error(await self._responses(lambda correlation_id: CreateTopics(correlation_id, (new_topic,))))
 
     async def alter(self, topic: str, config: Mapping[str, str | int | None]) -> None:
         """Errors: UsageError."""
         ops = tuple(_op(name, value) for name, value in config.items())
         resource = AlterResource(ResourceType.TOPIC, topic, ops)
-        _accepted(await self._asked(lambda correlation_id: AlterConfigs(correlation_id, (resource,))))
+        _raise_error(await self._responses(lambda correlation_id: AlterConfigs(correlation_id, (resource,))))
 
-    async def forget_everything(self) -> None:
+    async def delete_everything(self) -> None:
         """Topics with all their records, groups and transactions with theirs, dynamic configs, counted traffic."""
         image = self._assembly.image
         topics = tuple(image.topics)
-        brokers = [one.name for one in image.configs if one.type is ResourceType.BROKER]
+        brokers = [resource.name for resource in image.configs if resource.type is ResourceType.BROKER]
         cleared = tuple(AlterResource(ResourceType.BROKER, name, ()) for name in brokers)
-        _accepted(await self._asked(lambda correlation_id: DeleteTopics(correlation_id, topics)))
-        _accepted(await self._asked(lambda correlation_id: AlterConfigs(correlation_id, cleared, replace=True)))
+        _raise_error(await self._responses(lambda correlation_id: DeleteTopics(correlation_id, topics)))
+        _raise_error(await self._responses(lambda correlation_id: AlterConfigs(correlation_id, cleared, replace=True)))
         self._assembly.traffic.clear()
 
-    async def _asked(self, question: Callable[[CorrelationId], Message]) -> Sequence[AdminResponse]:
-        host = self._heard()
-        results: Sequence[AdminResponse] = await host.runner.requests.controller_response(question, TIMEOUT_MS, ())
-        for one in self._assembly.hosts.values():
-            if one.running and not one.frozen:
-                await one.runner.metadata_updates.wait_until_caught_up(TIMEOUT_MS)
-        return results
+    async def _responses(self, build: BuildRequest) -> Sequence[AdminResponse]:
+        responses: Sequence[AdminResponse] = await self._active_broker().runner.requests.controller_response(
+            build, TIMEOUT_MS, ()
+        )
+        for host in self._assembly.hosts.values():
+            if host.running and not host.frozen:
+                await host.runner.metadata_updates.wait_until_caught_up(TIMEOUT_MS)
+        return responses
 
-    def _heard(self) -> BrokerHost:
+    def _active_broker(self) -> BrokerHost:
         """A broker that reaches the controller. Errors: UsageError."""
         for host in self._assembly.hosts.values():
             if host.running and not host.frozen and self._assembly.is_active(host.id):
@@ -85,7 +85,9 @@ def _op(name: str, value: str | int | None) -> ConfigOp:
     return ConfigOp(key, _DELETE, None) if value is None else ConfigOp(key, _SET, str(value))
 
 
-def _accepted(results: Iterable[AdminResponse]) -> None:
-    for result in results:
-        if result.error is not KafkaError.NONE:
-            raise UsageError(f"{result.key}: {result.error.name}: {result.message or 'refused by the controller'}")
+def _raise_error(responses: Iterable[AdminResponse]) -> None:
+    for response in responses:
+        if response.error is not KafkaError.NONE:
+            raise UsageError(
+                f"{response.key}: {response.error.name}: {response.message or 'refused by the controller'}"
+            )

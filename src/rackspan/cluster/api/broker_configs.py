@@ -1,4 +1,4 @@
-"""Broker configs by Kafka's names, as an embedded cluster is given them: checked, and put where the core looks."""
+"""The `config` argument of EmbeddedCluster: broker configs by Kafka's names, validated and merged into ClusterSettings."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -13,22 +13,22 @@ from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
 
 
-def configured(settings: ClusterSettings, config: Mapping[str, str], brokers: int) -> ClusterSettings:
-    """The settings with `config` over them; what has a field of its own goes there.
+def apply_broker_configs(settings: ClusterSettings, config: Mapping[str, str], brokers: int) -> ClusterSettings:
+    """The settings with `config` applied. A config without a field in ClusterSettings goes to `extra_configs`.
 
-    A replication factor that the brokers cannot hold is lowered where nobody asked for it. Errors: UsageError for a key
-    that is none, or a value that is none of its key.
+    A default replication factor above the number of `brokers` is lowered, unless `config` sets it.
+    Errors: UsageError for an unknown key or an invalid value.
     """
-    config = {_OF_THE_LISTENER.get(key, key): value for key, value in config.items()}
+    config = {_LISTENER_CONFIGS.get(key, key): value for key, value in config.items()}
     for key, value in config.items():
         _check(key, value)
     fields = {name: parse(config[key]) for key, (name, parse) in _FIELDS.items() if key in config}
-    # Any, for replace() knows its arguments by name alone.
-    factor: dict[str, Any] = {"default_replication_factor": min(settings.default_replication_factor, brokers)}
-    with_fields = replace(settings, **{**factor, **fields})
+    # Any: mypy cannot match the keys with the arguments of replace().
+    default_factor: dict[str, Any] = {"default_replication_factor": min(settings.default_replication_factor, brokers)}
+    with_fields = replace(settings, **{**default_factor, **fields})
     others = {key: value for key, value in config.items() if key not in _FIELDS}
-    # Said in so many words, so that whoever asks for configs hears what the coordinators' topics are made with.
-    coordinators = dict.fromkeys(_COORDINATORS_FACTORS, str(with_fields.default_replication_factor))
+    # Set explicitly, so that DescribeConfigs shows the factor that the coordinators' topics are created with.
+    coordinators = dict.fromkeys(_INTERNAL_TOPIC_FACTORS, str(with_fields.default_replication_factor))
     return replace(with_fields, extra_configs={**coordinators, **settings.extra_configs, **others})
 
 
@@ -42,7 +42,7 @@ def check_racks(settings: ClusterSettings, rack_of: Mapping[BrokerId, RackId | N
 
 def _check(key: str, value: str) -> None:
     definition = BROKER_CONFIGS.get(key)
-    if definition is None and key not in _OTHERS:
+    if definition is None and key not in _COORDINATOR_CONFIGS:
         raise UsageError(f"config {key!r}: not a broker config of this cluster; correct its name")
     complaint = definition.complaint(value) if definition is not None else None
     if key == PROTOCOL_CONFIG:
@@ -51,27 +51,27 @@ def _check(key: str, value: str) -> None:
         raise UsageError(complaint)
 
 
-def _truth(text: str) -> bool:
+def _parse_bool(text: str) -> bool:
     return text.strip().lower() == "true"
 
 
 _FIELDS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
-    "auto.create.topics.enable": ("auto_create_topics", _truth),
-    "auto.leader.rebalance.enable": ("auto_leader_rebalance", _truth),
+    "auto.create.topics.enable": ("auto_create_topics", _parse_bool),
+    "auto.leader.rebalance.enable": ("auto_leader_rebalance", _parse_bool),
     "default.replication.factor": ("default_replication_factor", int),
-    "extended.error.codes": ("extended_error_codes", _truth),
+    "extended.error.codes": ("extended_error_codes", _parse_bool),
     "message.max.bytes": ("message_max_bytes", int),
     "min.insync.racks": ("min_insync_racks", int),
     "min.insync.replicas": ("min_insync_replicas", int),
     "num.partitions": ("num_partitions", int),
     "replica.lag.time.max.ms": ("replica_lag_time_max_ms", int),
-    "unclean.leader.election.enable": ("unclean_leader_election", _truth),
+    "unclean.leader.election.enable": ("unclean_leader_election", _parse_bool),
 }
-_OF_THE_LISTENER: Final = {"listener.name.plaintext.extended.error.codes": "extended.error.codes"}
-"""Kafka's names for what is said of one listener. A broker of this cluster has one, PLAINTEXT."""
+_LISTENER_CONFIGS: Final = {"listener.name.plaintext.extended.error.codes": "extended.error.codes"}
+"""Kafka's names for configs of one listener. A broker of this cluster has one listener, PLAINTEXT."""
 
-_COORDINATORS_FACTORS: Final = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
-_OTHERS: Final = frozenset(
+_INTERNAL_TOPIC_FACTORS: Final = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
+_COORDINATOR_CONFIGS: Final = frozenset(
     {
         "group.max.session.timeout.ms",
         "group.max.size",
@@ -80,4 +80,4 @@ _OTHERS: Final = frozenset(
         "transaction.max.timeout.ms",
     }
 )
-"""What the coordinators take and DescribeConfigs does not show."""
+"""Configs that the coordinators read and DescribeConfigs does not show."""

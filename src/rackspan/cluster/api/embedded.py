@@ -1,6 +1,6 @@
-"""EmbeddedCluster: brokers with real racks, in this process, for whoever writes tests in ordinary Python.
+"""EmbeddedCluster: a Kafka cluster with racks inside this process, for tests in ordinary Python.
 
-One thread runs one loop with everything in it; every method here hands its work to that thread and waits for it.
+One thread runs one asyncio event loop with all brokers. Every method runs its work in that thread and waits for it.
 """
 
 import asyncio
@@ -13,8 +13,8 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Final
 
 from rackspan.cluster.api.administration import Administration
-from rackspan.cluster.api.broker_configs import check_racks, configured
-from rackspan.cluster.api.fault_methods import FaultMethods, Outcome, rack_id
+from rackspan.cluster.api.broker_configs import apply_broker_configs, check_racks
+from rackspan.cluster.api.fault_methods import FaultMethods, T, rack_id
 from rackspan.cluster.api.faults import Faults
 from rackspan.cluster.api.inspection_methods import InspectionMethods
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState
@@ -24,7 +24,7 @@ from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 if TYPE_CHECKING:
-    from rackspan.cluster.api.metrics import MetricsServer
+    from rackspan.prometheus_metrics import MetricsServer
 
 log = logging.getLogger(__name__)
 
@@ -34,8 +34,8 @@ START_SECONDS: Final = 10.0
 class EmbeddedCluster(FaultMethods, InspectionMethods):
     """A Kafka cluster in memory, for development and tests.
 
-    `racks` is how many (r1, r2 …) or their names, None standing for brokers without a rack; brokers get ids from 1 and
-    are dealt to the racks in turn. `config` takes broker configs by Kafka's names, `settings` what has none.
+    `racks` is their number (named r1, r2 …) or their names, None for brokers without a rack. Brokers have the ids 1, 2 …
+    and go to the racks in turn. `config` takes broker configs by Kafka's names, `settings` everything else.
     """
 
     def __init__(
@@ -52,16 +52,16 @@ class EmbeddedCluster(FaultMethods, InspectionMethods):
             raise UsageError(f"brokers {brokers}: a cluster has at least one")
         self.racks = names
         self._rack_of = {BrokerId(index + 1): names[index % len(names)] for index in range(brokers)}
-        self._settings = configured(settings or ClusterSettings(), config or {}, brokers)
+        self._settings = apply_broker_configs(settings or ClusterSettings(), config or {}, brokers)
         check_racks(self._settings, self._rack_of)
         self._rng = Random(seed)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._assembly: Assembly | None = None
-        self._metrics: MetricsServer | None = None
+        self._metrics_server: MetricsServer | None = None
         self._serving = False
 
-    # Its life.
+    # Start and end.
 
     def __enter__(self) -> "EmbeddedCluster":
         self.start()
@@ -77,7 +77,7 @@ class EmbeddedCluster(FaultMethods, InspectionMethods):
         if self._thread is not None:
             raise UsageError("this cluster has been started already; make another one")
         ready: Future[None] = Future()
-        self._thread = threading.Thread(target=self._run, args=(ready,), name="rackspan-cluster", daemon=True)
+        self._thread = threading.Thread(target=self._run_loop, args=(ready,), name="rackspan-cluster", daemon=True)
         self._thread.start()
         try:
             ready.result(START_SECONDS + 5)
@@ -87,17 +87,17 @@ class EmbeddedCluster(FaultMethods, InspectionMethods):
         log.info("embedded cluster for development and tests: %s", self.bootstrap_servers)
 
     def close(self) -> None:
-        """End every broker and give the ports back. Whatever was written is gone."""
-        if self._metrics is not None:
-            self._metrics.close()
-            self._metrics = None
-        # One that never came up ends by itself.
+        """Stop every broker and release the ports. All records are lost."""
+        if self._metrics_server is not None:
+            self._metrics_server.close()
+            self._metrics_server = None
+        # A cluster that did not start has ended its loop already.
         if self._loop is not None and self._serving:
             self._loop.call_soon_threadsafe(self._loop.stop)
         if self._thread is not None:
             self._thread.join()
 
-    def _run(self, ready: "Future[None]") -> None:
+    def _run_loop(self, ready: "Future[None]") -> None:
         loop = self._loop = asyncio.new_event_loop()
         try:
             loop.run_until_complete(self._put_together())
@@ -105,13 +105,13 @@ class EmbeddedCluster(FaultMethods, InspectionMethods):
             ready.set_result(None)
             loop.run_forever()
         except BaseException as error:
-            # `start` waits for it and raises it there.
+            # Raised by `start`, which waits for it.
             ready.set_exception(error)
         finally:
             self._serving = False
             if self._assembly is not None:
                 self._assembly.stop()
-            _finish(loop)
+            _close(loop)
 
     async def _put_together(self) -> None:
         self._assembly = Assembly(self._rack_of, self._settings, self._rng)
@@ -119,19 +119,19 @@ class EmbeddedCluster(FaultMethods, InspectionMethods):
         self._administration = Administration(self._assembly)
         await self._assembly.start(START_SECONDS)
 
-    def _do(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
         if self._loop is None or not self._loop.is_running():
-            work.close()
+            coroutine.close()
             raise UsageError("this cluster is not running; use it inside `with EmbeddedCluster(...) as cluster:`")
-        return asyncio.run_coroutine_threadsafe(work, self._loop).result()
+        return asyncio.run_coroutine_threadsafe(coroutine, self._loop).result()
 
     @property
-    def _whole(self) -> Assembly:
+    def _running(self) -> Assembly:
         if self._assembly is None:
             raise UsageError("this cluster is not running; use it inside `with EmbeddedCluster(...) as cluster:`")
         return self._assembly
 
-    # What it is.
+    # Addresses and racks.
 
     @property
     def bootstrap_servers(self) -> str:
@@ -144,20 +144,20 @@ class EmbeddedCluster(FaultMethods, InspectionMethods):
 
     @property
     def cluster_id(self) -> str:
-        return self._whole.cluster_id
+        return self._running.cluster_id
 
     def address(self, broker: int) -> str:
-        """host:port of one broker, lost or not."""
+        """HOST:PORT of one broker, running or not."""
         host, port = self._faults.host(broker).server.address
         return f"{host}:{port}"
 
     def rack(self, broker: int) -> RackId | None:
         return self._faults.host(broker).rack
 
-    # What the controller knows.
+    # The controller's metadata.
 
     def leader(self, topic: str, partition: int) -> BrokerId | None:
-        """None while nobody may lead."""
+        """None while no broker may lead the partition."""
         leader = self._partition(topic, partition).leader
         return None if leader == NO_LEADER else leader
 
@@ -169,16 +169,16 @@ class EmbeddedCluster(FaultMethods, InspectionMethods):
         return self._partition(topic, partition).replicas
 
     def _partition(self, topic: str, partition: int) -> PartitionState:
-        found = self._whole.image.partition(TopicPartition(topic, partition))
-        if found is None:
+        state = self._running.image.partition(TopicPartition(topic, partition))
+        if state is None:
             raise UsageError(f"{topic}-{partition}: no such partition in this cluster; create the topic first")
-        return found
+        return state
 
     def wait_for_isr(self, topic: str | None = None, *, seconds: float = 10.0) -> None:
         """Wait until all replicas of the topic's partitions, or of every partition, are in sync. Errors: TimeoutError."""
-        self._do(self._whole.until(lambda: _in_sync(self._whole.image, topic), seconds))
+        self._run(self._running.wait_for(lambda: _in_sync(self._running.image, topic), seconds))
 
-    # What an admin client would ask for, where a test has none at hand.
+    # Administration, for tests without an admin client.
 
     def create_topic(
         self,
@@ -190,24 +190,16 @@ class EmbeddedCluster(FaultMethods, InspectionMethods):
         replicas: Sequence[Sequence[int]] | None = None,
     ) -> None:
         """-1 is the cluster's default; `replicas` lists each partition's brokers. Errors: UsageError with Kafka's reason."""
-        self._do(self._administration.create(topic, partitions, replication_factor, config or {}, replicas or ()))
+        self._run(self._administration.create(topic, partitions, replication_factor, config or {}, replicas or ()))
 
     def alter_topic(self, topic: str, **config: str | int | None) -> None:
-        """Set configs, underscores for Kafka's dots; None takes the topic's own value away. Errors: UsageError."""
-        self._do(self._administration.alter(topic, config))
+        """Set configs, underscores for Kafka's dots; None removes the topic's own value. Errors: UsageError."""
+        self._run(self._administration.alter(topic, config))
 
     def reset(self) -> None:
-        """As new: faults undone, topics, groups and transactions gone, dynamic configs gone, no traffic counted."""
-        self._do(self._faults.undo())
-        self._do(self._administration.forget_everything())
-
-    def undo_faults(self) -> None:
-        """The inverse of every fault below at once. Returns when every broker may lead, in the rack it began in."""
-        self._do(self._faults.undo())
-
-    def change_protocol_version(self, broker: int, version: str) -> None:
-        """The broker is restarted with another inter.broker.protocol.version: below 0.10.0 it tells nobody its rack."""
-        self._do(self._faults.change_protocol_version(broker, version))
+        """Undo all faults; delete all topics, groups, transactions, dynamic configs and traffic counts."""
+        self._run(self._faults.undo())
+        self._run(self._administration.delete_everything())
 
 
 def _rack_names(racks: int | Sequence[str | None]) -> tuple[RackId | None, ...]:
@@ -222,10 +214,10 @@ def _rack_names(racks: int | Sequence[str | None]) -> tuple[RackId | None, ...]:
 
 def _in_sync(image: MetadataImage, topic: str | None) -> bool:
     topics = image.topics.values() if topic is None else [image.topics[topic]]
-    return all(set(state.isr) == set(state.replicas) for one in topics for state in one.partitions)
+    return all(set(state.isr) == set(state.replicas) for topic_image in topics for state in topic_image.partitions)
 
 
-def _finish(loop: asyncio.AbstractEventLoop) -> None:
+def _close(loop: asyncio.AbstractEventLoop) -> None:
     for task in asyncio.all_tasks(loop):
         task.cancel()
     loop.run_until_complete(asyncio.sleep(0))

@@ -1,4 +1,4 @@
-"""What can go wrong in an embedded cluster, and be mended: the same names in tests, in programs and on the command line."""
+"""FaultMethods: the faults of an embedded cluster as blocking methods, with the names that the command line uses too."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine
@@ -7,77 +7,85 @@ from typing import Any, TypeVar
 from rackspan.cluster.api.faults import Faults
 from rackspan.model.ids import RackId
 
-Outcome = TypeVar("Outcome")
+T = TypeVar("T")
 
 
 class FaultMethods(ABC):
-    """faults.py for callers outside the cluster's thread: every method returns when it is done."""
+    """faults.py for callers in other threads: every method returns when the fault is in effect."""
 
     _faults: Faults
 
     @abstractmethod
-    def _do(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """Do it in the cluster's thread and wait."""
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run it in the cluster's thread and wait for what it returns."""
 
     def lose_rack(self, rack: str | None) -> None:
         """Its brokers refuse connections and are fenced at once."""
-        self._do(self._faults.lose_rack(rack_id(rack)))
+        self._run(self._faults.lose_rack(rack_id(rack)))
 
     def restore_rack(self, rack: str | None) -> None:
-        """Returns when its brokers are registered; on an idle cluster the ISR is whole within 2 s."""
-        self._do(self._faults.restore_rack(rack_id(rack)))
+        """Returns when its brokers are registered. On an idle cluster the ISR is complete within 2 s."""
+        self._run(self._faults.restore_rack(rack_id(rack)))
 
     def kill(self, *brokers: int, power_loss: bool = False) -> None:
-        """End their processes without a word. After a power loss their logs are not trusted to be whole (KIP-966)."""
-        self._do(self._faults.kill(brokers, power_loss=power_loss))
+        """End the brokers' processes without a shutdown. After a power loss their logs may be incomplete (KIP-966)."""
+        self._run(self._faults.kill(brokers, power_loss=power_loss))
 
     def stop(self, broker: int) -> None:
-        """End its process in order: leaderships are handed over first."""
-        self._do(self._faults.stop(broker))
+        """Controlled shutdown: the broker's leaderships are moved first."""
+        self._run(self._faults.stop(broker))
 
     def restart(self, *brokers: int) -> None:
         """The inverse of kill and stop."""
-        self._do(self._faults.restart(brokers))
+        self._run(self._faults.restart(brokers))
 
     def freeze(self, *brokers: int) -> None:
-        """They accept connections and say nothing."""
-        self._do(self._faults.freeze(brokers))
+        """The brokers accept connections and send no response."""
+        self._run(self._faults.freeze(brokers))
 
     def thaw(self, *brokers: int) -> None:
-        self._do(self._faults.thaw(brokers))
+        self._run(self._faults.thaw(brokers))
 
     def fence(self, broker: int) -> None:
-        """The controller hears nothing of it any more."""
-        self._do(self._faults.fence(broker))
+        """The controller receives nothing from the broker."""
+        self._run(self._faults.fence(broker))
 
     def unfence(self, broker: int) -> None:
-        self._do(self._faults.unfence(broker))
+        self._run(self._faults.unfence(broker))
 
     def lag(self, broker: int, milliseconds: int) -> None:
-        """It hears other brokers this much later; 0 takes it away."""
-        self._do(self._faults.lag(broker, milliseconds))
+        """Messages of other brokers reach the broker this much later; 0 removes the delay."""
+        self._run(self._faults.lag(broker, milliseconds))
 
     def slow_disk(self, broker: int, milliseconds: int) -> None:
-        """It writes this much slower; 0 takes it away."""
-        self._do(self._faults.slow_disk(broker, milliseconds))
+        """The broker writes this much slower; 0 removes the delay."""
+        self._run(self._faults.slow_disk(broker, milliseconds))
 
     def cut(self, one: int, other: int) -> None:
-        """Nothing passes between two brokers, or a broker and CONTROLLER."""
-        self._do(self._faults.cut(one, other))
+        """No message passes between two brokers, or between a broker and CONTROLLER."""
+        self._run(self._faults.cut(one, other))
 
     def heal(self, one: int, other: int) -> None:
-        self._do(self._faults.heal(one, other))
+        self._run(self._faults.heal(one, other))
 
     def isolate_rack(self, rack: str | None) -> None:
-        """Its brokers reach each other and their clients, nobody else."""
-        self._do(self._faults.isolate_rack(rack_id(rack)))
+        """Its brokers reach each other and their clients, no other broker and not the controller."""
+        self._run(self._faults.isolate_rack(rack_id(rack)))
 
     def rejoin_rack(self, rack: str | None) -> None:
-        self._do(self._faults.rejoin_rack(rack_id(rack)))
+        self._run(self._faults.rejoin_rack(rack_id(rack)))
 
     def change_rack(self, broker: int, rack: str | None) -> None:
-        """The broker is restarted in another rack, its disk with it."""
-        self._do(self._faults.change_rack(broker, rack_id(rack)))
+        """The broker is restarted in another rack, with the same disk."""
+        self._run(self._faults.change_rack(broker, rack_id(rack)))
+
+    def change_protocol_version(self, broker: int, version: str) -> None:
+        """The broker is restarted with another inter.broker.protocol.version: below 0.10.0 it registers no rack."""
+        self._run(self._faults.change_protocol_version(broker, version))
+
+    def undo_faults(self) -> None:
+        """The inverse of every fault at once. Returns when every broker may lead, in its first rack."""
+        self._run(self._faults.undo())
 
 
 def rack_id(rack: str | None) -> RackId | None:

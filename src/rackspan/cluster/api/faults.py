@@ -1,6 +1,6 @@
-"""What can go wrong on purpose, each fault with its inverse. Racks, brokers and links are named as in the cluster.
+"""Faults: lost racks, killed, frozen and fenced brokers, cut and slow links. Each fault has its inverse.
 
-Runs in the cluster's loop; embedded.py hands it in from outside.
+Runs in the cluster's event loop; fault_methods.py has the same names for callers in other threads.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,10 +15,10 @@ from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
 
 RETURN_SECONDS: Final = 10.0
-"""How long a broker that is started again may take to register."""
+"""How long a restarted broker may take to register."""
 
-_HEARD_MS: Final = 1_000
-"""A broker behind a slow link is not waited for longer."""
+_METADATA_TIMEOUT_MS: Final = 1_000
+"""The wait for a broker behind a slow link ends after this."""
 
 
 class Faults:
@@ -29,39 +29,39 @@ class Faults:
         self._rack_of = {host.id: host.rack for host in assembly.hosts.values()}
 
     def host(self, broker: int) -> BrokerHost:
-        """Errors: UsageError for a broker that is none of this cluster's."""
-        found = self._assembly.hosts.get(BrokerId(broker))
-        if found is None:
+        """Errors: UsageError for a broker id that this cluster does not have."""
+        host = self._assembly.hosts.get(BrokerId(broker))
+        if host is None:
             raise UsageError(f"broker {broker}: this cluster has {_listed(self._assembly.hosts)}")
-        return found
+        return host
 
     def in_rack(self, rack: RackId | None) -> list[BrokerHost]:
         """Errors: UsageError for a rack that holds no broker."""
-        found = [host for host in self._assembly.hosts.values() if host.rack == rack]
-        if not found:
+        hosts = [host for host in self._assembly.hosts.values() if host.rack == rack]
+        if not hosts:
             racks = {str(host.rack) for host in self._assembly.hosts.values()}
             raise UsageError(f"rack {rack!r}: this cluster has {_listed(sorted(racks))}")
-        return found
+        return hosts
 
-    # A broker's process ends, and another begins.
+    # Faults that end a broker's process.
 
     async def kill(self, brokers: Sequence[int], *, power_loss: bool = False) -> None:
-        """At once and without a word; the controller learns of it at once too, as if the session had run out."""
+        """At once, without a shutdown. The controller fences the brokers at once, as if their sessions had timed out."""
         hosts = [self.host(broker) for broker in brokers]
         for host in hosts:
             host.kill(power_loss=power_loss)
         for host in hosts:
             self._assembly.controller.fence(host.id)
-        await self._heard()
+        await self._wait_for_metadata()
 
     async def stop(self, broker: int) -> None:
-        """In order: its leaderships are handed over first, and its logs are known to be whole when it comes back."""
+        """Controlled shutdown: leaderships are moved first, and the broker restarts with complete logs."""
         host = self.host(broker)
         host.shut_down()
-        await self._assembly.until(lambda: not host.running, RETURN_SECONDS)
+        await self._assembly.wait_for(lambda: not host.running, RETURN_SECONDS)
 
     async def restart(self, brokers: Sequence[int]) -> None:
-        """Those that are running are killed first. Returns when they are registered and may lead."""
+        """Running brokers are killed first. Returns when all are registered and may lead."""
         hosts = [self.host(broker) for broker in brokers]
         for host in hosts:
             host.kill()
@@ -75,15 +75,15 @@ class Faults:
         await self._assembly.start_brokers(stopped, RETURN_SECONDS)
 
     async def change_rack(self, broker: int, rack: RackId | None) -> None:
-        """The broker comes back elsewhere, its disk with it."""
+        """The broker restarts in another rack, with the same disk."""
         host = self.host(broker)
         host.kill()
         host.rack = rack
         await self._assembly.start_brokers([host.id], RETURN_SECONDS)
 
     async def undo(self) -> None:
-        """Take back whatever is wrong, by whichever fault. Returns when every broker may lead, in the rack it began in."""
-        self._assembly.network.mend()
+        """Undo every fault. Returns when every broker may lead, in its first rack."""
+        self._assembly.network.heal_all()
         for host in self._assembly.hosts.values():
             host.slow_disk_ms = 0
             host.thaw()
@@ -91,19 +91,19 @@ class Faults:
                 host.kill()
                 host.rack = self._rack_of[host.id]
         await self._assembly.start_brokers(self._assembly.hosts, RETURN_SECONDS)
-        await self._assembly.until(lambda: all(map(self._assembly.is_active, self._assembly.hosts)), RETURN_SECONDS)
+        await self._assembly.wait_for(lambda: all(map(self._assembly.is_active, self._assembly.hosts)), RETURN_SECONDS)
 
     async def change_protocol_version(self, broker: int, version: str) -> None:
-        """The broker comes back with another inter.broker.protocol.version. Errors: UsageError."""
-        wrong = complaint(version)
-        if wrong is not None:
-            raise UsageError(wrong)
+        """The broker restarts with another inter.broker.protocol.version. Errors: UsageError."""
+        error = complaint(version)
+        if error is not None:
+            raise UsageError(error)
         host = self.host(broker)
         host.kill()
         host.protocol_version = version
         await self._assembly.start_brokers([host.id], RETURN_SECONDS)
 
-    # A broker runs, and something is wrong with it.
+    # Faults of a running broker.
 
     async def freeze(self, brokers: Sequence[int]) -> None:
         for broker in brokers:
@@ -114,30 +114,30 @@ class Faults:
             self.host(broker).thaw()
 
     async def lag(self, broker: int, milliseconds: int) -> None:
-        """Whatever it hears from other brokers comes this much later; 0 takes it away."""
+        """Messages of other brokers reach it this much later; 0 removes the delay."""
         self._assembly.network.delay(milliseconds, *((other, self.host(broker).id) for other in self._others(broker)))
 
     async def slow_disk(self, broker: int, milliseconds: int) -> None:
-        """Whatever it writes takes this much longer; 0 takes it away."""
+        """Its writes take this much longer; 0 removes the delay."""
         self.host(broker).slow_disk_ms = milliseconds
 
     async def fence(self, broker: int) -> None:
-        """The controller hears nothing of it any more; brokers and clients do."""
+        """Its link to the controller is cut; brokers and clients still reach it."""
         self._assembly.network.cut((self.host(broker).id, CONTROLLER))
         self._assembly.controller.fence(self.host(broker).id)
-        await self._heard()
+        await self._wait_for_metadata()
 
     async def unfence(self, broker: int) -> None:
         """Returns when the controller lets it lead again."""
         self._assembly.network.heal((self.host(broker).id, CONTROLLER))
-        await self._assembly.until(
+        await self._assembly.wait_for(
             lambda: not self._assembly.image.brokers[self.host(broker).id].fenced, RETURN_SECONDS
         )
 
-    # Links.
+    # Faults of links.
 
     async def cut(self, one: NodeId, other: NodeId) -> None:
-        """Nothing passes, either way; CONTROLLER is a node too."""
+        """No message passes in either direction. CONTROLLER is a node too."""
         self._assembly.network.cut(*both_ways(one, [other]))
 
     async def heal(self, one: NodeId, other: NodeId) -> None:
@@ -152,12 +152,12 @@ class Faults:
         for host in self.in_rack(rack):
             self._assembly.network.heal(*both_ways(host.id, self._outside(rack)))
 
-    async def _heard(self) -> None:
-        """Whoever hears the controller has heard: a test's next request meets brokers that know what it did."""
-        deaf = {to for source, to in self._assembly.network.cuts if source == CONTROLLER}
+    async def _wait_for_metadata(self) -> None:
+        """Wait until the reachable brokers have the new metadata, so that a test's next request meets the fault."""
+        cut_off = {to for source, to in self._assembly.network.cuts if source == CONTROLLER}
         for host in self._assembly.hosts.values():
-            if host.running and not host.frozen and host.id not in deaf:
-                await host.runner.metadata_updates.wait_until_caught_up(_HEARD_MS)
+            if host.running and not host.frozen and host.id not in cut_off:
+                await host.runner.metadata_updates.wait_until_caught_up(_METADATA_TIMEOUT_MS)
 
     def _others(self, broker: int) -> list[NodeId]:
         return [other for other in self._assembly.hosts if other != broker]

@@ -1,10 +1,9 @@
-"""What an embedded cluster tells of itself: a snapshot for the judges, metrics, traffic, how it stands."""
+"""InspectionMethods: what an embedded cluster reports about itself: a snapshot, metrics, traffic, status."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Coroutine
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from rackspan.cluster.api.fault_methods import Outcome
 from rackspan.cluster.api.status import ClusterStatus, cluster_status
 from rackspan.cluster.context.record_traffic import Flow
 from rackspan.cluster.host.assembly import Assembly
@@ -12,84 +11,78 @@ from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId
 
 if TYPE_CHECKING:
-    from rackspan.cluster.api.metrics import MetricsServer
     from rackspan.model.snapshot import ClusterSnapshot
+    from rackspan.prometheus_metrics import BrokerMetrics, MetricsServer
+
+T = TypeVar("T")
 
 
 class InspectionMethods(ABC):
-    """For callers outside the cluster's thread: every method returns with what it read there."""
+    """For callers in other threads: every method returns what it has read in the cluster's thread."""
 
-    _metrics: "MetricsServer | None"
+    _metrics_server: "MetricsServer | None"
 
     @abstractmethod
-    def _do(self, work: Coroutine[Any, Any, Outcome]) -> Outcome:
-        """Do it in the cluster's thread and wait."""
+    def _run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Run it in the cluster's thread and wait for what it returns."""
 
     @property
     @abstractmethod
-    def _whole(self) -> Assembly:
-        """The cluster that runs. Errors: UsageError if none does."""
+    def _running(self) -> Assembly:
+        """The running cluster. Errors: UsageError if it is not running."""
 
     def snapshot(self) -> "ClusterSnapshot":
-        """This moment, as `rackspan audit` judges it."""
+        """A snapshot as `rackspan audit` reads it."""
         from rackspan.cluster.api.snapshot import snapshot
 
-        async def taken() -> "ClusterSnapshot":
-            whole = self._whole
-            disks = {broker: host.disk.logs for broker, host in whole.hosts.items()}
-            return snapshot(whole.image, whole.settings, disks, whole.cluster_id, whole.clock.now())
+        async def read() -> "ClusterSnapshot":
+            cluster = self._running
+            disks = {broker: host.disk.logs for broker, host in cluster.hosts.items()}
+            return snapshot(cluster.image, cluster.settings, disks, cluster.cluster_id, cluster.clock.now())
 
-        return self._do(taken())
+        return self._run(read())
 
     def metrics(self) -> dict[BrokerId, dict[str, int]]:
-        """The metrics of min.insync.racks by broker and by the names they are served under; of running brokers."""
+        """The metrics of min.insync.racks of each running broker, by the names they are served under."""
 
         async def read() -> dict[BrokerId, dict[str, int]]:
-            return {broker: host.runner.core.metrics() for broker, host in self._whole.hosts.items() if host.running}
+            return {broker: host.runner.core.metrics() for broker, host in self._running.hosts.items() if host.running}
 
-        return self._do(read())
+        return self._run(read())
 
     def serve_metrics(self, listen: str = "127.0.0.1:0", *, partitions: bool = False) -> str:
-        """Serve them to Prometheus over HTTP on loopback, until `close`; HOST:PORT of it, a free port for 0.
+        """Serve the metrics to Prometheus over HTTP on loopback until `close`. Returns its HOST:PORT; port 0 is a free one.
 
-        `partitions` adds a series for each partition. Errors: UsageError, off loopback too.
+        `partitions` adds a series for each partition. Errors: UsageError, also for an address off loopback.
         """
-        # Imported here: few clusters are scraped, and every cluster would wait for it.
-        from rackspan.cluster.api.metrics import MetricsServer
-        from rackspan.prometheus_metrics import BrokerMetrics
+        if self._metrics_server is not None:
+            raise UsageError(f"this cluster serves its metrics already, at {self._metrics_server.address}")
+        # Imported here: few clusters serve metrics, and every start of a cluster would pay for the import.
+        from rackspan.cluster.api.metrics import serve_metrics
 
-        async def taken() -> list[BrokerMetrics]:
-            running = [host for host in self._whole.hosts.values() if host.running]
-            return [
-                BrokerMetrics(
-                    host.id,
-                    host.rack,
-                    host.runner.core.metrics(),
-                    [(*one, values) for one, values in host.runner.core.partition_metrics().items()]
-                    if partitions
-                    else (),
-                )
-                for host in running
-            ]
+        self._metrics_server = serve_metrics(
+            listen, lambda: self._run(self._broker_metrics(partitions=partitions)), partitions=partitions
+        )
+        return self._metrics_server.address
 
-        if self._metrics is not None:
-            raise UsageError(f"this cluster serves its metrics already, at {self._metrics.address}")
-        self._metrics = MetricsServer(listen, lambda: self._do(taken()), partitions=partitions)
-        return self._metrics.address
+    async def _broker_metrics(self, *, partitions: bool) -> "list[BrokerMetrics]":
+        from rackspan.cluster.api.metrics import broker_metrics
+
+        return [broker_metrics(host, partitions=partitions) for host in self._running.hosts.values() if host.running]
 
     @property
     def metrics_address(self) -> str | None:
-        """HOST:PORT where its metrics are served, if they are."""
-        return None if self._metrics is None else self._metrics.address
+        """HOST:PORT where its metrics are served, None where they are not."""
+        return None if self._metrics_server is None else self._metrics_server.address
 
     def traffic(self) -> dict[Flow, int]:
-        """Bytes of records that have flowed, by path, topic, client and racks."""
-        return self._whole.traffic.flows()
+        """Bytes of records since the start, by path, topic, client and racks."""
+        return self._running.traffic.flows()
 
     def status(self) -> ClusterStatus:
-        """How brokers, links and partitions stand, for whoever reads of a failure."""
+        """The state of brokers, links and partitions, for the report of a failure."""
 
-        async def taken() -> ClusterStatus:
-            return cluster_status(self._whole)
+        async def read() -> ClusterStatus:
+            return cluster_status(self._running)
 
-        return self._do(taken())
+        return self._run(read())

@@ -1,17 +1,21 @@
-"""The metrics of an embedded cluster's brokers for Prometheus: one endpoint for all of them, read at each scrape."""
+"""The metrics of an embedded cluster's brokers for Prometheus: one HTTP endpoint for all of them, read at each scrape."""
 
 from collections.abc import Callable, Sequence
-from typing import TypeAlias
 
-from rackspan import prometheus_metrics
 from rackspan.acks.metrics import METRICS
-from rackspan.prometheus_metrics import BrokerMetrics, broker_families
+from rackspan.cluster.host.broker_host import BrokerHost
+from rackspan.prometheus_metrics import BrokerMetrics, MetricsServer, broker_families
 
-Read: TypeAlias = Callable[[], Sequence[BrokerMetrics]]
+
+def serve_metrics(listen: str, read: Callable[[], Sequence[BrokerMetrics]], *, partitions: bool) -> MetricsServer:
+    """Serve what `read` returns at each scrape, until the server is closed."""
+    return MetricsServer(listen, lambda: broker_families(METRICS, read(), partitions=partitions))
 
 
-class MetricsServer(prometheus_metrics.MetricsServer):
-    """Of what `read` says of the brokers that run."""
-
-    def __init__(self, listen: str, read: Read, *, partitions: bool) -> None:
-        super().__init__(listen, lambda: broker_families(METRICS, read(), partitions=partitions))
+def broker_metrics(host: BrokerHost, *, partitions: bool) -> BrokerMetrics:
+    """The metrics of one running broker, with those of its partitions where `partitions` is set."""
+    core = host.runner.core
+    by_partition = core.partition_metrics() if partitions else {}
+    return BrokerMetrics(
+        host.id, host.rack, core.metrics(), [(*partition, values) for partition, values in by_partition.items()]
+    )

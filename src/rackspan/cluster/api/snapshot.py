@@ -1,4 +1,4 @@
-"""A snapshot of the embedded cluster, for the judges: what `rackspan audit` would read over the wire, without the wire."""
+"""A ClusterSnapshot of the embedded cluster: what `rackspan audit` would read from it through a client."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -21,7 +21,7 @@ Disks = Mapping[BrokerId, Mapping[TopicPartition, PartitionLog]]
 def snapshot(
     image: MetadataImage, settings: ClusterSettings, disks: Disks, cluster_id: str, now: int
 ) -> ClusterSnapshot:
-    """The controller's metadata as the model has it. `now` in ms since 1970; sizes are those of the largest replica."""
+    """The controller's metadata as a snapshot. `now` is in ms since 1970. A partition's size is that of its largest replica."""
     topics = sorted(image.topics.values(), key=lambda topic: topic.name)
     rows = [
         (code, index, state, _size(disks, TopicPartition(topic.name, index)))
@@ -44,7 +44,7 @@ def snapshot(
             size_bytes=[size for _, _, _, size in rows],
         ),
         cluster_id=cluster_id,
-        # It stands outside all racks, which is to say that nobody knows its rack.
+        # The controller has no rack.
         controllers=(Controller(CONTROLLER_ID),),
         taken_at=datetime.fromtimestamp(now / 1000, UTC),
     )  # fmt: skip

@@ -1,4 +1,4 @@
-"""How a cluster stands, in a few lines: for the report of a test that failed, never for a decision."""
+"""The state of an embedded cluster in a few lines, for the report of a failed test. No decision is made by it."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class BrokerStatus:
-    """One broker; `states` is ("up",) where nothing is wrong."""
+    """One broker. `states` is ("up",) where nothing is wrong."""
 
     id: BrokerId
     rack: RackId | None
@@ -22,7 +22,7 @@ class BrokerStatus:
 
 @dataclass(frozen=True, slots=True)
 class ClusterStatus:
-    """Brokers, and a line for each link, partition and metric that is not as it should be."""
+    """All brokers, and a line for each link, partition and metric that is not as it should be."""
 
     brokers: tuple[BrokerStatus, ...]
     links: tuple[str, ...]
@@ -56,13 +56,13 @@ def _states(assembly: Assembly, host: BrokerHost) -> Iterator[str]:
 
 
 def _links(assembly: Assembly) -> Iterator[str]:
-    for one, other in assembly.network.cuts:
-        yield f"{_node(one)} to {_node(other)}: cut"
-    for (one, other), late in assembly.network.delays_ms.items():
-        yield f"{_node(one)} to {_node(other)}: {late} ms late"
+    for source, destination in assembly.network.cuts:
+        yield f"{_name(source)} to {_name(destination)}: cut"
+    for (source, destination), delay_ms in assembly.network.delays_ms.items():
+        yield f"{_name(source)} to {_name(destination)}: {delay_ms} ms late"
 
 
-def _node(node: NodeId) -> str:
+def _name(node: NodeId) -> str:
     return "controller" if node == CONTROLLER else f"broker {node}"
 
 
@@ -76,10 +76,10 @@ def _partitions(assembly: Assembly) -> Iterator[str]:
 def _partition(assembly: Assembly, state: PartitionState) -> str:
     leader = "none" if state.leader == NO_LEADER else state.leader
     racks = ",".join(sorted({str(assembly.hosts[broker].rack) for broker in state.isr})) or "none"
-    return f"leader {leader}, replicas {_listed(state.replicas)}, in sync {_listed(state.isr)} (racks {racks})"
+    return f"leader {leader}, replicas {_joined(state.replicas)}, in sync {_joined(state.isr)} (racks {racks})"
 
 
-def _listed(brokers: tuple[BrokerId, ...]) -> str:
+def _joined(brokers: tuple[BrokerId, ...]) -> str:
     return ",".join(map(str, brokers)) or "none"
 
 

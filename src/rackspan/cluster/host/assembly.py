@@ -1,6 +1,6 @@
-"""A cluster put together: the controller, the brokers' hosts, what lies between them, and the beat of the clock.
+"""Assembly: one cluster of a controller, broker hosts, the network between them, and a clock that ticks for all.
 
-Everything here runs in the cluster's own loop; embedded.py is the door from outside.
+Everything here runs in the cluster's own event loop. api/embedded.py is for callers in other threads.
 """
 
 import asyncio
@@ -18,15 +18,15 @@ from rackspan.cluster.host.broker_host import BrokerHost
 from rackspan.cluster.host.clock import Clock
 from rackspan.cluster.host.controller_host import ControllerHost
 from rackspan.cluster.host.network import Network
-from rackspan.cluster.host.rack_locator import located_by
+from rackspan.cluster.host.rack_locator import configured_locator
 from rackspan.cluster.host.shared_services import SharedServices
 from rackspan.model.ids import BrokerId, RackId
 
-_LOOK_AGAIN_SECONDS: Final = 0.002
+_POLL_SECONDS: Final = 0.002
 
 
 class Assembly:
-    """See the module. Made in the loop it runs in."""
+    """Created in the event loop that it runs in."""
 
     def __init__(self, rack_of: Mapping[BrokerId, RackId | None], settings: ClusterSettings, rng: Random) -> None:
         loop = asyncio.get_running_loop()
@@ -37,7 +37,7 @@ class Assembly:
         pending_responses = PendingResponses()
         self.cluster_id = _cluster_id(rng)
         self.controller = ControllerHost(
-            Controller(settings, rng, locate=located_by(settings, self.cluster_id)),
+            Controller(settings, rng, locate=configured_locator(settings, self.cluster_id)),
             self.clock,
             self.network,
             pending_responses,
@@ -52,43 +52,43 @@ class Assembly:
             lambda: self.controller.image.offset,
         )
         self.hosts = {broker: BrokerHost(shared, broker, rack) for broker, rack in rack_of.items()}
-        self._beat: asyncio.TimerHandle | None = None
+        self._next_tick: asyncio.TimerHandle | None = None
 
     @property
     def image(self) -> MetadataImage:
-        """As the controller has it."""
+        """The controller's metadata."""
         return self.controller.image
 
     async def start(self, seconds: float) -> None:
         """Returns when every broker may lead.
 
-        Errors: TimeoutError; UsageError and ReplicaPlacementException for a placer that cannot be had.
+        Errors: TimeoutError; UsageError and ReplicaPlacementException for a placer that cannot be loaded.
         """
         self.controller.open()
         self._tick()
         await self.start_brokers(self.hosts, seconds)
 
     async def start_brokers(self, brokers: Iterable[BrokerId], seconds: float) -> None:
-        """Those that are not running. Returns when the controller lets them lead. Errors: TimeoutError."""
+        """Start those that are not running. Returns when the controller has unfenced them. Errors: TimeoutError."""
         started = [broker for broker in brokers if not self.hosts[broker].running]
         for broker in started:
             await self.hosts[broker].start()
-        await self.until(lambda: all(self.is_active(broker) for broker in started), seconds)
+        await self.wait_for(lambda: all(self.is_active(broker) for broker in started), seconds)
 
     def is_active(self, broker: BrokerId) -> bool:
         """Registered, and not fenced."""
         registered = self.image.brokers.get(broker)
         return registered is not None and not registered.fenced
 
-    async def until(self, holds: Callable[[], bool], seconds: float) -> None:
+    async def wait_for(self, condition: Callable[[], bool], seconds: float) -> None:
         """Errors: TimeoutError."""
         async with asyncio.timeout(seconds):
-            while not holds():
-                await asyncio.sleep(_LOOK_AGAIN_SECONDS)
+            while not condition():
+                await asyncio.sleep(_POLL_SECONDS)
 
     def stop(self) -> None:
-        if self._beat is not None:
-            self._beat.cancel()
+        if self._next_tick is not None:
+            self._next_tick.cancel()
         for host in self.hosts.values():
             host.kill()
             host.server.release()
@@ -99,12 +99,12 @@ class Assembly:
         self.controller.tick(now)
         for host in self.hosts.values():
             host.tick(now)
-        self._beat = asyncio.get_running_loop().call_later(self.settings.tick_interval_ms / 1000, self._tick)
+        self._next_tick = asyncio.get_running_loop().call_later(self.settings.tick_interval_ms / 1000, self._tick)
 
 
 def _cluster_id(rng: Random) -> str:
-    """As Kafka makes them: 16 random bytes in base64, none beginning with '-', which tools take for an option."""
+    """As Kafka generates them: 16 random bytes in base64. None begins with '-', which command lines parse as an option."""
     while True:
-        drawn = urlsafe_b64encode(rng.randbytes(16)).decode().rstrip("=")
-        if not drawn.startswith("-"):
-            return drawn
+        cluster_id = urlsafe_b64encode(rng.randbytes(16)).decode().rstrip("=")
+        if not cluster_id.startswith("-"):
+            return cluster_id

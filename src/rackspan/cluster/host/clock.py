@@ -1,25 +1,25 @@
-"""Milliseconds since 1970 that never run backwards, nor on while the process stands still."""
+"""A clock in milliseconds since 1970 that never runs backwards and stops while the process is suspended."""
 
 import time
 from typing import Final
 
-_LONGEST_NS: Final = 500_000_000
-"""Ten ticks: whoever asks the time less often was kept from running."""
+_SUSPENDED_NS: Final = 500_000_000
+"""Ten ticks. A longer time between two readings means that the process was suspended."""
 
 
 class Clock:
-    """The wall's time when it was made, and from then on the machine's monotonic one.
+    """The wall-clock time at its creation, and from then on the machine's monotonic clock.
 
-    On a machine without time to spare, or in a debugger, all brokers and the controller stand still together. That is no
-    fault of any broker, so the time of it is left out: nobody is fenced, and nobody leaves an ISR or a group, for it.
+    On an overloaded machine or in a debugger all brokers and the controller are suspended together. That time is left out,
+    so that no broker is fenced, and no replica or member leaves its ISR or group, for it.
     """
 
     def __init__(self) -> None:
         self._read_ns = time.monotonic_ns()
-        self._ahead_ns = time.time_ns() - self._read_ns
+        self._offset_ns = time.time_ns() - self._read_ns
 
     def now(self) -> int:
         read_ns = time.monotonic_ns()
-        self._ahead_ns -= max(0, read_ns - self._read_ns - _LONGEST_NS)
+        self._offset_ns -= max(0, read_ns - self._read_ns - _SUSPENDED_NS)
         self._read_ns = read_ns
-        return (read_ns + self._ahead_ns) // 1_000_000
+        return (read_ns + self._offset_ns) // 1_000_000

@@ -1,4 +1,4 @@
-"""The controller's machine, outside all racks. It is never lost; its links may be."""
+"""Runs the core's controller. It is in no rack and never stops; its links may be cut."""
 
 import logging
 from collections.abc import Iterable
@@ -17,11 +17,11 @@ from rackspan.model.ids import BrokerId
 log = logging.getLogger(__name__)
 
 CONTROLLER_ID: Final = BrokerId(3000)
-"""What clients are told it is called; Kafka's own examples number controllers from here."""
+"""The controller's id in responses to clients. Kafka's own examples number controllers from 3000."""
 
 
 class ControllerHost:
-    """Feeds the core's controller and carries out what it answers."""
+    """Passes messages and ticks to the core's Controller and executes its effects."""
 
     def __init__(
         self, controller: Controller, clock: Clock, network: Network, pending_responses: PendingResponses
@@ -34,11 +34,11 @@ class ControllerHost:
 
     @property
     def image(self) -> MetadataImage:
-        """What is committed; brokers may not have heard of all of it."""
+        """The committed metadata. Brokers may have an older offset of it."""
         return self._controller.image
 
     def receive(self, source: NodeId, message: Message) -> None:
-        self._carry_out(self._controller.on_message(self._clock.now(), source, message))
+        self._execute(self._controller.on_message(self._clock.now(), source, message))
 
     def open(self) -> None:
         """Before the first request. Errors: UsageError, ReplicaPlacementException."""
@@ -48,18 +48,18 @@ class ControllerHost:
         self._controller.close()
 
     def tick(self, now: int) -> None:
-        self._carry_out(self._controller.on_tick(now))
+        self._execute(self._controller.on_tick(now))
 
     def fence(self, broker: BrokerId) -> None:
-        """At once, as if its session had run out."""
-        self._carry_out(self._controller.fence(self._clock.now(), broker))
+        """At once, as if its session had timed out."""
+        self._execute(self._controller.fence(self._clock.now(), broker))
 
-    def _carry_out(self, effects: Iterable[Effect]) -> None:
+    def _execute(self, effects: Iterable[Effect]) -> None:
         for effect in effects:
             match effect:
                 case messages.Send(destination, message):
                     self._network.send(CONTROLLER, destination, message)
-                case messages.Respond(correlation_id, result):
-                    self._pending_responses.resolve(correlation_id, result)
+                case messages.Respond(correlation_id, response):
+                    self._pending_responses.resolve(correlation_id, response)
                 case messages.Warned(line):
                     log.warning("controller: %s", line)

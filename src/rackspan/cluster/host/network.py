@@ -1,7 +1,6 @@
-"""Messages between nodes of one process: in order, over links that can be cut or made slow.
+"""Messages between the brokers and the controller of one cluster: in order, over links that can be cut or delayed.
 
-Nothing is delivered while a node is still acting on something else: every message waits for the loop's next turn, so that
-nodes meet as they do over sockets.
+A message is delivered in the event loop's next iteration, never while its sender still handles another one: as over a socket.
 """
 
 import asyncio
@@ -13,35 +12,37 @@ from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import Message
 
 Receive: TypeAlias = Callable[[NodeId, Message], None]
-"""A node's door: (source, message)."""
+"""A node's method for messages: (source, message)."""
 
 Link: TypeAlias = tuple[NodeId, NodeId]
 """One direction: (from, to)."""
 
 
 class Network:
-    """Of one cluster. `carried` hears of every message that is delivered, as (from, to, message)."""
+    """Of one cluster. `on_delivered` is called with every delivered message: (source, destination, message)."""
 
-    def __init__(self, loop: asyncio.AbstractEventLoop, carried: Callable[[NodeId, NodeId, Message], None]) -> None:
+    def __init__(
+        self, loop: asyncio.AbstractEventLoop, on_delivered: Callable[[NodeId, NodeId, Message], None]
+    ) -> None:
         self._loop = loop
-        self._carried = carried
-        self._doors: dict[NodeId, Receive] = {}
+        self._on_delivered = on_delivered
+        self._receivers: dict[NodeId, Receive] = {}
         self._cut: set[Link] = set()
         self._delay_ms: dict[Link, int] = {}
-        self._under_way: deque[tuple[NodeId, NodeId, NodeId, Message]] = deque()
+        self._undelivered: deque[tuple[NodeId, NodeId, NodeId, Message]] = deque()
 
     def attach(self, node: NodeId, receive: Receive) -> None:
-        self._doors[node] = receive
+        self._receivers[node] = receive
 
     def detach(self, node: NodeId) -> None:
-        """Whatever is sent there from now on is lost, and what it has sent itself and is still under way.
+        """Drop messages to the node, and its own that are not delivered yet.
 
-        The heartbeat of a broker that is gone would unfence it, and its leaders take it back into the ISR.
+        The heartbeat of a killed broker would unfence it, and leaders would take it back into the ISR.
         """
-        self._doors.pop(node, None)
+        self._receivers.pop(node, None)
 
     def send(self, source: NodeId, destination: NodeId, message: Message, *, signed: NodeId | None = None) -> None:
-        """Over the link from source to destination; the receiver sees `signed` as its source where that differs."""
+        """Send over the link from source to destination. `signed` is the source that the receiver sees, if it differs."""
         link = (source, destination)
         if link in self._cut:
             return
@@ -50,9 +51,9 @@ class Network:
         if delay_ms:
             self._loop.call_later(delay_ms / 1000, self._deliver, *sent)
             return
-        if not self._under_way:
+        if not self._undelivered:
             self._loop.call_soon(self._deliver_all)
-        self._under_way.append(sent)
+        self._undelivered.append(sent)
 
     def cut(self, *links: Link) -> None:
         self._cut.update(links)
@@ -61,12 +62,12 @@ class Network:
         self._cut.difference_update(links)
 
     def delay(self, milliseconds: int, *links: Link) -> None:
-        """0 takes the delay away."""
+        """0 removes the delay."""
         for link in links:
             self._delay_ms[link] = milliseconds
 
-    def mend(self) -> None:
-        """Every link holds, at its own speed."""
+    def heal_all(self) -> None:
+        """Undo every cut and delay."""
         self._cut.clear()
         self._delay_ms.clear()
 
@@ -76,20 +77,20 @@ class Network:
 
     @property
     def delays_ms(self) -> dict[Link, int]:
-        return {link: late for link, late in sorted(self._delay_ms.items()) if late}
+        return {link: delay_ms for link, delay_ms in sorted(self._delay_ms.items()) if delay_ms}
 
     def _deliver_all(self) -> None:
-        # What these messages bring about waits for the next turn: sockets are served in between.
-        turn, self._under_way = self._under_way, deque()
-        for sent in turn:
+        # Messages that these cause are delivered in the next iteration: sockets are served in between.
+        current, self._undelivered = self._undelivered, deque()
+        for sent in current:
             self._deliver(*sent)
 
     def _deliver(self, source: NodeId, destination: NodeId, signed: NodeId, message: Message) -> None:
-        door = self._doors.get(destination)
-        if door is None or source not in self._doors or (source, destination) in self._cut:
+        receive = self._receivers.get(destination)
+        if receive is None or source not in self._receivers or (source, destination) in self._cut:
             return
-        self._carried(source, destination, message)
-        door(signed, message)
+        self._on_delivered(source, destination, message)
+        receive(signed, message)
 
 
 def both_ways(one: NodeId, others: Iterator[NodeId] | list[NodeId]) -> list[Link]:

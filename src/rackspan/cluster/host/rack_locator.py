@@ -1,7 +1,7 @@
-"""`rack.locator.class` and `rack.locator.properties`: racks from elsewhere for every topic that is created (KIP-36, draft).
+"""`rack.locator.class` and `rack.locator.properties`: racks from a locator for the placement of new topics (KIP-36, draft).
 
-The locator is made once, when the cluster starts, and asked at every creation; what it answers counts for placement
-alone: clients are told the racks that brokers registered.
+The locator is created when the cluster starts, and called for every new topic. Its racks count for placement only: responses
+to clients have the racks that the brokers registered.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,7 +16,7 @@ LOCATOR_CLASS: Final = "rack.locator.class"
 LOCATOR_PROPERTIES: Final = "rack.locator.properties"
 
 
-def located_by(settings: ClusterSettings, cluster_id: str) -> Locate | None:
+def configured_locator(settings: ClusterSettings, cluster_id: str) -> Locate | None:
     """None where no locator is configured. Errors: UsageError, RackLocatorFailed."""
     name = settings.extra_configs.get(LOCATOR_CLASS)
     if name is None:

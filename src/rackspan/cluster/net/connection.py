@@ -1,7 +1,7 @@
-"""One client's connection: requests in, answers out in the same order.
+"""One client's connection: responses leave in the order of the requests.
 
-Kafka answers the requests of a connection strictly in order, and clients count on it. Requests are acted on as they
-arrive, so that a produce never waits for the acknowledgement of the one before it; answers wait for their turn.
+Kafka guarantees that order per connection, and clients rely on it. Requests are handled as they arrive, so that a produce
+never waits for the acknowledgement of the one before it. A response waits for those before it.
 """
 
 import asyncio
@@ -16,10 +16,10 @@ from rackspan.wire.framing import MAX_REQUEST_BYTES, FrameBuffer, Piece, Request
 log = logging.getLogger(__name__)
 
 MAX_IN_FLIGHT: Final = 100
-"""Requests of one connection under way; more are left in the socket until some are answered."""
+"""Requests of one connection without a response. Further ones stay in the socket."""
 
 Parts: TypeAlias = "list[bytes] | None"
-"""One response, unframed; None where the client waits for none."""
+"""One response without its frame; None where the client expects none."""
 
 
 class ConnectionServer(Protocol):
@@ -33,7 +33,7 @@ class ConnectionServer(Protocol):
 
 
 class _Slot:
-    """A place in the order of answers."""
+    """One response in the order of the requests, or the place it will take."""
 
     __slots__ = ("done", "parts")
 
@@ -43,23 +43,23 @@ class _Slot:
 
 
 class Connection(asyncio.BufferedProtocol):
-    """Between one socket and one broker."""
+    """The asyncio protocol of one socket. `server` handles its requests."""
 
     def __init__(self, server: ConnectionServer, max_request_bytes: int = MAX_REQUEST_BYTES) -> None:
         self._server = server
         self._frames = FrameBuffer(max_request_bytes)
         self._slots: deque[_Slot] = deque()
         self._outgoing: deque[Piece] = deque()
-        self._waiting: set[asyncio.Future[Parts]] = set()
+        self._pending: set[asyncio.Future[Parts]] = set()
         self._transport: asyncio.Transport | None = None
         self._can_write = True
         self._peer = ""
 
-    # What asyncio calls.
+    # Called by asyncio.
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast("asyncio.Transport", transport)
-        # What the socket does not take stays here, where it is not copied.
+        # Bytes that the socket does not accept stay in `_outgoing`, where they are not copied.
         self._transport.set_write_buffer_limits(high=0)
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if peer else ""
@@ -83,7 +83,7 @@ class Connection(asyncio.BufferedProtocol):
             self.balance()
 
     def pause_writing(self) -> None:
-        # Said from within `balance`, by the write that was too much.
+        # Called during `balance`, by the write that filled the buffer.
         self._can_write = False
 
     def resume_writing(self) -> None:
@@ -93,15 +93,15 @@ class Connection(asyncio.BufferedProtocol):
     def connection_lost(self, _exc: Exception | None) -> None:
         self._transport = None
         self._server.connections.discard(self)
-        for waiting in self._waiting:
-            waiting.cancel()
+        for pending in self._pending:
+            pending.cancel()
         self._slots.clear()
         self._outgoing.clear()
 
-    # What the broker calls.
+    # Called by the server.
 
     def abort(self) -> None:
-        """Close at once; what was not answered never will be."""
+        """Close at once. Requests without a response never get one."""
         if self._transport is not None:
             self._transport.abort()
 
@@ -120,27 +120,27 @@ class Connection(asyncio.BufferedProtocol):
             return
         slot = _Slot()
         self._slots.append(slot)
-        answer = self._server.serve(request, self._peer)
-        if answer is None or isinstance(answer, list):
-            slot.parts, slot.done = answer, True
+        response = self._server.serve(request, self._peer)
+        if response is None or isinstance(response, list):
+            slot.parts, slot.done = response, True
             return
-        waiting = asyncio.ensure_future(answer)
-        self._waiting.add(waiting)
-        waiting.add_done_callback(lambda done: self._answered(slot, done))
+        pending = asyncio.ensure_future(response)
+        self._pending.add(pending)
+        pending.add_done_callback(lambda done: self._complete(slot, done))
 
-    def _answered(self, slot: _Slot, waiting: "asyncio.Future[Parts]") -> None:
-        self._waiting.discard(waiting)
-        if waiting.cancelled():
+    def _complete(self, slot: _Slot, pending: "asyncio.Future[Parts]") -> None:
+        self._pending.discard(pending)
+        if pending.cancelled():
             self.abort()
-        elif (error := waiting.exception()) is not None:
+        elif (error := pending.exception()) is not None:
             log.error("closing the connection of %s: a request failed", self._peer, exc_info=error)
             self.abort()
         else:
-            slot.parts, slot.done = waiting.result(), True
+            slot.parts, slot.done = pending.result(), True
             self.balance()
 
     def _flush(self) -> None:
-        """Write every answer whose turn has come, as far as the client takes it."""
+        """Write every response that is due, as far as the socket accepts it."""
         if self._server.frozen or self._transport is None:
             return
         while self._slots and self._slots[0].done:
