@@ -25,7 +25,7 @@ OFF, ON_AGAIN = "rack awareness is off", "rack awareness is on again"
         pytest.param(KAFKA_PYTHON, AIOKAFKA, [], id="both"),
     ],
 )
-def test_members_join_leave_and_crash_and_what_crosses_racks_is_always_the_least(
+def test_members_join_leave_and_crash_and_cross_rack_reads_are_always_the_least(
     kafka: KafkaCluster, tmp_path: Path, request: pytest.FixtureRequest, first: str, second: str, options: list[str]
 ) -> None:
     topic = f"readers-{request.node.callspec.id}"

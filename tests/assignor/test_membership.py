@@ -23,7 +23,7 @@ def warned(caplog: pytest.LogCaptureFixture) -> Sequence[str]:
     return said
 
 
-def test_off_is_said_once_and_on_again_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_off_is_logged_once_and_on_again_once(caplog: pytest.LogCaptureFixture) -> None:
     leader = Membership("r1", cooperative=False)
     racked, rackless = [member("a", "r1"), member("b", "r2")], member("c", "")
     leader.decide_rebalance(racked, RACKS)
@@ -40,7 +40,7 @@ def test_off_is_said_once_and_on_again_once(caplog: pytest.LogCaptureFixture) ->
     assert warned(caplog) == []
 
 
-def test_another_reason_is_said_too(caplog: pytest.LogCaptureFixture) -> None:
+def test_another_reason_is_logged_too(caplog: pytest.LogCaptureFixture) -> None:
     leader = Membership("r1", cooperative=False)
     leader.decide_rebalance([member("a", "")], RACKS)
     leader.decide_rebalance([read_member("a", ORDERS, b"?")], RACKS)
@@ -49,7 +49,7 @@ def test_another_reason_is_said_too(caplog: pytest.LogCaptureFixture) -> None:
     assert "consumer a sent user data that is not ours" in unreadable
 
 
-def test_a_rack_that_the_cluster_does_not_know_is_asked_about_once(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_rack_without_replicas_is_warned_of_once(caplog: pytest.LogCaptureFixture) -> None:
     leader = Membership("r9", cooperative=False)
     for _ in range(2):
         leader.decide_rebalance([member("a", "r9")], RACKS)
@@ -66,7 +66,7 @@ def test_a_topic_without_partitions_is_no_reason_to_warn(caplog: pytest.LogCaptu
     assert warned(caplog) == []
 
 
-def test_what_a_consumer_was_told_is_what_it_claims_next_time() -> None:
+def test_a_consumer_claims_its_last_assignment() -> None:
     consumer = Membership("r1", cooperative=True)
     owned = [TopicPartition("orders", 3)]
     consumer.on_assignment(owned, assignment_data(8, member("a", "r1").id))

@@ -61,7 +61,7 @@ def told(answers: Mapping[str, bytes]) -> dict[str, list[int]]:
 
 
 @pytest.mark.parametrize("leader", ["kafka-python", "aiokafka"])
-def test_members_of_both_clients_understand_each_other(leader: str) -> None:
+def test_members_with_both_clients_share_a_group(leader: str) -> None:
     near_1, near_3 = kafka_python.KafkaPythonAssignor("r1"), aiokafka.AiokafkaAssignor("r3")
     members = {"a": sent(near_1), "b": sent(near_3)}
     answers = (
@@ -87,7 +87,7 @@ def test_where_followers_are_not_read_the_leaders_decide(followers: bool, near_1
     assert told(answers)["a"] == near_1
 
 
-def test_the_rack_stands_where_other_tools_look_for_it_too() -> None:
+def test_the_rack_is_in_the_subscriptions_own_field_too() -> None:
     said = ConsumerProtocolSubscription.decode(sent(kafka_python.KafkaPythonAssignor("r2")))
     assert (said.rack_id, said.topics) == ("r2", ["orders"])
 
@@ -97,7 +97,7 @@ def test_an_unknown_topic_is_left_out() -> None:
     assert told(lead_with_aiokafka(assignor, {"a": sent(assignor, ("nowhere", "orders"))})) == {"a": [0, 1, 2, 3]}
 
 
-def test_a_cooperative_member_keeps_what_it_reads_until_it_is_told_to_stop() -> None:
+def test_a_cooperative_member_keeps_its_partitions_until_they_are_revoked() -> None:
     holding, joining = kafka_python.KafkaPythonAssignor("r1", cooperative=True), aiokafka.AiokafkaAssignor("r3")
     alone = lead_with_kafka_python(holding, {"a": sent(holding)})
     holding.on_assignment(ConsumerProtocolAssignment.decode(alone["a"]), 1)
@@ -112,7 +112,7 @@ def test_kafka_python_makes_an_assignor_for_every_consumer() -> None:
     assert strategy[1] is RangePartitionAssignor
 
 
-def test_the_answers_of_in_rack_are_keyword_arguments_of_the_clients() -> None:
+def test_in_rack_returns_keyword_arguments_of_the_clients() -> None:
     assert kafka_python.in_rack("r1")["client_rack"] == aiokafka.in_rack("r1")["client_rack"] == "r1"
     assert set(kafka_python.in_rack("r1")) <= set(KafkaConsumer.DEFAULT_CONFIG)
     assert aiokafka.in_rack("r1")["partition_assignment_strategy"][0].name == kafka_python.KafkaPythonAssignor.name

@@ -18,7 +18,7 @@ def test_without_fetching_from_followers_only_the_leader_does() -> None:
     assert readable_in(replicas(1, 2), RACKS, followers=False) == {ORDERS: {"r1"}}
 
 
-def test_a_partition_without_leader_is_local_to_nobody_then() -> None:
+def test_a_partition_without_leader_is_then_local_to_no_member() -> None:
     assert readable_in({ORDERS: Replicas(BrokerId(-1), (BrokerId(1),))}, RACKS, followers=False) == {ORDERS: set()}
 
 

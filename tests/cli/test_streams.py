@@ -63,7 +63,7 @@ WRONG: list[tuple[dict[str, Any], str]] = [
 
 @pytest.mark.parametrize(("changed", "line"), WRONG)
 @pytest.mark.parametrize("verb", ["assign", "lab"])
-def test_a_problem_that_means_nothing_is_named(
+def test_an_error_names_the_problem_file(
     cli: Cli, problem: Path, verb: str, changed: dict[str, Any], line: str
 ) -> None:
     problem.write_text(json.dumps({**PROBLEM, **changed}))
@@ -209,7 +209,7 @@ def test_people_read_clients_strategies_and_a_verdict(cli: Cli, monkeypatch: pyt
     ]
 
 
-def test_what_cannot_be_told_is_told_so(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_changelogs_of_unknown_sub_topologies_are_listed(cli: Cli, monkeypatch: pytest.MonkeyPatch) -> None:
     old = member("old", process=3, active={"1_0": ["clicks:0"]}, protocol_version=2)
     ran = cli(*live(*swapped(), old, monkeypatch=monkeypatch))
     assert ran.code == 0
@@ -221,7 +221,7 @@ def test_what_cannot_be_told_is_told_so(cli: Cli, monkeypatch: pytest.MonkeyPatc
     ]
 
 
-def test_a_captured_group_is_taken_by_assign_and_by_the_lab(
+def test_a_captured_group_is_a_problem_for_assign_and_for_the_lab(
     cli: Cli, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     ran = cli(*live(*swapped(), monkeypatch=monkeypatch), "--capture", "group.json")

@@ -75,7 +75,7 @@ def test_without_racks_every_task_is_where_kafka_puts_it(assignor: str, count: i
 
 @pytest.mark.parametrize("movable", ["any", "racks"])
 @pytest.mark.parametrize("count", ASSIGNOR_SIZES)
-def test_standby_pairs_cost_what_kafkas_cost_and_joint_solving_never_more(movable: str, count: int) -> None:
+def test_standby_exchanges_cost_the_same_as_kafkas_and_the_joint_optimum_never_more(movable: str, count: int) -> None:
     rng = Random(count)
     documents = [with_standbys(rng, problem(rng)) for _ in range(count)]
     for document, kafka in responses([("standby", document, movable) for document in documents]):

@@ -35,7 +35,7 @@ def written(seed: int) -> list[dict[str, Any]]:
     return [json.loads(line) for line in ran.stdout.splitlines()]
 
 
-def test_user_data_of_every_version_is_read_as_kafka_streams_meant_it() -> None:
+def test_user_data_of_every_version_is_decoded_as_by_kafka_streams() -> None:
     rows = written(seed=42)
     assert [row["version"] for row in rows] == list(range(1, 12))
     for row in rows:

@@ -40,7 +40,7 @@ def test_the_order_of_members_and_partitions_does_not_matter(group: ConsumerGrou
 
 @settings(max_examples=60, deadline=None)
 @given(groups(members=6, partitions=30))
-def test_who_has_been_assigned_stays_put(group: ConsumerGroup) -> None:
+def test_an_optimal_assignment_stays_the_same(group: ConsumerGroup) -> None:
     first = assign(group)
     owning = (replace(m, owned=frozenset(first.partitions[m.id]), epoch=7) for m in group.members)
     again = assign(replace(group, members=tuple(owning)))

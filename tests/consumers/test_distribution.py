@@ -12,5 +12,5 @@ def test_one_to_each_in_turn() -> None:
     assert numbers(a=2, b=3) == {"a": [0, 2], "b": [1, 3, 4]}
 
 
-def test_who_wants_nothing_is_passed_over() -> None:
+def test_a_receiver_with_count_zero_gets_nothing() -> None:
     assert numbers(a=0, b=5) == {"a": [], "b": [0, 1, 2, 3, 4]}

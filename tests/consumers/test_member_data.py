@@ -26,7 +26,7 @@ JSON = st.recursive(
 )
 
 
-def test_what_a_member_sends_is_this_document() -> None:
+def test_the_user_data_of_a_member_is_this_document() -> None:
     sent = member_data("r1", LastAssignment(OWNED, 7, "c1"), cooperative=True)
     assert sent.decode() == json.dumps(DOCUMENT, separators=(",", ":"))
     assert read_member("c1", ["orders"], sent) == GroupMember(
@@ -34,14 +34,14 @@ def test_what_a_member_sends_is_this_document() -> None:
     )
 
 
-def test_what_the_leader_sends_is_read_back() -> None:
+def test_the_leaders_data_is_read_back() -> None:
     sent = assignment_data(9, MemberId("c1"))
     assert sent == b'{"rackspan":1,"epoch":9,"member":"c1"}'
     assert read_assignment(OWNED, sent) == LastAssignment(OWNED, 9, "c1")
 
 
 @given(st.text(), st.frozensets(st.builds(TopicPartition, st.text(), st.integers(0))), st.integers(-1), st.text())
-def test_any_rack_and_any_claim_survive_the_way(
+def test_any_rack_and_any_claim_survive_encoding(
     rack: str, owned: frozenset[TopicPartition], epoch: int, member: str
 ) -> None:
     if any(0xD800 <= ord(letter) < 0xE000 for letter in rack + member + "".join(one.topic for one in owned)):
@@ -50,13 +50,13 @@ def test_any_rack_and_any_claim_survive_the_way(
     assert (read.rack or "", read.owned, read.epoch, read.still_reads, read.fault) == (rack, owned, epoch, False, None)
 
 
-def test_who_comes_back_under_another_id_holds_nothing() -> None:
+def test_a_consumer_with_a_new_member_id_still_reads_nothing() -> None:
     sent = member_data("r1", LastAssignment(OWNED, 7, "c1"), cooperative=True)
     assert not read_member("c2", [], sent).still_reads
     assert read_member("c2", [], sent).owned == OWNED
 
 
-def test_keys_of_later_days_are_left_alone() -> None:
+def test_keys_of_later_versions_are_ignored() -> None:
     assert read_member("c1", [], json.dumps({**DOCUMENT, "zone": "z"}).encode()).fault is None
 
 
@@ -97,7 +97,7 @@ NOT_OURS = "sent user data that is not ours: another assignor's, or damaged"
         (b'{"rackspan":1,"epoch":-2}', "sent damaged user data: epoch is not a whole number"),
     ],
 )
-def test_what_cannot_be_read_is_a_fault_of_the_member_and_claims_nothing(data: bytes | None, fault: str | None) -> None:
+def test_unreadable_data_is_a_fault_of_the_member_and_claims_nothing(data: bytes | None, fault: str | None) -> None:
     member = read_member("c1", ["orders"], data)
     assert member.fault == fault if fault else member.fault
     assert (member.topics, member.rack, member.owned, member.epoch) == (
@@ -120,5 +120,5 @@ def test_nothing_a_member_sends_is_an_error(data: bytes) -> None:
 
 
 @pytest.mark.parametrize("data", [b"", None, b"{", b'{"rackspan":2,"epoch":3}', b'{"rackspan":1,"epoch":"x"}'])
-def test_a_leader_that_cannot_be_understood_leaves_a_claim_without_epoch(data: Any) -> None:
+def test_unreadable_data_of_the_leader_gives_a_claim_without_epoch(data: Any) -> None:
     assert read_assignment(OWNED, data) == LastAssignment(OWNED, NO_EPOCH, "")

@@ -27,7 +27,7 @@ def test_two_claims_of_one_epoch_cancel_each_other_and_an_older_one_stays_outdat
     assert owner(member("a", 5), member("b", 5), member("c", 4)) is None
 
 
-def test_who_left_a_topic_owns_nothing_of_it() -> None:
+def test_a_member_that_left_a_topic_owns_nothing_of_it() -> None:
     assert owner(member("a", 5, frozenset({"clicks"})), member("b", 4)) == "b"
 
 

@@ -28,16 +28,16 @@ def test_the_first_member_by_id_is_the_reason_so_that_it_stays_the_same() -> Non
     assert reason_off(group) == "consumer b sent nothing"
 
 
-def test_left_out_racks_cost_nobody_anything() -> None:
+def test_without_racks_no_partition_crosses_racks() -> None:
     group = without_racks(ConsumerGroup((member("a", None),), HERE))
     assert not group.crosses_racks(ORDERS, group.members[0])
 
 
-def test_a_member_far_from_every_replica_is_noticed() -> None:
+def test_a_member_without_local_replicas_is_found() -> None:
     assert [
         one.id for one in members_without_local_replicas(ConsumerGroup((member("a", "r1"), member("b", "r9")), HERE))
     ] == ["b"]
 
 
-def test_topics_that_only_members_know_are_named() -> None:
+def test_topics_that_only_members_list_are_unknown() -> None:
     assert unknown_topics(ConsumerGroup((member("a", "r1", "orders", "typo"),), HERE)) == ("typo",)

@@ -62,7 +62,7 @@ def test_a_member_in_a_rack_without_replicas_takes_its_share_and_the_others_stay
     assert (decision.off_reason, decision.target.cross_rack) == (None, 1)
 
 
-def test_an_empty_group_and_a_group_without_partitions_are_answered() -> None:
+def test_an_empty_group_and_a_group_without_partitions_are_assigned_nothing() -> None:
     assert decide_rebalance(ConsumerGroup((), RACKS), 5).assigned == {}
     assert decide_rebalance(ConsumerGroup((member("a", R1),), {}), 5).assigned == {"a": ()}
     assert decide_rebalance(ConsumerGroup((replace(member("a", R1), topics=frozenset()),), RACKS), 5).assigned == {
@@ -80,7 +80,7 @@ def test_a_member_listed_twice_is_refused() -> None:
         ConsumerGroup((member("a", R1), member("a", R2)), RACKS)
 
 
-def test_what_another_member_still_reads_waits_for_it() -> None:
+def test_a_partition_that_another_member_still_reads_is_withheld() -> None:
     holding = member("a", R1, 0, 1, 2, 3, still_reads=True)
     decision = decide_rebalance(ConsumerGroup((holding, member("b", R2, epoch=-1)), RACKS), 5)
     assert numbers(decision) == {"a": [1, 3], "b": []}
@@ -88,18 +88,18 @@ def test_what_another_member_still_reads_waits_for_it() -> None:
     assert decision.target.moved == 2
 
 
-def test_what_was_given_up_before_joining_waits_for_nobody() -> None:
+def test_partitions_revoked_before_joining_are_not_withheld() -> None:
     decision = decide_rebalance(ConsumerGroup((member("a", R1, 0, 1, 2, 3), member("b", R2, epoch=-1)), RACKS), 5)
     assert numbers(decision) == {"a": [1, 3], "b": [0, 2]}
 
 
-def test_an_outdated_holder_is_waited_for_by_nobody() -> None:
+def test_a_partition_with_an_outdated_reader_is_not_withheld() -> None:
     old = member("a", R1, 0, epoch=1, still_reads=True)
     new = member("b", R2, 0, 2, epoch=2, still_reads=True)
     assert decide_rebalance(ConsumerGroup((old, new), RACKS), 5).withheld == frozenset()
 
 
-def test_two_holders_of_one_epoch_are_both_waited_for() -> None:
+def test_a_partition_read_by_two_members_of_one_epoch_is_withheld() -> None:
     members = (member("a", R1, 0, 1, still_reads=True), member("b", R2, 0, 2, still_reads=True))
     assert {one.partition for one in decide_rebalance(ConsumerGroup(members, RACKS), 5).withheld} == {0}
 
@@ -111,7 +111,7 @@ def test_epochs_rise_even_where_the_clock_does_not() -> None:
 
 @settings(max_examples=80, deadline=None)
 @given(groups(members=5, partitions=12), st.lists(st.booleans(), min_size=5, max_size=5))
-def test_eager_and_cooperative_members_settle_and_nobody_reads_what_another_holds(
+def test_eager_and_cooperative_members_settle_and_no_two_read_one_partition(
     group: ConsumerGroup, cooperative: list[bool]
 ) -> None:
     """Rebalance until nothing waits, as clients do: whoever loses a partition it held rejoins. One round more is the most."""

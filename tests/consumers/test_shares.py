@@ -41,7 +41,7 @@ def test_where_all_subscribe_alike_shares_are_floor_and_ceiling() -> None:
     assert (shares.least.tolist(), shares.most.tolist()) == ([100_000], [100_001])
 
 
-def test_who_alone_reads_a_large_topic_takes_nothing_else() -> None:
+def test_the_only_reader_of_a_large_topic_gets_nothing_else() -> None:
     shares = balanced_shares({(0,): 100, (0, 1): 7}, [1, 2])
     assert shares.allowed == {((0,), 0), ((0, 1), 1)}
     assert shares.most.tolist() == [100, 4]

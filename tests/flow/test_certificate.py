@@ -28,7 +28,7 @@ def test_the_cheapest_way_is_certified_with_a_bound_equal_to_its_cost() -> None:
         (flow(0, 0, 0, 0), "a flow gains or loses units at node 0; report this as a bug"),
     ],
 )
-def test_a_flow_that_is_dearer_or_impossible_is_withheld(
+def test_a_flow_of_higher_cost_or_infeasible_is_refused(
     units: np.ndarray[tuple[int], np.dtype[np.int64]], line: str
 ) -> None:
     with pytest.raises(UnprovenResponse) as withheld:
@@ -36,7 +36,7 @@ def test_a_flow_that_is_dearer_or_impossible_is_withheld(
     assert str(withheld.value) == line
 
 
-def test_a_cycle_that_pays_is_found_even_where_nothing_is_supplied() -> None:
+def test_a_cycle_of_negative_cost_is_found_even_without_supply() -> None:
     paying = network(tail=[0, 1], head=[1, 0], capacity=[3, 3], unit_cost=[-2, 1], supply=[0, 0])
     with pytest.raises(UnprovenResponse):
         certify(paying, flow(0, 0))

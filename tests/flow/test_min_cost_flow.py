@@ -45,7 +45,7 @@ def cheapest(given_network: FlowNetwork) -> int | None:
 
 
 @given(networks())
-def test_no_flow_is_cheaper_than_the_answer(asked: FlowNetwork) -> None:
+def test_no_flow_is_cheaper_than_the_solution(asked: FlowNetwork) -> None:
     least = cheapest(asked)
     if least is None:
         with pytest.raises(InvalidFlow, match=r"^no flow carries every supply"):

@@ -19,7 +19,7 @@ WRONG = [
 
 
 @pytest.mark.parametrize(("columns", "line"), WRONG, ids=[line for _, line in WRONG])
-def test_a_network_that_cannot_be_is_refused_in_one_line(columns: tuple[list[int], ...], line: str) -> None:
+def test_an_invalid_network_is_refused_in_one_line(columns: tuple[list[int], ...], line: str) -> None:
     with pytest.raises(InvalidFlow) as refused:
         network(*columns)
     assert str(refused.value) == line

@@ -17,7 +17,7 @@ from tests.streams.problems import Document, problem, with_standbys
 CROSSED = changed(put("initial_active", {A: ["0_1", "1_0"], B: ["0_0"]}), drop("initial_standby"))
 
 
-def test_the_answer_has_its_keys_in_order() -> None:
+def test_the_assignment_document_has_its_keys_in_order() -> None:
     ticks = count(10, 2)
     answer = assign(CROSSED, "optimize", clock=lambda: float(next(ticks)))
     assert answer == {
@@ -49,7 +49,7 @@ def test_a_stateless_task_moves_at_no_cost_whatever_is_configured() -> None:
     assert (answer["cost"]["stateless"], answer["certificate"]["stateless"]["moved"]) == (0, 2)
 
 
-def test_off_what_was_given_is_the_answer_with_its_price_and_the_reason() -> None:
+def test_off_the_initial_assignment_stays_with_its_cost_and_the_reason() -> None:
     answer = assign(changed(put("config", {}), drop("initial_standby")), "optimize")
     assert (answer["enabled"], answer["reason"]) == (False, "rack.aware.assignment.strategy is none")
     assert answer["assignment"][A]["active"] == ["0_0", "1_0"]
@@ -57,7 +57,7 @@ def test_off_what_was_given_is_the_answer_with_its_price_and_the_reason() -> Non
     assert answer["certificate"] == {"stateful": None, "stateless": None}
 
 
-def test_what_has_no_price_costs_null() -> None:
+def test_an_unknown_cost_is_null() -> None:
     answer = assign(changed(put("clients", 1, "rack", None)), "optimize")
     assert answer["cost"] == {"stateful": None, "stateless": None}
     assert answer["cross_rack"] == {"active": None, "standby": None}
@@ -70,7 +70,7 @@ def test_equal_costs_stay_enabled_and_are_noted() -> None:
     assert answer["certificate"]["stateful"]["moved"] == 0
 
 
-def test_an_empty_topology_is_answered() -> None:
+def test_an_empty_topology_has_an_empty_assignment() -> None:
     empty = {**GOOD, "tasks": [], "initial_active": {}, "initial_standby": {}, "partitions": {}}
     for assignor in ("optimize", "high-availability", "sticky"):
         answer = assign(empty, assignor)
@@ -138,7 +138,7 @@ def test_stateless_tasks_are_spread_too_where_that_is_the_strategy(strategy: str
     assert answer["cost"]["stateless"] == cost
 
 
-def test_weights_move_the_heavy_partition_home() -> None:
+def test_weights_move_the_heavy_partition_to_its_rack() -> None:
     """Two tasks want rack r1, one may be there: the one with more to read."""
     document: dict[str, Any] = changed(drop("initial_standby"), put("partitions", "in:1", ["r1"]))
     document["partition_weights"] = {"in:0": 1, "in:1": 9, "mid:0": 1, "log:0": 1, "log:1": 1}
@@ -150,7 +150,7 @@ def test_weights_move_the_heavy_partition_home() -> None:
     assert counted["cross_rack"]["active"] == weighed["cross_rack"]["active"] == 1
 
 
-def test_a_task_that_moves_onto_its_standby_changes_places_with_it() -> None:
+def test_a_task_that_moves_onto_its_standby_swaps_roles_with_it() -> None:
     swapped = changed(
         put("initial_active", {A: ["0_1", "1_0"], B: ["0_0"]}), put("initial_standby", {A: ["0_0"], B: ["0_1"]})
     )
@@ -168,7 +168,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 
 
 @given(documents(), st.frozensets(st.sampled_from([Beyond.JOINT_STANDBYS, Beyond.FLOATING_QUOTAS])))
-def test_no_step_beyond_kafka_makes_active_tasks_dearer_or_an_assignment_invalid(
+def test_no_option_beyond_kafka_raises_the_cost_of_active_tasks_or_makes_an_assignment_invalid(
     document: dict[str, Any], beyond: frozenset[Beyond]
 ) -> None:
     plain, answer = assign(document, "optimize"), assign(document, "optimize", Options(beyond))

@@ -28,13 +28,13 @@ def test_a_client_offered_twice_comes_once() -> None:
     assert [queue.poll(), queue.poll()] == [one, None]
 
 
-def test_only_wanted_clients_come() -> None:
+def test_poll_returns_accepted_clients_only() -> None:
     one, two = client(1), client(2)
     queue = LeastLoaded([one, two], load)
     assert [queue.poll(lambda state: state is one) for _ in range(2)] == [one, None]
 
 
-def test_clients_passed_over_stay() -> None:
+def test_refused_clients_stay_in_the_queue() -> None:
     one, two = client(1), client(2)
     queue = LeastLoaded([one, two], load)
     assert [queue.poll(lambda state: state is one) for _ in range(2)] == [one, None]
@@ -55,6 +55,6 @@ def test_load_counts_both_roles_by_threads() -> None:
     assert (busy.load, busy.active_load) == (0.75, 0.5)
 
 
-def test_taking_from_an_empty_queue_is_a_mistake_of_ours() -> None:
+def test_taking_from_an_empty_queue_is_a_lookup_error() -> None:
     with pytest.raises(LookupError):
         LeastLoaded([], load).take()

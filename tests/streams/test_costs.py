@@ -40,7 +40,7 @@ def test_crossings_add_up_what_each_client_holds() -> None:
     assert crossings(crossing, given.client_rack, [{0}, {1}]) == 0
 
 
-def test_costs_are_equal_where_no_task_cares_for_its_rack() -> None:
+def test_costs_are_equal_where_every_task_costs_the_same_in_all_racks() -> None:
     everywhere = {name: ["r1", "r2"] for name in GOOD["partitions"]}
     assert equal_cost(from_document({**GOOD, "partitions": everywhere}))
     assert not equal_cost(from_document(GOOD))

@@ -14,7 +14,7 @@ def test_a_process_hashes_as_in_java() -> None:
     assert process_hash("8b2c1f00-1234-4abc-9def-000000000007") == 83318203
 
 
-def test_a_copied_set_of_twelve_is_walked_in_more_buckets_than_one_filled_one_by_one() -> None:
+def test_a_copied_set_of_twelve_has_more_buckets_than_one_filled_one_by_one() -> None:
     hashes = [17, *range(1, 12)]
     assert hash_order(hashes)[:2] == [0, 1]
     assert hash_order(hashes, copied=True)[-1] == 0
@@ -25,7 +25,7 @@ def test_a_table_that_was_fuller_keeps_its_size() -> None:
     assert hash_order([17, 2], fullest=13) == [1, 0]
 
 
-def test_a_heap_gives_up_the_least_first_and_equals_in_its_own_order() -> None:
+def test_a_heap_returns_the_least_first_and_equals_in_heap_order() -> None:
     assert heap_order([(2,), (1,), (3,)]) == [1, 0, 2]
     assert heap_order([(1,), (1,), (1,), (1,)]) == [0, 3, 2, 1]
     assert heap_order([]) == []

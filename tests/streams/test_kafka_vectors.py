@@ -104,7 +104,7 @@ def test_standby_tasks_cost_what_they_cost_in_kafka(vector: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("vector", of_kind("standby_default"), ids=named)
-def test_standbys_by_load_go_where_kafkas_go(vector: dict[str, Any]) -> None:
+def test_standbys_by_load_are_on_kafkas_clients(vector: dict[str, Any]) -> None:
     given = problem(vector)
     table = states(vector, given)
     ByLoad(table).place(given.stateful.tolist(), given.configs.num_standbys)
@@ -112,7 +112,7 @@ def test_standbys_by_load_go_where_kafkas_go(vector: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("vector", of_kind("standby_tags"), ids=named)
-def test_standbys_by_tags_go_where_kafkas_go(vector: dict[str, Any]) -> None:
+def test_standbys_by_tags_are_on_kafkas_clients(vector: dict[str, Any]) -> None:
     """Kafka's test walks the tasks of a Set.of, whose order changes with every JVM: one order gives the recorded answer."""
     vector = {**vector, "config": {**vector["config"], "rack_aware_assignment_tags": vector["effective_tag_keys"]}}
     given = problem(vector)

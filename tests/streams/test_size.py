@@ -48,7 +48,7 @@ def test_min_traffic_solves_a_network_of_racks_however_many_tasks_and_clients(ar
     assert max(arcs) == 2 * RACKS * kinds
 
 
-def test_more_source_partitions_a_task_are_more_kinds_and_never_more_than_tasks(arcs: list[int]) -> None:
+def test_more_source_partitions_per_task_are_more_classes_and_never_more_than_tasks(arcs: list[int]) -> None:
     for sources in (1, 3, 6, 12):
         tasks = group(2_400, 120, sources)
         min_traffic.min_traffic(tasks)

@@ -9,7 +9,7 @@ from rackspan.streams.problem import Int32s, Int64s
 from tests.streams.owned import best, every_assignment, keeps_quotas, owned, owned_sets
 
 
-def test_the_texts_threads_one_two_three_give_limits_one_one_two() -> None:
+def test_the_threads_one_two_three_of_the_proposal_give_limits_one_one_two() -> None:
     """Six tasks in two sub-topologies of three, clients that hold 1, 2 and 3 of them (KIP-925 4.B.II)."""
     limits = subtopology_limits(np.array([1, 2, 3]), 6, np.array([3, 3]))
     assert limits.tolist() == [[1, 1, 2], [1, 1, 2]]
@@ -45,7 +45,7 @@ def within(tasks: OwnedTasks, client: Int32s) -> bool:
 
 
 @given(st.lists(st.lists(st.integers(0, 3), min_size=3, max_size=3), min_size=6, max_size=6))
-def test_the_texts_solution_is_within_its_limits_and_so_is_every_cheapest_one(traffic: list[list[int]]) -> None:
+def test_the_proposals_solution_is_within_its_limits_and_so_is_every_cheapest_one(traffic: list[list[int]]) -> None:
     """{s1_1}, {s1_2, s2_1}, {s1_3, s2_2, s2_3}, whatever the traffic costs (KIP-925 4.B.II)."""
     solution = owned(owner=[0, 1, 2, 1, 2, 2], traffic=traffic, client_rack=[0, 1, 2], subtopology=[1, 1, 1, 2, 2, 2])
     optimum = balance_subtopology(solution)

@@ -6,7 +6,7 @@ from rackspan.streams.costs import OwnedTasks
 from tests.streams.owned import best, every_assignment, keeps_quotas, owned, owned_sets
 
 
-def test_the_texts_two_tasks_find_the_assignment_of_cost_two() -> None:
+def test_the_two_tasks_of_the_proposal_get_the_assignment_of_cost_two() -> None:
     """t1 costs 3 and 1, t2 costs 1 and 2: as dealt that is 5, exchanged it is 2 (KIP-925 4.A.I)."""
     tasks = owned(owner=[0, 1], traffic=[[3, 1], [1, 2]], client_rack=[0, 1])
     optimum = min_traffic(tasks)
@@ -23,7 +23,7 @@ def test_no_assignment_is_cheaper_and_none_as_cheap_moves_fewer(tasks: OwnedTask
 
 
 @given(owned_sets())
-def test_every_client_keeps_its_number_of_tasks_and_never_pays_more_than_before(tasks: OwnedTasks) -> None:
+def test_every_client_keeps_its_number_of_tasks_and_the_cost_never_rises(tasks: OwnedTasks) -> None:
     optimum = min_traffic(tasks)
     assert keeps_quotas(tasks, optimum.client)
     assert optimum.cost <= tasks.cost(tasks.owner)
@@ -37,7 +37,7 @@ def test_an_optimum_stays_where_it_is(tasks: OwnedTasks) -> None:
     assert min_traffic(settled).moved == 0
 
 
-def test_without_traffic_cost_nobody_moves() -> None:
+def test_without_traffic_cost_no_task_moves() -> None:
     tasks = owned(owner=[0, 1, 1], traffic=[[0, 0]] * 3, client_rack=[0, 1])
     assert min_traffic(tasks).moved == 0
 

@@ -21,7 +21,7 @@ def test_the_odd_task_goes_to_the_client_where_it_is_cheapest() -> None:
 
 
 @given(owned_sets(), st.integers(1, 2))
-def test_floating_quotas_are_the_optimum_of_their_bounds_and_never_dearer(tasks: OwnedTasks, each: int) -> None:
+def test_floating_quotas_are_the_optimum_of_their_bounds_and_never_cost_more(tasks: OwnedTasks, each: int) -> None:
     quotas = floating(tasks, threads(tasks, each))
     optimum = min_traffic_within(tasks, quotas)
     clients = len(tasks.client_rack)
@@ -36,6 +36,6 @@ def test_floating_quotas_are_the_optimum_of_their_bounds_and_never_dearer(tasks:
 
 
 @given(owned_sets())
-def test_the_grouped_flow_with_fixed_quotas_agrees_with_the_rack_collapse(tasks: OwnedTasks) -> None:
+def test_the_client_flow_with_fixed_quotas_agrees_with_the_rack_collapse(tasks: OwnedTasks) -> None:
     grouped, collapsed = min_traffic_within(tasks, as_held(tasks)), min_traffic(tasks)
     assert (grouped.cost, grouped.moved) == (collapsed.cost, collapsed.moved)

@@ -67,7 +67,7 @@ def test_probing_rebalances_converge_and_a_converged_assignment_stays_put(docume
 
 
 @given(groups())
-def test_racks_never_make_the_lasting_assignment_dearer(document: Document) -> None:
+def test_racks_never_raise_the_cost_of_the_lasting_assignment(document: Document) -> None:
     def crossing(strategy: str) -> int:
         config = {**document["config"], "strategy": strategy, "acceptable_recovery_lag": 2**63 - 1}
         config |= {"traffic_cost": 10, "non_overlap_cost": 0}
@@ -100,7 +100,7 @@ def test_a_further_rack_local_client_never_raises_traffic(document: Document, se
 
 
 @given(groups(), st.randoms(use_true_random=False))
-def test_equal_groups_get_equal_answers_however_they_are_listed(document: Document, rng: Random) -> None:
+def test_equal_groups_get_equal_assignments_however_they_are_listed(document: Document, rng: Random) -> None:
     shuffled = deepcopy(document)
     rng.shuffle(shuffled["clients"])
     rng.shuffle(shuffled["tasks"])

@@ -28,7 +28,7 @@ def test_without_budget_the_task_moves_and_leaves_no_warm_up() -> None:
     assert (states[0].standby, states[1].active) == ({0}, {0, 1})
 
 
-def test_a_caught_up_standby_changes_roles_and_spends_nothing() -> None:
+def test_a_caught_up_standby_swaps_roles_without_a_warm_up() -> None:
     states = clients({0}, set(), set())
     states[2].standby.add(0)
     movements = Movements(states, TaskLags({0: {1: LATEST, 2: 0}}, 3, 0), warmups_left=1)
@@ -36,7 +36,7 @@ def test_a_caught_up_standby_changes_roles_and_spends_nothing() -> None:
     assert (states[2].active, states[0].standby, movements.warmups_left) == ({0}, {0}, 1)
 
 
-def test_nobody_moves_where_nobody_is_closer() -> None:
+def test_a_task_stays_where_no_client_has_less_lag() -> None:
     states = clients({0}, set())
     assert Movements(states, TaskLags({}, 2, 0), warmups_left=2).move_active_tasks() == 0
 

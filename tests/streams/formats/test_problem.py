@@ -186,7 +186,7 @@ def test_a_wrong_problem_is_refused_in_one_line(change: Change, line: str) -> No
         ({"x:0": 1}, "partition_weights: partition x:0 is not among the partitions; add it or leave it out"),
     ],
 )
-def test_wrong_weights_are_refused_when_they_are_asked_for(weights: object, line: str) -> None:
+def test_wrong_weights_are_refused_when_weights_are_used(weights: object, line: str) -> None:
     with pytest.raises(InvalidProblem) as refused:
         from_document({**GOOD, "partition_weights": weights}, weighted=True)
     assert str(refused.value) == line
@@ -218,7 +218,7 @@ def test_kafkas_own_keys_and_the_proposals_names_mean_the_same() -> None:
     assert (read_configs.strategy, read_configs.traffic_cost) == (Strategy.BALANCE_SUBTOPOLOGY, 3)
 
 
-def test_what_nobody_reads_and_tasks_that_are_gone_are_warned_of() -> None:
+def test_unknown_keys_and_tasks_that_are_gone_are_warned_of() -> None:
     document = deepcopy(GOOD)
     document["comment"] = "?"
     document["config"]["retries"] = 3

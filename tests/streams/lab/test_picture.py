@@ -18,7 +18,7 @@ def parsed(document: dict[str, Any]) -> ElementTree.Element:
     return ElementTree.fromstring(lab_picture(document))  # noqa: S314 - our own picture
 
 
-def test_every_number_of_the_table_stands_in_the_picture() -> None:
+def test_every_number_of_the_table_is_in_the_picture() -> None:
     document = answered("one", "two")
     drawn = parsed(document)
     texts = [text.text for text in drawn.iter(f"{SVG}text")]

@@ -33,7 +33,7 @@ def test_a_group_settles_where_probing_rebalances_lead(seed: int, strategy: str,
 
 
 @pytest.mark.parametrize("assignor", ["optimize", "high-availability", "sticky"])
-def test_what_has_settled_takes_no_further_round(assignor: str) -> None:
+def test_a_settled_group_takes_no_further_round(assignor: str) -> None:
     for seed in range(20):
         first = settle(from_document(problem(Random(seed), standbys=1)), assignor)
         again = settle(after(first.problem, first.output.assignment), assignor)

@@ -23,7 +23,7 @@ def test_by_default_both_of_kafkas_assignors_meet_every_strategy() -> None:
     ]
 
 
-def test_without_racks_nothing_is_weighed() -> None:
+def test_strategy_none_has_no_weights() -> None:
     assert settings(["sticky"], ["none", "min_cost"], ["10/1", "1/10"]) == [
         Setting("sticky", Strategy.NONE),
         Setting("sticky", Strategy.MIN_TRAFFIC, Costs(10, 1)),
@@ -46,7 +46,7 @@ def test_unknown_names_get_one_line() -> None:
         settings([], ["fast"], [])
 
 
-def test_the_optimiser_alone_costs_in_the_lab_what_it_costs_in_assign() -> None:
+def test_the_optimiser_alone_has_the_same_cost_in_the_lab_as_in_assign() -> None:
     for seed in range(30):
         document = problem(Random(seed))
         document["config"] |= {"traffic_cost": 10, "non_overlap_cost": 1}
@@ -93,7 +93,7 @@ def test_balance_is_counted_for_each_thread_and_each_sub_topology() -> None:
     assert (run["rounds"], run["moved"]) == (0, {"at_once": 0, "in_all": 0})
 
 
-def test_where_racks_are_unknown_the_reason_stands_in_the_row() -> None:
+def test_where_racks_are_unknown_the_row_has_the_reason() -> None:
     document = problem(Random(1))
     document["clients"][0]["rack"] = None
     [_, least, _] = runs(document, "high-availability")

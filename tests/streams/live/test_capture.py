@@ -26,7 +26,7 @@ def captured(*, changelogs: dict[str, list[str]] | None = None, **topics: Any) -
     return capture_group(streams_group(described(*members)), cluster({**TOPICS, **topics}), changelogs or {})
 
 
-def test_a_captured_group_is_a_problem_that_says_what_runs_where() -> None:
+def test_a_captured_group_is_a_problem_with_the_running_assignment() -> None:
     found = captured()
     assert found.unknown == ()
     assert found.document["config"] == {"strategy": "min_traffic", "num_standbys": 1}
@@ -81,7 +81,7 @@ def test_standbys_without_a_known_changelog_have_no_price() -> None:
     assert found.document["initial_standby"] is None
 
 
-def test_warm_ups_of_a_few_tasks_are_not_taken_for_standbys() -> None:
+def test_warm_ups_of_a_few_tasks_are_not_counted_as_standbys() -> None:
     tasks = {f"0_{at}": [f"orders:{at}"] for at in range(3)}
     group = streams_group(
         described(

@@ -24,7 +24,7 @@ def test_a_store_goes_with_the_only_sub_topology_of_its_size() -> None:
     assert found.of == {"0": ("shop-last-changelog", "shop-seen-changelog")}
 
 
-def test_what_two_could_own_is_asked_for_and_then_believed() -> None:
+def test_a_changelog_that_two_could_own_is_unknown_until_it_is_given() -> None:
     counts = {"shop-names-changelog": 3}
     found = find_changelogs(group(), counts, {})
     assert (found.of, found.unknown) == (
@@ -55,7 +55,7 @@ def test_a_source_topic_may_be_named_as_the_changelog_it_also_is() -> None:
         ({"1": ["absent"]}, "--changelog 1=absent: the topic has 0 partitions for 3 tasks; name another"),
     ],
 )
-def test_a_wrong_word_gets_one_line(given: dict[str, list[str]], line: str) -> None:
+def test_a_wrong_option_gets_one_line(given: dict[str, list[str]], line: str) -> None:
     with pytest.raises(UsageError) as refused:
         find_changelogs(group(), {"orders": 3}, given)
     assert str(refused.value) == line

@@ -50,7 +50,7 @@ def by_hand(problem: Document) -> dict[str, int]:
 
 @A_QUARTER
 @given(st.integers(0, 2**32))
-def test_now_is_what_loops_count_and_clients_add_up_to_it(seed: int) -> None:
+def test_now_equals_a_count_by_loops_and_the_sum_over_clients(seed: int) -> None:
     audit, problem = audited(Random(seed))
     assert audit["now"]["cross_rack"] == by_hand(problem)
     for role in ("active", "standby"):
@@ -72,7 +72,7 @@ def test_min_traffic_is_the_least_of_the_strategies_and_none_is_off(seed: int) -
 
 @A_QUARTER
 @given(st.integers(0, 2**32))
-def test_a_client_without_rack_leaves_the_others_their_price(seed: int) -> None:
+def test_a_client_without_rack_leaves_the_costs_of_the_others_known(seed: int) -> None:
     audit, _ = audited(Random(seed), (*RACKS, None))
     lacking = [client for client in audit["clients"] if client["rack"] is None]
     assert (audit["now"]["cross_rack"]["active"] is None) == bool(lacking)
@@ -84,7 +84,7 @@ def test_a_client_without_rack_leaves_the_others_their_price(seed: int) -> None:
         assert not could_be_less(audit)
 
 
-def test_a_group_in_place_could_not_be_less_and_one_out_of_place_could() -> None:
+def test_only_a_group_in_other_racks_than_its_partitions_could_be_less() -> None:
     def group(racks: list[str]) -> Document:
         members = [
             member(f"c{at}", process=at + 1, rack=rack, active={f"0_{at}": [f"orders:{at}"]})

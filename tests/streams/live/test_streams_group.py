@@ -42,12 +42,12 @@ def test_tasks_are_in_kafkas_order_not_in_the_alphabets() -> None:
     assert list(streams_group(described(member("a", active=tasks))).sources) == [f"0_{at}" for at in range(12)]
 
 
-def test_what_the_last_assignment_complained_of_is_noted() -> None:
+def test_an_error_code_of_the_last_assignment_is_noted() -> None:
     group = streams_group(described(member("a", active={"0_0": ["orders:0"]}, error_code=4)))
     assert group.notes() == ["client a: a shutdown was asked for, says the last assignment"]
 
 
-def test_a_member_too_old_to_tell_its_rack_is_noted() -> None:
+def test_a_member_too_old_to_send_its_rack_is_noted() -> None:
     group = streams_group(described(member("a", active={"0_0": ["orders:0"]}, protocol_version=1)))
     assert group.notes() == ["client a is older than Kafka 3.4 and cannot tell its rack; upgrade it"]
 
@@ -98,7 +98,7 @@ def test_a_group_that_cannot_be_priced_gets_one_line(group: GroupDescription, li
     assert str(refused.value) == line
 
 
-def test_10000_groups_with_a_corrupted_member_are_understood_or_refused_in_one_line() -> None:
+def test_10000_groups_with_a_corrupted_member_are_decoded_or_refused_in_one_line() -> None:
     """All the way to a price: what passes for a group must have one, or say why not."""
     rng = Random(7)
     good = member("b", process=2, rack="r2", active={"1_0": ["x:0"]}, standby={"0_0": ["orders:0"]}, tags={"zone": "z"})

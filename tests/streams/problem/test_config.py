@@ -31,7 +31,7 @@ def test_kafka_is_strict_about_case() -> None:
         strategy_named("MIN_TRAFFIC")
 
 
-def test_a_null_cost_is_the_assignors_own_and_a_given_one_is_everybodys() -> None:
+def test_a_null_cost_is_the_assignors_own_and_a_given_one_is_that_of_all() -> None:
     configs = AssignmentConfigs(traffic_cost=7)
     assert configs.costs(HIGH_AVAILABILITY_COSTS) == Costs(7, 1)
     assert configs.costs(STICKY_COSTS) == Costs(7, 10)

@@ -19,7 +19,7 @@ def test_process_ids_are_ordered_as_java_orders_uuids_by_signed_halves() -> None
 
 
 @pytest.mark.parametrize("task", ["0", "a_b", "0_", "-1_0", "0_1_2", "99999999999_0"])
-def test_what_is_no_task_id_is_refused(task: str) -> None:
+def test_a_wrong_task_id_is_refused(task: str) -> None:
     with pytest.raises(InvalidProblem, match=f"^task '{task}': an id is SUBTOPOLOGY_PARTITION"):
         task_order(task)
 

@@ -48,12 +48,12 @@ def test_it_is_on_where_every_rack_is_known() -> None:
     assert judge_rack_awareness(from_document(GOOD)).enabled
 
 
-def test_changelogs_are_asked_for_only_where_standbys_are_wanted() -> None:
+def test_changelogs_are_required_only_with_standbys() -> None:
     document = changed(put("config", "num_standbys", 0), put("partitions", "log:1", []), drop("initial_standby"))
     assert judge_rack_awareness(from_document(document)).enabled
 
 
-def test_a_partition_that_no_task_reads_stops_nothing() -> None:
+def test_a_partition_that_no_task_reads_switches_nothing_off() -> None:
     assert judge_rack_awareness(from_document(changed(put("partitions", "other:0", [])))).enabled
 
 

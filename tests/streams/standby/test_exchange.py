@@ -17,13 +17,13 @@ def two_clients(traffic: list[list[int]], non_overlap: int) -> tuple[list[Client
     return states, StandbyCosts(np.array(traffic, dtype=np.int64), np.array([0, 1], dtype=np.int32), non_overlap)
 
 
-def test_two_standbys_change_places_where_both_together_gain() -> None:
+def test_two_standbys_are_swapped_where_both_together_gain() -> None:
     states, costs = two_clients([[10, 0], [10, 10]], non_overlap=1)
     assert exchange_standby_tasks(states, costs, lambda *_: True) == 10
     assert [state.standby for state in states] == [{1}, {0}]
 
 
-def test_equal_costs_stay_where_they_are() -> None:
+def test_standbys_of_equal_cost_stay() -> None:
     """What one saves the other pays."""
     states, costs = two_clients([[10, 0], [10, 0]], non_overlap=0)
     assert exchange_standby_tasks(states, costs, lambda *_: True) == 10

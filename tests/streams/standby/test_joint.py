@@ -63,7 +63,7 @@ def test_no_arrangement_is_cheaper(seed: int) -> None:
     assert not any(state.active & state.standby for state in states)
 
 
-def test_it_gets_below_what_pairs_settle_at() -> None:
+def test_it_costs_less_than_exchanges_between_pairs() -> None:
     """Three clients in three racks, each with the standby that its neighbour wants: no pair gains, the circle does."""
     states = [
         ClientState(at, Client(ProcessId(f"00000000-0000-0000-0000-{at:012d}"), (RackId(f"r{at}"),), 1), set(), {at})

@@ -43,7 +43,7 @@ def test_tags_decide_wherever_they_are_configured(across_racks: bool, racks: lis
     assert placer.keys == {"az"}
 
 
-def test_without_tags_racks_are_one_synthetic_tag_when_asked_for() -> None:
+def test_without_tags_racks_are_one_synthetic_tag_across_racks() -> None:
     given = from_document(group(["r1", "r2"]))
     placer = placer_for(given, empty_states(given), across_racks=True)
     assert isinstance(placer, ByTags)
@@ -66,7 +66,7 @@ def racks_of_each_task(answer: dict[str, Any], racks: list[str]) -> list[list[st
 
 
 @pytest.mark.parametrize("joint", [(), ("joint-standbys",)])
-def test_rack_spread_standbys_stand_in_other_racks_than_their_task_and_each_other(joint: tuple[str, ...]) -> None:
+def test_rack_spread_standbys_are_in_other_racks_than_their_task_and_each_other(joint: tuple[str, ...]) -> None:
     racks = ["r1", "r1", "r1", "r2", "r2", "r2", "r3", "r3", "r3"]
     document = group(list(racks), tasks=18)
     spread = assign(document, "high-availability", options_named("rack-spread-standbys", *joint))
@@ -75,6 +75,6 @@ def test_rack_spread_standbys_stand_in_other_racks_than_their_task_and_each_othe
     assert not all(len(set(held)) == 3 for held in racks_of_each_task(by_load, racks))
 
 
-def test_standbys_beyond_the_clients_are_told() -> None:
+def test_standbys_beyond_the_clients_are_missing() -> None:
     answer = assign(group(["r1", "r2"], tasks=1, standbys=2), "high-availability")
     assert answer["warnings"] == ["task 0_0: 1 of 2 standbys found no client; start more instances"]

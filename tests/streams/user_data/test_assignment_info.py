@@ -12,12 +12,12 @@ from tests.streams.user_data_bytes import USER_DATA, facts, told_by
 BYTES = [bytes.fromhex(one["assignment"]["bytes"]) for one in USER_DATA]
 
 
-def test_every_version_tells_what_kafka_streams_put_in() -> None:
+def test_every_version_of_an_assignment_has_the_fields_kafka_streams_encoded() -> None:
     for one, data in zip(USER_DATA, BYTES, strict=True):
         assert told_by(decode_assignment(data)) == facts(one["assignment"])
 
 
-def test_a_task_has_the_partitions_at_its_places_in_order() -> None:
+def test_a_task_has_the_partitions_at_its_positions_in_order() -> None:
     info = AssignmentInfo(11, [TaskId("0_0"), TaskId("1_0"), TaskId("1_0")])
     assert active_partitions(info, [TopicPartition(topic, 0) for topic in ("b", "c", "a")], "m") == {
         "0_0": {("a", 0)},

@@ -10,7 +10,7 @@ from tests.streams.user_data_bytes import USER_DATA, facts, said_by
 BYTES = [bytes.fromhex(one["subscription"]["bytes"]) for one in USER_DATA]
 
 
-def test_every_version_says_what_kafka_streams_put_in() -> None:
+def test_every_version_of_a_subscription_has_the_fields_kafka_streams_encoded() -> None:
     assert {one["version"] for one in USER_DATA} == set(range(1, LATEST_VERSION + 1))
     for one, data in zip(USER_DATA, BYTES, strict=True):
         decoded = decode_subscription(data)
