@@ -243,7 +243,7 @@ def plan_reassignment(
 ) -> ReassignmentPlan:
     """The least movement that meets the constraints and the request, with the bound that proves it, in steps by risk.
 
-    What cannot be met is in `plan.cost.infeasible`. Errors: UsageError for brokers and topics that do not exist.
+    What cannot be met is in `plan.infeasible`. Errors: UsageError for brokers and topics that do not exist.
     """
     return _plan.order_steps(snapshot, _reassign.plan(snapshot, policy, request), policy, limits)
 

@@ -24,12 +24,14 @@ def run(
     limits: RunLimits,
     pace: Pace = Pace(),
 ) -> Iterator[RunUpdate]:
-    """Execute a plan, or resume it where its journal ends.
+    """Execute a plan, or resume it where its journal ends. A plan without reassignments has no effect and no journal.
 
     Errors: ReassignmentStopped where the cluster is another or is not as the plan assumes, InvalidJournal for another
     plan's journal, UsageError, SourceError.
     """
     if journal.begun is None:
+        if not len(plan):
+            return
         refuse_unnamed_cluster(plan)
         topics = frozenset(one.topic for one in plan.partitions())
         complete = plan_to_start(plan, direction, cluster.observe(ObservationRequest(topics)))

@@ -15,7 +15,7 @@ from rackspan.errors import InvalidReassignment, UsageError
 from rackspan.model.ids import INT32_MAX, NO_BROKER, TopicPartition
 from rackspan.model.partitions import Bools, Int32s, Int64s, count_in_row, padded_lists, unpadded
 from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.reassign.plan_cost import PlanCost
+from rackspan.reassign.plan_cost import Conflict, PlanCost
 
 
 class Direction(StrEnum):
@@ -191,6 +191,11 @@ class ReassignmentPlan:
     def moves(self) -> int:
         """Replicas that the plan copies."""
         return sum(step.moves for step in self.steps)
+
+    @property
+    def infeasible(self) -> tuple[Conflict, ...]:
+        """What of the request the plan does not meet, as far as it states its cost."""
+        return () if self.cost is None else self.cost.infeasible
 
     @property
     def has_undo(self) -> bool:

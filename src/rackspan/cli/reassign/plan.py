@@ -132,12 +132,11 @@ def plan(
     policy = judging.policy()
     planned = api.plan_reassignment(taken.snapshot, policy, request, limits)
     document = plan_document(planned)
-    infeasible = planned.cost.infeasible if planned.cost is not None else ()
     if out is not None:
         _save(document, out)
-    output.warn(f"cannot be: {one.reason}; {one.remedy}" for one in infeasible)
+    output.warn(f"cannot be: {one.reason}; {one.remedy}" for one in planned.infeasible)
     output.write(document, output_format, plan_page(document))
-    raise typer.Exit(ERROR if infeasible else SOMETHING_TO_ACT_ON if planned.moves else 0)
+    raise typer.Exit(ERROR if planned.infeasible else SOMETHING_TO_ACT_ON if planned.moves else 0)
 
 
 @app.command("lint")
