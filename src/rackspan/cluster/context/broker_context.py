@@ -1,6 +1,6 @@
 """BrokerContext: what a request handler may use of the broker that received the request."""
 
-from collections.abc import Iterable, Mapping, MutableMapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
 from rackspan.cluster.context.delayed_fetches import DelayedFetches
@@ -80,9 +80,6 @@ class BrokerContext(Protocol):
     def logs(self) -> Mapping[TopicPartition, PartitionLog]: ...
     @property
     def delayed_fetches(self) -> DelayedFetches: ...
-    @property
-    def record_terms(self) -> MutableMapping[str, Any]:
-        """Values derived from topic configs, by topic; emptied when the metadata changes."""
 
     # Requests and coordinators.
 

@@ -10,13 +10,12 @@ from functools import partial
 from typing import Final
 
 from rackspan.cluster.context.call import Call, Response
-from rackspan.cluster.core.batch import NO_TIMESTAMP, Batch
+from rackspan.cluster.core.batch import NO_TIMESTAMP
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Produce, ProduceResponse
 from rackspan.cluster.core.process import transaction_support
-from rackspan.cluster.handlers.common.record_validation import RecordTerms, record_terms
+from rackspan.cluster.handlers.common.record_reader import lacks_a_key
 from rackspan.cluster.handlers.common.topics import LEADER_CHANGED, led_partition, topic_name
-from rackspan.errors import CorruptRecords
 from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.wire.messages.produce import (
     PartitionProduceData,
@@ -27,12 +26,6 @@ from rackspan.wire.messages.produce import (
     ProduceResponseNodeEndpoint,
     TopicProduceResponse,
 )
-from rackspan.wire.record_batch import MAGIC, MAGIC_AT, read_header, stamp_append_time, verify_crc
-
-VALID_ACKS: Final = (-1, 0, 1)
-
-KEPT_IN_PLACE: Final = 16 * 1024
-"""A batch of at least this size stays where it was received and keeps all of its request in memory; smaller ones are copied."""
 
 ABORTABLE_SINCE: Final = 11
 ADDS_SINCE: Final = 12
@@ -121,12 +114,12 @@ def _append(
     pending.expect()
     partition = TopicPartition(topic or "", data.index)
     now = call.broker.now
-    batch = _batch(call, topic, data.records, now)
+    batch = call.broker.core.validated_batch(topic, data.records, call.request.acks, now, lacks_a_key)
     if isinstance(batch, ProduceResponse):
         pending.complete(response, partition, batch)
         return
     call.broker.traffic.add_produced(call.broker.id, call.header.client_id, partition.topic, batch.size_bytes)
-    stamped = topic is not None and record_terms(call.broker, topic).append_time
+    stamped = topic is not None and call.broker.core.appends_time(topic)
     complete = partial(pending.complete, response, partition, log_append_time=now if stamped else NO_TIMESTAMP)
 
     support = transaction_support(call.version, abortable_since=ABORTABLE_SINCE, adds_since=ADDS_SINCE)
@@ -139,54 +132,3 @@ def _append(
         ),
         complete,
     )
-
-
-def _batch(
-    call: Call[ProduceRequestData], topic: str | None, records: memoryview | None, now: int
-) -> Batch | ProduceResponse:
-    if call.request.acks not in VALID_ACKS:
-        return ProduceResponse(KafkaError.INVALID_REQUIRED_ACKS)
-    if topic is None:
-        return ProduceResponse(KafkaError.UNKNOWN_TOPIC_ID)
-    if not records:
-        return ProduceResponse(KafkaError.INVALID_RECORD, message="no record batch; exactly one is wanted")
-    if topic not in call.broker.image.topics:
-        return ProduceResponse(KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
-    if len(records) > MAGIC_AT and records[MAGIC_AT] < MAGIC:
-        return ProduceResponse(KafkaError.INVALID_RECORD, message=f"record batches of version {MAGIC} only")
-    try:
-        return checked_batch(records, record_terms(call.broker, topic), now)
-    except CorruptRecords as error:
-        return ProduceResponse(KafkaError.CORRUPT_MESSAGE, message=str(error))
-
-
-def checked_batch(records: memoryview, terms: RecordTerms, now: int) -> Batch | ProduceResponse:
-    """The one batch of a partition, in bytes of its own, stamped with `now` (ms) where the topic wants that. Errors: CorruptRecords."""
-    header = read_header(records)
-    verify_crc(records, header)
-    if header.size_bytes != len(records):
-        return ProduceResponse(KafkaError.INVALID_RECORD, message="more than one record batch; exactly one is wanted")
-    refusal = terms.refusal(header, records, now)
-    if refusal is not None:
-        return refusal
-    data = _own(records)
-    if terms.append_time:
-        stamp_append_time(data, now)
-    return Batch(
-        base_offset=0,
-        last_offset=header.last_offset_delta,
-        leader_epoch=-1,
-        data=data,
-        producer_id=header.producer_id,
-        producer_epoch=header.producer_epoch,
-        base_sequence=header.base_sequence,
-        max_timestamp=now if terms.append_time else header.max_timestamp,
-        transactional=header.transactional,
-        control=header.control,
-    )
-
-
-def _own(records: memoryview) -> bytearray | memoryview:
-    """Bytes that the log may keep and stamp."""
-    in_place = not records.readonly and len(records) >= KEPT_IN_PLACE
-    return records if in_place else bytearray(records)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import partial
 from random import Random
-from typing import Any, Final
+from typing import Final
 
 from rackspan.cluster.context.delayed_fetches import DelayedFetches
 from rackspan.cluster.context.metadata_cache import MetadataCache
@@ -68,7 +68,6 @@ class BrokerRunner:
         self.metadata_updates = MetadataUpdates(lambda: self.image, shared.committed_offset)
         self.metadata_cache = MetadataCache()
         self.delayed_fetches = DelayedFetches()
-        self.record_terms: dict[str, Any] = {}
         self.producer_ids = ProducerIds(
             lambda: self.requests.controller_response(
                 lambda correlation_id: messages.AllocateProducerIds(correlation_id, identity.id),
@@ -208,5 +207,4 @@ class BrokerRunner:
 
     def _update_metadata(self) -> None:
         self.metadata_cache.drop_responses()
-        self.record_terms.clear()
         self.metadata_updates.notify()

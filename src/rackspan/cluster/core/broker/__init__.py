@@ -6,8 +6,19 @@ epochs bound what a stale leader may still do.
 """
 
 from rackspan.cluster.core.broker.broker import Broker, BrokerIdentity
+from rackspan.cluster.core.broker.client_fetch import ClientFetch, FetchRead, PartitionFetch
 from rackspan.cluster.core.broker.leadership.leader import Leader
 from rackspan.cluster.core.broker.reading import Isolation, ReadResponse
 from rackspan.cluster.core.broker.rules import BrokerRules
 
-__all__ = ["Broker", "BrokerIdentity", "BrokerRules", "Isolation", "Leader", "ReadResponse"]
+__all__ = [
+    "Broker",
+    "BrokerIdentity",
+    "BrokerRules",
+    "ClientFetch",
+    "FetchRead",
+    "Isolation",
+    "Leader",
+    "PartitionFetch",
+    "ReadResponse",
+]

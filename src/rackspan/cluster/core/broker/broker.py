@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
+from rackspan.cluster.core.batch import Batch
 from rackspan.cluster.core.broker import reading
 from rackspan.cluster.core.broker.follower import Follower, ReplicaFetchers
 from rackspan.cluster.core.broker.leadership.leader import Leader
@@ -10,6 +11,7 @@ from rackspan.cluster.core.broker.leadership.leaderships import Leaderships
 from rackspan.cluster.core.broker.lifecycle import BrokerIdentity, Lifecycle, Phase
 from rackspan.cluster.core.broker.metrics import Counters, broker_metrics, partition_metrics
 from rackspan.cluster.core.broker.reading import Isolation, OffsetResponse, ReadResponse
+from rackspan.cluster.core.broker.record_validation import LacksAKey, validated_batch
 from rackspan.cluster.core.broker.roles import Roles
 from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.broker.shared import BrokerState
@@ -27,6 +29,7 @@ from rackspan.cluster.core.messages import (
     FetchMetadataResponse,
     Message,
     Produce,
+    ProduceResponse,
     ReplicaFetch,
     ReplicaFetchResponse,
     Send,
@@ -36,6 +39,8 @@ from rackspan.cluster.core.messages import (
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
+
+VALID_ACKS: Final = (-1, 0, 1)
 
 __all__ = ["Broker", "BrokerIdentity"]
 
@@ -230,6 +235,24 @@ class Broker:
         if replica is None:
             return error, EpochEnd(NO_EPOCH, -1)
         return KafkaError.NONE, replica.log.end_offset_for_epoch(leader_epoch)
+
+    def appends_time(self, topic: str) -> bool:
+        """Whether the topic's records get the time of append (message.timestamp.type=LogAppendTime)."""
+        return self._shared.record_config(topic).append_time
+
+    def validated_batch(
+        self, topic: str | None, records: memoryview | None, acks: int, now: int, lacks_a_key: LacksAKey
+    ) -> Batch | ProduceResponse:
+        """The produced batch, or why it cannot be appended. `topic` None is a topic id that the broker does not have."""
+        if acks not in VALID_ACKS:
+            return ProduceResponse(KafkaError.INVALID_REQUIRED_ACKS)
+        if topic is None:
+            return ProduceResponse(KafkaError.UNKNOWN_TOPIC_ID)
+        if not records:
+            return ProduceResponse(KafkaError.INVALID_RECORD, message="no record batch; exactly one is wanted")
+        if topic not in self.image.topics:
+            return ProduceResponse(KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
+        return validated_batch(records, self._shared.record_config(topic), now, lacks_a_key)
 
     def metrics(self) -> dict[str, int]:
         """The broker's metrics by name (acks/metrics.py)."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from rackspan.cluster.core.broker.leadership.leader import Leader, LeaderConfig
 from rackspan.cluster.core.broker.lifecycle import Lifecycle
 from rackspan.cluster.core.broker.metrics import Counters
+from rackspan.cluster.core.broker.record_validation import RECORD_CONFIG_KEYS, RecordConfig
 from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.configs import thresholds_of, topic_value
 from rackspan.cluster.core.disk import Disk
@@ -30,6 +31,8 @@ class BrokerState:
     image: MetadataImage = EMPTY_IMAGE
     effects: list[Effect] = field(default_factory=list)
     _configs: dict[str, LeaderConfig] = field(default_factory=dict)
+    _record_configs: dict[str, RecordConfig] = field(default_factory=dict)
+    _record_configs_image: MetadataImage = EMPTY_IMAGE
 
     @property
     def broker_epoch(self) -> int:
@@ -57,6 +60,18 @@ class BrokerState:
         config = self._configs.get(topic)
         if config is None:
             config = self._configs[topic] = self._read_config(topic)
+        return config
+
+    def record_config(self, topic: str) -> RecordConfig:
+        """What the topic's configs require of records; computed once an image."""
+        if self._record_configs_image is not self.image:
+            self._record_configs_image, self._record_configs = self.image, {}
+        config = self._record_configs.get(topic)
+        if config is None:
+            values = {
+                key: topic_value(self.image, self.settings, topic, key, self.id).value for key in RECORD_CONFIG_KEYS
+            }
+            config = self._record_configs[topic] = RecordConfig.of(values)
         return config
 
     def forget_configs(self) -> None:

@@ -2,8 +2,9 @@
 
 import pytest
 
+from rackspan.cluster.core.broker.record_validation import AFTER, BEFORE, CLEANUP, TIMESTAMP_TYPE, RecordConfig
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.handlers.common.record_validation import AFTER, BEFORE, CLEANUP, TIMESTAMP_TYPE, RecordTerms
+from rackspan.cluster.handlers.common.record_reader import lacks_a_key
 from rackspan.wire.record_batch import read_header, stamp_append_time, verify_crc
 from tests.conformance.wire import batch
 
@@ -13,7 +14,7 @@ DEFAULTS = {CLEANUP: "delete", TIMESTAMP_TYPE: "CreateTime", BEFORE: "1000", AFT
 
 def error(data: bytes, **configs: str) -> KafkaError | None:
     named = {**DEFAULTS, **{key.replace("_", "."): value for key, value in configs.items()}}
-    refusal = RecordTerms.of(named).refusal(read_header(data), memoryview(data), NOW)
+    refusal = RecordConfig.of(named).error(read_header(data), memoryview(data), NOW, lacks_a_key)
     return None if refusal is None else refusal.error
 
 

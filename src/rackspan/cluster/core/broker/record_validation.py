@@ -1,0 +1,106 @@
+"""Validation of a produced batch before a leader appends it: format, keys, timestamps (Kafka: LogValidator).
+
+Unlike LogValidator it checks the first and the greatest timestamp of the batch's header and not each record's. Records are
+decoded only for a compacted topic, where every record needs a key; the decoding itself is the caller's.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Final, TypeAlias
+
+from rackspan.cluster.core.batch import NO_TIMESTAMP, Batch
+from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.messages import ProduceResponse
+from rackspan.errors import CorruptRecords
+from rackspan.model.config_list import parse_config_list
+from rackspan.wire.record_batch import MAGIC, MAGIC_AT, BatchHeader, read_header, stamp_append_time, verify_crc
+
+CLEANUP: Final = "cleanup.policy"
+TIMESTAMP_TYPE: Final = "message.timestamp.type"
+BEFORE: Final = "message.timestamp.before.max.ms"
+AFTER: Final = "message.timestamp.after.max.ms"
+RECORD_CONFIG_KEYS: Final = (CLEANUP, TIMESTAMP_TYPE, BEFORE, AFTER)
+
+KEPT_IN_PLACE_BYTES: Final = 16 * 1024
+"""A batch of at least this size stays where it was received and keeps all of its request in memory; smaller ones are copied."""
+
+LacksAKey: TypeAlias = Callable[[memoryview], bool]
+"""Whether a record of the batch has no key. It may have to decompress the batch."""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordConfig:
+    """The configs of one topic that concern records. Milliseconds."""
+
+    compacted: bool
+    append_time: bool
+    before_max_ms: int
+    after_max_ms: int
+
+    @classmethod
+    def of(cls, values: Mapping[str, str | None]) -> "RecordConfig":
+        """From the topic's configs in effect."""
+        return cls(
+            "compact" in parse_config_list(values[CLEANUP] or ""),
+            values[TIMESTAMP_TYPE] == "LogAppendTime",
+            int(values[BEFORE] or 0),
+            int(values[AFTER] or 0),
+        )
+
+    def error(self, header: BatchHeader, data: memoryview, now: int, lacks_a_key: LacksAKey) -> ProduceResponse | None:
+        """Why the batch cannot be appended at `now` (ms since 1970); None if it can."""
+        if self.compacted and lacks_a_key(data):
+            return ProduceResponse(
+                KafkaError.INVALID_RECORD, message="Compacted topic cannot accept message without key"
+            )
+        if self.append_time or NO_TIMESTAMP in (header.base_timestamp, header.max_timestamp):
+            return None
+        earliest, latest = now - self.before_max_ms, now + self.after_max_ms
+        if header.base_timestamp < earliest or header.max_timestamp > latest:
+            return ProduceResponse(
+                KafkaError.INVALID_TIMESTAMP,
+                message=f"Timestamps {header.base_timestamp} to {header.max_timestamp} are out of range; "
+                f"they should be within [{earliest}, {latest}]",
+            )
+        return None
+
+
+def validated_batch(
+    records: memoryview, config: RecordConfig, now: int, lacks_a_key: LacksAKey
+) -> Batch | ProduceResponse:
+    """The one batch of a partition, in memory of its own, stamped with `now` (ms) if the topic has LogAppendTime."""
+    if len(records) > MAGIC_AT and records[MAGIC_AT] < MAGIC:
+        return ProduceResponse(KafkaError.INVALID_RECORD, message=f"record batches of version {MAGIC} only")
+    try:
+        header = read_header(records)
+        verify_crc(records, header)
+    except CorruptRecords as error:
+        return ProduceResponse(KafkaError.CORRUPT_MESSAGE, message=str(error))
+    if header.size_bytes != len(records):
+        return ProduceResponse(KafkaError.INVALID_RECORD, message="more than one record batch; exactly one is wanted")
+    refusal = config.error(header, records, now, lacks_a_key)
+    return refusal or _batch(header, records, config, now)
+
+
+def _batch(header: BatchHeader, records: memoryview, config: RecordConfig, now: int) -> Batch:
+    data = _own(records)
+    if config.append_time:
+        stamp_append_time(data, now)
+    return Batch(
+        base_offset=0,
+        last_offset=header.last_offset_delta,
+        leader_epoch=-1,
+        data=data,
+        producer_id=header.producer_id,
+        producer_epoch=header.producer_epoch,
+        base_sequence=header.base_sequence,
+        max_timestamp=now if config.append_time else header.max_timestamp,
+        transactional=header.transactional,
+        control=header.control,
+    )
+
+
+def _own(records: memoryview) -> bytearray | memoryview:
+    """Memory that the log may keep and stamp."""
+    in_place = not records.readonly and len(records) >= KEPT_IN_PLACE_BYTES
+    return records if in_place else bytearray(records)
