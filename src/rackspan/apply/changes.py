@@ -92,7 +92,7 @@ async def _alter_topic_configs(connection: ClusterConnection, changes: Mapping[s
         request = IncrementalAlterConfigsRequest(
             resources=[altered(TOPIC, topic, configs) for topic, configs in batch.items()], validate_only=validate_only
         )
-        answer = await answered(connection.ask(request), "configs of topics were not changed", "AlterConfigs on them")
+        answer = await answered(connection.send(request), "configs of topics were not changed", "AlterConfigs on them")
         refuse(answer.responses, what, right)
     for batch in portions:
         await until_everywhere(connection, batch)

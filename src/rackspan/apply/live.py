@@ -82,7 +82,7 @@ async def _response(answer: Awaitable[T], what: str, right: str) -> T:
         raise request_failed(what, right, error) from error
 
 
-async def _topics(connection: ClusterConnection, names: Sequence[str]) -> requests.Metadata:
+async def _topics(connection: ClusterConnection, names: Sequence[str]) -> requests.MetadataResponse:
     """The metadata of these topics. A topic that the user may not describe is an error: as a missing one it would stop the run."""
     what, right = f"topic {listed(names)}", f"Describe on Topic {listed(names)}"
     known = await _response(requests.metadata(connection, names), what, right)
@@ -137,7 +137,11 @@ async def _set_configs(connection: ClusterConnection, values: Mapping[ConfigKey,
 
 async def _alter(connection: ClusterConnection, resources: list[Any], broker_id: int | None) -> None:
     request = IncrementalAlterConfigsRequest(resources=resources, validate_only=False)
-    asked = connection.ask(request) if broker_id is None else connection.ask_broker(broker_id, request, _BROKER_SECONDS)
+    asked = (
+        connection.send(request)
+        if broker_id is None
+        else connection.send_to_broker(broker_id, request, _BROKER_SECONDS)
+    )
     of_what = "topic" if broker_id is None else "broker"
     what = {one.resource_name: f"throttle of {of_what} {one.resource_name} was not changed" for one in resources}
     right = {name: f"AlterConfigs on Topic {name}" if broker_id is None else "AlterConfigs on Cluster" for name in what}

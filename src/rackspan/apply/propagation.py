@@ -27,10 +27,10 @@ async def until_everywhere(connection: ClusterConnection, changes: Mapping[str, 
     """Until every broker that is alive shows these configs of topics, or SETTLING_SECONDS have passed. Raises nothing."""
     until = time.monotonic() + min(SETTLING_SECONDS, connection.remaining_seconds)
     try:
-        alive = await connection.ask(MetadataRequest(topics=[]))
+        alive = await connection.send(MetadataRequest(topics=[]))
         for broker in alive.brokers:
             while time.monotonic() < until and not await _shows(connection, broker.node_id, changes, until):
-                await connection.pause(_PAUSE_SECONDS)
+                await connection.sleep(_PAUSE_SECONDS)
     except (KafkaError, OSError):
         # The change is made; that a broker cannot be asked is for the next reading to tell.
         return
@@ -40,7 +40,7 @@ async def _shows(
     connection: ClusterConnection, broker_id: int, changes: Mapping[str, Mapping[str, str]], until: float
 ) -> bool:
     request = DescribeConfigsRequest(resources=[(_TOPIC, topic, list(configs)) for topic, configs in changes.items()])
-    answer = await connection.ask_broker(broker_id, request, max(0.0, until - time.monotonic()))
+    answer = await connection.send_to_broker(broker_id, request, max(0.0, until - time.monotonic()))
     return all(_is_as_set(one, changes[one.resource_name]) for one in answer.results)
 
 

@@ -3,7 +3,7 @@
 from kafka.errors import AuthorizationError, KafkaConnectionError
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable, SourceError
-from rackspan.sources.live.error_messages import TIMEOUTS, cause, words_of
+from rackspan.sources.live.error_messages import TIMEOUTS, cause, message_of
 
 
 def change_failed(what: str, right: str, error: Exception) -> SourceError:
@@ -12,4 +12,4 @@ def change_failed(what: str, right: str, error: Exception) -> SourceError:
         return ClusterUnauthorized(f"{what}: this user needs {right}; ask for it and run again")
     if isinstance(error, (*TIMEOUTS, KafkaConnectionError, OSError)):
         return ClusterUnreachable(f"{what} as far as anybody said: {cause(error)}; look before trying again")
-    return ClusterRequestFailed(f"{what}: {words_of(error)}")
+    return ClusterRequestFailed(f"{what}: {message_of(error)}")

@@ -47,10 +47,10 @@ def altered(kind: int, name: str, configs: Mapping[str, str | None]) -> Any:
 
 async def ask_controller(connection: ClusterConnection, request: Any) -> Any:
     """As Kafka's own clients do: with ZooKeeper only the controller creates; with KRaft any broker named passes it on."""
-    known = await connection.ask(MetadataRequest(topics=[]))
+    known = await connection.send(MetadataRequest(topics=[]))
     if known.controller_id == NO_BROKER:
-        return await connection.ask(request)
-    return await connection.ask_broker(known.controller_id, request)
+        return await connection.send(request)
+    return await connection.send_to_broker(known.controller_id, request)
 
 
 def patience_ms(connection: ClusterConnection) -> int:

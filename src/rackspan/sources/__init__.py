@@ -1,5 +1,6 @@
-"""Where snapshots come from: a live cluster, or a file that was taken of one.
+"""The sources of snapshots: a running cluster, a JSON file, or a folder of Parquet files; and racks from elsewhere.
 
-Begin with live_cluster.py, then snapshot_file.py. This room talks to the world and decides nothing: what it returns is
-a ClusterSnapshot, marked partial where something could not be read. It never writes to a cluster.
+Begin with live/cluster.py and snapshot_file.py; rack_locator.py is the interface for racks that brokers do not register,
+client_config/ reads `--command-config`. What is returned is a ClusterSnapshot, marked partial where something could not be
+read. This package judges nothing and never writes to a cluster.
 """

@@ -1,4 +1,4 @@
-"""One source read again and again: what it said each time, or why it said nothing."""
+"""Reads a source at a fixed interval: each time a snapshot, or the error that prevented it."""
 
 from collections.abc import Callable, Iterator
 from itertools import chain, repeat
@@ -16,13 +16,14 @@ def readings(
     now: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> Iterator[tuple[float, ClusterSnapshot | RackspanError]]:
-    """A reading every so many seconds by the clock `now`, each with the moment it was done, until the caller stops.
+    """A reading every `seconds` by the clock `now`, each with the time it ended, until the caller stops iterating.
 
-    From the second on it is `afterwards` that is read, if given: the same cluster asked for less. One that takes longer than its time is followed by the next at once; those missed are not made up for.
+    From the second reading on, `afterwards` is read instead, if given: the same cluster with fewer requests. A reading that
+    takes longer than the interval is followed by the next one at once; missed readings are not repeated.
     """
     due = now()
-    for one in chain([source], repeat(afterwards or source)):
-        reading = _read(one)
+    for current in chain([source], repeat(afterwards or source)):
+        reading = _read(current)
         yield now(), reading
         due = max(due + seconds, now())
         sleep(max(0.0, due - now()))

@@ -1,7 +1,7 @@
-"""Racks from elsewhere: the contract of a rack locator, and a snapshot with the racks one found.
+"""The interface of a rack locator, and a snapshot with the racks that one returned.
 
-The interface that the first draft of KIP-36 had and the accepted text left out: racks kept anywhere, found by a class
-that is named in `rack.locator.class` and given `rack.locator.properties`. The locators themselves are in rack_locators/.
+KIP-36's first draft had this interface and its accepted text does not: racks may be kept anywhere, and a class named in
+`rack.locator.class` returns them, given `rack.locator.properties`. The locators themselves are in rack_locators/.
 """
 
 import re
@@ -19,87 +19,87 @@ Properties: TypeAlias = Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class ClusterView:
-    """What a locator may look at, and cannot change: the brokers as they are registered, with hosts where known."""
+    """The input of a locator, read-only: the brokers as registered, with hosts where known."""
 
     brokers: tuple[Broker, ...]
     cluster_id: str | None = None
 
 
 class RackLocator(Protocol):
-    """Says which rack each broker is in.
+    """Returns the rack of each broker.
 
-    It is made once, with its properties, and refuses malformed ones there; it is asked every time a decision is made, so
-    that the newest mapping counts.
+    It is created once, with its properties, and refuses malformed ones then. It is called for every decision, so that the
+    newest mapping counts.
     """
 
     def rack_info(self, cluster: ClusterView, /) -> Mapping[BrokerId, RackId]:
-        """Rack by broker id. A broker left out has no rack; an empty mapping means that nothing is known of racks.
+        """Rack by broker id. A broker left out has no rack; an empty mapping means that no rack is known.
 
-        Ids of brokers that are not in the cluster do no harm. What a missing rack means is not the locator's to decide:
-        judges go by `--unracked`, and tools that place replicas refuse partial racks.
+        Ids of brokers that are not in the cluster are ignored. The locator does not decide what a missing rack means:
+        audits follow `--unracked`, and tools that place replicas refuse partial racks.
         """
         ...
 
 
 RackLocatorFactory: TypeAlias = Callable[[Properties], RackLocator]
-"""What `rack.locator.class` names: a class or function that takes the properties."""
+"""The type of `rack.locator.class`: a class or function that takes the properties."""
 
 
 def located(snapshot: ClusterSnapshot, locator: RackLocator) -> ClusterSnapshot:
-    """The snapshot with the racks that the locator finds in place of the registered ones.
+    """The snapshot with the locator's racks instead of the registered ones.
 
-    A controller that shares its process with a broker shares its rack; the others keep theirs, since locators speak of
-    brokers. Errors: RackLocatorFailed, and UsageError from the locator.
+    A controller in the same process as a broker has the broker's rack; the others keep theirs, since locators return racks
+    of brokers. Errors: RackLocatorFailed, and UsageError from the locator.
     """
-    found = rack_info(locator, ClusterView(snapshot.brokers, snapshot.cluster_id))
+    racks = rack_info(locator, ClusterView(snapshot.brokers, snapshot.cluster_id))
     broker_ids = {broker.id for broker in snapshot.brokers}
 
     def controller(one: Controller) -> Controller:
-        return replace(one, rack=found.get(one.id)) if one.id in broker_ids else one
+        return replace(one, rack=racks.get(one.id)) if one.id in broker_ids else one
 
     return replace(
         snapshot,
-        brokers=tuple(replace(broker, rack=found.get(broker.id)) for broker in snapshot.brokers),
+        brokers=tuple(replace(broker, rack=racks.get(broker.id)) for broker in snapshot.brokers),
         controllers=tuple(controller(one) for one in snapshot.controllers),
     )
 
 
 def rack_info(locator: RackLocator, cluster: ClusterView) -> dict[BrokerId, RackId]:
-    """Ask a locator and check its answer: anybody may write one. Errors: RackLocatorFailed."""
+    """Call a locator and check its result, since users write locators too. Errors: RackLocatorFailed."""
     name = type(locator).__name__
     try:
-        answer: Any = locator.rack_info(cluster)
+        racks: Any = locator.rack_info(cluster)
     except RackspanError:
         raise
     except Exception as error:
         raise RackLocatorFailed(
             f"rack locator {name}: {type(error).__name__}: {one_line(error)}; --debug shows where"
         ) from error
-    if not isinstance(answer, Mapping):
+    if not isinstance(racks, Mapping):
         raise RackLocatorFailed(
-            f"rack locator {name}: answered {type(answer).__name__}, not a mapping of racks; mend it"
+            f"rack locator {name}: answered {type(racks).__name__}, not a mapping of racks; mend it"
         )
-    for broker, rack in answer.items():
+    for broker, rack in racks.items():
         if type(broker) is not int or not 0 <= broker <= INT32_MAX:
             raise RackLocatorFailed(f"rack locator {name}: {broker!r} is no broker id; answer with whole numbers")
         if not isinstance(rack, str) or not rack:
             raise RackLocatorFailed(
                 f"rack locator {name}: broker {broker} in rack {rack!r}, but a rack is a name; leave the broker out instead"
             )
-    return dict(answer)
+    return dict(racks)
 
 
 def parse_properties(text: str) -> dict[str, str]:
     r"""`username=foo,password=bar`; a comma within a value is written `\,`.
 
-    Errors: UsageError, by the pair's place and key: a value may be a password, and is never shown.
+    Errors: UsageError, with the pair's number and key: a value may be a password and is never shown.
     """
     properties: dict[str, str] = {}
-    for place, pair in enumerate(re.split(r"(?<!\\),", text) if text.strip() else [], start=1):
+    for number, pair in enumerate(re.split(r"(?<!\\),", text) if text.strip() else [], start=1):
         key, equals, value = pair.partition("=")
         key = key.strip()
         if not equals or not key:
-            raise UsageError(f"rack.locator.properties: pair {place} is not key=value; write them as a=1,b=2")
+            raise UsageError(f"rack.locator.properties: pair {number} is not key=value; write them as a=1,b=2")
         if key in properties:
             raise UsageError(f"rack.locator.properties: {key} stands there twice; leave one of them out")
         properties[key] = value.strip().replace("\\,", ",")
@@ -107,7 +107,7 @@ def parse_properties(text: str) -> dict[str, str]:
 
 
 def refuse_unknown(locator: str, properties: Properties, known: frozenset[str]) -> None:
-    """A misspelt property is an error, not a default. Errors: UsageError."""
+    """Refuse misspelt properties. Errors: UsageError."""
     for key in properties:
         if key not in known:
             takes = f"it takes {', '.join(sorted(known))}" if known else "it takes none"
@@ -115,7 +115,7 @@ def refuse_unknown(locator: str, properties: Properties, known: frozenset[str]) 
 
 
 def required(locator: str, properties: Properties, key: str) -> str:
-    """A property that must be there. Errors: UsageError."""
+    """The value of a required property. Errors: UsageError."""
     value = properties.get(key, "")
     if not value:
         raise UsageError(f"rack locator {locator}: property {key} is missing; give --rack-locator-properties {key}=…")
@@ -123,7 +123,7 @@ def required(locator: str, properties: Properties, key: str) -> str:
 
 
 def broker_and_rack(place: str, broker: str, rack: object) -> tuple[BrokerId, RackId]:
-    """One entry of a mapping that people write. Errors: UsageError, naming the place."""
+    """One entry of a mapping written by a user, checked. `place` begins the message. Errors: UsageError."""
     if not re.fullmatch(r"[0-9]{1,10}", broker, re.ASCII) or int(broker) > INT32_MAX:
         raise UsageError(f"{place}: {broker!r} is no broker id; a line reads like 0=rack1")
     if not isinstance(rack, str) or not rack.strip():

@@ -1,6 +1,6 @@
-"""A snapshot on disk: one JSON file for people, or a folder of Parquet files for fleets. Lossless both ways.
+"""Reads and writes snapshots: a JSON file for people, or a folder of Parquet files for large clusters. Both are lossless.
 
-Writing is all or nothing. What reads and writes Parquet (snapshot_folder.py) is imported with the first folder.
+Writing is atomic. snapshot_folder.py, and with it Arrow, is imported with the first folder.
 """
 
 import shutil
@@ -19,10 +19,10 @@ def read(path: Path) -> ReadSnapshot:
     if path.is_dir():
         from rackspan.sources.snapshot_folder import read_folder
 
-        return _located(path, read_folder)
+        return _with_path_in_errors(path, read_folder)
     if not path.exists():
         raise UsageError(f"{path}: no such file or folder; take a snapshot with rackspan snapshot --out {path}")
-    return _located(path, lambda file: json_format.read(file.read_bytes()))
+    return _with_path_in_errors(path, lambda file: json_format.read(file.read_bytes()))
 
 
 def write(snapshot: ClusterSnapshot, path: Path) -> None:
@@ -46,7 +46,7 @@ def write(snapshot: ClusterSnapshot, path: Path) -> None:
         shutil.rmtree(staging, ignore_errors=True)
 
 
-def _located(path: Path, reader: Callable[[Path], ReadSnapshot]) -> ReadSnapshot:
+def _with_path_in_errors(path: Path, reader: Callable[[Path], ReadSnapshot]) -> ReadSnapshot:
     try:
         return reader(path)
     except InvalidSnapshot as error:

@@ -1,4 +1,4 @@
-"""A snapshot as a folder of Parquet files, for fleets and for Spark.
+"""Reads and writes a snapshot as a folder of Parquet files, for large clusters and for Spark.
 
 The folder holds `cluster.parquet` (one row: version, cluster id, time, controllers, partial), `brokers.parquet`,
 `topics.parquet` and `partitions.parquet`, with the JSON's names as columns.
@@ -115,7 +115,7 @@ def to_tables(snapshot: ClusterSnapshot) -> dict[str, pa.Table]:
 
 
 def from_tables(tables: dict[str, pa.Table]) -> ClusterSnapshot:
-    """The snapshot that `to_tables` took apart. Errors: InvalidSnapshot, naming the table and column."""
+    """The inverse of `to_tables`. Errors: InvalidSnapshot, naming the table and column."""
     checked = {name: _conforming(name, tables[name]) for name in SCHEMAS}
     heads = _heads(checked["cluster"])
     if len(heads) != 1:
@@ -130,7 +130,7 @@ def from_tables(tables: dict[str, pa.Table]) -> ClusterSnapshot:
         cluster_id=head["cluster_id"],
         taken_at=None if head["taken_at"] is None else head["taken_at"].astimezone(UTC),
         controllers=tuple(_controller(one) for one in head["controllers"] or []),
-        partial=tuple(_told(one, "cluster.parquet", "partial") for one in head["partial"] or ()),
+        partial=tuple(_not_null(one, "cluster.parquet", "partial") for one in head["partial"] or ()),
         brokers=tuple(_broker(row) for row in checked["brokers"].to_pylist()),
         topics=topics,
         partitions=_partition_columns(checked["partitions"], topics),
@@ -145,7 +145,7 @@ def list_column(array: pa.Array) -> Int32s:
 
 
 def read_folder(folder: Path) -> ReadSnapshot:
-    """Errors: InvalidSnapshot."""
+    """The snapshot in a folder, with a warning for each unknown column. Errors: InvalidSnapshot."""
     try:
         return _read(folder)
     except pa.ArrowException as error:
@@ -169,7 +169,7 @@ def _read(folder: Path) -> ReadSnapshot:
 
 
 def read_registration(folder: Path) -> tuple[tuple[Broker, ...], tuple[Controller, ...]]:
-    """The brokers of a Parquet folder, hosts and ports apart, and its controllers; milliseconds, whatever its size.
+    """The brokers (without hosts and ports) and controllers of a Parquet folder. Takes milliseconds, whatever its size.
 
     Errors: InvalidSnapshot, naming the folder.
     """
@@ -177,15 +177,15 @@ def read_registration(folder: Path) -> tuple[tuple[Broker, ...], tuple[Controlle
         brokers, cluster = (
             _conforming(name, _file_rows(folder / f"{name}.parquet")) for name in ("brokers", "cluster")
         )
-        seen = [_broker({**row, "host": None, "port": None}) for row in brokers.to_pylist()]
+        without_address = [_broker({**row, "host": None, "port": None}) for row in brokers.to_pylist()]
         listed = [one for controllers in cluster.column("controllers").to_pylist() for one in controllers or ()]
-        return tuple(sorted(seen, key=lambda one: one.id)), tuple(map(_controller, listed))
+        return tuple(sorted(without_address, key=lambda broker: broker.id)), tuple(map(_controller, listed))
     except InvalidSnapshot as error:
         raise InvalidSnapshot(f"{folder}: {error}") from None
 
 
 def count_topics(folder: Path) -> int:
-    """How many topics a Parquet folder tells of, from the file's footer alone. Errors: InvalidSnapshot."""
+    """How many topics a Parquet folder has, from the file's footer alone. Errors: InvalidSnapshot."""
     try:
         return int(pq.read_metadata(folder / "topics.parquet").num_rows)
     except (OSError, pa.ArrowException) as error:
@@ -194,10 +194,10 @@ def count_topics(folder: Path) -> int:
 
 
 def _file_rows(file: Path) -> pa.Table:
-    """One file and no more: a folder such as cluster_id=… above it must not add columns. Errors: InvalidSnapshot."""
+    """The rows of one file alone: a folder above it such as cluster_id=… must not add columns. Errors: InvalidSnapshot."""
     try:
         table = pq.ParquetFile(file).read()
-        # Parquet does not promise that text is UTF-8 and offsets are sane; what follows takes both for granted.
+        # Parquet does not guarantee UTF-8 text and valid offsets; the code below requires both.
         table.validate(full=True)
     except (OSError, pa.ArrowException) as error:
         words = " ".join(str(error).split())
@@ -209,7 +209,7 @@ def _file_rows(file: Path) -> pa.Table:
 
 
 def _conforming(name: str, table: pa.Table) -> pa.Table:
-    """The table with exactly the columns of its schema; optional ones that are absent become nulls."""
+    """The table with exactly the columns of its schema; absent optional columns become nulls."""
     columns = []
     for field in SCHEMAS[name]:
         if field.name not in table.column_names:
@@ -292,21 +292,21 @@ def _heads(table: pa.Table) -> list[dict[str, Any]]:
     return rows
 
 
-def _told(value: Any, file: str, column: str) -> Any:
-    """A value within a list, where a null says nothing. Errors: InvalidSnapshot."""
+def _not_null(value: Any, file: str, column: str) -> Any:
+    """A value inside a list, where null has no meaning. Errors: InvalidSnapshot."""
     if value is None:
         raise InvalidSnapshot(f"{file}: {column} holds a null inside a row; take the snapshot again")
     return value
 
 
 def _controller(row: dict[str, Any] | None) -> Controller:
-    told = _told(row, "cluster.parquet", "controllers")
-    controller_id = BrokerId(_told(told["id"], "cluster.parquet", "controllers"))
-    return Controller(controller_id, _rack(told["rack"]), told["voter"] is not False)
+    controller = _not_null(row, "cluster.parquet", "controllers")
+    controller_id = BrokerId(_not_null(controller["id"], "cluster.parquet", "controllers"))
+    return Controller(controller_id, _rack(controller["rack"]), controller["voter"] is not False)
 
 
 def _topic(row: dict[str, Any]) -> Topic:
-    pairs = [(key, _told(value, "topics.parquet", "config")) for key, value in row["config"] or []]
+    pairs = [(key, _not_null(value, "topics.parquet", "config")) for key, value in row["config"] or []]
     config = dict(pairs)
     if len(config) < len(pairs):
         raise InvalidSnapshot(f"topics.parquet: config of {row['name']} names a key twice; take the snapshot again")
@@ -330,9 +330,9 @@ def _numpy(array: Any, dtype: Any, null: int = 0) -> Any:
     if not len(whole):
         return np.empty(0, dtype=dtype)
     validity, data = whole.buffers()
-    here = slice(whole.offset, whole.offset + len(whole))
-    values = np.frombuffer(data, dtype=np.dtype(f"i{whole.type.bit_width // 8}"))[here].astype(dtype, copy=False)
+    own = slice(whole.offset, whole.offset + len(whole))
+    values = np.frombuffer(data, dtype=np.dtype(f"i{whole.type.bit_width // 8}"))[own].astype(dtype, copy=False)
     if not whole.null_count:
         return values
-    valid = np.unpackbits(np.frombuffer(validity, dtype=np.uint8), bitorder="little")[here]
+    valid = np.unpackbits(np.frombuffer(validity, dtype=np.uint8), bitorder="little")[own]
     return np.where(valid == 1, values, dtype(null))

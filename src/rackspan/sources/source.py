@@ -1,4 +1,4 @@
-"""Somewhere a snapshot can be had, as verbs and the pipeline take it; and a cluster as somebody named it."""
+"""The source of a snapshot, as the functions of `rackspan.api` take it, and the address of a running cluster."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from rackspan.model.json_format import ReadSnapshot
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """Where one snapshot at a time comes from. `name` is what messages call it: an address or a file."""
+    """Reads one snapshot at each call of `read`. `name`, an address or a path, is used in messages."""
 
     name: str
     read: Callable[[], ReadSnapshot]
@@ -17,7 +17,7 @@ class Source:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """A running cluster and how to reach it. `timeout_seconds` is for each conversation as a whole."""
+    """A running cluster and how to reach it. `timeout_seconds` bounds all requests of one snapshot together."""
 
     bootstrap_servers: str
     command_config: Path | None = None

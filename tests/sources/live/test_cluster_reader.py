@@ -11,8 +11,8 @@ from kafka.net.selector import NetworkSelector
 from kafka.protocol.admin import DescribeConfigsRequest
 
 from rackspan.errors import ClusterUnauthorized, ClusterUnreachable
-from rackspan.sources.live.cluster_reader import _Interview
-from rackspan.sources.live.responses import ClusterReplies, LogDirs
+from rackspan.sources.live.cluster_reader import _ClusterReader
+from rackspan.sources.live.responses import ClusterResponses, LogDirs
 
 TOPIC_AUTHORIZATION_FAILED = 29
 
@@ -24,14 +24,14 @@ class ScriptedConnection:
 
     def __init__(self, **script: Any) -> None:
         self.script = SCRIPT | script
-        self.asked: list[Any] = []
+        self.requests: list[Any] = []
         self._net = NetworkSelector()
 
-    def start(self, question: Callable[..., Any], *arguments: object) -> Future:
-        return self._net.call_soon_with_future(question, *arguments)
+    def start(self, coroutine: Callable[..., Any], *arguments: object) -> Future:
+        return self._net.call_soon_with_future(coroutine, *arguments)
 
-    async def ask(self, request: Any, seconds: float | None = None) -> Any:
-        self.asked.append(request)
+    async def send(self, request: Any, seconds: float | None = None) -> Any:
+        self.requests.append(request)
         answer = self.script[type(request).__name__.removesuffix("Request")]
         if callable(answer) and not isinstance(answer, type):
             answer = answer(request)
@@ -39,13 +39,13 @@ class ScriptedConnection:
             raise answer
         return answer
 
-    async def ask_broker(self, broker_id: int, request: Any, seconds: float | None = None) -> Any:
-        return await self.ask(request, seconds)
+    async def send_to_broker(self, broker_id: int, request: Any, seconds: float | None = None) -> Any:
+        return await self.send(request, seconds)
 
-    def interviewed(self) -> ClusterReplies:
+    def responses(self) -> ClusterResponses:
         try:
-            replies: ClusterReplies = self._net.run(_Interview(self).whole)  # type: ignore[arg-type]
-            return replies
+            responses: ClusterResponses = self._net.run(_ClusterReader(self).read_all)  # type: ignore[arg-type]
+            return responses
         finally:
             self._net.close()
 
@@ -92,11 +92,11 @@ REFUSED = ClusterAuthorizationFailedError()
 
 
 def notes(**script: Any) -> tuple[str, ...]:
-    return ScriptedConnection(**script).interviewed().notes
+    return ScriptedConnection(**script).responses().notes
 
 
 def test_a_cluster_that_tells_everything_leaves_no_note() -> None:
-    replies = ScriptedConnection().interviewed()
+    replies = ScriptedConnection().responses()
     assert replies.notes == ()
     assert replies.lists_fenced
     assert replies.configs == {"orders": {"min.insync.replicas": "2"}}
@@ -105,10 +105,10 @@ def test_a_cluster_that_tells_everything_leaves_no_note() -> None:
 
 def test_ten_thousand_topics_take_twenty_requests_for_their_configs() -> None:
     connection = ScriptedConnection(Metadata=metadata(*(topic(f"t{number}") for number in range(10_000))))
-    replies = connection.interviewed()
+    replies = connection.responses()
     assert len(replies.configs) == 10_000
-    assert sum(isinstance(request, DescribeConfigsRequest) for request in connection.asked) == 20
-    assert len(connection.asked) == 25
+    assert sum(isinstance(request, DescribeConfigsRequest) for request in connection.requests) == 20
+    assert len(connection.requests) == 25
 
 
 @pytest.mark.parametrize(
@@ -139,7 +139,7 @@ def test_configs_that_did_not_come_say_why() -> None:
 
 def test_brokers_that_do_not_tell_sizes_are_kept_apart_by_reason() -> None:
     def log_dirs(answer: Any) -> LogDirs:
-        return ScriptedConnection(DescribeLogDirs=answer).interviewed().log_dirs
+        return ScriptedConnection(DescribeLogDirs=answer).responses().log_dirs
 
     assert log_dirs(REFUSED) == LogDirs({}, {}, frozenset({1}))
     assert log_dirs(row(error_code=31, results=[])) == LogDirs({}, {}, frozenset({1}))
@@ -153,12 +153,12 @@ def test_a_log_that_is_still_moving_to_another_disk_does_not_count() -> None:
     ]
     online = row(error_code=0, topics=[row(name="orders", partitions=logs)])
     offline = row(error_code=56, topics=[])
-    replies = ScriptedConnection(DescribeLogDirs=row(error_code=0, results=[offline, online])).interviewed()
+    replies = ScriptedConnection(DescribeLogDirs=row(error_code=0, results=[offline, online])).responses()
     assert replies.log_dirs.sizes == {1: {("orders", 0): 10}}
 
 
 def test_a_topic_that_cannot_be_described_is_named_and_the_rest_is_kept() -> None:
-    replies = ScriptedConnection(Metadata=metadata(topic("orders"), topic("lost", error_code=3))).interviewed()
+    replies = ScriptedConnection(Metadata=metadata(topic("orders"), topic("lost", error_code=3))).responses()
     assert [one.name for one in replies.topics] == ["orders"]
     assert replies.notes == ("topic lost could not be described: UnknownTopicOrPartitionError",)
 
@@ -166,11 +166,11 @@ def test_a_topic_that_cannot_be_described_is_named_and_the_rest_is_kept() -> Non
 def test_who_sees_nothing_at_all_is_told_what_to_ask_for() -> None:
     blind = ScriptedConnection(Metadata=metadata(), DescribeQuorum=REFUSED)
     with pytest.raises(ClusterUnauthorized, match=r"needs Describe on Topic .* and Describe on Cluster"):
-        blind.interviewed()
+        blind.responses()
 
 
 def test_an_empty_cluster_is_no_mistake() -> None:
-    assert ScriptedConnection(Metadata=metadata()).interviewed().topics == ()
+    assert ScriptedConnection(Metadata=metadata()).responses().topics == ()
 
 
 def test_metadata_that_does_not_come_is_an_error() -> None:

@@ -1,7 +1,7 @@
 import pytest
 from kafka.errors import KafkaConnectionError, KafkaError, SaslAuthenticationFailedError
 
-from rackspan.sources.live.error_messages import login_refused, nobody_answered
+from rackspan.sources.live.error_messages import login_refused, no_server_responded
 
 
 @pytest.mark.parametrize(
@@ -13,7 +13,7 @@ from rackspan.sources.live.error_messages import login_refused, nobody_answered
     ids=["its words were lost", "its words came"],
 )
 def test_a_refused_login_reads_the_same_whether_the_brokers_words_came_or_not(error: KafkaError) -> None:
-    refusal = nobody_answered({"kafka:9092": login_refused(error, "PLAIN")}, seconds=30)
+    refusal = no_server_responded({"kafka:9092": login_refused(error, "PLAIN")}, seconds=30)
     assert str(refusal) == (
         "kafka:9092 refused the login: user, password or mechanism PLAIN is wrong; "
         "check sasl.mechanism and sasl.jaas.config in --command-config"

@@ -9,12 +9,12 @@ from rackspan.errors import ClusterRequestFailed
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId
 from rackspan.model.ids import TopicPartition
 from rackspan.sources.live.responses import (
-    ClusterReplies,
+    ClusterResponses,
     LogDirs,
-    PartitionReply,
+    OngoingReassignment,
+    PartitionResponse,
     QuorumMember,
-    Reassignment,
-    TopicReply,
+    TopicResponse,
 )
 from rackspan.sources.live.snapshot_assembly import assemble, controllers
 
@@ -27,21 +27,26 @@ def broker(broker_id: int, rack: str | None, host: str = "h", *, fenced: bool = 
 
 BROKERS = (broker(1, "r1", "a"), broker(2, "r2", "b"), broker(3, None, "c", fenced=True))
 
-REPLIES = ClusterReplies(
+REPLIES = ClusterResponses(
     cluster_id="c",
     brokers=BROKERS,
     topics=(
-        TopicReply("z", "id-z", False, (PartitionReply(0, -1, (3, 4), ()),)),
-        TopicReply("a", "id-a", True, (PartitionReply(1, 2, (2, 1), (2,)), PartitionReply(0, 1, (1, 2, 3), (1, 2)))),
+        TopicResponse("z", "id-z", False, (PartitionResponse(0, -1, (3, 4), ()),)),
+        TopicResponse(
+            "a", "id-a", True, (PartitionResponse(1, 2, (2, 1), (2,)), PartitionResponse(0, 1, (1, 2, 3), (1, 2)))
+        ),
     ),
     configs={"a": {"min.insync.replicas": "2"}},
-    reassignments={TopicPartition("a", 0): Reassignment((3,), (2,)), TopicPartition("gone", 0): Reassignment((1,), ())},
+    reassignments={
+        TopicPartition("a", 0): OngoingReassignment((3,), (2,)),
+        TopicPartition("gone", 0): OngoingReassignment((1,), ()),
+    },
     log_dirs=LogDirs({1: {TopicPartition("a", 0): 5, TopicPartition("a", 1): 7}, 2: {TopicPartition("a", 0): 9}}),
     lists_fenced=True,
 )
 
 
-def assembled(replies: ClusterReplies = REPLIES) -> ClusterSnapshot:
+def assembled(replies: ClusterResponses = REPLIES) -> ClusterSnapshot:
     return assemble(replies, NOON)
 
 
@@ -59,7 +64,7 @@ def test_topics_and_partitions_arrive_whole_in_canonical_order() -> None:
 
 
 def test_a_reassignment_that_the_replicas_do_not_know_yet_is_not_made_up() -> None:
-    snapshot = assembled(replace(REPLIES, reassignments={TopicPartition("a", 1): Reassignment((9,), (1,))}))
+    snapshot = assembled(replace(REPLIES, reassignments={TopicPartition("a", 1): OngoingReassignment((9,), (1,))}))
     assert snapshot.partitions.row(1).adding_replicas == ()
     assert snapshot.partitions.row(1).removing_replicas == (1,)
 

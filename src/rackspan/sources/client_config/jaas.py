@@ -1,4 +1,4 @@
-"""The user name and password inside a `sasl.jaas.config` line."""
+"""Reads the user name and password from a `sasl.jaas.config` line."""
 
 import re
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ _OPTION: Final = re.compile(r"""\s*([\w.\-]+)\s*=\s*(?:"((?:\\.|[^"\\])*)"|'((?:
 
 @dataclass(frozen=True, slots=True)
 class Login:
-    """A user and a password; the password stays out of every message and representation."""
+    """A user name and a password. The password is in no message and not in `repr`."""
 
     username: str
     password: str = field(repr=False)

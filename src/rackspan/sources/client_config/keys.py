@@ -1,6 +1,6 @@
-"""The table of a Java client's settings: what each becomes in kafka-python and in librdkafka.
+"""The table of a Java client's settings, with each setting's equivalent in kafka-python and in librdkafka.
 
-Documents are drawn from it. A key that is not here is refused; adding one is a line.
+docs/security.md is generated from it. A key that is not here is refused; adding one is a line.
 """
 
 import re
@@ -14,9 +14,9 @@ from rackspan.sources.client_config.jaas import login
 
 Settings = Mapping[str, Any]
 Translate = Callable[[str], Settings]
-"""A value as settings of the other client. Errors: UsageError, which says what is wrong with the value alone.
+"""From a value to settings of the other client. Errors: UsageError, whose message is about the value alone.
 
-What begins with "tls." is an argument of tls.tls_context instead.
+A name that begins with "tls." is an argument of tls.tls_context.
 """
 
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
@@ -29,7 +29,7 @@ def _nothing(_: str) -> Settings:
 
 @dataclass(frozen=True, slots=True)
 class ClientKey:
-    """One Java key. `about` is for documents: the values it takes, and where it has no effect."""
+    """One Java key. `about` is for the documents: its values, or why it has no effect."""
 
     name: str
     about: str
@@ -61,8 +61,8 @@ def _one_of(allowed: tuple[str, ...], new: str) -> Translate:
 
 def _login(username: str, password: str) -> Translate:
     def translate(value: str) -> Settings:
-        words = login(value)
-        return {username: words.username, password: words.password}
+        credentials = login(value)
+        return {username: credentials.username, password: credentials.password}
 
     return translate
 
@@ -77,7 +77,7 @@ def _host_check(new: str, *, checked: object, unchecked: object) -> Translate:
 
 
 def _key_file(value: str) -> Settings:
-    """A PEM keystore holds a key and its certificates in one file; librdkafka wants it named twice."""
+    """A PEM keystore holds a key and its certificates in one file; librdkafka has two settings for it."""
     return {"ssl.certificate.location": value, "ssl.key.location": value}
 
 
@@ -153,7 +153,7 @@ def _connections() -> Iterator[ClientKey]:
 
 
 def _without_effect() -> Iterator[ClientKey]:
-    """Harmless in a file that people share between tools."""
+    """Keys that are accepted and ignored, since files are shared between tools."""
     for name in ("bootstrap.servers", "client.dns.lookup"):
         yield ClientKey(name, "no effect: --bootstrap-server says where")
     for name in (

@@ -1,4 +1,4 @@
-"""Java's `.properties` files, read as java.util.Properties does: comments, continued lines, escapes."""
+"""Reads Java's `.properties` files as java.util.Properties does: comments, continued lines, escapes."""
 
 import re
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ from rackspan.errors import UsageError
 
 
 def read_properties(path: Path) -> dict[str, str]:
-    """The file behind --command-config. Errors: UsageError when it cannot be read."""
+    """The properties in the file of --command-config. Errors: UsageError when it cannot be read."""
     try:
         # Java's properties are ISO 8859-1, and Kafka's own tools read them so.
         return parse_properties(path.read_text(encoding="latin-1"))
@@ -18,24 +18,24 @@ def read_properties(path: Path) -> dict[str, str]:
 
 
 def parse_properties(text: str) -> dict[str, str]:
-    """Keys and values; of a key given twice the last counts."""
+    """Keys and values; where a key is given twice, the last value counts."""
     return dict(_key_and_value(line) for line in _logical_lines(text))
 
 
 def _logical_lines(text: str) -> Iterator[str]:
-    """Lines without comments and blank ones; a line that ends in an odd number of backslashes goes on in the next."""
-    gathered = ""
+    """Lines without comments and blank lines; one that ends in an odd number of backslashes continues in the next."""
+    pending = ""
     for natural in re.split(r"\r\n|\r|\n", text):
         line = natural.lstrip(" \t\f")
-        if not gathered and (not line or line[0] in "#!"):
+        if not pending and (not line or line[0] in "#!"):
             continue
         if (len(line) - len(line.rstrip("\\"))) % 2:
-            gathered += line[:-1]
+            pending += line[:-1]
             continue
-        yield gathered + line
-        gathered = ""
-    if gathered:
-        yield gathered
+        yield pending + line
+        pending = ""
+    if pending:
+        yield pending
 
 
 _KEY: Final = re.compile(r"((?:\\.|[^\\=: \t\f])*)[ \t\f]*[=:]?[ \t\f]*(.*)", re.DOTALL)

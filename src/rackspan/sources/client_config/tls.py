@@ -1,4 +1,4 @@
-"""TLS from PEM, in files or in place, as Kafka's clients take it."""
+"""Makes an SSLContext from PEM files or PEM text, as Kafka's clients accept them."""
 
 import os
 import ssl
@@ -21,9 +21,9 @@ def tls_context(
     key_password: str | None = None,
     check_hostname: bool = True,
 ) -> ssl.SSLContext:
-    """What a client of Kafka needs: whom to trust (by default the system's authorities) and who we are, if anyone.
+    """The SSLContext of a Kafka client: trusted authorities (by default the system's) and, if given, a client certificate.
 
-    Errors: UsageError for a file or a text that is not what it should be.
+    Errors: UsageError for a file or a text that is no valid PEM of its kind.
     """
     with _naming("ssl.truststore", ca_file, "it holds no PEM certificate"):
         context = _trusting(ca_file, ca_pem) if ca_file is not None or ca_pem is not None else _trusting_the_system()
@@ -41,7 +41,7 @@ _NO_IDENTITY: Final = "it holds no PEM private key and its certificate, or ssl.k
 
 @contextmanager
 def _naming(store: str, file: str | None, otherwise: str) -> Iterator[None]:
-    """Tell what is wrong with a store in one line; `otherwise` where OpenSSL finds no words for people."""
+    """Raise UsageError for a store that cannot be used; `otherwise` replaces OpenSSL messages that explain nothing."""
     try:
         yield
     except (OSError, ValueError) as error:
@@ -65,7 +65,7 @@ def _trusting(ca_file: str | None, ca_pem: str | None) -> ssl.SSLContext:
 
 
 def _load_in_place(context: ssl.SSLContext, key_pem: str, chain_pem: str, password: str | None) -> None:
-    """Python's ssl reads keys from files only: one that others cannot read, and that is gone at once."""
+    """Load PEM text through a file, since Python's ssl reads only files: readable by us alone, and removed at once."""
     descriptor, path = tempfile.mkstemp(suffix=".pem")
     try:
         with os.fdopen(descriptor, "w") as file:
@@ -76,14 +76,14 @@ def _load_in_place(context: ssl.SSLContext, key_pem: str, chain_pem: str, passwo
 
 
 def _password(given: str | None) -> Callable[[], str]:
-    """Asked only for a key that is encrypted. Without it OpenSSL would ask the terminal, for ever where nobody sits."""
+    """OpenSSL calls it for an encrypted key. Without a callback it would prompt on the terminal and wait without end."""
 
-    def ask() -> str:
+    def password() -> str:
         if given is None:
             raise ValueError("the private key is encrypted, and ssl.key.password is missing")
         return given
 
-    return ask
+    return password
 
 
 def _reason(error: Exception, otherwise: str) -> str:

@@ -1,4 +1,4 @@
-"""`--command-config`: a Java client's properties for the clients we use, or refused by name. The table is client_keys."""
+"""Translates a Java client's properties (`--command-config`) for kafka-python and librdkafka, by the table of keys.py."""
 
 from collections.abc import Callable, Mapping
 from typing import Any, Final
@@ -15,7 +15,7 @@ _EXPORTS: Final = {
         "openssl pkcs12 -nodes -in {store}.p12 -out {store}.pem",
     },
 }
-"""How a store that only Java reads becomes PEM, by what it holds and how."""
+"""Commands that convert a store that only Java reads to PEM, by store and type."""
 
 
 def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, Any]:
@@ -28,12 +28,12 @@ def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, Any]:
 
 
 def presents_certificate(properties: Mapping[str, str]) -> bool:
-    """Whether brokers that ask who we are would be shown a certificate."""
+    """Whether these settings have a client certificate."""
     return "ssl.keystore.location" in properties or "ssl.keystore.key" in properties
 
 
 def librdkafka_settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Settings for confluent-kafka. Errors: UsageError naming the key."""
+    """Settings for librdkafka, such as confluent-kafka's. Errors: UsageError naming the key."""
     return _translated(properties, lambda key: key.librdkafka)
 
 

@@ -1,14 +1,14 @@
 """A snapshot of a running cluster, over Kafka's own protocol (Kafka 3.x and 4.x).
 
-What a snapshot takes: Describe on Cluster, and Describe and DescribeConfigs on every topic. With less it is marked
-partial, and says which right is missing.
+Required rights: Describe on Cluster, and Describe and DescribeConfigs on every topic. With fewer, the snapshot is marked
+partial and names the missing right.
 """
 
 from collections.abc import Callable
 from datetime import UTC, datetime
 
 from rackspan.model import ClusterSnapshot
-from rackspan.sources.live.cluster_reader import interview
+from rackspan.sources.live.cluster_reader import read_responses
 from rackspan.sources.live.connection import ConnectionSettings
 from rackspan.sources.live.snapshot_assembly import assemble
 
@@ -20,10 +20,10 @@ def utc_now() -> datetime:
 def read_cluster(
     connection: ConnectionSettings, *, now: Callable[[], datetime] = utc_now, sizes: bool = True
 ) -> ClusterSnapshot:
-    """One moment of a cluster: `now` is asked once, before anything is read. Without `sizes` no log's size is asked for.
+    """The state of a cluster; `now` is called once, before anything is read. Without `sizes`, log sizes are not requested.
 
     Returns within `connection.timeout_seconds` and two more. Errors: ClusterUnreachable, ClusterUnauthorized (names the
-    missing right), ClusterRequestFailed, UsageError for settings that cannot be followed.
+    missing right), ClusterRequestFailed, UsageError for settings that are not supported.
     """
     taken_at = now()
-    return assemble(interview(connection, sizes=sizes), taken_at)
+    return assemble(read_responses(connection, sizes=sizes), taken_at)

@@ -1,7 +1,7 @@
-"""The whole conversation with a cluster: what a snapshot cannot be without, then the rest, each answer with its excuse.
+"""Sends all requests of a snapshot: first metadata, which it cannot do without, then the rest.
 
-An essential answer that fails is an error. Anything else that fails becomes a note: what the snapshot lacks, and which
-right or which broker is the reason. All of it happens before one deadline.
+A failure of metadata is an error. Any other failure becomes a note: what the snapshot lacks, and which right or which
+broker is the reason. All of it happens before one deadline.
 """
 
 from collections.abc import Awaitable, Iterator, Sequence
@@ -15,24 +15,24 @@ from rackspan.model.ids import TopicPartition
 from rackspan.sources.live import requests
 from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 from rackspan.sources.live.error_messages import cause, listed, needs, request_failed
-from rackspan.sources.live.responses import ClusterReplies, LogDirs
+from rackspan.sources.live.responses import ClusterResponses, LogDirs
 
 T = TypeVar("T")
 
 CONFIG_BATCH: Final = 500
-"""Topics in one DescribeConfigs: 10,000 topics are 20 requests, and no answer is larger than a few hundred kilobytes."""
+"""Topics in one DescribeConfigs: 10,000 topics are 20 requests, and no response is larger than a few hundred kilobytes."""
 
 _DESCRIBE_CLUSTER: Final = "Describe on Cluster"
 
 
-def interview(settings: ConnectionSettings, *, sizes: bool = True) -> ClusterReplies:
-    """Ask one cluster everything, or all but the sizes of logs, which every broker is asked for. Errors: SourceError, UsageError."""
+def read_responses(settings: ConnectionSettings, *, sizes: bool = True) -> ClusterResponses:
+    """The responses of one cluster, with or without log sizes, which take a request a broker. Errors: SourceError, UsageError."""
     with ClusterConnection(settings) as connection:
-        return connection.run(_Interview(connection, sizes).whole)
+        return connection.run(_ClusterReader(connection, sizes).read_all)
 
 
-class _Interview:
-    """One conversation and the notes it leaves."""
+class _ClusterReader:
+    """Sends the requests of one snapshot and collects notes of what failed."""
 
     def __init__(self, connection: ClusterConnection, sizes: bool = True) -> None:
         self._connection = connection
@@ -40,34 +40,34 @@ class _Interview:
         self._notes: list[str] = []
         self._may_describe_cluster = True
 
-    async def whole(self) -> ClusterReplies:
-        known = await self._metadata()
-        # Log directories are each broker's own to tell, so they are asked beside everything else.
+    async def read_all(self) -> ClusterResponses:
+        metadata = await self._metadata()
+        # Each broker reports only its own log directories, so these requests run beside everything else.
         log_dirs = self._connection.start(
-            self._log_dirs, [broker.id for broker in known.brokers] if self._sizes else []
+            self._log_dirs, [broker.id for broker in metadata.brokers] if self._sizes else []
         )
-        registered = await self._or((), requests.registered_brokers(self._connection), "which brokers are fenced")
-        configs = await self._configs([topic.name for topic in known.topics])
-        # Last, since these alone wait for the controller, and a connection answers in order.
+        registered = await self._or_note((), requests.registered_brokers(self._connection), "which brokers are fenced")
+        configs = await self._configs([topic.name for topic in metadata.topics])
+        # Last, since only these wait for the controller, and responses on a connection come in order.
         moving = self._connection.start(requests.reassignments, self._connection)
-        quorum = await self._or((), requests.quorum(self._connection), "the controller quorum")
-        reassignments = await self._or({}, moving, "reassignments under way")
-        self._refuse_to_guess(known)
-        self._notes += [f"topic {name} could not be described: {error}" for name, error in known.refused.items()]
-        return ClusterReplies(
-            cluster_id=known.cluster_id,
-            brokers=_merged(known.brokers, registered),
+        quorum = await self._or_note((), requests.quorum(self._connection), "the controller quorum")
+        reassignments = await self._or_note({}, moving, "reassignments under way")
+        self._refuse_if_unauthorized(metadata)
+        self._notes += [f"topic {name} could not be described: {error}" for name, error in metadata.refused.items()]
+        return ClusterResponses(
+            cluster_id=metadata.cluster_id,
+            brokers=_merged(metadata.brokers, registered),
             lists_fenced=bool(registered),
-            topics=known.topics,
+            topics=metadata.topics,
             configs=configs,
             reassignments=reassignments,
             quorum=quorum,
             log_dirs=await log_dirs,
-            asked_for_sizes=self._sizes,
+            sizes_requested=self._sizes,
             notes=tuple(self._notes),
         )
 
-    async def _metadata(self) -> requests.Metadata:
+    async def _metadata(self) -> requests.MetadataResponse:
         try:
             return await requests.metadata(self._connection)
         except KafkaError as error:
@@ -78,45 +78,45 @@ class _Interview:
         refused: dict[str, KafkaError] = {}
         for batch in _batches(names, CONFIG_BATCH):
             try:
-                answer = await requests.topic_configs(self._connection, batch)
+                response = await requests.topic_configs(self._connection, batch)
             except KafkaError as error:
                 refused.update(dict.fromkeys(batch, error))
             else:
-                values.update(answer.values)
-                refused.update(answer.refused)
+                values.update(response.values)
+                refused.update(response.refused)
         self._notes += _config_notes(refused)
         return values
 
     async def _log_dirs(self, broker_ids: Sequence[int]) -> LogDirs:
-        asked = {
+        pending = {
             broker_id: self._connection.start(requests.log_sizes, self._connection, broker_id)
             for broker_id in broker_ids
         }
         sizes: dict[int, dict[TopicPartition, int]] = {}
-        silent: dict[int, str] = {}
-        refusing: set[int] = set()
-        for broker_id, answer in asked.items():
+        unreachable: dict[int, str] = {}
+        unauthorized: set[int] = set()
+        for broker_id, response in pending.items():
             try:
-                sizes[broker_id] = await answer
+                sizes[broker_id] = await response
             except AuthorizationError:
-                refusing.add(broker_id)
+                unauthorized.add(broker_id)
             except (KafkaError, OSError) as error:
-                silent[broker_id] = cause(error)
-        return LogDirs(sizes, silent, frozenset(refusing))
+                unreachable[broker_id] = cause(error)
+        return LogDirs(sizes, unreachable, frozenset(unauthorized))
 
-    async def _or(self, otherwise: T, answer: Awaitable[T], lost: str) -> T:
-        """The answer, or a note of what is lost without it."""
+    async def _or_note(self, otherwise: T, response: Awaitable[T], what: str) -> T:
+        """The response; where it fails, `otherwise` and a note that `what` is unknown."""
         try:
-            return await answer
+            return await response
         except KafkaError as error:
             refused = _is_refusal(error)
             self._may_describe_cluster &= not refused
-            self._notes.append(f"{lost}: unknown, {needs(_DESCRIBE_CLUSTER) if refused else cause(error)}")
+            self._notes.append(f"{what}: unknown, {needs(_DESCRIBE_CLUSTER) if refused else cause(error)}")
             return otherwise
 
-    def _refuse_to_guess(self, known: requests.Metadata) -> None:
-        """Kafka hides topics from those who may not see them; where nothing at all is to be seen, say so instead."""
-        if not known.topics and not self._may_describe_cluster:
+    def _refuse_if_unauthorized(self, metadata: requests.MetadataResponse) -> None:
+        """Kafka hides topics from users without Describe. A user who sees none and lacks a right gets an error instead."""
+        if not metadata.topics and not self._may_describe_cluster:
             raise ClusterUnauthorized(
                 f"{self._connection.address} shows this user no topic; it needs Describe on Topic (each one, or *) and "
                 f"{_DESCRIBE_CLUSTER}: add them with kafka-acls"
@@ -134,7 +134,7 @@ def _config_notes(refused: dict[str, KafkaError]) -> Iterator[str]:
 
 
 def _merged(alive: Sequence[Broker], registered: Sequence[Broker]) -> tuple[Broker, ...]:
-    """What is registered says more (fencing); a Kafka that does not tell leaves us those alive."""
+    """The registered brokers, which include fenced ones; from a Kafka that does not list them, the live ones."""
     brokers = {broker.id: broker for broker in alive} | {broker.id: broker for broker in registered}
     return tuple(brokers.values())
 

@@ -1,11 +1,11 @@
-"""One conversation with a cluster, bounded by one deadline.
+"""A connection to a cluster on which all requests together have one deadline.
 
-kafka-python's own admin calls retry for as long as they like and drop the error codes of single resources, and both are
-what a snapshot that must never hang, and must say what it could not read, cannot do without. So this speaks through
-kafka-python's connections and request classes, and is the only module that knows them.
+kafka-python's own admin calls retry without a bound and drop the error codes of single resources. A snapshot must never
+hang, and must report what it could not read. So this module uses kafka-python's connections and request classes directly,
+and is the only one that depends on them.
 
-All bootstrap servers are asked at once and the first that answers serves the whole conversation: a server that accepts
-connections and never speaks costs nothing while another one answers. There are no second tries.
+All bootstrap servers are contacted at once, and the first that responds serves all requests: a server that accepts
+connections and never responds costs nothing while another one does. Nothing is retried.
 """
 
 import re
@@ -27,19 +27,19 @@ from rackspan.sources.live import error_messages
 
 T = TypeVar("T")
 
-_LARGEST_ANSWER: Final = 1_000_000_000
-"""Bytes. A million partitions take a tenth; and "HTTP" read as a length, 1.2 GB, is found out at once."""
+_LARGEST_RESPONSE_BYTES: Final = 1_000_000_000
+"""A million partitions take a tenth of it; and "HTTP" read as a length, 1.2 GB, is refused at once."""
 
 _PIPELINED: Final = 1_000
-"""Requests on their way at once on a connection; kafka-python fails those beyond, so it stands out of the way."""
+"""Requests in flight on a connection; kafka-python fails those beyond, so the limit is above any use."""
 
 _GRACE_SECONDS: Final = 1.0
-"""How long after the deadline the network thread may still be busy, as in a look-up of a name, before it is left alone."""
+"""How long after the deadline the network thread may still be busy, as in a DNS lookup, before it is abandoned."""
 
 _PAUSE_SECONDS: Final = 0.02
 
 _ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\s:,\[\]]+)(:\d{1,5})?")
-"""A port may be left out: it is 9092 then, as kafka-python has it."""
+"""The port may be left out; kafka-python then uses 9092."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +49,11 @@ class ConnectionSettings:
     bootstrap_servers: str
     properties: Mapping[str, str] = field(default_factory=dict)
     timeout_seconds: float = 30.0
-    """For everything together."""
+    """For all requests together."""
 
 
 class ClusterConnection:
-    """An open conversation. Coroutines given to `run` use `ask`, `ask_broker` and `start`.
+    """An open connection. Coroutines passed to `run` use `send`, `send_to_broker`, `start` and `sleep`.
 
     Errors when opened: ClusterUnreachable, ClusterUnauthorized, UsageError.
     """
@@ -69,7 +69,7 @@ class ClusterConnection:
         self._net = NetworkSelector(client_id=client.get("client_id", "rackspan"))
         self._manager = KafkaConnectionManager(self._net, **(_defaults(settings) | client))
         self._first: Any = None
-        """The connection that answered first."""
+        """The connection of the server that responded first."""
 
     def __enter__(self) -> "ClusterConnection":
         self._net.start()
@@ -84,33 +84,33 @@ class ClusterConnection:
         self.close()
 
     def close(self) -> None:
-        answers = threading.Event()
+        closed = threading.Event()
         self._net.call_soon_threadsafe(self._manager.close)
-        self._net.call_soon_threadsafe(answers.set)
-        # A thread that hangs in a look-up of a name cannot be stopped; it is a daemon, and is left behind.
-        if answers.wait(_GRACE_SECONDS):
+        self._net.call_soon_threadsafe(closed.set)
+        # A thread that hangs in a DNS lookup cannot be stopped; it is a daemon thread, and is abandoned.
+        if closed.wait(_GRACE_SECONDS):
             self._net.stop()
             self._net.close()
 
     @property
     def address(self) -> str:
-        """Of the bootstrap server that answered first."""
+        """HOST:PORT of the bootstrap server that responded first."""
         node = self._manager.cluster.broker_metadata(self._first.node_id)
         return f"{node.host}:{node.port}"
 
-    def run(self, question: Callable[..., Awaitable[T]], *arguments: object) -> T:
+    def run(self, coroutine: Callable[..., Awaitable[T]], *arguments: object) -> T:
         """Run a coroutine on the network thread. Errors: its own; ClusterUnreachable once the deadline has passed."""
         done = threading.Event()
-        future = self._net.call_soon_with_future(question, *arguments)
+        future = self._net.call_soon_with_future(coroutine, *arguments)
         future.add_both(lambda _: done.set())
         if not done.wait(self.remaining_seconds + _GRACE_SECONDS):
             raise ClusterUnreachable(
-                error_messages.no_answer(self._settings.bootstrap_servers, self._settings.timeout_seconds)
+                error_messages.no_response(self._settings.bootstrap_servers, self._settings.timeout_seconds)
             )
         if future.exception is not None:
             raise future.exception
-        answer: T = future.value
-        return answer
+        result: T = future.value
+        return result
 
     # -- for coroutines on the network thread
 
@@ -118,23 +118,23 @@ class ClusterConnection:
     def remaining_seconds(self) -> float:
         return max(0.0, self._deadline - time.monotonic())
 
-    def start(self, question: Callable[..., Awaitable[Any]], *arguments: object) -> Any:
-        """Begin a coroutine beside this one; await what is returned for its result."""
-        return self._net.call_soon_with_future(question, *arguments)
+    def start(self, coroutine: Callable[..., Awaitable[Any]], *arguments: object) -> Any:
+        """Start a coroutine concurrently; await the returned future for its result."""
+        return self._net.call_soon_with_future(coroutine, *arguments)
 
-    async def ask(self, request: Any, seconds: float | None = None) -> Any:
-        """One request to the bootstrap server that answered first. Errors: kafka.errors.KafkaError."""
+    async def send(self, request: Any, seconds: float | None = None) -> Any:
+        """Send a request to the bootstrap server that responded first. Errors: kafka.errors.KafkaError."""
         return await self._exchange(self._first, request, self._bounded(seconds))
 
-    async def ask_broker(self, broker_id: int, request: Any, seconds: float | None = None) -> Any:
-        """One request to a certain broker, at its advertised address. Errors: kafka.errors.KafkaError."""
+    async def send_to_broker(self, broker_id: int, request: Any, seconds: float | None = None) -> Any:
+        """Send a request to one broker, at its advertised address. Errors: kafka.errors.KafkaError."""
         bound = self._bounded(seconds)
         connection = self._connection(broker_id, bound)
         await self._manager.wait_for(connection.init_future, bound * 1000)
         return await self._exchange(connection, request, bound)
 
-    async def pause(self, seconds: float) -> None:
-        """Let others on the network thread go on meanwhile."""
+    async def sleep(self, seconds: float) -> None:
+        """Sleep without blocking other coroutines on the network thread."""
         await self._net.sleep(seconds)
 
     def _bounded(self, seconds: float | None) -> float:
@@ -151,23 +151,23 @@ class ClusterConnection:
 
     async def _exchange(self, connection: Any, request: Any, seconds: float) -> Any:
         until = time.monotonic() + seconds
-        while connection.paused and time.monotonic() < until:  # A quota of the cluster asks for patience.
+        while connection.paused and time.monotonic() < until:  # The cluster throttles us by a quota.
             await self._net.sleep(_PAUSE_SECONDS)
         bound = max(0.001, until - time.monotonic()) * 1000
         return await self._manager.wait_for(connection.send_request(request, request_timeout_ms=bound), bound)
 
     async def _open(self) -> None:
-        race = _Race([broker.node_id for broker in self._manager.cluster.bootstrap_brokers()])
+        race = _BootstrapRace(len(self._manager.cluster.bootstrap_brokers()))
         for broker in self._manager.cluster.bootstrap_brokers():
-            self.start(self._greet, broker.node_id, race)
-        while not race.is_over and self.remaining_seconds > 0:
+            self.start(self._connect, broker.node_id, race)
+        while not race.is_decided and self.remaining_seconds > 0:
             await self._net.sleep(_PAUSE_SECONDS)
         if race.winner is None:
-            raise error_messages.nobody_answered(self._words_of(race), self._settings.timeout_seconds)
+            raise error_messages.no_server_responded(self._errors_by_address(race), self._settings.timeout_seconds)
         self._first, brokers = race.winner
         self._manager.cluster.update_metadata(brokers)
 
-    async def _greet(self, node_id: str, race: "_Race") -> None:
+    async def _connect(self, node_id: str, race: "_BootstrapRace") -> None:
         connection = self._connection(node_id, self.remaining_seconds)
         try:
             await self._manager.wait_for(connection.init_future, self.remaining_seconds * 1000)
@@ -175,42 +175,45 @@ class ClusterConnection:
             if not brokers.brokers:
                 raise KafkaError("it knows of no broker yet; is the cluster starting?")
         except Exception as error:
-            race.lost(node_id, self._refused(error, connection.broker_version_data is not None))
+            race.failed(node_id, self._explained(error, connection.broker_version_data is not None))
         else:
-            race.won(connection, brokers)
+            race.responded(connection, brokers)
 
-    def _refused(self, error: Exception, speaks_kafka: bool) -> Exception:
-        """What a failure means, if it means something. Versions are told to everybody: who told them and then hung up
-        wants to know who we are."""
-        if speaks_kafka:
+    def _explained(self, error: Exception, versions_received: bool) -> Exception:
+        """`error`, or the error of a refused login or certificate where that is the cause.
+
+        ApiVersions needs no authentication: a broker that closes the connection after it requires SASL. Before it, over
+        TLS, the broker requires a client certificate.
+        """
+        if versions_received:
             return error_messages.login_refused(error, self._mechanism)
         return error_messages.certificate_refused(error, self._presents_certificate) if self._tls else error
 
-    def _words_of(self, race: "_Race") -> dict[str, Exception]:
-        """Why each bootstrap server did not serve, by its address."""
+    def _errors_by_address(self, race: "_BootstrapRace") -> dict[str, Exception]:
+        """The error of each bootstrap server, by its address."""
         timeout = KafkaTimeoutError()
         nodes = self._manager.cluster.bootstrap_brokers()
-        words = {f"{node.host}:{node.port}": race.errors.get(node.node_id, timeout) for node in nodes}
-        # kafka-python shuffles them; people look for the order they wrote.
-        return dict(sorted(words.items(), key=lambda item: self._settings.bootstrap_servers.find(item[0])))
+        errors = {f"{node.host}:{node.port}": race.errors.get(node.node_id, timeout) for node in nodes}
+        # kafka-python shuffles the servers; messages list them in the order given.
+        return dict(sorted(errors.items(), key=lambda item: self._settings.bootstrap_servers.find(item[0])))
 
 
-class _Race:
-    """Which bootstrap server answers first, and what became of the others."""
+class _BootstrapRace:
+    """The bootstrap server that responded first, and the errors of the others."""
 
-    def __init__(self, runners: list[str]) -> None:
-        self._runners = len(runners)
+    def __init__(self, servers: int) -> None:
+        self._servers = servers
         self.errors: dict[str, Exception] = {}
         self.winner: tuple[Any, Any] | None = None
 
     @property
-    def is_over(self) -> bool:
-        return self.winner is not None or len(self.errors) == self._runners
+    def is_decided(self) -> bool:
+        return self.winner is not None or len(self.errors) == self._servers
 
-    def lost(self, runner: str, error: Exception) -> None:
-        self.errors[runner] = error
+    def failed(self, node_id: str, error: Exception) -> None:
+        self.errors[node_id] = error
 
-    def won(self, connection: Any, brokers: Any) -> None:
+    def responded(self, connection: Any, brokers: Any) -> None:
         self.winner = self.winner or (connection, brokers)
 
 
@@ -225,6 +228,6 @@ def _defaults(settings: ConnectionSettings) -> dict[str, Any]:
         "bootstrap_servers": settings.bootstrap_servers,
         "client_id": "rackspan",
         "request_timeout_ms": int(settings.timeout_seconds * 1000),
-        "receive_message_max_bytes": _LARGEST_ANSWER,
+        "receive_message_max_bytes": _LARGEST_RESPONSE_BYTES,
         "max_in_flight_requests_per_connection": _PIPELINED,
     }

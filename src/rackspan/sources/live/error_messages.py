@@ -1,4 +1,4 @@
-"""A cluster's refusals in words: which server, why, and what to do next."""
+"""Words for the errors of a cluster connection: which server, why, and what to do next."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ _LOGIN_KEYS = "sasl.mechanism and sasl.jaas.config in --command-config"
 
 
 class LoginRefused(Exception):
-    """A broker hung up before we were anybody to it."""
+    """A broker closed the connection before or during the login."""
 
 
 _AUTHENTICATION = (LoginRefused, SaslAuthenticationFailedError, UnsupportedSaslMechanismError)
@@ -41,7 +41,7 @@ _CAUSES = CAUSES | {
     "socket disconnected": "it hung up on the first request",
     "does not support the 'MetadataRequest'": "it is a controller, not a broker",
 }
-"""What kafka-python says, in words that say what is the matter."""
+"""By a part of kafka-python's message: the cause in plain words."""
 
 
 _UNCONNECTED = frozenset(
@@ -49,17 +49,17 @@ _UNCONNECTED = frozenset(
 )
 
 
-def nobody_answered(errors: Mapping[str, Exception], seconds: float) -> SourceError:
-    """The error for a cluster none of whose bootstrap servers served us; by address why not."""
+def no_server_responded(errors: Mapping[str, Exception], seconds: float) -> SourceError:
+    """The error for a cluster whose bootstrap servers all failed. `errors` are by address."""
     refused = {address: error for address, error in errors.items() if isinstance(error, _AUTHENTICATION)}
     if refused:
         address, error = next(iter(refused.items()))
-        said = (
+        text = (
             str(error)
             if isinstance(error, LoginRefused)
-            else f"refused the login: {words_of(error)}; check {_LOGIN_KEYS}"
+            else f"refused the login: {message_of(error)}; check {_LOGIN_KEYS}"
         )
-        return ClusterUnauthorized(f"{address} {said}")
+        return ClusterUnauthorized(f"{address} {text}")
     reasons = "; ".join(f"{address}: {cause(error, seconds)}" for address, error in errors.items())
     untrusted = remedy(cause(error) for error in errors.values())
     if untrusted is not None:
@@ -68,15 +68,15 @@ def nobody_answered(errors: Mapping[str, Exception], seconds: float) -> SourceEr
 
 
 def certificate_refused(error: Exception, presented: bool) -> Exception:
-    """What a hang-up over TLS means before a server has spoken Kafka to us; `presented` says whether it could know us."""
-    said = client_certificate_refused(words_of(error), presented) if isinstance(error, KafkaConnectionError) else None
-    return error if said is None else LoginRefused(said)
+    """The error behind a connection that a server closed over TLS before ApiVersions. `presented`: whether we sent a certificate."""
+    text = client_certificate_refused(message_of(error), presented) if isinstance(error, KafkaConnectionError) else None
+    return error if text is None else LoginRefused(text)
 
 
 def login_refused(error: Exception, mechanism: str | None) -> Exception:
-    """What a hang-up means once a server has spoken Kafka to us.
+    """The error behind a connection that a server closed after ApiVersions.
 
-    The server's own words come or are lost with the connection, as it happens; the same refusal must read the same.
+    The server's own message may be lost with the connection, so the same refusal gets the same words in both cases.
     """
     if not isinstance(error, KafkaConnectionError | SaslAuthenticationFailedError | UnsupportedSaslMechanismError):
         return error
@@ -85,29 +85,29 @@ def login_refused(error: Exception, mechanism: str | None) -> Exception:
     return LoginRefused(f"refused the login: user, password or mechanism {mechanism} is wrong; check {_LOGIN_KEYS}")
 
 
-def no_answer(bootstrap_servers: str, seconds: float) -> str:
+def no_response(bootstrap_servers: str, seconds: float) -> str:
     return f"no broker answered: {bootstrap_servers}: nothing within {seconds:g} s, not even a name look-up; check the name service"
 
 
 def cause(error: Exception, seconds: float | None = None) -> str:
-    """Why one server did not serve us."""
+    """Why one server failed, in plain words."""
     if isinstance(error, TIMEOUTS):
         return "no answer in time" if seconds is None else f"no answer within {seconds:g} s"
-    said = words_of(error)
-    return next((words for sign, words in _CAUSES.items() if sign in said), None) or said
+    message = message_of(error)
+    return next((words for part, words in _CAUSES.items() if part in message), None) or message
 
 
 def request_failed(what: str, right: str, error: Exception) -> SourceError:
-    """The error for something a snapshot cannot be without."""
+    """The error for a request that the caller cannot do without."""
     if isinstance(error, AuthorizationError):
         return ClusterUnauthorized(f"{what} may not be read: this user needs {right}; ask for it and run again")
     if isinstance(error, (*TIMEOUTS, KafkaConnectionError)):
         return ClusterUnreachable(f"{what} did not come: {cause(error)}; raise --timeout, or name another broker")
-    return ClusterRequestFailed(f"{what} could not be read: {words_of(error)}; try again")
+    return ClusterRequestFailed(f"{what} could not be read: {message_of(error)}; try again")
 
 
 def needs(right: str) -> str:
-    """The excuse for a missing right."""
+    """The reason in a note, for a missing right."""
     return f"this user needs {right}"
 
 
@@ -117,8 +117,8 @@ def listed(names: Sequence[object], most: int = 3) -> str:
     return shown if len(names) <= most else f"{shown} and {len(names) - most} more"
 
 
-def words_of(error: Exception) -> str:
-    """The error's own words without kafka-python's wrapping; its kind where it has none."""
+def message_of(error: Exception) -> str:
+    """The error's message without kafka-python's prefix; its class name where it has none."""
     text = str(error.args[0]) if error.args and error.args[0] is not None else ""
     text = text.replace("KafkaConnectionError: ", "").strip() or type(error).__name__
     # OpenSSL adds its own codes: "[SSL: CODE] words (_ssl.c:1006)".

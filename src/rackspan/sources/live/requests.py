@@ -1,6 +1,6 @@
-"""What a snapshot asks a cluster, one function a request, each answering in our own words.
+"""One function for each Kafka request of a snapshot; each returns a value without kafka-python's classes.
 
-Errors everywhere: kafka.errors.KafkaError.
+Errors of all of them: kafka.errors.KafkaError.
 """
 
 from base64 import urlsafe_b64encode
@@ -23,16 +23,16 @@ from rackspan.model import Broker, BrokerId, RackId
 from rackspan.model.ids import TopicPartition
 from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 from rackspan.sources.live.connection import ClusterConnection
-from rackspan.sources.live.responses import PartitionReply, QuorumMember, Reassignment, TopicReply
+from rackspan.sources.live.responses import OngoingReassignment, PartitionResponse, QuorumMember, TopicResponse
 
 CONFIG_KEYS: Final = (MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS)
-"""A Kafka that does not know a key leaves it out of its answer."""
+"""A Kafka without one of these keys leaves it out of its response."""
 
 FORWARDED_SECONDS: Final = 5.0
-"""For what a broker passes on to the controller. A healthy one answers in milliseconds; without a quorum nobody ever does."""
+"""For requests that a broker forwards to the controller. It responds in milliseconds; without a quorum it never does."""
 
 LOG_DIR_SECONDS: Final = 10.0
-"""For one broker's sizes, which it keeps in memory. Nobody waits longer for one that is frozen."""
+"""For one broker's sizes, which it has in memory. A frozen broker must not delay the snapshot longer."""
 
 _TOPIC: Final = 2
 """ConfigResource type of a topic in DescribeConfigs."""
@@ -49,17 +49,17 @@ _MS = 1000
 
 
 @dataclass(frozen=True, slots=True)
-class Metadata:
-    """The Metadata answer. Brokers here are alive; `refused` topics are those that could not be described, with why."""
+class MetadataResponse:
+    """The Metadata response. Its brokers are alive; `refused` holds topics that could not be described, and why."""
 
     cluster_id: str | None
     brokers: tuple[Broker, ...]
-    topics: tuple[TopicReply, ...]
+    topics: tuple[TopicResponse, ...]
     refused: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Configs:
+class ConfigsResponse:
     """Effective values by topic, and the topics whose configs were refused, with the error."""
 
     values: Mapping[str, Mapping[str, str]]
@@ -67,76 +67,78 @@ class Configs:
 
 
 @dataclass(frozen=True, slots=True)
-class OwnConfigs:
-    """What topics have set themselves, None for nothing, and the topics whose configs were refused, with the error."""
+class OwnConfigsResponse:
+    """The values that topics set themselves, None where unset, and the topics whose configs were refused, with the error."""
 
     values: Mapping[str, Mapping[str, str | None]]
     refused: Mapping[str, KafkaError]
 
 
-async def metadata(connection: ClusterConnection, topics: Sequence[str] | None = None) -> Metadata:
+async def metadata(connection: ClusterConnection, topics: Sequence[str] | None = None) -> MetadataResponse:
     """Metadata (key 3): the topics named, or all this user may see, and the brokers that are alive."""
     named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
-    answer = await connection.ask(MetadataRequest(topics=named, allow_auto_topic_creation=False))
-    return Metadata(
-        cluster_id=answer.cluster_id,
-        brokers=tuple(_broker(one.node_id, one, fenced=False) for one in answer.brokers),
-        topics=tuple(_topic(one) for one in answer.topics if one.error_code == 0),
-        refused={one.name: for_code(one.error_code).__name__ for one in answer.topics if one.error_code != 0},
+    response = await connection.send(MetadataRequest(topics=named, allow_auto_topic_creation=False))
+    return MetadataResponse(
+        cluster_id=response.cluster_id,
+        brokers=tuple(_broker(one.node_id, one, fenced=False) for one in response.brokers),
+        topics=tuple(_topic(one) for one in response.topics if one.error_code == 0),
+        refused={one.name: for_code(one.error_code).__name__ for one in response.topics if one.error_code != 0},
     )
 
 
 async def registered_brokers(connection: ClusterConnection) -> tuple[Broker, ...]:
     """DescribeCluster (key 60), version 2: fenced brokers too (KIP-1073, Kafka 4.0). Empty from a Kafka without it."""
     try:
-        answer = await connection.ask(DescribeClusterRequest(include_fenced_brokers=True, min_version=2))
+        response = await connection.send(DescribeClusterRequest(include_fenced_brokers=True, min_version=2))
     except IncompatibleBrokerVersion:
         return ()
-    _raise_for(answer)
-    return tuple(_broker(one.broker_id, one, fenced=one.is_fenced) for one in answer.brokers)
+    _raise_for(response)
+    return tuple(_broker(one.broker_id, one, fenced=one.is_fenced) for one in response.brokers)
 
 
-async def topic_configs(connection: ClusterConnection, topics: Sequence[str]) -> Configs:
-    """DescribeConfigs (key 32) for many topics at once: what is in force, the broker's defaults included."""
+async def topic_configs(connection: ClusterConnection, topics: Sequence[str]) -> ConfigsResponse:
+    """DescribeConfigs (key 32) for many topics at once: values in effect, the broker's defaults included."""
     request = DescribeConfigsRequest(resources=[(_TOPIC, name, list(CONFIG_KEYS)) for name in topics])
-    answer = await connection.ask(request)
-    return Configs(
-        values={one.resource_name: _values(one.configs) for one in answer.results if one.error_code == 0},
-        refused=_refused(answer.results),
+    response = await connection.send(request)
+    return ConfigsResponse(
+        values={one.resource_name: _values(one.configs) for one in response.results if one.error_code == 0},
+        refused=_refused(response.results),
     )
 
 
-async def own_topic_configs(connection: ClusterConnection, topics: Sequence[str], keys: Sequence[str]) -> OwnConfigs:
-    """DescribeConfigs (key 32) without what is inherited. Topics that do not exist are left out."""
-    answer = await connection.ask(DescribeConfigsRequest(resources=[(_TOPIC, name, list(keys)) for name in topics]))
-    there = [one for one in answer.results if for_code(one.error_code) is not UnknownTopicOrPartitionError]
-    return OwnConfigs(
-        values={one.resource_name: _own_values(one, keys, _SET_ON_TOPIC) for one in there if one.error_code == 0},
-        refused=_refused(there),
+async def own_topic_configs(
+    connection: ClusterConnection, topics: Sequence[str], keys: Sequence[str]
+) -> OwnConfigsResponse:
+    """DescribeConfigs (key 32) without inherited values. Topics that do not exist are left out."""
+    response = await connection.send(DescribeConfigsRequest(resources=[(_TOPIC, name, list(keys)) for name in topics]))
+    existing = [one for one in response.results if for_code(one.error_code) is not UnknownTopicOrPartitionError]
+    return OwnConfigsResponse(
+        values={one.resource_name: _own_values(one, keys, _SET_ON_TOPIC) for one in existing if one.error_code == 0},
+        refused=_refused(existing),
     )
 
 
 async def own_broker_configs(
     connection: ClusterConnection, broker_id: int, keys: Sequence[str], seconds: float
 ) -> dict[str, str | None]:
-    """The same of a broker, which it tells nobody else: dynamic values of its own, not the cluster's default or its file."""
+    """DescribeConfigs (key 32) of one broker, which only it can serve: its own dynamic values, no defaults, no file."""
     request = DescribeConfigsRequest(resources=[(_BROKER, str(broker_id), list(keys))])
-    answer = await connection.ask_broker(broker_id, request, seconds)
-    [described] = answer.results
+    response = await connection.send_to_broker(broker_id, request, seconds)
+    [described] = response.results
     _raise_for(described)
     return _own_values(described, keys, _SET_ON_BROKER)
 
 
-async def reassignments(connection: ClusterConnection) -> dict[TopicPartition, Reassignment]:
-    """ListPartitionReassignments (key 46): those under way. Only the controller knows, so the broker passes it on."""
+async def reassignments(connection: ClusterConnection) -> dict[TopicPartition, OngoingReassignment]:
+    """ListPartitionReassignments (key 46): those under way. The broker forwards the request to the controller."""
     request = ListPartitionReassignmentsRequest(timeout_ms=int(FORWARDED_SECONDS * _MS), topics=None)
-    answer = await connection.ask(request, FORWARDED_SECONDS)
-    _raise_for(answer)
+    response = await connection.send(request, FORWARDED_SECONDS)
+    _raise_for(response)
     return {
-        TopicPartition(topic.name, one.partition_index): Reassignment(
+        TopicPartition(topic.name, one.partition_index): OngoingReassignment(
             tuple(one.adding_replicas), tuple(one.removing_replicas), tuple(one.replicas)
         )
-        for topic in answer.topics
+        for topic in response.topics
         for one in topic.partitions
     }
 
@@ -147,13 +149,13 @@ async def quorum(connection: ClusterConnection) -> tuple[QuorumMember, ...]:
     partition = log.PartitionData(partition_index=0)
     request = DescribeQuorumRequest(topics=[log(topic_name=_METADATA_LOG, partitions=[partition])])
     try:
-        answer = await connection.ask(request, FORWARDED_SECONDS)
+        response = await connection.send(request, FORWARDED_SECONDS)
     except IncompatibleBrokerVersion:
         return ()
-    _raise_for(answer)
-    [described] = answer.topics[0].partitions
+    _raise_for(response)
+    [described] = response.topics[0].partitions
     _raise_for(described)
-    hosts = {one.node_id: tuple(listener.host for listener in one.listeners) for one in _nodes(answer)}
+    hosts = {one.node_id: tuple(listener.host for listener in one.listeners) for one in _nodes(response)}
     return tuple(
         QuorumMember(member.replica_id, voter, hosts.get(member.replica_id, ()))
         for members, voter in ((described.current_voters, True), (described.observers, False))
@@ -162,12 +164,12 @@ async def quorum(connection: ClusterConnection) -> tuple[QuorumMember, ...]:
 
 
 async def log_sizes(connection: ClusterConnection, broker_id: int) -> dict[TopicPartition, int]:
-    """DescribeLogDirs (key 35) of one broker: bytes of each log it serves, not of one it is still moving to another disk."""
-    answer = await connection.ask_broker(broker_id, DescribeLogDirsRequest(topics=None), LOG_DIR_SECONDS)
-    _raise_for(answer)
+    """DescribeLogDirs (key 35) of one broker: bytes of each log it serves; a log still being copied to another disk is left out."""
+    response = await connection.send_to_broker(broker_id, DescribeLogDirsRequest(topics=None), LOG_DIR_SECONDS)
+    _raise_for(response)
     return {
         TopicPartition(topic.name, one.partition_index): one.partition_size
-        for log_dir in answer.results
+        for log_dir in response.results
         if log_dir.error_code == 0
         for topic in log_dir.topics
         for one in topic.partitions
@@ -177,26 +179,26 @@ async def log_sizes(connection: ClusterConnection, broker_id: int) -> dict[Topic
 
 def _broker(broker_id: int, described: Any, *, fenced: bool) -> Broker:
     rack = None if described.rack is None else RackId(described.rack)
-    # A fenced broker may have registered no listener of this name: Kafka then says host "" and port -1.
+    # A fenced broker may have registered no listener of this name: Kafka then sends host "" and port -1.
     return Broker(
         BrokerId(broker_id), rack, fenced, described.host or None, described.port if described.port >= 0 else None
     )
 
 
-def _topic(described: Any) -> TopicReply:
-    return TopicReply(
+def _topic(described: Any) -> TopicResponse:
+    return TopicResponse(
         name=described.name,
         topic_id=_topic_id(described),
         internal=bool(described.is_internal),
         partitions=tuple(
-            PartitionReply(one.partition_index, one.leader_id, tuple(one.replica_nodes), tuple(one.isr_nodes))
+            PartitionResponse(one.partition_index, one.leader_id, tuple(one.replica_nodes), tuple(one.isr_nodes))
             for one in described.partitions
         ),
     )
 
 
 def _topic_id(described: Any) -> str | None:
-    """As Kafka's tools print it: base64 without padding. Since Kafka 2.8."""
+    """The topic id as Kafka's tools print it: base64 without padding. Since Kafka 2.8."""
     value = getattr(described, "topic_id", None)
     if not isinstance(value, UUID) or value.int == 0:
         return None
@@ -216,12 +218,12 @@ def _own_values(described: Any, keys: Sequence[str], source: int) -> dict[str, s
     return {key: own.get(key) for key in keys}
 
 
-def _nodes(answer: Any) -> Any:
-    return getattr(answer, "nodes", None) or ()
+def _nodes(response: Any) -> Any:
+    return getattr(response, "nodes", None) or ()
 
 
-def _raise_for(answer: Any) -> None:
-    """Raise the error an answer carries, if it carries one."""
-    error = for_code(getattr(answer, "error_code", 0) or 0)
+def _raise_for(response: Any) -> None:
+    """Raise the error of a response, if it has one."""
+    error = for_code(getattr(response, "error_code", 0) or 0)
     if error is not NoError:
-        raise error(getattr(answer, "error_message", None))
+        raise error(getattr(response, "error_message", None))

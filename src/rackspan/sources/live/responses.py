@@ -1,4 +1,4 @@
-"""What a cluster said about itself, question by question, free of any client's classes."""
+"""The responses that a snapshot is assembled from, as values of our own, without a client's classes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,9 @@ from rackspan.model.ids import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionReply:
+class PartitionResponse:
+    """One partition in a Metadata response."""
+
     partition: int
     leader: int
     replicas: tuple[int, ...]
@@ -16,18 +18,18 @@ class PartitionReply:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicReply:
-    """`topic_id` as Kafka's tools print it, None from a Kafka without them."""
+class TopicResponse:
+    """One topic in a Metadata response. `topic_id` as Kafka's tools print it, None from a Kafka without topic ids."""
 
     name: str
     topic_id: str | None
     internal: bool
-    partitions: tuple[PartitionReply, ...]
+    partitions: tuple[PartitionResponse, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Reassignment:
-    """One under way. `replicas`: those it shall have, then those it is leaving."""
+class OngoingReassignment:
+    """A reassignment under way. `replicas`: the target replicas first, then those being removed."""
 
     adding: tuple[int, ...]
     removing: tuple[int, ...]
@@ -36,7 +38,7 @@ class Reassignment:
 
 @dataclass(frozen=True, slots=True)
 class QuorumMember:
-    """A voter or observer of the metadata log. `hosts` are its controller listeners', where Kafka tells them (3.9)."""
+    """A voter or observer of the metadata log. `hosts`: the hosts of its controller listeners, from Kafka 3.9 on."""
 
     id: int
     voter: bool
@@ -45,25 +47,25 @@ class QuorumMember:
 
 @dataclass(frozen=True, slots=True)
 class LogDirs:
-    """Bytes on disk, by broker that answered; why others kept silent; and which may not tell this user."""
+    """Log sizes in bytes by broker; the brokers that did not respond, and why; those that refused this user."""
 
     sizes: Mapping[int, Mapping[TopicPartition, int]] = field(default_factory=dict)
-    silent: Mapping[int, str] = field(default_factory=dict)
-    refusing: frozenset[int] = frozenset()
+    unreachable: Mapping[int, str] = field(default_factory=dict)
+    unauthorized: frozenset[int] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
-class ClusterReplies:
-    """Everything a snapshot is made of. `notes` say what could not be read, and which right or broker is missing."""
+class ClusterResponses:
+    """All responses of one snapshot. `notes` name what could not be read, and the missing right or broker."""
 
     cluster_id: str | None
     brokers: tuple[Broker, ...]
     """Those alive and, where `lists_fenced`, all others that are registered."""
-    topics: tuple[TopicReply, ...]
+    topics: tuple[TopicResponse, ...]
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    reassignments: Mapping[TopicPartition, Reassignment] = field(default_factory=dict)
+    reassignments: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
     quorum: tuple[QuorumMember, ...] = ()
     log_dirs: LogDirs = field(default_factory=LogDirs)
-    asked_for_sizes: bool = True
+    sizes_requested: bool = True
     lists_fenced: bool = False
     notes: tuple[str, ...] = ()

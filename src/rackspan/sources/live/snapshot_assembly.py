@@ -1,4 +1,4 @@
-"""From a cluster's replies to one snapshot. No client, no clock: replies and a moment in, a value out."""
+"""Assembles a snapshot from a cluster's responses. Pure: responses and a timestamp in, a value out."""
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,45 +20,47 @@ from rackspan.model import (
 from rackspan.model.ids import TopicPartition
 from rackspan.sources.live.error_messages import listed, needs
 from rackspan.sources.live.responses import (
-    ClusterReplies,
+    ClusterResponses,
     LogDirs,
-    PartitionReply,
-    Reassignment,
-    TopicReply,
+    OngoingReassignment,
+    PartitionResponse,
+    TopicResponse,
 )
 
-_SETTLED = Reassignment((), ())
+_NO_REASSIGNMENT = OngoingReassignment((), ())
 
 
-def assemble(replies: ClusterReplies, taken_at: datetime) -> ClusterSnapshot:
-    """The snapshot, marked partial with whatever the replies lack."""
-    if not replies.brokers:
+def assemble(responses: ClusterResponses, taken_at: datetime) -> ClusterSnapshot:
+    """The snapshot, marked partial with whatever the responses lack."""
+    if not responses.brokers:
         raise ClusterRequestFailed("the cluster lists no broker; is it starting? try again in a moment")
-    sizes = _largest(replies.log_dirs)
-    silent = (*_silent_notes(replies), *_size_notes(replies, sizes)) if replies.asked_for_sizes else ()
+    sizes = _largest(responses.log_dirs)
+    size_notes = (*_unreachable_notes(responses), *_size_notes(responses, sizes)) if responses.sizes_requested else ()
     return ClusterSnapshot(
-        cluster_id=replies.cluster_id,
+        cluster_id=responses.cluster_id,
         taken_at=taken_at,
-        controllers=tuple(controllers(replies)),
-        partial=(*replies.notes, *silent, *_hidden_notes(replies)),
-        brokers=replies.brokers,
-        topics=tuple(_topic(topic, replies.configs) for topic in replies.topics),
-        partitions=_columns(replies, sizes),
+        controllers=tuple(controllers(responses)),
+        partial=(*responses.notes, *size_notes, *_hidden_notes(responses)),
+        brokers=responses.brokers,
+        topics=tuple(_topic(topic, responses.configs) for topic in responses.topics),
+        partitions=_columns(responses, sizes),
     )
 
 
-def controllers(replies: ClusterReplies) -> Iterator[Controller]:
-    """The controller quorum with what can be known of its racks.
+def controllers(responses: ClusterResponses) -> Iterator[Controller]:
+    """The controller quorum, with racks where they can be inferred.
 
-    Kafka tells no controller's rack. One that is a broker too stands in the broker's rack; one apart stands in the rack
-    of the brokers on its hosts, if they agree. Brokers observe the metadata log too without being controllers; so an
-    observer counts only where the brokers are known to the last fenced one and it is none of them.
+    Kafka reports no controller's rack. A controller that is also a broker is in the broker's rack; another one is in the
+    rack of the brokers on its hosts, if these agree. Brokers are observers of the metadata log without being controllers;
+    so an observer counts only where all brokers are known, fenced ones included, and it is none of them.
     """
-    rack_of = {broker.id: broker.rack for broker in replies.brokers}
-    for member in replies.quorum:
+    rack_of = {broker.id: broker.rack for broker in responses.brokers}
+    for member in responses.quorum:
         controller_id = BrokerId(member.id)
-        if member.voter or (replies.lists_fenced and controller_id not in rack_of):
-            rack = rack_of[controller_id] if controller_id in rack_of else _rack_of_hosts(member.hosts, replies.brokers)
+        if member.voter or (responses.lists_fenced and controller_id not in rack_of):
+            rack = (
+                rack_of[controller_id] if controller_id in rack_of else _rack_of_hosts(member.hosts, responses.brokers)
+            )
             yield Controller(controller_id, rack, member.voter)
 
 
@@ -67,14 +69,15 @@ def _rack_of_hosts(hosts: Sequence[str], brokers: Sequence[Broker]) -> RackId | 
     return racks.pop() if len(racks) == 1 else None
 
 
-def _topic(topic: TopicReply, configs: Mapping[str, Mapping[str, str]]) -> Topic:
+def _topic(topic: TopicResponse, configs: Mapping[str, Mapping[str, str]]) -> Topic:
     return Topic(TopicName(topic.name), topic.topic_id, topic.internal, configs.get(topic.name, {}))
 
 
-def _columns(replies: ClusterReplies, sizes: Mapping[TopicPartition, int]) -> PartitionColumns:
-    rows = list(_rows(replies.topics))
-    moving = [
-        _moving(replies.reassignments.get(TopicPartition(topic.name, row.partition)), row) for _, topic, row in rows
+def _columns(responses: ClusterResponses, sizes: Mapping[TopicPartition, int]) -> PartitionColumns:
+    rows = list(_rows(responses.topics))
+    reassigned = [
+        _of_known_replicas(responses.reassignments.get(TopicPartition(topic.name, row.partition)), row)
+        for _, topic, row in rows
     ]
     return columns(
         topic=[code for code, _, _ in rows],
@@ -82,28 +85,28 @@ def _columns(replies: ClusterReplies, sizes: Mapping[TopicPartition, int]) -> Pa
         leader=[row.leader for _, _, row in rows],
         replicas=[row.replicas for _, _, row in rows],
         isr=[row.isr for _, _, row in rows],
-        adding_replicas=[one.adding for one in moving],
-        removing_replicas=[one.removing for one in moving],
+        adding_replicas=[one.adding for one in reassigned],
+        removing_replicas=[one.removing for one in reassigned],
         size_bytes=[sizes.get(TopicPartition(topic.name, row.partition), UNKNOWN_SIZE) for _, topic, row in rows],
     )
 
 
-def _rows(topics: Sequence[TopicReply]) -> Iterator[tuple[int, TopicReply, PartitionReply]]:
+def _rows(topics: Sequence[TopicResponse]) -> Iterator[tuple[int, TopicResponse, PartitionResponse]]:
     return ((code, topic, row) for code, topic in enumerate(topics) for row in topic.partitions)
 
 
-def _moving(reassignment: Reassignment | None, row: PartitionReply) -> Reassignment:
-    """As far as the replicas we read know of it: the two answers are moments apart."""
+def _of_known_replicas(reassignment: OngoingReassignment | None, row: PartitionResponse) -> OngoingReassignment:
+    """The part of a reassignment that matches the replicas in Metadata: the two responses are not simultaneous."""
     if reassignment is None:
-        return _SETTLED
-    return Reassignment(
+        return _NO_REASSIGNMENT
+    return OngoingReassignment(
         tuple(one for one in reassignment.adding if one in row.replicas),
         tuple(one for one in reassignment.removing if one in row.replicas),
     )
 
 
 def _largest(log_dirs: LogDirs) -> dict[TopicPartition, int]:
-    """The largest replica's size: a follower that lags says less than there is."""
+    """The size of each partition's largest replica: a lagging follower has less."""
     sizes: dict[TopicPartition, int] = {}
     for held in log_dirs.sizes.values():
         for partition, size in held.items():
@@ -111,41 +114,41 @@ def _largest(log_dirs: LogDirs) -> dict[TopicPartition, int]:
     return sizes
 
 
-def _silent_notes(replies: ClusterReplies) -> Iterator[str]:
-    """Brokers that the cluster takes for alive and that do not speak to us: dead a moment ago, frozen, or out of reach."""
+def _unreachable_notes(responses: ClusterResponses) -> Iterator[str]:
+    """Notes on brokers that Metadata lists as alive and that do not respond: just stopped, frozen, or unreachable."""
     by_reason: dict[str, list[int]] = defaultdict(list)
-    for broker_id, why in sorted(replies.log_dirs.silent.items()):
+    for broker_id, why in sorted(responses.log_dirs.unreachable.items()):
         by_reason[why].append(broker_id)
     for why, broker_ids in by_reason.items():
         yield f"brokers {listed(broker_ids)}: said to be alive, but {why}; what is told of them may be out of date"
 
 
-def _size_notes(replies: ClusterReplies, sizes: Mapping[TopicPartition, int]) -> Iterator[str]:
-    """Which partitions have no size because none of their brokers answered, by what kept those brokers."""
+def _size_notes(responses: ClusterResponses, sizes: Mapping[TopicPartition, int]) -> Iterator[str]:
+    """A note on partitions without a size, because none of their brokers reported one, with the reasons."""
     lost: dict[str, set[int]] = defaultdict(set)
     partitions = 0
-    for _, topic, row in _rows(replies.topics):
+    for _, topic, row in _rows(responses.topics):
         if TopicPartition(topic.name, row.partition) not in sizes:
             partitions += 1
             for broker_id in row.replicas:
-                lost[_why_silent(broker_id, replies.log_dirs)].add(broker_id)
+                lost[_why_no_size(broker_id, responses.log_dirs)].add(broker_id)
     if partitions:
         reasons = "; ".join(f"brokers {listed(sorted(ids))}: {why}" for why, ids in sorted(lost.items()))
         yield f"sizes of {partitions} partitions: unknown, {reasons}"
 
 
-def _why_silent(broker_id: int, log_dirs: LogDirs) -> str:
+def _why_no_size(broker_id: int, log_dirs: LogDirs) -> str:
     if broker_id in log_dirs.sizes:
         return "the log directory is offline or does not hold it yet"
-    if broker_id in log_dirs.refusing:
+    if broker_id in log_dirs.unauthorized:
         return needs("Describe on Cluster")
-    return log_dirs.silent.get(broker_id, "not alive")
+    return log_dirs.unreachable.get(broker_id, "not alive")
 
 
-def _hidden_notes(replies: ClusterReplies) -> Iterator[str]:
-    """Topics on disk that metadata did not list: Kafka hides from a user what it may not describe."""
-    listed_topics = {topic.name for topic in replies.topics}
-    on_disk = {topic for held in replies.log_dirs.sizes.values() for topic, _ in held}
+def _hidden_notes(responses: ClusterResponses) -> Iterator[str]:
+    """A note on topics on disk that are not in Metadata: Kafka hides topics that a user may not describe."""
+    listed_topics = {topic.name for topic in responses.topics}
+    on_disk = {topic for held in responses.log_dirs.sizes.values() for topic, _ in held}
     hidden = sorted(on_disk - listed_topics)
     if hidden:
         yield (

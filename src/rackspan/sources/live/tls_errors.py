@@ -1,4 +1,4 @@
-"""Who did not trust whom, in words: what OpenSSL and a broker's alert say of certificates, and what to do about it."""
+"""Words for TLS errors: which certificate was refused and why, from OpenSSL's message or a broker's alert."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -20,18 +20,18 @@ _CAUSES_AND_REMEDIES: Final = {
         "set security.protocol in --command-config to PLAINTEXT or SASL_PLAINTEXT, or name its TLS port",
     ),
 }
-"""By OpenSSL's words, in which the first that fits counts: that verification failed is said of every wrong certificate."""
+"""By a part of OpenSSL's message; the first match counts, since "verify failed" is in the message of every one."""
 
-# A broker without TLS takes the greeting for a length, finds it too long and hangs up.
+# A broker without TLS reads the handshake as a length, which is too large, and closes the connection.
 _CAUSES_AND_REMEDIES["EOF occurred in violation of protocol"] = _CAUSES_AND_REMEDIES["wrong version number"]
 
-CAUSES: Final = {sign: cause for sign, (cause, _) in _CAUSES_AND_REMEDIES.items()}
+CAUSES: Final = {part: cause for part, (cause, _) in _CAUSES_AND_REMEDIES.items()}
 _REMEDIES: Final = dict(_CAUSES_AND_REMEDIES.values())
 
 _ALERTS: Final = ("certificate", "unknown ca")
-_HUNG_UP: Final = ("socket disconnected", "ECONNRESET", "EPIPE", "Connection reset", "Broken pipe")
+_CLOSED: Final = ("socket disconnected", "ECONNRESET", "EPIPE", "Connection reset", "Broken pipe")
 
-_WANTED: Final = "wants a client certificate; set ssl.keystore.location in --command-config to a PEM file of a key and its certificates"
+_REQUIRED: Final = "wants a client certificate; set ssl.keystore.location in --command-config to a PEM file of a key and its certificates"
 _NOT_ACCEPTED: Final = (
     "does not accept the client certificate of --command-config: it has expired, or no authority that the broker trusts "
     "signed it; look with: openssl x509 -noout -dates -issuer -in FILE"
@@ -39,18 +39,18 @@ _NOT_ACCEPTED: Final = (
 
 
 def remedy(causes: Iterable[str]) -> str | None:
-    """What to do, where one of the causes is a matter of certificates."""
+    """What to do, where one of the causes concerns TLS; None otherwise."""
     return next((_REMEDIES[cause] for cause in causes if cause in _REMEDIES), None)
 
 
-def client_certificate_refused(said: str, presented: bool) -> str | None:
-    """What a broker misses in our certificate; `said` is how the connection ended before a word of Kafka was spoken.
+def client_certificate_refused(message: str, presented: bool) -> str | None:
+    """Why a broker refused our certificate, or None. `message`: how the connection ended before any Kafka response.
 
-    With TLS 1.3 a client is done shaking hands before the broker has looked at its certificate, so that the alert comes
-    late, or is lost with the connection.
+    With TLS 1.3 the client's handshake ends before the broker has checked its certificate, so that the alert comes late,
+    or is lost with the connection.
     """
-    alert = "alert" in said and any(words in said for words in _ALERTS)
-    lost = "Handshake failed" not in said and any(words in said for words in _HUNG_UP)
+    alert = "alert" in message and any(words in message for words in _ALERTS)
+    lost = "Handshake failed" not in message and any(words in message for words in _CLOSED)
     if alert or lost:
-        return _NOT_ACCEPTED if presented else _WANTED
+        return _NOT_ACCEPTED if presented else _REQUIRED
     return None

@@ -1,7 +1,7 @@
-"""The rack locators that come with rackspan, and how others are found.
+"""The rack locators of rackspan, and the registry that finds others.
 
-Begin with registry.py. Each is a class that takes its properties and answers `rack_info`; to add one: a file, and a line
-in the registry. None of them keeps what it read: the next call reads again.
+Begin with registry.py. A locator is a class that takes its properties and has `rack_info`; to add one: a file, and a line
+in the registry. No locator caches what it read: the next call reads again.
 """
 
 from rackspan.sources.rack_locators.registry import LOCATORS, make

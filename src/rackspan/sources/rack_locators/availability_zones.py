@@ -1,7 +1,7 @@
 """`availability-zones`: from a cloud's zone names to its zone ids or back, `us-east-1a=use1-az4,us-east-1b=use1-az6`.
 
-A zone's name is an account's own: us-east-1a of two accounts are two places, while use1-az4 is one for all. Racks of a
-fleet are comparable by id. `to=id` (the default) or `to=name` says which is wanted; a rack that has it already stays.
+A zone's name is local to an account: us-east-1a of two accounts may be two zones, while use1-az4 is one zone for all. Racks
+of several accounts are comparable by id. `to=id` (the default) or `to=name` selects the result; a rack that is one stays.
 """
 
 from rackspan.errors import RackLocatorFailed, UsageError
@@ -12,11 +12,11 @@ from rackspan.sources.rack_locator import ClusterView, Properties
 class AvailabilityZones:
     def __init__(self, properties: Properties) -> None:
         id_of = {key: value for key, value in properties.items() if key != "to"}
-        self._wanted = properties.get("to", "id")
-        if self._wanted not in ("id", "name"):
-            raise UsageError(f"rack locator availability-zones: to is {self._wanted!r}; it is id or name")
+        self._target = properties.get("to", "id")
+        if self._target not in ("id", "name"):
+            raise UsageError(f"rack locator availability-zones: to is {self._target!r}; it is id or name")
         _refuse_unusable(id_of)
-        self._from_to = id_of if self._wanted == "id" else {zone: name for name, zone in id_of.items()}
+        self._from_to = id_of if self._target == "id" else {zone: name for name, zone in id_of.items()}
 
     def rack_info(self, cluster: ClusterView) -> dict[BrokerId, RackId]:
         """Errors: RackLocatorFailed for a rack that is neither a name nor an id of the map."""

@@ -1,6 +1,6 @@
-"""`command`: a topology script, as Hadoop has them: called with hosts, it prints their racks in the same order.
+"""`command`: a topology script as in Hadoop: called with hosts, it prints their racks in the same order.
 
-`command=/etc/kafka/topology.sh` is a program and its arguments, split as a shell would but never given to one.
+`command=/etc/kafka/topology.sh` is a program and its arguments, split as a shell would and run without a shell.
 `timeout.ms` (30000) bounds each call; `hosts.max` (100, Hadoop's own default) is how many hosts one call is given.
 """
 
@@ -53,7 +53,7 @@ class TopologyCommand:
 
     def _printed(self, hosts: Sequence[str]) -> str:
         try:
-            # A session of its own, so that what the script started can be ended with it.
+            # A session of its own, so that processes that the script starts can be ended with it.
             process = subprocess.Popen(
                 [*self._words, *hosts],
                 stdin=subprocess.DEVNULL,
@@ -69,9 +69,9 @@ class TopologyCommand:
                 f"cannot be started: {getattr(error, 'strerror', None) or error}; correct command"
             ) from None
         with process:
-            return self._answer(process)
+            return self._output(process)
 
-    def _answer(self, process: subprocess.Popen[str]) -> str:
+    def _output(self, process: subprocess.Popen[str]) -> str:
         try:
             out, err = process.communicate(timeout=self._timeout_ms / 1000)
         except BaseException as interruption:
@@ -80,8 +80,8 @@ class TopologyCommand:
                 raise
             raise self._failed(f"gave no answer within {self._timeout_ms} ms; raise timeout.ms or mend it") from None
         if process.returncode:
-            said = (err.strip().splitlines() or ["nothing on standard error"])[-1]
-            raise self._failed(f"exit code {process.returncode}: {said[:200]}; mend it and run again")
+            last_line = (err.strip().splitlines() or ["nothing on standard error"])[-1]
+            raise self._failed(f"exit code {process.returncode}: {last_line[:200]}; mend it and run again")
         return out
 
     def _failed(self, why: str) -> RackLocatorFailed:
@@ -89,7 +89,7 @@ class TopologyCommand:
 
 
 def _end(process: subprocess.Popen[str]) -> None:
-    """Stop the script with everything it started; that may outlive it and hold its output open."""
+    """Stop the script and every process it started; these may outlive it and hold its output open."""
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
 
@@ -100,7 +100,7 @@ def _host(broker: Broker) -> str:
             f"rack locator command: broker {broker.id} has no known host to ask for; use another locator"
         )
     if broker.host.startswith("-") or not broker.host.strip():
-        # The script would take it for an option.
+        # The script would read it as an option.
         raise RackLocatorFailed(
             f"rack locator command: broker {broker.id} has host {broker.host!r}, which is no host name"
         )

@@ -1,7 +1,7 @@
-"""`file`: a mapping kept in a file, `path=FILE`, read at every call.
+"""`file`: a mapping in a file, `path=FILE`, read at every call.
 
 Either one JSON object, `{"0": "rack1", "1": "rack2"}`, or lines as in a .properties file, `0=rack1`, where `#` and `!`
-open a comment.
+start a comment.
 """
 
 from collections.abc import Iterable, Iterator
@@ -20,7 +20,7 @@ class RackFile:
         self._path = Path(required("file", properties, "path"))
 
     def rack_info(self, _cluster: ClusterView) -> dict[BrokerId, RackId]:
-        """Errors: RackLocatorFailed where the file cannot be read, UsageError for what it says, by line."""
+        """Errors: RackLocatorFailed where the file cannot be read, UsageError for its content, by line."""
         place = f"rack locator file: {self._path}"
         try:
             # With or without a byte order mark, as some editors save.

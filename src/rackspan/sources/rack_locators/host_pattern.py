@@ -26,6 +26,6 @@ class HostPattern:
 
     def rack_info(self, cluster: ClusterView) -> dict[BrokerId, RackId]:
         matches = {broker.id: self._pattern.search(broker.host or "") for broker in cluster.brokers}
-        found = {broker: match.group(self._group) for broker, match in matches.items() if match is not None}
-        # An optional group that took no part, or took nothing, names no rack.
-        return {broker: RackId(rack) for broker, rack in found.items() if rack}
+        racks = {broker: match.group(self._group) for broker, match in matches.items() if match is not None}
+        # An optional group that did not match, or matched nothing, gives no rack.
+        return {broker: RackId(rack) for broker, rack in racks.items() if rack}

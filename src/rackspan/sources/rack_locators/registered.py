@@ -1,4 +1,4 @@
-"""`registered`: every broker's own `broker.rack`, as KIP-36 was accepted. Takes no properties."""
+"""`registered`: each broker's own `broker.rack`, as in the accepted KIP-36. Takes no properties."""
 
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.sources.rack_locator import ClusterView, Properties, refuse_unknown

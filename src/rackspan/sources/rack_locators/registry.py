@@ -1,4 +1,4 @@
-"""From a name in `rack.locator.class` to a locator: one of ours, a package's, or `module:Class`."""
+"""Finds the rack locator named in `rack.locator.class`: rackspan's own, a package's, or `module:Class`."""
 
 import importlib
 from collections.abc import Mapping
@@ -28,23 +28,23 @@ LOCATORS: Final[Mapping[str, RackLocatorFactory]] = {
 
 
 def make(name: str, properties: Properties) -> RackLocator:
-    """The locator by its short name or `module:Class`, given its properties.
+    """The locator with this short name or `module:Class`, created with its properties.
 
-    Errors: UsageError for a name nobody offers and for malformed properties, RackLocatorFailed for a class that cannot
+    Errors: UsageError for an unknown name and for malformed properties, RackLocatorFailed for a class that cannot
     be loaded or made.
     """
     factory = LOCATORS.get(name) or _named(name)
     try:
-        made: Any = factory(properties)
+        created: Any = factory(properties)
     except RackspanError:
         raise
     except Exception as error:
         raise RackLocatorFailed(
             f"rack locator {name!r}: cannot be made: {type(error).__name__}: {one_line(error)}; --debug shows where"
         ) from error
-    if not callable(getattr(made, "rack_info", None)):
+    if not callable(getattr(created, "rack_info", None)):
         raise RackLocatorFailed(f"rack locator {name!r}: has no rack_info(cluster); see rackspan.sources.rack_locator")
-    locator: RackLocator = made
+    locator: RackLocator = created
     return locator
 
 
@@ -72,11 +72,11 @@ def _from_module(name: str) -> RackLocatorFactory:
 def _from_package(name: str) -> RackLocatorFactory:
     offered = entry_points(group=GROUP, name=name)
     if not offered:
-        names = sorted({*LOCATORS, *(one.name for one in entry_points(group=GROUP))})
+        names = sorted({*LOCATORS, *(entry.name for entry in entry_points(group=GROUP))})
         raise UsageError(
             f"rack locator {name!r}: nobody offers it; there are {', '.join(names)}, or name a module:Class"
         )
-    values = sorted({one.value for one in offered})
+    values = sorted({entry.value for entry in offered})
     if len(values) > 1:
         raise UsageError(
             f"rack locator {name!r}: offered twice, as {' and '.join(values)}; name the module:Class you mean"
