@@ -1,4 +1,4 @@
-"""One consumer as a process: `python -m tests.assignor.member CLIENT BOOTSTRAP GROUP TOPICS RACK CLIENT_ID [OPTION…]`.
+"""One consumer in a process of its own: `python -m tests.assignor.member CLIENT BOOTSTRAP GROUP TOPICS RACK CLIENT_ID [OPTION…]`.
 
 It reads until its standard input ends, then leaves its group. Warnings of rackspan go to standard error. Options:
 `cooperative`, `range` (offers Range too), `only-range`, `leader` (no fetching from followers), and `later` (sends user data of
@@ -51,11 +51,11 @@ def strategy(client: str, rack: str, options: Sequence[str]) -> Mapping[str, Any
     plain = KafkaPythonRange if client == "kafka-python" else AiokafkaRange
     if "only-range" in options:
         return {"partition_assignment_strategy": [plain]}
-    asked: dict[str, Any] = {"also": [plain] if "range" in options else [], "followers": "leader" not in options}
+    arguments: dict[str, Any] = {"also": [plain] if "range" in options else [], "followers": "leader" not in options}
     if "cooperative" in options:
-        asked["cooperative"] = True
+        arguments["cooperative"] = True
     in_rack: Callable[..., Mapping[str, Any]] = (kafka_python if client == "kafka-python" else aiokafka).in_rack
-    return in_rack(rack.strip("-"), **asked)
+    return in_rack(rack.strip("-"), **arguments)
 
 
 READERS: Mapping[str, Callable[[Mapping[str, Any], Sequence[str], Mapping[str, Any]], None]] = {

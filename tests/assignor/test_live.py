@@ -1,4 +1,4 @@
-"""Groups of both clients on real Kafka in three racks, read off the broker and held against a second solver."""
+"""Groups of both clients on real Kafka in three racks, as the broker describes them, compared with a second solver."""
 
 from pathlib import Path
 
@@ -11,7 +11,7 @@ from tests.kafka_fixtures import create_topic, eventually
 pytestmark = [pytest.mark.java, pytest.mark.kafka]
 
 ONE_REPLICA_EACH = [[1], [1], [1], [1], [1], [1], [2], [2], [2], [3], [3], [4]]
-"""Seven partitions in r1, three in r2, two in r3: what is local is worth asking a solver."""
+"""Seven partitions in r1, three in r2, two in r3: the best assignment is not obvious."""
 
 KAFKA_PYTHON, AIOKAFKA = "kafka-python", "aiokafka"
 OFF, ON_AGAIN = "rack awareness is off", "rack awareness is on again"

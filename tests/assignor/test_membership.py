@@ -18,9 +18,9 @@ def member(name: str, rack: str) -> GroupMember:
 
 
 def warned(caplog: pytest.LogCaptureFixture) -> Sequence[str]:
-    said = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
+    messages = [record.getMessage() for record in caplog.records if record.levelno >= logging.WARNING]
     caplog.clear()
-    return said
+    return messages
 
 
 def test_off_is_logged_once_and_on_again_once(caplog: pytest.LogCaptureFixture) -> None:

@@ -53,21 +53,23 @@ def sent(assignor: Any, topics: tuple[str, ...] = ("orders",)) -> bytes:
     return bytes(assignor.metadata(topics).encode())
 
 
-def told(answers: Mapping[str, bytes]) -> dict[str, list[int]]:
-    """As both clients decode it."""
-    found = {name: ConsumerProtocolAssignment.decode(data).partitions() for name, data in answers.items()}
-    assert found == {name: ConsumerProtocolMemberAssignment.decode(data).partitions() for name, data in answers.items()}
-    return {name: [one.partition for one in partitions] for name, partitions in found.items()}
+def assigned(assignments: Mapping[str, bytes]) -> dict[str, list[int]]:
+    """The partition numbers of each member, as both clients decode them."""
+    decoded = {name: ConsumerProtocolAssignment.decode(data).partitions() for name, data in assignments.items()}
+    assert decoded == {
+        name: ConsumerProtocolMemberAssignment.decode(data).partitions() for name, data in assignments.items()
+    }
+    return {name: [one.partition for one in partitions] for name, partitions in decoded.items()}
 
 
 @pytest.mark.parametrize("leader", ["kafka-python", "aiokafka"])
 def test_members_with_both_clients_share_a_group(leader: str) -> None:
     near_1, near_3 = kafka_python.KafkaPythonAssignor("r1"), aiokafka.AiokafkaAssignor("r3")
     members = {"a": sent(near_1), "b": sent(near_3)}
-    answers = (
+    assignments = (
         lead_with_kafka_python(near_1, members) if leader == "kafka-python" else lead_with_aiokafka(near_3, members)
     )
-    assert told(answers) == {"a": [0, 1], "b": [2, 3]}
+    assert assigned(assignments) == {"a": [0, 1], "b": [2, 3]}
 
 
 def test_what_was_assigned_is_claimed_at_the_next_join_and_stays() -> None:
@@ -75,33 +77,33 @@ def test_what_was_assigned_is_claimed_at_the_next_join_and_stays() -> None:
     before = lead_with_kafka_python(first, {"a": sent(first), "b": sent(second)})
     first.on_assignment(ConsumerProtocolAssignment.decode(before["a"]), 1)
     second.on_assignment(ConsumerProtocolMemberAssignment.decode(before["b"]))
-    # The other way round: who is named first would be dealt to first, were it not for what each owns.
+    # In the other order: the first member would get the first partitions if ownership did not count.
     after = lead_with_aiokafka(second, {"a": sent(second), "b": sent(first)})
-    assert told(after) == {"a": told(before)["b"], "b": told(before)["a"]}
+    assert assigned(after) == {"a": assigned(before)["b"], "b": assigned(before)["a"]}
 
 
 @pytest.mark.parametrize(("followers", "near_1"), [(False, [0, 1]), (True, [0, 2])])
 def test_where_followers_are_not_read_the_leaders_decide(followers: bool, near_1: list[int]) -> None:
     first, second = (kafka_python.KafkaPythonAssignor(rack, followers=followers) for rack in ("r1", "r2"))
-    answers = lead_with_kafka_python(first, {"a": sent(first), "b": sent(second)}, BOTH_RACKS)
-    assert told(answers)["a"] == near_1
+    assignments = lead_with_kafka_python(first, {"a": sent(first), "b": sent(second)}, BOTH_RACKS)
+    assert assigned(assignments)["a"] == near_1
 
 
 def test_the_rack_is_in_the_subscriptions_own_field_too() -> None:
-    said = ConsumerProtocolSubscription.decode(sent(kafka_python.KafkaPythonAssignor("r2")))
-    assert (said.rack_id, said.topics) == ("r2", ["orders"])
+    subscription = ConsumerProtocolSubscription.decode(sent(kafka_python.KafkaPythonAssignor("r2")))
+    assert (subscription.rack_id, subscription.topics) == ("r2", ["orders"])
 
 
 def test_an_unknown_topic_is_left_out() -> None:
     assignor = aiokafka.AiokafkaAssignor("r1")
-    assert told(lead_with_aiokafka(assignor, {"a": sent(assignor, ("nowhere", "orders"))})) == {"a": [0, 1, 2, 3]}
+    assert assigned(lead_with_aiokafka(assignor, {"a": sent(assignor, ("nowhere", "orders"))})) == {"a": [0, 1, 2, 3]}
 
 
 def test_a_cooperative_member_keeps_its_partitions_until_they_are_revoked() -> None:
     holding, joining = kafka_python.KafkaPythonAssignor("r1", cooperative=True), aiokafka.AiokafkaAssignor("r3")
     alone = lead_with_kafka_python(holding, {"a": sent(holding)})
     holding.on_assignment(ConsumerProtocolAssignment.decode(alone["a"]), 1)
-    assert told(lead_with_aiokafka(joining, {"a": sent(holding), "b": sent(joining)})) == {"a": [0, 1], "b": []}
+    assert assigned(lead_with_aiokafka(joining, {"a": sent(holding), "b": sent(joining)})) == {"a": [0, 1], "b": []}
 
 
 def test_kafka_python_makes_an_assignor_for_every_consumer() -> None:

@@ -173,22 +173,22 @@ def test_a_mistake_in_lab_and_audit_gets_one_line(
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
-# -- an audit as people read it, of a group that is handed in
+# -- the human-readable audit of a given group
 
 
 def live(*members: MemberDescription, monkeypatch: pytest.MonkeyPatch) -> tuple[str, ...]:
-    """The words of an audit that meets this group, on a cluster of orders and their one store."""
+    """The arguments of an audit of this group, on a cluster with one topic and one store."""
     snapshot = cluster({"orders": [[1], [2]], "shop-s-changelog": [[2], [1]]})
     monkeypatch.setattr(api, "read_streams_group", lambda _cluster, _group: streams_group(described(*members)))
     monkeypatch.setattr(api, "live_cluster", lambda *_, **_sizes: Source("here", lambda: ReadSnapshot(snapshot, ())))
     return ("streams", "audit", "--bootstrap-server", "here:1", "--group", "shop")
 
 
-def swapped(**told: Any) -> list[MemberDescription]:
-    """Two clients, each where the other's partition is, and standing by for the other."""
+def swapped(**values: Any) -> list[MemberDescription]:
+    """Two clients, each in the rack of the other's partition, and with a standby of the other's task."""
     return [
-        member("a", process=1, rack="r1", active={"0_1": ["orders:1"]}, standby={"0_0": ["orders:0"]}, **told),
-        member("b", process=2, rack="r2", active={"0_0": ["orders:0"]}, standby={"0_1": ["orders:1"]}, **told),
+        member("a", process=1, rack="r1", active={"0_1": ["orders:1"]}, standby={"0_0": ["orders:0"]}, **values),
+        member("b", process=2, rack="r2", active={"0_0": ["orders:0"]}, standby={"0_1": ["orders:1"]}, **values),
     ]
 
 
@@ -226,8 +226,8 @@ def test_a_captured_group_is_a_problem_for_assign_and_for_the_lab(
 ) -> None:
     ran = cli(*live(*swapped(), monkeypatch=monkeypatch), "--capture", "group.json")
     assert ran.err == "group.json: 2 tasks, 2 clients\n"
-    answer = cli("streams", "assign", "--problem", "group.json").document
-    assert answer["cross_rack"] == {"active": 0, "standby": 0}
+    assigned = cli("streams", "assign", "--problem", "group.json").document
+    assert assigned["cross_rack"] == {"active": 0, "standby": 0}
     assert cli(*LAB, "group.json").code == 0
 
 

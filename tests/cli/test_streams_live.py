@@ -29,7 +29,7 @@ CLIENTS = {"r1-a": 2, "r2-a": 1, "r3-a": 1, "r3-b": 1}
 
 @dataclass(frozen=True)
 class Application:
-    """A running application and how it is asked."""
+    """A running application, and audits of its group."""
 
     group: str
     cluster: KafkaCluster
@@ -43,18 +43,18 @@ class Application:
         )
 
     def settled(self, members: int = 4) -> dict[str, Any]:
-        """The audit of the group at rest: every process runs what the group says, twice in a row."""
-        said: list[dict[str, Any]] = []
+        """The audit of the settled group: twice in a row equal and in agreement with every process."""
+        audits: list[dict[str, Any]] = []
 
-        def at_rest() -> bool:
+        def is_settled() -> bool:
             ran = self.audit()
             if ran.code == 1 or len(ran.document["clients"]) != members:
                 return False
-            said.append(ran.document)
-            return said[-2:].count(ran.document) == 2 and self._agrees(ran.document)
+            audits.append(ran.document)
+            return audits[-2:].count(ran.document) == 2 and self._agrees(ran.document)
 
-        eventually(at_rest, f"group {self.group} of {members} processes is at rest", 240)
-        return said[-1]
+        eventually(is_settled, f"group {self.group} of {members} processes is at rest", 240)
+        return audits[-1]
 
     def _agrees(self, audit: dict[str, Any]) -> bool:
         running = {name: process.tasks() for name, process in self.processes.items()}
@@ -68,23 +68,23 @@ class Application:
 
     def active_across_racks(self) -> int:
         """From kafka-consumer-groups and kafka-topics alone."""
-        said = console_tool(self.cluster, GROUPS_TOOL, "--describe", "--members", "--verbose", "--group", self.group)
+        output = console_tool(self.cluster, GROUPS_TOOL, "--describe", "--members", "--verbose", "--group", self.group)
         replica_racks = self.replica_racks()
         crossing = 0
-        for line in said.splitlines():
+        for line in output.splitlines():
             match line.split():
                 case [group, _, _, client, total, _, assignment, *_] if group == self.group:
-                    places = [
+                    partitions = [
                         (topic, int(one))
                         for topic, _, numbers in (part.partition(":") for part in assignment.split(";"))
                         for one in numbers.split(",")
                     ]
-                    assert len(places) == int(total)
-                    crossing += sum(client[:2] not in replica_racks[place] for place in places)
+                    assert len(partitions) == int(total)
+                    crossing += sum(client[:2] not in replica_racks[partition] for partition in partitions)
         return crossing
 
     def standby_across_racks(self) -> int:
-        """From the application's own words and kafka-topics."""
+        """From the application's own output and kafka-topics."""
         replica_racks = self.replica_racks()
         return sum(
             name[:2] not in replica_racks[f"{self.group}-{STORES[task[0]]}-changelog", int(task.partition("_")[2])]
@@ -94,7 +94,9 @@ class Application:
 
     def replica_racks(self) -> dict[tuple[str, int], set[str | None]]:
         racks = {node.id: node.rack for node in self.cluster.brokers}
-        return {place: {racks[broker] for broker in one.replicas} for place, one in described(self.cluster).items()}
+        return {
+            partition: {racks[broker] for broker in one.replicas} for partition, one in described(self.cluster).items()
+        }
 
 
 STORES = {"1": "customers", "2": "counts"}
@@ -103,7 +105,7 @@ STORES = {"1": "customers", "2": "counts"}
 
 @pytest.fixture(scope="module")
 def topics(kafka: KafkaCluster) -> str:
-    """Sources with one or two replicas, so that it matters where their readers are. Returns their prefix."""
+    """Source topics with one or two replicas, so that the rack of a reader counts. Returns their prefix."""
     create_topic(kafka, "app-clicks", assignment=[[1], [2], [3], [4]])
     create_topic(kafka, "app-orders", assignment=[[1], [1], [2], [5], [3], [6]])
     create_topic(kafka, "app-customers", assignment=[[1, 2], [4, 1], [2, 6], [3, 5], [3, 6], [6, 4]])
@@ -174,13 +176,13 @@ def test_under_min_traffic_a_settled_group_is_at_best(
         assert least["cross_rack"]["active"] == audit["at_best"]["active"]
         assert least["converged"]
         assert none["cross_rack"]["active"] >= spread["cross_rack"]["active"] >= least["cross_rack"]["active"]
-        answer = cli("streams", "assign", "--problem", "group.json", "--assignor", "high-availability").document
-        assert sum(len(held["active"]) for held in answer["assignment"].values()) == 16
+        assigned = cli("streams", "assign", "--problem", "group.json", "--assignor", "high-availability").document
+        assert sum(len(held["active"]) for held in assigned["assignment"].values()) == 16
         an_old_member_turns_it_off_until_it_leaves(app, tmp_path)
 
 
 def an_old_member_turns_it_off_until_it_leaves(app: Application, folder: Path) -> None:
-    """Within the test above: a process of Kafka Streams 3.3 joins, and goes."""
+    """Part of the test above: a process of Kafka Streams 3.3 joins and leaves."""
     old = config(app.cluster, app.group, "min_traffic", "r1-old", 1)
     del old["rack.aware.assignment.strategy"]
     with StreamsProcess(folder, old, BEFORE_RACKS) as process:

@@ -11,7 +11,7 @@ from rackspan.streams.user_data.assignment_info import decode_assignment
 from rackspan.streams.user_data.subscription_info import decode_subscription
 from tests.compat import ivy
 from tests.compat.streams_oracle import KAFKA_VERSION
-from tests.streams.user_data_bytes import USER_DATA, facts, said_by, told_by
+from tests.streams.user_data_bytes import USER_DATA, assignment_values, recorded_values, subscription_values
 
 _SOURCE = Path(__file__).parent / "java" / "KafkaUserData.java"
 
@@ -40,8 +40,10 @@ def test_user_data_of_every_version_is_decoded_as_by_kafka_streams() -> None:
     assert [row["version"] for row in rows] == list(range(1, 12))
     for row in rows:
         subscription, assignment = row["subscription"], row["assignment"]
-        assert said_by(decode_subscription(bytes.fromhex(subscription["bytes"]))) == facts(subscription)
-        assert told_by(decode_assignment(bytes.fromhex(assignment["bytes"]))) == facts(assignment)
+        assert subscription_values(decode_subscription(bytes.fromhex(subscription["bytes"]))) == recorded_values(
+            subscription
+        )
+        assert assignment_values(decode_assignment(bytes.fromhex(assignment["bytes"]))) == recorded_values(assignment)
 
 
 def test_the_recorded_vectors_are_what_kafka_streams_writes() -> None:

@@ -1,4 +1,4 @@
-"""Consumer groups as Hypothesis draws them, and what is best for them by trying everything."""
+"""Consumer groups drawn by Hypothesis, and their best assignment, found by trying all."""
 
 from collections.abc import Iterator, Mapping
 from itertools import product
@@ -17,11 +17,13 @@ Cost = tuple[int, int, int]
 
 @st.composite
 def groups(draw: st.DrawFn, *, members: int = 4, partitions: int = 6, alike: bool = False) -> ConsumerGroup:
-    """Up to so many of each; members with and without rack, claims true, contradicting, outdated and of the vanished."""
+    """Up to `members` and `partitions`, with and without rack; claims that are true, contradicting, outdated or of deleted partitions."""
     names = draw(st.lists(st.sampled_from(TOPICS), min_size=1, max_size=3, unique=True))
     counts = [draw(st.integers(0, partitions // len(names))) for _ in names]
-    placed = [TopicPartition(name, one) for name, count in zip(names, counts, strict=True) for one in range(count)]
-    racks = {one: frozenset(draw(st.lists(st.sampled_from(RACKS), max_size=2))) for one in placed}
+    placed = [
+        TopicPartition(name, number) for name, count in zip(names, counts, strict=True) for number in range(count)
+    ]
+    racks = {partition: frozenset(draw(st.lists(st.sampled_from(RACKS), max_size=2))) for partition in placed}
     claimable = st.sampled_from([*placed, TopicPartition("gone", 0), TopicPartition(names[0], 99)])
     return ConsumerGroup(
         tuple(
@@ -40,40 +42,46 @@ def groups(draw: st.DrawFn, *, members: int = 4, partitions: int = 6, alike: boo
 
 
 def readable(group: ConsumerGroup) -> list[TopicPartition]:
-    return [one for one in group.racks if any(one.topic in member.topics for member in group.members)]
+    return [partition for partition in group.racks if any(partition.topic in member.topics for member in group.members)]
 
 
-def cost_of(group: ConsumerGroup, answer: Mapping[MemberId, tuple[TopicPartition, ...]]) -> Cost:
+def cost_of(group: ConsumerGroup, assigned: Mapping[MemberId, tuple[TopicPartition, ...]]) -> Cost:
     """Squares of the loads, partitions read across racks, partitions moved: smaller is better, in this order."""
-    reader = {one: member for member in group.members for one in answer[member.id]}
+    reader = {partition: member for member in group.members for partition in assigned[member.id]}
     return (
-        sum(len(partitions) ** 2 for partitions in answer.values()),
-        sum(member.rack not in group.racks[one] for one, member in reader.items()),
-        sum(_moved(group, one, member) for one, member in reader.items()),
+        sum(len(partitions) ** 2 for partitions in assigned.values()),
+        sum(member.rack not in group.racks[partition] for partition, member in reader.items()),
+        sum(_moved(group, partition, member) for partition, member in reader.items()),
     )
 
 
 def best_by_trying_all(group: ConsumerGroup) -> Cost:
-    return min(cost_of(group, one) for one in _all_assignments(group))
+    return min(cost_of(group, assigned) for assigned in _all_assignments(group))
 
 
-def valid(group: ConsumerGroup, answer: GroupAssignment) -> bool:
-    """Every readable partition is with one member, who subscribes to it; every member is named."""
-    given = [one for partitions in answer.partitions.values() for one in partitions]
+def valid(group: ConsumerGroup, assignment: GroupAssignment) -> bool:
+    """Every readable partition has one member, which subscribes to its topic; every member is listed."""
+    assigned = [partition for partitions in assignment.partitions.values() for partition in partitions]
     topics = {member.id: member.topics for member in group.members}
     return (
-        sorted(given) == sorted(readable(group))
-        and set(answer.partitions) == set(topics)
-        and all(one.topic in topics[member] for member, hers in answer.partitions.items() for one in hers)
+        sorted(assigned) == sorted(readable(group))
+        and set(assignment.partitions) == set(topics)
+        and all(
+            partition.topic in topics[member]
+            for member, partitions in assignment.partitions.items()
+            for partition in partitions
+        )
     )
 
 
 def _all_assignments(group: ConsumerGroup) -> Iterator[dict[MemberId, tuple[TopicPartition, ...]]]:
     partitions = readable(group)
-    readers = [[m.id for m in group.members if one.topic in m.topics] for one in partitions]
+    readers = [[m.id for m in group.members if partition.topic in m.topics] for partition in partitions]
     for chosen in product(*readers):
         yield {
-            member.id: tuple(one for one, reader in zip(partitions, chosen, strict=True) if reader == member.id)
+            member.id: tuple(
+                partition for partition, reader in zip(partitions, chosen, strict=True) if reader == member.id
+            )
             for member in group.members
         }
 
@@ -81,5 +89,5 @@ def _all_assignments(group: ConsumerGroup) -> Iterator[dict[MemberId, tuple[Topi
 def _moved(group: ConsumerGroup, partition: TopicPartition, reader: GroupMember) -> bool:
     """Whether exactly one subscriber claims it at the newest epoch, and it is not the reader."""
     claims = [m for m in group.members if partition in m.owned and partition.topic in m.topics]
-    newest = [m for m in claims if m.epoch == max(one.epoch for one in claims)]
+    newest = [m for m in claims if m.epoch == max(claim.epoch for claim in claims)]
     return len(newest) == 1 and newest[0] is not reader

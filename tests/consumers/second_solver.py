@@ -1,4 +1,4 @@
-"""The best assignment by constraint programming: one variable a partition and member, none of our flows."""
+"""The best assignment by constraint programming: one variable for each partition and member, none of our flows."""
 
 from ortools.sat.python import cp_model
 
@@ -12,21 +12,21 @@ def best_by_constraints(group: ConsumerGroup) -> Cost:
     model = cp_model.CpModel()
     partitions = readable(group)
     reads = {
-        (one, member.id): model.new_bool_var("")
-        for one in partitions
+        (partition, member.id): model.new_bool_var("")
+        for partition in partitions
         for member in group.members
-        if one.topic in member.topics
+        if partition.topic in member.topics
     }
-    for one in partitions:
-        model.add_exactly_one(var for (partition, _), var in reads.items() if partition == one)
-    before = owners(group)
+    for partition in partitions:
+        model.add_exactly_one(var for (read, _), var in reads.items() if read == partition)
+    owner = owners(group)
     far = [
-        reads[one, m.id]
+        reads[partition, m.id]
         for m in group.members
-        for one in partitions
-        if (one, m.id) in reads and m.rack not in group.racks[one]
+        for partition in partitions
+        if (partition, m.id) in reads and m.rack not in group.racks[partition]
     ]
-    moved = [var for (one, member), var in reads.items() if before.get(one, member) != member]
+    moved = [var for (partition, member), var in reads.items() if owner.get(partition, member) != member]
     return (
         _least(model, _squares(model, group, reads, len(partitions))),
         _least(model, sum(far)),
@@ -44,13 +44,13 @@ def _squares(model: cp_model.CpModel, group: ConsumerGroup, reads: dict, most: i
     return sum(squares)
 
 
-def _least(model: cp_model.CpModel, what: cp_model.LinearExprT) -> int:
-    """The least value, which then binds the model for what comes next."""
-    model.minimize(what)
+def _least(model: cp_model.CpModel, expression: cp_model.LinearExprT) -> int:
+    """The least value of an expression, which becomes a constraint of the model."""
+    model.minimize(expression)
     solver = cp_model.CpSolver()
     solver.parameters.num_workers = 1
     assert solver.solve(model) == cp_model.OPTIMAL
-    found = round(solver.objective_value)
+    least = round(solver.objective_value)
     model.clear_objective()  # type: ignore[no-untyped-call]
-    model.add(what == found)
-    return found
+    model.add(expression == least)
+    return least

@@ -14,11 +14,11 @@ from tests.consumers.groups import best_by_trying_all, cost_of, groups, valid
 @settings(max_examples=200, deadline=None)
 @given(groups())
 def test_no_assignment_at_all_is_better(group: ConsumerGroup) -> None:
-    answer = assign(group)
-    assert valid(group, answer)
-    cost = cost_of(group, answer.partitions)
+    assignment = assign(group)
+    assert valid(group, assignment)
+    cost = cost_of(group, assignment.partitions)
     assert cost == best_by_trying_all(group)
-    assert cost[1:] == (answer.cross_rack, answer.moved)
+    assert cost[1:] == (assignment.cross_rack, assignment.moved)
 
 
 @settings(max_examples=60, deadline=None)
@@ -50,5 +50,5 @@ def test_an_optimal_assignment_stays_the_same(group: ConsumerGroup) -> None:
 def test_two_topics_mix_on_every_member() -> None:
     racks = {TopicPartition(topic, one): frozenset({RackId("r1")}) for topic in ("cold", "hot") for one in range(4)}
     members = tuple(GroupMember(MemberId(f"m{one}"), frozenset({"cold", "hot"}), RackId("r1")) for one in range(4))
-    hands = assign(ConsumerGroup(members, racks)).partitions.values()
-    assert all({one.topic for one in hand} == {"cold", "hot"} for hand in hands)
+    assigned = assign(ConsumerGroup(members, racks)).partitions.values()
+    assert all({partition.topic for partition in partitions} == {"cold", "hot"} for partitions in assigned)

@@ -4,11 +4,12 @@ from rackspan.model.ids import TopicPartition
 PARTITIONS = [TopicPartition("t", one) for one in range(5)]
 
 
-def numbers(**wanted: int) -> dict[str, list[int]]:
-    return {name: [one.partition for one in hand] for name, hand in round_robin(PARTITIONS, wanted).items()}
+def numbers(**counts: int) -> dict[str, list[int]]:
+    received = round_robin(PARTITIONS, counts)
+    return {name: [partition.partition for partition in partitions] for name, partitions in received.items()}
 
 
-def test_one_to_each_in_turn() -> None:
+def test_each_receiver_gets_one_partition_in_turn() -> None:
     assert numbers(a=2, b=3) == {"a": [0, 2], "b": [1, 3, 4]}
 
 

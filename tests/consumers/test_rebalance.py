@@ -23,7 +23,7 @@ def member(name: str, rack: RackId | None, *owned: int, epoch: int = 1, still_re
 
 
 def numbers(decision: RebalanceDecision) -> dict[str, list[int]]:
-    return {name: [one.partition for one in partitions] for name, partitions in decision.assigned.items()}
+    return {name: [partition.partition for partition in partitions] for name, partitions in decision.assigned.items()}
 
 
 def test_each_member_reads_what_is_in_its_rack() -> None:
@@ -84,7 +84,7 @@ def test_a_partition_that_another_member_still_reads_is_withheld() -> None:
     holding = member("a", R1, 0, 1, 2, 3, still_reads=True)
     decision = decide_rebalance(ConsumerGroup((holding, member("b", R2, epoch=-1)), RACKS), 5)
     assert numbers(decision) == {"a": [1, 3], "b": []}
-    assert {one.partition for one in decision.withheld} == {0, 2}
+    assert {partition.partition for partition in decision.withheld} == {0, 2}
     assert decision.target.moved == 2
 
 
@@ -101,7 +101,7 @@ def test_a_partition_with_an_outdated_reader_is_not_withheld() -> None:
 
 def test_a_partition_read_by_two_members_of_one_epoch_is_withheld() -> None:
     members = (member("a", R1, 0, 1, still_reads=True), member("b", R2, 0, 2, still_reads=True))
-    assert {one.partition for one in decide_rebalance(ConsumerGroup(members, RACKS), 5).withheld} == {0}
+    assert {partition.partition for partition in decide_rebalance(ConsumerGroup(members, RACKS), 5).withheld} == {0}
 
 
 def test_epochs_rise_even_where_the_clock_does_not() -> None:
@@ -114,21 +114,21 @@ def test_epochs_rise_even_where_the_clock_does_not() -> None:
 def test_eager_and_cooperative_members_settle_and_no_two_read_one_partition(
     group: ConsumerGroup, cooperative: list[bool]
 ) -> None:
-    """Rebalance until nothing waits, as clients do: whoever loses a partition it held rejoins. One round more is the most."""
+    """Rebalance until no partition is withheld: a member that loses a partition rejoins. At most one more round is needed."""
     modes = {m.id: mode for m, mode in zip(sorted(group.members, key=lambda m: m.id), cooperative, strict=False)}
     members = tuple(replace(m, owned=frozenset(), epoch=-1) for m in group.members[1:])
-    members = _told(ConsumerGroup(members, group.racks), modes)
+    members = _after_rebalance(ConsumerGroup(members, group.racks), modes)
     joined = (*members, *(replace(m, owned=frozenset(), epoch=-1) for m in group.members[:1]))
     first = decide_rebalance(ConsumerGroup(joined, group.racks), 0)
     _refuse_two_readers(joined, first)
-    settled = _told(ConsumerGroup(joined, group.racks), modes)
+    settled = _after_rebalance(ConsumerGroup(joined, group.racks), modes)
     second = decide_rebalance(ConsumerGroup(settled, group.racks), 0)
     assert second.withheld == frozenset()
     assert second.target.cross_rack == first.target.cross_rack
     assert second.assigned == {m: tuple(sorted(partitions)) for m, partitions in second.target.partitions.items()}
 
 
-def _told(group: ConsumerGroup, modes: dict[MemberId, bool]) -> tuple[GroupMember, ...]:
+def _after_rebalance(group: ConsumerGroup, modes: dict[MemberId, bool]) -> tuple[GroupMember, ...]:
     decision = decide_rebalance(group, 0)
     return tuple(
         replace(m, owned=frozenset(decision.assigned[m.id]), epoch=decision.epoch, still_reads=modes[m.id])

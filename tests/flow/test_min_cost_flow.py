@@ -1,4 +1,4 @@
-"""OR-tools' answers against exhaustive search, and what it refuses."""
+"""OR-tools' solutions compared with exhaustive search, and networks without a solution."""
 
 from itertools import product
 
@@ -18,7 +18,7 @@ def networks(draw: st.DrawFn) -> FlowNetwork:
     nodes = draw(st.integers(2, 4))
     node = st.integers(0, nodes - 1)
     arcs: list[Arc] = draw(
-        st.lists(st.tuples(node, node, st.integers(0, 2), st.integers(-3, 5)).filter(_goes_somewhere), max_size=6)
+        st.lists(st.tuples(node, node, st.integers(0, 2), st.integers(-3, 5)).filter(_is_no_loop), max_size=6)
     )
     sent = draw(st.integers(0, 2))
     supply = [0] * nodes
@@ -27,12 +27,12 @@ def networks(draw: st.DrawFn) -> FlowNetwork:
     return network(tail, head, capacity, cost, supply)
 
 
-def _goes_somewhere(arc: Arc) -> bool:
+def _is_no_loop(arc: Arc) -> bool:
     return arc[0] != arc[1]
 
 
 def cheapest(given_network: FlowNetwork) -> int | None:
-    """Least cost over every flow there is; None where none is feasible."""
+    """The least cost of all feasible flows, None without one."""
     costs = []
     for units in product(*(range(capacity + 1) for capacity in given_network.capacity.tolist())):
         flow = np.array(units, dtype=np.int64)
@@ -45,11 +45,11 @@ def cheapest(given_network: FlowNetwork) -> int | None:
 
 
 @given(networks())
-def test_no_flow_is_cheaper_than_the_solution(asked: FlowNetwork) -> None:
-    least = cheapest(asked)
+def test_no_flow_is_cheaper_than_the_solution(flow_network: FlowNetwork) -> None:
+    least = cheapest(flow_network)
     if least is None:
         with pytest.raises(InvalidFlow, match=r"^no flow carries every supply"):
-            solve(asked)
+            solve(flow_network)
     else:
-        answer = solve(asked)
-        assert answer.certificate.cost == answer.certificate.lower_bound == least
+        solution = solve(flow_network)
+        assert solution.certificate.cost == solution.certificate.lower_bound == least

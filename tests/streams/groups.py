@@ -71,14 +71,14 @@ def _topic_partition(source: str) -> TopicPartition:
 
 
 def _subscription(version: int, user_data: bytes, rack: str | None) -> bytes:
-    said = struct.pack(">hi", version, 1) + _string("orders") + _bytes(user_data)
+    data = struct.pack(">hi", version, 1) + _string("orders") + _bytes(user_data)
     if version >= 1:
-        said += _topic_partitions([])
+        data += _topic_partitions([])
     if version >= 2:
-        said += struct.pack(">i", 5)
+        data += struct.pack(">i", 5)
     if version >= 3:
-        said += struct.pack(">h", -1) if rack is None else _string(rack)
-    return said
+        data += struct.pack(">h", -1) if rack is None else _string(rack)
+    return data
 
 
 def _subscription_info(process: int, offset_sums: Mapping[str, int], tags: Mapping[str, str]) -> bytes:

@@ -1,4 +1,4 @@
-"""The answer document: its keys, what it says when off, and each step beyond Kafka."""
+"""The assignment document: its keys, its values with rack awareness off, and each option beyond Kafka."""
 
 from itertools import count
 from random import Random
@@ -19,8 +19,8 @@ CROSSED = changed(put("initial_active", {A: ["0_1", "1_0"], B: ["0_0"]}), drop("
 
 def test_the_assignment_document_has_its_keys_in_order() -> None:
     ticks = count(10, 2)
-    answer = assign(CROSSED, "optimize", clock=lambda: float(next(ticks)))
-    assert answer == {
+    assigned = assign(CROSSED, "optimize", clock=lambda: float(next(ticks)))
+    assert assigned == {
         "enabled": True,
         "reason": None,
         "note": None,
@@ -32,7 +32,7 @@ def test_the_assignment_document_has_its_keys_in_order() -> None:
         "seconds": 2.0,
         "assignment": {A: {"active": ["0_0", "1_0"], "standby": []}, B: {"active": ["0_1"], "standby": []}},
     }
-    assert list(answer) == [
+    assert list(assigned) == [
         *("enabled", "reason", "note", "warnings", "cost"),
         *("cross_rack", "certificate", "probing_rebalance", "seconds", "assignment"),
     ]
@@ -45,37 +45,37 @@ def test_a_stateless_task_moves_at_no_cost_whatever_is_configured() -> None:
         put("config", {"strategy": "min_traffic", "traffic_cost": 10, "non_overlap_cost": 100}),
         drop("initial_standby"),
     )
-    answer = assign(document, "optimize")
-    assert (answer["cost"]["stateless"], answer["certificate"]["stateless"]["moved"]) == (0, 2)
+    assigned = assign(document, "optimize")
+    assert (assigned["cost"]["stateless"], assigned["certificate"]["stateless"]["moved"]) == (0, 2)
 
 
 def test_off_the_initial_assignment_stays_with_its_cost_and_the_reason() -> None:
-    answer = assign(changed(put("config", {}), drop("initial_standby")), "optimize")
-    assert (answer["enabled"], answer["reason"]) == (False, "rack.aware.assignment.strategy is none")
-    assert answer["assignment"][A]["active"] == ["0_0", "1_0"]
-    assert answer["cost"] == {"stateful": 0, "stateless": 0}
-    assert answer["certificate"] == {"stateful": None, "stateless": None}
+    assigned = assign(changed(put("config", {}), drop("initial_standby")), "optimize")
+    assert (assigned["enabled"], assigned["reason"]) == (False, "rack.aware.assignment.strategy is none")
+    assert assigned["assignment"][A]["active"] == ["0_0", "1_0"]
+    assert assigned["cost"] == {"stateful": 0, "stateless": 0}
+    assert assigned["certificate"] == {"stateful": None, "stateless": None}
 
 
 def test_an_unknown_cost_is_null() -> None:
-    answer = assign(changed(put("clients", 1, "rack", None)), "optimize")
-    assert answer["cost"] == {"stateful": None, "stateless": None}
-    assert answer["cross_rack"] == {"active": None, "standby": None}
+    assigned = assign(changed(put("clients", 1, "rack", None)), "optimize")
+    assert assigned["cost"] == {"stateful": None, "stateless": None}
+    assert assigned["cross_rack"] == {"active": None, "standby": None}
 
 
 def test_equal_costs_stay_enabled_and_are_noted() -> None:
     everywhere = {name: ["r1", "r2"] for name in GOOD["partitions"]}
-    answer = assign({**CROSSED, "partitions": everywhere}, "optimize")
-    assert (answer["enabled"], answer["note"]) == (True, "equal-cost")
-    assert answer["certificate"]["stateful"]["moved"] == 0
+    assigned = assign({**CROSSED, "partitions": everywhere}, "optimize")
+    assert (assigned["enabled"], assigned["note"]) == (True, "equal-cost")
+    assert assigned["certificate"]["stateful"]["moved"] == 0
 
 
 def test_an_empty_topology_has_an_empty_assignment() -> None:
     empty = {**GOOD, "tasks": [], "initial_active": {}, "initial_standby": {}, "partitions": {}}
     for assignor in ("optimize", "high-availability", "sticky"):
-        answer = assign(empty, assignor)
-        assert answer["assignment"] == {A: {"active": [], "standby": []}, B: {"active": [], "standby": []}}
-        assert answer["cost"]["stateful"] == 0
+        assigned = assign(empty, assignor)
+        assert assigned["assignment"] == {A: {"active": [], "standby": []}, B: {"active": [], "standby": []}}
+        assert assigned["cost"]["stateful"] == 0
 
 
 def test_an_unknown_assignor_is_refused_by_name() -> None:
@@ -122,40 +122,42 @@ def two_clients(owners: tuple[list[int], list[int]], stateful: bool, rack: dict[
 def test_by_default_a_partition_across_racks_costs_10_and_a_move_1_and_without_state_1_and_0(
     stateful: bool, far: int, moved: int
 ) -> None:
-    """One partition that nobody is near, and two tasks that change places to be near theirs."""
-    answer = assign(two_clients(([1, 2], [0]), stateful, {0: "r1", 1: "r2", 2: "elsewhere"}, "min_traffic"), "optimize")
-    assert answer["cost"] == {"stateful": 0, "stateless": 0} | {
+    """One partition in the rack of no client, and two tasks that swap clients to be in the rack of theirs."""
+    assigned = assign(
+        two_clients(([1, 2], [0]), stateful, {0: "r1", 1: "r2", 2: "elsewhere"}, "min_traffic"), "optimize"
+    )
+    assert assigned["cost"] == {"stateful": 0, "stateless": 0} | {
         "stateful" if stateful else "stateless": far + 2 * moved
     }
-    assert answer["cross_rack"]["active"] == 1
+    assert assigned["cross_rack"]["active"] == 1
 
 
 @pytest.mark.parametrize(("strategy", "cost"), [("min_traffic", 4), ("balance_subtopology", 6)])
 def test_stateless_tasks_are_spread_too_where_that_is_the_strategy(strategy: str, cost: int) -> None:
-    """Sub-topology 0 reads in rack r1 alone, sub-topology 1 where nobody is; each is shared out evenly or is not."""
+    """Sub-topology 0 reads in rack r1 alone, sub-topology 1 in the rack of no client; each is spread evenly or not."""
     rack = dict.fromkeys(range(4), "r1") | dict.fromkeys(range(4, 8), "elsewhere")
-    answer = assign(two_clients(([0, 2, 4, 6], [1, 3, 5, 7]), False, rack, strategy), "optimize")
-    assert answer["cost"]["stateless"] == cost
+    assigned = assign(two_clients(([0, 2, 4, 6], [1, 3, 5, 7]), False, rack, strategy), "optimize")
+    assert assigned["cost"]["stateless"] == cost
 
 
 def test_weights_move_the_heavy_partition_to_its_rack() -> None:
-    """Two tasks want rack r1, one may be there: the one with more to read."""
+    """Two tasks read in rack r1, which has capacity for one: the one with more to read."""
     document: dict[str, Any] = changed(drop("initial_standby"), put("partitions", "in:1", ["r1"]))
     document["partition_weights"] = {"in:0": 1, "in:1": 9, "mid:0": 1, "log:0": 1, "log:1": 1}
-    counted = assign(document, "optimize")
-    weighed = assign(document, "optimize", options_named("partition-weights"))
-    assert counted["assignment"][A]["active"] == ["0_0", "1_0"]
-    assert weighed["assignment"][A]["active"] == ["0_1", "1_0"]
-    # A crossing is a crossing, whatever it weighs.
-    assert counted["cross_rack"]["active"] == weighed["cross_rack"]["active"] == 1
+    unweighted = assign(document, "optimize")
+    weighted = assign(document, "optimize", options_named("partition-weights"))
+    assert unweighted["assignment"][A]["active"] == ["0_0", "1_0"]
+    assert weighted["assignment"][A]["active"] == ["0_1", "1_0"]
+    # cross_rack counts partitions, whatever their weight.
+    assert unweighted["cross_rack"]["active"] == weighted["cross_rack"]["active"] == 1
 
 
 def test_a_task_that_moves_onto_its_standby_swaps_roles_with_it() -> None:
     swapped = changed(
         put("initial_active", {A: ["0_1", "1_0"], B: ["0_0"]}), put("initial_standby", {A: ["0_0"], B: ["0_1"]})
     )
-    answer = assign(swapped, "optimize")
-    assert answer["assignment"] == {
+    assigned = assign(swapped, "optimize")
+    assert assigned["assignment"] == {
         A: {"active": ["0_0", "1_0"], "standby": ["0_1"]},
         B: {"active": ["0_1"], "standby": ["0_0"]},
     }
@@ -171,10 +173,10 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
 def test_no_option_beyond_kafka_raises_the_cost_of_active_tasks_or_makes_an_assignment_invalid(
     document: dict[str, Any], beyond: frozenset[Beyond]
 ) -> None:
-    plain, answer = assign(document, "optimize"), assign(document, "optimize", Options(beyond))
-    assert answer["cost"]["stateful"] <= plain["cost"]["stateful"]
-    assert answer["cost"]["stateless"] <= plain["cost"]["stateless"]
-    held = answer["assignment"].values()
+    plain, assigned = assign(document, "optimize"), assign(document, "optimize", Options(beyond))
+    assert assigned["cost"]["stateful"] <= plain["cost"]["stateful"]
+    assert assigned["cost"]["stateless"] <= plain["cost"]["stateless"]
+    held = assigned["assignment"].values()
     assert sorted(task for client in held for task in client["active"]) == sorted(
         task["id"] for task in document["tasks"]
     )

@@ -1,10 +1,10 @@
 """Every recorded case of Kafka Streams 4.1.0's own unit tests, held against ours.
 
 Costs are unique facts and must be equal; so must the number of tasks on each client, and assignments must be valid. Which
-of several equally cheap assignments comes out is Kafka's own cycle order, and is not asked. Left out, and why:
+of several equally cheap assignments comes out is Kafka's own cycle order, and is not compared. Left out, and why:
 
 - graph error cases (13-15, 17-19, 21): states of Kafka's mutable Graph (residual, unset source, flow that leaks) that a
-  FlowNetwork cannot be in: flow is an answer here, never an input. What corresponds, a refused network and a refused
+  FlowNetwork cannot be in: flow is an output here, never an input. The equivalents, a refused network and a refused
   flow, is in tests/flow.
 - optimize_active errors 32-35: racks not looked up before optimising. There is no such order of calls here: a problem
   carries its racks, and one without them is off with a reason (test_enabling).
@@ -12,7 +12,7 @@ of several equally cheap assignments comes out is Kafka's own cycle order, and i
   are smaller on purpose (the limit of 257 is in test_balance_subtopology).
 - facts 258-262, which class serves which config: test_optimize_active and test_standby_placement. Facts 263-266, the
   priority set: test_client_state. Facts 247, 249 and 252 speak of maps and calls inside Kafka; their "enabled" is tested.
-- fact 250: the answer to "can it be enabled" is cached. Ours is a value, asked once.
+- fact 250: Kafka caches whether it can be enabled. Here that is a value, computed once.
 """
 
 from itertools import permutations
@@ -49,15 +49,15 @@ def test_no_case_is_forgotten() -> None:
 
 @pytest.mark.parametrize("vector", [v for v in of_kind("ha", "sticky") if v["id"] not in OF_THE_FALLBACK], ids=named)
 def test_an_assignor_gives_each_client_as_many_tasks_as_kafkas(vector: dict[str, Any]) -> None:
-    answer = assign_problem(_problem_as_run(vector), {"ha": "high-availability", "sticky": "sticky"}[vector["kind"]])
-    assert answer["enabled"] == vector["rack_aware_enabled"]
-    assert answer["probing_rebalance"] == vector["probing_rebalance"]
-    _assert_valid(answer["assignment"], vector["all_tasks"])
+    assigned = assign_problem(_problem_as_run(vector), {"ha": "high-availability", "sticky": "sticky"}[vector["kind"]])
+    assert assigned["enabled"] == vector["rack_aware_enabled"]
+    assert assigned["probing_rebalance"] == vector["probing_rebalance"]
+    _assert_valid(assigned["assignment"], vector["all_tasks"])
     if vector["id"] == STANDBYS_FOLLOW_A_TIE:
-        assert _active(counts(answer["assignment"])) == _active(counts(vector["out"]))
-        assert answer["cost"]["standby"] == 10
+        assert _active(counts(assigned["assignment"])) == _active(counts(vector["out"]))
+        assert assigned["cost"]["standby"] == 10
     else:
-        assert counts(answer["assignment"]) == counts(vector["out"])
+        assert counts(assigned["assignment"]) == counts(vector["out"])
 
 
 @pytest.mark.parametrize("vector", [v for v in of_kind("optimize_active") if "error" not in v], ids=named)
@@ -113,7 +113,7 @@ def test_standbys_by_load_are_on_kafkas_clients(vector: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("vector", of_kind("standby_tags"), ids=named)
 def test_standbys_by_tags_are_on_kafkas_clients(vector: dict[str, Any]) -> None:
-    """Kafka's test walks the tasks of a Set.of, whose order changes with every JVM: one order gives the recorded answer."""
+    """Kafka's test walks the tasks of a Set.of, whose order changes with every JVM: one order gives the recorded assignment."""
     vector = {**vector, "config": {**vector["config"], "rack_aware_assignment_tags": vector["effective_tag_keys"]}}
     given = problem(vector)
     assert any(
@@ -138,8 +138,8 @@ def test_a_graph_costs_what_it_costs_in_kafka(vector: dict[str, Any]) -> None:
     supply = np.zeros(len(names), dtype=np.int64)
     supply[node[vector["source"]]], supply[node[vector["sink"]]] = vector["flow"], -vector["flow"]
     tail, head, capacity, cost, _ = zip(*edges, strict=True)
-    answer = solve(network([node[name] for name in tail], [node[name] for name in head], capacity, cost, supply))
-    assert answer.certificate.cost == answer.certificate.lower_bound == vector["cost"]
+    solution = solve(network([node[name] for name in tail], [node[name] for name in head], capacity, cost, supply))
+    assert solution.certificate.cost == solution.certificate.lower_bound == vector["cost"]
 
 
 @pytest.mark.parametrize("vector", [v for v in of_kind("graph") if "max_flow" in v], ids=named)

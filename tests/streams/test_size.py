@@ -1,4 +1,4 @@
-"""How large the networks are that get solved: what decides how time grows, counted instead of timed."""
+"""The size of the networks that are solved, counted: it determines how the time grows with the number of tasks."""
 
 from random import Random
 
@@ -16,7 +16,7 @@ SIZES = ((600, 60), (2_400, 120), (9_600, 240))
 
 
 def group(tasks: int, clients: int, sources: int = 3) -> OwnedTasks:
-    """Tasks dealt in turn, each with up to so many partitions across racks in each rack."""
+    """Tasks assigned round-robin, each with 0 to `sources` partitions across racks in each rack."""
     rng = Random(tasks)
     return owned(
         owner=[task % clients for task in range(tasks)],
@@ -30,22 +30,22 @@ def group(tasks: int, clients: int, sources: int = 3) -> OwnedTasks:
 @pytest.fixture
 def arcs(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """The number of arcs of each network that is solved."""
-    seen: list[int] = []
+    sizes: list[int] = []
 
-    def counted(network: FlowNetwork) -> CertifiedFlow:
-        seen.append(len(network.tail))
+    def solve_and_count(network: FlowNetwork) -> CertifiedFlow:
+        sizes.append(len(network.tail))
         return solve(network)
 
-    monkeypatch.setattr(min_traffic, "solve", counted)
-    monkeypatch.setattr(client_flow, "solve", counted)
-    return seen
+    monkeypatch.setattr(min_traffic, "solve", solve_and_count)
+    monkeypatch.setattr(client_flow, "solve", solve_and_count)
+    return sizes
 
 
 def test_min_traffic_solves_a_network_of_racks_however_many_tasks_and_clients(arcs: list[int]) -> None:
     for tasks, clients in SIZES:
         min_traffic.min_traffic(group(tasks, clients))
-    kinds = 4**RACKS
-    assert max(arcs) == 2 * RACKS * kinds
+    classes = 4**RACKS
+    assert max(arcs) == 2 * RACKS * classes
 
 
 def test_more_source_partitions_per_task_are_more_classes_and_never_more_than_tasks(arcs: list[int]) -> None:
@@ -58,11 +58,11 @@ def test_more_source_partitions_per_task_are_more_classes_and_never_more_than_ta
 
 def test_balanced_sub_topologies_are_more_arcs_yet_far_from_tasks_times_clients(arcs: list[int]) -> None:
     for tasks, clients in SIZES:
-        one = group(tasks, clients)
-        min_traffic.min_traffic(one)
-        balance_subtopology.balance_subtopology(one)
+        owned_tasks = group(tasks, clients)
+        min_traffic.min_traffic(owned_tasks)
+        balance_subtopology.balance_subtopology(owned_tasks)
         fewer, more = arcs[-2:]
         assert fewer < more
-        # Each task leaves at most once; classes of a sub-topology join racks; places and clients are counted once each.
+        # Each task leaves at most once; classes of a sub-topology join racks; slots and clients are counted once each.
         assert more <= tasks + SUBTOPOLOGIES * 4**RACKS * RACKS + 2 * SUBTOPOLOGIES * clients + clients
         assert more < tasks * clients / 4

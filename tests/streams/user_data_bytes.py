@@ -1,4 +1,4 @@
-"""User data as Kafka Streams' own classes wrote it, every version, with the facts that went in."""
+"""User data as Kafka Streams' own classes wrote it, every version, with the values that were encoded."""
 
 import json
 from pathlib import Path
@@ -11,27 +11,27 @@ _FILE = Path(__file__).parent.parent / "vectors" / "streams_user_data.json"
 USER_DATA: list[dict[str, Any]] = json.loads(_FILE.read_text())["user_data"]
 
 
-def said_by(one: SubscriptionInfo) -> dict[str, Any]:
+def subscription_values(info: SubscriptionInfo) -> dict[str, Any]:
     return {
-        "process_id": one.process_id,
-        "end_point": one.end_point,
-        "offset_sums": dict(one.offset_sums),
-        "tags": dict(one.tags),
-        "error_code": one.error_code,
+        "process_id": info.process_id,
+        "end_point": info.end_point,
+        "offset_sums": dict(info.offset_sums),
+        "tags": dict(info.tags),
+        "error_code": info.error_code,
     }
 
 
-def told_by(one: AssignmentInfo) -> dict[str, Any]:
+def assignment_values(info: AssignmentInfo) -> dict[str, Any]:
     return {
-        "active": list(one.active),
+        "active": list(info.active),
         "standby": {
             task: sorted(f"{topic}:{partition}" for topic, partition in sources)
-            for task, sources in one.standby.items()
+            for task, sources in info.standby.items()
         },
-        "error_code": one.error_code,
-        "next_rebalance_ms": one.next_rebalance_ms,
+        "error_code": info.error_code,
+        "next_rebalance_ms": info.next_rebalance_ms,
     }
 
 
-def facts(recorded: dict[str, Any]) -> dict[str, Any]:
+def recorded_values(recorded: dict[str, Any]) -> dict[str, Any]:
     return {key: value for key, value in recorded.items() if key != "bytes"}

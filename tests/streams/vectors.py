@@ -79,5 +79,5 @@ def states(vector: dict[str, Any], given: Problem) -> list[ClientState]:
 
 
 def counts(clients: dict[str, dict[str, list[str]]]) -> dict[str, tuple[int, int]]:
-    """Active and standby tasks of each client: what Kafka's answer fixes, whichever of equal ones it picked."""
+    """Active and standby tasks of each client: the part of Kafka's assignment that does not depend on its choice among equals."""
     return {process_id: (len(held["active"]), len(held["standby"])) for process_id, held in sorted(clients.items())}

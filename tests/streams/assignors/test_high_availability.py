@@ -1,4 +1,4 @@
-"""The whole assignor over generations: valid, converging, and better with racks nearby."""
+"""The whole assignor over several rebalances: valid, converging, and cheaper with rack-local clients."""
 
 from copy import deepcopy
 from random import Random
@@ -12,7 +12,6 @@ from rackspan.streams import assign
 from tests.streams.problems import problem
 
 Document = dict[str, Any]
-Answer = dict[str, Any]
 
 STRATEGIES = st.sampled_from(["none", "min_traffic", "balance_subtopology"])
 
@@ -24,19 +23,19 @@ def groups(draw: st.DrawFn) -> Document:
     return problem(rng, draw(STRATEGIES), draw(st.integers(0, 2)), tags)
 
 
-def next_generation(document: Document, answer: Answer) -> Document:
-    """The group after everyone has warmed up: who ran a task is at its end, who stood by has caught up."""
+def next_generation(document: Document, assigned: Document) -> Document:
+    """The group after all warm-ups: clients are at the end of their active tasks and caught up on their standbys."""
     later = deepcopy(document)
     for client in later["clients"]:
-        held = answer["assignment"][client["process_id"]]
+        held = assigned["assignment"][client["process_id"]]
         client.update(prev_active=held["active"], prev_standby=held["standby"], lags={})
     return later
 
 
 @given(groups())
 def test_every_task_is_active_once_and_on_a_client_in_one_role(document: Document) -> None:
-    answer = assign(document, "high-availability")
-    held = answer["assignment"].values()
+    assigned = assign(document, "high-availability")
+    held = assigned["assignment"].values()
     assert sorted(task for client in held for task in client["active"]) == sorted(
         task["id"] for task in document["tasks"]
     )
@@ -46,23 +45,23 @@ def test_every_task_is_active_once_and_on_a_client_in_one_role(document: Documen
 @given(groups())
 def test_warm_ups_stay_within_their_budget(document: Document) -> None:
     document = {**document, "config": {**document["config"], "num_standbys": 0}}
-    answer = assign(document, "high-availability")
-    extra = sum(len(client["standby"]) for client in answer["assignment"].values())
+    assigned = assign(document, "high-availability")
+    extra = sum(len(client["standby"]) for client in assigned["assignment"].values())
     assert extra <= document["config"]["max_warmup_replicas"]
 
 
 @given(groups())
 def test_probing_rebalances_converge_and_a_converged_assignment_stays_put(document: Document) -> None:
-    answer = assign(document, "high-availability")
+    assigned = assign(document, "high-availability")
     rounds = 0
-    while answer["probing_rebalance"]:
+    while assigned["probing_rebalance"]:
         rounds += 1
         assert rounds <= len(document["tasks"]) * (1 + document["config"]["num_standbys"]) + 1
-        document = next_generation(document, answer)
-        answer = assign(document, "high-availability")
-    settled = next_generation(document, answer)
+        document = next_generation(document, assigned)
+        assigned = assign(document, "high-availability")
+    settled = next_generation(document, assigned)
     again = assign(settled, "high-availability")
-    assert again["assignment"] == answer["assignment"]
+    assert again["assignment"] == assigned["assignment"]
     assert not again["probing_rebalance"]
 
 
@@ -71,9 +70,9 @@ def test_racks_never_raise_the_cost_of_the_lasting_assignment(document: Document
     def crossing(strategy: str) -> int:
         config = {**document["config"], "strategy": strategy, "acceptable_recovery_lag": 2**63 - 1}
         config |= {"traffic_cost": 10, "non_overlap_cost": 0}
-        answer = assign({**document, "config": config}, "high-availability")
-        assert not answer["probing_rebalance"]
-        return int(answer["cross_rack"]["active"])
+        assigned = assign({**document, "config": config}, "high-availability")
+        assert not assigned["probing_rebalance"]
+        return int(assigned["cross_rack"]["active"])
 
     assert crossing("min_traffic") <= crossing("balance_subtopology")
     assert crossing("min_traffic") <= crossing("none")
@@ -81,12 +80,12 @@ def test_racks_never_raise_the_cost_of_the_lasting_assignment(document: Document
 
 @given(groups(), st.integers(0, 2**32 - 1))
 def test_a_further_rack_local_client_never_raises_traffic(document: Document, seed: int) -> None:
-    """With equal threads nobody gets more tasks when one joins, and what they give up crosses no rack at the newcomer."""
+    """With equal threads no client gets more tasks when one joins, and the tasks of the new client cross no rack."""
     document = deepcopy(document)
     document["config"] |= {"strategy": "min_traffic", "traffic_cost": 10, "non_overlap_cost": 0, "num_standbys": 0}
     document["config"]["acceptable_recovery_lag"] = 2**63 - 1
     for task in document["tasks"]:
-        # Stateless tasks would be dealt by what the stateful ones left over.
+        # Stateless tasks would be assigned by the load of the stateful ones.
         task["stateful"], task["changelog"] = True, ["log:0"]
     document["partitions"] = {name: [*racks, "local"] for name, racks in document["partitions"].items()} | {
         "log:0": ["local"]
@@ -130,6 +129,6 @@ def _two_clients(lag: int, acceptable: int) -> Document:
     }
 
 
-def _active_on_second(answer: Answer) -> list[str]:
-    _, second = answer["assignment"].values()
+def _active_on_second(assigned: Document) -> list[str]:
+    _, second = assigned["assignment"].values()
     return list(second["active"])

@@ -9,7 +9,7 @@ from tests.streams.problems import problem
 SVG = "{http://www.w3.org/2000/svg}"
 
 
-def answered(*names: str) -> dict[str, Any]:
+def replayed(*names: str) -> dict[str, Any]:
     chosen = settings([], [], [])
     return replay({name: problem(Random(at), standbys=1) for at, name in enumerate(names)}, chosen)
 
@@ -19,17 +19,17 @@ def parsed(document: dict[str, Any]) -> ElementTree.Element:
 
 
 def test_every_number_of_the_table_is_in_the_picture() -> None:
-    document = answered("one", "two")
+    document = replayed("one", "two")
     drawn = parsed(document)
     texts = [text.text for text in drawn.iter(f"{SVG}text")]
-    for one in document["problems"]:
-        for run in one["runs"]:
+    for drawn_problem in document["problems"]:
+        for run in drawn_problem["runs"]:
             assert f"{run['cross_rack']['active']}, {run['cross_rack']['standby']}" in texts
             assert str(run["moved"]["in_all"]) in texts
 
 
 def test_bars_are_to_one_scale_and_inside_the_picture() -> None:
-    document = answered("one")
+    document = replayed("one")
     drawn = parsed(document)
     bars = [float(bar.attrib["width"]) for bar in drawn.iter(f"{SVG}rect") if bar.attrib["class"] == "moved"]
     moved = [run["moved"]["in_all"] for run in document["problems"][0]["runs"]]
@@ -39,9 +39,9 @@ def test_bars_are_to_one_scale_and_inside_the_picture() -> None:
 
 
 def test_names_are_escaped() -> None:
-    drawn = parsed(answered('<script>"&'))
+    drawn = parsed(replayed('<script>"&'))
     assert any((text.text or "").startswith('<script>"&:') for text in drawn.iter(f"{SVG}text"))
 
 
 def test_equal_documents_give_equal_pictures() -> None:
-    assert lab_picture(answered("one")) == lab_picture(answered("one"))
+    assert lab_picture(replayed("one")) == lab_picture(replayed("one"))

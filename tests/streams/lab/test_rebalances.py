@@ -20,15 +20,15 @@ def test_a_group_settles_where_probing_rebalances_lead(seed: int, strategy: str,
     document = problem(Random(seed), strategy, standbys)
     document.pop("initial_active")
     settled = settle(from_document(document), "high-availability")
-    rounds, answer = 1, assign(document, "high-availability")
-    while answer["probing_rebalance"]:
-        document = next_generation(document, answer)
-        rounds, answer = rounds + 1, assign(document, "high-availability")
+    rounds, assigned = 1, assign(document, "high-availability")
+    while assigned["probing_rebalance"]:
+        document = next_generation(document, assigned)
+        rounds, assigned = rounds + 1, assign(document, "high-availability")
     ids = settled.problem.tasks.ids
     assert settled.converged
     assert settled.rounds in (rounds, rounds - 1)
     assert [sorted(ids[task] for task in held) for held in settled.output.assignment.active] == [
-        sorted(answer["assignment"][client.process_id]["active"]) for client in settled.problem.clients
+        sorted(assigned["assignment"][client.process_id]["active"]) for client in settled.problem.clients
     ]
 
 
@@ -43,9 +43,9 @@ def test_a_settled_group_takes_no_further_round(assignor: str) -> None:
 
 def test_rounds_have_an_end_even_where_the_group_has_none() -> None:
     slow = next(
-        one
-        for one in (from_document(problem(Random(seed), standbys=1)) for seed in range(100))
-        if settle(one, "high-availability").rounds > 2
+        candidate
+        for candidate in (from_document(problem(Random(seed), standbys=1)) for seed in range(100))
+        if settle(candidate, "high-availability").rounds > 2
     )
     cut = settle(slow, "high-availability", most_rounds=1)
     assert (cut.rounds, cut.converged) == (1, False)

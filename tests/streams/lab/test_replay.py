@@ -13,8 +13,8 @@ Document = dict[str, Any]
 
 
 def runs(document: Document, *assignors: str, weights: tuple[str, ...] = ()) -> list[Document]:
-    found: list[Document] = replay({"one": document}, settings(assignors, [], weights))["problems"][0]["runs"]
-    return found
+    rows: list[Document] = replay({"one": document}, settings(assignors, [], weights))["problems"][0]["runs"]
+    return rows
 
 
 def test_by_default_both_of_kafkas_assignors_meet_every_strategy() -> None:
@@ -52,15 +52,15 @@ def test_the_optimiser_alone_has_the_same_cost_in_the_lab_as_in_assign() -> None
         document["config"] |= {"traffic_cost": 10, "non_overlap_cost": 1}
         [_, least, spread] = runs(document, "optimize", weights=("10/1",))
         for run in (least, spread):
-            under = {**document, "config": {**document["config"], "strategy": run["strategy"]}}
-            answer = assign(under, "optimize")
+            configured = {**document, "config": {**document["config"], "strategy": run["strategy"]}}
+            assigned = assign(configured, "optimize")
             moved = sum(
                 len(set(held["active"]) - set(document["initial_active"][client]))
-                for client, held in answer["assignment"].items()
+                for client, held in assigned["assignment"].items()
             )
-            # Overlap pulls towards what runs: from there on nothing is gained by moving.
+            # Non-overlap costs favour the running assignment: once it is optimal, no further move saves cost.
             assert run["moved"]["at_once"] == moved
-            assert run["cross_rack"]["active"] <= answer["cross_rack"]["active"]
+            assert run["cross_rack"]["active"] <= assigned["cross_rack"]["active"]
             assert run["cost"] == 10 * run["cross_rack"]["active"]
 
 
@@ -80,7 +80,8 @@ def test_balance_is_counted_for_each_thread_and_each_sub_topology() -> None:
     ids = [f"00000000-0000-4000-8000-00000000000{at}" for at in (1, 2)]
     document = {
         "clients": [
-            {"process_id": one, "rack": "r1", "threads": threads} for one, threads in zip(ids, (1, 2), strict=True)
+            {"process_id": process_id, "rack": "r1", "threads": threads}
+            for process_id, threads in zip(ids, (1, 2), strict=True)
         ],
         "tasks": [
             {"id": f"{name}_{at}", "source": [f"in{name}:{at}"]} for name, of in ((0, 3), (1, 1)) for at in range(of)

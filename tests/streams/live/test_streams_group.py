@@ -99,7 +99,7 @@ def test_a_group_that_cannot_be_priced_gets_one_line(group: GroupDescription, li
 
 
 def test_10000_groups_with_a_corrupted_member_are_decoded_or_refused_in_one_line() -> None:
-    """All the way to a price: what passes for a group must have one, or say why not."""
+    """Up to the audit: a group that can be decoded has costs, or a reason why not."""
     rng = Random(7)
     good = member("b", process=2, rack="r2", active={"1_0": ["x:0"]}, standby={"0_0": ["orders:0"]}, tags={"zone": "z"})
     snapshot = cluster({"orders": [[1], [2]], "x": [[1]], "shop-s-changelog": [[1], [2]]})

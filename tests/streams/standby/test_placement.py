@@ -1,4 +1,4 @@
-"""Which placer serves which config (facts 260-262), and what tags and racks keep apart."""
+"""The placer of each config (vectors 260-262), and the tags and racks over which it spreads standbys."""
 
 from typing import Any
 
@@ -56,10 +56,10 @@ def test_load_decides_otherwise(racks: list[str | None], across_racks: bool) -> 
     assert isinstance(placer_for(given, empty_states(given), across_racks), ByLoad)
 
 
-def racks_of_each_task(answer: dict[str, Any], racks: list[str]) -> list[list[str]]:
+def racks_of_each_task(assigned: dict[str, Any], racks: list[str]) -> list[list[str]]:
     """The racks of a task's active and standby clients."""
     held: dict[str, list[str]] = {}
-    for at, client in enumerate(answer["assignment"].values()):
+    for at, client in enumerate(assigned["assignment"].values()):
         for task in (*client["active"], *client["standby"]):
             held.setdefault(task, []).append(racks[at])
     return list(held.values())
@@ -76,5 +76,5 @@ def test_rack_spread_standbys_are_in_other_racks_than_their_task_and_each_other(
 
 
 def test_standbys_beyond_the_clients_are_missing() -> None:
-    answer = assign(group(["r1", "r2"], tasks=1, standbys=2), "high-availability")
-    assert answer["warnings"] == ["task 0_0: 1 of 2 standbys found no client; start more instances"]
+    assigned = assign(group(["r1", "r2"], tasks=1, standbys=2), "high-availability")
+    assert assigned["warnings"] == ["task 0_0: 1 of 2 standbys found no client; start more instances"]

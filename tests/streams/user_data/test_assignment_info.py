@@ -7,14 +7,14 @@ from rackspan.model.ids import TopicPartition
 from rackspan.streams.problem import TaskId
 from rackspan.streams.user_data.assignment_info import AssignmentInfo, active_partitions, decode_assignment
 from tests.streams.user_data.test_subscription_info import mutated, refusal
-from tests.streams.user_data_bytes import USER_DATA, facts, told_by
+from tests.streams.user_data_bytes import USER_DATA, assignment_values, recorded_values
 
-BYTES = [bytes.fromhex(one["assignment"]["bytes"]) for one in USER_DATA]
+BYTES = [bytes.fromhex(recorded["assignment"]["bytes"]) for recorded in USER_DATA]
 
 
 def test_every_version_of_an_assignment_has_the_fields_kafka_streams_encoded() -> None:
-    for one, data in zip(USER_DATA, BYTES, strict=True):
-        assert told_by(decode_assignment(data)) == facts(one["assignment"])
+    for recorded, data in zip(USER_DATA, BYTES, strict=True):
+        assert assignment_values(decode_assignment(data)) == recorded_values(recorded["assignment"])
 
 
 def test_a_task_has_the_partitions_at_its_positions_in_order() -> None:

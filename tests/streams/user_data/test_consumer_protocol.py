@@ -7,8 +7,8 @@ from tests.streams.user_data.test_subscription_info import mutated, refusal
 
 def test_the_rack_is_a_field_from_version_3_on() -> None:
     for version, rack in ((0, None), (1, None), (2, None), (3, "r1")):
-        said = decode_consumer_subscription(member("a", protocol_version=version).metadata, "m")
-        assert (said.version, said.rack) == (version, rack)
+        subscription = decode_consumer_subscription(member("a", protocol_version=version).metadata, "m")
+        assert (subscription.version, subscription.rack) == (version, rack)
 
 
 def test_an_empty_rack_is_none() -> None:

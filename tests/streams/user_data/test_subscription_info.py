@@ -5,18 +5,18 @@ import pytest
 
 from rackspan.errors import InvalidGroup
 from rackspan.streams.user_data.subscription_info import LATEST_VERSION, decode_subscription
-from tests.streams.user_data_bytes import USER_DATA, facts, said_by
+from tests.streams.user_data_bytes import USER_DATA, recorded_values, subscription_values
 
-BYTES = [bytes.fromhex(one["subscription"]["bytes"]) for one in USER_DATA]
+BYTES = [bytes.fromhex(recorded["subscription"]["bytes"]) for recorded in USER_DATA]
 
 
 def test_every_version_of_a_subscription_has_the_fields_kafka_streams_encoded() -> None:
-    assert {one["version"] for one in USER_DATA} == set(range(1, LATEST_VERSION + 1))
-    for one, data in zip(USER_DATA, BYTES, strict=True):
+    assert {recorded["version"] for recorded in USER_DATA} == set(range(1, LATEST_VERSION + 1))
+    for recorded, data in zip(USER_DATA, BYTES, strict=True):
         decoded = decode_subscription(data)
-        assert decoded.version == one["version"]
-        assert decoded.latest_supported_version == (11 if one["version"] >= 3 else None)
-        assert said_by(decoded) == facts(one["subscription"])
+        assert decoded.version == recorded["version"]
+        assert decoded.latest_supported_version == (11 if recorded["version"] >= 3 else None)
+        assert subscription_values(decoded) == recorded_values(recorded["subscription"])
 
 
 def test_a_later_version_is_refused_by_number() -> None:
@@ -46,7 +46,7 @@ def test_10000_corrupted_messages_are_read_or_refused_in_one_line() -> None:
 
 
 def refusal(decode: Callable[[bytes], object], data: bytes) -> str | None:
-    """What is said of data that cannot be read; any other error is the test's."""
+    """The error of data that cannot be decoded; any other exception fails the test."""
     try:
         decode(data)
     except InvalidGroup as error:
