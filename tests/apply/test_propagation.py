@@ -23,10 +23,10 @@ class Brokers:
         self.asked = [0] * len(shown)
         self.pauses = 0
 
-    async def ask(self, _request: Any) -> Any:
+    async def send(self, _request: Any) -> Any:
         return Reply(brokers=[Reply(node_id=broker + 1) for broker in range(len(self._shown))])
 
-    async def ask_broker(self, broker_id: int, _request: Any, _seconds: float) -> Any:
+    async def send_to_broker(self, broker_id: int, _request: Any, _seconds: float) -> Any:
         values = self._shown[broker_id - 1]
         value = values[min(self.asked[broker_id - 1], len(values) - 1)]
         self.asked[broker_id - 1] += 1
@@ -35,7 +35,7 @@ class Brokers:
         configs = [Reply(name="min.insync.replicas", value=value)]
         return Reply(results=[Reply(resource_name="orders", error_code=self._error_code, configs=configs)])
 
-    async def pause(self, _seconds: float) -> None:
+    async def sleep(self, _seconds: float) -> None:
         self.pauses += 1
 
 
