@@ -5,6 +5,7 @@
     ├── InvalidSnapshot               a snapshot that contradicts itself or its format
     ├── InvalidProblem                an assignment problem (KIP-925) that contradicts itself or its format
     ├── InvalidRecord                 a coordinator's record that is cut, damaged or of an unknown version
+    ├── MalformedBytes                bytes that end too early or contradict themselves; who decodes them raises another
     ├── InvalidGroup                  what a group's members say of themselves is not Kafka Streams', or is broken
     ├── UnreadableRegistration        a broker's registration JSON that this kind of reader does not take (KIP-36)
     ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs leave 64 bits
@@ -52,6 +53,7 @@ __all__ = [
     "InvalidSnapshot",
     "InvalidWarehouse",
     "KafkaProcessFailed",
+    "MalformedBytes",
     "MalformedRequest",
     "MissingRequirement",
     "NotEnoughRacks",
@@ -102,6 +104,10 @@ class UnprovenResponse(RackspanError):
 
 class InvalidReassignment(RackspanError):
     """A reassignment file, or a file of topics to move, breaks its format or contradicts itself."""
+
+
+class MalformedBytes(RackspanError):
+    """Bytes that end too early or contradict themselves. Decoders of messages raise an error of their own in its place."""
 
 
 class InvalidRecord(RackspanError):

@@ -6,6 +6,8 @@ from typing import Any, Final
 
 from kafka.record import MemoryRecordsBuilder
 
+from rackspan.kafka_bytes import ByteReader
+from rackspan.kafka_bytes.writer import NO_TAGS
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.framing import framed
 from rackspan.wire.messages.base import WireStruct
@@ -16,9 +18,9 @@ from rackspan.wire.messages.produce import (
     ProduceResponseData,
     TopicProduceData,
 )
-from rackspan.wire.reading import Cursor, read_value, skip_tags, struct_reader
+from rackspan.wire.reading import read_value, skip_tags, struct_reader
 from rackspan.wire.schema import is_flexible, request_shape, response_shape
-from rackspan.wire.writing import NO_TAGS, struct_writer
+from rackspan.wire.writing import struct_writer
 
 _NO_CLIENT_ID: Final = -1
 
@@ -32,7 +34,7 @@ def response_to(address: str, api_key: ApiKey, version: int, request: WireStruct
     with socket.create_connection((host, int(port)), 30) as connection:
         connection.sendall(framed(parts))
         answer = _received(connection, int.from_bytes(_received(connection, 4), "big"))
-    cursor = Cursor(answer, 4)
+    cursor = ByteReader(answer, 4)
     if flexible:
         skip_tags(cursor)
     return read_value(struct_reader(response_shape(api_key, version)), cursor)

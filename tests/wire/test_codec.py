@@ -14,6 +14,7 @@ from kio.index import load_request_schema, load_response_schema
 from kio.serial import entity_reader, entity_writer
 
 from rackspan.errors import MalformedRequest
+from rackspan.kafka_bytes import ByteReader
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.codec import RequestHeader, read_body, read_header, write_body, write_element, write_response
 from rackspan.wire.messages.api_versions import ApiVersionsResponseData
@@ -24,7 +25,7 @@ from rackspan.wire.messages.metadata import (
     MetadataResponsePartition,
     MetadataResponseTopic,
 )
-from rackspan.wire.reading import Cursor, read_value, struct_reader
+from rackspan.wire.reading import read_value, struct_reader
 from rackspan.wire.schema import FieldShape, StructShape, request_shape, response_shape
 from rackspan.wire.writing import struct_writer
 
@@ -87,7 +88,7 @@ def test_kio_reads_and_writes_the_same_bytes(key: ApiKey, version: int, side: st
         collected = BytesIO()
         entity_writer(entity)(collected, theirs)
         assert collected.getvalue() == ours
-        again = read_value(struct_reader(shape), Cursor(ours))
+        again = read_value(struct_reader(shape), ByteReader(ours))
         assert written(shape, again) == ours
         assert again == values
 

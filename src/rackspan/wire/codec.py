@@ -9,13 +9,15 @@ from struct import Struct
 from typing import Any, Final
 
 from rackspan.errors import MalformedRequest
+from rackspan.kafka_bytes import ByteReader
+from rackspan.kafka_bytes.writer import NO_TAGS
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.framing import Request
 from rackspan.wire.kio_schemas import KioIndexError
 from rackspan.wire.messages.base import WireStruct
-from rackspan.wire.reading import Cursor, read_value, skip_tags, struct_reader
+from rackspan.wire.reading import read_value, skip_tags, struct_reader
 from rackspan.wire.schema import is_flexible, request_shape, response_shape
-from rackspan.wire.writing import NO_TAGS, element_writer, struct_writer
+from rackspan.wire.writing import element_writer, struct_writer
 
 _HEADER: Final = Struct(">hhih")
 _CORRELATION: Final = Struct(">i")
@@ -47,27 +49,17 @@ def read_header(request: Request) -> RequestHeader:
         flexible = is_flexible(api_key, version)
     except KioIndexError as error:
         raise MalformedRequest(f"API key {api_key} version {version}: {error}") from error
-    cursor = Cursor(request, _HEADER.size - 2)
-    client_id = _client_id(cursor)
+    cursor = ByteReader(request, _HEADER.size - 2)
+    client_id = read_value(ByteReader.nullable_string, cursor)
     if flexible:
-        skip_tags(cursor)
+        read_value(skip_tags, cursor)
     return RequestHeader(api_key, version, correlation, client_id, cursor.at)
-
-
-def _client_id(cursor: Cursor) -> str | None:
-    size = int.from_bytes(cursor.take(2), "big", signed=True)
-    if size == -1:
-        return None
-    try:
-        return cursor.take(size).decode()
-    except UnicodeDecodeError as error:
-        raise MalformedRequest(f"a client id that is not UTF-8: {error}") from error
 
 
 def read_body(request: Request, header: RequestHeader) -> Any:
     """The request, of its class in messages/. Errors: MalformedRequest."""
     shape = request_shape(ApiKey(header.api_key), header.api_version)
-    return read_value(struct_reader(shape), Cursor(request, header.body_at))
+    return read_value(struct_reader(shape), ByteReader(request, header.body_at))
 
 
 def write_response(header: RequestHeader, response: WireStruct) -> list[bytes]:

@@ -10,6 +10,7 @@ from struct import Struct
 from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
+from rackspan.kafka_bytes.writer import NO_TAGS, unsigned_varint
 from rackspan.wire.compiled import FIXED, function, is_fixed, packed, runs
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.schema import FieldShape, Kind, StructShape
@@ -17,17 +18,6 @@ from rackspan.wire.schema import FieldShape, Kind, StructShape
 Records: TypeAlias = memoryview | Sequence[bytes | bytearray | memoryview]
 
 Write: TypeAlias = Callable[[list[bytes], Any], None]
-
-
-def unsigned_varint(value: int) -> bytes:
-    if value < 0x80:
-        return _ONE_BYTE[value]
-    written = bytearray()
-    while value >= 0x80:
-        written.append(value & 0x7F | 0x80)
-        value >>= 7
-    written.append(value)
-    return bytes(written)
 
 
 @cache
@@ -160,9 +150,7 @@ def _uuid(out: list[bytes], value: UUID | None) -> None:
 
 _INT16: Final = Struct(">h")
 _INT32: Final = Struct(">i")
-_ONE_BYTE: Final = tuple(bytes((value,)) for value in range(0x80))
 _NO_UUID: Final = bytes(16)
-NO_TAGS: Final = b"\x00"
 _WRITERS: Final[Mapping[str, Write]] = {kind: _fixed(Struct(">" + layout)) for kind, layout in FIXED.items()} | {
     "uuid": _uuid
 }

@@ -9,8 +9,8 @@ from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CorrelationId
 from rackspan.cluster.core.messages import Produce, ProduceResponse
+from rackspan.kafka_bytes.record_batch import HEADER_BYTES
 from rackspan.model.ids import BrokerId, TopicPartition
-from rackspan.wire.record_batch import HEADER_BYTES
 from tests.simulation.environment.clock import Clock
 
 DELIVERY_MS: Final = 2_500

@@ -5,8 +5,8 @@ from random import Random
 from typing import Final
 
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.kafka_bytes.record_batch import HEADER_BYTES
 from rackspan.model.ids import BrokerId, RackId
-from rackspan.wire.record_batch import HEADER_BYTES
 from tests.simulation.kinds import WorldKind
 
 FAULTS_MS: Final = 3_500

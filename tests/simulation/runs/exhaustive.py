@@ -39,8 +39,8 @@ from rackspan.cluster.core.messages import (
     Send,
 )
 from rackspan.cluster.core.settings import ClusterSettings
+from rackspan.kafka_bytes.record_batch import HEADER_BYTES
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
-from rackspan.wire.record_batch import HEADER_BYTES
 from tests.simulation.environment.assumptions import controller_rules
 from tests.simulation.environment.machine import Machine
 from tests.simulation.judges.observer import Observer

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final, TypeAlias
 
-from rackspan.wire.record_batch import stamp
+from rackspan.kafka_bytes.record_batch import stamp
 
 NO_PRODUCER: Final = -1
 NO_SEQUENCE: Final = -1

@@ -10,9 +10,10 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rackspan.errors import InvalidGroup
+from rackspan.kafka_bytes import ByteReader
 from rackspan.model.ids import TopicPartition
 from rackspan.streams.problem import TaskId
-from rackspan.streams.user_data.java_bytes import JavaBytes
+from rackspan.streams.user_data.java_bytes import invalid_user_data, read_chars, read_utf
 from rackspan.streams.user_data.subscription_info import LATEST_VERSION, known_version, task_id
 
 _WITH_HOSTS: Final = 2
@@ -47,12 +48,16 @@ class AssignmentInfo:
 
 def decode_assignment(data: bytes, whose: str = "assignment") -> AssignmentInfo:
     """Decode user data; `whose` names it in errors. Errors: InvalidGroup, one line, for any malformed bytes."""
-    reader = JavaBytes(data, whose)
+    with invalid_user_data(whose):
+        return _read_assignment(ByteReader(data))
+
+
+def _read_assignment(reader: ByteReader) -> AssignmentInfo:
     version = known_version(reader, LATEST_VERSION)
     if version >= _WITH_COMMON_VERSION:
         reader.int32()
-    active = [_task(reader, version) for _ in range(reader.count(8))]
-    standby = {_task(reader, version): _partitions(reader) for _ in range(reader.count(12))}
+    active = [_task(reader, version) for _ in range(reader.elements(reader.int32(), 8))]
+    standby = {_task(reader, version): _partitions(reader) for _ in range(reader.elements(reader.int32(), 12))}
     _skip_hosts(reader, version)
     error_code = reader.int32() if version >= _WITH_ERROR_CODE else 0
     next_rebalance_ms = reader.int64() if version >= _WITH_NEXT_REBALANCE else NO_REBALANCE
@@ -74,29 +79,31 @@ def active_partitions(
     return tasks
 
 
-def _task(reader: JavaBytes, version: int) -> TaskId:
+def _task(reader: ByteReader, version: int) -> TaskId:
     subtopology, partition = reader.int32(), reader.int32()
-    return task_id(reader, subtopology, partition, reader.chars() if version >= _WITH_NAMED_TOPOLOGIES else None)
+    return task_id(reader, subtopology, partition, read_chars(reader) if version >= _WITH_NAMED_TOPOLOGIES else None)
 
 
-def _partitions(reader: JavaBytes) -> frozenset[TopicPartition]:
-    return frozenset(TopicPartition(reader.utf(), reader.int32()) for _ in range(reader.count(6)))
+def _partitions(reader: ByteReader) -> frozenset[TopicPartition]:
+    return frozenset(
+        TopicPartition(read_utf(reader), reader.int32()) for _ in range(reader.elements(reader.int32(), 6))
+    )
 
 
-def _skip_hosts(reader: JavaBytes, version: int) -> None:
+def _skip_hosts(reader: ByteReader, version: int) -> None:
     """Skip the hosts that serve interactive queries, to reach the fields behind them."""
     if version >= _WITH_TOPIC_NUMBERS:
-        for _ in range(reader.count(6)):
-            reader.int32(), reader.utf()
+        for _ in range(reader.elements(reader.int32(), 6)):
+            reader.int32(), read_utf(reader)
         _skip_numbered(reader)
         if version >= _WITH_STANDBY_HOSTS:
             _skip_numbered(reader)
     elif version >= _WITH_HOSTS:
-        for _ in range(reader.count(10)):
-            reader.utf(), reader.int32(), _partitions(reader)
+        for _ in range(reader.elements(reader.int32(), 10)):
+            read_utf(reader), reader.int32(), _partitions(reader)
 
 
-def _skip_numbered(reader: JavaBytes) -> None:
-    for _ in range(reader.count(10)):
-        reader.utf(), reader.int32()
-        reader.raw(8 * reader.count(8))
+def _skip_numbered(reader: ByteReader) -> None:
+    for _ in range(reader.elements(reader.int32(), 10)):
+        read_utf(reader), reader.int32()
+        reader.take(8 * reader.elements(reader.int32(), 8))

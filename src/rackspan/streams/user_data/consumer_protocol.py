@@ -6,13 +6,12 @@ Newer versions only append fields, so bytes behind the known fields are ignored.
 from dataclasses import dataclass
 from typing import Final
 
+from rackspan.kafka_bytes import ByteReader
 from rackspan.model.ids import RackId, TopicPartition
-from rackspan.streams.user_data.java_bytes import JavaBytes
+from rackspan.streams.user_data.java_bytes import invalid_user_data
 
 WITH_RACK: Final = 3
 """The first version of a subscription with `client.rack` (KIP-881, Kafka 3.4)."""
-
-_NULL: Final = -1
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +33,14 @@ class ConsumerAssignment:
 
 def decode_consumer_subscription(data: bytes, whose: str) -> ConsumerSubscription:
     """Decode a member's metadata. Errors: InvalidGroup."""
-    reader = JavaBytes(data, whose)
+    with invalid_user_data(whose):
+        return _read_subscription(ByteReader(data))
+
+
+def _read_subscription(reader: ByteReader) -> ConsumerSubscription:
     version = reader.int16()
-    for _ in range(reader.count(2)):
-        reader.string()
-    user_data = _nullable_bytes(reader)
+    reader.array(reader.string, 2)
+    user_data = reader.nullable_byte_string() or b""
     if version >= 1:
         _topic_partitions(reader)
     if version >= 2:
@@ -50,19 +52,15 @@ def decode_consumer_subscription(data: bytes, whose: str) -> ConsumerSubscriptio
 
 def decode_consumer_assignment(data: bytes, whose: str) -> ConsumerAssignment:
     """Decode a member's assignment. Errors: InvalidGroup."""
-    reader = JavaBytes(data, whose)
-    reader.int16()
-    return ConsumerAssignment(_topic_partitions(reader), _nullable_bytes(reader))
+    with invalid_user_data(whose):
+        reader = ByteReader(data)
+        reader.int16()
+        return ConsumerAssignment(_topic_partitions(reader), reader.nullable_byte_string() or b"")
 
 
-def _topic_partitions(reader: JavaBytes) -> tuple[TopicPartition, ...]:
+def _topic_partitions(reader: ByteReader) -> tuple[TopicPartition, ...]:
     partitions: list[TopicPartition] = []
-    for _ in range(reader.count(6)):
+    for _ in range(reader.elements(reader.int32(), 6)):
         topic = reader.string()
-        partitions += [TopicPartition(topic, reader.int32()) for _ in range(reader.count(4))]
+        partitions += [TopicPartition(topic, reader.int32()) for _ in range(reader.elements(reader.int32(), 4))]
     return tuple(partitions)
-
-
-def _nullable_bytes(reader: JavaBytes) -> bytes:
-    length = reader.int32()
-    return b"" if length == _NULL else reader.raw(length)

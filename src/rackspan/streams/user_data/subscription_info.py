@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID
 
+from rackspan.kafka_bytes import ByteReader
 from rackspan.streams.problem import LATEST, UNKNOWN, ProcessId, TaskId
-from rackspan.streams.user_data.java_bytes import JavaBytes
+from rackspan.streams.user_data.java_bytes import invalid_user_data, read_text
 
 LATEST_VERSION: Final = 11
 
@@ -43,12 +44,16 @@ class SubscriptionInfo:
 
 def decode_subscription(data: bytes, whose: str = "subscription") -> SubscriptionInfo:
     """Decode user data; `whose` names it in errors. Errors: InvalidGroup, one line, for any malformed bytes."""
-    reader = JavaBytes(data, whose)
+    with invalid_user_data(whose):
+        return _read_subscription(ByteReader(data))
+
+
+def _read_subscription(reader: ByteReader) -> SubscriptionInfo:
     version = known_version(reader, LATEST_VERSION)
     latest = reader.int32() if version >= _WITH_LATEST_SUPPORTED else None
-    process_id = ProcessId(str(UUID(bytes=reader.raw(16))))
+    process_id = ProcessId(str(UUID(bytes=reader.take(16))))
     tasks = {} if version >= _WITH_OFFSET_SUMS else _task_lists(reader)
-    end_point = reader.text(reader.blob()) if version >= _WITH_END_POINT else ""
+    end_point = read_text(reader) if version >= _WITH_END_POINT else ""
     tasks = _offset_sums(reader, version) if version >= _WITH_OFFSET_SUMS else tasks
     if version >= _WITH_UNIQUE_FIELD:
         reader.int8()
@@ -58,42 +63,47 @@ def decode_subscription(data: bytes, whose: str = "subscription") -> Subscriptio
     return SubscriptionInfo(version, process_id, latest, end_point, tasks, tags, error_code)
 
 
-def known_version(reader: JavaBytes, latest: int) -> int:
-    """The leading version. Errors: InvalidGroup outside 1 to `latest`."""
+def known_version(reader: ByteReader, latest: int) -> int:
+    """The leading version. Errors: MalformedBytes outside 1 to `latest`."""
     version = reader.int32()
     if not 1 <= version <= latest:
-        reader.refuse(f"version {version} is not among 1 to {latest}")
+        raise reader.malformed(f"version {version} is not among 1 to {latest}")
     return version
 
 
-def task_id(reader: JavaBytes, subtopology: int, partition: int, topology: str | None = None) -> TaskId:
+def task_id(reader: ByteReader, subtopology: int, partition: int, topology: str | None = None) -> TaskId:
     """A task id: SUBTOPOLOGY_PARTITION, prefixed with the topology name if there is one."""
     if subtopology < 0 or partition < 0:
-        reader.refuse(f"task {subtopology}_{partition} has a negative number")
+        raise reader.malformed(f"task {subtopology}_{partition} has a negative number")
     return TaskId(f"{topology}__{subtopology}_{partition}" if topology else f"{subtopology}_{partition}")
 
 
-def _task_lists(reader: JavaBytes) -> dict[TaskId, int]:
+def _task_lists(reader: ByteReader) -> dict[TaskId, int]:
     """Up to version 6: the tasks that ran active, then those kept as standby or found on disk."""
-    active = [task_id(reader, reader.int32(), reader.int32()) for _ in range(reader.count(8))]
-    standby = [task_id(reader, reader.int32(), reader.int32()) for _ in range(reader.count(8))]
+    active = [task_id(reader, reader.int32(), reader.int32()) for _ in range(reader.elements(reader.int32(), 8))]
+    standby = [task_id(reader, reader.int32(), reader.int32()) for _ in range(reader.elements(reader.int32(), 8))]
     return {**dict.fromkeys(standby, UNKNOWN), **dict.fromkeys(active, LATEST)}
 
 
-def _offset_sums(reader: JavaBytes, version: int) -> dict[TaskId, int]:
+def _offset_sums(reader: ByteReader, version: int) -> dict[TaskId, int]:
     if version >= _WITH_TASKS_BY_THEMSELVES:
-        return dict(_offset_sum(reader) for _ in range(reader.count(18)))
+        return dict(_offset_sum(reader) for _ in range(reader.elements(reader.int32(), 18)))
     sums: dict[TaskId, int] = {}
-    for _ in range(reader.count(8)):
+    for _ in range(reader.elements(reader.int32(), 8)):
         subtopology = reader.int32()
-        sums.update({task_id(reader, subtopology, reader.int32()): reader.int64() for _ in range(reader.count(12))})
+        sums.update(
+            {
+                task_id(reader, subtopology, reader.int32()): reader.int64()
+                for _ in range(reader.elements(reader.int32(), 12))
+            }
+        )
     return sums
 
 
-def _offset_sum(reader: JavaBytes) -> tuple[TaskId, int]:
+def _offset_sum(reader: ByteReader) -> tuple[TaskId, int]:
     subtopology, partition, offsets = reader.int32(), reader.int32(), reader.int64()
     return task_id(reader, subtopology, partition, reader.nullable_string()), offsets
 
 
-def _tags(reader: JavaBytes) -> dict[str, str]:
-    return {reader.text(reader.blob()): reader.text(reader.blob()) for _ in range(reader.count(8))}
+def _tags(reader: ByteReader) -> dict[str, str]:
+    return {read_text(reader): read_text(reader) for _ in range(reader.elements(reader.int32(), 8))}

@@ -6,7 +6,7 @@ from kafka.record import MemoryRecords
 
 from rackspan.cluster.core.batch import Marker
 from rackspan.cluster.core.coordination import CoordinatorRecord, decode_batch, encode_batch, marker_batch
-from rackspan.wire.record_batch import read_header, verify_crc
+from rackspan.kafka_bytes.record_batch import read_header, verify_crc
 
 RECORDS = st.lists(
     st.builds(CoordinatorRecord, st.binary(max_size=40), st.none() | st.binary(max_size=200)), min_size=1

@@ -12,8 +12,8 @@ from rackspan.cluster.core.batch import NO_TIMESTAMP, Batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import ProduceResponse
 from rackspan.errors import CorruptRecords
+from rackspan.kafka_bytes.record_batch import MAGIC, MAGIC_AT, BatchHeader, read_header, stamp_append_time, verify_crc
 from rackspan.model.config_list import parse_config_list
-from rackspan.wire.record_batch import MAGIC, MAGIC_AT, BatchHeader, read_header, stamp_append_time, verify_crc
 
 CLEANUP: Final = "cleanup.policy"
 TIMESTAMP_TYPE: Final = "message.timestamp.type"

@@ -8,8 +8,9 @@ the two follows. Values are written as Kafka 4 writes them (version 3 of both) a
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from rackspan.cluster.core.kafka_format import (
-    Reader,
+from rackspan.errors import InvalidRecord
+from rackspan.kafka_bytes import ByteReader, malformed_as
+from rackspan.kafka_bytes.writer import (
     array,
     byte_string,
     int16,
@@ -18,7 +19,6 @@ from rackspan.cluster.core.kafka_format import (
     nullable_string,
     string,
 )
-from rackspan.errors import InvalidRecord
 
 OFFSET_COMMIT_KEY_VERSION: Final = 1
 GROUP_METADATA_KEY_VERSION: Final = 2
@@ -83,9 +83,10 @@ def encode_key(key: Key) -> bytes:
             return int16(GROUP_METADATA_KEY_VERSION) + string(key.group_id)
 
 
+@malformed_as(InvalidRecord)
 def decode_key(data: bytes) -> Key | None:
     """None for a key of another kind: Kafka's newer group types share the topic, and a reader passes them by."""
-    reader = Reader(data)
+    reader = ByteReader(data)
     version = reader.int16()
     if version in (0, OFFSET_COMMIT_KEY_VERSION):
         return OffsetCommitKey(reader.string(), reader.string(), reader.int32())
@@ -104,9 +105,10 @@ def encode_offset(value: OffsetCommitValue) -> bytes:
     )
 
 
+@malformed_as(InvalidRecord)
 def decode_offset(data: bytes) -> OffsetCommitValue:
     """Raises InvalidRecord for a version that Kafka has never written."""
-    reader = Reader(data)
+    reader = ByteReader(data)
     version = _version(reader, "OffsetCommitValue")
     offset = reader.int64()
     leader_epoch = reader.int32() if version >= VALUE_VERSION else -1
@@ -139,9 +141,10 @@ def _encode_member(member: MemberMetadata) -> bytes:
     )
 
 
+@malformed_as(InvalidRecord)
 def decode_group(data: bytes) -> GroupMetadataValue:
     """Raises InvalidRecord for a version that Kafka has never written."""
-    reader = Reader(data)
+    reader = ByteReader(data)
     version = _version(reader, "GroupMetadataValue")
     if version >= _FLEXIBLE_VERSION:
         return _flexible_group(reader)
@@ -155,7 +158,7 @@ def decode_group(data: bytes) -> GroupMetadataValue:
     )
 
 
-def _flexible_group(reader: Reader) -> GroupMetadataValue:
+def _flexible_group(reader: ByteReader) -> GroupMetadataValue:
     return GroupMetadataValue(
         protocol_type=reader.compact_string(),
         generation=reader.int32(),
@@ -166,7 +169,7 @@ def _flexible_group(reader: Reader) -> GroupMetadataValue:
     )
 
 
-def _member(reader: Reader, version: int) -> MemberMetadata:
+def _member(reader: ByteReader, version: int) -> MemberMetadata:
     member_id = reader.string()
     instance_id = reader.nullable_string() if version >= 3 else None
     client_id, client_host = reader.string(), reader.string()
@@ -179,7 +182,7 @@ def _member(reader: Reader, version: int) -> MemberMetadata:
     )
 
 
-def _flexible_member(reader: Reader) -> MemberMetadata:
+def _flexible_member(reader: ByteReader) -> MemberMetadata:
     member = MemberMetadata(
         member_id=reader.compact_string(),
         group_instance_id=reader.compact_nullable_string(),
@@ -194,7 +197,7 @@ def _flexible_member(reader: Reader) -> MemberMetadata:
     return member
 
 
-def _version(reader: Reader, name: str) -> int:
+def _version(reader: ByteReader, name: str) -> int:
     version = reader.int16()
     if not 0 <= version <= _FLEXIBLE_VERSION:
         raise InvalidRecord(f"{name} of version {version}: versions 0-{_FLEXIBLE_VERSION} can be read")

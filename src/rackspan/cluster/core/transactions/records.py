@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from rackspan.cluster.core.kafka_format import (
+from rackspan.errors import InvalidRecord
+from rackspan.kafka_bytes import ByteReader, malformed_as
+from rackspan.kafka_bytes.writer import (
+    COMPACT_NULL,
     NO_TAGS,
-    Reader,
     compact_array,
     compact_string,
     int8,
@@ -21,9 +23,7 @@ from rackspan.cluster.core.kafka_format import (
     int64,
     string,
     tagged_fields,
-    uvarint,
 )
-from rackspan.errors import InvalidRecord
 
 KEY_VERSION: Final = 0
 VALUE_VERSION: Final = 1
@@ -64,9 +64,10 @@ def encode_key(transactional_id: str) -> bytes:
     return int16(KEY_VERSION) + string(transactional_id)
 
 
+@malformed_as(InvalidRecord)
 def decode_key(data: bytes) -> str | None:
     """None for a key of a kind that is not known, which a reader passes by."""
-    reader = Reader(data)
+    reader = ByteReader(data)
     return reader.string() if reader.int16() == KEY_VERSION else None
 
 
@@ -87,7 +88,7 @@ def encode_value(value: TransactionLogValue) -> bytes:
 def _encode_partitions(value: TransactionLogValue) -> bytes:
     # Kafka writes null, not an empty array, before a transaction's first partition.
     if value.state is TransactionState.EMPTY:
-        return uvarint(0)
+        return COMPACT_NULL
     return compact_array(
         compact_string(topic) + compact_array(map(int32, partitions)) + NO_TAGS
         for topic, partitions in value.partitions
@@ -105,9 +106,10 @@ def _tags(value: TransactionLogValue) -> dict[int, bytes]:
     return tags
 
 
+@malformed_as(InvalidRecord)
 def decode_value(data: bytes) -> TransactionLogValue:
     """Raises InvalidRecord for a version that Kafka has never written, or a state that there is not."""
-    reader = Reader(data)
+    reader = ByteReader(data)
     version = reader.int16()
     if version not in (0, VALUE_VERSION):
         raise InvalidRecord(f"TransactionLogValue of version {version}: versions 0-{VALUE_VERSION} can be read")
@@ -118,14 +120,14 @@ def decode_value(data: bytes) -> TransactionLogValue:
     tags = reader.tagged_fields() if version == VALUE_VERSION else {}
     return TransactionLogValue(
         *(producer_id, epoch, timeout_ms, state, partitions, updated_ms, started_ms),
-        previous_producer_id=_tag(tags, _PREVIOUS_PRODUCER_ID, Reader.int64, NO_PRODUCER_ID),
-        next_producer_id=_tag(tags, _NEXT_PRODUCER_ID, Reader.int64, NO_PRODUCER_ID),
-        client_version=_tag(tags, _CLIENT_VERSION, Reader.int16, 0),
+        previous_producer_id=_tag(tags, _PREVIOUS_PRODUCER_ID, ByteReader.int64, NO_PRODUCER_ID),
+        next_producer_id=_tag(tags, _NEXT_PRODUCER_ID, ByteReader.int64, NO_PRODUCER_ID),
+        client_version=_tag(tags, _CLIENT_VERSION, ByteReader.int16, 0),
     )
 
 
-def _tag(tags: dict[int, bytes], tag: int, read: Callable[[Reader], int], default: int) -> int:
-    return read(Reader(tags[tag])) if tag in tags else default
+def _tag(tags: dict[int, bytes], tag: int, read: Callable[[ByteReader], int], default: int) -> int:
+    return read(ByteReader(tags[tag])) if tag in tags else default
 
 
 def _state(number: int) -> TransactionState:
@@ -135,15 +137,15 @@ def _state(number: int) -> TransactionState:
         raise InvalidRecord(f"transaction state {number}: states 0-7 are known") from failure
 
 
-def _partitions(reader: Reader) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    return tuple(reader.nullable_array(lambda: (reader.string(), tuple(reader.array(reader.int32)))))
+def _partitions(reader: ByteReader) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return tuple(reader.nullable_array(lambda: (reader.string(), tuple(reader.array(reader.int32)))) or ())
 
 
-def _flexible_partitions(reader: Reader) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    return tuple(reader.compact_nullable_array(lambda: _flexible_topic(reader)))
+def _flexible_partitions(reader: ByteReader) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    return tuple(reader.compact_nullable_array(lambda: _flexible_topic(reader)) or ())
 
 
-def _flexible_topic(reader: Reader) -> tuple[str, tuple[int, ...]]:
+def _flexible_topic(reader: ByteReader) -> tuple[str, tuple[int, ...]]:
     topic = reader.compact_string(), tuple(reader.compact_array(reader.int32))
     reader.tagged_fields()
     return topic

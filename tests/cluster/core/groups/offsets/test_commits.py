@@ -18,7 +18,7 @@ from rackspan.cluster.core.groups.requests import (
     Protocol,
     TxnOffsetCommit,
 )
-from rackspan.cluster.core.kafka_format import array, int16, string
+from rackspan.kafka_bytes.writer import array, int16, string
 from rackspan.model.ids import TopicPartition
 from tests.cluster.core.groups.world import World
 

@@ -1,8 +1,8 @@
 """The `consumer` protocol type: the one embedded format a group coordinator looks into (ConsumerProtocolSubscription)."""
 
 from rackspan.cluster.core.groups.group import CONSUMER_PROTOCOL, Group
-from rackspan.cluster.core.kafka_format import Reader
-from rackspan.errors import InvalidRecord
+from rackspan.errors import MalformedBytes
+from rackspan.kafka_bytes import ByteReader
 
 
 def subscribed_topics(group: Group) -> frozenset[str] | None:
@@ -11,11 +11,11 @@ def subscribed_topics(group: Group) -> frozenset[str] | None:
         return None
     try:
         return frozenset(topic for member in group.members.values() for topic in _topics(member.protocols[0].metadata))
-    except InvalidRecord:
+    except MalformedBytes:
         return None
 
 
 def _topics(metadata: bytes) -> list[str]:
-    reader = Reader(metadata)
+    reader = ByteReader(metadata)
     reader.int16()  # version: every one of them begins with the topics
     return reader.array(reader.string)

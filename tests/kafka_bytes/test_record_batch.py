@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
 from rackspan.errors import CorruptRecords
-from rackspan.wire.record_batch import HEADER_BYTES, read_header, read_headers, stamp, verify_crc
+from rackspan.kafka_bytes.record_batch import HEADER_BYTES, read_header, read_headers, stamp, verify_crc
 
 PRODUCER = {"producer_id": 2**40, "producer_epoch": 7, "base_sequence": 11}
 

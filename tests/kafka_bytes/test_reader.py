@@ -1,0 +1,116 @@
+"""The reader gives back what writer.py writes, and raises MalformedBytes alone for whatever is cut or damaged."""
+
+from collections.abc import Callable
+from contextlib import suppress
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rackspan.errors import InvalidRecord, MalformedBytes
+from rackspan.kafka_bytes import ByteReader, malformed_as, writer
+from tests.kafka_bytes.test_writer import VARINTS
+
+READS: dict[str, Callable[[ByteReader], object]] = {
+    name: getattr(ByteReader, name)
+    for name in (
+        *("boolean", "int8", "int16", "int32", "int64", "uint16", "float64", "uuid", "unsigned_varint", "varint"),
+        *("varlong", "string", "nullable_string", "compact_string", "compact_nullable_string", "byte_string"),
+        *("nullable_byte_string", "compact_byte_string", "tagged_fields"),
+    )
+} | {
+    name: lambda reader, name=name: getattr(reader, name)(reader.string)
+    for name in ("array", "nullable_array", "compact_array", "compact_nullable_array")
+}
+
+
+@pytest.mark.parametrize(("number", "data"), VARINTS)
+def test_varlongs_are_zigzag_and_least_bits_first(number: int, data: str) -> None:
+    assert ByteReader(bytes.fromhex(data)).varlong() == number
+
+
+@given(st.text(), st.integers(-(2**63), 2**63 - 1), st.integers(-(2**31), 2**31 - 1))
+def test_what_is_written_is_read(text: str, long: int, number: int) -> None:
+    reader = ByteReader(
+        writer.string(text)
+        + writer.compact_string(text)
+        + writer.varint(long)
+        + writer.int64(long)
+        + writer.varint(number)
+    )
+    assert (reader.string(), reader.compact_string(), reader.varlong(), reader.int64(), reader.varint()) == (
+        *(text, text, long, long, number),
+    )
+    reader.end()
+
+
+@given(st.dictionaries(st.integers(0, 2**31), st.binary()), st.none() | st.text())
+def test_tagged_fields_and_nullable_strings_are_read(tags: dict[int, bytes], text: str | None) -> None:
+    reader = ByteReader(memoryview(writer.tagged_fields(tags) + writer.nullable_string(text)))
+    assert (reader.tagged_fields(), reader.nullable_string(), reader.remaining) == (tags, text, 0)
+
+
+def test_null_is_none_where_it_may_be() -> None:
+    assert ByteReader(b"\0").compact_nullable_string() is None
+    assert ByteReader(b"\xff\xff\xff\xff").nullable_byte_string() is None
+    assert [ByteReader(data).uuid() for data in (bytes(16), bytes([7] * 16))] == [None, UUID(bytes=bytes([7] * 16))]
+    reader = ByteReader(b"\xff\xff\xff\xff\0")
+    assert (reader.nullable_array(reader.int8), reader.compact_nullable_array(reader.int8)) == (None, None)
+
+
+@given(st.sampled_from(sorted(READS)), st.binary(max_size=40))
+def test_any_bytes_are_read_or_malformed(name: str, data: bytes) -> None:
+    reader = ByteReader(data)
+    with suppress(MalformedBytes):
+        READS[name](reader)
+    assert reader.at <= len(data)
+
+
+@pytest.mark.parametrize("name", sorted(READS))
+def test_no_bytes_at_all_are_malformed(name: str) -> None:
+    with pytest.raises(MalformedBytes):
+        READS[name](ByteReader(b""))
+
+
+@given(st.text(min_size=1), st.data())
+def test_no_cut_string_is_read(text: str, data: st.DataObject) -> None:
+    whole = writer.string(text)
+    cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    with pytest.raises(MalformedBytes, match="are announced where"):
+        ByteReader(cut).string()
+
+
+@pytest.mark.parametrize("data", ["7fffffff00", "ffffffff", "fffffffe"])
+def test_an_array_asks_for_no_more_than_is_there(data: str) -> None:
+    reader = ByteReader(bytes.fromhex(data))
+    with pytest.raises(MalformedBytes, match="elements are announced"):
+        reader.array(reader.int8)
+
+
+def test_arrays_within_arrays_share_one_limit_of_elements() -> None:
+    reader = ByteReader(bytes(10))
+    reader.elements_left = 12
+    assert [reader.elements(5), reader.elements(5)] == [5, 5]
+    with pytest.raises(MalformedBytes, match="3 elements"):
+        reader.elements(3)
+
+
+@pytest.mark.parametrize(("read", "size"), [(ByteReader.varint, 5), (ByteReader.varlong, 10)])
+def test_a_varint_ends_within_its_bits(read: Callable[[ByteReader], int], size: int) -> None:
+    assert read(ByteReader(b"\x80" * (size - 1) + b"\0")) == 0
+    with pytest.raises(MalformedBytes, match="does not end"):
+        read(ByteReader(b"\x80" * size + b"\0"))
+
+
+def test_left_over_bytes_are_malformed() -> None:
+    with pytest.raises(MalformedBytes, match="byte 0: 1 bytes are left over"):
+        ByteReader(b"x").end()
+
+
+def test_a_caller_raises_its_own_error() -> None:
+    with (
+        pytest.raises(InvalidRecord, match="byte 0: 4 bytes are announced where 1 are left"),
+        malformed_as(InvalidRecord),
+    ):
+        ByteReader(b"x").int32()
