@@ -15,6 +15,7 @@ from rackspan.cluster.core.messages import (
     AlterResource,
     ConfigOp,
     CreateTopics,
+    DeleteTopics,
     NewTopic,
     Produce,
     ProduceResponse,
@@ -380,3 +381,15 @@ def test_a_fetch_from_a_process_the_image_does_not_know_does_not_move_the_waterm
     assert w.disks[3].logs[orders].end_offset == 1
     assert correlation_id not in w.results
     assert w.disks[1].logs[orders].high_watermark == 0
+
+
+def test_a_topic_of_a_deleted_topics_name_has_its_own_threshold() -> None:
+    w = World({1: "a", 2: "b"})
+    w.run(500)
+    orders = w.create("orders", [1, 2], min_insync_racks="2")
+    w.settle()
+    w.admin(lambda correlation_id: DeleteTopics(correlation_id, ("orders",)))
+    w.run(200)
+    w.create("orders", [1, 2])
+    w.settle()
+    assert w.broker(1).leaders[orders].required.min_insync_racks == 1

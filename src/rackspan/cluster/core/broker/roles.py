@@ -106,6 +106,8 @@ class Roles:
                 self._fetchers.follow(partition, topic_id, state)
 
     def _drop_topic(self, before: MetadataImage, topic: str) -> None:
+        # A new topic of the same name has configs of its own, perhaps none, and then no record of them comes.
+        self._shared.forget_config(topic)
         deleted = before.topics.get(topic)
         for index in range(len(deleted.partitions) if deleted is not None else 0):
             self._drop(TopicPartition(topic, index))

@@ -74,6 +74,10 @@ class BrokerState:
             config = self._record_configs[topic] = RecordConfig.of(values)
         return config
 
+    def forget_config(self, topic: str) -> None:
+        """Read one topic's configs again at their next use."""
+        self._configs.pop(topic, None)
+
     def forget_configs(self) -> None:
         """Read the configs again at their next use."""
         self._configs.clear()
