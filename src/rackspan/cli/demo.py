@@ -11,7 +11,7 @@ import typer
 from rackspan.cli import output
 
 if TYPE_CHECKING:
-    from rackspan.demo.racks_lost import TwoRacksLost
+    from rackspan.demo.two_racks_lost import TwoRacksLost
 
 
 def demo(
@@ -26,12 +26,12 @@ def demo(
 
     Spark needs Java 17 or newer.
     """
-    from rackspan.demo import tell
+    from rackspan.demo import run_demo
 
     out = _fresh(out)
     started = time.monotonic()
-    outcome = tell(out, lambda line: output.note(f"{time.monotonic() - started:5.1f} s  {line}"), kafka=kafka)
-    loss = outcome.foretold
+    outcome = run_demo(out, lambda line: output.note(f"{time.monotonic() - started:5.1f} s  {line}"), kafka=kafka)
+    loss = outcome.predicted
     racks = " and ".join(loss.racks)
     verdict = "survives" if loss.survived else "does not survive"
     offline, refusing = loss.total("offline"), loss.total("under_min_isr")

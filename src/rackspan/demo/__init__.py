@@ -1,10 +1,9 @@
-"""The demo: the main job end to end. A cluster, traffic, racks lost and restored, Spark, a report.
+"""The demo: a cluster, clients, racks lost and restored, the pipeline on Spark, a report.
 
-Begin with story.py. stage.py is where it plays (embedded, or real Kafka), topics.py says what is placed well and badly,
-traffic.py is what the clients see, racks_lost.py is the act that needs min.insync.racks. It uses verbs as
-any user would and decides nothing they do not.
+Begin with run.py. clusters.py starts the cluster (embedded or real Kafka), topics.py has its topics, clients.py its producer and
+consumer, two_racks_lost.py the part that needs min.insync.racks. It calls rackspan.api as any user would, and decides nothing.
 """
 
-from rackspan.demo.story import Outcome, tell
+from rackspan.demo.run import DemoResult, run_demo
 
-__all__ = ["Outcome", "tell"]
+__all__ = ["DemoResult", "run_demo"]

@@ -1,4 +1,4 @@
-"""The demo's topics: what good and bad placement look like, and what losing racks does to each."""
+"""The demo's topics: good and bad placements, and the effect of a lost rack on each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from typing import Final
 
 RACKS: Final = ("r1", "r2", "r3")
 BROKERS: Final = 6
-"""Ids 1 to 6, dealt to the racks in turn: r1 has 1 and 4, r2 has 2 and 5, r3 has 3 and 6."""
+"""Ids 1 to 6, in the racks in turn: r1 has 1 and 4, r2 has 2 and 5, r3 has 3 and 6."""
 
 LOST_RACK: Final = "r1"
 SECOND_RACK: Final = "r2"
@@ -14,7 +14,7 @@ SECOND_RACK: Final = "r2"
 
 @dataclass(frozen=True, slots=True)
 class DemoTopic:
-    """A topic by explicit assignment, since the brokers themselves would place it well."""
+    """A topic with explicit replicas: without them the brokers would place it well. `why` is printed."""
 
     name: str
     replicas: tuple[tuple[int, ...], ...]
@@ -55,4 +55,4 @@ LEDGER: Final = DemoTopic(
     {"min.insync.replicas": "1", "min.insync.racks": "2"},
     "min.insync.racks=2: nothing is acknowledged that one rack alone holds",
 )
-"""Only where the cluster knows min.insync.racks: no released Kafka does."""
+"""Created only where the cluster has min.insync.racks: no released Kafka has it."""

@@ -1,7 +1,7 @@
-"""For other people's tests: a pytest plug-in that gives each test an embedded Kafka cluster with real racks.
+"""A pytest plug-in for users' tests: an embedded Kafka cluster with racks for each test.
 
-Begin with plugin.py (fixture, markers, options), then faults.py (what goes wrong inside a `with`, and is mended after it).
-Nothing here imports the cluster before a test asks for one: a test run that needs no Kafka pays nothing.
+Begin with plugin.py (fixture, markers, options), then faults.py (faults as `with` blocks).
+Nothing here imports the cluster before a test uses the fixture: a test run without Kafka pays nothing.
 """
 
 from rackspan.testing.faults import cutting, fencing, freezing, isolating, killing, lagging, losing

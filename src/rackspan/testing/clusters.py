@@ -1,4 +1,4 @@
-"""The clusters of a test run: one a test, or one a shape, shared and made as new between tests."""
+"""The clusters of a test run: one for each test, or one for each set of arguments, shared and reset between tests."""
 
 from __future__ import annotations
 
@@ -12,57 +12,57 @@ from rackspan.errors import MissingRequirement, UsageError
 if TYPE_CHECKING:
     from rackspan.cluster import EmbeddedCluster
 
-Shape: TypeAlias = Mapping[str, Any]
-"""What a cluster is made of: EmbeddedCluster's own arguments."""
+ClusterArguments: TypeAlias = Mapping[str, Any]
+"""Arguments of EmbeddedCluster by name."""
 
-SHAPED_BY: Final = ("racks", "brokers", "config", "settings", "seed")
+ARGUMENT_NAMES: Final = ("racks", "brokers", "config", "settings", "seed")
 
 
-def checked(shape: Shape) -> Shape:
-    """Errors: UsageError for an argument that shapes nothing."""
-    unknown = sorted(shape.keys() - set(SHAPED_BY))
+def validated(arguments: ClusterArguments) -> ClusterArguments:
+    """The same arguments. Errors: UsageError for an argument that EmbeddedCluster does not have."""
+    unknown = sorted(arguments.keys() - set(ARGUMENT_NAMES))
     if unknown:
-        raise UsageError(f"marker rackspan: {unknown[0]!r} shapes no cluster; there are {', '.join(SHAPED_BY)}")
-    return shape
+        raise UsageError(f"marker rackspan: {unknown[0]!r} shapes no cluster; there are {', '.join(ARGUMENT_NAMES)}")
+    return arguments
 
 
 class Clusters:
-    """Of one test run. `shared` keeps a cluster of each shape that was asked for."""
+    """Of one test run. `shared` keeps one cluster for each set of arguments."""
 
     def __init__(self, *, shared: bool) -> None:
         self._shared = shared
-        self._kept: dict[str, EmbeddedCluster] = {}
+        self._clusters: dict[str, EmbeddedCluster] = {}
 
     @contextmanager
-    def one(self, shape: Shape) -> Iterator[EmbeddedCluster]:
-        """A cluster as new, for one test."""
+    def for_test(self, arguments: ClusterArguments) -> Iterator[EmbeddedCluster]:
+        """A new cluster, or a shared one that is reset after the test."""
         if not self._shared:
-            with _made(shape) as own:
-                yield own
+            with _cluster(arguments) as cluster:
+                yield cluster
             return
-        cluster = self._of(shape)
+        cluster = self._shared_cluster(arguments)
         yield cluster
         cluster.reset()
 
-    def _of(self, shape: Shape) -> EmbeddedCluster:
-        key = repr(sorted(shape.items()))
-        if key not in self._kept:
-            cluster = _made(shape)
+    def _shared_cluster(self, arguments: ClusterArguments) -> EmbeddedCluster:
+        key = repr(sorted(arguments.items()))
+        if key not in self._clusters:
+            cluster = _cluster(arguments)
             cluster.start()
-            self._kept[key] = cluster
-        return self._kept[key]
+            self._clusters[key] = cluster
+        return self._clusters[key]
 
     def close(self) -> None:
-        while self._kept:
-            self._kept.popitem()[1].close()
+        while self._clusters:
+            self._clusters.popitem()[1].close()
 
 
-def _made(shape: Shape) -> EmbeddedCluster:
+def _cluster(arguments: ClusterArguments) -> EmbeddedCluster:
     if find_spec("kio") is None:
         raise MissingRequirement(
             "the embedded cluster speaks by kio, which is missing; pip install 'rackspan[cluster]'"
         )
-    # Here, and not above: this import is most of what a cluster costs, and most test runs need none.
+    # Imported here: the import is most of a cluster's cost, and most test runs use no cluster.
     from rackspan.cluster import EmbeddedCluster
 
-    return EmbeddedCluster(**checked(shape))
+    return EmbeddedCluster(**validated(arguments))

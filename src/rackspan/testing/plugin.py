@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from rackspan.errors import RackspanError
-from rackspan.testing.clusters import Clusters, Shape
+from rackspan.testing.clusters import ClusterArguments, Clusters
 from rackspan.testing.faults import freezing, killing, losing
-from rackspan.testing.report import Warnings, state
+from rackspan.testing.report import ClusterWarnings, status_lines
 
 if TYPE_CHECKING:
     from rackspan.cluster import EmbeddedCluster
@@ -27,9 +27,9 @@ INI: Final = "rackspan_cluster_scope"
 SCOPES: Final = ("function", "session")
 
 MARKERS: Final = (
-    "rackspan(racks=3, brokers=3, config={}, settings=None, seed=None): what rackspan_cluster is made of",
-    "lose_rack(*racks): rackspan_cluster has lost these racks when the test begins",
-    "kill_brokers(*ids): rackspan_cluster has lost these brokers when the test begins",
+    "rackspan(racks=3, brokers=3, config={}, settings=None, seed=None): what the arguments of rackspan_cluster",
+    "lose_rack(*racks): these racks of rackspan_cluster are lost when the test begins",
+    "kill_brokers(*ids): these brokers of rackspan_cluster are killed when the test begins",
     "freeze_brokers(*ids): these brokers of rackspan_cluster are frozen when the test begins",
 )
 _FAULTS: Final[dict[str, Callable[..., Any]]] = {
@@ -38,13 +38,15 @@ _FAULTS: Final[dict[str, Callable[..., Any]]] = {
     "freeze_brokers": freezing,
 }
 
-_WARNINGS: Final = pytest.StashKey[Warnings]()
+_WARNINGS: Final = pytest.StashKey[ClusterWarnings]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("rackspan", "rackspan: an embedded Kafka cluster with racks")
-    group.addoption(OPTION, choices=SCOPES, help="a cluster a test, or one for the session, made as new between tests")
-    parser.addini(INI, f"what {OPTION} is where it is not given: {' or '.join(SCOPES)}", default=SCOPES[0])
+    group.addoption(
+        OPTION, choices=SCOPES, help="one cluster for each test, or one for the session that is reset between tests"
+    )
+    parser.addini(INI, f"the default of {OPTION}: {' or '.join(SCOPES)}", default=SCOPES[0])
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -71,36 +73,36 @@ def _rackspan_clusters(pytestconfig: pytest.Config) -> Iterator[Clusters]:
 def rackspan_cluster(request: pytest.FixtureRequest, _rackspan_clusters: Clusters) -> Iterator[EmbeddedCluster]:
     """A Kafka cluster in memory with real racks: `rackspan_cluster.bootstrap_servers` is for any Kafka client.
 
-    Every fault is undone after the test, and nothing that was written is left.
+    After the test every fault is undone and all records are deleted.
     """
-    with ExitStack() as undone:
+    with ExitStack() as stack:
         try:
-            request.node.stash[_WARNINGS] = undone.enter_context(Warnings())
-            cluster = undone.enter_context(_rackspan_clusters.one(_shape(request.node)))
+            request.node.stash[_WARNINGS] = stack.enter_context(ClusterWarnings())
+            cluster = stack.enter_context(_rackspan_clusters.for_test(_arguments(request.node)))
             for name, fault in _FAULTS.items():
                 for marker in request.node.iter_markers(name):
-                    undone.enter_context(fault(cluster, *marker.args, **marker.kwargs))
-        except RackspanError as mistake:
-            # A mistake in a marker is one line, not a page of ours.
-            pytest.fail(str(mistake), pytrace=False)
+                    stack.enter_context(fault(cluster, *marker.args, **marker.kwargs))
+        except RackspanError as error:
+            # An error in a marker is reported in one line, without a traceback.
+            pytest.fail(str(error), pytrace=False)
         yield cluster
 
 
-def _shape(item: pytest.Item) -> Shape:
-    """The nearest marker goes before those of the class and the module, argument by argument."""
-    shape: dict[str, Any] = {}
+def _arguments(item: pytest.Item) -> ClusterArguments:
+    """A test's own marker overrides those of its class and its module, argument by argument."""
+    arguments: dict[str, Any] = {}
     for marker in item.iter_markers("rackspan"):
-        shape = {**marker.kwargs, **shape}
-    return shape
+        arguments = {**marker.kwargs, **arguments}
+    return arguments
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """A failed test tells how its cluster stood: that is gone when somebody reads of the failure."""
+    """Adds the status and the warnings of the cluster to the report of a failed test."""
     report = yield
     cluster = getattr(item, "funcargs", {}).get(FIXTURE)
     if report.when == "call" and report.failed and cluster is not None:
-        report.sections.append(("rackspan cluster", state(cluster)))
+        report.sections.append(("rackspan cluster", status_lines(cluster)))
         warnings = item.stash[_WARNINGS].lines
         if warnings:
             report.sections.append(("rackspan warnings", "\n".join(warnings)))

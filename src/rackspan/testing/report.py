@@ -1,4 +1,4 @@
-"""What a failed test says of its cluster: brokers, partitions that are not whole, metrics, and what was warned of."""
+"""The report of a failed test about its cluster: brokers, incomplete partitions, metrics, warnings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 LOGGER: Final = "rackspan.cluster"
 KEPT_LINES: Final = 50
-"""A test that fails after an hour of warnings is explained by the last of them."""
+"""The last lines explain a failure best, even after an hour of warnings."""
 
 
-class Warnings(logging.Handler):
-    """The cluster's warnings while the block runs, the last ones of them."""
+class ClusterWarnings(logging.Handler):
+    """Collects the last warnings of the cluster while the block runs."""
 
     def __init__(self) -> None:
         super().__init__(logging.WARNING)
@@ -27,7 +27,7 @@ class Warnings(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         self.lines.append(record.getMessage())
 
-    def __enter__(self) -> Warnings:
+    def __enter__(self) -> ClusterWarnings:
         logging.getLogger(LOGGER).addHandler(self)
         return self
 
@@ -37,24 +37,24 @@ class Warnings(logging.Handler):
         logging.getLogger(LOGGER).removeHandler(self)
 
 
-def state(cluster: EmbeddedCluster) -> str:
-    """A page of it; in words where the cluster cannot be asked any more."""
+def status_lines(cluster: EmbeddedCluster) -> str:
+    """The status as text, or why it cannot be read."""
     try:
         return "\n".join(_lines(cluster.status()))
     except Exception as error:
-        # The test has failed already, and that is what its reader must see.
+        # The report of the test's own failure must not be lost for this one.
         return f"the cluster could not be asked: {error}"
 
 
 def _lines(status: ClusterStatus) -> Iterator[str]:
     for broker in status.brokers:
         yield f"broker {broker.id}  rack {broker.rack}  {broker.address}  {', '.join(broker.states)}"
-    yield from _listed("links", status.links)
-    yield from _listed("partitions that are not whole", status.partitions)
-    yield from _listed("metrics that are not 0", status.metrics)
+    yield from _section("links", status.links)
+    yield from _section("partitions that are not whole", status.partitions)
+    yield from _section("metrics that are not 0", status.metrics)
 
 
-def _listed(title: str, lines: Iterable[str]) -> Iterator[str]:
+def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
     shown = list(lines)
     if shown:
         yield f"{title}:"

@@ -106,7 +106,7 @@ class Connection(asyncio.BufferedProtocol):
             self._transport.abort()
 
     def balance(self) -> None:
-        """Response what may be answered; read on only as fast as answers leave."""
+        """Write the responses that are due, and pause reading while too many requests are outstanding."""
         self._flush()
         if self._transport is None or self._transport.is_closing():
             return

@@ -1,4 +1,4 @@
-"""Where the demo plays: the embedded cluster, or real Apache Kafka. The story is the same up to what only one can do."""
+"""The cluster of the demo: the embedded one, or real Apache Kafka. Only the embedded one has min.insync.racks."""
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -10,17 +10,18 @@ from rackspan.demo.topics import BROKERS, RACKS
 from rackspan.errors import MissingRequirement
 from rackspan.model.ids import BrokerId
 
-Say = Callable[[str], None]
+ReportLine = Callable[[str], None]
+"""Called with each line of the demo's output."""
 
 SESSION_CONFIG: Final = {"broker.session.timeout.ms": "3000", "broker.heartbeat.interval.ms": "500"}
-"""A demo is short: three seconds instead of Kafka's nine until a silent broker is fenced."""
+"""A demo is short: a broker without heartbeats is fenced after three seconds instead of Kafka's nine."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """`outage_seconds` is how long a rack stays lost: longer than it takes the cluster to notice, and clients to feel it.
+class DemoCluster:
+    """A running cluster. `outage_seconds` is how long a rack stays lost: long enough for brokers to be fenced and clients to fail.
 
-    `under_min_racks` reads the metric of min.insync.racks, cluster-wide; None where the cluster does not know the config.
+    `under_min_racks` reads the metric of min.insync.racks, cluster-wide; None where the cluster does not have the config.
     """
 
     bootstrap_servers: str
@@ -32,15 +33,15 @@ class Stage:
 
 
 @contextmanager
-def embedded(say: Say) -> Iterator[Stage]:
+def embedded(report: ReportLine) -> Iterator[DemoCluster]:
     """Errors: MissingRequirement without kio."""
     if find_spec("kio") is None:
         raise MissingRequirement("the embedded cluster needs kio; install it with pip install 'rackspan[cluster]'")
     from rackspan.cluster import EmbeddedCluster
 
     with EmbeddedCluster(RACKS, BROKERS) as cluster:
-        say("the embedded cluster is up: in memory, for development and tests (--kafka takes real Apache Kafka)")
-        yield Stage(
+        report("the embedded cluster is up: in memory, for development and tests (--kafka takes real Apache Kafka)")
+        yield DemoCluster(
             cluster.bootstrap_servers,
             cluster.lose_rack,
             cluster.restore_rack,
@@ -55,11 +56,11 @@ def _summed(metrics: Mapping[BrokerId, Mapping[str, int]], name: str) -> int:
 
 
 @contextmanager
-def real_kafka(say: Say) -> Iterator[Stage]:
+def real_kafka(report: ReportLine) -> Iterator[DemoCluster]:
     """Errors: MissingRequirement without Java."""
     from rackspan.kafka_process import KafkaCluster
 
-    with KafkaCluster(racks=RACKS, brokers=BROKERS, config=SESSION_CONFIG, progress=say) as cluster:
-        yield Stage(
+    with KafkaCluster(racks=RACKS, brokers=BROKERS, config=SESSION_CONFIG, progress=report) as cluster:
+        yield DemoCluster(
             cluster.bootstrap_servers, cluster.lose_rack, cluster.start_rack, quiet_seconds=8.0, outage_seconds=14.0
         )

@@ -1,4 +1,4 @@
-"""What clients see while racks come and go: one librdkafka producer with acks=all, one consumer group."""
+"""The demo's clients: one librdkafka producer with acks=all, and one consumer group."""
 
 import threading
 import time
@@ -13,10 +13,10 @@ from rackspan.errors import MissingRequirement
 
 RECORD_BYTES: Final = 200
 PAUSE_SECONDS: Final = 0.02
-"""Between rounds of one record a partition: traffic enough to be seen, little enough for two cores."""
+"""Between rounds of one record per partition: enough records to count, few enough for two cores."""
 
-GIVE_UP_MS: Final = 5_000
-"""How long the producer tries one record before it counts as refused."""
+DELIVERY_TIMEOUT_MS: Final = 5_000
+"""After it the producer drops a record, which counts as refused."""
 
 START_SECONDS: Final = 30.0
 """How long new topics may take to acknowledge their first record."""
@@ -36,18 +36,17 @@ def confluent_kafka() -> Any:
 
 @dataclass(slots=True)
 class Tally:
-    """Records per topic, in the present phase: acknowledged by acks=all, refused or timed out, read by the group."""
+    """Records per topic in one phase of the demo: acknowledged by acks=all, refused or timed out, consumed by the group."""
 
     acknowledged: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     consumed: Counter[str] = field(default_factory=Counter)
 
 
-class Traffic:
-    """Produces and consumes in the background until it is left.
+class DemoClients:
+    """Produces and consumes in background threads, as a context manager.
 
-    Every acknowledged record is remembered by topic, partition and offset, so that at the end nothing acknowledged can
-    be missing unnoticed.
+    The last acknowledged offset of each partition is kept, so that a missing record is found at the end.
     """
 
     def __init__(self, bootstrap_servers: str, partitions: dict[str, int]) -> None:
@@ -61,7 +60,7 @@ class Traffic:
         self.acknowledged = 0
         self._threads = [threading.Thread(target=target, daemon=True) for target in (self._produce, self._consume)]
 
-    def __enter__(self) -> "Traffic":
+    def __enter__(self) -> "DemoClients":
         for thread in self._threads:
             thread.start()
         return self
@@ -70,26 +69,26 @@ class Traffic:
         self.stop()
 
     def stop(self) -> None:
-        """No more records; returns when those on their way are acknowledged or given up."""
+        """Stop producing. Returns when all records are acknowledged or refused."""
         self._stop.set()
         for thread in self._threads:
             thread.join()
 
-    def phase(self) -> Tally:
-        """What happened since the last call."""
+    def take_tally(self) -> Tally:
+        """The records since the last call."""
         with self._lock:
             tally, self._tally = self._tally, Tally()
         return tally
 
     def wait_until_acknowledged(self) -> None:
-        """Until every partition has acknowledged a record, as new topics take a moment to; the tally begins then."""
-        wanted, until = sum(self._partitions.values()), time.monotonic() + START_SECONDS
-        while len(self._ends) < wanted and time.monotonic() < until:
+        """Wait until every partition has acknowledged a record. New topics need some time; the tally begins after it."""
+        partitions, deadline = sum(self._partitions.values()), time.monotonic() + START_SECONDS
+        while len(self._ends) < partitions and time.monotonic() < deadline:
             time.sleep(PAUSE_SECONDS)
-        self.phase()
+        self.take_tally()
 
     def missing(self) -> list[str]:
-        """Acknowledged records that are no longer there: partitions whose log ends before the last one acknowledged."""
+        """Lost acknowledged records: a line for each partition whose log ends before its last acknowledged offset."""
         consumer = self._client.Consumer({"bootstrap.servers": self._servers, "group.id": "rackspan-demo-check"})
         try:
             return [
@@ -110,9 +109,9 @@ class Traffic:
                 "bootstrap.servers": self._servers,
                 "acks": "all",
                 "linger.ms": 5,
-                "message.timeout.ms": GIVE_UP_MS,
+                "message.timeout.ms": DELIVERY_TIMEOUT_MS,
                 "log_level": 0,
-                "error_cb": _unheard,
+                "error_cb": _ignore_error,
             }
         )
         while not self._stop.wait(PAUSE_SECONDS):
@@ -120,7 +119,7 @@ class Traffic:
                 with suppress(BufferError):
                     producer.produce(topic, b"x" * RECORD_BYTES, partition=partition, on_delivery=self._delivered)
             producer.poll(0)
-        producer.flush(2 * GIVE_UP_MS / 1000)
+        producer.flush(2 * DELIVERY_TIMEOUT_MS / 1000)
 
     def _targets(self) -> Iterable[tuple[str, int]]:
         return [(topic, partition) for topic, count in self._partitions.items() for partition in range(count)]
@@ -142,7 +141,7 @@ class Traffic:
                 "group.id": "rackspan-demo",
                 "auto.offset.reset": "earliest",
                 "log_level": 0,
-                "error_cb": _unheard,
+                "error_cb": _ignore_error,
             }
         )
         consumer.subscribe(sorted(self._partitions))
@@ -154,5 +153,5 @@ class Traffic:
         consumer.close()
 
 
-def _unheard(_error: Any) -> None:
-    """A broker that is down is the story, not news for the log."""
+def _ignore_error(_error: Any) -> None:
+    """A broker that is down is part of the demo and not logged."""
