@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from rackspan.kafka_process.kept_process import Ended, KeptProcess, run_kept
+from rackspan.kafka_process.kept_process import KeptProcess, ProcessExit, run_kept
 from tests.processes import alive, gone_within
 
 OWNER = """
@@ -50,8 +50,8 @@ def test_terminate_lets_it_end_in_good_order(tmp_path: Path) -> None:
 
 
 def test_a_command_is_run_to_its_end_or_killed_when_its_time_is_over() -> None:
-    assert run_kept(["/bin/sh", "-c", "echo out; echo err >&2; exit 7"], 10) == Ended(7, "out\nerr\n")
-    assert run_kept(["/bin/sh", "-c", "echo begun; exec sleep 1000"], 1.0) == Ended(None, "begun\n")
+    assert run_kept(["/bin/sh", "-c", "echo out; echo err >&2; exit 7"], 10) == ProcessExit(7, "out\nerr\n")
+    assert run_kept(["/bin/sh", "-c", "echo begun; exec sleep 1000"], 1.0) == ProcessExit(None, "begun\n")
 
 
 def test_a_frozen_process_runs_on_after_a_thaw(tmp_path: Path) -> None:

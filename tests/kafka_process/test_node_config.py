@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from rackspan.kafka_process.node_config import properties, text
-from rackspan.kafka_process.topology import Node, deal
+from rackspan.kafka_process.topology import KafkaNode, distribute_nodes
 
-NODES = deal(("r1", "r2"), 2, {1: "r1", 101: None})
+NODES = distribute_nodes(("r1", "r2"), 2, {1: "r1", 101: None})
 
 
-def settings(node: Node, config: dict[str, str] | None = None) -> dict[str, str]:
+def settings(node: KafkaNode, config: dict[str, str] | None = None) -> dict[str, str]:
     return properties(node, NODES, {1: 9001, 2: 9002}, {1: 9101, 101: 9201}, Path("/data"), config or {})
 
 

@@ -5,13 +5,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.errors import UsageError
-from rackspan.kafka_process.topology import Node, deal
+from rackspan.kafka_process.topology import KafkaNode, distribute_nodes
 
 RACKS = ("r1", "r2", "r3")
 
 
 def test_six_brokers_in_three_racks_with_a_voter_in_each() -> None:
-    nodes = deal(RACKS, 6)
+    nodes = distribute_nodes(RACKS, 6)
     assert [(node.id, node.rack) for node in nodes] == [
         (1, "r1"),
         (2, "r2"),
@@ -25,16 +25,19 @@ def test_six_brokers_in_three_racks_with_a_voter_in_each() -> None:
 
 
 def test_controllers_may_stand_apart() -> None:
-    assert deal(("r1",), 1, {101: "r2"}) == (Node(1, "r1", True, False), Node(101, "r2", False, True))
+    assert distribute_nodes(("r1",), 1, {101: "r2"}) == (
+        KafkaNode(1, "r1", True, False),
+        KafkaNode(101, "r2", False, True),
+    )
 
 
 def test_a_broker_named_as_controller_is_combined_in_its_own_rack() -> None:
-    assert deal(RACKS, 2, {2: None}) == (Node(1, "r1", True, False), Node(2, "r2", True, True))
+    assert distribute_nodes(RACKS, 2, {2: None}) == (KafkaNode(1, "r1", True, False), KafkaNode(2, "r2", True, True))
 
 
 @given(st.lists(st.sampled_from(["r1", "r2", None]), min_size=1, max_size=5), st.integers(1, 30))
 def test_racks_hold_as_many_brokers_as_their_turns_give(racks: list[str | None], brokers: int) -> None:
-    nodes = deal(racks, brokers)
+    nodes = distribute_nodes(racks, brokers)
     assert [node.rack for node in nodes] == [racks[index % len(racks)] for index in range(brokers)]
     assert sum(node.is_controller for node in nodes) % 2 == 1
 
@@ -44,4 +47,4 @@ def test_what_cannot_be_a_cluster_is_refused(
     racks: tuple[str, ...], brokers: int, controllers: dict[int, str | None] | None
 ) -> None:
     with pytest.raises(UsageError):
-        deal(racks, brokers, controllers)
+        distribute_nodes(racks, brokers, controllers)

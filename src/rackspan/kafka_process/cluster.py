@@ -1,4 +1,4 @@
-"""Real Apache Kafka in KRaft mode, started and stopped from Python."""
+"""KafkaCluster: brokers and controllers of real Apache Kafka (KRaft), as Java processes that Python starts and stops."""
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,7 +15,7 @@ from rackspan.kafka_process.ports import LOOPBACK, HeldPorts
 from rackspan.kafka_process.release.jars import Progress, resolve_jars
 from rackspan.kafka_process.release.runtime import KafkaRuntime, random_cluster_id
 from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
-from rackspan.kafka_process.topology import Node, deal
+from rackspan.kafka_process.topology import KafkaNode, distribute_nodes
 
 _POLL_SECONDS: Final = 0.1
 
@@ -23,11 +23,11 @@ _POLL_SECONDS: Final = 0.1
 class KafkaCluster:
     """A Kafka cluster on loopback: `with KafkaCluster(racks=("r1", "r2", "r3"), brokers=6) as cluster: ...`
 
-    Brokers are 1…n, dealt to `racks` in turn (None: a broker without a rack). `controllers` maps voters to racks; an id that
-    is a broker's makes it a combined node; by default brokers 1 to 3 are combined. `config` goes into every node's
-    properties. `listeners` are more doors to each broker, by name with Kafka's security protocol, such as {"TLS": "SSL"}.
-    `data_dir` is kept and can be started again; by default a temporary folder is used and removed. Whatever happens to this process,
-    the Java processes end with it.
+    Brokers are 1…n, distributed to `racks` in turn (None: a broker without a rack). `controllers` maps voters to racks; an
+    id that is a broker's makes it a combined node; by default brokers 1 to 3 are combined. `config` goes into every node's
+    properties. `listeners` are further listeners of each broker, by name with Kafka's security protocol, such as
+    {"TLS": "SSL"}. `data_dir` is kept and can be started again; by default a temporary folder is used and removed. The Java
+    processes end with this process, however it ends.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class KafkaCluster:
         ready_seconds: float = 120.0,
     ) -> None:
         self.version = KafkaVersion.parse(version)
-        self.nodes = deal(racks, brokers, controllers)
+        self.nodes = distribute_nodes(racks, brokers, controllers)
         self.cluster_id = random_cluster_id()
         self._data_dir = data_dir
         self._config = dict(config or {})
@@ -58,10 +58,10 @@ class KafkaCluster:
         self._runtime: KafkaRuntime | None = None
         self._processes: dict[int, NodeProcess] = {}
 
-    # -- what it is
+    # -- members and addresses
 
     @property
-    def brokers(self) -> tuple[Node, ...]:
+    def brokers(self) -> tuple[KafkaNode, ...]:
         return tuple(node for node in self.nodes if node.is_broker)
 
     @property
@@ -70,46 +70,46 @@ class KafkaCluster:
         return ",".join(f"{LOOPBACK}:{self._client_ports[node.id]}" for node in self.brokers)
 
     def bootstrap_servers_of(self, listener: str) -> str:
-        """Every broker by one of the `listeners` asked for."""
+        """Every broker, by its address on one of `listeners`."""
         return ",".join(f"{LOOPBACK}:{self._more_ports[listener][node.id]}" for node in self.brokers)
 
     @property
     def pids(self) -> dict[int, int]:
-        """Java process ids by node id, of the nodes that run."""
-        return {node_id: one.pid for node_id, one in self._processes.items() if one.pid is not None}
+        """Java process ids of the running nodes, by node id."""
+        return {node_id: process.pid for node_id, process in self._processes.items() if process.pid is not None}
 
     @property
     def runtime(self) -> KafkaRuntime:
-        """For running Kafka's console tools of the same release."""
+        """The Java runtime of this release, for Kafka's console tools."""
         if self._runtime is None:
             raise UsageError("the Kafka cluster is not started; use it in a with statement, or call start()")
         return self._runtime
 
     def nodes_in(self, rack: str | None) -> tuple[int, ...]:
         """Brokers and controllers of a rack. Errors: UsageError when there is no such rack."""
-        found = tuple(node.id for node in self.nodes if node.rack == rack)
-        if not found:
+        node_ids = tuple(node.id for node in self.nodes if node.rack == rack)
+        if not node_ids:
             racks = ", ".join(sorted({str(node.rack) for node in self.nodes}))
             raise UsageError(f"no rack {rack!r} in this Kafka cluster; its racks are {racks}")
-        return found
+        return node_ids
 
     def log_tail(self, node_id: int) -> str:
         return self._process(node_id).log_tail()
 
-    # -- its life
+    # -- start and stop
 
     def start(self) -> None:
-        """Fetch the jars if need be, prepare every node and start it; returns when all are ready."""
+        """Fetch the jars if necessary, prepare and start every node; returns when all are ready."""
         java = find_java()
         self._runtime = KafkaRuntime(java, resolve_jars(self.version, self._progress, java=java))
         self._folder = DataFolder(self._data_dir)
         self.cluster_id = self._folder.cluster_id() or self.cluster_id
         self._prepare(self._folder.path, self._runtime)
-        self._tell(f"starting {len(self.nodes)} Kafka {self.version} nodes")
+        self._report(f"starting {len(self.nodes)} Kafka {self.version} nodes")
         self.start_nodes(self._processes)
 
     def close(self) -> None:
-        """End everything and remove what is temporary. Safe to call twice."""
+        """Stop every node and remove temporary files. Safe to call twice."""
         try:
             if self._data_dir is not None:
                 self.stop_nodes(self._processes)
@@ -130,14 +130,14 @@ class KafkaCluster:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
 
-    # -- racks and brokers, each fault with its inverse
+    # -- faults of racks and brokers, each with its inverse
 
     def stop_rack(self, rack: str | None) -> None:
-        """An orderly stop of a rack's nodes: leaders are handed over first."""
+        """Stop a rack's nodes with a controlled shutdown, which moves leaders first."""
         self.stop_nodes(self.nodes_in(rack))
 
     def lose_rack(self, rack: str | None) -> None:
-        """A rack without power: its nodes are gone at once; the controller fences its brokers after their session."""
+        """Kill a rack's nodes, as a power cut does; the controller fences its brokers after their session timeout."""
         self.kill_nodes(self.nodes_in(rack))
 
     def start_rack(self, rack: str | None) -> None:
@@ -154,7 +154,7 @@ class KafkaCluster:
         self.start_nodes([broker_id])
 
     def freeze_broker(self, broker_id: int) -> None:
-        """Its connections stay open and nothing answers, as after a long pause of its machine."""
+        """Suspend a broker (SIGSTOP): its connections stay open and get no response, as in a long pause of its machine."""
         self._process(broker_id).freeze()
 
     def thaw_broker(self, broker_id: int) -> None:
@@ -162,29 +162,29 @@ class KafkaCluster:
 
     def start_nodes(self, node_ids: Iterable[int]) -> None:
         chosen = [self._process(node_id) for node_id in node_ids]
-        for one in chosen:
-            for port in self._ports_of(one.node.id):
+        for process in chosen:
+            for port in self._ports_of(process.node.id):
                 self._ports.release_for_use(port)
-            one.begin_start()
+            process.begin_start()
         self._wait_for(chosen)
 
     def stop_nodes(self, node_ids: Iterable[int]) -> None:
         chosen = [self._process(node_id) for node_id in node_ids]
-        for one in chosen:
-            one.begin_stop()
+        for process in chosen:
+            process.begin_stop()
         deadline = stop_deadline()
-        for one in chosen:
-            one.end_stop(deadline)
+        for process in chosen:
+            process.end_stop(deadline)
 
     def kill_nodes(self, node_ids: Iterable[int]) -> None:
-        for one in [self._process(node_id) for node_id in node_ids]:
-            one.kill()
+        for process in [self._process(node_id) for node_id in node_ids]:
+            process.kill()
 
     def wait_until_ready(self) -> None:
-        """Until every node that runs has finished its start. Errors: KafkaProcessFailed."""
-        self._wait_for([one for one in self._processes.values() if one.is_running])
+        """Wait until every running node has finished its start. Errors: KafkaProcessFailed."""
+        self._wait_for([process for process in self._processes.values() if process.is_running])
 
-    # -- how
+    # -- internals
 
     def _prepare(self, folder: Path, runtime: KafkaRuntime) -> None:
         client_ports = {node.id: self._ports.take() for node in self.brokers}
@@ -197,21 +197,21 @@ class KafkaCluster:
                 node, self.nodes, client_ports, controller_ports, folder / f"node-{node.id}", self._config, more
             )
             self._processes[node.id] = NodeProcess(node, folder, settings, runtime)
-        for one in self._processes.values():
-            one.begin_format(self.cluster_id)
-        for one in self._processes.values():
-            one.end_format(self._ready_seconds)
+        for process in self._processes.values():
+            process.begin_format(self.cluster_id)
+        for process in self._processes.values():
+            process.end_format(self._ready_seconds)
 
-    def _wait_for(self, waited: Sequence[NodeProcess]) -> None:
+    def _wait_for(self, processes: Sequence[NodeProcess]) -> None:
         until = time.monotonic() + self._ready_seconds
-        waiting = list(waited)
-        while waiting := [one for one in waiting if not one.is_ready()]:
+        waiting = list(processes)
+        while waiting := [process for process in waiting if not process.is_ready()]:
             if time.monotonic() > until:
                 raise self._never_ready(waiting)
             time.sleep(_POLL_SECONDS)
 
     def _never_ready(self, waiting: Sequence[NodeProcess]) -> KafkaProcessFailed:
-        names = ", ".join(str(one.node.id) for one in waiting)
+        names = ", ".join(str(process.node.id) for process in waiting)
         return KafkaProcessFailed(
             f"Kafka nodes {names} were not ready after {self._ready_seconds:.0f} s; are enough controllers running?",
             waiting[0].log_tail(),
@@ -227,13 +227,13 @@ class KafkaCluster:
         held = (self._client_ports, self._controller_ports, *self._more_ports.values())
         return [ports[node_id] for ports in held if node_id in ports]
 
-    def _tell(self, line: str) -> None:
+    def _report(self, line: str) -> None:
         if self._progress is not None:
             self._progress(line)
 
 
 def console_tool(cluster: KafkaCluster, main_class: str, *arguments: str, seconds: float = 60.0) -> str:
-    """Run one of Kafka's own console tools against the cluster and return what it prints.
+    """Run one of Kafka's own console tools against the cluster and return its output.
 
     `--bootstrap-server` is added: `console_tool(cluster, "org.apache.kafka.tools.TopicCommand", "--describe")`.
     Errors: KafkaProcessFailed.

@@ -1,7 +1,7 @@
-"""Where a cluster's logs live while it runs: a temporary folder that is gone afterwards, even after a crash.
+"""The data folder of a cluster: by default a temporary one that is removed afterwards, even after a crash.
 
-Its owner holds a lock on the file `owner.lock`, and the kernel lets go of the lock when the owner dies. Whoever starts
-the next cluster sweeps the folders whose lock is free.
+Its owner holds a lock on the file `owner.lock`, which the kernel releases when the owner dies. The next cluster that starts
+removes the folders whose lock is free.
 """
 
 import contextlib
@@ -29,9 +29,9 @@ class DataFolder:
         self._lock = _locked(path) if self._temporary else None
 
     def cluster_id(self) -> str | None:
-        """Of the cluster whose data is here already, None in a fresh folder."""
-        for written in sorted(self.path.glob("*/meta.properties")):
-            for line in written.read_text().splitlines():
+        """The id of the cluster whose data is in the folder, None in a new folder."""
+        for properties in sorted(self.path.glob("*/meta.properties")):
+            for line in properties.read_text().splitlines():
                 if line.startswith("cluster.id="):
                     return line.removeprefix("cluster.id=")
         return None
@@ -45,7 +45,7 @@ class DataFolder:
 
 
 def sweep(parent: Path | None = None) -> list[Path]:
-    """Remove the temporary folders of owners that died; returns them."""
+    """Remove the temporary folders of dead owners; returns them."""
     parent = Path(tempfile.gettempdir()) if parent is None else parent
     return [folder for folder in sorted(parent.glob(f"{PREFIX}*")) if _removed(folder)]
 
@@ -54,7 +54,7 @@ def _removed(folder: Path) -> bool:
     try:
         lock = os.open(folder / _LOCK, os.O_RDWR)
     except OSError:
-        return False  # Somebody else's, or one that is being made this moment.
+        return False  # Another user's folder, or one that is being created.
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         shutil.rmtree(folder, ignore_errors=True)
@@ -66,10 +66,10 @@ def _removed(folder: Path) -> bool:
 
 
 def _locked(folder: Path) -> int:
-    """Locked under another name first: a lock file that can be seen is a lock that is held, or whose holder is dead."""
-    unseen = folder / f"{_LOCK}.new"
-    lock = os.open(unseen, os.O_RDWR | os.O_CREAT, 0o600)
-    with contextlib.suppress(OSError):  # A file system without locks: then nobody can sweep, which is safe.
+    """Create and lock the file under another name, then rename it: an `owner.lock` without a lock has a dead owner."""
+    unnamed = folder / f"{_LOCK}.new"
+    lock = os.open(unnamed, os.O_RDWR | os.O_CREAT, 0o600)
+    with contextlib.suppress(OSError):  # On a file system without locks no folder is swept, which is safe.
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    unseen.rename(folder / _LOCK)
+    unnamed.rename(folder / _LOCK)
     return lock

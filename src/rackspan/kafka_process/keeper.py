@@ -1,10 +1,10 @@
-"""Runs one child process and never lets it outlive its owner. Run as a script; imports nothing of rackspan.
+"""Runs one child process that ends when its owner ends. Run as a script; imports nothing of rackspan.
 
     owner ── pipe ──► keeper ── fork ──► Java
 
-The owner writes one byte for a signal (the table below); when the pipe closes, because the owner let go of it or died in
-any way at all, the child is killed. The keeper prints the child's process id as its first line and ends with the
-child's exit status. It signals only its own child, so an id that was given to somebody else is never hit.
+The owner writes one byte for a signal (the table below); when the pipe closes, because the owner closed it or died, the
+child is killed. The keeper prints the child's process id as its first line and ends with the child's exit status. It
+signals only its own child, so a process id that is reused by another process is never signalled.
 
 Usage: python keeper.py LOG-FILE COMMAND [ARGUMENT...]
 """
@@ -21,7 +21,7 @@ from collections.abc import Callable
 SIGNALS = {b"t": signal.SIGTERM, b"k": signal.SIGKILL, b"s": signal.SIGSTOP, b"c": signal.SIGCONT}
 
 POLL_SECONDS = 0.2
-"""How often the child is looked at; also the wait after which an owner is missed whose pipe a stray fork still holds."""
+"""How often the child is polled, and the owner, whose pipe may be held open by another forked process."""
 
 _PR_SET_PDEATHSIG = 1
 
@@ -46,10 +46,10 @@ def _keep(child: subprocess.Popen[bytes], owner: int) -> int:
     while child.poll() is None and os.getppid() == owner:
         readable, _, _ = select.select([0], [], [], POLL_SECONDS)
         if readable:
-            asked = os.read(0, 1)
-            if not asked:
+            code = os.read(0, 1)
+            if not code:
                 break
-            child.send_signal(SIGNALS[asked])
+            child.send_signal(SIGNALS[code])
     child.kill()
     # As a shell reports it: 128 + n for a death by signal n.
     status = child.wait()
@@ -57,19 +57,19 @@ def _keep(child: subprocess.Popen[bytes], owner: int) -> int:
 
 
 def _die_with_parent() -> Callable[[], None] | None:
-    """On Linux the child is killed even if this keeper is: a second belt, since nobody kills keepers on purpose."""
+    """On Linux the child is also killed when this keeper is, which should not happen."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None).prctl
 
-    def ask() -> None:
+    def set_death_signal() -> None:
         prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
-    return ask
+    return set_death_signal
 
 
 if __name__ == "__main__":
-    # A Ctrl-C is the owner's to handle; it closes the pipe when it is done.
+    # The owner handles Ctrl-C; it closes the pipe when it is done.
     with contextlib.suppress(ValueError):
         signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.exit(main())

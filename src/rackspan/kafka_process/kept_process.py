@@ -1,4 +1,4 @@
-"""A child process that cannot outlive us: the owner's side of keeper.py."""
+"""A child process that cannot outlive this process: the owner's side of keeper.py."""
 
 import subprocess
 import sys
@@ -10,26 +10,26 @@ from typing import Final
 from rackspan.kafka_process import keeper
 
 _WAIT_SECONDS: Final = 10.0
-"""For a keeper that was told to kill: it does so at once, so this only bounds the impossible."""
+"""For a keeper that kills its child, which takes no time; a bound in case it hangs."""
 
 
 @dataclass(frozen=True, slots=True)
-class Ended:
-    """A command that has run: its exit status, None if it had to be killed, and all it printed."""
+class ProcessExit:
+    """The end of a command: its exit status, None if it had to be killed, and its output."""
 
     status: int | None
     output: str
 
 
-def run_kept(command: list[str], seconds: float) -> Ended:
-    """Run a command to its end, or kill it after `seconds`; like subprocess.run, but it never outlives us."""
+def run_kept(command: list[str], seconds: float) -> ProcessExit:
+    """Run a command to its end, or kill it after `seconds`; like subprocess.run, but it never outlives this process."""
     with tempfile.TemporaryDirectory(prefix="rackspan-run-") as folder:
         kept = KeptProcess(command, Path(folder) / "output")
         try:
             status = kept.wait(seconds)
         finally:
             kept.kill()
-        return Ended(status, kept.log_file.read_text(errors="replace"))
+        return ProcessExit(status, kept.log_file.read_text(errors="replace"))
 
 
 class KeptProcess:
@@ -37,8 +37,8 @@ class KeptProcess:
 
     def __init__(self, command: list[str], log_file: Path) -> None:
         self.log_file = log_file
-        # A session of its own: the terminal's Ctrl-C reaches us alone, and we stop children in good order.
-        # -I and -S: the keeper needs nothing but the standard library and starts in a fifth of the time.
+        # A session of its own: the terminal's Ctrl-C reaches this process alone, which then stops its children.
+        # -I and -S: the keeper imports only the standard library and starts in a fifth of the time.
         with log_file.open("ab") as log:
             self._keeper = subprocess.Popen(
                 [sys.executable, "-I", "-S", keeper.__file__, str(log_file), *command],
@@ -55,14 +55,15 @@ class KeptProcess:
         return self._keeper.poll()
 
     def terminate(self) -> None:
-        """Ask for an orderly end."""
+        """Send SIGTERM."""
         self._signal(b"t")
 
     def freeze(self) -> None:
-        """Stop it where it stands: its sockets stay open and nothing answers."""
+        """Send SIGSTOP: its sockets stay open and get no response."""
         self._signal(b"s")
 
     def thaw(self) -> None:
+        """Send SIGCONT."""
         self._signal(b"c")
 
     def wait(self, seconds: float) -> int | None:
@@ -73,7 +74,7 @@ class KeptProcess:
             return None
 
     def kill(self) -> None:
-        """End it now. Safe to call twice."""
+        """Send SIGKILL and wait. Safe to call twice."""
         for pipe in (self._keeper.stdin, self._keeper.stdout):
             if pipe is not None:
                 pipe.close()
@@ -87,7 +88,7 @@ class KeptProcess:
             pipe.write(code)
             pipe.flush()
         except BrokenPipeError:
-            return  # It ended in this moment, which is what most signals are for.
+            return  # It has just ended, which is the purpose of most signals.
 
     def _first_line(self) -> int:
         assert self._keeper.stdout is not None  # noqa: S101 - we asked for the pipe; this is for the type checker

@@ -1,20 +1,20 @@
-"""The `server.properties` of one node. Text from values, no file touched."""
+"""The `server.properties` of one node, computed from values; no file is written here."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 
 from rackspan.kafka_process.ports import LOOPBACK
-from rackspan.kafka_process.topology import Node
+from rackspan.kafka_process.topology import KafkaNode
 
 CLIENT_LISTENER = "CLIENT"
-"""For clients and between brokers."""
+"""The listener for clients and other brokers."""
 
 CONTROLLER_LISTENER = "CONTROLLER"
 
 
 def defaults(brokers: int) -> dict[str, str]:
-    """What suits a cluster that lives for minutes on one machine: small internal topics, nobody waits for anything."""
+    """Settings for a cluster that runs for minutes on one machine: small internal topics, short timeouts."""
     replication = str(min(3, brokers))
     least_in_sync = str(min(2, brokers))
     return {
@@ -30,10 +30,10 @@ def defaults(brokers: int) -> dict[str, str]:
         "min.insync.replicas": "1",
         "group.initial.rebalance.delay.ms": "0",
         "auto.create.topics.enable": "false",
-        # A killed broker is fenced after this long (default 9 s, which nobody wants to wait for).
+        # A killed broker is fenced after this long (default 9 s).
         "broker.session.timeout.ms": "5000",
         "broker.heartbeat.interval.ms": "500",
-        # An orderly stop hands its leaders over at the first try or not at all.
+        # A controlled shutdown moves its leaders at the first try or not at all.
         "controlled.shutdown.max.retries": "1",
         "controlled.shutdown.retry.backoff.ms": "500",
         # A replica that lags leaves the ISR after this long (default 30 s).
@@ -47,15 +47,15 @@ def defaults(brokers: int) -> dict[str, str]:
 
 
 def properties(
-    node: Node,
-    nodes: Sequence[Node],
+    node: KafkaNode,
+    nodes: Sequence[KafkaNode],
     client_ports: Mapping[int, int],
     controller_ports: Mapping[int, int],
     log_dir: Path,
     config: Mapping[str, str],
     more_listeners: Mapping[str, tuple[str, Mapping[int, int]]] = MappingProxyType({}),
 ) -> dict[str, str]:
-    """The node's settings; `config` overrides everything except who it is and where it listens.
+    """The node's settings; `config` overrides everything except its id, roles, rack and addresses.
 
     `more_listeners` are by name: the security protocol, and ports by broker id.
     """
@@ -70,12 +70,12 @@ def properties(
         "log.dirs": str(log_dir),
         "listeners": ",".join(f"{name}://{LOOPBACK}:{port}" for name, port in listeners.items() if port is not None),
         "controller.listener.names": CONTROLLER_LISTENER,
-        "controller.quorum.voters": ",".join(f"{one}@{LOOPBACK}:{port}" for one, port in controller_ports.items()),
+        "controller.quorum.voters": ",".join(f"{voter}@{LOOPBACK}:{port}" for voter, port in controller_ports.items()),
     }
     if node.rack is not None:
         own["broker.rack"] = node.rack
     if node.is_broker:
-        # A controller alone refuses to know a listener for brokers.
+        # A node that is only a controller refuses this setting.
         own["inter.broker.listener.name"] = CLIENT_LISTENER
     protocols = {CLIENT_LISTENER: "PLAINTEXT", CONTROLLER_LISTENER: "PLAINTEXT"}
     protocols |= {name: protocol for name, (protocol, _) in more_listeners.items()}
@@ -85,7 +85,7 @@ def properties(
 
 
 def text(settings: Mapping[str, str]) -> str:
-    """As a Java properties file. Backslashes and newlines are escaped, so that a value arrives as it was given."""
+    """The settings as a Java properties file. Backslashes and newlines are escaped, so that values stay unchanged."""
     return "".join(f"{key}={_escaped(value)}\n" for key, value in sorted(settings.items()))
 
 

@@ -1,4 +1,4 @@
-"""One Kafka node: its folder, its log and, while it runs, its process."""
+"""One Kafka node (broker, controller or both): its folder, its log and, while it runs, its process."""
 
 import time
 from collections.abc import Mapping
@@ -9,20 +9,20 @@ from rackspan.errors import KafkaProcessFailed
 from rackspan.kafka_process import node_config
 from rackspan.kafka_process.kept_process import KeptProcess
 from rackspan.kafka_process.release.runtime import SERVER, STORAGE_TOOL, KafkaRuntime
-from rackspan.kafka_process.topology import Node
+from rackspan.kafka_process.topology import KafkaNode
 
 _STARTED: Final = b"Kafka Server started"
-"""Logged when start-up is over; for a broker that includes that the controller has unfenced it (BrokerServer.startup)."""
+"""Logged at the end of start-up; for a broker this is after the controller has unfenced it (BrokerServer.startup)."""
 
 _TAIL_LINES: Final = 40
 _STOP_SECONDS: Final = 15.0
-"""For an orderly stop. A node whose controllers are gone would wait for minutes."""
+"""For a controlled shutdown. A node without controllers would wait for minutes."""
 
 
 class NodeProcess:
     """A node that can be started, stopped, killed and started again on the same data and ports."""
 
-    def __init__(self, node: Node, folder: Path, settings: Mapping[str, str], runtime: KafkaRuntime) -> None:
+    def __init__(self, node: KafkaNode, folder: Path, settings: Mapping[str, str], runtime: KafkaRuntime) -> None:
         self.node = node
         self.log_file = folder / f"node-{node.id}.log"
         self._config_file = folder / f"node-{node.id}.properties"
@@ -30,11 +30,11 @@ class NodeProcess:
         self._runtime = runtime
         self._process: KeptProcess | None = None
         self._started_at = 0
-        """Where in the log the present run begins."""
+        """The offset in the log at which the current run begins."""
 
     @property
     def pid(self) -> int | None:
-        """Of the Java process, None while there is none."""
+        """The id of the Java process, None while there is none."""
         return self._process.pid if self._process is not None and self.is_running else None
 
     @property
@@ -42,7 +42,7 @@ class NodeProcess:
         return self._process is not None and self._process.exit_status is None
 
     def begin_format(self, cluster_id: str) -> None:
-        """Begin to prepare the data folder; a folder that is prepared already stays as it is."""
+        """Begin to format the data folder; a formatted folder stays as it is."""
         config = str(self._config_file)
         self._launch(STORAGE_TOOL, "format", "--ignore-formatted", "-t", cluster_id, "-c", config)
 
@@ -58,7 +58,7 @@ class NodeProcess:
             self._launch(SERVER, str(self._config_file))
 
     def is_ready(self) -> bool:
-        """Whether its start-up is over. Errors: KafkaProcessFailed when the process has ended."""
+        """Whether start-up is finished. Errors: KafkaProcessFailed when the process has ended."""
         if self._process is None or self._process.exit_status is not None:
             raise self._failure("ended while it started")
         return _STARTED in self._log()
@@ -68,7 +68,7 @@ class NodeProcess:
             self._process.terminate()
 
     def end_stop(self, deadline: float) -> None:
-        """Wait until `deadline` (time.monotonic) for an orderly end, then kill it."""
+        """Wait until `deadline` (time.monotonic) for the end of a controlled shutdown, then kill the process."""
         if self._process is not None:
             self._process.wait(max(0.0, deadline - time.monotonic()))
         self.kill()
@@ -86,7 +86,7 @@ class NodeProcess:
             self._process.thaw()
 
     def log_tail(self, lines: int = _TAIL_LINES) -> str:
-        """The end of the present run's log."""
+        """The last lines of the current run's log."""
         return "\n".join(self._log().decode(errors="replace").splitlines()[-lines:])
 
     def _launch(self, main_class: str, *arguments: str) -> None:
@@ -102,16 +102,16 @@ class NodeProcess:
     def _failure(self, what: str) -> KafkaProcessFailed:
         tail = self.log_tail()
         role = "broker" if self.node.is_broker else "controller"
-        return KafkaProcessFailed(f"{role} {self.node.id} {what}: {_telling_line(tail)}", tail)
+        return KafkaProcessFailed(f"{role} {self.node.id} {what}: {_line_with_cause(tail)}", tail)
 
 
 def stop_deadline() -> float:
-    """When nodes that are asked to stop now have had their time."""
+    """The time (time.monotonic) at which nodes that begin to stop now are killed."""
     return time.monotonic() + _STOP_SECONDS
 
 
-def _telling_line(tail: str) -> str:
-    """The line that says why: the last exception or error, not the last line of its stack."""
+def _line_with_cause(tail: str) -> str:
+    """The line with the cause: the last exception or error, not the last line of its stack."""
     lines = [line.strip() for line in tail.splitlines() if line.strip()]
-    telling = [line for line in lines if "Exception" in line or "ERROR" in line]
-    return (telling or lines or ["its log is empty"])[-1]
+    causes = [line for line in lines if "Exception" in line or "ERROR" in line]
+    return (causes or lines or ["its log is empty"])[-1]

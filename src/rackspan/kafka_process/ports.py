@@ -1,9 +1,9 @@
-"""Loopback ports that stay ours from before a broker starts until its cluster is closed.
+"""Loopback ports that are reserved from before a broker starts until its cluster is closed.
 
-A port that is merely found free can be taken before the broker binds it: by another broker's outgoing connection, or by
-the next test run. So ports come from below the range that the kernel gives to outgoing connections, and on Linux each is
-held by a socket that is bound and never listens: the kernel lets a broker that asks to reuse the address listen beside
-it, and keeps everybody else away. A stopped broker's port refuses connections and is still its own.
+A free port can be taken before the broker binds it: by another broker's outgoing connection, or by the next test run. So
+ports come from below the range that the kernel uses for outgoing connections, and on Linux each is held by a socket that
+is bound and never listens: with SO_REUSEADDR a broker can listen on it beside the holder, and no other process can bind
+it first. The port of a stopped broker refuses connections and stays reserved.
 """
 
 import random
@@ -19,7 +19,7 @@ _RANGE: Final = range(20_000, 32_000)
 """Linux starts ephemeral ports at 32768, macOS and the BSDs at 49152."""
 
 _HELD_WHILE_USED: Final = sys.platform == "linux"
-"""Elsewhere two sockets cannot share an address this way, so a port is let go when its broker starts."""
+"""Elsewhere two sockets cannot share an address this way, so a port is released when its broker starts."""
 
 _TRIES: Final = 200
 
@@ -32,7 +32,7 @@ class HeldPorts:
         self._sockets: dict[int, socket.socket] = {}
 
     def take(self) -> int:
-        """One more free port. Errors: UsageError when the machine has none left to give."""
+        """Reserve one more port. Errors: UsageError when none is free."""
         for _ in range(_TRIES):
             port = self._rng.choice(_RANGE)
             if port not in self._sockets and self._hold(port):
@@ -42,7 +42,7 @@ class HeldPorts:
         )
 
     def release_for_use(self, port: int) -> None:
-        """Let a broker bind it. Nothing to do where both can hold it."""
+        """Release a port so that a broker can bind it. Does nothing where both can hold it."""
         if not _HELD_WHILE_USED and port in self._sockets:
             self._sockets.pop(port).close()
 
@@ -64,7 +64,7 @@ class HeldPorts:
         except OSError:
             held.close()
             return False
-        # Bound alone first, shared afterwards: whoever else holds it, this very race included, keeps us out.
+        # Bound exclusively first and shared afterwards, so that a port in use is never reserved, even in a race.
         held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         self._sockets[port] = held
         return True

@@ -1,4 +1,4 @@
-"""Who is in a cluster: brokers dealt to racks in turn, and the voters of the controller quorum. Values only."""
+"""The nodes of a cluster: brokers distributed to racks in turn, and the voters of the controller quorum. Values only."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from rackspan.errors import UsageError
 
 _VOTERS = 3
-"""Kafka's own advice for a quorum that survives the loss of one controller."""
+"""Kafka's advice for a quorum that survives the loss of one controller."""
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
-    """One Kafka process. A combined node is a broker and a voter at once."""
+class KafkaNode:
+    """One Kafka process: a broker, a controller, or both (a combined node)."""
 
     id: int
     rack: str | None
@@ -20,19 +20,19 @@ class Node:
 
     @property
     def roles(self) -> str:
-        """As `process.roles` has it."""
+        """The value of `process.roles`."""
         return ",".join(
-            role for role, played in (("broker", self.is_broker), ("controller", self.is_controller)) if played
+            role for role, has_role in (("broker", self.is_broker), ("controller", self.is_controller)) if has_role
         )
 
 
-def deal(
+def distribute_nodes(
     racks: Sequence[str | None], brokers: int, controllers: Mapping[int, str | None] | None = None
-) -> tuple[Node, ...]:
-    """Brokers 1…n, dealt to `racks` in turn, and the voters.
+) -> tuple[KafkaNode, ...]:
+    """Brokers 1…n, distributed to `racks` in turn, and the voters.
 
     `controllers` maps voter ids to racks. An id that is also a broker's makes a combined node in the broker's rack; other
-    ids are controllers alone. By default brokers 1 to 3, thus one in each of three racks, are combined (fewer than three
+    ids are controllers only. By default brokers 1 to 3, one in each of three racks, are combined (fewer than three
     brokers: broker 1). Errors: UsageError.
     """
     if brokers < 1 or not racks:
@@ -42,7 +42,7 @@ def deal(
     if not voters:
         raise UsageError("no controllers: KRaft needs at least one; name one or leave the choice to rackspan")
     return tuple(
-        Node(
+        KafkaNode(
             id=node_id,
             rack=rack_of[node_id] if node_id in rack_of else voters[node_id],
             is_broker=node_id in rack_of,

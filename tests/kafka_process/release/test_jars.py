@@ -10,7 +10,7 @@ import pytest
 from rackspan.errors import MissingRequirement
 from rackspan.java import Java
 from rackspan.kafka_process.release import ivy
-from rackspan.kafka_process.release.jars import Fetch, cache_folder, is_whole, resolve_jars
+from rackspan.kafka_process.release.jars import Fetch, cache_folder, is_complete, resolve_jars
 from rackspan.kafka_process.release.versions import KafkaVersion
 
 VERSION = KafkaVersion(4, 1, 0)
@@ -54,9 +54,9 @@ def test_the_second_time_nothing_is_fetched(tmp_path: Path) -> None:
 def test_a_jar_cut_short_in_the_cache_is_fetched_again(tmp_path: Path) -> None:
     lib = resolve(tmp_path, fetch())
     (lib / NAMES[0]).write_bytes(b"PK")
-    assert not is_whole(tmp_path / "4.1.0")
+    assert not is_complete(tmp_path / "4.1.0")
     resolve(tmp_path, fetch())
-    assert is_whole(tmp_path / "4.1.0")
+    assert is_complete(tmp_path / "4.1.0")
 
 
 @pytest.mark.parametrize("missing", NAMES)
@@ -100,7 +100,7 @@ def test_two_at_once_fetch_once(tmp_path: Path) -> None:
     first.join(10)
     second.join(10)
     assert calls == ["4.1.0"]
-    assert is_whole(tmp_path / "4.1.0")
+    assert is_complete(tmp_path / "4.1.0")
 
 
 def test_the_cache_is_where_the_desktop_says(tmp_path: Path) -> None:

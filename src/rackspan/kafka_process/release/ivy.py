@@ -1,7 +1,7 @@
-"""Fetches Kafka's jars with the Ivy that ships inside PySpark, and in no other way.
+"""Downloads Kafka's jars with the Ivy inside PySpark, and in no other way.
 
-Ivy runs with settings and folders of its own: a user's half-filled Maven or Ivy folder can neither break a download nor
-be changed by one. Its repository is Ivy's default for Maven coordinates.
+Ivy runs with settings and folders of its own, so that a user's Maven or Ivy folder can neither break a download nor be
+changed by one. Its repository is Ivy's default for Maven coordinates.
 """
 
 import importlib.util
@@ -32,11 +32,11 @@ _MODULE: Final = """\
   </dependencies>
 </ivy-module>
 """
-"""slf4j-simple: Kafka 4's modules name no logger of their own, Kafka 3's another; with this one both log alike."""
+"""slf4j-simple: Kafka 4's modules depend on no logger, Kafka 3's on another; with this one both log alike."""
 
 _PATTERN: Final = "[artifact]-[revision](-[classifier]).[ext]"
 _SECONDS: Final = 900.0
-"""About 40 s on a good line; nobody waits longer than this for 50 MB."""
+"""A download of 50 MB takes about 40 s on a fast connection."""
 
 
 def ivy_jar() -> Path:
@@ -55,21 +55,21 @@ def ivy_jar() -> Path:
 
 
 def fetch(version: KafkaVersion, java: Java, ivy: Path, work: Path, lib: Path) -> None:
-    """Download Kafka's server and tools with all they need into `lib`; `work` is scratch space of the caller.
+    """Download Kafka's server and tools with their dependencies into `lib`; `work` is scratch space of the caller.
 
-    Errors: MissingRequirement with Ivy's own last complaint.
+    Errors: MissingRequirement with the cause from Ivy's output.
     """
     work.mkdir(parents=True, exist_ok=True)
     (work / "ivysettings.xml").write_text(_SETTINGS)
     (work / "ivy.xml").write_text(_MODULE.format(scala=SCALA_VERSION, kafka=version))
-    answer = run_kept(_command(java, ivy, work, lib), _SECONDS)
-    if answer.status is None:
+    ended = run_kept(_command(java, ivy, work, lib), _SECONDS)
+    if ended.status is None:
         raise MissingRequirement(
             f"Apache Kafka {version} could not be fetched in {_SECONDS:.0f} s; try again on a better line"
         )
-    if answer.status != 0:
+    if ended.status != 0:
         raise MissingRequirement(
-            f"Apache Kafka {version} could not be fetched: {_complaint(answer.output)}; is there a network, and is it a release?"
+            f"Apache Kafka {version} could not be fetched: {_cause(ended.output)}; is there a network, and is it a release?"
         )
 
 
@@ -85,8 +85,8 @@ def _command(java: Java, ivy: Path, work: Path, lib: Path) -> list[str]:
     ]
 
 
-def _complaint(output: str) -> str:
-    """The line that says why, out of Ivy's pages of progress."""
+def _cause(output: str) -> str:
+    """The line with the cause, from Ivy's pages of progress."""
     lines = [line.strip() for line in output.splitlines()]
-    telling = [line for line in lines if any(word in line for word in ("not found", "NOT FOUND", "Exception", "ERROR"))]
-    return (telling or [line for line in lines if line] or ["Ivy said nothing"])[0].lstrip(": ")
+    causes = [line for line in lines if any(word in line for word in ("not found", "NOT FOUND", "Exception", "ERROR"))]
+    return (causes or [line for line in lines if line] or ["Ivy said nothing"])[0].lstrip(": ")

@@ -1,10 +1,10 @@
-"""The jars of one Kafka release in the user's cache folder: whole, or not there.
+"""The jars of one Kafka release in the user's cache folder: complete, or absent.
 
     <cache>/rackspan/kafka/4.1.0/lib/*.jar
     <cache>/rackspan/kafka/4.1.0/manifest.json      names and sizes, written last
 
 A download goes to a folder of its own and is renamed when it is complete, so a broken one never becomes a cache. Two
-processes that want the same release take turns; the second finds the first one's work.
+processes that need the same release take turns; the second one uses the first one's download.
 """
 
 import fcntl
@@ -24,7 +24,7 @@ from rackspan.kafka_process.release import ivy
 from rackspan.kafka_process.release.versions import SCALA_VERSION, KafkaVersion
 
 Progress = Callable[[str], None]
-"""Told one line at a time what is going on; where it goes is the caller's choice."""
+"""Called with each line of progress."""
 
 Fetch = Callable[[KafkaVersion, Java, Path, Path, Path], None]
 
@@ -39,16 +39,16 @@ def resolve_jars(
     java: Java | None = None,
     fetch: Fetch = ivy.fetch,
 ) -> Path:
-    """The `lib` folder of a Kafka release, downloaded first if need be (50 MB, about 40 s).
+    """The `lib` folder of a Kafka release, downloaded first if necessary (50 MB, about 40 s).
 
     Errors: MissingRequirement when Java, PySpark's Ivy or the network are missing.
     """
     home = (cache or cache_folder()) / str(version)
-    if is_whole(home):
+    if is_complete(home):
         return home / "lib"
     home.parent.mkdir(parents=True, exist_ok=True)
-    with _turn(home.parent / f"{version}.lock"):
-        if not is_whole(home):
+    with _locked(home.parent / f"{version}.lock"):
+        if not is_complete(home):
             if progress is not None:
                 progress(f"fetching Apache Kafka {version} into {home} (50 MB, once)")
             _download(version, home, java or find_java(), fetch)
@@ -61,8 +61,8 @@ def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
     return (Path(given) if given else Path.home() / ".cache") / "rackspan" / "kafka"
 
 
-def is_whole(home: Path) -> bool:
-    """Whether every jar of the manifest is there in its full size."""
+def is_complete(home: Path) -> bool:
+    """Whether every jar of the manifest exists with its full size."""
     try:
         sizes: dict[str, int] = json.loads((home / _MANIFEST).read_text())
         return bool(sizes) and all((home / "lib" / name).stat().st_size == size for name, size in sizes.items())
@@ -72,12 +72,12 @@ def is_whole(home: Path) -> bool:
 
 def _download(version: KafkaVersion, home: Path, java: Java, fetch: Fetch) -> None:
     for abandoned in home.parent.glob(f".{version}-*"):
-        shutil.rmtree(abandoned, ignore_errors=True)  # It is our turn, so whoever began it is dead.
+        shutil.rmtree(abandoned, ignore_errors=True)  # We hold the lock, so the process that began it is dead.
     with tempfile.TemporaryDirectory(prefix=f".{version}-", dir=home.parent) as scratch:
         staging = Path(scratch) / "kafka"
         fetch(version, java, ivy.ivy_jar(), Path(scratch) / "work", staging / "lib")
         _write_manifest(version, staging)
-        # What lies there now is broken, or we would not be here.
+        # An existing folder is incomplete, otherwise there would be no download.
         shutil.rmtree(home, ignore_errors=True)
         staging.rename(home)
 
@@ -95,8 +95,8 @@ def _write_manifest(version: KafkaVersion, staging: Path) -> None:
 
 
 @contextmanager
-def _turn(lock_file: Path) -> Iterator[None]:
-    """One process at a time; the kernel gives the turn back when its holder dies."""
+def _locked(lock_file: Path) -> Iterator[None]:
+    """One process at a time; the kernel releases the lock when its holder dies."""
     with lock_file.open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield

@@ -14,7 +14,7 @@ SERVER: Final = "kafka.Kafka"
 STORAGE_TOOL: Final = "kafka.tools.StorageTool"
 
 _LEAN: Final = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData", "-Djava.awt.headless=true")
-"""One collector thread and the quick compiler: 330 MB and seconds a broker, where Kafka's own flags ask for 1 GB."""
+"""One collector thread and the fast compiler: 330 MB and seconds a broker, where Kafka's own flags use 1 GB."""
 
 _SIMPLE_LOGGER: Final = "-Dorg.slf4j.simpleLogger"
 
@@ -28,6 +28,7 @@ class KafkaRuntime:
     heap: str = "256m"
 
     def command(self, main_class: str, *arguments: str, log_level: str = "info") -> list[str]:
+        """The command line of one main class."""
         return [
             str(self.java.executable),
             f"-Xmx{self.heap}",
@@ -41,21 +42,21 @@ class KafkaRuntime:
         ]
 
     def run_tool(self, main_class: str, *arguments: str, seconds: float = 60.0) -> str:
-        """What one of Kafka's console tools prints, its errors included. Errors: KafkaProcessFailed with the line that says why."""
-        answer = run_kept(self.command(main_class, *arguments, log_level="error"), seconds)
-        if answer.status is None:
+        """The output of one of Kafka's console tools, with stderr. Errors: KafkaProcessFailed with the line of the cause."""
+        ended = run_kept(self.command(main_class, *arguments, log_level="error"), seconds)
+        if ended.status is None:
             raise KafkaProcessFailed(
-                f"{main_class} did not end within {seconds:.0f} s; is the cluster up?", answer.output
+                f"{main_class} did not end within {seconds:.0f} s; is the cluster up?", ended.output
             )
-        if answer.status != 0:
-            lines = [line.strip() for line in answer.output.splitlines() if line.strip()] or ["it said nothing"]
-            said = next((line for line in lines if "Exception" in line), lines[0])
-            raise KafkaProcessFailed(f"{main_class} ended with status {answer.status}: {said}", answer.output)
-        return answer.output
+        if ended.status != 0:
+            lines = [line.strip() for line in ended.output.splitlines() if line.strip()] or ["it said nothing"]
+            cause = next((line for line in lines if "Exception" in line), lines[0])
+            raise KafkaProcessFailed(f"{main_class} ended with status {ended.status}: {cause}", ended.output)
+        return ended.output
 
 
 def random_cluster_id() -> str:
-    """22 characters of base64, as Kafka makes them, but never with a leading dash, which its tool takes for an option."""
+    """22 characters of base64, as Kafka creates them, without a leading dash, which its tool reads as an option."""
     while True:
         cluster_id = urlsafe_b64encode(secrets.token_bytes(16)).decode().rstrip("=")
         if not cluster_id.startswith("-"):

@@ -1,4 +1,4 @@
-"""Which releases of Apache Kafka can be started."""
+"""The releases of Apache Kafka that can be started."""
 
 import re
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ SCALA_VERSION: Final = "2.13"
 """The Scala that Kafka's server is compiled for; from Kafka 4.0 on there is no other."""
 
 _LEAST: Final = (3, 5)
-"""From here on a voter set of KRaft is meant for production and DescribeQuorum answers as we read it."""
+"""The first release with KRaft for production use and the DescribeQuorum response that is read here."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
