@@ -12,8 +12,8 @@ from typing import Final
 
 from benchmarks._measure import Figures
 from rackspan.acks import ProduceVerdict, RackBits, Thresholds
-from rackspan.cluster.core.batch import Batch
-from rackspan.cluster.core.broker import Broker, BrokerRules
+from rackspan.cluster.core.batch import RecordBatch
+from rackspan.cluster.core.broker import BrokerCore, BrokerRules
 from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.messages import Produce, Respond
 from rackspan.model.ids import BrokerId, TopicPartition
@@ -51,7 +51,7 @@ class Producing:
         world.run(500)
         self._partition: TopicPartition = world.create("orders", [1])
         world.settle()
-        self._broker: Broker = world.broker(1)
+        self._broker: BrokerCore = world.broker(1)
         self._now = world.now
 
     def run(self) -> float:
@@ -60,7 +60,7 @@ class Producing:
         # Of this process's own time: on a busy machine elapsed time measures the other processes too.
         begun = time.process_time()
         for correlation_id in range(BLOCK):
-            effects = broker.on_message(now, CLIENT, Produce(correlation_id, partition, (Batch(0, 0, -1),)))
+            effects = broker.on_message(now, CLIENT, Produce(correlation_id, partition, (RecordBatch(0, 0, -1),)))
             assert any(isinstance(effect, Respond) for effect in effects)
         return time.process_time() - begun
 

@@ -9,9 +9,9 @@ from heapq import heappop, heappush
 from random import Random
 from typing import Any, Final, Protocol
 
-from rackspan.cluster.core.batch import Batch
-from rackspan.cluster.core.broker import Broker, BrokerIdentity, BrokerRules
-from rackspan.cluster.core.controller import Controller, ControllerRules
+from rackspan.cluster.core.batch import RecordBatch
+from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity, BrokerRules
+from rackspan.cluster.core.controller import ControllerCore, ControllerRules
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, CorrelationId, NodeId
@@ -79,7 +79,7 @@ class World:
         self._incarnations = 0
         self.disks: dict[int, Disk] = {broker: Disk() for broker in self.racks}
         self.rack_of = dict(self.racks)
-        self.controller = Controller(self.settings, Random(self.seed + 1), self.controller_rules)
+        self.controller = ControllerCore(self.settings, Random(self.seed + 1), self.controller_rules)
         self.nodes: dict[NodeId, Node] = {CONTROLLER: self.controller}
         self._process: dict[NodeId, int] = {CONTROLLER: 0}
         self._tick(CONTROLLER)
@@ -88,14 +88,14 @@ class World:
 
     # Faults.
 
-    def start(self, broker: int) -> Broker:
+    def start(self, broker: int) -> BrokerCore:
         """A new process on the old disk."""
         self._incarnations += 1
         rack = self.rack_of[broker]
         identity = BrokerIdentity(
             BrokerId(broker), self._incarnations, None if rack is None else RackId(rack), port=9000 + broker
         )
-        node = Broker(identity, self.settings, self.disks[broker], self.broker_rules)
+        node = BrokerCore(identity, self.settings, self.disks[broker], self.broker_rules)
         self.nodes[broker] = node
         self._process[broker] = self._incarnations
         self._tick(broker)
@@ -131,16 +131,16 @@ class World:
     # Clients.
 
     def produce(
-        self, broker: int, partition: TopicPartition, *batches: Batch, acks: int = -1, timeout_ms: int = 5_000
+        self, broker: int, partition: TopicPartition, *batches: RecordBatch, acks: int = -1, timeout_ms: int = 5_000
     ) -> CorrelationId:
         """Ask at once; the answer will be in `results`."""
         correlation_id = self._correlation_id()
-        message = Produce(correlation_id, partition, batches or (Batch(0, 0, -1),), acks, timeout_ms)
+        message = Produce(correlation_id, partition, batches or (RecordBatch(0, 0, -1),), acks, timeout_ms)
         if broker in self.nodes and broker not in self.frozen:
             self._take(broker, self.nodes[broker].on_message(self.now, CLIENT, message))
         return correlation_id
 
-    def produced(self, partition: TopicPartition, *batches: Batch, acks: int = -1) -> ProduceResponse:
+    def produced(self, partition: TopicPartition, *batches: RecordBatch, acks: int = -1) -> ProduceResponse:
         """Produce to the leader and wait."""
         correlation_id = self.produce(self.state(partition).leader, partition, *batches, acks=acks)
         self.run_until(lambda: correlation_id in self.results, 10_000)
@@ -167,14 +167,14 @@ class World:
 
     # What is.
 
-    def broker(self, broker: int) -> Broker:
+    def broker(self, broker: int) -> BrokerCore:
         node = self.nodes[broker]
-        assert isinstance(node, Broker)
+        assert isinstance(node, BrokerCore)
         return node
 
     @property
-    def brokers(self) -> list[Broker]:
-        return [node for node in self.nodes.values() if isinstance(node, Broker)]
+    def brokers(self) -> list[BrokerCore]:
+        return [node for node in self.nodes.values() if isinstance(node, BrokerCore)]
 
     def state(self, partition: TopicPartition) -> PartitionState:
         state = self.controller.image.partition(partition)

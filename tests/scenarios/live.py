@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import (
@@ -121,7 +121,7 @@ def send(live: Live, *names: str) -> Iterator[str]:
 def send_numbered(live: Live, name: str, *, sequence: str) -> Iterator[str]:
     """send_numbered first sequence=0: of an idempotent producer"""
     leader = live.world.state(ORDERS).leader
-    batch = Batch(0, 0, -1, producer_id=7, producer_epoch=0, base_sequence=int(sequence))
+    batch = RecordBatch(0, 0, -1, producer_id=7, producer_epoch=0, base_sequence=int(sequence))
     live.pending_responses[name] = live.world.produce(leader, ORDERS, batch, timeout_ms=3_000)
     yield from ()
 

@@ -10,8 +10,8 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from rackspan.cluster.core.broker import Broker, BrokerIdentity, BrokerRules
-from rackspan.cluster.core.controller import Controller, ControllerRules
+from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity, BrokerRules
+from rackspan.cluster.core.controller import ControllerCore, ControllerRules
 from rackspan.cluster.core.groups import GroupCoordinator
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, NodeId
 from rackspan.cluster.core.messages import (
@@ -107,7 +107,7 @@ class Running:
             QUICK_MS,
             0.0,
         )
-        self.controller = Controller(
+        self.controller = ControllerCore(
             self.settings,
             Random(f"controller {world.seed}"),
             controller_rules(world.kind, world.build.controller_rules),
@@ -186,7 +186,7 @@ class Running:
     def start_broker(self, machine: Machine) -> None:
         machine.incarnation += 1
         identity = BrokerIdentity(machine.id, machine.incarnation, machine.rack, "localhost", 9000 + machine.id)
-        machine.broker = Broker(identity, self.settings, machine.disk, self.build.broker_rules())
+        machine.broker = BrokerCore(identity, self.settings, machine.disk, self.build.broker_rules())
         self.observer.started(machine)
         self.traffic.started(machine)
         if not machine.ticking:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import DeleteTopics, Effect, FetchPosition, ReplicaFetch, Send
 from rackspan.cluster.core.settings import ClusterSettings
@@ -85,7 +85,7 @@ def test_a_leader_that_thaws_learns_that_it_lost_its_office_and_gives_up_what_it
     lonely = w.produce(1, orders, acks=1)
     w.run(5_000)
     assert w.state(orders).leader == 2
-    assert w.produced(orders, Batch(0, 1, -1)).base_offset == 0
+    assert w.produced(orders, RecordBatch(0, 1, -1)).base_offset == 0
     w.heal()
     w.run(3_000)
     assert lonely in w.results

@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 from rackspan.acks import ProduceVerdict
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.broker.leadership.replica_state import FollowerState
 from rackspan.cluster.core.errors import KafkaError
@@ -49,7 +49,7 @@ class Producer:
         self.judge.pending_responses[self.world.next_correlation_id] = partition
         sequence = self.sequence[partition]
         leader = self.believed_leader(partition)
-        batch = Batch(0, 0, -1, b"", 7, 0, sequence)
+        batch = RecordBatch(0, 0, -1, b"", 7, 0, sequence)
         correlation_id = self.world.produce(leader, partition, batch, timeout_ms=300)
         self.waiting[partition] = (correlation_id, self.world.now)
 
@@ -95,7 +95,7 @@ class Judge:
         assert len(racks) >= self.asked, f"acknowledged by racks {racks}"
 
 
-def entry(batches: tuple[Batch, ...], offset: int) -> tuple[int, int] | None:
+def entry(batches: tuple[RecordBatch, ...], offset: int) -> tuple[int, int] | None:
     """(leader epoch, sequence) of what stands at an offset."""
     return next(((one.leader_epoch, one.base_sequence) for one in batches if one.base_offset == offset), None)
 

@@ -4,7 +4,7 @@ import pytest
 
 from rackspan.acks import min_insync_racks
 from rackspan.acks.metrics import METRICS, Scope
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT
@@ -134,7 +134,7 @@ def test_a_duplicate_waits_for_the_watermark_like_the_original() -> None:
     w.settle()
     w.freeze(2, w.now + 1_000)
     w.freeze(3, w.now + 1_000)
-    batch = Batch(0, 0, -1, b"", 9, 0, 0)
+    batch = RecordBatch(0, 0, -1, b"", 9, 0, 0)
     first, again = w.produce(1, orders, batch), w.produce(1, orders, batch)
     w.run(500)
     assert not {first, again} & set(w.results)
@@ -214,7 +214,7 @@ def test_a_coordinators_own_append_is_subject_to_the_rule() -> None:
     w.settle()
     lose(w, 2, 3)
     correlation_id = 1_000_000
-    internal = Produce(correlation_id, offsets, (Batch(0, 0, -1),), internal=True)
+    internal = Produce(correlation_id, offsets, (RecordBatch(0, 0, -1),), internal=True)
     (reply,) = w.broker(1).on_message(w.now, CLIENT, internal)
     assert isinstance(reply, Respond)
     assert isinstance(reply.response, ProduceResponse)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, Batch
+from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, RecordBatch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CorrelationId
 from rackspan.cluster.core.messages import Produce, ProduceResponse
@@ -90,9 +90,9 @@ class Producer:
         correlation_id = attempt.correlation_id
         self.clock.after(REQUEST_MS + self.rng.randint(50, 200), lambda: self._timed_out(correlation_id))
 
-    def _batch(self, attempt: Attempt) -> Batch:
+    def _batch(self, attempt: Attempt) -> RecordBatch:
         numbered = self.idempotent
-        return Batch(
+        return RecordBatch(
             0,
             attempt.count - 1,
             -1,

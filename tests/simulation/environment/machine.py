@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from rackspan.cluster.core.broker import Broker
+from rackspan.cluster.core.broker import BrokerCore
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.ids import NO_EPOCH
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
@@ -19,7 +19,7 @@ class Machine:
     rack: RackId | None
     disk: Disk = field(default_factory=Disk)
     flushed: dict[TopicPartition, int] = field(default_factory=dict)
-    broker: Broker | None = None
+    broker: BrokerCore | None = None
     incarnation: int = 0
     frozen_until: int = 0
     down: int = 0

@@ -2,9 +2,9 @@
 
 from dataclasses import dataclass, field
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker.leadership.leader import Leader
-from rackspan.cluster.core.controller import Controller
+from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
 from rackspan.cluster.core.log import PartitionLog
@@ -27,7 +27,7 @@ class Mirror:
     """
 
     log: PartitionLog | None = None
-    last: Batch | None = None
+    last: RecordBatch | None = None
     end: tuple[int, int] = (-1, -1)
 
 
@@ -38,7 +38,7 @@ class Observer:
     kind: WorldKind
     partition: TopicPartition
     machines: dict[BrokerId, Machine]
-    controller: Controller
+    controller: ControllerCore
     evidence: PartitionBatch = field(init=False)
     rules: Rules = field(init=False)
     survival: Survival = field(init=False)
@@ -97,7 +97,7 @@ class Observer:
             self.rules.truncated(machine.id, gone)
         return mirror
 
-    def _tell(self, machine: Machine, batch: Batch) -> None:
+    def _tell(self, machine: Machine, batch: RecordBatch) -> None:
         for index in range(batch.record_count):
             entry = Entry(batch.leader_epoch, batch.max_timestamp + index)
             self.rules.appended(machine.id, entry)
@@ -108,7 +108,7 @@ class Observer:
         entries = self.evidence.replicas[machine.id].entries
         batches = log.batches
         kept = 0
-        last: Batch | None = None
+        last: RecordBatch | None = None
         for batch in batches:
             if batch.last_offset >= len(entries) or entries[batch.base_offset] != _first_entry(batch):
                 break
@@ -231,11 +231,11 @@ def _view(broker: BrokerId, leader: Leader) -> LeaderView:
     return LeaderView(broker, leader.isr.committed, leader.isr.partition_epoch, leader.config.required.min_insync_racks)
 
 
-def _holds(log: PartitionLog, batch: Batch) -> bool:
+def _holds(log: PartitionLog, batch: RecordBatch) -> bool:
     """Whether this very batch still stands in the log: had it been cut off and written again, it would be another."""
     found = log.read(batch.base_offset, log.end_offset, 0)
     return bool(found) and found[0] is batch
 
 
-def _first_entry(batch: Batch) -> Entry:
+def _first_entry(batch: RecordBatch) -> Entry:
     return Entry(batch.leader_epoch, batch.max_timestamp)

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from random import Random
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.coordination import Append, CoordinatorEffect
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
@@ -70,7 +70,7 @@ class RemembersOldLeadership(GroupCoordinator):
     """Elected again, it goes on from what it knew, and does not read what others wrote meanwhile."""
 
     def on_elected(
-        self, now: int, partition: int, leader_epoch: int, batches: Iterable[Batch]
+        self, now: int, partition: int, leader_epoch: int, batches: Iterable[RecordBatch]
     ) -> list[CoordinatorEffect]:
         if partition in self._partitions:
             self._leader_epochs[partition] = leader_epoch
@@ -85,7 +85,7 @@ class ReadsTheLastBatchAlone(GroupCoordinator):
     """A new leader reads the end of the log, not all of it."""
 
     def on_elected(
-        self, now: int, partition: int, leader_epoch: int, batches: Iterable[Batch]
+        self, now: int, partition: int, leader_epoch: int, batches: Iterable[RecordBatch]
     ) -> list[CoordinatorEffect]:
         return super().on_elected(now, partition, leader_epoch, list(batches)[-8:])
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from types import MappingProxyType
 
 from rackspan.acks import ProduceVerdict, RackBits, Thresholds
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.broker.leadership.replica_state import FollowerState, Isr
 from rackspan.cluster.core.controller import Conditions, ControllerRules, PartitionChange
@@ -136,14 +136,14 @@ class DuplicateAnsweredAtOnce(BrokerRules):
 class AppendsRetries(BrokerRules):
     """A retry of an idempotent batch is appended a second time."""
 
-    def sequence_check(self, log: PartitionLog, batch: Batch) -> KafkaError | Duplicate:
+    def sequence_check(self, log: PartitionLog, batch: RecordBatch) -> KafkaError | Duplicate:
         return KafkaError.NONE
 
 
 class ForgetsProducers(BrokerRules):
     """The state of producers does not outlive a leadership."""
 
-    def sequence_check(self, log: PartitionLog, batch: Batch) -> KafkaError | Duplicate:
+    def sequence_check(self, log: PartitionLog, batch: RecordBatch) -> KafkaError | Duplicate:
         check = super().sequence_check(log, batch)
         begun, _ = log.end_offset_for_epoch(log.last_epoch)
         known = isinstance(check, Duplicate) and log.epoch_at(check.last_offset + 1) == begun

@@ -23,9 +23,9 @@ from types import FunctionType, MappingProxyType
 from typing import Any, Final
 from uuid import UUID
 
-from rackspan.cluster.core.batch import Batch
-from rackspan.cluster.core.broker import Broker, BrokerIdentity, BrokerRules
-from rackspan.cluster.core.controller import Controller, ControllerRules
+from rackspan.cluster.core.batch import RecordBatch
+from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity, BrokerRules
+from rackspan.cluster.core.controller import ControllerCore, ControllerRules
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, CorrelationId, NodeId
 from rackspan.cluster.core.messages import (
     CreateTopics,
@@ -73,7 +73,7 @@ Action = tuple[str, NodeId, NodeId]
 class Small:
     """One state. `links` hold what is on its way; `ticks` and `faults` what may still befall."""
 
-    controller: Controller
+    controller: ControllerCore
     machines: dict[BrokerId, Machine]
     observer: Observer
     build: Build
@@ -160,7 +160,7 @@ class Small:
     def boot(self, machine: Machine) -> None:
         machine.incarnation += 1
         identity = BrokerIdentity(machine.id, machine.incarnation, machine.rack, "localhost", 9000)
-        machine.broker = Broker(identity, SETTINGS, machine.disk, self.build.broker_rules())
+        machine.broker = BrokerCore(identity, SETTINGS, machine.disk, self.build.broker_rules())
         self.observer.started(machine)
         self.wake(machine.id)
 
@@ -187,7 +187,7 @@ class Small:
             self._deliver(*next(iter(self.links)))
 
     def produce(self, record: int) -> None:
-        batch = Batch(0, 0, -1, data=bytes(HEADER_BYTES), max_timestamp=record)
+        batch = RecordBatch(0, 0, -1, data=bytes(HEADER_BYTES), max_timestamp=record)
         request = self.waiting[record] = Produce(record, ORDERS, (batch,), -1, NEVER_MS)
         self.send(CLIENT, 1, request)
 
@@ -204,7 +204,7 @@ _BEFALL: Final = {
 def start(racks: str, build: Build | None = None, *, ticks: int = 1, faults: int = 1) -> Small:
     """Broker 1 leads orders-0, all three are in sync, records 1 and 2 are on their way. `racks` as in "abb"."""
     build, kind = build or Build(), KINDS["clean"]
-    controller = Controller(SETTINGS, Random(1), controller_rules(kind, build.controller_rules))
+    controller = ControllerCore(SETTINGS, Random(1), controller_rules(kind, build.controller_rules))
     machines = {BrokerId(i): Machine(BrokerId(i), RackId(rack)) for i, rack in enumerate(racks, 1)}
     small = Small(controller, machines, Observer(kind, ORDERS, machines, controller), build, ticks, faults)
     for machine in machines.values():

@@ -9,7 +9,7 @@ from rackspan.cluster.context.metadata_updates import MetadataUpdates
 from rackspan.cluster.context.producer_ids import ProducerIds
 from rackspan.cluster.context.record_traffic import RecordTraffic
 from rackspan.cluster.context.requests import Requests
-from rackspan.cluster.core.broker import Broker
+from rackspan.cluster.core.broker import BrokerCore
 from rackspan.cluster.core.configs import ConfigValue
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
@@ -73,7 +73,7 @@ class BrokerContext(Protocol):
     # Replicas.
 
     @property
-    def core(self) -> Broker:
+    def core(self) -> BrokerCore:
         """The core's broker, for reads that need no message."""
 
     @property

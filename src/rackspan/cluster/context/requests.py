@@ -44,7 +44,7 @@ class PendingResponses:
         return len(self._callbacks)
 
 
-class Send(Protocol):
+class NetworkSend(Protocol):
     """Network.send: `signed` is the source that the receiver sees."""
 
     def __call__(
@@ -59,7 +59,7 @@ class Requests:
     """
 
     def __init__(
-        self, broker: BrokerId, pending: PendingResponses, deliver: Callable[[Message], None], send: Send
+        self, broker: BrokerId, pending: PendingResponses, deliver: Callable[[Message], None], send: NetworkSend
     ) -> None:
         self._broker = broker
         self._pending = pending

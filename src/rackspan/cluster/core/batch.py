@@ -28,7 +28,7 @@ class Marker(IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
+class RecordBatch:
     """One batch, offsets `base_offset` to `last_offset`. `data` is its bytes as on the wire, or empty in a simulation.
 
     A producer's batch starts at offset 0 with any leader epoch; `stamped` makes it the leader's. `marker` is set on the
@@ -64,9 +64,9 @@ class Batch:
     def last_sequence(self) -> int:
         return (self.base_sequence + self.last_offset - self.base_offset) % SEQUENCES
 
-    def stamped(self, base_offset: int, leader_epoch: int) -> "Batch":
+    def stamped(self, base_offset: int, leader_epoch: int) -> "RecordBatch":
         """The same batch at an offset of a leader's log. What can be written to is stamped in place, bytes are copied."""
-        return Batch(
+        return RecordBatch(
             base_offset,
             base_offset + self.last_offset - self.base_offset,
             leader_epoch,

@@ -3,7 +3,7 @@
 from typing import Final
 
 from rackspan.cluster.context.call import Call
-from rackspan.cluster.core.batch import Batch, Marker
+from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import marker_batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Produce, ProduceResponse
@@ -45,7 +45,9 @@ async def _write(call: Call[object], marker: WritableTxnMarker) -> WritableTxnMa
     )
 
 
-async def _append(call: Call[object], partition: TopicPartition, batch: Batch) -> WritableTxnMarkerPartitionResult:
+async def _append(
+    call: Call[object], partition: TopicPartition, batch: RecordBatch
+) -> WritableTxnMarkerPartitionResult:
     response: ProduceResponse = await call.broker.requests.core_response(
         lambda correlation_id: Produce(correlation_id, partition, (batch,), -1, _TIMEOUT_MS, internal=True),
         _TIMEOUT_MS,

@@ -11,7 +11,7 @@ from typing import Final
 
 from rackspan.cluster.context.record_traffic import RecordTraffic
 from rackspan.cluster.context.requests import PendingResponses
-from rackspan.cluster.core.controller import Controller
+from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.broker_host import BrokerHost
@@ -37,7 +37,7 @@ class Assembly:
         pending_responses = PendingResponses()
         self.cluster_id = _cluster_id(rng)
         self.controller = ControllerHost(
-            Controller(settings, rng, locate=configured_locator(settings, self.cluster_id)),
+            ControllerCore(settings, rng, locate=configured_locator(settings, self.cluster_id)),
             self.clock,
             self.network,
             pending_responses,

@@ -19,7 +19,7 @@ from rackspan.cluster.context.producer_ids import ProducerIds
 from rackspan.cluster.context.record_traffic import RecordTraffic
 from rackspan.cluster.context.requests import Requests
 from rackspan.cluster.core import messages
-from rackspan.cluster.core.broker import Broker, BrokerIdentity
+from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity
 from rackspan.cluster.core.configs import ConfigSource, ConfigValue
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
@@ -79,7 +79,7 @@ class BrokerRunner:
         rng = Random(f"{shared.cluster_id}/{identity.id}/{identity.incarnation}")
         self.groups = GroupCoordinator(group_settings(configs), rng)
         self.transactions = TransactionCoordinator(transaction_settings(configs))
-        self._process = BrokerProcess(Broker(identity, shared.settings, disk), self.groups, self.transactions)
+        self._process = BrokerProcess(BrokerCore(identity, shared.settings, disk), self.groups, self.transactions)
         self.group_requests = self.transaction_requests = CoordinatorRequests(
             self.requests.register,
             lambda correlation_id, request: self._handle(
@@ -106,7 +106,7 @@ class BrokerRunner:
         return self._shared.clock.now()
 
     @property
-    def core(self) -> Broker:
+    def core(self) -> BrokerCore:
         if self._stopped:
             raise asyncio.CancelledError(f"broker {self.id} is not running")
         return self._process.broker

@@ -6,7 +6,7 @@ from typing import Final
 
 from rackspan.cluster.context.requests import PendingResponses
 from rackspan.cluster.core import messages
-from rackspan.cluster.core.controller import Controller
+from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
 from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import MetadataImage
@@ -24,7 +24,7 @@ class ControllerHost:
     """Passes messages and ticks to the core's Controller and executes its effects."""
 
     def __init__(
-        self, controller: Controller, clock: Clock, network: Network, pending_responses: PendingResponses
+        self, controller: ControllerCore, clock: Clock, network: Network, pending_responses: PendingResponses
     ) -> None:
         self._controller = controller
         self._clock = clock

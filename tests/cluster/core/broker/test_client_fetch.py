@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import ClientFetch, Isolation, PartitionFetch
 from rackspan.model.ids import TopicPartition
 from tests.cluster.world import World
@@ -18,7 +18,7 @@ def with_batches(size_bytes: int) -> World:
     for partition in (ORDERS, OTHER):
         w.create(partition.topic, [1])
         w.settle()
-        w.produced(partition, Batch(0, 0, -1, bytes(size_bytes)))
+        w.produced(partition, RecordBatch(0, 0, -1, bytes(size_bytes)))
     return w
 
 
@@ -44,7 +44,7 @@ def test_a_fetch_waits_until_it_has_min_bytes() -> None:
     enough, too_little = fetch(ORDERS, min_bytes=100), fetch(ORDERS, min_bytes=101)
     assert not enough.waits(enough.read(w.broker(1)))
     assert too_little.waits(too_little.read(w.broker(1)))
-    w.produced(ORDERS, Batch(0, 0, -1, bytes(100)))
+    w.produced(ORDERS, RecordBatch(0, 0, -1, bytes(100)))
     assert too_little.is_complete(too_little.read(w.broker(1)))
 
 

@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.broker.follower import FetchOutcome, Follower
 from rackspan.cluster.core.errors import KafkaError
@@ -19,7 +19,7 @@ def log_of(*epochs: int) -> PartitionLog:
     """One record an epoch given."""
     log = PartitionLog(UUID(int=1))
     for epoch in epochs:
-        log.append_as_leader(Batch(0, 0, -1), epoch)
+        log.append_as_leader(RecordBatch(0, 0, -1), epoch)
     return log
 
 
@@ -102,7 +102,7 @@ def heeded(log: PartitionLog, fetched: FetchedPartition) -> FetchOutcome:
 
 
 def news(
-    log: PartitionLog, *batches: Batch, offset: int | None = None, epoch: int = 4, **more: object
+    log: PartitionLog, *batches: RecordBatch, offset: int | None = None, epoch: int = 4, **more: object
 ) -> FetchedPartition:
     at_offset = log.end_offset if offset is None else offset
     return FetchedPartition(
@@ -118,7 +118,7 @@ def news(
 
 def test_news_for_another_place_or_leadership_changes_nothing() -> None:
     log = log_of(1, 2)
-    record = Batch(2, 2, 4)
+    record = RecordBatch(2, 2, 4)
     assert heeded(log, news(log, record, epoch=3)) is FetchOutcome.STALE
     assert heeded(log, news(log, record, offset=1)) is FetchOutcome.STALE
     assert log.end_offset == 2

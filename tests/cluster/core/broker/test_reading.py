@@ -1,6 +1,6 @@
 """What readers see: committed records, decided transactions, the replica in their own rack."""
 
-from rackspan.cluster.core.batch import Batch, Marker
+from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.broker import Isolation
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT
@@ -21,7 +21,7 @@ def world() -> tuple[World, TopicPartition]:
 
 def test_a_reader_sees_what_the_watermark_has_passed_and_no_more() -> None:
     w, orders = world()
-    w.produced(orders, Batch(0, 2, -1))
+    w.produced(orders, RecordBatch(0, 2, -1))
     w.freeze(2, w.now + 300)
     w.produce(1, orders)
     w.run(100)
@@ -68,11 +68,11 @@ def test_readers_of_another_leadership_are_told_which_way_they_err() -> None:
 
 def test_offsets_are_found_by_time_and_by_epoch() -> None:
     w, orders = world()
-    w.produced(orders, Batch(0, 1, -1, max_timestamp=50))
-    w.produced(orders, Batch(0, 0, -1, max_timestamp=40))
+    w.produced(orders, RecordBatch(0, 1, -1, max_timestamp=50))
+    w.produced(orders, RecordBatch(0, 0, -1, max_timestamp=40))
     w.kill(1)
     w.run(4_000)
-    w.produced(orders, Batch(0, 0, -1, max_timestamp=60))
+    w.produced(orders, RecordBatch(0, 0, -1, max_timestamp=60))
     broker = w.broker(2)
     found = [broker.offset_for_timestamp(orders, one) for one in (-1, -2, -3, 45, 99)]
     assert [one.offset for one in found] == [4, 0, 3, 0, -1]
@@ -83,13 +83,13 @@ def test_offsets_are_found_by_time_and_by_epoch() -> None:
 
 def test_a_transaction_is_read_committed_once_its_marker_is() -> None:
     w, orders = world()
-    w.produced(orders, Batch(0, 0, -1, b"", 5, 0, 0, transactional=True))
+    w.produced(orders, RecordBatch(0, 0, -1, b"", 5, 0, 0, transactional=True))
     w.produced(orders)
     broker = w.broker(1)
     assert broker.read(orders, 0, 100, Isolation.READ_COMMITTED).batches == ()
     assert broker.read(orders, 0, 100, Isolation.READ_COMMITTED).last_stable_offset == 0
     assert broker.offset_for_timestamp(orders, -1, Isolation.READ_COMMITTED).offset == 0
-    marker = Batch(0, 0, -1, b"", 5, 0, transactional=True, control=True, marker=Marker.ABORT)
+    marker = RecordBatch(0, 0, -1, b"", 5, 0, transactional=True, control=True, marker=Marker.ABORT)
     assert w.produced(orders, marker).error is KafkaError.INVALID_RECORD
     w._take(1, broker.on_message(w.now, CLIENT, Produce(77, orders, (marker,), internal=True)))
     w.run_until(lambda: 77 in w.results)
@@ -118,7 +118,7 @@ def test_deleted_records_are_gone_from_every_replica() -> None:
 
 def test_bytes_between_racks_are_counted_by_topic() -> None:
     w, orders = world()
-    w.produced(orders, Batch(0, 0, -1, bytes(100)))
+    w.produced(orders, RecordBatch(0, 0, -1, bytes(100)))
     assert dict(w.broker(2).counters.replicated_bytes) == {("orders", "a", "b"): 100}
 
 
@@ -130,7 +130,7 @@ def test_old_batches_are_forgotten_beyond_retention_bytes_and_never_of_a_compact
     w.settle()
     for partition in (deleted, compacted):
         for _ in range(50):
-            w.produced(partition, Batch(0, 0, -1, bytes(100)))
+            w.produced(partition, RecordBatch(0, 0, -1, bytes(100)))
         w.run(100)
     for broker in (1, 2, 3):
         logs = w.broker(broker).disk.logs

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from rackspan.cluster.core.controller import Controller
+from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.controller.placement.new_assignments import refuse_impossible
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT, NO_EPOCH
@@ -63,10 +63,10 @@ class AdminUtils:
         pass
 
 
-def controller_of(job: dict[str, Any], settings: ClusterSettings | None = None) -> Controller:
+def controller_of(job: dict[str, Any], settings: ClusterSettings | None = None) -> ControllerCore:
     """The job's brokers registered, those that are not fenced in office, and its placer."""
     placer = StripedReplicaPlacer(rng_of(job)) if job["algo"] == "striped" else AdminUtils(job)
-    controller = Controller(
+    controller = ControllerCore(
         settings or ClusterSettings(),
         Random(0),
         placer_of=lambda configs, rng: CheckedPlacer(job["algo"], placer),
@@ -76,7 +76,7 @@ def controller_of(job: dict[str, Any], settings: ClusterSettings | None = None) 
     return controller
 
 
-def register(controller: Controller, number: int, rack: str | None, *, fenced: bool = False) -> None:
+def register(controller: ControllerCore, number: int, rack: str | None, *, fenced: bool = False) -> None:
     broker = BrokerId(number)
     named = None if rack is None else RackId(rack)
     controller.on_message(0, broker, BrokerRegistration(broker, 1, named, "h", 1, NO_EPOCH))
@@ -85,28 +85,28 @@ def register(controller: Controller, number: int, rack: str | None, *, fenced: b
         controller.on_message(0, broker, BrokerHeartbeat(broker, epoch, epoch + 1))
 
 
-def asked(controller: Controller, request: AdminRequest) -> AdminResponse:
+def asked(controller: ControllerCore, request: AdminRequest) -> AdminResponse:
     answers = [one.response for one in controller.on_message(0, CLIENT, request) if isinstance(one, Respond)]
     assert isinstance(answers[0], tuple)
     result: AdminResponse = answers[0][0]
     return result
 
 
-def create(controller: Controller, name: str, partitions: int, factor: int) -> AdminResponse:
+def create(controller: ControllerCore, name: str, partitions: int, factor: int) -> AdminResponse:
     return asked(controller, CreateTopics(1, (NewTopic(name, partitions, factor),)))
 
 
-def by_hand(controller: Controller, name: str, *rows: Sequence[int]) -> AdminResponse:
+def by_hand(controller: ControllerCore, name: str, *rows: Sequence[int]) -> AdminResponse:
     given = {index: tuple(map(BrokerId, row)) for index, row in enumerate(rows)}
     return asked(controller, CreateTopics(1, (NewTopic(name, assignments=given),)))
 
 
-def grow(controller: Controller, name: str, total: int, *rows: Sequence[int]) -> AdminResponse:
+def grow(controller: ControllerCore, name: str, total: int, *rows: Sequence[int]) -> AdminResponse:
     given = tuple(tuple(map(BrokerId, row)) for row in rows) or None
     return asked(controller, CreatePartitions(1, (MorePartitions(name, total, given),)))
 
 
-def rows(controller: Controller, name: str) -> list[list[int]]:
+def rows(controller: ControllerCore, name: str) -> list[list[int]]:
     return [list(state.replicas) for state in controller.image.topics[name].partitions]
 
 
@@ -150,12 +150,12 @@ def test_the_factor_is_checked_before_any_placer_and_in_kafkas_words(name: str) 
     assert str(refusal.value) == CASES[name]["expect"]["error"]
 
 
-def three(fenced: bool = False, **more: Any) -> Controller:
+def three(fenced: bool = False, **more: Any) -> ControllerCore:
     brokers = [{"id": one, "rack": None, "fenced": fenced} for one in range(3)]
     return controller_of({"algo": "striped", "brokers": brokers, "seed": 1, **more})
 
 
-def in_shutdown() -> Controller:
+def in_shutdown() -> ControllerCore:
     """All on their way down: no placer sees that, and none of them may lead any more."""
     controller = three()
     for number in range(3):

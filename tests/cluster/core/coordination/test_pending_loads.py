@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.coordination import PendingLoads
 from rackspan.cluster.core.log import PartitionLog
 
@@ -10,7 +10,7 @@ from rackspan.cluster.core.log import PartitionLog
 def log_of(records: int, committed: int) -> PartitionLog:
     log = PartitionLog(UUID(int=1))
     for _ in range(records):
-        log.append_as_leader(Batch(0, 0, -1), 0)
+        log.append_as_leader(RecordBatch(0, 0, -1), 0)
     log.high_watermark = committed
     return log
 
@@ -37,7 +37,7 @@ def test_the_last_records_of_a_predecessor_are_waited_for() -> None:
 def test_what_is_appended_after_the_election_is_not_waited_for() -> None:
     loads, log = PendingLoads(), log_of(3, committed=2)
     loads.add(7, 5, log)
-    log.append_as_leader(Batch(0, 0, -1), 5)
+    log.append_as_leader(RecordBatch(0, 0, -1), 5)
     log.high_watermark = 3
     assert begun(loads, log) == [(7, 5)]
 

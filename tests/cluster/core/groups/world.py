@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, TypeVar
 
-from rackspan.cluster.core.batch import Batch, Marker
+from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import Append, CoordinatorEffect, marker_batch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
@@ -26,7 +26,7 @@ class World:
     settings: GroupSettings = ONE_PARTITION
     now: int = 1_000
     epoch: int = 0
-    log: list[Batch] = field(default_factory=list)
+    log: list[RecordBatch] = field(default_factory=list)
     in_flight: deque[Append] = field(default_factory=deque)
     answers: dict[int, object] = field(default_factory=dict)
     asked: int = 0
@@ -74,7 +74,7 @@ class World:
 
     # The log.
 
-    def append(self, batch: Batch) -> int:
+    def append(self, batch: RecordBatch) -> int:
         offset = self.log[-1].last_offset + 1 if self.log else 0
         self.log.append(batch.stamped(offset, self.epoch))
         return offset

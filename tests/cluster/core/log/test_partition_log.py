@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rackspan.cluster.core.batch import SEQUENCES, Batch, Marker
+from rackspan.cluster.core.batch import SEQUENCES, Marker, RecordBatch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log import Duplicate, PartitionLog, rebuilding
 from tests.cluster.core.log.naive_log import NaiveLog, Record
@@ -40,7 +40,7 @@ class Twins:
         same = bool(written) and written[-1][-1].producer_epoch == epoch
         first = -1 if producer == -1 else written[-1][-1].sequence + 1 if same else 0
         transactional = producer == 2
-        batch = Batch(0, count - 1, -1, b"", producer, epoch, first, 10 * count, transactional)
+        batch = RecordBatch(0, count - 1, -1, b"", producer, epoch, first, 10 * count, transactional)
         if producer != -1:
             assert self.log.check(batch) is KafkaError.NONE
         stamped = self.log.append_as_leader(batch, self.epoch)
@@ -58,7 +58,7 @@ class Twins:
         if epoch is None:
             return
         marker = self.rng.choice([Marker.ABORT, Marker.COMMIT])
-        batch = Batch(0, 0, -1, b"", 2, epoch, -1, 1, transactional=True, control=True, marker=marker)
+        batch = RecordBatch(0, 0, -1, b"", 2, epoch, -1, 1, transactional=True, control=True, marker=marker)
         offset = self.log.append_as_leader(batch, self.epoch).base_offset
         self.naive.append([Record(offset, self.epoch, 2, epoch, -1, offset, True, marker.name)])
 
@@ -132,7 +132,7 @@ def assert_producers(twins: Twins) -> None:
         written = twins.naive.batches_of(producer)
         for records in written:
             first, last = records[0], records[-1]
-            again = Batch(0, last.offset - first.offset, -1, b"", producer, first.producer_epoch, first.sequence)
+            again = RecordBatch(0, last.offset - first.offset, -1, b"", producer, first.producer_epoch, first.sequence)
             assert twins.log.check(again) == Duplicate(first.offset, last.offset)
         if epoch is not None:
             after = written[-1][-1].sequence + 1 if written else 0
@@ -143,8 +143,8 @@ def assert_producers(twins: Twins) -> None:
             assert twins.log.check(numbered(producer, epoch - 1, 0)) is KafkaError.INVALID_PRODUCER_EPOCH
 
 
-def numbered(producer: int, epoch: int, sequence: int) -> Batch:
-    return Batch(0, 0, -1, b"", producer, epoch, sequence)
+def numbered(producer: int, epoch: int, sequence: int) -> RecordBatch:
+    return RecordBatch(0, 0, -1, b"", producer, epoch, sequence)
 
 
 def assert_transactions(twins: Twins) -> None:
@@ -161,7 +161,7 @@ def assert_transactions(twins: Twins) -> None:
 def test_reading_stops_at_the_limit_but_answers_at_least_one_batch() -> None:
     log = PartitionLog(TOPIC_ID)
     for _ in range(5):
-        log.append_as_leader(Batch(0, 0, -1, bytes(100)), 0)
+        log.append_as_leader(RecordBatch(0, 0, -1, bytes(100)), 0)
     assert [batch.base_offset for batch in log.read(1, 5, 250)] == [1, 2]
     assert [batch.base_offset for batch in log.read(1, 5, 1)] == [1]
     assert [batch.base_offset for batch in log.read(1, 3, 1000)] == [1, 2]
@@ -169,8 +169,8 @@ def test_reading_stops_at_the_limit_but_answers_at_least_one_batch() -> None:
 
 def test_a_leader_stamps_offset_and_epoch_into_the_bytes_and_touches_nothing_else() -> None:
     log = PartitionLog(TOPIC_ID)
-    log.append_as_leader(Batch(0, 4, -1, bytes(61)), 3)
-    stamped = log.append_as_leader(Batch(0, 0, -1, b"\xff" * 70), 9)
+    log.append_as_leader(RecordBatch(0, 4, -1, bytes(61)), 3)
+    stamped = log.append_as_leader(RecordBatch(0, 0, -1, b"\xff" * 70), 9)
     assert stamped.data[:8] == (5).to_bytes(8, "big")
     assert stamped.data[12:16] == (9).to_bytes(4, "big")
     assert bytes(stamped.data)[8:12] + bytes(stamped.data)[16:] == b"\xff" * 58
@@ -179,7 +179,7 @@ def test_a_leader_stamps_offset_and_epoch_into_the_bytes_and_touches_nothing_els
 def test_a_trim_keeps_what_the_watermark_has_not_passed() -> None:
     log = PartitionLog(TOPIC_ID)
     for _ in range(10):
-        log.append_as_leader(Batch(0, 0, -1, bytes(100)), 0)
+        log.append_as_leader(RecordBatch(0, 0, -1, bytes(100)), 0)
     log.high_watermark = 3
     assert log.trim(500)
     assert (log.start_offset, log.end_offset, log.size_bytes) == (3, 10, 700)
@@ -189,14 +189,14 @@ def test_a_trim_keeps_what_the_watermark_has_not_passed() -> None:
 
 def test_sequences_wrap_to_zero() -> None:
     log = PartitionLog(TOPIC_ID)
-    log.append_as_leader(Batch(0, 2, -1, b"", 1, 0, SEQUENCES - 2), 0)
+    log.append_as_leader(RecordBatch(0, 2, -1, b"", 1, 0, SEQUENCES - 2), 0)
     assert log.check(numbered(1, 0, 1)) is KafkaError.NONE
 
 
 def test_batches_are_found_by_timestamp() -> None:
     log = PartitionLog(TOPIC_ID)
     for timestamp in (5, 30, 20):
-        log.append_as_leader(Batch(0, 1, -1, max_timestamp=timestamp), 0)
+        log.append_as_leader(RecordBatch(0, 1, -1, max_timestamp=timestamp), 0)
     first = log.batch_at_timestamp(10, 6)
     greatest = log.batch_of_greatest_timestamp(6)
     assert first is not None

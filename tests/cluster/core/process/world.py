@@ -4,8 +4,8 @@ from dataclasses import dataclass, field, replace
 from random import Random
 from typing import Any, TypeVar
 
-from rackspan.cluster.core.batch import Batch
-from rackspan.cluster.core.broker import Broker, BrokerIdentity
+from rackspan.cluster.core.batch import RecordBatch
+from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity
 from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator, GroupSettings
@@ -40,12 +40,12 @@ class ProcessWorld(World):
 
     _sent: dict[CorrelationId, tuple[int, int]] = field(default_factory=dict)
 
-    def start(self, broker: int) -> Broker:
+    def start(self, broker: int) -> BrokerCore:
         self._incarnations += 1
         rack = self.rack_of[broker]
         identity = BrokerIdentity(BrokerId(broker), self._incarnations, None if rack is None else RackId(rack))
         process = BrokerProcess(
-            Broker(identity, self.settings, self.disks[broker], self.broker_rules),
+            BrokerCore(identity, self.settings, self.disks[broker], self.broker_rules),
             GroupCoordinator(GROUPS, Random(self._incarnations)),
             TransactionCoordinator(TRANSACTIONS),
         )
@@ -59,7 +59,7 @@ class ProcessWorld(World):
         assert isinstance(process, BrokerProcess)
         return process
 
-    def broker(self, broker: int) -> Broker:
+    def broker(self, broker: int) -> BrokerCore:
         return self.process(broker).broker
 
     def _take(self, source: NodeId, effects: list[Effect]) -> None:
@@ -114,7 +114,7 @@ class ProcessWorld(World):
     ) -> CorrelationId:
         """Produce one transactional record."""
         correlation_id = self._correlation_id()
-        batch = Batch(
+        batch = RecordBatch(
             *(0, 0, -1),
             producer_id=producer.producer_id,
             producer_epoch=producer.producer_epoch,

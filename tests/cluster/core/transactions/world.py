@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from rackspan.cluster.core.batch import Batch, Marker
+from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import Append
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Respond
@@ -33,7 +33,7 @@ class World:
 
     now: int = 1_000
     epoch: int = 0
-    log: list[Batch] = field(default_factory=list)
+    log: list[RecordBatch] = field(default_factory=list)
     in_flight: deque[Append] = field(default_factory=deque)
     unwritten: deque[WriteMarker] = field(default_factory=deque)
     markers: list[tuple[TopicPartition, int, int, Marker]] = field(default_factory=list)
@@ -95,7 +95,7 @@ class World:
 
     # The log and the partitions.
 
-    def append(self, batch: Batch) -> None:
+    def append(self, batch: RecordBatch) -> None:
         self.log.append(batch.stamped(self.log[-1].last_offset + 1 if self.log else 0, self.epoch))
 
     def acknowledge(self, error: KafkaError = KafkaError.NONE, kept: bool = True) -> None:

@@ -5,14 +5,14 @@ A broker decides by its own image of the metadata alone, which may be stale. It 
 epochs bound what a stale leader may still do.
 """
 
-from rackspan.cluster.core.broker.broker import Broker, BrokerIdentity
+from rackspan.cluster.core.broker.broker import BrokerCore, BrokerIdentity
 from rackspan.cluster.core.broker.client_fetch import ClientFetch, FetchRead, PartitionFetch
 from rackspan.cluster.core.broker.leadership.leader import Leader
 from rackspan.cluster.core.broker.reading import Isolation, ReadResponse
 from rackspan.cluster.core.broker.rules import BrokerRules
 
 __all__ = [
-    "Broker",
+    "BrokerCore",
     "BrokerIdentity",
     "BrokerRules",
     "ClientFetch",

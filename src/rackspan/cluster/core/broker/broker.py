@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Any, Final, TypeAlias
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import reading
 from rackspan.cluster.core.broker.follower import Follower, ReplicaFetchers
 from rackspan.cluster.core.broker.leadership.leader import Leader
@@ -42,10 +42,10 @@ from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 VALID_ACKS: Final = (-1, 0, 1)
 
-__all__ = ["Broker", "BrokerIdentity"]
+__all__ = ["BrokerCore", "BrokerIdentity"]
 
 
-class Broker:
+class BrokerCore:
     """One process of one broker. A restart makes a new object; its logs stay on `disk`.
 
     `rules` are its decisions as a leader. The disk's clean-shutdown mark is removed at the start, so that an
@@ -242,7 +242,7 @@ class Broker:
 
     def validated_batch(
         self, topic: str | None, records: memoryview | None, acks: int, now: int, lacks_a_key: LacksAKey
-    ) -> Batch | ProduceResponse:
+    ) -> RecordBatch | ProduceResponse:
         """The produced batch, or why it cannot be appended. `topic` None is a topic id that the broker does not have."""
         if acks not in VALID_ACKS:
             return ProduceResponse(KafkaError.INVALID_REQUIRED_ACKS)
@@ -278,16 +278,16 @@ class Broker:
         return (replica, error) if error is KafkaError.NONE else (None, error)
 
 
-_Handle: TypeAlias = Callable[[Broker, int, NodeId, Any], None]
+_Handle: TypeAlias = Callable[[BrokerCore, int, NodeId, Any], None]
 
 _HANDLERS: Final[Mapping[type[Message], _Handle]] = {
-    Produce: Broker._produce,
-    DeleteRecords: Broker._delete_records,
-    ReplicaFetch: Broker._fetch,
-    ReplicaFetchResponse: Broker._fetched,
-    AlterPartitionResponse: Broker._altered,
-    BrokerRegistrationResponse: Broker._registered,
-    BrokerHeartbeatResponse: Broker._heartbeat_response,
-    FetchMetadataResponse: Broker._metadata,
-    ShutDown: Broker._shut_down,
+    Produce: BrokerCore._produce,
+    DeleteRecords: BrokerCore._delete_records,
+    ReplicaFetch: BrokerCore._fetch,
+    ReplicaFetchResponse: BrokerCore._fetched,
+    AlterPartitionResponse: BrokerCore._altered,
+    BrokerRegistrationResponse: BrokerCore._registered,
+    BrokerHeartbeatResponse: BrokerCore._heartbeat_response,
+    FetchMetadataResponse: BrokerCore._metadata,
+    ShutDown: BrokerCore._shut_down,
 }

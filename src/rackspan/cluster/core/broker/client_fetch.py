@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from rackspan.cluster.core.broker.broker import Broker
+from rackspan.cluster.core.broker.broker import BrokerCore
 from rackspan.cluster.core.broker.reading import Isolation, ReadResponse
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH
@@ -54,7 +54,7 @@ class ClientFetch:
     rack: RackId | None = None
     follower_ok: bool = False
 
-    def read(self, broker: Broker) -> FetchRead:
+    def read(self, broker: BrokerCore) -> FetchRead:
         """Read every partition, as far as `max_bytes` reaches."""
         responses: list[ReadResponse] = []
         size_bytes, respond_now = 0, False
@@ -72,7 +72,7 @@ class ClientFetch:
             left -= read_bytes
         return FetchRead(responses, size_bytes, respond_now)
 
-    def _read_partition(self, broker: Broker, fetch: PartitionFetch, left: int) -> ReadResponse:
+    def _read_partition(self, broker: BrokerCore, fetch: PartitionFetch, left: int) -> ReadResponse:
         if not fetch.topic_known:
             return ReadResponse(KafkaError.UNKNOWN_TOPIC_ID)
         return broker.read(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker.follower import Follower
 from rackspan.cluster.core.broker.leadership.leader import Leader
 from rackspan.cluster.core.errors import KafkaError
@@ -40,7 +40,7 @@ class ReadResponse:
     high_watermark: int = NO_OFFSET
     last_stable_offset: int = NO_OFFSET
     log_start: int = NO_OFFSET
-    batches: tuple[Batch, ...] = ()
+    batches: tuple[RecordBatch, ...] = ()
     aborted: tuple[AbortedTransaction, ...] = ()
     preferred_read_replica: BrokerId = NO_LEADER
     diverging: EpochEnd | None = None
@@ -56,7 +56,7 @@ class OffsetResponse:
     error: KafkaError
     offset: int = NO_OFFSET
     leader_epoch: int = NO_EPOCH
-    batch: Batch | None = None
+    batch: RecordBatch | None = None
 
 
 def readable_to(log: PartitionLog, isolation: Isolation) -> int:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
-from rackspan.cluster.core.batch import NO_TIMESTAMP, Batch
+from rackspan.cluster.core.batch import NO_TIMESTAMP, RecordBatch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import ProduceResponse
 from rackspan.errors import CorruptRecords
@@ -67,7 +67,7 @@ class RecordConfig:
 
 def validated_batch(
     records: memoryview, config: RecordConfig, now: int, lacks_a_key: LacksAKey
-) -> Batch | ProduceResponse:
+) -> RecordBatch | ProduceResponse:
     """The one batch of a partition, in memory of its own, stamped with `now` (ms) if the topic has LogAppendTime."""
     if len(records) > MAGIC_AT and records[MAGIC_AT] < MAGIC:
         return ProduceResponse(KafkaError.INVALID_RECORD, message=f"record batches of version {MAGIC} only")
@@ -82,11 +82,11 @@ def validated_batch(
     return refusal or _batch(header, records, config, now)
 
 
-def _batch(header: BatchHeader, records: memoryview, config: RecordConfig, now: int) -> Batch:
+def _batch(header: BatchHeader, records: memoryview, config: RecordConfig, now: int) -> RecordBatch:
     data = _own(records)
     if config.append_time:
         stamp_append_time(data, now)
-    return Batch(
+    return RecordBatch(
         base_offset=0,
         last_offset=header.last_offset_delta,
         leader_epoch=-1,

@@ -3,7 +3,7 @@
 from collections.abc import Collection, Mapping
 
 from rackspan.acks.min_insync_racks import before_acknowledgement, before_append, watermark_may_advance
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker.leadership.replica_state import FollowerState, Isr
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET
@@ -66,7 +66,7 @@ class BrokerRules:
         """The error for produces that wait when the leadership ends. The next leader decides whether their records stay."""
         return KafkaError.NOT_LEADER_OR_FOLLOWER
 
-    def sequence_check(self, log: PartitionLog, batch: Batch) -> KafkaError | Duplicate:
+    def sequence_check(self, log: PartitionLog, batch: RecordBatch) -> KafkaError | Duplicate:
         """NONE if the batch is its producer's next, the error if not, or where the log has it already."""
         return log.check(batch) if batch.producer_id >= 0 else KafkaError.NONE
 

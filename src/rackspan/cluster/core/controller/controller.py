@@ -49,7 +49,7 @@ FromBroker: TypeAlias = Callable[[ControllerContext, int, NodeId, Any], list[Eff
 FromClient: TypeAlias = Callable[[ControllerContext, int, Any], list[Effect]]
 
 
-class Controller:
+class ControllerCore:
     """One controller, never lost. `rng` draw topic ids and placements; `rules` are its decisions."""
 
     def __init__(

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
 from rackspan.cluster.core.messages import Respond
@@ -18,7 +18,7 @@ class Append:
     """
 
     partition: int
-    batch: Batch
+    batch: RecordBatch
     write: int
 
 
@@ -47,7 +47,7 @@ class Writes:
     def respond(self, correlation_id: CorrelationId, response: object) -> None:
         self._effects.append(Respond(correlation_id, response))
 
-    def append(self, partition: int, batch: Batch, then: Then) -> None:
+    def append(self, partition: int, batch: RecordBatch, then: Then) -> None:
         self._last += 1
         self._waiting[self._last] = _Write(partition, then)
         self._effects.append(Append(partition, batch, self._last))

@@ -7,7 +7,7 @@ change nothing are plain queries. A partition is loaded within `on_elected`, so 
 from collections.abc import Iterable
 from random import Random
 
-from rackspan.cluster.core.batch import Batch, Marker
+from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import CoordinatorEffect, Writes, partition_for
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import loading, queries
@@ -49,7 +49,7 @@ class GroupCoordinator:
     # Leadership.
 
     def on_elected(
-        self, now: int, partition: int, leader_epoch: int, batches: Iterable[Batch]
+        self, now: int, partition: int, leader_epoch: int, batches: Iterable[RecordBatch]
     ) -> list[CoordinatorEffect]:
         """This broker leads a partition of `__consumer_offsets`; `batches` are all that its log holds.
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from rackspan.cluster.core.batch import Batch, Marker
+from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import decode_batch
 from rackspan.cluster.core.groups.group import Group, GroupState
 from rackspan.cluster.core.groups.member import loaded_member
@@ -19,7 +19,7 @@ from rackspan.cluster.core.groups.records import (
 from rackspan.model.ids import TopicPartition
 
 
-def load(now: int, partition: int, batches: Iterable[Batch]) -> dict[str, Group]:
+def load(now: int, partition: int, batches: Iterable[RecordBatch]) -> dict[str, Group]:
     """The groups by id. A group with members is Stable: their sessions begin anew, and no rebalance was kept.
 
     Raises InvalidRecord for a record that cannot be read.
@@ -36,7 +36,7 @@ class _Replay:
     offsets: dict[str, Offsets] = field(default_factory=dict)
     groups: dict[str, GroupMetadataValue] = field(default_factory=dict)
 
-    def batch(self, batch: Batch) -> None:
+    def batch(self, batch: RecordBatch) -> None:
         if batch.marker is not None:
             for offsets in self.offsets.values():
                 offsets.end_transaction(batch.producer_id, batch.marker is Marker.COMMIT)

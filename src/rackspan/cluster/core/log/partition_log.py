@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, TopicId
 from rackspan.cluster.core.log.epoch_cache import EpochCache, EpochEnd
@@ -41,12 +41,12 @@ class PartitionLog:
         self.high_watermark = 0
         self.size_bytes = 0
         self.epochs = EpochCache()
-        self._batches: list[Batch] = []
+        self._batches: list[RecordBatch] = []
         self._bases: list[int] = []
         self._states = RebuildableStates()
 
     @property
-    def batches(self) -> tuple[Batch, ...]:
+    def batches(self) -> tuple[RecordBatch, ...]:
         return tuple(self._batches)
 
     @property
@@ -69,17 +69,17 @@ class PartitionLog:
         known = self.producers.get(producer_id)
         return known is not None and known.epoch == producer_epoch and known.transaction_start is not None
 
-    def check(self, batch: Batch) -> KafkaError | Duplicate:
+    def check(self, batch: RecordBatch) -> KafkaError | Duplicate:
         """What the producer's numbering says of a batch about to be appended."""
         return self._states.now.check(batch)
 
-    def append_as_leader(self, batch: Batch, leader_epoch: int) -> Batch:
+    def append_as_leader(self, batch: RecordBatch, leader_epoch: int) -> RecordBatch:
         """Give a producer's batch its offset and epoch; the stamped batch."""
         stamped = batch.stamped(self.end_offset, leader_epoch)
         self.append(stamped)
         return stamped
 
-    def append(self, batch: Batch) -> None:
+    def append(self, batch: RecordBatch) -> None:
         """A batch that has its offset and epoch already: a leader's own, or a copy of it on a follower."""
         self.epochs.assign(batch.leader_epoch, batch.base_offset)
         self._batches.append(batch)
@@ -88,15 +88,15 @@ class PartitionLog:
         self.end_offset = batch.last_offset + 1
         self.size_bytes += batch.size_bytes
 
-    def read(self, offset: int, upper: int, max_bytes: int) -> tuple[Batch, ...]:
+    def read(self, offset: int, upper: int, max_bytes: int) -> tuple[RecordBatch, ...]:
         """Whole batches from the one that holds `offset`, ending before `upper`; the first one however large it is."""
         index = max(0, bisect_right(self._bases, offset) - 1)
         if index < len(self._batches) and self._batches[index].last_offset < offset:
             index += 1
         return self._fitting(index, upper, max_bytes)
 
-    def _fitting(self, index: int, upper: int, max_bytes: int) -> tuple[Batch, ...]:
-        found: list[Batch] = []
+    def _fitting(self, index: int, upper: int, max_bytes: int) -> tuple[RecordBatch, ...]:
+        found: list[RecordBatch] = []
         left = max_bytes
         while index < len(self._batches) and self._batches[index].last_offset < upper:
             batch = self._batches[index]
@@ -115,13 +115,13 @@ class PartitionLog:
         index = bisect_left(self._bases, offset) - 1
         return self._batches[index].leader_epoch if index >= 0 else NO_EPOCH
 
-    def batch_at_timestamp(self, timestamp: int, upper: int) -> Batch | None:
+    def batch_at_timestamp(self, timestamp: int, upper: int) -> RecordBatch | None:
         """The first batch below `upper` with a record at `timestamp` (ms) or later."""
         return next(
             (batch for batch in self._batches if batch.max_timestamp >= timestamp and batch.last_offset < upper), None
         )
 
-    def batch_of_greatest_timestamp(self, upper: int) -> Batch | None:
+    def batch_of_greatest_timestamp(self, upper: int) -> RecordBatch | None:
         """The first of those below `upper` with the greatest timestamp (KIP-734)."""
         seen = [batch for batch in self._batches if batch.last_offset < upper]
         return max(seen, key=lambda batch: batch.max_timestamp, default=None)
@@ -203,5 +203,5 @@ class PartitionLog:
         return self.start_offset > before
 
 
-def _size_bytes(batches: Sequence[Batch]) -> int:
+def _size_bytes(batches: Sequence[RecordBatch]) -> int:
     return sum(batch.size_bytes for batch in batches)

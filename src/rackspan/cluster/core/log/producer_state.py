@@ -7,7 +7,7 @@ ProducerAppendInfo.
 from collections.abc import Iterable
 from typing import Final, NamedTuple
 
-from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, SEQUENCES, Batch, Marker
+from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, SEQUENCES, Marker, RecordBatch
 from rackspan.cluster.core.errors import KafkaError
 
 WINDOW: Final = 5
@@ -69,7 +69,7 @@ class ProducerStates:
         """Whose markers may stand above the high watermark still."""
         self.aborted: list[AbortedTransaction] = []
 
-    def check(self, batch: Batch) -> KafkaError | Duplicate:
+    def check(self, batch: RecordBatch) -> KafkaError | Duplicate:
         """Whether a producer may append this now: NONE, why not, or where it stands already.
 
         A producer the log does not know may begin anywhere: what it wrote before may have been deleted.
@@ -79,7 +79,7 @@ class ProducerStates:
             return KafkaError.NONE if entry is None else _epoch_error(entry, batch)
         return _duplicate(entry, batch) or _epoch_error(entry, batch) or _sequence_error(entry, batch)
 
-    def append(self, batch: Batch) -> None:
+    def append(self, batch: RecordBatch) -> None:
         """Take note of a batch that was appended."""
         if batch.producer_id == NO_PRODUCER:
             return
@@ -88,7 +88,7 @@ class ProducerStates:
         elif batch.idempotent:
             self._remember(batch)
 
-    def replay(self, batches: Iterable[Batch]) -> None:
+    def replay(self, batches: Iterable[RecordBatch]) -> None:
         for batch in batches:
             self.append(batch)
 
@@ -112,7 +112,7 @@ class ProducerStates:
         self.completed = [one for one in self.completed if one.last_offset >= start_offset]
         self.aborted = [one for one in self.aborted if one.last_offset >= start_offset]
 
-    def _remember(self, batch: Batch) -> None:
+    def _remember(self, batch: RecordBatch) -> None:
         entry = self.entries.get(batch.producer_id)
         written = Written(
             batch.base_sequence, batch.last_sequence, batch.base_offset, batch.last_offset, batch.max_timestamp
@@ -124,7 +124,7 @@ class ProducerStates:
             start = self.open[batch.producer_id] = batch.base_offset
         self.entries[batch.producer_id] = ProducerEntry(batch.producer_epoch, window, start)
 
-    def _end_transaction(self, batch: Batch, marker: Marker) -> None:
+    def _end_transaction(self, batch: RecordBatch, marker: Marker) -> None:
         entry = self.entries.get(batch.producer_id)
         window = entry.window if entry is not None and entry.epoch == batch.producer_epoch else ()
         self.entries[batch.producer_id] = ProducerEntry(batch.producer_epoch, window)
@@ -136,7 +136,7 @@ class ProducerStates:
             self.aborted.append(AbortedTransaction(batch.producer_id, start, batch.last_offset))
 
 
-def _duplicate(entry: ProducerEntry, batch: Batch) -> Duplicate | None:
+def _duplicate(entry: ProducerEntry, batch: RecordBatch) -> Duplicate | None:
     if entry.epoch != batch.producer_epoch:
         return None
     first, last = batch.base_sequence, batch.last_sequence
@@ -146,11 +146,11 @@ def _duplicate(entry: ProducerEntry, batch: Batch) -> Duplicate | None:
     return None
 
 
-def _epoch_error(entry: ProducerEntry, batch: Batch) -> KafkaError:
+def _epoch_error(entry: ProducerEntry, batch: RecordBatch) -> KafkaError:
     return KafkaError.INVALID_PRODUCER_EPOCH if batch.producer_epoch < entry.epoch else KafkaError.NONE
 
 
-def _sequence_error(entry: ProducerEntry, batch: Batch) -> KafkaError:
+def _sequence_error(entry: ProducerEntry, batch: RecordBatch) -> KafkaError:
     """A newer epoch begins at 0; within one, numbers follow each other."""
     expected = (entry.last_sequence + 1) % SEQUENCES if batch.producer_epoch == entry.epoch else 0
     return KafkaError.NONE if batch.base_sequence == expected else KafkaError.OUT_OF_ORDER_SEQUENCE_NUMBER

@@ -13,7 +13,7 @@ from bisect import bisect_left
 from collections.abc import Sequence
 from typing import Final
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.ids import NO_OFFSET
 from rackspan.cluster.core.log.producer_state import ProducerStates
 
@@ -32,14 +32,14 @@ class RebuildableStates:
         """(the end of what it covers, the states there), ascending."""
         self._since = 0
 
-    def append(self, batch: Batch) -> None:
+    def append(self, batch: RecordBatch) -> None:
         self.now.append(batch)
         self._since += 1
         if self._since >= INTERVAL:
             self._snapshots.append((batch.last_offset + 1, self.now.copy()))
             self._since = 0
 
-    def truncated(self, end_offset: int, batches: Sequence[Batch], bases: Sequence[int]) -> None:
+    def truncated(self, end_offset: int, batches: Sequence[RecordBatch], bases: Sequence[int]) -> None:
         """The log now ends at `end_offset` and holds `batches`, whose base offsets are `bases`."""
         while self._snapshots and self._snapshots[-1][0] > end_offset:
             self._snapshots.pop()
@@ -49,7 +49,7 @@ class RebuildableStates:
         self.now.replay(rest)
         self._since = len(rest)
 
-    def deleted(self, batches: Sequence[Batch], start_offset: int) -> None:
+    def deleted(self, batches: Sequence[RecordBatch], start_offset: int) -> None:
         """These were the log's first; it now begins at `start_offset`."""
         self._baseline.replay(batches)
         self._snapshots = [snapshot for snapshot in self._snapshots if snapshot[0] > start_offset]

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
 from rackspan.model.ids import TopicPartition
@@ -26,7 +26,7 @@ class Produce:
 
     correlation_id: CorrelationId
     partition: TopicPartition
-    batches: tuple[Batch, ...]
+    batches: tuple[RecordBatch, ...]
     acks: int = -1
     timeout_ms: int = 30_000
     internal: bool = False

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET, TopicId
 from rackspan.model.ids import BrokerId, TopicPartition
@@ -51,7 +51,7 @@ class FetchedPartition:
     error: KafkaError
     high_watermark: int = NO_OFFSET
     log_start: int = 0
-    batches: tuple[Batch, ...] = ()
+    batches: tuple[RecordBatch, ...] = ()
     diverging: tuple[int, int] | None = None
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, TypeAlias
 
-from rackspan.cluster.core.batch import Batch
-from rackspan.cluster.core.broker import Broker
+from rackspan.cluster.core.batch import RecordBatch
+from rackspan.cluster.core.broker import BrokerCore
 from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, Append
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
@@ -62,7 +62,7 @@ class BrokerProcess:
     request_timeout_ms: ClassVar[int] = 5_000
     """How long another broker may take to respond."""
 
-    def __init__(self, broker: Broker, groups: GroupCoordinator, transactions: TransactionCoordinator) -> None:
+    def __init__(self, broker: BrokerCore, groups: GroupCoordinator, transactions: TransactionCoordinator) -> None:
         self.broker, self.groups, self.transactions = broker, groups, transactions
         self._group_runner = CoordinatorRunner(OFFSETS_TOPIC, groups, self._log, self._on_group_effect)
         self._transaction_runner = CoordinatorRunner(
@@ -182,7 +182,7 @@ class BrokerProcess:
 
         self.append(now, TopicPartition(topic, append.partition), append.batch, appended)
 
-    def append(self, now: int, partition: TopicPartition, batch: Batch, then: Then) -> None:
+    def append(self, now: int, partition: TopicPartition, batch: RecordBatch, then: Then) -> None:
         """Append a coordinator's batch to a partition led here, acks=all. `then` gets the `ProduceResponse`."""
         produce = Produce(self._own_id(then), partition, (batch,), -1, self.append_timeout_ms, internal=True)
         self._apply(now, self.broker.on_message(now, CLIENT, produce))

@@ -4,7 +4,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.coordination import PendingLoads
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET
@@ -16,7 +16,9 @@ from rackspan.model.ids import TopicPartition
 class Coordinator(Protocol):
     """What both coordinators have; `on_request` differs in its requests."""
 
-    def on_elected(self, now: int, partition: int, leader_epoch: int, batches: Iterable[Batch]) -> Iterable[Any]: ...
+    def on_elected(
+        self, now: int, partition: int, leader_epoch: int, batches: Iterable[RecordBatch]
+    ) -> Iterable[Any]: ...
 
     def on_resigned(self, now: int, partition: int) -> Iterable[Any]: ...
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from rackspan.cluster.core.batch import Batch, Marker
+from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import (
     Append,
     CoordinatorRecord,
@@ -47,7 +47,7 @@ class WriteMarker:
 
     transactional_id: str
     partition: TopicPartition
-    batch: Batch
+    batch: RecordBatch
 
 
 TransactionEffect: TypeAlias = Respond | Append | WriteMarker
@@ -77,7 +77,7 @@ class TransactionCoordinator:
     # Leadership.
 
     def on_elected(
-        self, now: int, partition: int, leader_epoch: int, batches: Iterable[Batch]
+        self, now: int, partition: int, leader_epoch: int, batches: Iterable[RecordBatch]
     ) -> list[TransactionEffect]:
         """This broker leads a partition of `__transaction_state`; what was about to end there is brought to its end."""
         if leader_epoch <= self._leader_epochs.get(partition, NO_EPOCH):
@@ -338,7 +338,7 @@ def _told(error: KafkaError) -> KafkaError:
     return _TOLD.get(error, KafkaError.COORDINATOR_NOT_AVAILABLE)
 
 
-def _load(partition: int, batches: Iterable[Batch]) -> dict[str, Transaction]:
+def _load(partition: int, batches: Iterable[RecordBatch]) -> dict[str, Transaction]:
     found: dict[str, Transaction] = {}
     for batch in batches:
         for _, record in decode_batch(batch):

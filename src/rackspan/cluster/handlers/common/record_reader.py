@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Any
 
-from rackspan.cluster.core.batch import Batch
+from rackspan.cluster.core.batch import RecordBatch
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,13 +14,13 @@ class RecordPosition:
     timestamp: int
 
 
-def first_at(batch: Batch, timestamp: int) -> RecordPosition:
+def first_at(batch: RecordBatch, timestamp: int) -> RecordPosition:
     """The first record of the batch at `timestamp` or later; the batch's last where it cannot be decompressed here."""
     found = [place for place in _places(batch) if place.timestamp >= timestamp]
     return found[0] if found else RecordPosition(batch.last_offset, batch.max_timestamp)
 
 
-def latest(batch: Batch) -> RecordPosition:
+def latest(batch: RecordBatch) -> RecordPosition:
     """The first of those with the batch's greatest timestamp."""
     return first_at(batch, batch.max_timestamp)
 
@@ -30,7 +30,7 @@ def lacks_a_key(data: bytes | bytearray | memoryview) -> bool:
     return any(record.key is None for record in _opened(data))
 
 
-def _places(batch: Batch) -> list[RecordPosition]:
+def _places(batch: RecordBatch) -> list[RecordPosition]:
     return [RecordPosition(one.offset, one.timestamp) for one in _opened(batch.data)]
 
 

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.cluster.core.controller import Controller
+from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.errors import ReplicaPlacementException, UsageError
@@ -34,14 +34,14 @@ class Diary:
         self.pages.append("close")
 
 
-def controller_with(diary: Diary, brokers: int = 3) -> Controller:
+def controller_with(diary: Diary, brokers: int = 3) -> ControllerCore:
     def placer_of(configs: Mapping[str, str], _: Random) -> CheckedPlacer:
         placer = CheckedPlacer("diary", diary)
         placer.configure(configs)
         return placer
 
     settings = ClusterSettings(extra_configs={"mine": "yes", "replica.placer.class.name": "diary"})
-    controller = Controller(settings, Random(1), placer_of=placer_of)
+    controller = ControllerCore(settings, Random(1), placer_of=placer_of)
     for number in range(brokers):
         register(controller, number, None)
     return controller
@@ -79,16 +79,16 @@ def test_a_cluster_does_not_start_with_a_placer_that_is_not_there() -> None:
         EmbeddedCluster(1, 1, config={"replica.placer.class.name": "nobody"}).start()
 
 
-def balanced(**configs: str) -> Controller:
+def balanced(**configs: str) -> ControllerCore:
     named = {f"replica.placer.balanced.{key}": value for key, value in configs.items()}
     settings = ClusterSettings(extra_configs={"replica.placer.class.name": "balanced", **named})
-    controller = Controller(settings, Random(7))
+    controller = ControllerCore(settings, Random(7))
     for number in range(6):
         register(controller, number, f"r{number % 3}")
     return controller
 
 
-def held(controller: Controller, *topics: str) -> list[int]:
+def held(controller: ControllerCore, *topics: str) -> list[int]:
     """Replicas of the topics by broker, 0 first."""
     replicas = [broker for topic in topics for row in rows(controller, topic) for broker in row]
     return [replicas.count(broker) for broker in sorted(controller.image.brokers)]

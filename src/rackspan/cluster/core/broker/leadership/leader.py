@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from rackspan.acks import ProduceVerdict, RackBits, Thresholds
 from rackspan.acks.min_insync_racks import Threshold, is_checked, missed
 from rackspan.acks.replies import BY_RACKS, ERROR_CODES, error_message
-from rackspan.cluster.core.batch import Batch, Marker
+from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.broker.leadership.delayed_produces import DelayedProduce, DelayedProduces
 from rackspan.cluster.core.broker.leadership.replica_state import FollowerState, Isr
 from rackspan.cluster.core.broker.metrics import Counters
@@ -120,7 +120,7 @@ class Leader:
                 return ProduceResponse(KafkaError.INVALID_RECORD)
         return None
 
-    def _sequence_check(self, batches: Iterable[Batch]) -> KafkaError | Duplicate:
+    def _sequence_check(self, batches: Iterable[RecordBatch]) -> KafkaError | Duplicate:
         """The first batch's check that is not NONE, else NONE."""
         for batch in batches:
             check = self._rules.sequence_check(self.log, batch)
@@ -128,7 +128,7 @@ class Leader:
                 return check
         return KafkaError.NONE
 
-    def _append(self, now: int, batches: Iterable[Batch]) -> tuple[int, int]:
+    def _append(self, now: int, batches: Iterable[RecordBatch]) -> tuple[int, int]:
         """The first offset, and the one that the high watermark must reach."""
         end = self.log.end_offset
         for follower in self.followers.values():
@@ -242,7 +242,7 @@ class Leader:
         )
 
 
-def _marker(batches: Iterable[Batch]) -> tuple[int, Marker] | None:
+def _marker(batches: Iterable[RecordBatch]) -> tuple[int, Marker] | None:
     return next(((batch.producer_id, batch.marker) for batch in batches if batch.marker is not None), None)
 
 
