@@ -10,7 +10,7 @@ from tests.reassign.instances import cluster
 
 
 def spread_is_even(racks: Sequence[str], sizes: Counter[str]) -> bool:
-    """Whether moving one replica to another rack with room could make the counts more even."""
+    """Whether moving one replica to another rack that may take one could make the counts more even."""
     counts = Counter(racks)
     return not any(
         counts[here] - counts[there] >= 2 and counts[there] < sizes[there] for here in counts for there in sizes

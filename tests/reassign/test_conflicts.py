@@ -30,7 +30,7 @@ def test_more_replicas_than_brokers_left_names_both_numbers() -> None:
     assert (conflict.partitions, len(planned)) == (3, 0)
 
 
-def test_draining_the_last_broker_of_a_rack_that_is_asked_for_is_refused() -> None:
+def test_draining_the_last_broker_of_a_rack_that_is_required_is_refused() -> None:
     snapshot = three_topics({1: "a", 2: "a", 3: "b"}, [1, 3], min_insync_racks="2")
     planned = plan(snapshot, request=ReassignmentRequest(drain=frozenset({3})))
     (conflict,) = cost(planned).infeasible
@@ -38,12 +38,12 @@ def test_draining_the_last_broker_of_a_rack_that_is_asked_for_is_refused() -> No
     assert len(planned) == 0
 
 
-def test_the_same_drain_is_planned_where_nobody_asks_for_two_racks() -> None:
+def test_the_same_drain_is_planned_where_no_topic_requires_two_racks() -> None:
     planned = plan(three_topics({1: "a", 2: "a", 3: "b"}, [1, 3]), request=ReassignmentRequest(drain=frozenset({3})))
     assert (cost(planned).infeasible, planned.moves) == ((), 3)
 
 
-def test_a_policy_asks_as_a_topic_does() -> None:
+def test_a_policy_requires_racks_as_a_topic_does() -> None:
     snapshot = three_topics({1: "a", 2: "a", 3: "b"}, [1, 3])
     planned = plan(snapshot, RackPolicy(min_insync_racks=2), ReassignmentRequest(drain=frozenset({3})))
     assert "have min.insync.racks 2" in cost(planned).infeasible[0].reason

@@ -48,7 +48,7 @@ def move(*replicas: int, topic: str = "orders", partition: int = 0) -> Reassignm
     return ReassignmentDocument((ListedPartition(topic, partition, replicas),))
 
 
-def told(
+def severities(
     snapshot: ClusterSnapshot, document: ReassignmentDocument, policy: RackPolicy = RackPolicy()
 ) -> dict[str, str]:
     return {one.constraint: str(one.severity) for one in lint(snapshot, policy, document)}
@@ -90,15 +90,18 @@ def test_unknown_brokers_and_partitions_are_named_as_kafka_names_them() -> None:
 
 
 def test_a_target_in_one_rack_breaks_the_rack_spread() -> None:
-    assert told(orders([1, 3, 5]), move(1, 2, 5)) == {"rack-spread": "violation", "plan-needless-moves": "warning"}
+    assert severities(orders([1, 3, 5]), move(1, 2, 5)) == {
+        "rack-spread": "violation",
+        "plan-needless-moves": "warning",
+    }
 
 
 def test_a_target_that_keeps_every_rule_is_clean() -> None:
-    assert told(orders([1, 2, 3]), move(1, 5, 3)) == {}
+    assert severities(orders([1, 2, 3]), move(1, 5, 3)) == {}
 
 
 def test_a_target_is_held_against_the_minimums_of_its_topic() -> None:
-    found = told(orders([1, 3, 5], config={"min.insync.racks": "3", "min.insync.replicas": "3"}), move(1, 3))
+    found = severities(orders([1, 3, 5], config={"min.insync.racks": "3", "min.insync.replicas": "3"}), move(1, 3))
     assert found["min-insync-racks-satisfiable"] == "violation"
     assert found["min-insync-replicas-satisfiable"] == "warning"
     assert found["plan-replication-factor"] == "warning"
@@ -133,7 +136,7 @@ def test_two_replicas_of_a_rack_may_acknowledge_alone_while_one_replaces_the_oth
 def test_what_only_a_plan_can_get_wrong_has_a_name(
     snapshot: ClusterSnapshot, document: ReassignmentDocument, constraint: str, severity: str
 ) -> None:
-    assert told(snapshot, document)[constraint] == severity
+    assert severities(snapshot, document)[constraint] == severity
 
 
 @pytest.mark.parametrize("name", ["labelled", "five percent", "broker lost"])
@@ -146,7 +149,7 @@ def test_our_own_plans_have_nothing_to_find(name: str) -> None:
 def test_no_plan_of_ours_is_refused(snapshot: ClusterSnapshot, policy: RackPolicy, factor: int | None) -> None:
     planned = plan(snapshot, policy, ReassignmentRequest(replication_factor=factor))
     refused = {one.constraint for one in lint(snapshot, policy, planned) if one.severity is Severity.VIOLATION}
-    # What a topic asks that no placement can give, and partitions nobody can copy from, are not the plan's doing.
+    # The plan does not cause what no placement can meet, nor partitions without a leader to copy from.
     assert refused <= {
         "min-insync-racks-satisfiable",
         "min-insync-replicas-forces-racks",

@@ -18,7 +18,7 @@ from tests.strategies import policies, snapshots
 RANDOM_CLUSTERS = 1_000 if os.environ.get("RACKSPAN_SOAK") else 100
 
 MEASURED = {
-    # moves, then fewest and most replicas on a broker: the figures a prototype reached, 338 mended to the possible 334.
+    # moves, then fewest and most replicas on a broker: the figures a prototype reached, 338 repaired to the possible 334.
     ("labelled", 1_000): (1148, LoadRange(250, 250)),
     ("five percent", 1_000): (30, LoadRange(249, 251)),
     ("broker lost", 1_000): (253, LoadRange(248, 334)),
@@ -42,7 +42,7 @@ def judged(
 
 @pytest.mark.parametrize("partitions", [1_000, 10_000, pytest.param(100_000, marks=pytest.mark.soak)])
 @pytest.mark.parametrize("name", NAMES)
-def test_a_broken_cluster_is_mended_with_the_fewest_moves_and_ends_even(name: str, partitions: int) -> None:
+def test_a_broken_cluster_is_repaired_with_the_fewest_moves_and_ends_even(name: str, partitions: int) -> None:
     snapshot = instance(name, partitions)
     planned = plan(snapshot)
     moves, replicas = MEASURED[name, partitions]
@@ -150,7 +150,7 @@ def test_a_lower_factor_copies_nothing() -> None:
     assert cost(planned).after.replicas == LoadRange(4, 4)
 
 
-def test_an_absurd_factor_is_answered_at_once() -> None:
+def test_an_absurd_factor_is_refused_at_once() -> None:
     planned = plan(cluster([[0, 1]], {0: "a", 1: "b"}), request=ReassignmentRequest(replication_factor=2**31 - 1))
     assert (
         cost(planned)
@@ -159,7 +159,7 @@ def test_an_absurd_factor_is_answered_at_once() -> None:
     )
 
 
-def test_a_factor_above_the_brokers_is_told_with_the_topics_that_ask_it() -> None:
+def test_a_factor_above_the_brokers_is_reported_with_its_topics() -> None:
     planned = plan(cluster([[0, 1]] * 60, {0: "a", 1: "b"}), request=ReassignmentRequest(replication_factor=4))
     (conflict,) = cost(planned).infeasible
     assert (
@@ -210,8 +210,8 @@ def test_bytes_are_counted_once_for_each_copy() -> None:
         ),
     ],
 )
-def test_an_impossible_request_is_told_in_one_line(request_: object, words: str) -> None:
-    with pytest.raises(UsageError) as told:
+def test_an_impossible_request_is_refused_in_one_line(request_: object, words: str) -> None:
+    with pytest.raises(UsageError) as refused:
         plan(cluster([[0, 1]], {0: "a", 1: "b"}), request=request_())  # type: ignore[operator]
-    assert str(told.value).startswith(words)
-    assert "\n" not in str(told.value)
+    assert str(refused.value).startswith(words)
+    assert "\n" not in str(refused.value)

@@ -1,4 +1,4 @@
-"""A reassignment as somebody wrote it down: what kafka-reassign-partitions reads, not yet believed."""
+"""The content of a reassignment file of kafka-reassign-partitions, not yet checked."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class ListedPartition:
-    """One entry: the replicas a partition shall have, preferred leader first. `log_dirs` as given, None where absent."""
+    """One entry: the target replicas of a partition, preferred leader first. `log_dirs` as given, None where absent."""
 
     topic: str
     partition: int
@@ -21,7 +21,7 @@ class ListedPartition:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """Something that makes a document wrong whatever the cluster. `constraint` names the finding it becomes."""
+    """An error in a document, whatever the cluster. `constraint` names the finding that it becomes."""
 
     constraint: str
     topic: str | None

@@ -1,7 +1,7 @@
-"""The judge of anyone's plan: Kafka's, Cruise Control's, topicmappr's, a hand-made one.
+"""Checks any plan: ours, Kafka's, Cruise Control's, topicmappr's or a hand-made one.
 
-A plan is judged by where it leads, by the replica sets it passes through, and by what it copies. The rules on placement
-are audit's own; here is only what a plan can get wrong besides.
+A plan is checked for its targets, for the replica sets on the way, and for needless copies. The rules on placement are
+those of `audit`; only what is specific to plans is here.
 """
 
 from collections.abc import Iterator, Set
@@ -18,7 +18,7 @@ from rackspan.model.partitions import Int64s, PartitionColumns, lengths, padded_
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.reassign.document import Fault, ListedPartition, ReassignmentDocument, faults
 from rackspan.reassign.optimizer.bounds import needs
-from rackspan.reassign.problem import PLANNED_FACTOR_MAX, standing
+from rackspan.reassign.problem import PLANNED_FACTOR_MAX, reassignment_problem
 from rackspan.reassign.reassignment_plan import ReassignmentPlan
 from rackspan.reassign.request import ReassignmentRequest
 
@@ -35,7 +35,7 @@ OF_THE_TARGET = frozenset(
 FORCES_RACKS = "min-insync-replicas-forces-racks"
 """The one constraint that a larger replica set can break: two replicas of one rack may be in sync while it moves."""
 
-MEND = "mend the file, or let rackspan reassign plan write one"
+REMEDY = "mend the file, or let rackspan reassign plan write one"
 
 
 def lint(
@@ -49,15 +49,15 @@ def lint(
     if isinstance(reassignment, ReassignmentPlan) and not len(reassignment):
         return []
     document = _document(reassignment)
-    seen = snapshot_batch(snapshot, policy)
+    batch = snapshot_batch(snapshot, policy)
     broken = list(faults(document))
     entries, rows = _known(snapshot, document, {(fault.topic, fault.partition) for fault in broken})
     fenced = {int(broker.id) for broker in snapshot.brokers if broker.fenced}
     found = [*map(_finding, broken), *_unknown(snapshot, document)]
     for entry, row in zip(entries, rows.tolist(), strict=True):
-        found += _of_entry(seen, fenced, entry, row)
+        found += _of_entry(batch, fenced, entry, row)
     if len(rows):
-        found += [*_placement(seen, snapshot, policy, entries, rows), *_needless(snapshot, policy, entries, rows)]
+        found += [*_placement(batch, snapshot, policy, entries, rows), *_needless(snapshot, policy, entries, rows)]
     return in_order(found)
 
 
@@ -88,7 +88,7 @@ def _row_numbers(snapshot: ClusterSnapshot) -> dict[tuple[str, int], int]:
 
 
 def _finding(fault: Fault) -> Finding:
-    return Finding(fault.constraint, Severity.VIOLATION, fault.topic, fault.partition, fault.reason, MEND)
+    return Finding(fault.constraint, Severity.VIOLATION, fault.topic, fault.partition, fault.reason, REMEDY)
 
 
 def _unknown(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> Iterator[Finding]:
@@ -97,20 +97,20 @@ def _unknown(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> Itera
     for entry in document.partitions:
         if (entry.topic, entry.partition) not in row_of:
             why = f"Unable to find partition: {entry.name}"
-            yield Finding("plan-unknown-partition", Severity.VIOLATION, entry.topic, entry.partition, why, MEND)
+            yield Finding("plan-unknown-partition", Severity.VIOLATION, entry.topic, entry.partition, why, REMEDY)
         for broker in dict.fromkeys(entry.replicas):
             if broker >= 0 and broker not in brokers:
                 why = f"Unknown broker id {broker}"
-                yield Finding("plan-unknown-broker", Severity.VIOLATION, entry.topic, entry.partition, why, MEND)
+                yield Finding("plan-unknown-broker", Severity.VIOLATION, entry.topic, entry.partition, why, REMEDY)
 
 
-def _of_entry(seen: PartitionBatch, fenced_brokers: Set[int], entry: ListedPartition, row: int) -> Iterator[Finding]:
+def _of_entry(batch: PartitionBatch, fenced_brokers: Set[int], entry: ListedPartition, row: int) -> Iterator[Finding]:
     """What one entry does to its partition, placement apart."""
 
     def finding(constraint: str, severity: Severity, reason: str, remedy: str) -> Finding:
         return Finding(constraint, severity, entry.topic, entry.partition, reason, remedy)
 
-    now, factor = seen.rows.row(row), int(seen.replication_factor[row])
+    now, factor = batch.rows.row(row), int(batch.replication_factor[row])
     new = [broker for broker in entry.replicas if broker not in now.replicas]
     if len(entry.replicas) != factor:
         why = f"the replication factor changes from {factor} to {len(entry.replicas)}"
@@ -131,17 +131,17 @@ def _of_entry(seen: PartitionBatch, fenced_brokers: Set[int], entry: ListedParti
 
 
 def _placement(
-    seen: PartitionBatch, snapshot: ClusterSnapshot, policy: RackPolicy, entries: list[ListedPartition], rows: Int64s
+    batch: PartitionBatch, snapshot: ClusterSnapshot, policy: RackPolicy, entries: list[ListedPartition], rows: Int64s
 ) -> Iterator[Finding]:
     """Audit's constraints on the targets, and on target ∪ current while the copies run."""
-    targets = [_believable(entry.replicas) for entry in entries]
-    arrived = _seen_with(seen, snapshot, policy, rows, targets)
+    targets = [_valid_ids(entry.replicas) for entry in entries]
+    arrived = _batch_with(batch, snapshot, policy, rows, targets)
     for constraint in PARTITION_CONSTRAINTS:
         if constraint.name in OF_THE_TARGET:
             yield from constraint.findings(arrived)
-    current = [seen.rows.row(row).replicas for row in rows.tolist()]
+    current = [batch.rows.row(row).replicas for row in rows.tolist()]
     unions = [tuple(dict.fromkeys((*new, *old))) for new, old in zip(targets, current, strict=True)]
-    yield from _on_the_way(arrived, _seen_with(seen, snapshot, policy, rows, unions))
+    yield from _on_the_way(arrived, _batch_with(batch, snapshot, policy, rows, unions))
 
 
 def _on_the_way(arrived: PartitionBatch, moving: PartitionBatch) -> Iterator[Finding]:
@@ -158,14 +158,14 @@ def _on_the_way(arrived: PartitionBatch, moving: PartitionBatch) -> Iterator[Fin
         )
 
 
-def _believable(replicas: tuple[int, ...]) -> tuple[int, ...]:
+def _valid_ids(replicas: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(broker for broker in replicas if broker <= INT32_MAX)
 
 
-def _seen_with(
-    seen: PartitionBatch, snapshot: ClusterSnapshot, policy: RackPolicy, rows: Int64s, replicas: list[tuple[int, ...]]
+def _batch_with(
+    batch: PartitionBatch, snapshot: ClusterSnapshot, policy: RackPolicy, rows: Int64s, replicas: list[tuple[int, ...]]
 ) -> PartitionBatch:
-    """The rows as if they stood on `replicas`, all in sync."""
+    """The rows as if `replicas` were their replicas, all in sync."""
     now, matrix = snapshot.partitions.take(rows), padded_lists(replicas)
     nothing = np.full((len(rows), 0), NO_BROKER, dtype=np.int32)
     there = PartitionColumns(
@@ -178,19 +178,19 @@ def _seen_with(
         removing_replicas=nothing.copy(),
         size_bytes=now.size_bytes,
     )
-    return PartitionBatch(seen.members, seen.topics, there, requirements(snapshot.topics, policy).of(there.topic))
+    return PartitionBatch(batch.members, batch.topics, there, requirements(snapshot.topics, policy).of(there.topic))
 
 
 def _needless(
     snapshot: ClusterSnapshot, policy: RackPolicy, entries: list[ListedPartition], rows: Int64s
 ) -> Iterator[Finding]:
-    """One word on copies beyond what the constraints need."""
-    now = standing(snapshot, policy, ReassignmentRequest())
-    targets, current = padded_lists([_believable(entry.replicas) for entry in entries]), now.rows.replicas[rows]
+    """A warning for copies beyond what the constraints need."""
+    now = reassignment_problem(snapshot, policy, ReassignmentRequest())
+    targets, current = padded_lists([_valid_ids(entry.replicas) for entry in entries]), now.rows.replicas[rows]
     moves = int(np.count_nonzero(~(targets[:, :, None] == current[:, None, :]).any(axis=2) & (targets != NO_BROKER)))
     wanted = np.minimum(lengths(targets), min(len(now.shares.least) - 1, PLANNED_FACTOR_MAX))
     uncounted = np.count_nonzero((now.replica_index[rows] >= 0) & (now.replica_racks[rows] < 0), axis=1)
-    enough = int(needs(now.replica_racks[rows], uncounted, wanted, now.shares).arrivals.sum())
+    enough = int(needs(now.replica_racks[rows], uncounted, wanted, now.shares).additions.sum())
     if moves > enough:
         yield Finding(
             constraint="plan-needless-moves",

@@ -1,4 +1,4 @@
-"""A request, planned: repair, then balance if asked, then leaders, and the account of it all."""
+"""Plans a reassignment: repair, then balance if requested, then leaders, with the cost and the bound of it."""
 
 from dataclasses import dataclass, replace
 
@@ -10,12 +10,12 @@ from rackspan.model.ids import NO_BROKER
 from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.reassign.conflicts import broken_minimums, fenced_racks, too_few_brokers
-from rackspan.reassign.optimizer.balance import level
+from rackspan.reassign.optimizer.balance import balance_replicas
 from rackspan.reassign.optimizer.leaders import even_leaders
 from rackspan.reassign.optimizer.repair import in_need, repair
 from rackspan.reassign.optimizer.replica_lists import led_by, with_changes
 from rackspan.reassign.plan_cost import Balance, Conflict, LoadRange, PlanCost
-from rackspan.reassign.problem import Standing, standing
+from rackspan.reassign.problem import ReassignmentProblem, reassignment_problem
 from rackspan.reassign.reassignment_plan import ReassignmentColumns, ReassignmentPlan, Step
 from rackspan.reassign.request import ReassignmentRequest
 
@@ -26,7 +26,7 @@ UNORDERED = "in no order yet"
 def plan(
     snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy(), request: ReassignmentRequest = ReassignmentRequest()
 ) -> ReassignmentPlan:
-    """The least movement that brings a cluster where `request` wants it.
+    """The least movement that meets the constraints and the request.
 
     Constraints: every chosen partition is spread over racks as evenly as the brokers that stay allow, no broker twice,
     nothing on brokers that leave or are gone.
@@ -35,37 +35,37 @@ def plan(
     Errors: UsageError where the request names what the cluster does not have. What cannot be met is no error but in
     `PlanCost.infeasible`; the rest is planned.
     """
-    now = standing(snapshot, policy, request)
-    untouchable, conflicts = _untouchable(snapshot, policy, now, request)
-    now = replace(now, chosen=_without(now.chosen, untouchable))
-    needed, rows, too_many = in_need(now)
-    changes = repair(now, needed, rows)
-    targets = with_changes(now.replica_index, changes.leaving, changes.arrivals.row, changes.arrivals.broker)
-    stuck = np.concatenate([changes.blocked, too_many])
+    problem = reassignment_problem(snapshot, policy, request)
+    untouchable, conflicts = _untouchable(snapshot, policy, problem, request)
+    problem = replace(problem, chosen=_without(problem.chosen, untouchable))
+    needed, rows, too_many = in_need(problem)
+    changes = repair(problem, needed, rows)
+    targets = with_changes(problem.replica_index, changes.leaving, changes.additions.row, changes.additions.broker)
+    infeasible_rows = np.concatenate([changes.blocked, too_many])
     done = np.setdiff1d(rows, changes.blocked)
-    bound = _Bound(int(needed.arrivals[done].sum()))
+    bound = _Bound(int(needed.additions[done].sum()))
     if request.balance:
-        targets = level(now, targets, _without(now.chosen, np.concatenate([rows, stuck])))
-        bound = bound.or_arrivals(now, targets)
+        targets = balance_replicas(problem, targets, _without(problem.chosen, np.concatenate([rows, infeasible_rows])))
+        bound = bound.or_additions(problem, targets)
     if request.reorder_leaders:
-        targets = _with_even_leaders(now, targets, stuck)
+        targets = _with_even_leaders(problem, targets, infeasible_rows)
     return _plan_of(
         snapshot,
-        now,
+        problem,
         targets,
-        stuck,
+        infeasible_rows,
         bound=bound,
         conflicts=(
             *conflicts,
-            *too_few_brokers(snapshot, now, too_many),
-            *fenced_racks(snapshot, now, changes.blocked),
+            *too_few_brokers(snapshot, problem, too_many),
+            *fenced_racks(snapshot, problem, changes.blocked),
         ),
     )
 
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """What no plan can undercut: what the constraints need, or what the loads reached need, whichever is more."""
+    """Moves that no plan can undercut: those that the constraints need, or the loads reached, whichever is more."""
 
     constraints: int
     loads: int = 0
@@ -74,10 +74,10 @@ class _Bound:
     def moves(self) -> int:
         return max(self.constraints, self.loads)
 
-    def or_arrivals(self, now: Standing, targets: Int32s) -> "_Bound":
+    def or_additions(self, problem: ReassignmentProblem, targets: Int32s) -> "_Bound":
         """A broker that ends with more than it has now receives at least the difference."""
-        after = np.bincount(targets[targets >= 0], minlength=len(now.loads))
-        return replace(self, loads=int(np.maximum(after - now.loads, 0).sum()))
+        after = np.bincount(targets[targets >= 0], minlength=len(problem.loads))
+        return replace(self, loads=int(np.maximum(after - problem.loads, 0).sum()))
 
     def why(self, moves: int) -> str | None:
         if moves == self.moves:
@@ -95,30 +95,30 @@ def _without(mask: Bools, rows: Int64s) -> Bools:
 
 
 def _untouchable(
-    snapshot: ClusterSnapshot, policy: RackPolicy, now: Standing, request: ReassignmentRequest
+    snapshot: ClusterSnapshot, policy: RackPolicy, problem: ReassignmentProblem, request: ReassignmentRequest
 ) -> tuple[Int64s, tuple[Conflict, ...]]:
-    found = list(broken_minimums(snapshot, policy, now, request))
-    rows = [mine for mine, _ in found]
+    found = list(broken_minimums(snapshot, policy, problem, request))
+    rows = [selected for selected, _ in found]
     return np.concatenate([np.zeros(0, dtype=np.int64), *rows]), tuple(conflict for _, conflict in found)
 
 
-def _with_even_leaders(now: Standing, targets: Int32s, stuck: Int64s) -> Int32s:
-    rows, leader = even_leaders(targets, _without(now.chosen, stuck), now.receiving)
+def _with_even_leaders(problem: ReassignmentProblem, targets: Int32s, infeasible_rows: Int64s) -> Int32s:
+    rows, leader = even_leaders(targets, _without(problem.chosen, infeasible_rows), problem.can_receive)
     return led_by(targets, rows, leader)
 
 
 def _plan_of(
     snapshot: ClusterSnapshot,
-    now: Standing,
+    problem: ReassignmentProblem,
     targets: Int32s,
-    stuck: Int64s,
+    infeasible_rows: Int64s,
     *,
     bound: "_Bound",
     conflicts: tuple[Conflict, ...],
 ) -> ReassignmentPlan:
-    ids = np.append(now.homes.broker_ids, np.int32(NO_BROKER))[targets]
+    ids = np.append(problem.rack_map.broker_ids, np.int32(NO_BROKER))[targets]
     rows = snapshot.partitions
-    changed = np.flatnonzero(_without(now.chosen, stuck) & _differ(ids, rows.replicas))
+    changed = np.flatnonzero(_without(problem.chosen, infeasible_rows) & _differ(ids, rows.replicas))
     columns = ReassignmentColumns(
         topics=[topic.name for topic in snapshot.topics],
         topic=rows.topic[changed],
@@ -132,10 +132,10 @@ def _plan_of(
         gap_reason=bound.why(int(additions.sum())),
         bytes=int((additions * np.clip(size_bytes, 0, BELIEVED_BYTES_MAX)).sum()),
         unsized_moves=int(additions[size_bytes < 0].sum()),
-        before=balance(now, now.replica_index),
-        after=balance(now, targets),
-        replicas_bound=replica_bound(now.homes, np.bincount(_placed_factors(now, stuck))),
-        left_out=_left_out(now),
+        before=balance(problem, problem.replica_index),
+        after=balance(problem, targets),
+        replicas_bound=replica_bound(problem.rack_map, np.bincount(_placed_factors(problem, infeasible_rows))),
+        left_out=_left_out(problem),
         infeasible=conflicts,
     )
     steps = (Step(1, UNORDERED, columns, cost.bytes),) if len(changed) else ()
@@ -148,30 +148,30 @@ def _topic_ids(snapshot: ClusterSnapshot, columns: ReassignmentColumns) -> dict[
     return {topic.name: topic.topic_id for topic in topics if topic.topic_id is not None}
 
 
-def _differ(mine: Int32s, theirs: Int32s) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    width = max(mine.shape[1], theirs.shape[1])
-    padded = [np.pad(m, ((0, 0), (0, width - m.shape[1])), constant_values=NO_BROKER) for m in (mine, theirs)]
+def _differ(selected: Int32s, theirs: Int32s) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    width = max(selected.shape[1], theirs.shape[1])
+    padded = [np.pad(m, ((0, 0), (0, width - m.shape[1])), constant_values=NO_BROKER) for m in (selected, theirs)]
     return np.asarray((padded[0] != padded[1]).any(axis=1))
 
 
-def balance(now: Standing, index: Int32s) -> Balance:
+def balance(problem: ReassignmentProblem, index: Int32s) -> Balance:
     """Replicas and preferred leaders per broker that stays, given broker indices (P, width)."""
-    brokers = len(now.homes.broker_ids)
+    brokers = len(problem.rack_map.broker_ids)
     replicas = np.bincount(index[index >= 0], minlength=brokers)
     first = index[:, 0] if index.shape[1] else np.zeros(0, dtype=np.int32)
     leaders = np.bincount(first[first >= 0], minlength=brokers)
     return Balance(*(LoadRange(int(one.min()), int(one.max())) for one in (replicas, leaders)))
 
 
-def _placed_factors(now: Standing, stuck: Int64s) -> Int64s:
-    """Replication factors once the plan is done: what is stuck keeps its own."""
-    factors = now.wanted_factor.copy()
-    factors[stuck] = now.current_factor[stuck]
+def _placed_factors(problem: ReassignmentProblem, infeasible_rows: Int64s) -> Int64s:
+    """Replication factors once the plan is done: infeasible rows keep their own."""
+    factors = problem.target_factor.copy()
+    factors[infeasible_rows] = problem.current_factor[infeasible_rows]
     return factors
 
 
-def _left_out(now: Standing) -> tuple[str, ...]:
-    moving = int(np.count_nonzero(now.moving))
+def _left_out(problem: ReassignmentProblem) -> tuple[str, ...]:
+    moving = int(np.count_nonzero(problem.moving))
     if not moving:
         return ()
     noun = "partition is" if moving == 1 else "partitions are"

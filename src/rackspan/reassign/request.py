@@ -1,4 +1,4 @@
-"""What an operator asks of a plan."""
+"""The request of an operator for a plan."""
 
 import re
 from collections.abc import Sequence
@@ -14,9 +14,9 @@ from rackspan.model.topic import Topic
 
 @dataclass(frozen=True, slots=True)
 class ReassignmentRequest:
-    """A repair, and what it should do besides.
+    """A repair, and what else the plan does.
 
-    `drain`: brokers that shall hold nothing afterwards. `replace`: the same, and what they held stays in their rack
+    `drain`: brokers that hold nothing afterwards. `replace`: the same, and what they held stays in their rack
     where the constraints leave the choice. `replication_factor`: the factor of every chosen topic afterwards.
     `topics`: a regular expression that must match a whole topic name; None chooses all. `balance`: also move replicas
     onto brokers that hold too few, new ones above all. `reorder_leaders`: spread preferred leaders by reordering, which
@@ -44,7 +44,7 @@ class ReassignmentRequest:
 
 
 def chosen_topics(topics: Sequence[Topic], pattern: str | None) -> Bools:
-    """Which topics a request is about, one entry a topic code. Errors: UsageError for a pattern that matches none."""
+    """Which topics a request chooses, one entry for each topic code. Errors: UsageError for a pattern that matches none."""
     if pattern is None:
         return np.ones(len(topics), dtype=np.bool_)
     matcher = _compiled(pattern)

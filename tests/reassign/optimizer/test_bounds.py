@@ -10,7 +10,7 @@ from tests.reassign.brute_force import fewest_moves, spread_is_even
 
 
 @pytest.mark.parametrize("seed", range(300))
-def test_no_replica_set_needs_fewer_arrivals_whatever_the_factor_asked(seed: int) -> None:
+def test_no_replica_set_needs_fewer_additions_whatever_the_factor(seed: int) -> None:
     rng = Random(seed)
     racks = {broker: rng.randrange(rng.randint(1, 4)) for broker in range(rng.randint(1, 7))}
     codes = sorted(set(racks.values()))
@@ -21,14 +21,14 @@ def test_no_replica_set_needs_fewer_arrivals_whatever_the_factor_asked(seed: int
     shares = rack_shares(np.array([list(racks.values()).count(code) for code in codes]), factor)
     needed = needs(matrix, np.zeros(1, dtype=np.int64), np.array([factor]), shares)
     named = {broker: f"r{code}" for broker, code in racks.items()}
-    assert int(needed.arrivals[0]) == fewest_moves(held, named, factor)
-    assert int(needed.evictions[0]) == len(held) + int(needed.arrivals[0]) - factor
+    assert int(needed.additions[0]) == fewest_moves(held, named, factor)
+    assert int(needed.removals[0]) == len(held) + int(needed.additions[0]) - factor
 
 
 def test_two_two_and_none_has_no_duplicate_too_many_and_still_needs_a_move() -> None:
     shares = rack_shares(np.array([4, 4, 4]), 4)
     needed = needs(np.array([[0, 0, 1, 1]], dtype=np.int32), np.zeros(1, dtype=np.int64), np.array([4]), shares)
-    assert (needed.arrivals.tolist(), needed.evictions.tolist()) == ([1], [1])
+    assert (needed.additions.tolist(), needed.removals.tolist()) == ([1], [1])
 
 
 @pytest.mark.parametrize("factor", range(1, 9))

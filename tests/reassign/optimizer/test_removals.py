@@ -1,20 +1,20 @@
 import numpy as np
 
 from rackspan.audit import RackPolicy
-from rackspan.reassign.optimizer.removals import EvictionChoices, eviction_choices
+from rackspan.reassign.optimizer.removals import RemovalChoices, removal_choices
 from rackspan.reassign.optimizer.repair import in_need
-from rackspan.reassign.optimizer.repair_groups import kinds
-from rackspan.reassign.problem import standing
+from rackspan.reassign.optimizer.repair_groups import repair_groups
+from rackspan.reassign.problem import reassignment_problem
 from rackspan.reassign.request import ReassignmentRequest
 from tests.reassign.instances import cluster
 
 RACKS = {0: "a", 1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
 
 
-def choices(placed: list[list[int]]) -> EvictionChoices:
-    now = standing(cluster(placed, RACKS), RackPolicy(), ReassignmentRequest())
+def choices(placed: list[list[int]]) -> RemovalChoices:
+    now = reassignment_problem(cluster(placed, RACKS), RackPolicy(), ReassignmentRequest())
     needed, rows, _ = in_need(now)
-    return eviction_choices(now, kinds(now, needed, rows), np.arange(len(rows)))
+    return removal_choices(now, repair_groups(now, needed, rows), np.arange(len(rows)))
 
 
 def test_partitions_with_the_same_candidates_are_one_group_whatever_their_other_replicas() -> None:
@@ -37,6 +37,6 @@ def test_where_two_racks_are_full_and_one_is_empty_either_may_give() -> None:
 def test_units_are_dealt_to_partitions_that_hold_the_broker() -> None:
     placed = [[0, 1, 3], [1, 0, 4], [2, 1, 5]]
     found = choices(placed)
-    rows, brokers = found.dealt(np.array([1, 1, 0, 1]))
+    rows, brokers = found.removals_of(np.array([1, 1, 0, 1]))
     assert sorted(rows.tolist()) == [0, 1, 2]
     assert all(broker in placed[row] for row, broker in zip(rows.tolist(), brokers.tolist(), strict=True))

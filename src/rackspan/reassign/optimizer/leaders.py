@@ -7,17 +7,17 @@ import numpy as np
 
 from rackspan.flow import solve
 from rackspan.model.partitions import Bools, Int32s, Int64s
-from rackspan.reassign.optimizer.network_builder import ArcBook
+from rackspan.reassign.optimizer.network_builder import NetworkBuilder
 
 BULK_ROUNDS = 16
 """Rounds of flow before single paths finish the work. One or two suffice where floor/ceil can be reached; where replica
-sets forbid it each round tells loads apart more finely.
+sets forbid it each round distinguishes loads more finely.
 """
 
 
 @dataclass(slots=True, eq=False)
 class _Leadership:
-    """Who is preferred leader of what, while it changes.
+    """The preferred leader of each partition, while it changes.
 
     `replicas` (N, width) broker indices, `leader` (N,) one of each row, `loads` (B,) partitions led, rows that may not
     change included. `may_lead` (B,).
@@ -45,7 +45,7 @@ def even_leaders(targets: Int32s, may_change: Bools, may_lead: Bools) -> tuple[I
 
     `targets` (P, width) broker indices, −1 for padding and unknown; `may_change` (P,); `may_lead` (B,).
 
-    Constraints: a partition's leader is one of its replicas; nobody new leads from a fenced broker.
+    Constraints: a partition's leader is one of its replicas; no fenced broker becomes preferred leader.
     Goals, in order: the least sum of squared leaderships per broker (floor/ceil of the mean wherever the replica sets
     allow it); few changes.
     Method: leaders flow from broker to broker along partitions that both hold, one min-cost flow over brokers a round.
@@ -59,48 +59,48 @@ def even_leaders(targets: Int32s, may_change: Bools, may_lead: Bools) -> tuple[I
     before = targets[rows, 0].astype(np.int64)
     state = _Leadership(targets[rows], before.copy(), np.bincount(known, minlength=len(may_lead)), may_lead)
     for _ in range(BULK_ROUNDS):
-        if _level(state.loads, may_lead) or not _bulk(state):
+        if _is_balanced(state.loads, may_lead) or not _shift_in_bulk(state):
             break
-    while not _level(state.loads, may_lead) and _single_path(state):
+    while not _is_balanced(state.loads, may_lead) and _shift_single_path(state):
         pass
     changed = np.flatnonzero(state.leader != before)
     return rows[changed], state.leader[changed]
 
 
-def _level(loads: Int64s, may_lead: Bools) -> bool:
+def _is_balanced(loads: Int64s, may_lead: Bools) -> bool:
     able = loads[may_lead]
     return not len(able) or int(loads.max()) - int(able.min()) <= 1
 
 
-def _bulk(state: _Leadership) -> bool:
+def _shift_in_bulk(state: _Leadership) -> bool:
     """One round of flow over brokers. False when nothing moved."""
     row, to = state.alternatives()
     brokers = len(state.loads)
-    pair, place, count = np.unique(state.leader[row] * brokers + to, return_inverse=True, return_counts=True)
+    pair, pair_of, count = np.unique(state.leader[row] * brokers + to, return_inverse=True, return_counts=True)
     units = _shifts(state.loads, pair // brokers, pair % brokers, count)
-    by_pair = np.argsort(place, kind="stable")
+    by_pair = np.argsort(pair_of, kind="stable")
     nth = np.arange(len(row)) - np.repeat(np.cumsum(count) - count, count)
-    taken = by_pair[nth < units[place[by_pair]]]
-    _, once = np.unique(row[taken], return_index=True)
-    state.shift(row[taken][once], to[taken][once])
+    moved = by_pair[nth < units[pair_of[by_pair]]]
+    _, once = np.unique(row[moved], return_index=True)
+    state.shift(row[moved][once], to[moved][once])
     return len(once) > 0
 
 
 def _shifts(loads: Int64s, tail: Int64s, head: Int64s, capacity: Int64s) -> Int64s:
     """Leaderships to shift along each pair of brokers."""
-    book = ArcBook()
-    brokers = book.nodes(loads)
-    (sink,) = book.nodes(np.zeros(1, dtype=np.int64)).tolist()
-    along = book.add(brokers[tail], brokers[head], capacity, 1)
+    builder = NetworkBuilder()
+    brokers = builder.nodes(loads)
+    (sink,) = builder.nodes(np.zeros(1, dtype=np.int64)).tolist()
+    along = builder.add(brokers[tail], brokers[head], capacity, 1)
     # Any evening is worth more shifts than a path can have.
     worth = len(loads) + 1
     broker, below, above = _steps(loads)
-    book.add(brokers[broker], np.full(len(broker), sink), above - below, (below + above) * worth)
-    return solve(book.network(sink)).flow[along]
+    builder.add(brokers[broker], np.full(len(broker), sink), above - below, (below + above) * worth)
+    return solve(builder.network(sink)).flow[along]
 
 
 def _steps(loads: Int64s) -> tuple[Int64s, Int64s, Int64s]:
-    """Each broker's staircase of leaderships, as broker, from, to: fine around the mean and around what it leads now."""
+    """Each broker's staircase of leaderships, as broker, from, to: fine around the mean and around what it leads problem."""
     mean, most = int(loads.sum()) // len(loads), int(loads.sum())
     reach = np.concatenate((np.arange(9), 8 + np.cumsum(2 ** np.arange(1, 32))))
     reach = np.concatenate((-reach, reach))
@@ -112,32 +112,32 @@ def _steps(loads: Int64s) -> tuple[Int64s, Int64s, Int64s]:
     return broker, edges[broker, column], edges[broker, column + 1]
 
 
-def _single_path(state: _Leadership) -> bool:
+def _shift_single_path(state: _Leadership) -> bool:
     """Shift one leadership along a path from a broker to one that leads at least two fewer. False where none is left."""
     row, to = state.alternatives()
     brokers = len(state.loads)
     shiftable = np.zeros((brokers, brokers), dtype=np.bool_)
     shiftable[state.leader[row], to] = True
-    for level in np.unique(state.loads)[::-1].tolist():
-        path = _path(shiftable, state.loads, level)
+    for load in np.unique(state.loads)[::-1].tolist():
+        path = _path(shiftable, state.loads, load)
         if path:
             _shift_along(state, path)
             return True
     return False
 
 
-def _path(shiftable: Bools, loads: Int64s, level: int) -> list[int]:
-    """Brokers from one that leads `level` to one that leads at most level − 2, breadth first; empty where there is none."""
-    came_from = np.where(loads == level, -1, -2)
-    edge = np.flatnonzero(loads == level)
-    while len(edge):
-        reached = shiftable[edge].any(axis=0) & (came_from == -2)
+def _path(shiftable: Bools, loads: Int64s, load: int) -> list[int]:
+    """Brokers from one that leads `load` to one that leads at most load − 2, breadth first; empty where there is none."""
+    came_from = np.where(loads == load, -1, -2)
+    frontier = np.flatnonzero(loads == load)
+    while len(frontier):
+        reached = shiftable[frontier].any(axis=0) & (came_from == -2)
         fresh = np.flatnonzero(reached)
-        came_from[fresh] = edge[shiftable[np.ix_(edge, fresh)].argmax(axis=0)]
-        low = fresh[loads[fresh] <= level - 2]
+        came_from[fresh] = frontier[shiftable[np.ix_(frontier, fresh)].argmax(axis=0)]
+        low = fresh[loads[fresh] <= load - 2]
         if len(low):
             return _back(came_from, int(low[0]))
-        edge = fresh
+        frontier = fresh
     return []
 
 
@@ -149,7 +149,7 @@ def _back(came_from: Int64s, broker: int) -> list[int]:
 
 
 def _shift_along(state: _Leadership, path: list[int]) -> None:
-    for giver, taker in reversed(list(pairwise(path))):
-        led = np.flatnonzero(state.leader == giver)
-        row = led[(state.replicas[led] == taker).any(axis=1).argmax()]
-        state.shift(np.array([row]), np.array([taker]))
+    for from_broker, to_broker in reversed(list(pairwise(path))):
+        led = np.flatnonzero(state.leader == from_broker)
+        row = led[(state.replicas[led] == to_broker).any(axis=1).argmax()]
+        state.shift(np.array([row]), np.array([to_broker]))

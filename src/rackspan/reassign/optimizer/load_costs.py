@@ -1,4 +1,4 @@
-"""What one replica more on a broker costs, as a staircase of flow arcs that rises with the broker's load."""
+"""The cost of one more replica on a broker, as flow arcs whose unit cost rises with the broker's load."""
 
 from dataclasses import dataclass
 
@@ -6,18 +6,18 @@ import numpy as np
 
 from rackspan.audit.loads import replica_bound
 from rackspan.model.partitions import Int64s
-from rackspan.reassign.problem import Standing
+from rackspan.reassign.problem import ReassignmentProblem
 
 FINE_STEPS_MIN = 32
 FINE_ARCS_MAX = 600_000
-"""Loads near the water level are told apart one by one, as far out as present loads lie, but never with more arcs than
-these in all: beyond, ever more coarsely."""
+"""Loads near the water level have one step each, as far out as present loads lie, within FINE_ARCS_MAX arcs in all. Beyond,
+steps grow by GROWTH."""
 
 GROWTH = 1.35
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Ladder:
+class LoadCosts:
     """Steps for each broker: `broker`, `capacity` (replicas), `unit_cost`, all (S,). Costs rise with the load."""
 
     broker: Int64s
@@ -25,40 +25,40 @@ class Ladder:
     unit_cost: Int64s
 
 
-def ladder(now: Standing) -> Ladder:
-    """Steps centred on the level each rack can reach.
+def load_costs(problem: ReassignmentProblem) -> LoadCosts:
+    """Steps centred on the water level that each rack can reach.
 
     The cost of step x to y is x + y: the slope of the square, so that the cheapest flow has the least sum of squared
     loads, which also makes the largest load as small as can be. Where one broker's step is coarse, loads within it
     count as equal; the fine part lies around the rack's water level, where good plans end.
     """
-    levels, most = water_levels(now), int(max(now.loads.max(initial=0), len(now.rows)))
-    mean = int(now.wanted_factor.sum()) // max(1, len(now.homes.broker_ids))
-    fine = _fine_steps(now, levels, mean)
+    levels, most = water_levels(problem), int(max(problem.loads.max(initial=0), len(problem.rows)))
+    mean = int(problem.target_factor.sum()) // max(1, len(problem.rack_map.broker_ids))
+    fine = _fine_steps(problem, levels, mean)
     per_rack = [_edges((int(level), mean), most, fine) for level in levels.tolist()]
     uncounted = _edges((mean,), most, fine)
-    edges = [per_rack[code] if code >= 0 else uncounted for code in now.homes.rack_codes.tolist()]
-    return Ladder(
+    edges = [per_rack[code] if code >= 0 else uncounted for code in problem.rack_map.rack_codes.tolist()]
+    return LoadCosts(
         broker=np.repeat(np.arange(len(edges)), [len(one) - 1 for one in edges]),
         capacity=np.concatenate([np.diff(one) for one in edges]),
         unit_cost=np.concatenate([one[:-1] + one[1:] - 2 * mean for one in edges]),
     )
 
 
-def _fine_steps(now: Standing, levels: Int64s, mean: int) -> int:
-    """How far from its centre each ladder is fine: to the load that lies furthest out, where that can be afforded."""
-    centre = np.append(levels, mean)[now.homes.rack_codes]
-    furthest = int(np.abs(now.loads - centre).max(initial=0)) + 1
-    return max(FINE_STEPS_MIN, min(furthest, FINE_ARCS_MAX // (2 * max(1, len(now.loads)))))
+def _fine_steps(problem: ReassignmentProblem, levels: Int64s, mean: int) -> int:
+    """How far from its centre the steps are fine: to the load that lies furthest out, within FINE_ARCS_MAX."""
+    centre = np.append(levels, mean)[problem.rack_map.rack_codes]
+    furthest = int(np.abs(problem.loads - centre).max(initial=0)) + 1
+    return max(FINE_STEPS_MIN, min(furthest, FINE_ARCS_MAX // (2 * max(1, len(problem.loads)))))
 
 
-def water_levels(now: Standing) -> Int64s:
-    """Replicas per broker of each rack, rounded down, when all are filled evenly like water. Shape (racks,)."""
-    partitions_of = np.bincount(np.minimum(now.wanted_factor, len(now.shares.least) - 1))
-    least = partitions_of @ now.shares.least[: len(partitions_of), :-1]
-    most = partitions_of @ now.shares.most[: len(partitions_of), :-1]
-    sizes = np.maximum(now.homes.sizes, 1)
-    return np.asarray(np.clip(replica_bound(now.homes, partitions_of) * sizes, least, most) // sizes)
+def water_levels(problem: ReassignmentProblem) -> Int64s:
+    """Replicas per broker of each rack, rounded down, when all are filled evenly. Shape (racks,)."""
+    partitions_of = np.bincount(np.minimum(problem.target_factor, len(problem.shares.least) - 1))
+    least = partitions_of @ problem.shares.least[: len(partitions_of), :-1]
+    most = partitions_of @ problem.shares.most[: len(partitions_of), :-1]
+    sizes = np.maximum(problem.rack_map.sizes, 1)
+    return np.asarray(np.clip(replica_bound(problem.rack_map, partitions_of) * sizes, least, most) // sizes)
 
 
 def _edges(centres: tuple[int, ...], most: int, fine: int) -> Int64s:

@@ -1,4 +1,4 @@
-"""A flow network put together piece by piece, each piece remembered by where its arcs lie."""
+"""Builds a flow network from columns of nodes and arcs."""
 
 from typing import TypeAlias
 
@@ -10,7 +10,7 @@ from rackspan.model.partitions import Int64s
 Column: TypeAlias = Int64s | int
 
 
-class ArcBook:
+class NetworkBuilder:
     """Nodes and arcs in columns; `add` gives the slice under which the arcs' flows are found later."""
 
     def __init__(self) -> None:

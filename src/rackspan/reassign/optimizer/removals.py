@@ -5,23 +5,23 @@ from dataclasses import dataclass
 import numpy as np
 
 from rackspan.model.partitions import Bools, Int64s
-from rackspan.reassign.optimizer.repair_groups import Kinds
-from rackspan.reassign.optimizer.row_groups import Groups, deal, grouped
-from rackspan.reassign.problem import Standing
+from rackspan.reassign.optimizer.repair_groups import RepairGroups
+from rackspan.reassign.optimizer.row_groups import RowGroups, distribute_items, group_rows
+from rackspan.reassign.problem import ReassignmentProblem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class EvictionChoices:
-    """Groups of partitions that share their candidates, as nodes and arcs of a flow.
+class RemovalChoices:
+    """RowGroups of partitions that share their candidates, as nodes and arcs of a flow.
 
     `rows` (N,): the partitions, `groups` groups them. A candidate a: group `arc_group[a]`, node `arc_node[a]` (one node
-    a group and rack), broker `arc_broker[a]`; sorted by group, rack, broker. A node v takes `node_must[v]` evictions
+    a group and rack), broker `arc_broker[a]`; sorted by group, rack, broker. A node v takes `node_must[v]` removals
     for sure and up to `node_may[v]` more; group g takes `group_free[g]` of the latter. `arc_in_sync[a]`: the candidate
     is in sync, and one that is not should leave before it.
     """
 
     rows: Int64s
-    groups: Groups
+    groups: RowGroups
     arc_group: Int64s
     arc_node: Int64s
     arc_broker: Int64s
@@ -31,49 +31,53 @@ class EvictionChoices:
     node_may: Int64s
     group_free: Int64s
 
-    def dealt(self, units: Int64s) -> tuple[Int64s, Int64s]:
-        """Rows and brokers of the evictions, given how many units each candidate gives up."""
+    def removals_of(self, units: Int64s) -> tuple[Int64s, Int64s]:
+        """Rows and brokers of the removals, given the units of flow on the arc of each candidate."""
         arc = np.repeat(np.arange(len(units)), units)
-        return self.rows[deal(self.groups, self.arc_group[arc])], self.arc_broker[arc]
+        return self.rows[distribute_items(self.groups, self.arc_group[arc])], self.arc_broker[arc]
 
 
-def eviction_choices(now: Standing, kinds: Kinds, included: Int64s) -> EvictionChoices:
-    """The choices of those rows of `kinds` that `included` names (positions in `kinds.rows`)."""
-    kind = kinds.groups.of_row[included]
-    index = now.replica_index[kinds.rows[included]].astype(np.int64)
-    racks = now.replica_racks[kinds.rows[included]].astype(np.int64)
-    may_leave = (racks >= 0) & ((kinds.must_evict + kinds.may_evict)[kind[:, None], racks] > 0)
+def removal_choices(problem: ReassignmentProblem, repair_groups: RepairGroups, included: Int64s) -> RemovalChoices:
+    """The choices for the rows of `repair_groups` at the positions `included`."""
+    repair_group = repair_groups.row_groups.of_row[included]
+    index = problem.replica_index[repair_groups.rows[included]].astype(np.int64)
+    racks = problem.replica_racks[repair_groups.rows[included]].astype(np.int64)
+    may_leave = (racks >= 0) & (
+        (repair_groups.must_remove + repair_groups.may_remove)[repair_group[:, None], racks] > 0
+    )
     some = may_leave.any(axis=1)
-    kind, brokers = kind[some], len(now.homes.broker_ids)
-    slots = (racks * brokers + index) * 2 + _in_sync(now, kinds.rows[included])
+    repair_group, brokers = repair_group[some], len(problem.rack_map.broker_ids)
+    slots = (racks * brokers + index) * 2 + _in_sync(problem, repair_groups.rows[included])
     candidates = np.sort(np.where(may_leave, slots, -1)[some], axis=1)
-    wanted = now.wanted_factor[kinds.rows[included]][some]
-    groups = grouped(np.column_stack([candidates, wanted, kinds.free_evictions[kind]]))
+    target_factor = problem.target_factor[repair_groups.rows[included]][some]
+    groups = group_rows(np.column_stack([candidates, target_factor, repair_groups.free_removals[repair_group]]))
     lead = candidates[groups.first]
     group, column = np.nonzero(lead >= 0)
     rack, broker = np.divmod(lead[group, column] // 2, brokers)
     starts = np.ones(len(group), dtype=np.bool_)
     starts[1:] = (group[1:] != group[:-1]) | (rack[1:] != rack[:-1])
     node_group, node_rack = group[starts], rack[starts]
-    node_kind = kind[groups.first[node_group]]
-    return EvictionChoices(
-        rows=kinds.rows[included][some],
+    node_repair_group = repair_group[groups.first[node_group]]
+    return RemovalChoices(
+        rows=repair_groups.rows[included][some],
         groups=groups,
         arc_group=group,
         arc_node=np.cumsum(starts) - 1,
         arc_broker=broker,
         arc_in_sync=lead[group, column] % 2 == 1,
         node_group=node_group,
-        node_must=kinds.must_evict[node_kind, node_rack],
-        node_may=np.minimum(kinds.may_evict[node_kind, node_rack], kinds.free_evictions[node_kind]),
-        group_free=kinds.free_evictions[kind[groups.first]],
+        node_must=repair_groups.must_remove[node_repair_group, node_rack],
+        node_may=np.minimum(
+            repair_groups.may_remove[node_repair_group, node_rack], repair_groups.free_removals[node_repair_group]
+        ),
+        group_free=repair_groups.free_removals[repair_group[groups.first]],
     )
 
 
-def _in_sync(now: Standing, rows: Int64s) -> Bools:
+def _in_sync(problem: ReassignmentProblem, rows: Int64s) -> Bools:
     """Which replicas are in the ISR. Shape as `replica_index[rows]`."""
-    isr = now.homes.broker_index(now.rows.isr[rows])
-    found = np.zeros(now.replica_index[rows].shape, dtype=np.bool_)
+    isr = problem.rack_map.broker_index(problem.rows.isr[rows])
+    found = np.zeros(problem.replica_index[rows].shape, dtype=np.bool_)
     for column in isr.T:
-        found |= (now.replica_index[rows] == column[:, None]) & (column[:, None] >= 0)
+        found |= (problem.replica_index[rows] == column[:, None]) & (column[:, None] >= 0)
     return found

@@ -1,4 +1,4 @@
-"""Partitions in need, by kind: those whose replicas stand on the same racks need the same."""
+"""Partitions to repair, grouped: those whose replicas are on the same racks need the same additions and removals."""
 
 from dataclasses import dataclass
 
@@ -7,64 +7,67 @@ import numpy as np
 from rackspan.model.partitions import Bools, Int64s
 from rackspan.model.racks import NO_RACK
 from rackspan.reassign.optimizer.bounds import Needs
-from rackspan.reassign.optimizer.row_groups import Groups, grouped
-from rackspan.reassign.problem import Standing
+from rackspan.reassign.optimizer.row_groups import RowGroups, group_rows
+from rackspan.reassign.problem import ReassignmentProblem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Kinds:
-    """G kinds of partitions among the rows `rows` (N,).
+class RepairGroups:
+    """G groups of equal partitions among the rows `rows` (N,).
 
-    Per kind: `arrivals` (G,); `least_arrivals` and `most_arrivals` (G, racks), what each rack must and may receive;
-    `must_evict` and `may_evict` (G, racks); `free_evictions` (G,), evictions beyond the musts; `own_rack` (G,).
+    Per group: `additions` (G,); `least_additions` and `most_additions` (G, racks), what each rack must and may receive;
+    `must_remove` and `may_remove` (G, racks); `free_removals` (G,), removals beyond the musts; `own_rack` (G,).
     """
 
     rows: Int64s
-    groups: Groups
-    arrivals: Int64s
-    least_arrivals: Int64s
-    most_arrivals: Int64s
-    must_evict: Int64s
-    may_evict: Int64s
-    free_evictions: Int64s
+    row_groups: RowGroups
+    additions: Int64s
+    least_additions: Int64s
+    most_additions: Int64s
+    must_remove: Int64s
+    may_remove: Int64s
+    free_removals: Int64s
     own_rack: Int64s
 
     @property
     def reachable(self) -> Bools:
-        """Kinds whose arrivals find brokers that can receive them. Only fenced brokers stand in the way. Shape (G,)."""
-        least = (self.least_arrivals <= self.most_arrivals).all(axis=1)
-        return np.asarray(least & (self.most_arrivals.sum(axis=1) >= self.arrivals))
+        """RepairGroups whose additions find brokers that can receive them. Only fenced brokers stand in the way. Shape (G,)."""
+        least = (self.least_additions <= self.most_additions).all(axis=1)
+        return np.asarray(least & (self.most_additions.sum(axis=1) >= self.additions))
 
 
-def kinds(now: Standing, needed: Needs, rows: Int64s) -> Kinds:
-    """Group `rows` and say what one partition of each kind may give and take."""
-    racks, receiving = now.replica_racks[rows], now.receiving[now.replica_index[rows]]
-    # A fenced broker cannot receive, so it does not use up a place of those that can.
-    slots = np.sort(np.where(racks == NO_RACK, -1, racks * 2 + receiving), axis=1)
-    wanted, own = now.wanted_factor[rows], now.own_rack[rows]
-    groups = grouped(
-        np.column_stack([slots, wanted, own, needed.arrivals[rows], needed.evictions[rows]]).astype(np.int64)
+def repair_groups(problem: ReassignmentProblem, needed: Needs, rows: Int64s) -> RepairGroups:
+    """Group `rows`; for one partition of each group, what it must and may add and remove in each rack."""
+    racks, can_receive = problem.replica_racks[rows], problem.can_receive[problem.replica_index[rows]]
+    # A fenced broker cannot receive, so it takes no position from those that can.
+    slots = np.sort(np.where(racks == NO_RACK, -1, racks * 2 + can_receive), axis=1)
+    target_factor, own = problem.target_factor[rows], problem.own_rack[rows]
+    groups = group_rows(
+        np.column_stack([slots, target_factor, own, needed.additions[rows], needed.removals[rows]]).astype(np.int64)
     )
     first = groups.first
-    held, usable = slots_per_rack(slots[first], now.shares.racks)
-    least, most = now.shares.least[wanted[first], :-1], now.shares.most[wanted[first], :-1]
-    arrivals, evictions = needed.arrivals[rows][first], needed.evictions[rows][first]
+    held, usable = slots_per_rack(slots[first], problem.shares.racks)
+    least, most = problem.shares.least[target_factor[first], :-1], problem.shares.most[target_factor[first], :-1]
+    additions, removals = needed.additions[rows][first], needed.removals[rows][first]
     must = np.maximum(held - most, 0)
-    free = evictions - must.sum(axis=1)
+    free = removals - must.sum(axis=1)
     lacking = np.maximum(least - held, 0)
     # Replicas that count in no rack can stand for what a rack lacks: then not all of it must come.
-    short = lacking.sum(axis=1) > arrivals
-    room = np.where(short[:, None], lacking, np.maximum(most - held, 0))
-    places = np.bincount(now.homes.rack_codes[now.receiving & (now.homes.rack_codes >= 0)], minlength=now.shares.racks)
-    return Kinds(
+    short = lacking.sum(axis=1) > additions
+    allowed = np.where(short[:, None], lacking, np.maximum(most - held, 0))
+    usable_brokers = np.bincount(
+        problem.rack_map.rack_codes[problem.can_receive & (problem.rack_map.rack_codes >= 0)],
+        minlength=problem.shares.racks,
+    )
+    return RepairGroups(
         rows=rows,
-        groups=groups,
-        arrivals=arrivals,
-        least_arrivals=np.where(short[:, None], 0, lacking),
-        most_arrivals=np.minimum(room, np.maximum(places - usable, 0)),
-        must_evict=must,
-        may_evict=np.where(free[:, None] > 0, np.maximum(np.minimum(held, most) - least, 0), 0),
-        free_evictions=free,
+        row_groups=groups,
+        additions=additions,
+        least_additions=np.where(short[:, None], 0, lacking),
+        most_additions=np.minimum(allowed, np.maximum(usable_brokers - usable, 0)),
+        must_remove=must,
+        may_remove=np.where(free[:, None] > 0, np.maximum(np.minimum(held, most) - least, 0), 0),
+        free_removals=free,
         own_rack=own[first].astype(np.int64),
     )
 
@@ -74,9 +77,9 @@ def slots_per_rack(slots: Int64s, racks: int) -> tuple[Int64s, Int64s]:
 
     A slot is twice the rack code, plus one where the broker can receive; negative slots count nowhere.
     """
-    kind = np.repeat(np.arange(len(slots)), slots.shape[1])[slots.ravel() >= 0]
+    group = np.repeat(np.arange(len(slots)), slots.shape[1])[slots.ravel() >= 0]
     slot = slots.ravel()[slots.ravel() >= 0]
-    place = kind * racks + slot // 2
-    held = np.bincount(place, minlength=len(slots) * racks)
-    usable = np.bincount(place[slot % 2 == 1], minlength=len(slots) * racks)
+    cell = group * racks + slot // 2
+    held = np.bincount(cell, minlength=len(slots) * racks)
+    usable = np.bincount(cell[slot % 2 == 1], minlength=len(slots) * racks)
     return held.reshape(-1, racks), usable.reshape(-1, racks)

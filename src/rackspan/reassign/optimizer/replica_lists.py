@@ -1,4 +1,4 @@
-"""Replica lists after a change: a newcomer takes the place in the order of the replica it stands in for."""
+"""Replica lists after a change: an added replica takes the position of the one it repositions."""
 
 import numpy as np
 
@@ -7,9 +7,9 @@ from rackspan.model.partitions import Bools, Int32s, Int64s
 
 
 def with_changes(held: Int32s, leaving: Bools, row: Int64s, broker: Int64s) -> Int32s:
-    """`held` (P, width) without what `leaving` marks or is −1 already, with arrival `broker[i]` at `row[i]`.
+    """`held` (P, width) without what `leaving` marks or is −1 already, with addition `broker[i]` at `row[i]`.
 
-    The result is (P, enough), padded on the right. An arrival takes the first free place, so that the order of those
+    The result is (P, enough), padded on the right. An addition takes the first free position, so that the order of those
     that stay, and with it the preferred leader, is kept where it can be.
     """
     order = np.argsort(row, kind="stable")
@@ -17,10 +17,10 @@ def with_changes(held: Int32s, leaving: Bools, row: Int64s, broker: Int64s) -> I
     nth = np.arange(len(row)) - np.searchsorted(row, row)
     extra = int(nth.max(initial=-1)) + 1
     free_first = np.pad(np.where(leaving, NO_BROKER, held), ((0, 0), (0, extra)), constant_values=NO_BROKER)
-    places = np.sort(
+    positions = np.sort(
         np.where(free_first[row] == NO_BROKER, np.arange(free_first.shape[1]), free_first.shape[1]), axis=1
     )
-    free_first[row, places[np.arange(len(row)), nth]] = broker
+    free_first[row, positions[np.arange(len(row)), nth]] = broker
     return compacted(free_first)
 
 
