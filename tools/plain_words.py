@@ -62,6 +62,7 @@ EXCEPTIONS: Final[dict[tuple[str, str], str]] = {
     ("benchmarks/", "oracle"): "as in tests",
     ("", "wall clock"): "the usual word for the time of day",
     ("", "wall-clock"): "the usual word for the time of day",
+    ("src/rackspan/wire/messages", "zk migration ready"): "Kafka's field ZkMigrationReady",
     ("src/rackspan/sources/rack_locators", "availability zone"): "what clouds call their racks",
     ("docs/", "availability zone"): "the word of the proposals and of readers from the cloud",
     ("README.md", "availability zone"): "what readers from the cloud look for",

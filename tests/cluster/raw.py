@@ -1,6 +1,7 @@
-"""One request over a socket and its response: for fields that no client shows."""
+"""Requests as bytes: framed, and sent over a socket to get the fields of a response that no client shows."""
 
 import socket
+from collections.abc import Sequence
 from struct import pack
 from typing import Any, Final
 
@@ -9,7 +10,6 @@ from kafka.record import MemoryRecordsBuilder
 from rackspan.kafka_bytes import ByteReader
 from rackspan.kafka_bytes.writer import NO_TAGS
 from rackspan.wire.apis import ApiKey
-from rackspan.wire.framing import framed
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.messages.produce import (
     PartitionProduceData,
@@ -25,6 +25,11 @@ from rackspan.wire.writing import struct_writer
 _NO_CLIENT_ID: Final = -1
 
 
+def framed(parts: Sequence[bytes]) -> bytes:
+    """One message with its size in front."""
+    return b"".join((sum(map(len, parts)).to_bytes(4, "big"), *parts))
+
+
 def response_to(address: str, api_key: ApiKey, version: int, request: WireStruct) -> Any:
     """The response of HOST:PORT to one request, on a connection of its own."""
     flexible = is_flexible(api_key, version)
@@ -33,11 +38,11 @@ def response_to(address: str, api_key: ApiKey, version: int, request: WireStruct
     host, port = address.split(":")
     with socket.create_connection((host, int(port)), 30) as connection:
         connection.sendall(framed(parts))
-        answer = _received(connection, int.from_bytes(_received(connection, 4), "big"))
-    cursor = ByteReader(answer, 4)
+        response = _received(connection, int.from_bytes(_received(connection, 4), "big"))
+    reader = ByteReader(response, 4)
     if flexible:
-        skip_tags(cursor)
-    return read_value(struct_reader(response_shape(api_key, version)), cursor)
+        skip_tags(reader)
+    return read_value(struct_reader(response_shape(api_key, version)), reader)
 
 
 def produced(

@@ -16,10 +16,10 @@ from rackspan.cluster.host.broker_host import BrokerHost
 from rackspan.cluster.net.connection import Connection
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.wire.apis import VERSIONS
-from rackspan.wire.framing import framed
 from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.schema import FieldShape, StructShape, request_shape
 from rackspan.wire.writing import struct_writer
+from tests.cluster.raw import framed
 
 CORPUS: Final = 4_000
 TURN: Final = 100
@@ -136,10 +136,10 @@ def fed(host: BrokerHost, data: bytes) -> None:
     connection.connection_made(transport)
     at = 0
     while at < len(data) and not transport.closing:
-        room = connection.get_buffer(-1)
-        count = min(len(room), len(data) - at)
-        room[:count] = data[at : at + count]
-        del room
+        target = connection.get_buffer(-1)
+        count = min(len(target), len(data) - at)
+        target[:count] = data[at : at + count]
+        del target
         connection.buffer_updated(count)
         at += count
     # Those whose answer comes later are cut off, as by a client that is gone.

@@ -1,4 +1,4 @@
-"""Every request and answer we speak, against kio's own codec and kafka-python's."""
+"""Every request and response, compared with kio's own codec and with kafka-python."""
 
 from collections.abc import Callable
 from io import BytesIO
@@ -32,22 +32,22 @@ from rackspan.wire.writing import struct_writer
 PAIRS = [(key, version) for key, versions in VERSIONS.items() for version in versions]
 
 
-def drawn(shape: StructShape, rng: Random) -> WireStruct:
+def random_struct(shape: StructShape, rng: Random) -> WireStruct:
     fields = [*shape.fields, *(field for _, field in shape.tagged)]
-    return shape.values(**{field.name: drawn_field(field, rng) for field in fields})
+    return shape.values(**{field.name: random_field(field, rng) for field in fields})
 
 
-def drawn_field(field: FieldShape, rng: Random) -> Any:
+def random_field(field: FieldShape, rng: Random) -> Any:
     if field.nullable and rng.random() < 0.3:
         return None
     if field.array:
-        return tuple(drawn_one(field.kind, rng) for _ in range(rng.randrange(4)))
-    return drawn_one(field.kind, rng)
+        return tuple(random_item(field.kind, rng) for _ in range(rng.randrange(4)))
+    return random_item(field.kind, rng)
 
 
-def drawn_one(kind: str | StructShape, rng: Random) -> Any:
+def random_item(kind: str | StructShape, rng: Random) -> Any:
     if isinstance(kind, StructShape):
-        return drawn(kind, rng)
+        return random_struct(kind, rng)
     draws: dict[str, Callable[[], Any]] = {
         "bool": lambda: rng.random() < 0.5,
         "int8": lambda: rng.randrange(-128, 128),
@@ -60,7 +60,7 @@ def drawn_one(kind: str | StructShape, rng: Random) -> Any:
         "bytes": lambda: rng.randbytes(rng.randrange(200)),
         "records": lambda: memoryview(rng.randbytes(rng.randrange(10_000))),
         "uuid": lambda: UUID(bytes=rng.randbytes(16)) if rng.random() < 0.8 else None,
-        # What kio can hold: codes of its enum, times its datetime can say.
+        # What kio can hold: codes of its enum, times in the range of datetime.
         "error_code": lambda: rng.randrange(-1, 120),
         "timedelta_i32": lambda: rng.randrange(2**31),
         "timedelta_i64": lambda: rng.randrange(2**40),
@@ -77,11 +77,11 @@ def written(shape: StructShape, values: WireStruct) -> bytes:
 
 @pytest.mark.parametrize(("key", "version"), PAIRS)
 @pytest.mark.parametrize("side", ["request", "response"])
-def test_kio_reads_and_writes_the_same_bytes(key: ApiKey, version: int, side: str) -> None:
+def test_kio_and_this_codec_read_and_write_the_same_bytes(key: ApiKey, version: int, side: str) -> None:
     shape = request_shape(key, version) if side == "request" else response_shape(key, version)
     entity: Any = load_request_schema(key, version) if side == "request" else load_response_schema(key, version)
     for seed in range(6):
-        values = drawn(shape, Random(seed))
+        values = random_struct(shape, Random(seed))
         ours = written(shape, values)
         theirs, size = entity_reader(entity)(ours, 0)
         assert size == len(ours)
@@ -98,7 +98,7 @@ TOPIC_ID = UUID(int=77)
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_kafka_python_reads_our_metadata(version: int) -> None:
+def test_kafka_python_reads_a_metadata_response(version: int) -> None:
     partition = MetadataResponsePartition(
         partition_index=3, leader_id=2, leader_epoch=9, replica_nodes=(2, 1), isr_nodes=(2,), offline_replicas=(1,)
     )
@@ -127,21 +127,21 @@ def sent_by_kafka_python(request: Any, version: int) -> bytes:
 
 
 @pytest.mark.parametrize("version", range(14))
-def test_what_kafka_python_asks_is_read(version: int) -> None:
+def test_a_metadata_request_of_kafka_python_is_read(version: int) -> None:
     topic = MetadataRequest.MetadataRequestTopic
-    asked = MetadataRequest(topics=[topic(name="a"), topic(name="b")], allow_auto_topic_creation=True)
-    data = sent_by_kafka_python(asked, version)
+    request = MetadataRequest(topics=[topic(name="a"), topic(name="b")], allow_auto_topic_creation=True)
+    data = sent_by_kafka_python(request, version)
     header = read_header(data)
     assert (header.api_key, header.api_version, header.correlation_id, header.client_id) == (3, version, 5, "someone")
     assert [topic.name for topic in read_body(data, header).topics] == ["a", "b"]
 
 
-def test_an_error_code_outside_kafkas_table_is_written_as_it_is() -> None:
+def test_an_error_code_that_kafka_lacks_is_written_unchanged() -> None:
     data = b"".join(write_body(ApiKey.METADATA, 13, MetadataResponseData(error_code=1001)))
     assert MetadataResponse.decode(data, version=13).error_code == 1001
 
 
-def test_the_header_of_an_api_versions_answer_has_no_tags() -> None:
+def test_the_header_of_an_api_versions_response_has_no_tags() -> None:
     parts = write_response(RequestHeader(18, 4, 6, None, 0), ApiVersionsResponseData())
     assert parts[0] == pack(">i", 6)
     assert write_response(RequestHeader(3, 12, 6, None, 0), MetadataResponseData())[0] == pack(">i", 6) + b"\0"
@@ -154,7 +154,7 @@ def test_a_request_cut_anywhere_is_malformed_and_nothing_else(seed: int) -> None
     whole = pack(">hhih", key, version, 1, 2) + b"me"
     flexible = request_shape(key, version).flexible
     whole += (b"\0" if flexible else b"") + written(
-        request_shape(key, version), drawn(request_shape(key, version), rng)
+        request_shape(key, version), random_struct(request_shape(key, version), rng)
     )
     for end in range(8, len(whole), max(1, len(whole) // 50)):
         cut = whole[:end]
@@ -163,32 +163,32 @@ def test_a_request_cut_anywhere_is_malformed_and_nothing_else(seed: int) -> None
 
 
 @pytest.mark.parametrize("claim", [b"\xff\xff\xff\xff\x07", b"\xff\xff\xff\x7f"])
-def test_a_claim_of_two_thousand_million_elements_costs_nothing(claim: bytes) -> None:
+def test_an_array_length_of_two_thousand_million_is_malformed_and_costs_nothing(claim: bytes) -> None:
     data = pack(">hhih", 3, 12, 1, -1) + b"\0" + claim + b"\x01\0\0"
     with pytest.raises(MalformedRequest, match="elements"):
         read_body(data, read_header(data))
 
 
 @pytest.mark.parametrize(("key", "version"), [(3, 99), (999, 0), (-1, -1), (4, 0)])
-def test_a_version_nobody_describes_is_malformed(key: int, version: int) -> None:
+def test_a_version_without_a_schema_is_malformed(key: int, version: int) -> None:
     with pytest.raises(MalformedRequest, match=str(key)):
         read_header(pack(">hhih", key, version, 1, -1))
 
 
-def test_requests_of_every_version_of_create_topics_are_read() -> None:
+def test_create_topics_requests_of_every_version_are_read() -> None:
     topic = CreateTopicsRequest.CreatableTopic
-    asked = CreateTopicsRequest(
+    request = CreateTopicsRequest(
         topics=[topic(name="a", num_partitions=3, replication_factor=2, assignments=[], configs=[])], timeout_ms=7,
         validate_only=False,
     )  # fmt: skip
     for version in range(2, 8):
-        data = sent_by_kafka_python(asked, version)
+        data = sent_by_kafka_python(request, version)
         body = read_body(data, read_header(data))
         assert (body.timeout, body.topics[0].num_partitions) == (7, 3), version
 
 
 @pytest.mark.parametrize("version", [0, 8, 9, 13])
-def test_an_element_written_beforehand_takes_the_place_of_its_fields(version: int) -> None:
+def test_an_element_that_is_encoded_beforehand_gives_the_same_bytes(version: int) -> None:
     partition = MetadataResponsePartition(partition_index=0, replica_nodes=(1, 2))
     topics = [MetadataResponseTopic(name=name, partitions=[partition]) for name in ("a", "b")]
     whole = write_body(ApiKey.METADATA, version, MetadataResponseData(topics=topics))

@@ -1,6 +1,6 @@
-"""Kafka's wire protocol: bytes in, values out, and back.
+"""Kafka's wire protocol: requests and responses as bytes and as typed values.
 
-Begin with framing.py (where one request ends), then codec.py (what it says) and record_batch.py (what a broker must know
-of records it never opens). Schemas are kio's; reading and writing them is ours, because whatever arrives may be malformed
-and must cost one connection, never the process. No sockets, no asyncio, no clock; nothing here decides an answer.
+Begin with framing.py (where one request ends), then codec.py (header and body), apis.py (which APIs, which versions) and
+messages/ (their classes). Field types come from kio's schemas. Reading and writing are ours, because received bytes may be
+malformed and must cost one connection, never the process. No sockets, no asyncio, no clock; nothing here decides a response.
 """

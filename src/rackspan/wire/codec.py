@@ -1,7 +1,7 @@
-"""One request and its answer: header, body, and which version of each speaks.
+"""Reads a request's header and body; writes a response's header and body.
 
-Traps, all Kafka's own: a request header's client id is never compact; the header of an ApiVersions response is always
-version 0, so that a client that asked in a version unknown here can read the refusal.
+Two exceptions of Kafka's: the client id of a request header is never compact; the header of an ApiVersions response always
+has version 0, so that a client whose version is unknown here can read the error.
 """
 
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ _CORRELATION: Final = Struct(">i")
 
 @dataclass(frozen=True, slots=True)
 class RequestHeader:
-    """Who asks what. The body begins at `body_at` of the request's bytes."""
+    """The header of a request. The body begins at byte `body_at` of the request."""
 
     api_key: int
     api_version: int
@@ -35,7 +35,7 @@ class RequestHeader:
 
 
 def peek_header(request: Request) -> tuple[int, int, int]:
-    """(api key, version, correlation id): what can be read whatever the version is. Errors: MalformedRequest."""
+    """API key, version and correlation id, which every version has in the same place. Errors: MalformedRequest."""
     if len(request) < _HEADER.size:
         raise MalformedRequest(f"a request of {len(request)} bytes; its header alone takes {_HEADER.size}")
     api_key, version, correlation, _ = _HEADER.unpack_from(request)
@@ -43,7 +43,7 @@ def peek_header(request: Request) -> tuple[int, int, int]:
 
 
 def read_header(request: Request) -> RequestHeader:
-    """Errors: MalformedRequest, also for a version that no schema describes."""
+    """Errors: MalformedRequest, also for an API or version without a schema."""
     api_key, version, correlation = peek_header(request)
     try:
         flexible = is_flexible(api_key, version)

@@ -1,7 +1,7 @@
-"""Where one request ends and the next begins: an int32 size, then that many bytes.
+"""Splits a stream into requests and frames responses: an int32 size, then that many bytes.
 
-Made for asyncio's BufferedProtocol, which asks where to put bytes and then says how many came. A large produce is
-received where it will be read, without a copy in between.
+For asyncio's BufferedProtocol, which receives into a buffer of ours. A large Produce is received into the memory from which
+it is read later, without a copy.
 """
 
 import mmap
@@ -16,30 +16,24 @@ MAX_REQUEST_BYTES: Final = 100 * 1024 * 1024
 """Kafka's socket.request.max.bytes."""
 
 _STAGE_BYTES: Final = 64 * 1024
-"""Small requests are received here together: one system call for many of them."""
+"""Small requests are received together: one system call for many of them."""
 
-_BELIEVED_BYTES: Final = 1024 * 1024
-"""What a connection may have allocated ahead of the bytes it has sent; producers send no more at once by default."""
+_PREALLOCATED_BYTES: Final = 1024 * 1024
+"""The largest request whose memory is allocated before its bytes arrive. By default producers send no larger ones."""
 
 _SIZE_BYTES: Final = 4
 
-
 _PIECE_BYTES: Final = 256 * 1024
-"""What is handed to a socket at once: of a piece that it takes in part, asyncio copies the rest."""
+"""The most that one write passes to asyncio, which copies what the socket does not accept."""
 
 Piece: TypeAlias = "bytes | bytearray | memoryview"
 
 Request: TypeAlias = "bytes | memoryview"
-"""Whole and without its size. A large one is a view of memory of its own, which a log may keep and write to."""
-
-
-def framed(parts: Sequence[Piece]) -> bytes:
-    """One message, its size in front, in one."""
-    return b"".join((sum(map(len, parts)).to_bytes(_SIZE_BYTES, "big"), *parts))
+"""A whole request without its size. A large one is a view of its own memory, which a log may keep and write to."""
 
 
 def pieces(parts: Sequence[Piece]) -> Iterator[Piece]:
-    """The same for a socket: what is small is joined, what is large is cut into views and not copied."""
+    """A message with its size in front, for a socket: small parts are joined, large ones are cut into views and not copied."""
     small: list[Piece] = [sum(map(len, parts)).to_bytes(_SIZE_BYTES, "big")]
     for part in parts:
         if len(part) < _STAGE_BYTES:
@@ -54,31 +48,31 @@ def pieces(parts: Sequence[Piece]) -> Iterator[Piece]:
 
 
 def first_pieces(outgoing: deque[Piece]) -> Piece:
-    """Take what goes to the socket next: one large piece, or small ones joined, so that one system call sends them."""
-    taken = [outgoing.popleft()]
-    size = len(taken[0])
+    """Remove and return what to write next: one large piece, or small ones joined, so that one system call sends them."""
+    first = [outgoing.popleft()]
+    size = len(first[0])
     while outgoing and size + len(outgoing[0]) <= _STAGE_BYTES:
-        taken.append(outgoing.popleft())
-        size += len(taken[-1])
-    return taken[0] if len(taken) == 1 else b"".join(taken)
+        first.append(outgoing.popleft())
+        size += len(first[-1])
+    return first[0] if len(first) == 1 else b"".join(first)
 
 
-def _claimed(size: int) -> mmap.mmap:
-    """Memory for a request that says it has so many bytes; of a larger claim nothing is there before its bytes come.
+def _request_memory(size: int) -> mmap.mmap:
+    """Memory for a request of `size` bytes. Above _PREALLOCATED_BYTES the system allocates a page when its first byte arrives.
 
-    Fresh memory is most of what receiving costs: here nobody fills it with zeroes twice, as a bytearray does, and what is
-    believed comes at once and not page by page.
+    Allocation is most of the cost of receiving: unlike bytearray, mmap does not fill its memory with zeroes a second time,
+    and up to _PREALLOCATED_BYTES all pages come in one system call.
     """
     if sys.platform == "win32":
         return mmap.mmap(-1, size)
     flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
-    if sys.platform == "linux" and size <= _BELIEVED_BYTES:
+    if sys.platform == "linux" and size <= _PREALLOCATED_BYTES:
         flags |= mmap.MAP_POPULATE
     return mmap.mmap(-1, size, flags=flags)
 
 
 class FrameBuffer:
-    """The bytes of one connection that are not a whole request yet."""
+    """The received bytes of one connection that are not a whole request yet."""
 
     __slots__ = ("_filled", "_large", "_max_bytes", "_stage")
 
@@ -88,22 +82,17 @@ class FrameBuffer:
         self._large: memoryview | None = None
         self._filled = 0
 
-    @property
-    def waiting_bytes(self) -> int:
-        """Bytes received of a request that is not whole."""
-        return self._filled
-
-    def room(self) -> memoryview:
-        """Where the next bytes belong. Never empty."""
+    def next_buffer(self) -> memoryview:
+        """Where to put the next bytes. Never empty."""
         if self._large is not None:
             return self._large[self._filled :]
         if not self._stage:
-            # Not before the first byte: thousands of idle connections hold nothing.
+            # Allocated late: thousands of idle connections hold no memory.
             self._stage = bytearray(_STAGE_BYTES)
         return memoryview(self._stage)[self._filled :]
 
     def received(self, count: int) -> Iterator[Request]:
-        """Take `count` bytes that were put into the room; give every request that is now whole.
+        """The requests that are whole after `count` more bytes in `next_buffer`.
 
         Errors: MalformedRequest for a size that is negative or above the maximum; nothing after it can be read.
         """
@@ -127,12 +116,12 @@ class FrameBuffer:
         self._keep(view, at)
 
     def _keep(self, view: memoryview, at: int) -> None:
-        """Move what is left of the stage to where the rest of it will follow."""
+        """Move the incomplete request to where the rest of it will be received."""
         left = self._filled - at
         size = int.from_bytes(view[at : at + _SIZE_BYTES], "big") if left >= _SIZE_BYTES else 0
         if size + _SIZE_BYTES > _STAGE_BYTES:
             self._filled = left - _SIZE_BYTES
-            self._large = memoryview(_claimed(size))
+            self._large = memoryview(_request_memory(size))
             self._large[: self._filled] = view[at + _SIZE_BYTES : at + left]
             return
         if at:

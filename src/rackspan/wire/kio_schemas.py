@@ -1,7 +1,7 @@
-"""kio's generated classes, without what kio brings along where hypothesis is installed.
+"""kio's schemas, imported without hypothesis.
 
-kio registers a strategy for each of its types as soon as it can import hypothesis, which is there wherever tests are
-written: a third of a second before an embedded cluster can answer. Nothing here draws them.
+Where hypothesis is installed, kio registers a strategy for each of its types. That takes a third of a second before an
+embedded cluster can start, and nothing here uses the strategies.
 """
 
 import importlib
@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def _left_out(module: str) -> Iterator[None]:
-    """An import of the module fails meanwhile, unless it has been imported already: then it costs nothing more."""
+    """In the block an import of the module fails, unless it is imported already: then it costs nothing."""
     if module in sys.modules:
         yield
         return
@@ -24,7 +24,7 @@ def _left_out(module: str) -> Iterator[None]:
 
 
 with _left_out("hypothesis"):
-    # A few milliseconds; the schemas themselves are imported one by one, as they are asked for.
+    # A few milliseconds. Each schema is imported when it is first loaded.
     importlib.import_module("kio.static.primitive")
 
 from kio.index import KioIndexError, load_request_schema, load_response_schema  # noqa: E402

@@ -1,4 +1,4 @@
-"""DescribeQuorum: the one controller votes, brokers observe, and a snapshot over the wire tells of both as cluster.snapshot() does."""
+"""DescribeQuorum: the controller is the only voter, brokers are observers, and a snapshot over the wire has the same controllers."""
 
 import re
 from collections.abc import Callable
@@ -41,33 +41,35 @@ def described(
 
 
 @pytest.mark.parametrize("version", range(3))
-def test_the_controller_votes_alone_and_brokers_observe(cluster: EmbeddedCluster, version: int) -> None:
-    answer = described(cluster, version, METADATA_LOG)
-    (partition,) = answer.topics[0].partitions
-    assert (answer.error_code, partition.error_code, partition.leader_epoch) == (0, 0, 1)
-    assert [one.replica_id for one in partition.current_voters] == [partition.leader_id]
-    assert [one.replica_id for one in partition.observers] == list(cluster.brokers)
+def test_the_controller_is_the_only_voter_and_brokers_are_observers(cluster: EmbeddedCluster, version: int) -> None:
+    response = described(cluster, version, METADATA_LOG)
+    (partition,) = response.topics[0].partitions
+    assert (response.error_code, partition.error_code, partition.leader_epoch) == (0, 0, 1)
+    assert [replica.replica_id for replica in partition.current_voters] == [partition.leader_id]
+    assert [replica.replica_id for replica in partition.observers] == list(cluster.brokers)
     assert partition.leader_id not in cluster.brokers
 
 
-def test_a_broker_that_hears_nothing_falls_behind(cluster: EmbeddedCluster) -> None:
+def test_a_frozen_broker_lags_behind_the_high_watermark(cluster: EmbeddedCluster) -> None:
     cluster.freeze(5)
     try:
         cluster.create_topic("while-frozen", 1, 3)
         (partition,) = described(cluster, 2, METADATA_LOG).topics[0].partitions
     finally:
         cluster.undo_faults()
-    behind = [one.replica_id for one in partition.observers if one.log_end_offset < partition.high_watermark]
+    behind = [
+        replica.replica_id for replica in partition.observers if replica.log_end_offset < partition.high_watermark
+    ]
     assert 5 in behind
 
 
 def test_no_other_log_has_a_quorum(cluster: EmbeddedCluster) -> None:
-    answer = described(cluster, 2, topic("orders", 3))
-    assert answer.topics[0].topic_name == "orders"
-    assert answer.topics[0].partitions[0].error_code == KafkaError.UNKNOWN_TOPIC_OR_PARTITION
+    response = described(cluster, 2, topic("orders", 3))
+    assert response.topics[0].topic_name == "orders"
+    assert response.topics[0].partitions[0].error_code == KafkaError.UNKNOWN_TOPIC_OR_PARTITION
 
 
-def test_a_snapshot_over_the_wire_tells_of_the_controllers_that_the_clusters_own_does() -> None:
+def test_a_snapshot_over_the_wire_has_the_controllers_of_the_clusters_own_snapshot() -> None:
     with EmbeddedCluster(racks=3, brokers=3) as cluster:
         read = read_cluster(ConnectionSettings(cluster.bootstrap_servers, {}, 30.0))
         assert read.controllers == cluster.snapshot().controllers != ()
@@ -76,19 +78,21 @@ def test_a_snapshot_over_the_wire_tells_of_the_controllers_that_the_clusters_own
 
 @pytest.mark.java
 def test_kafkas_own_tool_describes_the_quorum(cluster: EmbeddedCluster, run_tool: RunTool) -> None:
-    said = run_tool(QUORUM, "describe", "--status")
+    output = run_tool(QUORUM, "describe", "--status")
     leader, watermark, lag = (
-        int(re.findall(rf"{key}:\s+(-?\d+)", said)[0]) for key in ("LeaderId", "HighWatermark", "MaxFollowerLag")
+        int(re.findall(rf"{key}:\s+(-?\d+)", output)[0]) for key in ("LeaderId", "HighWatermark", "MaxFollowerLag")
     )
     assert (leader, lag) == (3000, 0)
     assert watermark > 0
-    voters, observers = (re.findall(rf"{key}:\s+(.*)", said)[0] for key in ("CurrentVoters", "CurrentObservers"))
+    voters, observers = (re.findall(rf"{key}:\s+(.*)", output)[0] for key in ("CurrentVoters", "CurrentObservers"))
     assert re.findall(r'"id": (\d+)', voters) == ["3000"]
     assert re.findall(r'"id": (\d+)', observers) == [str(broker) for broker in cluster.brokers]
 
 
 @pytest.mark.java
-def test_kafkas_own_tool_describes_who_replicates_the_metadata(cluster: EmbeddedCluster, run_tool: RunTool) -> None:
-    said = run_tool(QUORUM, "describe", "--replication")
-    roles = {int(node): role for node, role in re.findall(r"(?m)^(\d+)\s.*\s(Leader|Follower|Observer)\s*$", said)}
+def test_kafkas_own_tool_describes_the_replicas_of_the_metadata_log(
+    cluster: EmbeddedCluster, run_tool: RunTool
+) -> None:
+    output = run_tool(QUORUM, "describe", "--replication")
+    roles = {int(node): role for node, role in re.findall(r"(?m)^(\d+)\s.*\s(Leader|Follower|Observer)\s*$", output)}
     assert roles == {3000: "Leader"} | dict.fromkeys(cluster.brokers, "Observer")

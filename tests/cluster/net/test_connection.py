@@ -10,7 +10,8 @@ import pytest
 
 from rackspan.cluster.net.connection import MAX_IN_FLIGHT, Connection
 from rackspan.errors import MalformedRequest
-from rackspan.wire.framing import Request, framed
+from rackspan.wire.framing import Request
+from tests.cluster.raw import framed
 
 Serve = Callable[[bytes], Any]
 

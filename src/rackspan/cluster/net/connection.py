@@ -67,7 +67,7 @@ class Connection(asyncio.BufferedProtocol):
         self.balance()
 
     def get_buffer(self, _sizehint: int) -> memoryview:
-        return self._frames.room()
+        return self._frames.next_buffer()
 
     def buffer_updated(self, nbytes: int) -> None:
         try:

@@ -1,4 +1,4 @@
-"""The controller's response to an administrative request that it did not answer in time."""
+"""The response to an administrative request when the controller's own response is late."""
 
 from collections.abc import Iterable
 from typing import Final, TypeVar

@@ -1,4 +1,4 @@
-"""The two questions for which a broker opens a batch: which record stands at a timestamp, and whether all have keys."""
+"""Decodes the records of a batch, to find the record at a timestamp and to check that each has a key."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -14,10 +14,10 @@ class RecordPosition:
     timestamp: int
 
 
-def first_at(batch: RecordBatch, timestamp: int) -> RecordPosition:
-    """The first record of the batch at `timestamp` or later; the batch's last where it cannot be decompressed here."""
-    found = [place for place in _places(batch) if place.timestamp >= timestamp]
-    return found[0] if found else RecordPosition(batch.last_offset, batch.max_timestamp)
+def first_at(batch: Batch, timestamp: int) -> RecordPosition:
+    """The first record of the batch at `timestamp` or later; the last record if the batch cannot be decompressed here."""
+    later = [position for position in _positions(batch) if position.timestamp >= timestamp]
+    return later[0] if later else RecordPosition(batch.last_offset, batch.max_timestamp)
 
 
 def latest(batch: RecordBatch) -> RecordPosition:
@@ -27,15 +27,15 @@ def latest(batch: RecordBatch) -> RecordPosition:
 
 def lacks_a_key(data: bytes | bytearray | memoryview) -> bool:
     """Whether a record of the batch has no key; a batch that cannot be decompressed here passes."""
-    return any(record.key is None for record in _opened(data))
+    return any(record.key is None for record in _records(data))
 
 
-def _places(batch: RecordBatch) -> list[RecordPosition]:
-    return [RecordPosition(one.offset, one.timestamp) for one in _opened(batch.data)]
+def _positions(batch: RecordBatch) -> list[RecordPosition]:
+    return [RecordPosition(record.offset, record.timestamp) for record in _records(batch.data)]
 
 
-def _opened(data: bytes | bytearray | memoryview) -> list[Any]:
-    # Read by kafka-python, which knows every compression that is installed.
+def _records(data: bytes | bytearray | memoryview) -> list[Any]:
+    # kafka-python reads every compression whose library is installed.
     from kafka.errors import UnsupportedCodecError
     from kafka.record.default_records import DefaultRecordBatch
 
