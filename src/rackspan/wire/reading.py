@@ -17,15 +17,15 @@ from rackspan.wire.schema import FieldShape, StructShape
 Read: TypeAlias = Callable[[ByteReader], Any]
 
 
-def read_value(read: Read, cursor: ByteReader) -> Any:
-    """One value. What follows it is left alone, as Kafka does: librdkafka ends Metadata requests with tags too many.
+def read_value(read: Read, reader: ByteReader) -> Any:
+    """One value. Bytes after it are ignored, as by Kafka: librdkafka appends an extra byte of tags to its Metadata requests.
 
     Errors: MalformedRequest.
     """
     try:
-        return read(cursor)
+        return read(reader)
     except (MalformedBytes, struct.error) as error:
-        raise MalformedRequest(f"at {cursor.at} of {len(cursor.data)} bytes: {error}") from error
+        raise MalformedRequest(f"at {reader.at} of {len(reader.data)} bytes: {error}") from error
 
 
 @cache
@@ -38,10 +38,10 @@ def struct_reader(shape: StructShape) -> Read:
             layout = packed(run)
             names[f"unpack_{number}"] = layout.unpack_from
             targets = "".join(f"values.{field.name}, " for field in run)
-            lines += [f"{targets}= unpack_{number}(cursor.data, cursor.at)", f"cursor.at += {layout.size}"]
+            lines += [f"{targets}= unpack_{number}(reader.data, reader.at)", f"reader.at += {layout.size}"]
         else:
             names[f"read_{number}"] = _field_reader(run[0], shape.flexible)
-            lines.append(f"values.{run[0].name} = read_{number}(cursor)")
+            lines.append(f"values.{run[0].name} = read_{number}(reader)")
     defaults = shape.values()
     for name in set(shape.values.__slots__) - {field.name for field in shape.fields}:
         names[f"default_{name}"] = getattr(defaults, name)
@@ -49,49 +49,49 @@ def struct_reader(shape: StructShape) -> Read:
     if shape.flexible:
         names["tagged"] = {tag: (field.name, _field_reader(field, True, tagged=True)) for tag, field in shape.tagged}
         names["read_tags"] = _read_tags
-        lines.append("read_tags(cursor, tagged, values)")
-    return function("read(cursor)", [*lines, "return values"], names)
+        lines.append("read_tags(reader, tagged, values)")
+    return function("read(reader)", [*lines, "return values"], names)
 
 
-def skip_tags(cursor: ByteReader) -> None:
-    _read_tags(cursor, {}, None)
+def skip_tags(reader: ByteReader) -> None:
+    _read_tags(reader, {}, None)
 
 
-def _read_tags(cursor: ByteReader, known: Mapping[int, tuple[str, Read]], values: WireStruct | None) -> None:
+def _read_tags(reader: ByteReader, known: Mapping[int, tuple[str, Read]], values: WireStruct | None) -> None:
     """Set the known tagged fields of `values`; skip the others."""
-    for _ in range(cursor.elements(cursor.unsigned_varint())):
-        tag, size = cursor.unsigned_varint(), cursor.unsigned_varint()
-        end = cursor.at + size
+    for _ in range(reader.elements(reader.unsigned_varint())):
+        tag, size = reader.unsigned_varint(), reader.unsigned_varint()
+        end = reader.at + size
         if tag not in known:
-            cursor.skip(size)
+            reader.skip(size)
             continue
         name, read = known[tag]
-        setattr(values, name, read(cursor))
-        if cursor.at != end:
-            raise MalformedRequest(f"tag {tag} said {size} bytes and had {cursor.at - end + size}")
+        setattr(values, name, read(reader))
+        if reader.at != end:
+            raise MalformedRequest(f"tag {tag} said {size} bytes and had {reader.at - end + size}")
 
 
 def _field_reader(field: FieldShape, flexible: bool, *, tagged: bool = False) -> Read:
     if isinstance(field.kind, StructShape):
-        one = struct_reader(field.kind)
+        read_item = struct_reader(field.kind)
         if field.nullable and not field.array:
-            return lambda cursor: None if cursor.int8() < 0 else one(cursor)
+            return lambda reader: None if reader.int8() < 0 else read_item(reader)
     else:
         nullable = field.nullable and not field.array
-        one = _READERS.get(field.kind) or _sized_reader(field.kind, flexible, nullable)
-    return _array_reader(one, flexible, field.nullable or tagged) if field.array else one
+        read_item = _READERS.get(field.kind) or _sized_reader(field.kind, flexible, nullable)
+    return _array_reader(read_item, flexible, field.nullable or tagged) if field.array else read_item
 
 
-def _array_reader(one: Read, flexible: bool, nullable: bool) -> Read:
+def _array_reader(read_item: Read, flexible: bool, nullable: bool) -> Read:
     length = ByteReader.compact_length if flexible else ByteReader.int32
 
-    def read_array(cursor: ByteReader) -> tuple[Any, ...] | None:
-        count = length(cursor)
+    def read_array(reader: ByteReader) -> tuple[Any, ...] | None:
+        count = length(reader)
         if count == -1:
             if nullable:
                 return None
-            raise MalformedRequest(f"null at {cursor.at}, where an array must be")
-        return tuple([one(cursor) for _ in range(cursor.elements(count))])
+            raise MalformedRequest(f"null at {reader.at}, where an array must be")
+        return tuple([read_item(reader) for _ in range(reader.elements(count))])
 
     return read_array
 
@@ -102,9 +102,9 @@ def _sized_reader(kind: str, flexible: bool, nullable: bool) -> Read:
 
     take = _TAKERS[kind]
 
-    def read_sized(cursor: ByteReader) -> bytes | str | memoryview | None:
-        size = length(cursor)
-        return None if size == -1 and nullable else take(cursor, size)
+    def read_sized(reader: ByteReader) -> bytes | str | memoryview | None:
+        size = length(reader)
+        return None if size == -1 and nullable else take(reader, size)
 
     return read_sized
 

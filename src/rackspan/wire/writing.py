@@ -16,6 +16,7 @@ from rackspan.wire.messages.base import WireStruct
 from rackspan.wire.schema import FieldShape, Kind, StructShape
 
 Records: TypeAlias = memoryview | Sequence[bytes | bytearray | memoryview]
+"""Of a request, one view; of a response, the batches of a log."""
 
 Write: TypeAlias = Callable[[list[bytes], Any], None]
 
@@ -43,7 +44,7 @@ def struct_writer(shape: StructShape) -> Write:
 
 @cache
 def element_writer(shape: StructShape, name: str) -> Write:
-    """Of the structs in an array of this shape."""
+    """A writer of the structs in the array `name` of this struct."""
     kinds = {field.name: field.kind for field in shape.fields if isinstance(field.kind, StructShape)}
     return struct_writer(kinds[name])
 
@@ -53,30 +54,30 @@ def _tags(tagged: Iterable[tuple[int, FieldShape, Write]], values: WireStruct) -
     count = 0
     for tag, field, write in tagged:
         value = getattr(values, field.name)
-        # As Kafka does: what the other side assumes anyway is not sent.
+        # As in Kafka, a tagged field with its default value is not sent.
         if value is None or value == field.default or value == ():
             continue
-        body: list[bytes] = []
-        write(body, value)
-        sent = b"".join(body)
-        written += (unsigned_varint(tag), unsigned_varint(len(sent)), sent)
+        parts: list[bytes] = []
+        write(parts, value)
+        data = b"".join(parts)
+        written += (unsigned_varint(tag), unsigned_varint(len(data)), data)
         count += 1
     return unsigned_varint(count) + b"".join(written)
 
 
 def _field_writer(field: FieldShape, flexible: bool) -> Write:
-    one = _one_writer(field.kind, flexible, field.nullable and not field.array)
+    write_item = _item_writer(field.kind, flexible, field.nullable and not field.array)
     if not field.array:
-        return one
-    return _array_writer(_or_written(one) if isinstance(field.kind, StructShape) else one, flexible)
+        return write_item
+    return _array_writer(_or_encoded(write_item) if isinstance(field.kind, StructShape) else write_item, flexible)
 
 
-def _or_written(write: Write) -> Write:
-    """Takes an element's bytes in place of its fields (codec.write_element)."""
+def _or_encoded(write: Write) -> Write:
+    """Accepts an element that is already encoded (codec.write_element)."""
     return lambda out, value: out.append(value) if isinstance(value, bytes) else write(out, value)
 
 
-def _one_writer(kind: Kind, flexible: bool, nullable: bool) -> Write:
+def _item_writer(kind: Kind, flexible: bool, nullable: bool) -> Write:
     if isinstance(kind, StructShape):
         return _nullable_struct(struct_writer(kind)) if nullable else struct_writer(kind)
     return _WRITERS.get(kind) or _sized_writer(kind, flexible)
@@ -84,7 +85,7 @@ def _one_writer(kind: Kind, flexible: bool, nullable: bool) -> Write:
 
 def _nullable_struct(write: Write) -> Write:
     def write_struct(out: list[bytes], value: WireStruct | None) -> None:
-        # A byte that says whether anything follows (KIP-893).
+        # -1 for null, else 1 and the struct (KIP-893).
         out.append(b"\xff" if value is None else b"\x01")
         if value is not None:
             write(out, value)
@@ -92,7 +93,7 @@ def _nullable_struct(write: Write) -> Write:
     return write_struct
 
 
-def _array_writer(one: Write, flexible: bool) -> Write:
+def _array_writer(write_item: Write, flexible: bool) -> Write:
     length = _compact_length if flexible else _INT32.pack
 
     def write_array(out: list[bytes], values: Any) -> None:
@@ -101,7 +102,7 @@ def _array_writer(one: Write, flexible: bool) -> Write:
             return
         out.append(length(len(values)))
         for value in values:
-            one(out, value)
+            write_item(out, value)
 
     return write_array
 
@@ -129,8 +130,8 @@ def _sized_writer(kind: str, flexible: bool) -> Write:
         if value is None:
             out.append(length(-1))
             return
-        sent = value.encode() if isinstance(value, str) else value
-        out += (length(len(sent)), sent)
+        data = value.encode() if isinstance(value, str) else value
+        out += (length(len(data)), data)
 
     return write_sized
 

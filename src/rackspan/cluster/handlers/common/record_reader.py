@@ -14,7 +14,7 @@ class RecordPosition:
     timestamp: int
 
 
-def first_at(batch: Batch, timestamp: int) -> RecordPosition:
+def first_at(batch: RecordBatch, timestamp: int) -> RecordPosition:
     """The first record of the batch at `timestamp` or later; the last record if the batch cannot be decompressed here."""
     later = [position for position in _positions(batch) if position.timestamp >= timestamp]
     return later[0] if later else RecordPosition(batch.last_offset, batch.max_timestamp)
