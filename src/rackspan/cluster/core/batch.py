@@ -46,6 +46,8 @@ class RecordBatch:
     transactional: bool = False
     control: bool = False
     marker: Marker | None = None
+    epoch_bumped: bool = False
+    """Of a marker on its way to the log: it bumps the epoch, so the transaction it ends has a smaller one (KIP-890, part 2)."""
 
     @property
     def record_count(self) -> int:

@@ -187,6 +187,23 @@ def test_a_trim_keeps_what_the_watermark_has_not_passed() -> None:
     assert not log.trim(1000)
 
 
+@pytest.mark.parametrize(
+    ("epoch_bumped", "error"), [(True, KafkaError.INVALID_PRODUCER_EPOCH), (False, KafkaError.NONE)]
+)
+def test_a_late_marker_does_not_end_the_next_transaction(epoch_bumped: bool, error: KafkaError) -> None:
+    """A copy of the first transaction's marker arrives when the second, of the epoch that it bumped, has begun (KIP-1228)."""
+    log = PartitionLog(TOPIC_ID)
+    marker = RecordBatch(
+        *(0, 0, -1, b"", 7, 1, -1, 0, True), control=True, marker=Marker.COMMIT, epoch_bumped=epoch_bumped
+    )
+    for batch in (RecordBatch(0, 0, -1, b"", 7, 0, 0, 0, True), marker):
+        assert log.check(batch) is KafkaError.NONE
+        log.append_as_leader(batch, 0)
+    assert log.check(marker) is KafkaError.NONE, "between transactions a copy ends nothing"
+    log.append_as_leader(RecordBatch(0, 0, -1, b"", 7, 1, 0, 0, True), 0)
+    assert log.check(marker) is error
+
+
 def test_sequences_wrap_to_zero() -> None:
     log = PartitionLog(TOPIC_ID)
     log.append_as_leader(RecordBatch(0, 2, -1, b"", 1, 0, SEQUENCES - 2), 0)

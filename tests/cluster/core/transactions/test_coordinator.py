@@ -234,6 +234,24 @@ def test_an_end_by_a_producer_that_was_fenced_is_no_repetition(commit: bool, beg
     assert world.add(new, P1) is KafkaError.NONE
 
 
+@pytest.mark.parametrize("adds", [True, False], ids=["added by writing", "added by its producer"])
+def test_markers_tell_whether_the_epoch_of_their_transaction_is_smaller(adds: bool) -> None:
+    """Of a client that bumps its epoch at every end, also where its first transaction times out after a change of coordinator."""
+    world = World()
+    who = world.init(timeout_ms=5_000)
+    world.add(who, P0, adds=adds)
+    world.fail_over()
+    world.passes(5_001)
+    world.acknowledge()
+    assert world.unwritten[0].batch.epoch_bumped is adds
+    world.settle()
+    newer = world.init()
+    world.add(newer, P0, adds=adds)
+    world.send(EndTransaction("t", newer.producer_id, newer.producer_epoch, True, adds, 999))
+    world.acknowledge()
+    assert world.unwritten[0].batch.epoch_bumped is adds
+
+
 def test_at_the_last_epoch_an_end_gives_a_new_producer_id() -> None:
     world = at_the_last_epoch()
     last = as_producer(7, LAST_EPOCH)

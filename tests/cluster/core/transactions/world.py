@@ -80,8 +80,9 @@ class World:
         request = InitProducerId("t", timeout_ms, self.producer_ids, producer_id, epoch)
         return self.ask(request, InitProducerIdResponse)
 
-    def add(self, who: InitProducerIdResponse, *partitions: TopicPartition) -> KafkaError:
-        request = AddPartitions("t", who.producer_id, who.producer_epoch, frozenset(partitions))
+    def add(self, who: InitProducerIdResponse, *partitions: TopicPartition, adds: bool = False) -> KafkaError:
+        """`adds`: by writing (KIP-890, part 2)."""
+        request = AddPartitions("t", who.producer_id, who.producer_epoch, frozenset(partitions), by_writing=adds)
         return self.ask(request, AddPartitionsResponse).error
 
     def end(self, who: InitProducerIdResponse, commit: bool, bump: bool = False) -> EndTransactionResponse:

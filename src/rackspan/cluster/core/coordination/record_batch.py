@@ -1,6 +1,7 @@
-"""Coordinators' record batches as the log's `Batch` values."""
+"""Coordinators' record batches as the log's `RecordBatch` values."""
 
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, Marker, RecordBatch
@@ -24,10 +25,17 @@ def encode_batch(
 
 
 def marker_batch(
-    producer_id: int, producer_epoch: int, marker: Marker, coordinator_epoch: int, timestamp_ms: int
+    producer_id: int,
+    producer_epoch: int,
+    marker: Marker,
+    coordinator_epoch: int,
+    timestamp_ms: int,
+    *,
+    epoch_bumped: bool = False,
 ) -> RecordBatch:
-    """The control batch that ends a producer's transaction in one partition."""
-    return _batch([end_marker(marker, coordinator_epoch)], timestamp_ms, producer_id, producer_epoch, marker)
+    """The control batch that ends a producer's transaction in one partition. `epoch_bumped`: see `RecordBatch`."""
+    batch = _batch([end_marker(marker, coordinator_epoch)], timestamp_ms, producer_id, producer_epoch, marker)
+    return replace(batch, epoch_bumped=True) if epoch_bumped else batch
 
 
 def _batch(

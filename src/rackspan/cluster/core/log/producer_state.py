@@ -147,7 +147,10 @@ def _duplicate(entry: ProducerEntry, batch: RecordBatch) -> Duplicate | None:
 
 
 def _epoch_error(entry: ProducerEntry, batch: RecordBatch) -> KafkaError:
-    return KafkaError.INVALID_PRODUCER_EPOCH if batch.producer_epoch < entry.epoch else KafkaError.NONE
+    """A marker with a bumped epoch does not end a transaction of that epoch: it is a late copy, of the one before (KIP-1228)."""
+    late_marker = batch.epoch_bumped and batch.producer_epoch == entry.epoch and entry.transaction_start is not None
+    fenced = late_marker or batch.producer_epoch < entry.epoch
+    return KafkaError.INVALID_PRODUCER_EPOCH if fenced else KafkaError.NONE
 
 
 def _sequence_error(entry: ProducerEntry, batch: RecordBatch) -> KafkaError:

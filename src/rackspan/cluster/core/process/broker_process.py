@@ -283,7 +283,7 @@ class BrokerProcess:
     def _on_verification(self, now: int, message: VerifyTransaction) -> None:
         """As the coordinator: whether the partition is in an ongoing transaction; with `adds`, add it if it is not."""
         who = (message.transactional_id, message.producer_id, message.producer_epoch)
-        request = AddPartitions(*who, frozenset({message.partition}))
+        request = AddPartitions(*who, frozenset({message.partition}), by_writing=message.adds)
         if not message.adds:
             error = self.transactions.verify(request)[message.partition]
             self._effects.append(Respond(message.correlation_id, error))

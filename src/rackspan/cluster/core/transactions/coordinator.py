@@ -37,7 +37,7 @@ from rackspan.cluster.core.transactions.requests import (
     refusal,
 )
 from rackspan.cluster.core.transactions.settings import TransactionSettings
-from rackspan.cluster.core.transactions.transaction import Transaction, new_value
+from rackspan.cluster.core.transactions.transaction import EPOCH_BUMPING_CLIENT, Transaction, new_value
 from rackspan.model.ids import TopicPartition
 
 
@@ -240,7 +240,7 @@ class TransactionCoordinator:
         self._move(
             now,
             transaction,
-            transaction.with_partitions(request.partitions, now),
+            transaction.with_partitions(request, now),
             lambda _now, failed: self._writes.respond(correlation_id, AddPartitionsResponse(failed)),
         )
 
@@ -295,7 +295,9 @@ class TransactionCoordinator:
         value = transaction.value
         marker = Marker.COMMIT if value.state is TransactionState.PREPARE_COMMIT else Marker.ABORT
         coordinator_epoch = self._leader_epochs[transaction.partition]
-        batch = marker_batch(value.producer_id, value.producer_epoch, marker, coordinator_epoch, now)
+        bumped = value.client_version >= EPOCH_BUMPING_CLIENT
+        who = (value.producer_id, value.producer_epoch)
+        batch = marker_batch(*who, marker, coordinator_epoch, now, epoch_bumped=bumped)
         self._markers.append(WriteMarker(transaction.transactional_id, partition, batch))
 
     def _marked(self, now: int, transaction: Transaction, partition: TopicPartition, error: KafkaError) -> None:

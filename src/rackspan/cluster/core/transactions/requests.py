@@ -34,12 +34,16 @@ class InitProducerIdResponse:
 
 @dataclass(frozen=True, slots=True)
 class AddPartitions:
-    """Partitions that the transaction writes to from now on; an offsets partition for AddOffsetsToTxn."""
+    """Partitions that the transaction writes to from now on; an offsets partition for AddOffsetsToTxn.
+
+    `by_writing`: requested by the partition's leader, for a write of a producer that adds none itself (KIP-890, part 2).
+    """
 
     transactional_id: str
     producer_id: int
     producer_epoch: int
     partitions: frozenset[TopicPartition]
+    by_writing: bool = False
 
 
 @dataclass(frozen=True, slots=True)

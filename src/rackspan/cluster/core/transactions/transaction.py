@@ -26,6 +26,8 @@ LAST_EPOCH: Final = 2**15 - 2
 """The largest epoch a producer is given; the one above it is kept for fencing that producer off."""
 
 NOT_STARTED: Final = -1
+EPOCH_BUMPING_CLIENT: Final = 2
+"""The client version (transaction.version 2) whose producers take a new epoch from every end (KIP-890, part 2)."""
 _ENDED: Final = (TransactionState.EMPTY, TransactionState.COMPLETE_COMMIT, TransactionState.COMPLETE_ABORT)
 _ENDING: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABORT)
 
@@ -137,14 +139,15 @@ class Transaction:
         bumped = _bumped(same, request.fresh_producer_id)
         return replace(bumped, state=TransactionState.EMPTY, partitions=(), started_ms=NOT_STARTED)
 
-    def with_partitions(self, added: frozenset[TopicPartition], now: int) -> TransactionLogValue:
+    def with_partitions(self, request: AddPartitions, now: int) -> TransactionLogValue:
         ongoing = self.value.state is TransactionState.ONGOING
         return replace(
             self.value,
             state=TransactionState.ONGOING,
-            partitions=grouped([*(self.partitions if ongoing else ()), *added]),
+            partitions=grouped([*(self.partitions if ongoing else ()), *request.partitions]),
             updated_ms=now,
             started_ms=self.value.started_ms if ongoing else now,
+            client_version=EPOCH_BUMPING_CLIENT if request.by_writing else 0,
         )
 
     def prepared(
@@ -152,11 +155,11 @@ class Transaction:
     ) -> TransactionLogValue:
         """About to end. Its markers carry the epoch that is now, so that a bump fences whoever has the old one."""
         state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
-        value = replace(self.value, state=state, updated_ms=now)
+        value = replace(self.value, state=state, updated_ms=now, client_version=EPOCH_BUMPING_CLIENT if bump else 0)
         if not bump:
             return value
         following = fresh_producer_id if value.producer_epoch >= LAST_EPOCH else NO_PRODUCER_ID
-        return replace(value, producer_epoch=value.producer_epoch + 1, next_producer_id=following, client_version=2)
+        return replace(value, producer_epoch=value.producer_epoch + 1, next_producer_id=following)
 
     def fenced(self, now: int) -> TransactionLogValue:
         """Aborted by the coordinator: time is up, or another producer has come."""
