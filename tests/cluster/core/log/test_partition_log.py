@@ -204,6 +204,21 @@ def test_a_late_marker_does_not_end_the_next_transaction(epoch_bumped: bool, err
     assert log.check(marker) is error
 
 
+def test_a_transactional_batch_without_a_sequence_number_opens_a_transaction() -> None:
+    """The group coordinator appends a producer's offsets so: readers of committed data stop before them."""
+    log = PartitionLog(TOPIC_ID)
+    log.append_as_leader(RecordBatch(0, 0, -1, b"", 7, 2, -1, 0, True), 0)
+    log.high_watermark = 1
+    assert log.last_stable_offset == 0
+    assert log.in_transaction(7, 2)
+    assert log.check(RecordBatch(0, 0, -1, b"", 7, 2, 0, 0, True)) is KafkaError.NONE, (
+        "its first numbered batch is number 0"
+    )
+    log.append_as_leader(RecordBatch(0, 0, -1, b"", 7, 2, -1, 1, True, control=True, marker=Marker.COMMIT), 0)
+    log.high_watermark = 2
+    assert log.last_stable_offset == 2
+
+
 def test_sequences_wrap_to_zero() -> None:
     log = PartitionLog(TOPIC_ID)
     log.append_as_leader(RecordBatch(0, 2, -1, b"", 1, 0, SEQUENCES - 2), 0)

@@ -85,7 +85,7 @@ class ProducerStates:
             return
         if batch.marker is not None:
             self._end_transaction(batch, batch.marker)
-        elif batch.idempotent:
+        elif batch.idempotent or batch.transactional:
             self._remember(batch)
 
     def replay(self, batches: Iterable[RecordBatch]) -> None:
@@ -113,15 +113,15 @@ class ProducerStates:
         self.aborted = [one for one in self.aborted if one.last_offset >= start_offset]
 
     def _remember(self, batch: RecordBatch) -> None:
+        """A coordinator's batch has no sequence number, but is part of its producer's transaction all the same."""
         entry = self.entries.get(batch.producer_id)
-        written = Written(
-            batch.base_sequence, batch.last_sequence, batch.base_offset, batch.last_offset, batch.max_timestamp
-        )
         same_epoch = entry is not None and entry.epoch == batch.producer_epoch
-        window = (*entry.window[1 - WINDOW :], written) if entry is not None and same_epoch else (written,)
+        window = entry.window if entry is not None and same_epoch else ()
         start = entry.transaction_start if entry is not None else None
         if batch.transactional and start is None:
             start = self.open[batch.producer_id] = batch.base_offset
+        if batch.idempotent:
+            window = (*window[1 - WINDOW :], _written(batch))
         self.entries[batch.producer_id] = ProducerEntry(batch.producer_epoch, window, start)
 
     def _end_transaction(self, batch: RecordBatch, marker: Marker) -> None:
@@ -134,6 +134,10 @@ class ProducerStates:
         self.completed.append(CompletedTransaction(start, batch.last_offset))
         if marker is Marker.ABORT:
             self.aborted.append(AbortedTransaction(batch.producer_id, start, batch.last_offset))
+
+
+def _written(batch: RecordBatch) -> Written:
+    return Written(batch.base_sequence, batch.last_sequence, batch.base_offset, batch.last_offset, batch.max_timestamp)
 
 
 def _duplicate(entry: ProducerEntry, batch: RecordBatch) -> Duplicate | None:
