@@ -13,13 +13,16 @@ from typing import Final, NoReturn
 from rackspan.errors import InvalidGroup
 from rackspan.model.ids import RackId, TopicPartition
 from rackspan.streams.problem import ProcessId, TaskId, task_order
-from rackspan.streams.user_data.assignment_info import ERROR_CODES, active_partitions, decode_assignment
-from rackspan.streams.user_data.consumer_protocol import (
+from rackspan.streams.user_data import (
+    ERROR_CODES,
     WITH_RACK,
+    SubscriptionInfo,
+    active_partitions,
+    decode_assignment,
     decode_consumer_assignment,
     decode_consumer_subscription,
+    decode_subscription,
 )
-from rackspan.streams.user_data.subscription_info import SubscriptionInfo, decode_subscription
 
 STREAMS_PROTOCOL: Final = "stream"
 """The name of Kafka Streams' assignor in the group protocol (StreamsPartitionAssignor)."""
@@ -159,18 +162,18 @@ def _refuse_others(described: GroupDescription) -> None:
 
 
 def _thread(member: MemberDescription) -> StreamThread:
-    whose = f"member {member.member_id}"
-    subscription = decode_consumer_subscription(member.metadata, f"{whose}, subscription")
-    subscription_info = decode_subscription(subscription.user_data, f"{whose}, subscription user data")
-    assignment = decode_consumer_assignment(member.assignment, f"{whose}, assignment")
-    info = decode_assignment(assignment.user_data, f"{whose}, assignment user data")
+    label = f"member {member.member_id}"
+    subscription = decode_consumer_subscription(member.metadata, f"{label}, subscription")
+    subscription_info = decode_subscription(subscription.user_data, f"{label}, subscription user data")
+    assignment = decode_consumer_assignment(member.assignment, f"{label}, assignment")
+    info = decode_assignment(assignment.user_data, f"{label}, assignment user data")
     return StreamThread(
         client_id=member.client_id,
         rack=subscription.rack,
         can_send_rack=subscription.version >= WITH_RACK,
         subscription=subscription_info,
         active={
-            task: frozenset(sources) for task, sources in active_partitions(info, assignment.partitions, whose).items()
+            task: frozenset(sources) for task, sources in active_partitions(info, assignment.partitions, label).items()
         },
         standby=info.standby,
         error_code=info.error_code,

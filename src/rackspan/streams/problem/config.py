@@ -57,8 +57,7 @@ STATELESS_COSTS: Final = Costs(traffic=1, non_overlap=0)
 class AssignmentConfigs:
     """One group's configs. Checked once, here; a cost of None stands for the assignor's default.
 
-    Kafka does not validate the costs and accepts negative ones, with which a min-cost flow has no meaning; here they are
-    refused.
+    Kafka does not validate the costs. With a negative one more traffic or more moves would be cheaper, so it is refused here.
     """
 
     strategy: Strategy = Strategy.NONE

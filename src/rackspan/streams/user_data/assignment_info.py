@@ -46,9 +46,9 @@ class AssignmentInfo:
     next_rebalance_ms: int = NO_REBALANCE
 
 
-def decode_assignment(data: bytes, whose: str = "assignment") -> AssignmentInfo:
-    """Decode user data; `whose` names it in errors. Errors: InvalidGroup, one line, for any malformed bytes."""
-    with invalid_user_data(whose):
+def decode_assignment(data: bytes, label: str = "assignment") -> AssignmentInfo:
+    """Decode user data; `label` names it in errors. Errors: InvalidGroup, one line, for any malformed bytes."""
+    with invalid_user_data(label):
         return _read_assignment(ByteReader(data))
 
 
@@ -66,12 +66,12 @@ def _read_assignment(reader: ByteReader) -> AssignmentInfo:
 
 
 def active_partitions(
-    info: AssignmentInfo, assigned: Sequence[TopicPartition], whose: str
+    info: AssignmentInfo, assigned: Sequence[TopicPartition], label: str
 ) -> dict[TaskId, set[TopicPartition]]:
     """The source partitions of each active task. Errors: InvalidGroup where tasks and partitions do not pair up."""
     if len(info.active) != len(assigned):
         raise InvalidGroup(
-            f"{whose}: {len(info.active)} task entries for {len(assigned)} partitions; they come in pairs, so one of them is not from Kafka Streams"
+            f"{label}: {len(info.active)} task entries for {len(assigned)} partitions; they come in pairs, so one of them is not from Kafka Streams"
         )
     tasks: dict[TaskId, set[TopicPartition]] = {}
     for task, partition in zip(info.active, sorted(assigned), strict=True):

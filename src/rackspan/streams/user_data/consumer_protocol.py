@@ -31,9 +31,9 @@ class ConsumerAssignment:
     user_data: bytes
 
 
-def decode_consumer_subscription(data: bytes, whose: str) -> ConsumerSubscription:
+def decode_consumer_subscription(data: bytes, label: str) -> ConsumerSubscription:
     """Decode a member's metadata. Errors: InvalidGroup."""
-    with invalid_user_data(whose):
+    with invalid_user_data(label):
         return _read_subscription(ByteReader(data))
 
 
@@ -50,9 +50,9 @@ def _read_subscription(reader: ByteReader) -> ConsumerSubscription:
     return ConsumerSubscription(version, user_data, RackId(rack) if rack else None)
 
 
-def decode_consumer_assignment(data: bytes, whose: str) -> ConsumerAssignment:
+def decode_consumer_assignment(data: bytes, label: str) -> ConsumerAssignment:
     """Decode a member's assignment. Errors: InvalidGroup."""
-    with invalid_user_data(whose):
+    with invalid_user_data(label):
         reader = ByteReader(data)
         reader.int16()
         return ConsumerAssignment(_topic_partitions(reader), reader.nullable_byte_string() or b"")

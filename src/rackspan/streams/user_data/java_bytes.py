@@ -6,9 +6,9 @@ from rackspan.errors import InvalidGroup
 from rackspan.kafka_bytes import ByteReader, malformed_as
 
 
-def invalid_user_data(whose: str) -> AbstractContextManager[None]:
-    """Raises InvalidGroup, one line that begins with `whose`, in place of MalformedBytes."""
-    return malformed_as(lambda why: InvalidGroup(f"{whose}, {why}; is it Kafka Streams, and of a version up to 4.1?"))
+def invalid_user_data(label: str) -> AbstractContextManager[None]:
+    """Raises InvalidGroup, one line that begins with `label`, in place of MalformedBytes."""
+    return malformed_as(lambda why: InvalidGroup(f"{label}, {why}; is it Kafka Streams, and of a version up to 4.1?"))
 
 
 def read_utf(reader: ByteReader) -> str:

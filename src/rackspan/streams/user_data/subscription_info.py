@@ -42,9 +42,9 @@ class SubscriptionInfo:
     error_code: int = 0
 
 
-def decode_subscription(data: bytes, whose: str = "subscription") -> SubscriptionInfo:
-    """Decode user data; `whose` names it in errors. Errors: InvalidGroup, one line, for any malformed bytes."""
-    with invalid_user_data(whose):
+def decode_subscription(data: bytes, label: str = "subscription") -> SubscriptionInfo:
+    """Decode user data; `label` names it in errors. Errors: InvalidGroup, one line, for any malformed bytes."""
+    with invalid_user_data(label):
         return _read_subscription(ByteReader(data))
 
 
