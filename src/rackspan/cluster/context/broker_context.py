@@ -1,7 +1,7 @@
 """BrokerContext: what a request handler may use of the broker that received the request."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from rackspan.cluster.context.delayed_fetches import DelayedFetches
 from rackspan.cluster.context.metadata_cache import MetadataCache
@@ -13,27 +13,11 @@ from rackspan.cluster.core.broker import BrokerCore
 from rackspan.cluster.core.configs import ConfigValue
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
-from rackspan.cluster.core.groups.requests import GroupRequest
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.metadata import BrokerImage, MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.core.transactions import TransactionCoordinator
-from rackspan.cluster.core.transactions.requests import TransactionRequest
 from rackspan.model.ids import BrokerId, TopicPartition
-
-
-class GroupRequests(Protocol):
-    """Requests to this broker's group coordinator."""
-
-    async def response(self, request: GroupRequest) -> Any:
-        """The coordinator's response, once the records it depends on are acknowledged. Cancelled if the broker stops first."""
-
-
-class TransactionRequests(Protocol):
-    """Requests to this broker's transaction coordinator."""
-
-    async def response(self, request: TransactionRequest) -> Any:
-        """The coordinator's response, once the records it depends on are acknowledged. Cancelled if the broker stops first."""
 
 
 class BrokerContext(Protocol):
@@ -88,11 +72,7 @@ class BrokerContext(Protocol):
     @property
     def groups(self) -> GroupCoordinator: ...
     @property
-    def group_requests(self) -> GroupRequests: ...
-    @property
     def transactions(self) -> TransactionCoordinator: ...
-    @property
-    def transaction_requests(self) -> TransactionRequests: ...
     @property
     def producer_ids(self) -> ProducerIds: ...
 

@@ -1,15 +1,18 @@
-"""Requests of one broker to its own core, to other brokers and to the controller, matched to responses by correlation id."""
+"""Requests of a broker's handlers to its own core and to the controller, matched to responses by correlation id."""
 
 import asyncio
 from collections.abc import Callable
 from typing import Any, Protocol, TypeAlias
 
+from rackspan.cluster.core.groups.requests import GroupRequest
 from rackspan.cluster.core.ids import CLIENT, CONTROLLER, CorrelationId, NodeId
 from rackspan.cluster.core.messages import Message
+from rackspan.cluster.core.transactions.requests import TransactionRequest
 from rackspan.model.ids import BrokerId
 
 BuildRequest: TypeAlias = Callable[[CorrelationId], Message]
 OnResponse: TypeAlias = Callable[[Any], None]
+CoordinatorRequest: TypeAlias = GroupRequest | TransactionRequest
 
 
 class PendingResponses:
@@ -53,29 +56,38 @@ class NetworkSend(Protocol):
 
 
 class Requests:
-    """Sends the requests of one broker process. Responses are dropped once the process has ended.
+    """Sends the requests of one run of a broker. Responses are dropped once it has ended.
 
-    `deliver` hands a message to the process's own core, `send` to another broker or the controller.
+    `deliver` passes a message to the broker's core, `coordinate` a request to its coordinators, `send` a message over the network.
     """
 
     def __init__(
-        self, broker: BrokerId, pending: PendingResponses, deliver: Callable[[Message], None], send: NetworkSend
+        self,
+        broker: BrokerId,
+        pending: PendingResponses,
+        deliver: Callable[[Message], None],
+        coordinate: Callable[[CorrelationId, CoordinatorRequest], None],
+        send: NetworkSend,
     ) -> None:
         self._broker = broker
         self._pending = pending
         self._deliver = deliver
+        self._coordinate = coordinate
         self._send = send
+        self._coordinator_responses: set[asyncio.Future[Any]] = set()
 
     def register(self, on_response: OnResponse) -> CorrelationId:
-        """A correlation id for a request of this process."""
+        """A correlation id for a request of this broker."""
         return self._pending.register(on_response, owner=self)
 
     def drop_all(self) -> None:
-        """The process has ended: its callbacks are never called."""
+        """The broker has stopped: its callbacks are never called, and requests to its coordinators are cancelled."""
         self._pending.drop_all(owner=self)
+        for response in tuple(self._coordinator_responses):
+            response.cancel()
 
     def send_to_core(self, build: BuildRequest, on_response: OnResponse) -> None:
-        """To this broker's core. `on_response` is called once, perhaps before this returns, or never if the process ends first."""
+        """To this broker's core. `on_response` is called once, perhaps before this returns, or never if the broker stops first."""
         self._deliver(build(self.register(on_response)))
 
     async def core_response(self, build: BuildRequest, timeout_ms: int, default: Any) -> Any:
@@ -83,6 +95,14 @@ class Requests:
         response: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.send_to_core(build, lambda value: _set_once(response, value))
         return await _within(response, timeout_ms, default)
+
+    async def coordinator_response(self, request: CoordinatorRequest) -> Any:
+        """The response of this broker's group or transaction coordinator. Cancelled if the broker stops first."""
+        response: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self._coordinator_responses.add(response)
+        response.add_done_callback(self._coordinator_responses.discard)
+        self._coordinate(self.register(lambda value: _set_once(response, value)), request)
+        return await response
 
     async def controller_response(self, build: BuildRequest, timeout_ms: int, default: Any) -> Any:
         """The controller's response, over this broker's link to it, `default` on timeout."""

@@ -16,22 +16,19 @@ from rackspan.cluster.context.delayed_fetches import DelayedFetches
 from rackspan.cluster.context.metadata_cache import MetadataCache
 from rackspan.cluster.context.metadata_updates import MetadataUpdates
 from rackspan.cluster.context.producer_ids import ProducerIds
-from rackspan.cluster.context.record_traffic import RecordTraffic
-from rackspan.cluster.context.requests import Requests
+from rackspan.cluster.context.requests import CoordinatorRequest, Requests
 from rackspan.cluster.core import messages
 from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity
 from rackspan.cluster.core.configs import ConfigSource, ConfigValue
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupCoordinator
-from rackspan.cluster.core.ids import CLIENT, NodeId
+from rackspan.cluster.core.ids import CLIENT, CorrelationId, NodeId
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import BrokerImage, MetadataImage
 from rackspan.cluster.core.process import BrokerProcess
-from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.core.transactions import TransactionCoordinator
-from rackspan.cluster.host.coordinator_requests import CoordinatorRequests
 from rackspan.cluster.host.coordinator_settings import group_settings, transaction_settings
 from rackspan.cluster.host.shared_services import SharedServices
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
@@ -55,6 +52,11 @@ class BrokerRunner:
         disk: Disk,
         on_stopped: Callable[[], None],
     ) -> None:
+        self.id = identity.id
+        self.cluster_id = shared.cluster_id
+        self.settings = shared.settings
+        self.logs: Mapping[TopicPartition, PartitionLog] = disk.logs
+        self.traffic = shared.traffic
         self.frozen = False
         self._shared = shared
         self._identity = identity
@@ -62,12 +64,14 @@ class BrokerRunner:
         self._on_stopped = on_stopped
         self._stopped = False
         self._held: deque[Callable[[], None]] = deque()
+        configs = shared.settings.extra_configs
+        rng = Random(f"{shared.cluster_id}/{identity.id}/{identity.incarnation}")
+        self.groups = GroupCoordinator(group_settings(configs), rng)
+        self.transactions = TransactionCoordinator(transaction_settings(configs))
+        self._process = BrokerProcess(BrokerCore(identity, shared.settings, disk), self.groups, self.transactions)
         self.requests = Requests(
-            identity.id, shared.pending_responses, partial(self.receive, CLIENT), shared.network.send
+            identity.id, shared.pending_responses, partial(self.receive, CLIENT), self._coordinate, shared.network.send
         )
-        self.metadata_updates = MetadataUpdates(lambda: self.image, shared.committed_offset)
-        self.metadata_cache = MetadataCache()
-        self.delayed_fetches = DelayedFetches()
         self.producer_ids = ProducerIds(
             lambda: self.requests.controller_response(
                 lambda correlation_id: messages.AllocateProducerIds(correlation_id, identity.id),
@@ -75,31 +79,11 @@ class BrokerRunner:
                 None,
             )
         )
-        configs = shared.settings.extra_configs
-        rng = Random(f"{shared.cluster_id}/{identity.id}/{identity.incarnation}")
-        self.groups = GroupCoordinator(group_settings(configs), rng)
-        self.transactions = TransactionCoordinator(transaction_settings(configs))
-        self._process = BrokerProcess(BrokerCore(identity, shared.settings, disk), self.groups, self.transactions)
-        self.group_requests = self.transaction_requests = CoordinatorRequests(
-            self.requests.register,
-            lambda correlation_id, request: self._handle(
-                lambda process, now: process.on_request(now, correlation_id, request)
-            ),
-        )
+        self.metadata_updates = MetadataUpdates(lambda: self.image, shared.committed_offset)
+        self.metadata_cache = MetadataCache()
+        self.delayed_fetches = DelayedFetches()
 
     # For request handlers; see BrokerContext.
-
-    @property
-    def id(self) -> BrokerId:
-        return self._identity.id
-
-    @property
-    def cluster_id(self) -> str:
-        return self._shared.cluster_id
-
-    @property
-    def settings(self) -> ClusterSettings:
-        return self._shared.settings
 
     @property
     def now(self) -> int:
@@ -114,14 +98,6 @@ class BrokerRunner:
     @property
     def image(self) -> MetadataImage:
         return self.core.image
-
-    @property
-    def logs(self) -> Mapping[TopicPartition, PartitionLog]:
-        return self._process.broker.disk.logs
-
-    @property
-    def traffic(self) -> RecordTraffic:
-        return self._shared.traffic
 
     def code(self, error: KafkaError) -> int:
         return error if self.settings.extended_error_codes else error.for_every_client
@@ -148,6 +124,9 @@ class BrokerRunner:
         """Pass one message to the process."""
         self._handle(lambda process, now: process.on_message(now, source, message))
 
+    def _coordinate(self, correlation_id: CorrelationId, request: CoordinatorRequest) -> None:
+        self._handle(lambda process, now: process.on_request(now, correlation_id, request))
+
     def _handle(self, event: Callable[[BrokerProcess, int], Iterable[Effect]]) -> None:
         """Let the process handle an event. While frozen, events are held back."""
         if self._stopped:
@@ -172,7 +151,6 @@ class BrokerRunner:
         """End at once. Requests that wait for a response never get one."""
         self._stopped = True
         self._held.clear()
-        self.group_requests.stop()
         self.requests.drop_all()
 
     def _send_request(self, effect: messages.SendRequest) -> None:

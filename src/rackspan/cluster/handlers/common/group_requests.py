@@ -12,7 +12,7 @@ from rackspan.wire.messages.txn_offset_commit import TxnOffsetCommitRequestTopic
 
 async def group_response(call: Call[object], request: GroupRequest) -> Any:
     """The group coordinator's response, of the class that belongs to the request's."""
-    return await call.broker.group_requests.response(request)
+    return await call.broker.requests.coordinator_response(request)
 
 
 def exists(call: Call[object], partition: TopicPartition) -> bool:

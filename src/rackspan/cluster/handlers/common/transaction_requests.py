@@ -12,7 +12,7 @@ PRODUCER_FENCED_SINCE: Final = 2
 
 async def transaction_response(call: Call[object], request: TransactionRequest) -> Any:
     """The transaction coordinator's response, of the class that belongs to the request's."""
-    return await call.broker.transaction_requests.response(request)
+    return await call.broker.requests.coordinator_response(request)
 
 
 def error_code(call: Call[object], error: KafkaError) -> int:
