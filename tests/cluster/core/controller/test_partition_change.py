@@ -66,7 +66,7 @@ def test_every_change_of_three_replicas_keeps_what_must_be_kept(elr: Elr) -> Non
         try:
             check(before, change, conditions, alive, after)
         except AssertionError as error:
-            raise AssertionError(f"{before} {change} alive {alive} {conditions.asked}: {after}") from error
+            raise AssertionError(f"{before} {change} alive {alive} {conditions.required}: {after}") from error
         count += 1
     assert count > 1_000
 
@@ -98,7 +98,7 @@ def check_leader(
     asked = change.isr or ()
     isr = before.isr if not asked and conditions.elr is Elr.OFF else asked
     electable = set()
-    if conditions.elr is not Elr.OFF and not (isr and met(isr, conditions.asked, conditions.elr)):
+    if conditions.elr is not Elr.OFF and not (isr and met(isr, conditions.required, conditions.elr)):
         electable = {*before.isr, *before.elr}
     in_sync = [one for one in REPLICAS if one in isr and one in alive]
     clean = in_sync or [one for one in REPLICAS if one in electable and one in alive]
@@ -116,7 +116,7 @@ def check_elr(before: PartitionState, change: PartitionChange, conditions: Condi
     if conditions.elr is Elr.OFF:
         assert after.elr == ()
         assert after.isr
-    elif after.isr and met(after.isr, conditions.asked, conditions.elr):
+    elif after.isr and met(after.isr, conditions.required, conditions.elr):
         assert after.elr == ()
     elif after.leader in (*before.isr, *before.elr, NO_LEADER) or after.leader == before.leader:
         assert {*after.isr, *after.elr} >= {*before.isr, *before.elr}

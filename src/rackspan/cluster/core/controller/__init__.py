@@ -1,7 +1,8 @@
-"""The controller: who is registered, who leads, what is in sync, which topics there are.
+"""The controller: registrations, elections, ISR changes, topics, configs, reassignments.
 
-Begin with controller.py (which request goes where), then partition_change.py (the one way a partition changes). Every
-other file is one kind of request. It never holds a log and never asks a broker: brokers ask it.
+Begin with controller.py (entry points), then partition_change.py (the one way in which a partition changes). Every
+other file is one kind of request. It holds no partition log and sends no request to a broker: brokers
+send requests to it.
 """
 
 from rackspan.cluster.core.controller.controller import ControllerCore

@@ -1,4 +1,4 @@
-"""AlterPartition: a leader asks for another ISR (KIP-497, KIP-841, KIP-903)."""
+"""AlterPartition: a leader requests a change of the ISR (KIP-497, KIP-841, KIP-903)."""
 
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.partition_change import PartitionChange
@@ -16,7 +16,7 @@ from rackspan.cluster.core.metadata import PartitionState
 
 
 def alter_partition(context: ControllerContext, _now: int, source: NodeId, message: AlterPartition) -> list[Effect]:
-    """Commit what may be committed. An attempt that is not newer than the last is dropped: its answer is not awaited."""
+    """Commit what may be committed. An attempt that is not newer than the last is dropped without a response."""
     session = context.sessions.get(message.broker)
     registered = context.image.brokers.get(message.broker)
     if session is None or registered is None or registered.broker_epoch != message.broker_epoch:

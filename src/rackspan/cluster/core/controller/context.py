@@ -1,4 +1,4 @@
-"""What every kind of request works upon."""
+"""The controller's state, which every kind of request reads and changes."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,20 +16,20 @@ from rackspan.model.broker import Broker
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 Locate: TypeAlias = Callable[[Sequence[Broker]], Mapping[BrokerId, RackId]]
-"""Rack by broker, asked anew at every creation (KIP-36, draft: RackLocator.getRackInfo)."""
+"""Rack by broker, called at every creation (KIP-36, draft: RackLocator.getRackInfo)."""
 
 
 @dataclass(slots=True)
 class Session:
-    """One registered broker as the controller remembers it beyond the metadata. Times in ms."""
+    """What the controller keeps of a registered broker beside the metadata. Times in ms."""
 
     broker_epoch: int
-    last_heard: int
+    last_heartbeat_ms: int
     metadata_offset: int = -1
     last_attempt: int = -1
     """The newest AlterPartition of this broker epoch."""
     shutting_down_since: int | None = None
-    """The metadata offset from which on it leads nothing; set once it asked to shut down."""
+    """The metadata offset from which on it leads nothing; set by its request to shut down."""
 
 
 @dataclass(slots=True)
@@ -42,7 +42,7 @@ class ControllerContext:
     log: MetadataLog
     placers: ConfiguredPlacers
     locate: Locate | None = None
-    carrying: BrokerLoad = field(default_factory=BrokerLoad)
+    broker_load: BrokerLoad = field(default_factory=BrokerLoad)
     sessions: dict[BrokerId, Session] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
     next_rebalance: int = 0
@@ -51,8 +51,8 @@ class ControllerContext:
     def image(self) -> MetadataImage:
         return self.log.image
 
-    def located(self) -> Sequence[Broker]:
-        """The brokers in the racks that placement counts: the locator's where there is one, else the registered."""
+    def brokers_for_placement(self) -> Sequence[Broker]:
+        """The brokers, in the racks of the locator if there is one, else in their registered racks."""
         brokers = self.image.model_brokers()
         if self.locate is None:
             return brokers
@@ -66,19 +66,19 @@ class ControllerContext:
         self.log.write(records)
 
     def conditions(self, topic: str, without: BrokerId | None = None) -> Conditions:
-        """What a change of one of the topic's partitions happens under; `without` may not lead, whatever the image says."""
+        """The conditions of a change in one of the topic's partitions. `without` may not lead, whatever the image has."""
         image = self.image
         return Conditions(
             may_lead=lambda broker: broker != without and self.rules.may_lead(image, broker),
             racks=image.racks,
-            asked=self.rules.thresholds(image, self.settings, topic),
+            required=self.rules.thresholds(image, self.settings, topic),
             elr=self.settings.elr,
         )
 
     def change(
         self, partition: TopicPartition, state: PartitionState, change: PartitionChange, conditions: Conditions
     ) -> PartitionSet | None:
-        """The record of a change, None where nothing changes."""
+        """The record of a change; None if nothing changes."""
         after = self.rules.changed(state, change, conditions)
         return None if after is state else PartitionSet(partition, after)
 

@@ -1,4 +1,4 @@
-"""The controller's two doors, and which request goes where."""
+"""The controller's entry points: messages and clock ticks."""
 
 from collections.abc import Callable, Mapping
 from random import Random
@@ -12,10 +12,10 @@ from rackspan.cluster.core.controller.admin.reassignments import alter_reassignm
 from rackspan.cluster.core.controller.admin.topics import create_topics, delete_topics
 from rackspan.cluster.core.controller.alter_partition import alter_partition
 from rackspan.cluster.core.controller.context import ControllerContext, Locate
-from rackspan.cluster.core.controller.elections import elect, rebalance
+from rackspan.cluster.core.controller.elections import elect, restore_preferred_leaders
 from rackspan.cluster.core.controller.metadata_log import MetadataLog
 from rackspan.cluster.core.controller.placement.configured_placers import ConfiguredPlacers
-from rackspan.cluster.core.controller.registrations import fence, heartbeat, register, sweep, unregister
+from rackspan.cluster.core.controller.registrations import fence, fence_expired, heartbeat, register, unregister
 from rackspan.cluster.core.controller.rules import ControllerRules
 from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import (
@@ -50,7 +50,7 @@ FromClient: TypeAlias = Callable[[ControllerContext, int, Any], list[Effect]]
 
 
 class ControllerCore:
-    """One controller, never lost. `rng` draw topic ids and placements; `rules` are its decisions."""
+    """One controller, never lost. `rng` is for topic ids and placements; `rules` are its decisions."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class ControllerCore:
         self._context = ControllerContext(settings, rng, rules or ControllerRules(), log, placers, locate)
 
     def open(self) -> None:
-        """Make and configure the placer. Errors: UsageError, ReplicaPlacementException, which a cluster does not start with."""
+        """Create and configure the placer. Errors: UsageError, ReplicaPlacementException; the cluster must not start then."""
         self._context.placers.open()
 
     def close(self) -> None:
@@ -77,27 +77,27 @@ class ControllerCore:
         return self._context.image
 
     def on_message(self, now: int, source: NodeId, message: Message) -> list[Effect]:
-        """Take a broker's message or a client's request; other messages are not for a controller, and are dropped."""
+        """Handle a broker's message or a client's request. Messages that are not for a controller are dropped."""
         handle = _FROM_BROKERS.get(type(message))
         if handle is not None:
-            return self._outcome(now, handle(self._context, now, source, message))
+            return self._flushed(now, handle(self._context, now, source, message))
         administer = _FROM_CLIENTS.get(type(message))
         if administer is not None:
-            return self._outcome(now, administer(self._context, now, message))
+            return self._flushed(now, administer(self._context, now, message))
         return []
 
     def on_tick(self, now: int) -> list[Effect]:
-        sweep(self._context, now)
-        rebalance(self._context, now)
-        return self._outcome(now, [])
+        fence_expired(self._context, now)
+        restore_preferred_leaders(self._context, now)
+        return self._flushed(now, [])
 
     def fence(self, now: int, broker: BrokerId) -> list[Effect]:
         """Fence a broker at once, as if its session had run out: a fault for tests."""
         fence(self._context, broker)
-        return self._outcome(now, [])
+        return self._flushed(now, [])
 
-    def _outcome(self, now: int, effects: list[Effect]) -> list[Effect]:
-        """And whoever waits for metadata hears of what was written."""
+    def _flushed(self, now: int, effects: list[Effect]) -> list[Effect]:
+        """The effects, with responses to brokers that wait for metadata, and warnings."""
         effects.extend(self._context.log.responses(now))
         if self._context.warnings:
             effects.extend(Warned(warning) for warning in self._context.warnings)

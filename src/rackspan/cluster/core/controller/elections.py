@@ -1,4 +1,4 @@
-"""Elections: when a broker goes or comes, when an operator asks (KIP-460), when preferred leaders are to lead again."""
+"""Elections: when a broker leaves or returns, on request (KIP-460), and to restore preferred leaders."""
 
 from collections.abc import Callable, Iterable
 
@@ -14,7 +14,7 @@ _OF = {False: Election.PREFERRED, True: Election.UNCLEAN}
 
 
 def leave_isr(context: ControllerContext, broker: BrokerId, uncleanly: bool) -> None:
-    """Take a broker that is gone out of every ISR, and elect others where it led.
+    """Remove a broker from every ISR, and elect others where it led.
 
     One that went uncleanly leaves the ELR too: the end of its log may be lost (KIP-966).
     """
@@ -28,8 +28,8 @@ def leave_isr(context: ControllerContext, broker: BrokerId, uncleanly: bool) -> 
     _change_each(context, change, without=broker)
 
 
-def return_to_office(context: ControllerContext, broker: BrokerId) -> None:
-    """A broker may lead again: elect where nobody leads and it is a replica."""
+def elect_where_leaderless(context: ControllerContext, broker: BrokerId) -> None:
+    """Elect a leader wherever there is none and this broker, which may lead again, is a replica."""
 
     def change(state: PartitionState) -> PartitionChange | None:
         return PartitionChange() if state.leader == NO_LEADER and broker in state.replicas else None
@@ -44,9 +44,9 @@ def _change_each(
 ) -> None:
     records: list[PartitionSet] = []
     for partition, state in context.partitions():
-        asked = change(state)
-        if asked is not None:
-            records.extend(_record(context, partition, state, asked, without))
+        requested = change(state)
+        if requested is not None:
+            records.extend(_record(context, partition, state, requested, without))
     context.write_all(records)
 
 
@@ -63,7 +63,7 @@ def _record(
 
 
 def _allowed(context: ControllerContext, topic: str, change: PartitionChange) -> PartitionChange:
-    """Unclean where the topic lets it be."""
+    """Make the election unclean if the topic allows it."""
     text = topic_value(context.image, context.settings, topic, "unclean.leader.election.enable", None).value
     if change.election is Election.ONLINE and text == "true":
         return PartitionChange(
@@ -73,11 +73,12 @@ def _allowed(context: ControllerContext, topic: str, change: PartitionChange) ->
 
 
 def elect(context: ControllerContext, _now: int, message: ElectLeaders) -> list[Effect]:
-    """ElectLeaders. With every partition asked for, those that need no election are left out of the answer, as Kafka does."""
-    asked = message.partitions
-    listed = [partition for partition, _ in context.partitions()] if asked is None else list(dict.fromkeys(asked))
+    """ElectLeaders. Without a list of partitions, those that need no election are left out of the response, as in Kafka."""
+    requested = message.partitions
+    all_partitions = (partition for partition, _ in context.partitions())
+    listed = dict.fromkeys(all_partitions if requested is None else requested)
     responses = [_elect_one(context, partition, _OF[message.unclean]) for partition in listed]
-    if asked is None:
+    if requested is None:
         responses = [response for response in responses if response.error is not KafkaError.ELECTION_NOT_NEEDED]
     return [Respond(message.correlation_id, tuple(responses))]
 
@@ -111,8 +112,8 @@ def _reached(state: PartitionState, election: Election) -> bool:
     return election is Election.UNCLEAN or state.leader == state.preferred_leader
 
 
-def rebalance(context: ControllerContext, now: int) -> None:
-    """Preferred leaders lead again, every so often, where `auto.leader.rebalance.enable` says so."""
+def restore_preferred_leaders(context: ControllerContext, now: int) -> None:
+    """Elect preferred leaders again at intervals, if `auto.leader.rebalance.enable` is set."""
     if not context.settings.auto_leader_rebalance or now < context.next_rebalance:
         return
     context.next_rebalance = now + context.settings.leader_imbalance_check_interval_ms

@@ -1,4 +1,4 @@
-"""The controller's records, and the brokers that wait for more of them."""
+"""The metadata log: the controller's records, and the long polls of brokers for more."""
 
 from collections.abc import Iterable
 
@@ -8,7 +8,7 @@ from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage, Record, f
 
 
 class MetadataLog:
-    """`image` is all records folded. One controller, no quorum: what is written is committed."""
+    """`image` is the state after all records. With one controller and no quorum, a written record is committed."""
 
     def __init__(self, max_wait_ms: int, records_kept: int) -> None:
         self.image: MetadataImage = EMPTY_IMAGE
@@ -17,7 +17,7 @@ class MetadataLog:
         self._max_wait_ms = max_wait_ms
         self._records_kept = records_kept
         self._waiting: dict[NodeId, tuple[FetchMetadata, int]] = {}
-        """The question of each broker, and until when (ms) it may wait: the newest replaces the one before."""
+        """The newest fetch of each broker, and its deadline (ms)."""
 
     def write(self, records: Iterable[Record]) -> None:
         new = tuple(records)
@@ -26,12 +26,12 @@ class MetadataLog:
         self.image = folded(self.image, new)
         self._records.extend(new)
         if len(self._records) > 2 * self._records_kept:
-            gone = len(self._records) - self._records_kept
-            del self._records[:gone]
-            self._first += gone
+            dropped = len(self._records) - self._records_kept
+            del self._records[:dropped]
+            self._first += dropped
 
     def fetch(self, now: int, source: NodeId, message: FetchMetadata) -> list[Effect]:
-        """Answer at once where there is something new, else when there is, or after a while."""
+        """Respond at once if there are new records, else when there are, or at the deadline."""
         if message.offset < self.image.offset:
             self._waiting.pop(source, None)
             return [Send(source, self._slice(message))]
@@ -39,7 +39,7 @@ class MetadataLog:
         return []
 
     def responses(self, now: int) -> list[Effect]:
-        """To whoever waited long enough, or no longer needs to."""
+        """Responses to fetches that have new records or whose deadline has passed."""
         due = [
             source
             for source, (message, deadline) in self._waiting.items()

@@ -1,8 +1,8 @@
-"""The one way in which a partition's state changes: what is asked in, the next state out.
+"""The one way in which a partition's state changes: a requested change in, the next state out.
 
 Source: Kafka's PartitionChangeBuilder and PartitionReassignmentReplicas; KIP-455 (reassignment), KIP-966 (ELR), with two
-differences of ours: an ELR that may count racks, and no fallback to the last known leader, which can elect a log that
-was cut short.
+differences of ours: an ELR that may count racks, and no fallback to the last known leader, whose log may have
+lost its end.
 """
 
 from collections.abc import Callable, Collection
@@ -24,12 +24,12 @@ class Election(Enum):
     PREFERRED = "preferred"
     """The first replica, if it may lead; else as online."""
     UNCLEAN = "unclean"
-    """And if none may, the first that is alive: what it lacks is lost."""
+    """As online; if no such replica may lead, the first that is alive. Records that it lacks are lost."""
 
 
 @dataclass(frozen=True, slots=True)
 class PartitionChange:
-    """What is asked; None leaves as it is. `shut_down_uncleanly` may have lost the end of their logs."""
+    """A requested change; None keeps the value. Brokers in `shut_down_uncleanly` may have lost the end of their logs."""
 
     isr: tuple[BrokerId, ...] | None = None
     replicas: tuple[BrokerId, ...] | None = None
@@ -41,34 +41,34 @@ class PartitionChange:
 
 @dataclass(frozen=True, slots=True)
 class Conditions:
-    """What the change happens under. `may_lead` says of a broker that it is registered, not fenced and not leaving."""
+    """The conditions of a change. A broker may lead if it is registered, not fenced and not shutting down."""
 
     may_lead: Callable[[BrokerId], bool]
     racks: RackBits
-    asked: Thresholds
+    required: Thresholds
     elr: Elr
 
 
 def changed(before: PartitionState, change: PartitionChange, conditions: Conditions) -> PartitionState:
-    """The next state, `before` itself where nothing changes.
+    """The next state; `before` itself if nothing changes.
 
     Constraints: the leader is in the ISR and may lead, or there is none. ISR, ELR, adding and removing are replicas; ISR
-    and ELR are disjoint. Whoever is neither in the ISR nor in the ELR leads by unclean election alone. An ISR that misses
-    a threshold forgets no member that left it cleanly. Both epochs never go back.
+    and ELR are disjoint. A replica outside ISR and ELR leads by unclean election alone. While the ISR misses a
+    threshold, members that left it cleanly stay in the ELR. Both epochs never go back.
     Goals: keep the leader; else the ISR before the ELR; then the order of the replicas.
-    Method: finish a reassignment whose new replicas are all in sync, elect, then say who stays electable.
+    Method: finish a reassignment whose new replicas are all in sync, elect, then compute the ELR.
     Bound: O(replicas squared).
     """
-    target = _reassigned(_asked(before, change, conditions))
+    target = _reassigned(_requested(before, change, conditions))
     elected = _elected(before, target, change, conditions)
     after = _with_elr(before, elected, change, conditions)
     return before if after == before else _numbered(before, after)
 
 
-def _asked(before: PartitionState, change: PartitionChange, conditions: Conditions) -> PartitionState:
+def _requested(before: PartitionState, change: PartitionChange, conditions: Conditions) -> PartitionState:
     isr = before.isr if change.isr is None else change.isr
     if not isr and conditions.elr is Elr.OFF:
-        # Without an ELR the last member stays, so that somebody is left to elect.
+        # Without an ELR the last member stays, so that a replica is left to elect.
         isr = before.isr
     replicas = before.replicas if change.replicas is None else change.replicas
     return replace(
@@ -81,7 +81,7 @@ def _asked(before: PartitionState, change: PartitionChange, conditions: Conditio
 
 
 def _reassigned(target: PartitionState) -> PartitionState:
-    """The end of a reassignment: every added replica is in sync, and someone stays."""
+    """The end of a reassignment: every added replica is in sync, and the ISR is not empty without the removed ones."""
     isr = _without(target.isr, target.removing)
     if not target.reassigning or not isr or not set(target.adding) <= set(isr):
         return target
@@ -92,7 +92,7 @@ def _elected(
     before: PartitionState, target: PartitionState, change: PartitionChange, conditions: Conditions
 ) -> PartitionState:
     leader = _leader(before, target, change, conditions)
-    # A leader from outside the ISR is all that is in sync with itself.
+    # Only a leader from outside the ISR is in sync with itself.
     isr = target.isr if leader in target.isr or leader == NO_LEADER else (leader,)
     return replace(target, leader=leader, isr=isr)
 
@@ -117,9 +117,9 @@ def _clean(
     change: PartitionChange,
     conditions: Conditions,
 ) -> list[BrokerId]:
-    """Who may lead without losing an acknowledged record: of the ISR; of the ELR only where no member of the ISR may.
+    """The replicas that may lead without losing an acknowledged record: the ISR, or the ELR if no member of the ISR may lead.
 
-    A leader from the ELR is an ISR of its own: whoever was in sync beside it would have to catch up anew.
+    A leader from the ELR begins with an ISR of itself alone; the others have to catch up again.
     """
     in_sync = [broker for broker in candidates if broker in target.isr]
     eligible = () if in_sync else _candidates_of_elr(before, target.isr, target, change, conditions)
@@ -133,15 +133,15 @@ def _candidates_of_elr(
     change: PartitionChange,
     conditions: Conditions,
 ) -> tuple[BrokerId, ...]:
-    """Who has left the ISR since it last met its thresholds: the watermark stood still, so they hold all below it.
+    """The members that left the ISR since it last met its thresholds. The high watermark has not moved since, so they hold all below it.
 
-    Only a first look: `isr` is the one from before the election, which may grow no larger.
+    `isr` may be the one before the election, which can only shrink it.
     """
     if conditions.elr is Elr.OFF or (isr and _met(isr, target, conditions)):
         return ()
     left = dict.fromkeys((*before.elr, *before.isr))
-    gone = {*isr, *change.shut_down_uncleanly}
-    return tuple(broker for broker in left if broker not in gone and broker in target.replicas)
+    excluded = {*isr, *change.shut_down_uncleanly}
+    return tuple(broker for broker in left if broker not in excluded and broker in target.replicas)
 
 
 def _with_elr(
@@ -153,21 +153,21 @@ def _with_elr(
 
 
 def _lost(before: PartitionState, target: PartitionState) -> bool:
-    """Whether the leader came from outside ISR and ELR: what the others hold beyond its log is void."""
+    """Whether the leader came from outside ISR and ELR: records of the others beyond its log are void."""
     return target.leader not in (NO_LEADER, before.leader, *before.isr, *before.elr)
 
 
 def _met(isr: Collection[BrokerId], target: PartitionState, conditions: Conditions) -> bool:
-    asked = conditions.asked.of_partition(len(target.replicas))
+    required = conditions.required.of_partition(len(target.replicas))
     if conditions.elr is Elr.KAFKA:
-        return len(isr) >= asked.min_insync_replicas
-    return missed(isr, conditions.racks, asked) is None
+        return len(isr) >= required.min_insync_replicas
+    return missed(isr, conditions.racks, required) is None
 
 
 def _numbered(before: PartitionState, after: PartitionState) -> PartitionState:
-    """The next epochs, and who was last in the ISR when.
+    """The next epochs, and at which partition epoch each replica was last in the ISR.
 
-    A replica taken away raises the leader epoch too, so that its fetches are refused from now on.
+    Removing a replica raises the leader epoch too, so that its fetches are refused from then on.
     """
     new_leadership = after.leader != before.leader or not set(before.replicas) <= set(after.replicas)
     return replace(
@@ -183,5 +183,5 @@ def _left_isr(before: PartitionState, after: PartitionState) -> tuple[tuple[Brok
     return tuple((broker, last_in[broker]) for broker in _without(after.replicas, after.isr) if broker in last_in)
 
 
-def _without(brokers: tuple[BrokerId, ...], gone: Collection[BrokerId]) -> tuple[BrokerId, ...]:
-    return tuple(broker for broker in brokers if broker not in gone)
+def _without(brokers: tuple[BrokerId, ...], removed: Collection[BrokerId]) -> tuple[BrokerId, ...]:
+    return tuple(broker for broker in brokers if broker not in removed)

@@ -1,4 +1,4 @@
-"""A request item refused: which error, and in which words. An expected outcome, kept apart only to end a check early."""
+"""Refusals of a request's items: error and message. The exception only ends a check early."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -14,7 +14,7 @@ from rackspan.errors import (
 
 
 class Refused(Exception):
-    """Never leaves the controller: it becomes the item's result."""
+    """Never leaves the controller: it becomes the item's response."""
 
     def __init__(self, error: KafkaError, message: str) -> None:
         super().__init__(message)
@@ -23,7 +23,7 @@ class Refused(Exception):
 
 
 def not_replicated(replication_factor: int, why: str) -> Refused:
-    """As the controller says it for every placer."""
+    """The refusal of a replication factor, with the same message for every placer."""
     return Refused(
         KafkaError.INVALID_REPLICATION_FACTOR, f"Unable to replicate the partition {replication_factor} time(s): {why}"
     )
@@ -31,7 +31,7 @@ def not_replicated(replication_factor: int, why: str) -> Refused:
 
 @contextmanager
 def placement_refusals(replication_factor: int) -> Iterator[None]:
-    """A placer's complaint as the error Kafka has for it, else the proposal's (KIP-660, Public Interfaces 4)."""
+    """Turn a placer's error into Kafka's error for it, else into the proposal's (KIP-660, Public Interfaces 4)."""
     try:
         yield
     except InvalidReplicationFactor as error:

@@ -1,12 +1,12 @@
-"""Who is registered: registrations, heartbeats, sessions that run out, shutdown in order.
+"""Registrations of brokers: heartbeats, sessions, fencing, controlled shutdown.
 
-A broker's epoch is the offset of its registration in the metadata. It is fenced until it has seen that registration,
+A broker's epoch is the offset of its registration in the metadata. It is fenced until it has applied that registration,
 when its session runs out, and when it has shut down.
 """
 
 from rackspan.acks.config import SetAt, judge_broker_config
 from rackspan.cluster.core.controller.context import ControllerContext, Session
-from rackspan.cluster.core.controller.elections import leave_isr, return_to_office
+from rackspan.cluster.core.controller.elections import elect_where_leaderless, leave_isr
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, NodeId
 from rackspan.cluster.core.messages import (
@@ -27,18 +27,18 @@ from rackspan.model.topic import MIN_INSYNC_RACKS
 
 
 def register(context: ControllerContext, now: int, source: NodeId, message: BrokerRegistration) -> list[Effect]:
-    """A broker came up, or its answer was lost and it asks again."""
+    """Register a broker that has started, or repeat a response that was lost."""
     before = context.image.brokers.get(message.broker)
     if before is not None and before.incarnation == message.incarnation:
         return [Send(source, BrokerRegistrationResponse(message.incarnation, KafkaError.NONE, before.broker_epoch))]
-    if before is not None and _is_taken(before, message):
+    if before is not None and _is_older(before, message):
         return [
             Send(
                 source,
                 BrokerRegistrationResponse(message.incarnation, KafkaError.DUPLICATE_BROKER_REGISTRATION, NO_EPOCH),
             )
         ]
-    complaint = _complaint(context, message)
+    complaint = _config_error(context, message)
     if complaint is not None:
         context.warnings.append(f"broker {message.broker} refused: {complaint}")
         return [
@@ -49,12 +49,12 @@ def register(context: ControllerContext, now: int, source: NodeId, message: Brok
     return [Send(source, BrokerRegistrationResponse(message.incarnation, KafkaError.NONE, epoch))]
 
 
-def _is_taken(before: BrokerImage, message: BrokerRegistration) -> bool:
-    """An older process of the same broker, whose registration was long on its way, does not push out the newer."""
+def _is_older(before: BrokerImage, message: BrokerRegistration) -> bool:
+    """Whether the registration is of an older process of the broker: a delayed one must not replace a newer."""
     return message.incarnation < before.incarnation
 
 
-def _complaint(context: ControllerContext, message: BrokerRegistration) -> str | None:
+def _config_error(context: ControllerContext, message: BrokerRegistration) -> str | None:
     """min.insync.racks above 1 in a broker's own configs needs a rack (min.insync.racks, Validation)."""
     text = message.configs.get(MIN_INSYNC_RACKS, str(context.settings.min_insync_racks))
     itself = Broker(message.broker, message.rack)
@@ -68,8 +68,8 @@ def _replace_registration(
 ) -> None:
     """Fence first, then leave every ISR, then register.
 
-    In another order a broker whose session has run out, but was not swept yet, would be elected again in the same epoch
-    with an empty memory.
+    In another order a broker whose session has run out, but which is not fenced yet, would be elected again in the same
+    epoch and without the state of its old process.
     """
     if before is not None:
         _fence(context, before, in_controlled_shutdown=before.in_controlled_shutdown)
@@ -82,23 +82,25 @@ def _replace_registration(
 
 
 def heartbeat(context: ControllerContext, now: int, source: NodeId, message: BrokerHeartbeat) -> list[Effect]:
-    """Keep a session, unfence who has caught up, let go who wants to."""
+    """Keep the session. Unfence a broker that has caught up with the metadata; begin or end its controlled shutdown."""
     registered = context.image.brokers.get(message.broker)
     session = context.sessions.get(message.broker)
     if registered is None or session is None or registered.broker_epoch != message.broker_epoch:
         return [Send(source, BrokerHeartbeatResponse(message.broker_epoch, KafkaError.STALE_BROKER_EPOCH))]
-    session.last_heard = now
+    session.last_heartbeat_ms = now
     session.metadata_offset = max(session.metadata_offset, message.metadata_offset)
     if message.want_shut_down:
         _begin_shutdown(context, registered, session)
     elif registered.fenced and not message.want_fence and message.metadata_offset > registered.broker_epoch:
         _unfence(context, registered)
-    return [Send(source, _answer(context, message, session))]
+    return [Send(source, _heartbeat_response(context, message, session))]
 
 
-def _answer(context: ControllerContext, message: BrokerHeartbeat, session: Session) -> BrokerHeartbeatResponse:
+def _heartbeat_response(
+    context: ControllerContext, message: BrokerHeartbeat, session: Session
+) -> BrokerHeartbeatResponse:
     registered = context.image.brokers[message.broker]
-    may_end = message.want_shut_down and _is_known_to_all(context, session)
+    may_end = message.want_shut_down and _all_have_applied_shutdown(context, session)
     if may_end and not registered.fenced:
         _fence(context, registered, in_controlled_shutdown=True)
     return BrokerHeartbeatResponse(message.broker_epoch, KafkaError.NONE, registered.fenced or may_end, may_end)
@@ -112,18 +114,18 @@ def _begin_shutdown(context: ControllerContext, broker: BrokerImage, session: Se
     session.shutting_down_since = context.image.offset
 
 
-def _is_known_to_all(context: ControllerContext, session: Session) -> bool:
-    """Every broker in office has heard that this one leads nothing."""
+def _all_have_applied_shutdown(context: ControllerContext, session: Session) -> bool:
+    """Whether every unfenced broker has applied that this one leads nothing."""
     since = session.shutting_down_since
-    in_office = [other for other, image in context.image.brokers.items() if not image.fenced]
+    unfenced = [other for other, image in context.image.brokers.items() if not image.fenced]
     return since is not None and all(
-        context.sessions[other].metadata_offset >= since for other in in_office if other in context.sessions
+        context.sessions[other].metadata_offset >= since for other in unfenced if other in context.sessions
     )
 
 
 def _unfence(context: ControllerContext, broker: BrokerImage) -> None:
     context.write(BrokerChanged(broker.id, broker.broker_epoch, fenced=False, in_controlled_shutdown=False))
-    return_to_office(context, broker.id)
+    elect_where_leaderless(context, broker.id)
 
 
 def _fence(context: ControllerContext, broker: BrokerImage, in_controlled_shutdown: bool) -> None:
@@ -132,7 +134,7 @@ def _fence(context: ControllerContext, broker: BrokerImage, in_controlled_shutdo
 
 
 def fence(context: ControllerContext, broker: BrokerId) -> None:
-    """Fence a broker now, as when its session runs out."""
+    """Fence a broker at once, as when its session runs out."""
     registered = context.image.brokers.get(broker)
     if registered is None or registered.fenced:
         return
@@ -140,16 +142,16 @@ def fence(context: ControllerContext, broker: BrokerId) -> None:
     leave_isr(context, broker, uncleanly=False)
 
 
-def sweep(context: ControllerContext, now: int) -> None:
-    """Fence whoever has not been heard of for the time of a session."""
+def fence_expired(context: ControllerContext, now: int) -> None:
+    """Fence brokers without a heartbeat for the time of a session."""
     limit = now - context.settings.session_timeout_ms
     for broker, session in list(context.sessions.items()):
-        if session.last_heard < limit:
+        if session.last_heartbeat_ms < limit:
             fence(context, broker)
 
 
 def unregister(context: ControllerContext, _now: int, message: UnregisterBroker) -> list[Effect]:
-    """Forget a broker that is gone for good (KIP-185). It must be fenced; its replicas stay where they are."""
+    """Remove the registration of a broker that is gone for good (KIP-185). Its replicas stay where they are."""
     registered = context.image.brokers.get(message.broker)
     if registered is None:
         response = AdminResponse(

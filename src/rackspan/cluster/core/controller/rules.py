@@ -11,10 +11,10 @@ from rackspan.model.ids import BrokerId
 
 
 class ControllerRules:
-    """What makes one controller differ from another; it holds no state."""
+    """The controller's decisions. Without state."""
 
     def thresholds(self, image: MetadataImage, settings: ClusterSettings, topic: str) -> Thresholds:
-        """As every leader of the topic must count: the topic's value, else the cluster's."""
+        """The thresholds that every leader of the topic counts by: the topic's value, else the cluster's."""
         return thresholds_of(image, settings, topic, None)
 
     def may_lead(self, image: MetadataImage, broker: BrokerId) -> bool:
@@ -22,19 +22,20 @@ class ControllerRules:
         return registered is not None and registered.active
 
     def shut_down_cleanly(self, before: BrokerImage, registration: BrokerRegistration) -> bool:
-        """Its clean-shutdown mark is from its last registration (KIP-966); without it the end of its logs may be lost."""
+        """Whether the clean-shutdown mark is of its last registration (KIP-966). If not, the end of its logs may be lost."""
         mark = registration.previous_broker_epoch
         return mark != NO_EPOCH and mark == before.broker_epoch
 
     def is_new_attempt(self, last: int, request: AlterPartition) -> bool:
-        """A rejected change may travel on in a retry: accepted late, it would put in sync who is no longer."""
+        """Whether the request is newer than the last. A rejected change may arrive again in a retry; accepted late, it would add
+        members that are no longer in sync."""
         return request.attempt > last
 
     def is_current(self, state: PartitionState, change: IsrChange) -> bool:
         return change.partition_epoch == state.partition_epoch
 
     def may_join(self, image: MetadataImage, broker: BrokerId, broker_epoch: int) -> bool:
-        """Alive, and the same process that the leader saw catch up (KIP-903)."""
+        """Whether the broker is alive, and the process that caught up with the leader (KIP-903)."""
         registered = image.brokers.get(broker)
         return registered is not None and registered.active and registered.broker_epoch == broker_epoch
 

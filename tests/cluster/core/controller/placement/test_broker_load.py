@@ -31,7 +31,7 @@ def counted(topics: dict[str, TopicImage]) -> tuple[Counter[BrokerId], Counter[B
 
 @pytest.mark.parametrize("seed", range(20))
 def test_counts_follow_every_change(seed: int) -> None:
-    rng, carrying = Random(seed), BrokerLoad()
+    rng, load = Random(seed), BrokerLoad()
     topics: dict[str, TopicImage] = {}
     for _ in range(40):
         topics = dict(topics)
@@ -41,7 +41,7 @@ def test_counts_follow_every_change(seed: int) -> None:
                 del topics[name]
             else:
                 topics[name] = topic(name, rng)
-        carrying.look_at(topics)
+        load.update(topics)
         leaders, replicas = counted(topics)
-        assert +carrying.leaders == leaders
-        assert +carrying.replicas == replicas
+        assert +load.leaders == leaders
+        assert +load.replicas == replicas

@@ -1,6 +1,6 @@
 """IncrementalAlterConfigs and AlterConfigs: validated whole, then written, one resource after the other.
 
-A changed threshold may free whoever stayed electable: an ELR is judged again by the new value, in the same write, before
+A changed threshold may change the ELR: it is computed again by the new value, in the same write, before
 any leader can count by it.
 """
 
@@ -22,7 +22,9 @@ SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
 def alter_configs(context: ControllerContext, _now: int, message: AlterConfigs) -> list[Effect]:
-    return [Respond(message.correlation_id, tuple(_alter(context, one, message) for one in message.resources))]
+    return [
+        Respond(message.correlation_id, tuple(_alter(context, resource, message) for resource in message.resources))
+    ]
 
 
 def _alter(context: ControllerContext, asked: AlterResource, message: AlterConfigs) -> AlterConfigResponse:
@@ -44,11 +46,11 @@ def _write(context: ControllerContext, resource: ConfigResource, values: dict[st
     changed = {key: value for key, value in values.items() if before.get(key) != value}
     context.write_all(ConfigSet(resource, key, value) for key, value in changed.items())
     if THRESHOLD_KEYS & set(changed):
-        _judge_elrs(context)
+        _update_elrs(context)
 
 
-def _judge_elrs(context: ControllerContext) -> None:
-    """Only an ISR that is not empty can meet a threshold; an empty one keeps its ELR, or nobody could ever lead."""
+def _update_elrs(context: ControllerContext) -> None:
+    """Compute each ELR again. An empty ISR meets no threshold and keeps its ELR, or no replica could ever lead."""
     records = [
         context.change(partition, state, PartitionChange(), context.conditions(partition.topic))
         for partition, state in context.partitions()
@@ -72,16 +74,16 @@ def _resource(context: ControllerContext, asked: AlterResource) -> ConfigResourc
 def _values(
     context: ControllerContext, resource: ConfigResource, ops: Iterable[ConfigOp]
 ) -> tuple[dict[str, str | None], list[str]]:
-    """The value of each key afterwards, None where it is taken away, and warnings about what is accepted."""
+    """The value of each key afterwards, None where it is deleted, and warnings about accepted values."""
     values: dict[str, str | None] = {}
     warnings: list[str] = []
     for op in ops:
         definition = _definition(resource, op.key)
         if op.key in values:
             raise Refused(KafkaError.INVALID_REQUEST, f"Error due to duplicate config keys: {op.key}")
-        value = values[op.key] = _operated(context, resource, definition, op)
+        value = values[op.key] = _new_value(context, resource, definition, op)
         if value is not None:
-            warnings.extend(_judged(context, resource, definition, value))
+            warnings.extend(_warnings(context, resource, definition, value))
     return values, warnings
 
 
@@ -96,7 +98,7 @@ def _definition(resource: ConfigResource, key: str) -> ConfigDefinition:
     return definition
 
 
-def _operated(
+def _new_value(
     context: ControllerContext, resource: ConfigResource, definition: ConfigDefinition, op: ConfigOp
 ) -> str | None:
     if op.op == DELETE:
@@ -129,19 +131,19 @@ def _items_after(before: str, op: ConfigOp) -> str:
     return ",".join(item for item in items if item not in given)
 
 
-def _judged(
+def _warnings(
     context: ControllerContext, resource: ConfigResource, definition: ConfigDefinition, value: str
 ) -> tuple[str, ...]:
-    """Warnings. Errors: Refused with INVALID_CONFIG, and then nothing of the resource changes."""
+    """The warnings about a value. Errors: Refused with INVALID_CONFIG; then no config of the resource changes."""
     if definition.key == MIN_INSYNC_RACKS:
-        return _judged_racks(context, resource, value)
+        return _rack_warnings(context, resource, value)
     complaint = definition.complaint(value)
     if complaint is not None:
         raise Refused(KafkaError.INVALID_CONFIG, complaint)
     return ()
 
 
-def _judged_racks(context: ControllerContext, resource: ConfigResource, value: str) -> tuple[str, ...]:
+def _rack_warnings(context: ControllerContext, resource: ConfigResource, value: str) -> tuple[str, ...]:
     brokers = context.image.model_brokers()
     if resource.type is ResourceType.TOPIC:
         verdicts = [judge_topic_config(value, brokers)]

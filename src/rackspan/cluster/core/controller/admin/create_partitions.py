@@ -1,4 +1,4 @@
-"""CreatePartitions: a topic grows."""
+"""CreatePartitions: raises a topic's number of partitions."""
 
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.placement.new_assignments import assignment_complaint, first_state, placed
@@ -11,7 +11,7 @@ from rackspan.model.ids import BrokerId, TopicPartition
 
 def create_partitions(context: ControllerContext, _now: int, message: CreatePartitions) -> list[Effect]:
     return [
-        Respond(message.correlation_id, tuple(_grow(context, one, message.validate_only) for one in message.topics))
+        Respond(message.correlation_id, tuple(_grow(context, topic, message.validate_only) for topic in message.topics))
     ]
 
 

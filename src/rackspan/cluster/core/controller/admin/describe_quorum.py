@@ -1,4 +1,4 @@
-"""DescribeQuorum (KIP-595): how long the metadata log is, and how far each broker has read it."""
+"""DescribeQuorum (KIP-595): the length of the metadata log, and how far each broker has read it."""
 
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.messages import DescribeQuorum, DescribeQuorumResponse, Effect, Observer, Respond
@@ -6,7 +6,7 @@ from rackspan.cluster.core.messages import DescribeQuorum, DescribeQuorumRespons
 
 def describe_quorum(context: ControllerContext, now: int, message: DescribeQuorum) -> list[Effect]:
     observers = (
-        Observer(broker, session.metadata_offset, session.last_heard)
+        Observer(broker, session.metadata_offset, session.last_heartbeat_ms)
         for broker, session in sorted(context.sessions.items())
         if broker in context.image.brokers
     )

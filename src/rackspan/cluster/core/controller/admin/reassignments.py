@@ -64,15 +64,15 @@ def _check(
 
 
 def original_replicas(state: PartitionState) -> tuple[BrokerId, ...]:
-    """The replicas before a reassignment began, those that were to go last: their old order is forgotten, as in Kafka."""
+    """The replicas before the reassignment began, those being removed last. Their old order is lost, as in Kafka."""
     return tuple(broker for broker in state.replicas if broker not in state.adding)
 
 
 def _started(state: PartitionState, target: tuple[BrokerId, ...]) -> PartitionChange:
-    """The target first, in its order, then what is to go; a reassignment under way is replaced.
+    """The target's replicas in their order, then the removed ones. A reassignment under way is replaced.
 
-    What that one was adding and this one does not name goes at once, unless nobody else is in sync: with it would go what
-    only it holds.
+    Replicas that only the replaced one was adding are dropped at once. That is refused if no other replica is in sync,
+    because records that only they have would be lost.
     """
     original = original_replicas(state)
     removing = tuple(broker for broker in original if broker not in target)

@@ -26,13 +26,13 @@ _Assignments = tuple[tuple[BrokerId, ...], ...]
 
 
 def create_topics(context: ControllerContext, _now: int, message: CreateTopics) -> list[Effect]:
-    """Create each topic or say why not; one that is refused stops no other."""
-    asked = Counter(topic.name for topic in message.topics)
-    # One answer a name: a name that is there twice is refused once.
+    """Create each topic, or respond with its error. A refused topic does not stop the others."""
+    count = Counter(topic.name for topic in message.topics)
+    # One response a name: a name that is there twice is refused once.
     topics = {topic.name: topic for topic in message.topics}
     responses = tuple(
         _refused(topic, KafkaError.INVALID_REQUEST, "Duplicate topic name.")
-        if asked[name] > 1
+        if count[name] > 1
         else _create(context, topic, message)
         for name, topic in topics.items()
     )
@@ -79,7 +79,7 @@ def _check_name(context: ControllerContext, name: str) -> None:
 
 
 def _check_collision(context: ControllerContext, name: str) -> None:
-    """A dot and an underscore are the same in the names of metrics."""
+    """Refuse a name that differs from another only in dots and underscores: metric names do not tell them apart."""
     if "." not in name and "_" not in name:
         return
     same = (other for other in context.image.topics if other.replace(".", "_") == name.replace(".", "_"))
@@ -88,7 +88,7 @@ def _check_collision(context: ControllerContext, name: str) -> None:
 
 
 def _check_configs(context: ControllerContext, topic: NewTopic) -> list[str]:
-    """Warnings about what is accepted."""
+    """Check the configs; the warnings about accepted values."""
     warnings: list[str] = []
     for key, value in topic.configs.items():
         definition = TOPIC_CONFIGS.get(key)
@@ -105,7 +105,7 @@ def _check_configs(context: ControllerContext, topic: NewTopic) -> list[str]:
 
 def _assignments(context: ControllerContext, topic: NewTopic, automatic: bool) -> _Assignments:
     if topic.assignments:
-        return _by_hand(context, topic)
+        return _manual(context, topic)
     partitions = context.settings.num_partitions if topic.partitions == -1 else topic.partitions
     factor = context.settings.default_replication_factor if topic.replication_factor == -1 else topic.replication_factor
     if partitions <= 0:
@@ -116,7 +116,7 @@ def _assignments(context: ControllerContext, topic: NewTopic, automatic: bool) -
         return placed(context, 0, partitions, factor, automatic)
 
 
-def _by_hand(context: ControllerContext, topic: NewTopic) -> _Assignments:
+def _manual(context: ControllerContext, topic: NewTopic) -> _Assignments:
     if topic.partitions != -1 or topic.replication_factor != -1:
         raise Refused(
             KafkaError.INVALID_REQUEST,
@@ -146,7 +146,7 @@ def _first_state(context: ControllerContext, topic: NewTopic, replicas: tuple[Br
 
 
 def delete_topics(context: ControllerContext, _now: int, message: DeleteTopics) -> list[Effect]:
-    return [Respond(message.correlation_id, tuple(_delete(context, asked) for asked in message.topics))]
+    return [Respond(message.correlation_id, tuple(_delete(context, topic) for topic in message.topics))]
 
 
 def _delete(context: ControllerContext, asked: str | UUID) -> AdminResponse:

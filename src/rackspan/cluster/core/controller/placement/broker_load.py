@@ -1,7 +1,6 @@
-"""What each broker carries, kept up to date: of a cluster with many topics only those that changed are counted again.
+"""Preferred leaders and replicas per broker, updated from changed topics alone.
 
-Topics of an image are values that are shared from one image to the next, so that whether one changed is whether it is
-another object. Bound: one comparison a topic, and the partitions of topics that changed.
+An image shares unchanged topics with the image before it, so that a topic has changed if it is another object. Bound: one comparison a topic, and the partitions of topics that changed.
 """
 
 from collections import Counter
@@ -12,7 +11,7 @@ from rackspan.model.ids import BrokerId
 
 
 class BrokerLoad:
-    """Preferred leaders and replicas by broker, as of the topics last looked at; a reassignment counts where it leads."""
+    """Counts as of the last `update`. Partitions under reassignment count for their target replicas."""
 
     __slots__ = ("_topics", "leaders", "replicas")
 
@@ -21,16 +20,16 @@ class BrokerLoad:
         self.replicas: Counter[BrokerId] = Counter()
         self._topics: Mapping[str, TopicImage] = {}
 
-    def look_at(self, topics: Mapping[str, TopicImage]) -> None:
-        """`topics` is an image's, which nobody changes."""
+    def update(self, topics: Mapping[str, TopicImage]) -> None:
+        """Count the topics of a newer image. `topics` must not be changed afterwards."""
         before, self._topics = self._topics, topics
         for name, topic in topics.items():
             known = before.get(name)
             if known is not topic:
                 self._count(topic, 1)
                 self._count(known, -1)
-        for gone in before.keys() - topics.keys():
-            self._count(before[gone], -1)
+        for deleted in before.keys() - topics.keys():
+            self._count(before[deleted], -1)
 
     def _count(self, topic: TopicImage | None, times: int) -> None:
         for state in () if topic is None else topic.partitions:

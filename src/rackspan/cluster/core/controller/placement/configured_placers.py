@@ -1,8 +1,8 @@
-"""The life of the cluster's placer (KIP-660): made and configured once, asked for every topic, closed with the controller.
+"""The cluster's placer (KIP-660): created and configured once, used for every topic, closed with the controller.
 
-Two of rackspan's own are configured more often, which the proposal leaves to whoever needs it ("via an external mean"):
-`balanced` before every placement, since it goes by what brokers carry; and both that can insist on racks have a lenient
-twin for topics that create themselves (KIP-36: with partial racks those are placed as if there were none).
+Two of rackspan's own placers are configured more often, which the proposal permits ("via an external mean"): `balanced`
+before every placement, since it uses the brokers' load; and both placers that can require racks have a lenient second
+instance for auto-created topics (KIP-36: with partial racks those are placed as if there were none).
 """
 
 from collections.abc import Callable, Mapping
@@ -20,7 +20,7 @@ LENIENT: Final = {RACK_AWARE_CONFIG: RackAwareMode.SAFE.value}
 
 
 class ConfiguredPlacers:
-    """`make` gives a placer configured with the configs it is given."""
+    """`make` returns a placer that is configured with the given configs."""
 
     def __init__(self, configs: Mapping[str, str], make: "Callable[[Mapping[str, str]], CheckedPlacer]") -> None:
         self._configs = configs
@@ -29,34 +29,34 @@ class ConfiguredPlacers:
 
     @property
     def name(self) -> str:
-        """As the operator wrote it in `replica.placer.class.name`."""
+        """The value of `replica.placer.class.name`."""
         return self._configs.get(PLACER_CLASS_CONFIG, BROKER_DEFAULT)
 
     def open(self) -> None:
-        """Make the placer now and not with the first topic. Errors: UsageError, ReplicaPlacementException.
+        """Create the placer now and not with the first topic. Errors: UsageError, ReplicaPlacementException.
 
-        But for the default, which cannot fail: it would be waited for by every cluster that has no topic yet.
+        The default placer cannot fail, so that it is created with the first topic: importing it takes time.
         """
         if self.name != BROKER_DEFAULT:
-            self._kept(lenient=False)
+            self._instance(lenient=False)
 
-    def placer(self, automatic: bool, carried: Callable[[], Mapping[str, str]]) -> "CheckedPlacer":
-        """For one topic; `carried` counts what brokers hold. Errors: UsageError, ReplicaPlacementException."""
+    def placer(self, automatic: bool, load: Callable[[], Mapping[str, str]]) -> "CheckedPlacer":
+        """For one topic; `load` returns the brokers' load as configs. Errors: UsageError, ReplicaPlacementException."""
         lenient = automatic and self.name in RACK_STRICT
-        placer = self._kept(lenient)
+        placer = self._instance(lenient)
         if self.name in LOAD_AWARE:
-            placer.configure({**carried(), **self._with(lenient)})
+            placer.configure({**load(), **self._configs_for(lenient)})
         return placer
 
     def close(self) -> None:
-        """Close what was made; the controller ends."""
+        """Close the placers: the controller ends."""
         while self._placers:
             self._placers.popitem()[1].close()
 
-    def _kept(self, lenient: bool) -> "CheckedPlacer":
+    def _instance(self, lenient: bool) -> "CheckedPlacer":
         if lenient not in self._placers:
-            self._placers[lenient] = self._make(self._with(lenient))
+            self._placers[lenient] = self._make(self._configs_for(lenient))
         return self._placers[lenient]
 
-    def _with(self, lenient: bool) -> Mapping[str, str]:
+    def _configs_for(self, lenient: bool) -> Mapping[str, str]:
         return {**self._configs, **LENIENT} if lenient else self._configs

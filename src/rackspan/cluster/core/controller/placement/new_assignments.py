@@ -1,4 +1,4 @@
-"""Where new partitions go: the cluster's placer is asked (KIP-660), for creation, addition and auto-creation alike."""
+"""Replicas of new partitions, from the cluster's placer (KIP-660): for created topics, added partitions, auto-creation."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
@@ -23,23 +23,23 @@ def placed(
 ) -> tuple[tuple[BrokerId, ...], ...]:
     """The replicas of each new partition.
 
-    Errors: Refused for more than a controller takes at once; ReplicaPlacementException; UsageError for a placer that is
-    not there; RackLocatorFailed.
+    Errors: Refused for more partitions than one request may create; ReplicaPlacementException; UsageError for a placer that
+    does not exist; RackLocatorFailed.
     """
     if partitions > MAX_NEW_PARTITIONS:
         raise Refused(KafkaError.POLICY_VIOLATION, "Excessively large number of partitions per request.")
     registered = context.image.brokers.values()
     if any(not broker.fenced for broker in registered) and not any(broker.active for broker in registered):
         raise InvalidReplicationFactor("All brokers are currently fenced or in controlled shutdown.")
-    brokers = usable(context.located())
+    brokers = usable(context.brokers_for_placement())
     refuse_impossible(brokers, replication_factor)
-    placer = context.placers.placer(automatic, lambda: _carried(context).configs)
+    placer = context.placers.placer(automatic, lambda: _load(context).configs)
     placements = placer.place(start_partition, partitions, replication_factor, brokers)
     return tuple(row.replicas for row in placements)
 
 
 def refuse_impossible(brokers: Sequence[UsableBroker], replication_factor: int) -> None:
-    """What is true for every placer, checked before any is asked (KIP-660, Proposed Changes).
+    """Refuse what no placer can do, before any is called (KIP-660, Proposed Changes).
 
     Errors: InvalidReplicationFactor, in the words of Kafka's striped placer, where Kafka still has these checks.
     """
@@ -56,23 +56,23 @@ def refuse_impossible(brokers: Sequence[UsableBroker], replication_factor: int) 
         )
 
 
-def _carried(context: ControllerContext) -> "ReplicaCounts":
+def _load(context: ControllerContext) -> "ReplicaCounts":
     """Preferred leaders and replicas of each registered broker."""
-    # Here, with NumPy behind it: few clusters have a placer that asks.
+    # Imported here, because it imports NumPy and few clusters have a placer that needs it.
     from rackspan.placement.replica_counts import counts_of
 
-    context.carrying.look_at(context.image.topics)
-    return counts_of(sorted(context.image.brokers), context.carrying.leaders, context.carrying.replicas)
+    context.broker_load.update(context.image.topics)
+    return counts_of(sorted(context.image.brokers), context.broker_load.leaders, context.broker_load.replicas)
 
 
 def first_state(context: ControllerContext, replicas: tuple[BrokerId, ...]) -> PartitionState | None:
-    """A new partition: whoever may lead is in sync, the first of them leads. None where nobody may."""
+    """The first state of a new partition: the replicas that may lead are in sync, the first of them leads. None if none may."""
     isr = tuple(broker for broker in replicas if context.rules.may_lead(context.image, broker))
     return PartitionState(replicas, isr, isr[0] if isr else NO_LEADER) if isr else None
 
 
 def assignment_complaint(context: ControllerContext, assignments: Sequence[tuple[BrokerId, ...]]) -> str | None:
-    """Why replicas named by hand cannot be; None if they can."""
+    """Why a manual assignment is invalid; None if it is valid."""
     for replicas in assignments:
         if not replicas:
             return "The manual partition assignment includes an empty replica list."
