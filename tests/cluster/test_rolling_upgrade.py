@@ -8,8 +8,13 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.cluster.core.protocol_version import registration_version
-from rackspan.cluster.core.registration_json import Reader, Registration, read, write
+from rackspan.cluster.zookeeper_era import (
+    Registration,
+    RegistrationReader,
+    read_registration,
+    registration_version,
+    write_registration,
+)
 from rackspan.errors import PartialRacks, UnreadableRegistration, UsageError
 from rackspan.model.ids import RackId
 from rackspan.placement import usable
@@ -52,7 +57,12 @@ def test_the_rolling_upgrade_step_by_step() -> None:
         for broker in cluster.brokers:
             cluster.stop(broker)
             cluster.restart(broker)
-            assert read(write(registered, registration_version(OLD)), Reader.V0_9_0_0).rack is None
+            assert (
+                read_registration(
+                    write_registration(registered, registration_version(OLD)), RegistrationReader.V0_9_0_0
+                ).rack
+                is None
+            )
         assert set(racks_told(cluster).values()) == {None}
         assert tools_take_racks(cluster) is False
 
@@ -73,10 +83,10 @@ def test_the_rolling_upgrade_step_by_step() -> None:
         assert tools_take_racks(cluster) is True
         create(cluster, "spread")
         cluster.wait_for_isr("spread")
-        now = write(registered, registration_version(NEW))
-        assert read(now, Reader.V0_9_0_1).rack is None
+        now = write_registration(registered, registration_version(NEW))
+        assert read_registration(now, RegistrationReader.V0_9_0_1).rack is None
         with pytest.raises(UnreadableRegistration):
-            read(now, Reader.V0_9_0_0)
+            read_registration(now, RegistrationReader.V0_9_0_0)
 
 
 def test_metadata_version_0_never_has_a_rack() -> None:

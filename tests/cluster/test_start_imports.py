@@ -15,6 +15,7 @@ HEAVY = (
     "pytest",
     "rackspan.audit",
     "rackspan.cli",
+    "rackspan.cluster.zookeeper_era",
     "rackspan.pipeline",
     "rackspan.reassign",
     "rackspan.sources",

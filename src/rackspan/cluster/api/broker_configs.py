@@ -5,9 +5,7 @@ from dataclasses import replace
 from typing import Any, Final
 
 from rackspan.acks.config import ConfigOutcome, SetAt, judge_broker_config
-from rackspan.cluster.core.configs import BROKER_CONFIGS
-from rackspan.cluster.core.protocol_version import PROTOCOL_CONFIG
-from rackspan.cluster.core.protocol_version import complaint as version_complaint
+from rackspan.cluster.core.configs import BROKER_CONFIGS, PROTOCOL_VERSION
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
@@ -45,8 +43,10 @@ def _check(key: str, value: str) -> None:
     if definition is None and key not in _COORDINATOR_CONFIGS:
         raise UsageError(f"config {key!r}: not a broker config of this cluster; correct its name")
     complaint = definition.complaint(value) if definition is not None else None
-    if key == PROTOCOL_CONFIG:
-        complaint = version_complaint(value)
+    if key == PROTOCOL_VERSION:
+        from rackspan.cluster.zookeeper_era.protocol_version import version_error
+
+        complaint = version_error(value)
     if complaint is not None:
         raise UsageError(complaint)
 

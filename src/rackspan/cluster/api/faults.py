@@ -7,7 +7,6 @@ from collections.abc import Iterable, Sequence
 from typing import Final
 
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
-from rackspan.cluster.core.protocol_version import complaint
 from rackspan.cluster.host.assembly import Assembly
 from rackspan.cluster.host.broker_host import BrokerHost
 from rackspan.cluster.host.network import both_ways
@@ -95,7 +94,9 @@ class Faults:
 
     async def change_protocol_version(self, broker: int, version: str) -> None:
         """The broker restarts with another inter.broker.protocol.version. Errors: UsageError."""
-        error = complaint(version)
+        from rackspan.cluster.zookeeper_era.protocol_version import version_error
+
+        error = version_error(version)
         if error is not None:
             raise UsageError(error)
         host = self.host(broker)

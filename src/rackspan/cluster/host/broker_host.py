@@ -7,12 +7,9 @@ import asyncio
 
 from rackspan.cluster.core import messages
 from rackspan.cluster.core.broker import BrokerIdentity
+from rackspan.cluster.core.configs import LATEST_PROTOCOL, PROTOCOL_VERSION
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.ids import CLIENT, NodeId
-from rackspan.cluster.core.protocol_version import LATEST, PROTOCOL_CONFIG, registration_version
-from rackspan.cluster.core.registration_json import Registration
-from rackspan.cluster.core.registration_json import read as read_registration
-from rackspan.cluster.core.registration_json import write as write_registration
 from rackspan.cluster.host.broker_runner import BrokerRunner
 from rackspan.cluster.host.shared_services import SharedServices
 from rackspan.cluster.net.server import BrokerServer
@@ -25,7 +22,7 @@ class BrokerHost:
     def __init__(self, shared: SharedServices, broker: BrokerId, rack: RackId | None) -> None:
         self.id = broker
         self.rack = rack
-        self.protocol_version = shared.settings.extra_configs.get(PROTOCOL_CONFIG, LATEST)
+        self.protocol_version = shared.settings.extra_configs.get(PROTOCOL_VERSION, LATEST_PROTOCOL)
         self.slow_disk_ms = 0
         self.disk = Disk()
         self.server = BrokerServer()
@@ -60,10 +57,13 @@ class BrokerHost:
         self.tick(self._shared.clock.now())
 
     def _registered_rack(self) -> RackId | None:
-        """The rack that the broker's protocol version can register: a registration of version 2 has no rack (KIP-36)."""
-        host, port = self.server.address
-        registration = Registration(host, port, (f"PLAINTEXT://{host}:{port}",), self.rack)
-        return read_registration(write_registration(registration, registration_version(self.protocol_version))).rack
+        """The rack that the broker's protocol version can register."""
+        if self.protocol_version == LATEST_PROTOCOL:
+            return self.rack
+        # Formats of the ZooKeeper era: imported only where a rolling upgrade is tested.
+        from rackspan.cluster.zookeeper_era import registered_rack
+
+        return registered_rack(self.rack, *self.server.address, self.protocol_version)
 
     def shut_down(self) -> None:
         """Begin a controlled shutdown. The process ends when the controller has moved its leaderships."""

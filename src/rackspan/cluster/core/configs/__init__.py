@@ -5,6 +5,8 @@ Begin with definitions.py, then effective.py. What an alteration does is the con
 
 from rackspan.cluster.core.configs.definitions import (
     BROKER_CONFIGS,
+    LATEST_PROTOCOL,
+    PROTOCOL_VERSION,
     TOPIC_CONFIGS,
     ConfigDefinition,
     ConfigType,
@@ -24,6 +26,8 @@ from rackspan.cluster.core.configs.effective import (
 __all__ = [
     "BROKER_CONFIGS",
     "DEFAULT_BROKER",
+    "LATEST_PROTOCOL",
+    "PROTOCOL_VERSION",
     "TOPIC_CONFIGS",
     "ConfigDefinition",
     "ConfigSource",

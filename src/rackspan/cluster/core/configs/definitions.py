@@ -88,6 +88,9 @@ _CHECKS: Final = {
     ConfigType.LIST: _list,
 }
 
+PROTOCOL_VERSION: Final = "inter.broker.protocol.version"
+LATEST_PROTOCOL: Final = "4.1"
+
 _COMPRESSIONS = ("uncompressed", "zstd", "lz4", "snappy", "gzip", "producer")
 _TIMES = ("CreateTime", "LogAppendTime")
 _WEEK_MS = str(7 * 24 * 3_600_000)
@@ -155,7 +158,7 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
         _D("extended.error.codes", _T.BOOLEAN, "false"),
         _D("follower.replication.throttled.rate", _T.LONG, _FOREVER, least=0),
         _D("group.initial.rebalance.delay.ms", _T.INT, "0", least=0, read_only=True),
-        _D("inter.broker.protocol.version", _T.STRING, "4.1", read_only=True),
+        _D(PROTOCOL_VERSION, _T.STRING, LATEST_PROTOCOL, read_only=True),
         _D("leader.replication.throttled.rate", _T.LONG, _FOREVER, least=0),
         _D("log.dirs", _T.STRING, None, read_only=True),
         _D("node.id", _T.INT, None, read_only=True),

@@ -4,20 +4,20 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackspan.errors import MalformedRequest
-from rackspan.wire.update_metadata import (
-    EndPoint,
-    UpdateMetadata,
-    WireBroker,
-    WirePartition,
+from rackspan.cluster.zookeeper_era.update_metadata import (
+    UpdateMetadataBroker,
+    UpdateMetadataEndPoint,
+    UpdateMetadataPartition,
+    UpdateMetadataRequest,
     read_broker,
     read_update_metadata,
     write_broker,
     write_update_metadata,
 )
+from rackspan.errors import MalformedRequest
 
-HOST1 = EndPoint(9092, "host1")
-SECURE = EndPoint(9093, "host1", 1)
+HOST1 = UpdateMetadataEndPoint(9092, "host1")
+SECURE = UpdateMetadataEndPoint(9093, "host1", 1)
 
 BROKER_0 = "000000070005 686f73743100002384"
 """id 7, host "host1", port 9092."""
@@ -46,21 +46,21 @@ def golden(text: str) -> bytes:
     ],
 )
 def test_a_broker_on_the_wire(version: int, rack: str | None, wanted: str) -> None:
-    broker = WireBroker(7, (HOST1, SECURE), rack)
+    broker = UpdateMetadataBroker(7, (HOST1, SECURE), rack)
     assert write_broker(broker, version) == golden(wanted)
     read = read_broker(golden(wanted), version)
-    assert read == WireBroker(7, (HOST1, SECURE)[: None if version else 1], rack if version == 2 else None)
+    assert read == UpdateMetadataBroker(7, (HOST1, SECURE)[: None if version else 1], rack if version == 2 else None)
 
 
-def request(*brokers: WireBroker) -> UpdateMetadata:
-    partition = WirePartition("t", 2, 3, 7, 4, (7, 8), 0, (7,))
-    return UpdateMetadata(9, "c1", 5, 3, (partition,), brokers)
+def request(*brokers: UpdateMetadataBroker) -> UpdateMetadataRequest:
+    partition = UpdateMetadataPartition("t", 2, 3, 7, 4, (7, 8), 0, (7,))
+    return UpdateMetadataRequest(9, "c1", 5, 3, (partition,), brokers)
 
 
 @pytest.mark.parametrize(("version", "broker"), [(0, BROKER_0), (1, BROKER_1), (2, BROKER_1 + RACK)])
 def test_the_whole_request(version: int, broker: str) -> None:
     wanted = golden(HEADER.format(version=version) + STATES + "00000001" + broker)
-    assert write_update_metadata(request(WireBroker(7, (HOST1, SECURE), "dc1")), version) == wanted
+    assert write_update_metadata(request(UpdateMetadataBroker(7, (HOST1, SECURE), "dc1")), version) == wanted
     read = read_update_metadata(wanted)
     assert read.partitions == request().partitions
     assert (read.correlation_id, read.client_id, read.controller_id, read.controller_epoch) == (9, "c1", 5, 3)
@@ -69,19 +69,19 @@ def test_the_whole_request(version: int, broker: str) -> None:
 
 NUMBERS = st.integers(-(2**31), 2**31 - 1)
 TEXTS = st.text(max_size=9)
-POINTS = st.builds(EndPoint, NUMBERS, TEXTS, st.integers(0, 3))
-BROKERS = st.builds(WireBroker, NUMBERS, st.lists(POINTS, max_size=3).map(tuple), st.none() | TEXTS)
+POINTS = st.builds(UpdateMetadataEndPoint, NUMBERS, TEXTS, st.integers(0, 3))
+BROKERS = st.builds(UpdateMetadataBroker, NUMBERS, st.lists(POINTS, max_size=3).map(tuple), st.none() | TEXTS)
 
 
 @given(st.lists(BROKERS, max_size=4))
-def test_what_version_2_writes_it_reads(brokers: list[WireBroker]) -> None:
+def test_what_version_2_writes_it_reads(brokers: list[UpdateMetadataBroker]) -> None:
     asked = request(*brokers)
     assert read_update_metadata(write_update_metadata(asked, 2)) == asked
 
 
 @given(st.integers(0, 200))
 def test_a_request_cut_short_is_refused(size: int) -> None:
-    whole = write_update_metadata(request(WireBroker(7, (HOST1,), "dc1")), 2)
+    whole = write_update_metadata(request(UpdateMetadataBroker(7, (HOST1,), "dc1")), 2)
     if size < len(whole):
         with pytest.raises(MalformedRequest):
             read_update_metadata(whole[:size])

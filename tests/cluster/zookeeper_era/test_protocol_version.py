@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from rackspan.cluster.core.protocol_version import (
+from rackspan.cluster.zookeeper_era.protocol_version import (
     FEATURES,
-    complaint,
-    has,
-    numbers,
+    has_feature,
     registration_version,
     update_metadata_version,
+    version_error,
+    version_numbers,
 )
 
 VERSIONS = (
@@ -47,17 +47,23 @@ def test_what_a_version_writes(version: str, json_version: int, request_version:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_table_and_the_numbers_agree(version: str) -> None:
-    written = [one.name for one in FEATURES if one.name.startswith("registration JSON") and has(version, one)]
+    written = [one.name for one in FEATURES if one.name.startswith("registration JSON") and has_feature(version, one)]
     assert [name.split(":")[0] for name in written] == (
-        [] if numbers(version) >= (4, 0) else [f"registration JSON {registration_version(version)}"]
+        [] if version_numbers(version) >= (4, 0) else [f"registration JSON {registration_version(version)}"]
     )
 
 
 def test_versions_are_compared_by_their_numbers() -> None:
-    assert sorted(VERSIONS, key=numbers)[-1] == "4.1"
-    assert numbers("0.9.0.X") == numbers("0.9.0.1") < numbers("0.10.0-IV1") == numbers("0.10.0") < numbers("2.7")
-    assert complaint("0.10.0") is None
-    assert "no version" in (complaint("soon") or "")
+    assert sorted(VERSIONS, key=version_numbers)[-1] == "4.1"
+    assert (
+        version_numbers("0.9.0.X")
+        == version_numbers("0.9.0.1")
+        < version_numbers("0.10.0-IV1")
+        == version_numbers("0.10.0")
+        < version_numbers("2.7")
+    )
+    assert version_error("0.10.0") is None
+    assert "no version" in (version_error("soon") or "")
 
 
 def test_the_page_has_the_table() -> None:
