@@ -1,4 +1,4 @@
-"""Running the command line in this process, in an empty folder, with no settings but those a test writes."""
+"""Runs the command line in this process, in an empty folder, with no settings but those a test writes."""
 
 import json
 from collections.abc import Callable

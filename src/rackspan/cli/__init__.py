@@ -1,4 +1,4 @@
-"""The command line: a skin over api.py that decides nothing.
+"""The command line: parses options, calls api.py and prints the result. It decides nothing.
 
 Data goes to standard output, everything else to standard error. Exit codes: 0 done and clean, 1 error or refused,
 2 there is something to act on.
@@ -25,13 +25,13 @@ INTERRUPTED: Final = 130
 """What shells report for a process that Ctrl-C ended."""
 
 # Typer carries its own copy of click since 0.16; this is the error type of whichever it uses.
-_UsageMistake: Final[type[Exception]] = next(
+_UsageError: Final[type[Exception]] = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
 
 app = typer.Typer(
     name="rackspan",
-    help="Rack awareness for Apache Kafka: see what losing a rack would cost, and mend it.",
+    help="Rack awareness for Apache Kafka: shows what the loss of a rack would cost, and repairs it.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
@@ -46,7 +46,7 @@ def _show_version(wanted: bool) -> None:
 
 
 @app.callback()
-def _every_verb(
+def _every_command(
     version: Annotated[
         bool, typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version.")
     ] = False,
@@ -75,26 +75,26 @@ app.command()(demo.demo)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one command line and return its exit code. Never a traceback for a user's mistake."""
+    """Run one command line and return its exit code. A mistake of the user never prints a traceback."""
     words = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in words or bool(os.environ.get("RACKSPAN_DEBUG"))
-    # --debug means the same before and after the verb.
+    # --debug means the same before and after the command.
     words = (["--debug"] if debug else []) + [word for word in words if word != "--debug"]
     try:
-        outcome = typer.main.get_command(app).main(
+        result = typer.main.get_command(app).main(
             words, prog_name="rackspan", standalone_mode=False, default_map=_defaults(settings.load().options)
         )
-        # Now, while a disk that is full can still be told: after us nobody would.
+        # Here, so that a full disk is reported: Python ignores the error when it flushes at exit.
         sys.stdout.flush()
     except RackspanError as error:
         return _failed(str(error), debug)
-    except _UsageMistake as error:
+    except _UsageError as error:
         return _failed(_usage(error), debug)
     except (KeyboardInterrupt, typer.Abort):
         output.note("interrupted")
         return INTERRUPTED
     except BrokenPipeError:
-        # `rackspan audit | head`: the reader has seen enough.
+        # `rackspan audit | head`: the reader closed the pipe.
         output.give_up_standard_output()
         return ERROR
     except OSError as error:
@@ -102,7 +102,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _failed(f"{error.filename}: {error.strerror}; correct it and run again", debug)
         output.give_up_standard_output()
         return _failed(f"standard output: cannot be written: {error.strerror}; make room, or write elsewhere", debug)
-    return outcome if isinstance(outcome, int) else CLEAN
+    return result if isinstance(result, int) else CLEAN
 
 
 def run() -> None:
@@ -111,7 +111,7 @@ def run() -> None:
 
 
 def _defaults(options: Any) -> dict[str, Any]:
-    """rackspan.toml's options as click's default map: the same for every verb."""
+    """rackspan.toml's options as click's default map: the same for every command."""
     flat = {("output_format" if key == "output" else key.replace("-", "_")): value for key, value in options.items()}
     names = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
     groups = {

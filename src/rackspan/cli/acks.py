@@ -14,41 +14,43 @@ from rackspan.model.snapshot import ClusterSnapshot
 
 SOMETHING_TO_ACT_ON = 2
 
-app = typer.Typer(name="acks", help="Have acks=all mean racks, on a Kafka that counts replicas.", no_args_is_help=True)
+app = typer.Typer(
+    name="acks", help="Make acks=all guarantee racks on a Kafka that counts replicas.", no_args_is_help=True
+)
 
 
 @app.command()
-@options.with_groups
+@options.with_option_groups
 def harden(
-    where: options.Where,
-    racks: options.Racks,
-    judging: options.Judging,
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    policy_options: options.PolicyOptions,
     topic: options.TopicPattern = None,
     apply: Annotated[
-        bool, typer.Option("--apply", help="Set the values that must rise, then judge the cluster again.")
+        bool, typer.Option("--apply", help="Set the values that must rise, then audit the cluster again.")
     ] = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Say the least min.insync.replicas that forces each topic's records onto enough racks, and what it costs.
+    """Show the least min.insync.replicas that forces each topic's records onto enough racks, and what it costs.
 
     Nothing is changed without --apply. Exits 0 when every topic is forced (with --apply: now), 2 when one is not, 1 on
     errors.
     """
-    cluster = where.cluster_to_change() if apply else None
-    wanted, policy = _pattern(topic), judging.policy()
-    source = racks.of(where.source())
-    taken = source.read()
-    output.warn_of(taken)
-    _refuse_if_none_match(taken.snapshot, wanted)
-    advice = api.harden(taken.snapshot, policy, wanted)
+    cluster = source_options.cluster_to_change() if apply else None
+    topic_filter, policy = _pattern(topic), policy_options.policy()
+    source = rack_options.of(source_options.source())
+    read = source.read()
+    output.warn_of(read)
+    _refuse_if_none_match(read.snapshot, topic_filter)
+    advice = api.harden(read.snapshot, policy, topic_filter)
     applied: dict[str, int] = {}
     if cluster is not None:
         applied = api.set_min_insync_replicas(cluster, advice)
-        taken = source.read()
-        advice = api.harden(taken.snapshot, policy, wanted)
-    document = harden_document(taken.snapshot, advice, where.bootstrap_server or "HOST:PORT")
+        read = source.read()
+        advice = api.harden(read.snapshot, policy, topic_filter)
+    document = harden_document(read.snapshot, advice, source_options.bootstrap_server or "HOST:PORT")
     if cluster is not None:
-        judged = api.audit(taken.snapshot, policy)
+        judged = api.audit(read.snapshot, policy)
         document |= applied_document(applied, judged.findings)
     output.write(document, output_format, harden_page(document))
     if any(one.to_act_on for one in advice):
@@ -62,8 +64,8 @@ def _pattern(topic: str | None) -> re.Pattern[str] | None:
         raise UsageError(f"--topic {topic!r}: not a regular expression: {error}; correct it") from None
 
 
-def _refuse_if_none_match(snapshot: ClusterSnapshot, wanted: re.Pattern[str] | None) -> None:
-    if wanted is not None and not any(wanted.fullmatch(one.name) for one in snapshot.topics):
+def _refuse_if_none_match(snapshot: ClusterSnapshot, topic_filter: re.Pattern[str] | None) -> None:
+    if topic_filter is not None and not any(topic_filter.fullmatch(one.name) for one in snapshot.topics):
         raise UsageError(
-            f"--topic {wanted.pattern!r}: matches none of {len(snapshot.topics)} topics by its whole name; correct it"
+            f"--topic {topic_filter.pattern!r}: matches none of {len(snapshot.topics)} topics by its whole name; correct it"
         )

@@ -14,72 +14,77 @@ from rackspan.cli.pages.acks import watch_page
 from rackspan.cli.signals import ended_by_signals
 
 
-@options.with_groups
+@options.with_option_groups
 def watch(
-    where: options.Where,
-    racks: options.Racks,
-    judging: options.Judging,
-    metrics: options.Metrics,
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    policy_options: options.PolicyOptions,
+    metrics_options: options.MetricsOptions,
     every: Annotated[
-        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="From one reading to the next.")
+        float, typer.Option("--every", metavar="SECONDS", min=0.1, help="Seconds from one reading to the next.")
     ] = 15.0,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Watch which partitions span too few racks, by the cluster's metadata, until Ctrl-C.
 
-    What changes is printed; a lost connection is told once and tried again. Metadata tells when acks=all would be refused
-    for want of racks, not how often it was. Exits 0 when it is ended, 1 where the first reading fails.
+    Prints what changes; a lost connection is reported once and tried again. Metadata shows when acks=all would be refused
+    for lack of racks, not how often it was. Exits 0 when it is ended, 1 where the first reading fails.
     """
-    policy, source = judging.policy(), racks.of(where.source())
-    # Topics that Kafka hides from this user are known by their logs alone: looked for once, not with every reading.
-    light = racks.of(where.source(sizes=False))
-    with ended_by_signals(), _served(metrics.metrics_listen, partitions=metrics.metrics_partitions) as board:
-        _tell(board.kept(api.watch(source, policy, every, afterwards=light)), board.address, every, output_format)
+    policy, source = policy_options.policy(), rack_options.of(source_options.source())
+    # Topics that Kafka hides from this user are found by their logs only: those are read once, not with every reading.
+    light = rack_options.of(source_options.source(sizes=False))
+    with (
+        ended_by_signals(),
+        _served(metrics_options.metrics_listen, partitions=metrics_options.metrics_partitions) as latest,
+    ):
+        _report(
+            latest.recorded(api.watch(source, policy, every, afterwards=light)), latest.address, every, output_format
+        )
 
 
-class _Board:
-    """The last that is known, for whoever scrapes."""
+class _LatestWatch:
+    """The latest reading, for the metrics server."""
 
     def __init__(self) -> None:
         self.watch = Watch()
         self.address: str | None = None
 
-    def kept(self, watches: Iterable[Watch]) -> Iterator[Watch]:
+    def recorded(self, watches: Iterable[Watch]) -> Iterator[Watch]:
         for self.watch in watches:
             yield self.watch
 
 
 @contextmanager
-def _served(listen: str | None, *, partitions: bool) -> Iterator[_Board]:
-    board = _Board()
+def _served(listen: str | None, *, partitions: bool) -> Iterator[_LatestWatch]:
+    latest = _LatestWatch()
     if listen is None:
-        yield board
+        yield latest
         return
-    # The server is imported where one is asked for: other verbs should not wait for it.
+    # Imported only here: other commands should not wait for the server.
     from rackspan.prometheus_metrics import MetricsServer, watch_families
 
-    with MetricsServer(listen, lambda: watch_families(board.watch, partitions=partitions)) as server:
-        board.address = server.address
-        yield board
+    with MetricsServer(listen, lambda: watch_families(latest.watch, partitions=partitions)) as server:
+        latest.address = server.address
+        yield latest
 
 
-def _tell(watches: Iterable[Watch], address: str | None, every: float, output_format: options.Output) -> None:
-    """Each time something is another than it was."""
-    told: dict[str, Any] | None = None
+def _report(watches: Iterable[Watch], address: str | None, every: float, output_format: options.Output) -> None:
+    """Print each reading that differs from the one before."""
+    printed: dict[str, Any] | None = None
     before = Watch()
     for now in watches:
-        _tell_of_connection(before, now, every)
+        _report_connection(before, now, every)
         if now.seen is not None:
             document = watch_document(now.seen)
-            if document != told:
-                told = document
+            if document != printed:
+                printed = document
                 output.write({"metrics": address, **document}, output_format, watch_page(document, address))
-                # Whoever reads this through a pipe waits for it while we go on.
+                # A reader at the other end of a pipe waits for it while we continue.
                 output.flush()
         before = now
 
 
-def _tell_of_connection(before: Watch, now: Watch, every: float) -> None:
+def _report_connection(before: Watch, now: Watch, every: float) -> None:
     if now.error is not None and before.error is None:
         output.warn([f"the cluster is not seen: {now.error}; asked again every {every:g} s"])
     elif before.error is not None and now.error is None:

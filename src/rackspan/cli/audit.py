@@ -13,67 +13,68 @@ from rackspan.cli.pages.audit import audit_page, outage_page
 SOMETHING_TO_ACT_ON = 2
 
 
-@options.with_groups
+@options.with_option_groups
 def snapshot(
     out: Annotated[
-        Path, typer.Option("--out", metavar="FILE-OR-DIR", help="Where to: FILE.json, or a new folder for Parquet.")
+        Path,
+        typer.Option("--out", metavar="FILE-OR-DIR", help="The file to write: FILE.json, or a new folder for Parquet."),
     ],
-    where: options.Where,
-    racks: options.Racks,
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
 ) -> None:
-    """Take one moment of a cluster, to be judged later or elsewhere."""
-    taken = api.snapshot(
-        racks.of(where.source()),
+    """Save a snapshot of a cluster, to be audited later or elsewhere."""
+    read = api.snapshot(
+        rack_options.of(source_options.source()),
         out,
     )
-    output.warn_of(taken)
-    output.note(f"{out}: {len(taken.snapshot.brokers)} brokers, {len(taken.snapshot.partitions)} partitions")
+    output.warn_of(read)
+    output.note(f"{out}: {len(read.snapshot.brokers)} brokers, {len(read.snapshot.partitions)} partitions")
 
 
-@options.with_groups
+@options.with_option_groups
 def audit(
-    where: options.Where,
-    racks: options.Racks,
-    judging: options.Judging,
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    policy_options: options.PolicyOptions,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Judge a cluster: what breaks a constraint, why, and the verb that mends it.
+    """Audit a cluster: what breaks a constraint, why, and the command that repairs it.
 
     Exits 0 when no constraint is broken, 2 when one is, 1 on errors.
     """
-    taken = racks.of(where.source()).read()
-    output.warn(taken.warnings)
-    judged = api.audit(taken.snapshot, judging.policy())
-    document = audit_document(taken.snapshot, judged)
+    read = rack_options.of(source_options.source()).read()
+    output.warn(read.warnings)
+    judged = api.audit(read.snapshot, policy_options.policy())
+    document = audit_document(read.snapshot, judged)
     output.write(document, output_format, audit_page(document))
     if not judged.clean:
         raise typer.Exit(SOMETHING_TO_ACT_ON)
 
 
-@options.with_groups
+@options.with_option_groups
 def outage(
-    where: options.Where,
-    racks: options.Racks,
-    judging: options.Judging,
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    policy_options: options.PolicyOptions,
     lose: Annotated[
         str | None, typer.Option("--lose", metavar="RACK[,RACK]", help="Lose these racks together.")
     ] = None,
     pairs: Annotated[bool, typer.Option("--pairs", help="Lose each pair of racks.")] = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Say what losing each rack would do: what goes offline, what refuses writes, who has to lead more.
+    """Show what losing each rack would do: what goes offline, what refuses writes, which brokers have to lead more.
 
     Exits 0 when every loss is survived, 2 when one is not, 1 on errors.
     """
-    taken = racks.of(where.source()).read()
-    output.warn(taken.warnings)
+    read = rack_options.of(source_options.source()).read()
+    output.warn(read.warnings)
     now, losses = api.outage(
-        taken.snapshot,
-        judging.policy(),
+        read.snapshot,
+        policy_options.policy(),
         lose=None if lose is None else tuple(lose.split(",")),
         pairs=pairs,
     )
-    document = outage_document(taken.snapshot, now, losses)
+    document = outage_document(read.snapshot, now, losses)
     output.write(document, output_format, outage_page(document))
     if not all(loss.survived for loss in losses):
         raise typer.Exit(SOMETHING_TO_ACT_ON)

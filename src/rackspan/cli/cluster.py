@@ -12,32 +12,36 @@ from rackspan.cli import options, output
 from rackspan.cli.signals import ended_by_signals
 from rackspan.errors import MissingRequirement, UsageError
 
-app = typer.Typer(help="A cluster of one's own, to develop and test against.", no_args_is_help=True)
+app = typer.Typer(help="A local cluster for development and tests.", no_args_is_help=True)
 
 
 @app.callback()
 def _cluster() -> None:
-    """Of one verb typer would make the group itself; others will join it."""
+    """Without a callback Typer turns a group of one command into that command."""
 
 
 @app.command()
-@options.with_groups
+@options.with_option_groups
 def up(
     *,
     racks: Annotated[int, typer.Option("--racks", metavar="N", min=1, help="Racks, named r1, r2 …")] = 3,
-    brokers: Annotated[int, typer.Option("--brokers", metavar="N", min=1, help="Brokers, dealt to racks in turn.")] = 6,
+    brokers: Annotated[
+        int, typer.Option("--brokers", metavar="N", min=1, help="Brokers, distributed over the racks in turn.")
+    ] = 6,
     kafka: Annotated[
         str | None,
         typer.Option("--kafka", metavar="VERSION", help="Real Apache Kafka of this version instead; needs Java 17."),
     ] = None,
-    metrics: options.Metrics,
+    metrics_options: options.MetricsOptions,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Start a cluster on loopback, print where it is, and keep it until Ctrl-C. For development and tests."""
+    """Start a cluster on loopback, print its addresses, and keep it running until Ctrl-C. For development and tests."""
     names = [f"r{index + 1}" for index in range(racks)]
     if kafka is None:
-        cluster = _embedded(names, brokers, metrics.metrics_listen, partitions=metrics.metrics_partitions)
-    elif metrics.metrics_listen is None:
+        cluster = _embedded(
+            names, brokers, metrics_options.metrics_listen, partitions=metrics_options.metrics_partitions
+        )
+    elif metrics_options.metrics_listen is None:
         cluster = _real(names, brokers, kafka)
     else:
         raise UsageError("--metrics-listen: real Kafka has no min.insync.racks to tell of; leave out --kafka")
@@ -91,6 +95,6 @@ def _show(found: dict[str, Any], output_format: options.Output) -> None:
     metrics = [f"metrics: http://{found['metrics']}/metrics"] if "metrics" in found else []
     table = output.table(("broker", "rack", "address"), rows)
     output.write(found, output_format, output.page(servers, *metrics, table))
-    # Whoever reads this through a pipe waits for it while we go on.
+    # A reader at the other end of a pipe waits for it while we continue.
     output.flush()
     output.note("Ctrl-C ends it.")

@@ -22,7 +22,7 @@ def demo(
         bool, typer.Option("--kafka", help="Real Apache Kafka instead of the embedded cluster; fetches 43 MB once.")
     ] = False,
 ) -> None:
-    """Lose racks and see it coming: six brokers in three racks, traffic by librdkafka, Spark, a report.
+    """Lose racks, and predict it: six brokers in three racks, traffic by librdkafka, Spark, a report.
 
     Spark needs Java 17 or newer.
     """
@@ -45,7 +45,7 @@ def demo(
         + ("none missing afterwards." if not outcome.missing else f"missing afterwards: {'; '.join(outcome.missing)}.")
     )
     typer.echo(f"Report: {outcome.report}")
-    # From a checkout the command stands in .venv/bin, which no PATH knows.
+    # In a checkout the command is in .venv/bin, which is not on the PATH.
     rackspan = "rackspan" if shutil.which("rackspan") else sys.argv[0]
     typer.echo(f"Next:   {rackspan} pipeline table findings --warehouse {outcome.warehouse} --limit 5")
 

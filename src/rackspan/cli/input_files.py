@@ -1,4 +1,4 @@
-"""Files that users name. Whatever is wrong with one is told with its name first."""
+"""Reads files that users name. An error begins with the name of the file."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -11,7 +11,7 @@ T = TypeVar("T")
 
 
 def read_file(file: Path, parse: Callable[[bytes], T], what: str) -> T:
-    """The file as `parse` understands it; `what` is "reassignment file" and the like.
+    """The file as `parse` reads it; `what` is "reassignment file" and the like.
 
     Errors: those of `parse`, and UsageError for a file that cannot be read or is no JSON.
     """

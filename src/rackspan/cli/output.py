@@ -1,4 +1,4 @@
-"""Writing answers: data to standard output, everything else to standard error."""
+"""Writes documents to standard output and everything else to standard error."""
 
 import io
 import json
@@ -17,11 +17,11 @@ from rackspan.model.json_format import ReadSnapshot
 _CONTROLS: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\ud800-\udfff]")
 
 PIPED_WIDTH = 160
-"""Columns where there is no terminal to ask: wide enough that a table's lines stay whole."""
+"""Columns where there is no terminal: wide enough that a table's lines stay whole."""
 
 
 def open_standard_streams() -> None:
-    """Let every answer be written: to nobody where a stream is closed, escaped where its encoding lacks a character."""
+    """Make every output possible: discarded where a stream is closed, escaped where its encoding lacks a character."""
     sys.stdout = sys.stdout or open(os.devnull, "w")  # noqa: SIM115 - open until the process ends
     sys.stderr = sys.stderr or open(os.devnull, "w")  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
@@ -29,16 +29,16 @@ def open_standard_streams() -> None:
 
 
 def give_up_standard_output() -> None:
-    """Nothing more may be written to a pipe that is closed or a disk that is full, what is buffered neither."""
+    """Discard all further output, what is buffered included: the pipe is closed or the disk is full."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def as_json(document: Any, indent: int | None = None) -> str:
-    """In letters as they are, where standard output can hold them all, else in JSON's own escapes."""
-    return json.dumps(document, indent=indent, ensure_ascii=not _holds_every_letter())
+    """Characters as they are where standard output can encode them all, else as JSON escapes."""
+    return json.dumps(document, indent=indent, ensure_ascii=not _encodes_every_character())
 
 
-def _holds_every_letter() -> bool:
+def _encodes_every_character() -> bool:
     return sys.stdout.encoding.lower().startswith("utf")
 
 
@@ -56,9 +56,9 @@ def warn(lines: Iterable[str]) -> None:
         stderr_console().print(f"warning: {_one_line(line)}", style="yellow", markup=False)
 
 
-def warn_of(taken: ReadSnapshot) -> None:
-    """What is odd about a snapshot, and what it lacks: decisions made on it do not know that either."""
-    warn([*taken.warnings, *taken.snapshot.partial])
+def warn_of(read: ReadSnapshot) -> None:
+    """The warnings of a snapshot and what it lacks, which decisions made on it lack too."""
+    warn([*read.warnings, *read.snapshot.partial])
 
 
 def fail(line: str) -> None:
@@ -66,19 +66,19 @@ def fail(line: str) -> None:
 
 
 def note(line: str) -> None:
-    """Progress, for people who wait."""
+    """Progress, on standard error."""
     stderr_console().print(line, style="dim", markup=False)
 
 
 def write(document: Any, output: Output, human: RenderableType) -> None:
-    """One answer, in the format asked for."""
+    """One document, in the requested format."""
     match output:
         case Output.JSON:
             sys.stdout.write(as_json(document, indent=1) + "\n")
         case Output.YAML:
             import yaml
 
-            yaml.safe_dump(document, sys.stdout, sort_keys=False, allow_unicode=_holds_every_letter())
+            yaml.safe_dump(document, sys.stdout, sort_keys=False, allow_unicode=_encodes_every_character())
         case Output.HUMAN:
             # Tables fit themselves to the width; a line that is to be copied or cut apart by a script stays whole.
             console().print(human, crop=False)
@@ -105,7 +105,7 @@ def page(*parts: RenderableType) -> Group:
 
 
 def _one_line(text: str) -> str:
-    """What a message quotes may hold line breaks, or words to the terminal itself."""
+    """Escape line breaks and terminal control sequences that a message may quote."""
     return _CONTROLS.sub(lambda found: repr(found[0])[1:-1], text)
 
 

@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 app = typer.Typer(
     name="pipeline",
-    help="A series of snapshots, judged on Spark: tables and a report.",
+    help="A series of snapshots, audited on Spark: tables and a report.",
     no_args_is_help=True,
 )
 
 Master = Annotated[
     str | None,
-    typer.Option("--master", envvar="RACKSPAN_MASTER", metavar="URL", help="Spark's master; local[*] if not said."),
+    typer.Option("--master", envvar="RACKSPAN_MASTER", metavar="URL", help="Spark's master; local[*] by default."),
 ]
 
 ERROR = 1
 
 TABLES: Final = ("partition_durability", "findings", "outage_impact", "drift")
-"""The pipeline's, by name: every verb would wait for Arrow if the help asked the pipeline itself."""
+"""The names of the pipeline's tables, repeated here: importing the pipeline would make every command wait for Arrow."""
 
 
 @app.command()
-@options.with_groups
+@options.with_option_groups
 def collect(
     *,
     warehouse: options.Warehouse,
@@ -42,7 +42,7 @@ def collect(
             "--bootstrap-server",
             "--bootstrap-servers",
             metavar="HOST:PORT[,…]",
-            help="A running cluster; once for each cluster.",
+            help="A running cluster; repeat it for each.",
             rich_help_panel="Reading clusters",
         ),
     ] = None,
@@ -53,7 +53,7 @@ def collect(
         typer.Option(
             "--snapshot",
             metavar="FILE-OR-DIR",
-            help="A snapshot that was taken already; once for each.",
+            help="An existing snapshot; repeat it for each.",
             rich_help_panel="Reading clusters",
         ),
     ] = None,
@@ -63,12 +63,13 @@ def collect(
             "--from-snapshots", metavar="DIR", help="Every snapshot in a folder.", rich_help_panel="Reading clusters"
         ),
     ] = None,
-    racks: options.Racks,
+    rack_options: options.RackLocatorOptions,
     every: Annotated[
-        float | None, typer.Option("--every", metavar="SECONDS", min=0.1, help="Again and again, until Ctrl-C.")
+        float | None,
+        typer.Option("--every", metavar="SECONDS", min=0.1, help="Repeat every so many seconds, until Ctrl-C."),
     ] = None,
 ) -> None:
-    """Keep one snapshot of every source in the warehouse, each whole or not at all, each once."""
+    """Store one snapshot of every source in the warehouse, each completely or not at all, each once."""
     sources = [
         *(api.live_cluster(servers, command_config, timeout / 1000) for servers in bootstrap_server or ()),
         *(api.snapshot_file(path) for path in snapshot or ()),
@@ -76,24 +77,24 @@ def collect(
     ]
     if not sources:
         raise UsageError("no source named: give --bootstrap-server HOST:PORT, --snapshot FILE or --from-snapshots DIR")
-    sources = [racks.of(one) for one in sources]
+    sources = [rack_options.of(one) for one in sources]
     if every is None:
-        failed = _tell(api.collect(sources, warehouse))
+        failed = _report_collected(api.collect(sources, warehouse))
         if failed:
             raise typer.Exit(ERROR)
         return
-    _tell(api.collect_every(sources, warehouse, every))
+    _report_collected(api.collect_every(sources, warehouse, every))
 
 
 @app.command()
-@options.with_groups
+@options.with_option_groups
 def run(
     warehouse: options.Warehouse,
-    judging: options.Judging,
+    policy_options: options.PolicyOptions,
     master: Master = None,
 ) -> None:
-    """Bring every table up to date with what was collected. Days without news are not touched."""
-    made = api.run_pipeline(warehouse, judging.policy(), master)
+    """Bring every table up to date with what was collected. Days without new snapshots are not touched."""
+    made = api.run_pipeline(warehouse, policy_options.policy(), master)
     output.note(
         f"{made.rows:,} rows in {len(made.written)} days of tables, {len(made.skipped)} days left as they were, "
         f"{made.seconds:.1f} s"
@@ -101,15 +102,15 @@ def run(
 
 
 @app.command()
-@options.with_groups
+@options.with_option_groups
 def report(
     warehouse: options.Warehouse,
-    out: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="Where to.")],
-    judging: options.Judging,
+    out: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="The file to write.")],
+    policy_options: options.PolicyOptions,
     master: Master = None,
 ) -> None:
-    """Draw one page from the tables: the verdict, racks by topics, durability over time, findings."""
-    output.warn(api.report(warehouse, judging.policy(), out, master))
+    """Write one page from the tables: the summary, racks by topics, durability over time, findings."""
+    output.warn(api.report(warehouse, policy_options.policy(), out, master))
     output.note(f"{out}: written; it needs no network to be read")
 
 
@@ -117,7 +118,7 @@ def report(
 def table(
     name: Annotated[str, typer.Argument(metavar="NAME", help=f"{', '.join(TABLES)}.")],
     warehouse: options.Warehouse,
-    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=0, help="At most so many rows.")] = None,
+    limit: Annotated[int | None, typer.Option("--limit", metavar="N", min=0, help="The most rows to print.")] = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Print a table's rows, in the order of its grain. Needs no Spark."""
@@ -132,8 +133,8 @@ def table(
     )
 
 
-def _tell(collected: "Iterable[Collected]") -> int:
-    """A line a source; returns how many failed."""
+def _report_collected(collected: "Iterable[Collected]") -> int:
+    """Print a line for each source; returns how many failed."""
     failed = 0
     for one in collected:
         output.warn(one.warnings)

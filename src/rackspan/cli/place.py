@@ -14,7 +14,7 @@ from rackspan.placement.proposal_format import proposal_document
 
 app = typer.Typer(
     name="place",
-    help="Place new topics and partitions: rack-safe, level, on any Kafka.",
+    help="Place new topics and partitions: rack-safe and balanced, on any Kafka.",
     no_args_is_help=True,
 )
 
@@ -26,7 +26,7 @@ def plan(
     spec: Annotated[Path, typer.Option("--spec", metavar="FILE", help="Brokers, figures and a placer, as JSON.")],
     output_format: options.OutputFormat = options.Output.JSON,
 ) -> None:
-    """Answer a placement spec from the file alone; no cluster is asked."""
+    """Compute the placement of a spec file; no cluster is read."""
     document = read_file(
         spec, lambda content: api.place_from_spec(json_text.parse(content), Random()), "placement spec"
     )
@@ -34,30 +34,32 @@ def plan(
 
 
 @app.command("create")
-@options.with_groups
+@options.with_option_groups
 def create(
     topic: Topic,
-    partitions: Annotated[int, typer.Option("--partitions", metavar="N", help="How many.")],
+    partitions: Annotated[int, typer.Option("--partitions", metavar="N", help="The number of partitions.")],
     replication_factor: Annotated[
         int, typer.Option("--replication-factor", metavar="N", help="Replicas of each partition.")
     ],
-    where: options.Where,
-    racks: options.Racks,
-    placing: options.Placing,
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    placement_options: options.PlacementOptions,
     config: Annotated[
         list[str] | None,
-        typer.Option("--config", metavar="KEY=VALUE", help="A config of the topic; once for each."),
+        typer.Option("--config", metavar="KEY=VALUE", help="A config of the topic; repeat it for each."),
     ] = None,
     apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Place a new topic among all that brokers carry already, and create it by explicit assignment with --apply."""
+    """Place a new topic beside the replicas that brokers have already; with --apply, create it with that assignment."""
     configs = options.pairs("--config", config)
-    choice = placing.choice()
-    cluster = where.cluster_to_change() if apply else None
-    taken = racks.of(where.source()).read()
-    output.warn_of(taken)
-    proposal = api.place_new_topic(taken.snapshot, topic, partitions, replication_factor, choice, placing.rng())
+    choice = placement_options.choice()
+    cluster = source_options.cluster_to_change() if apply else None
+    read = rack_options.of(source_options.source()).read()
+    output.warn_of(read)
+    proposal = api.place_new_topic(
+        read.snapshot, topic, partitions, replication_factor, choice, placement_options.rng()
+    )
     if cluster is not None:
         api.create_topic(cluster, proposal, configs)
     document = {**proposal_document(proposal, apply), "config": configs}
@@ -65,24 +67,24 @@ def create(
 
 
 @app.command("extend")
-@options.with_groups
+@options.with_option_groups
 def extend(
     topic: Topic,
     partitions: Annotated[
-        int, typer.Option("--partitions", metavar="N", help="How many there shall be afterwards, old ones included.")
+        int, typer.Option("--partitions", metavar="N", help="The number of partitions afterwards, old ones included.")
     ],
-    where: options.Where,
-    racks: options.Racks,
-    placing: options.Placing,
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    placement_options: options.PlacementOptions,
     apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Give a topic more partitions, as many replicas each as it has; what stands stays. Done with --apply."""
-    choice = placing.choice()
-    cluster = where.cluster_to_change() if apply else None
-    taken = racks.of(where.source()).read()
-    output.warn_of(taken)
-    proposal = api.place_more_partitions(taken.snapshot, topic, partitions, choice, placing.rng())
+    """Add partitions to a topic, with as many replicas as it has; existing partitions stay. Made with --apply."""
+    choice = placement_options.choice()
+    cluster = source_options.cluster_to_change() if apply else None
+    read = rack_options.of(source_options.source()).read()
+    output.warn_of(read)
+    proposal = api.place_more_partitions(read.snapshot, topic, partitions, choice, placement_options.rng())
     if cluster is not None:
         api.create_partitions(cluster, proposal)
     document = proposal_document(proposal, apply)

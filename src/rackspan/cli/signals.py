@@ -1,4 +1,4 @@
-"""Verbs that go on until they are told to stop."""
+"""Commands that run until a signal ends them."""
 
 import signal
 from collections.abc import Iterator
@@ -10,16 +10,16 @@ from rackspan.cli import output
 
 @contextmanager
 def ended_by_signals() -> Iterator[None]:
-    """Ctrl-C and SIGTERM are how such a verb is meant to end: cleanly, with exit code 0."""
+    """Ctrl-C and SIGTERM end such a command cleanly, with exit code 0."""
 
     def end(*_: object) -> NoReturn:
         raise KeyboardInterrupt
 
-    before = {one: signal.signal(one, end) for one in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, end) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     except KeyboardInterrupt:
         output.note("ended")
     finally:
-        for one, handler in before.items():
-            signal.signal(one, handler)
+        for number, handler in before.items():
+            signal.signal(number, handler)

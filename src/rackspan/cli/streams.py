@@ -65,11 +65,11 @@ def assign(
 
 
 @app.command()
-@options.with_groups
+@options.with_option_groups
 def audit(
     group: Annotated[str, typer.Option("--group", metavar="ID", help="The group: the application.id.")],
-    running: options.Running,
-    racks: options.Racks,
+    running: options.ClusterOptions,
+    rack_options: options.RackLocatorOptions,
     changelog: Annotated[
         list[str] | None,
         typer.Option(
@@ -89,7 +89,7 @@ def audit(
     Exits 0 if no strategy of Kafka would read less across racks, 2 if min_traffic would, 1 on errors.
     """
     cluster = running.cluster()
-    source = racks.of(running.source())
+    source = rack_options.of(running.source())
     given = _changelogs(changelog or [])
     live = api.read_streams_group(cluster, group)
     read = source.read()

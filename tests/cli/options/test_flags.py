@@ -1,4 +1,4 @@
-"""Flags that belong together reach a with_groups as one value, and Typer one by one."""
+"""Options that belong together reach a command as one value, and Typer one by one."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -6,50 +6,52 @@ from typing import Annotated
 import typer
 from typer.testing import CliRunner
 
-from rackspan.cli.options.flags import with_groups
+from rackspan.cli.options.flags import with_option_groups
 
-Rack = Annotated[str | None, typer.Option("--rack", metavar="RACK", help="Where it stands.")]
+Rack = Annotated[str | None, typer.Option("--rack", metavar="RACK", help="The rack of the broker.")]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ReassignmentStatus:
+class Location:
     rack: Rack = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class StandingHere(ReassignmentStatus):
+class LocationOnFloor(Location):
     rack: Rack = "r1"
     floor: Annotated[int, typer.Option("--floor", min=0)] = 0
 
 
-def one_verb(*words: str) -> tuple[int, str]:
+def run(*words: str) -> tuple[int, str]:
     app = typer.Typer()
 
     @app.command()
-    @with_groups
-    def stand(
-        broker: Annotated[int, typer.Argument()], here: StandingHere, up: Annotated[bool, typer.Option("--up")] = False
+    @with_option_groups
+    def move(
+        broker: Annotated[int, typer.Argument()],
+        location: LocationOnFloor,
+        up: Annotated[bool, typer.Option("--up")] = False,
     ) -> None:
-        typer.echo(f"{broker} {here} {up}")
+        typer.echo(f"{broker} {location} {up}")
 
-    answer = CliRunner().invoke(app, words)
-    return answer.exit_code, answer.output.strip()
+    result = CliRunner().invoke(app, words)
+    return result.exit_code, result.output.strip()
 
 
 def test_defaults_are_those_of_the_value() -> None:
-    assert one_verb("7") == (0, "7 StandingHere(rack='r1', floor=0) False")
+    assert run("7") == (0, "7 LocationOnFloor(rack='r1', floor=0) False")
 
 
-def test_flags_of_the_verb_and_of_the_value_stand_side_by_side() -> None:
-    assert one_verb("--floor", "3", "--up", "7", "--rack", "r2") == (0, "7 StandingHere(rack='r2', floor=3) True")
+def test_options_of_the_command_and_of_the_value_stand_side_by_side() -> None:
+    assert run("--floor", "3", "--up", "7", "--rack", "r2") == (0, "7 LocationOnFloor(rack='r2', floor=3) True")
 
 
-def test_a_bound_of_a_flag_holds() -> None:
-    code, said = one_verb("7", "--floor", "-1")
+def test_a_bound_of_an_option_holds() -> None:
+    code, output = run("7", "--floor", "-1")
     assert code == 2
-    assert "--floor" in said
+    assert "--floor" in output
 
 
 def test_help_has_them_in_order() -> None:
-    _, said = one_verb("--help")
-    assert sorted(("--rack", "--floor", "--up"), key=said.index) == ["--rack", "--floor", "--up"]
+    _, output = run("--help")
+    assert sorted(("--rack", "--floor", "--up"), key=output.index) == ["--rack", "--floor", "--up"]

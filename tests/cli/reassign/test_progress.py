@@ -60,7 +60,7 @@ def test_waiting_gets_a_line_every_so_often_and_what_keeps_it_a_line_once_it_las
     (first, *_) = happened()
     for seconds, effect in [(1, Wait()), (31, Wait()), (40, Wait()), (41, Wait("a")), (44, Wait("a")), (46, Wait("a"))]:
         clock[0] = float(seconds)
-        lines.say(replace(first, effect=effect), f"{effect.stalled} at {seconds}")
+        lines.report(replace(first, effect=effect), f"{effect.stalled} at {seconds}")
     assert capsys.readouterr().err.splitlines() == ["None at 31", "a at 46"]
 
 

@@ -1,14 +1,14 @@
-"""Flags that belong together, told to a verb as one value.
+"""Options that belong together reach a command as one value.
 
     @dataclass(frozen=True, slots=True, kw_only=True)
-    class Judging:
+    class PolicyOptions:
         unracked: Annotated[UnrackedPolicy, typer.Option("--unracked")] = UnrackedPolicy.SHARED
 
     @app.command()
-    @with_groups
-    def audit(judging: Judging) -> None: ...
+    @with_option_groups
+    def audit(policy_options: PolicyOptions) -> None: ...
 
-Typer makes flags of a function's parameters; `with_groups` shows it the fields of such a value instead, in its place.
+Typer makes options of a function's parameters; `with_option_groups` replaces such a parameter by the fields of its class.
 """
 
 from collections.abc import Callable
@@ -18,15 +18,15 @@ from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
 
 
-def with_groups(function: Callable[..., None]) -> Callable[..., None]:
-    """The same verb, called with every flag by its own name."""
+def with_option_groups(function: Callable[..., None]) -> Callable[..., None]:
+    """The same command, called with every option by its own name."""
     hints = get_type_hints(function, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
 
     @wraps(function)
     def called(**flags: Any) -> None:
-        gathered = {name: group(**{key: flags.pop(key) for key in _names(group)}) for name, group in groups.items()}
-        function(**flags, **gathered)
+        values = {name: group(**{key: flags.pop(key) for key in _names(group)}) for name, group in groups.items()}
+        function(**flags, **values)
 
     shown = [
         flag
@@ -43,8 +43,8 @@ def with_groups(function: Callable[..., None]) -> Callable[..., None]:
 
 
 def _fields_as_flags(group: Any) -> list[Parameter]:
-    hints, told = get_type_hints(group, include_extras=True), signature(group).parameters
-    return [_flag(name, hints[name], told[name].default) for name in _names(group)]
+    hints, parameters = get_type_hints(group, include_extras=True), signature(group).parameters
+    return [_flag(name, hints[name], parameters[name].default) for name in _names(group)]
 
 
 def _names(group: Any) -> list[str]:

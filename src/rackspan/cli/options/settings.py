@@ -1,4 +1,4 @@
-"""Where a value comes from when no flag gives it: RACKSPAN_… variables, then rackspan.toml here, then the user's own."""
+"""Defaults of options: RACKSPAN_… variables, then rackspan.toml in this folder, then the user's own rackspan.toml."""
 
 import os
 import tomllib
@@ -32,7 +32,7 @@ OPTION_KEYS: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What rackspan.toml says. `options` are defaults for flags; the rest only the file can say."""
+    """The content of rackspan.toml. `options` are defaults for options; the rest can be set in the file only."""
 
     options: Mapping[str, Any] = field(default_factory=dict)
     topic_min_insync_racks: Mapping[str, int] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""The flags that verbs share, each declared once."""
+"""The options that commands share, each declared once."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from rackspan.placement.kafka.java_random import JavaRandom
 from rackspan.placement.new_partitions import PlacerChoice
 from rackspan.placement.spec_format import DEFAULT_PLACER
 
-_READ, _JUDGE, _PLACE = "Reading a cluster", "Judging racks", "Placing"
+_READ, _JUDGE, _PLACE = "Reading a cluster", "Counting racks", "Placing replicas"
 
 
 class Output(StrEnum):
@@ -57,7 +57,7 @@ Timeout: TypeAlias = Annotated[
         "--timeout",
         envvar="RACKSPAN_TIMEOUT",
         metavar="MS",
-        help="The longest that reading may take, in milliseconds.",
+        help="The longest that reading the cluster may take, in milliseconds.",
         min=1,
         max=INT32_MAX,
         rich_help_panel=_READ,
@@ -79,7 +79,7 @@ RackLocatorClass: TypeAlias = Annotated[
         "--rack-locator-class",
         envvar="RACKSPAN_RACK_LOCATOR_CLASS",
         metavar="NAME|MODULE:CLASS",
-        help="Where racks come from, when not from the brokers: properties, file, command, host-pattern, availability-zones, or a class of your own.",
+        help="The source of racks, where it is not the brokers: properties, file, command, host-pattern, availability-zones, or a class of your own.",
         rich_help_panel=_READ,
     ),
 ]
@@ -89,7 +89,7 @@ RackLocatorProperties: TypeAlias = Annotated[
         "--rack-locator-properties",
         envvar="RACKSPAN_RACK_LOCATOR_PROPERTIES",
         metavar="KEY=VALUE[,…]",
-        help="What the rack locator is given.",
+        help="The configs of the rack locator.",
         rich_help_panel=_READ,
     ),
 ]
@@ -98,7 +98,7 @@ Unracked: TypeAlias = Annotated[
     typer.Option(
         "--unracked",
         envvar="RACKSPAN_UNRACKED",
-        help="What brokers without broker.rack count as.",
+        help="How brokers without broker.rack are counted.",
         rich_help_panel=_JUDGE,
     ),
 ]
@@ -108,7 +108,7 @@ MinInsyncRacks: TypeAlias = Annotated[
         "--min-insync-racks",
         envvar="RACKSPAN_MIN_INSYNC_RACKS",
         metavar="N",
-        help="Racks that must hold what acks=all acknowledges, where the Kafka has no min.insync.racks.",
+        help="Racks that must hold a record that acks=all acknowledges, on a Kafka without min.insync.racks.",
         min=1,
         max=INT32_MAX,
         rich_help_panel=_JUDGE,
@@ -116,13 +116,15 @@ MinInsyncRacks: TypeAlias = Annotated[
 ]
 OutputFormat: TypeAlias = Annotated[
     Output,
-    typer.Option("--output", "-o", envvar="RACKSPAN_OUTPUT", help="How the answer is written to standard output."),
+    typer.Option("--output", "-o", envvar="RACKSPAN_OUTPUT", help="The format of standard output."),
 ]
 Warehouse: TypeAlias = Annotated[
     Path,
     typer.Option("--warehouse", envvar="RACKSPAN_WAREHOUSE", metavar="DIR", help="The folder of snapshots and tables."),
 ]
-Apply: TypeAlias = Annotated[bool, typer.Option("--apply", help="Do it. Without, it is only shown.")]
+Apply: TypeAlias = Annotated[
+    bool, typer.Option("--apply", help="Make the change. Without it, the change is only shown.")
+]
 TopicPattern: TypeAlias = Annotated[
     str | None, typer.Option("--topic", metavar="REGEX", help="Only topics whose whole name matches.")
 ]
@@ -132,7 +134,7 @@ Placer: TypeAlias = Annotated[
     typer.Option(
         "--placer",
         metavar="NAME|MODULE:CLASS",
-        help="Who places: balanced, rack-alternated, striped, or a class of your own.",
+        help="The placer: balanced, rack-alternated, striped, or a class of your own.",
         rich_help_panel=_PLACE,
     ),
 ]
@@ -141,7 +143,7 @@ PlacerConfig: TypeAlias = Annotated[
     typer.Option(
         "--placer-config",
         metavar="KEY=VALUE",
-        help="What the placer is told, once for each; loads are told anyway.",
+        help="A config of the placer; repeat it for each. Broker loads are always given.",
         rich_help_panel=_PLACE,
     ),
 ]
@@ -150,7 +152,7 @@ IgnoreRacks: TypeAlias = Annotated[
     typer.Option(
         "--ignore-racks",
         "--disable-rack-aware",
-        help="Place as if no broker had a rack; where only some have one, the only way.",
+        help="Place as if no broker had a rack; required where only some brokers have one.",
         rich_help_panel=_PLACE,
     ),
 ]
@@ -159,7 +161,7 @@ Seed: TypeAlias = Annotated[
     typer.Option(
         "--seed",
         metavar="N",
-        help="The same rng again (java.util.Random's).",
+        help="Seed of the random generator (java.util.Random), to repeat a placement.",
         min=-INT64_MAX - 1,
         max=INT64_MAX,
         rich_help_panel=_PLACE,
@@ -170,14 +172,14 @@ DEFAULT_TIMEOUT_MS = 30_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Racks:
-    """Where racks come from, when not from the brokers."""
+class RackLocatorOptions:
+    """A rack locator, where racks do not come from the brokers."""
 
     rack_locator_class: RackLocatorClass = None
     rack_locator_properties: RackLocatorProperties = None
 
     def of(self, read_from: Source) -> Source:
-        """The same source, its racks from the locator that is named, if one is. Errors: UsageError."""
+        """The same source, with racks from the named locator if there is one. Errors: UsageError."""
         if self.rack_locator_class is not None:
             return api.located(read_from, self.rack_locator_class, self.rack_locator_properties or "")
         if self.rack_locator_properties is not None:
@@ -186,7 +188,7 @@ class Racks:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Running:
+class ClusterOptions:
     """A running cluster."""
 
     bootstrap_server: BootstrapServer = None
@@ -200,13 +202,13 @@ class Running:
         return Cluster(self.bootstrap_server, self.command_config, self.timeout / 1000)
 
     def source(self, *, sizes: bool = True) -> Source:
-        """Without `sizes` it is not asked how large its logs are. Errors: UsageError where none is named."""
+        """Without `sizes`, log sizes are not requested. Errors: UsageError where no cluster is named."""
         named = self.cluster()
         return api.live_cluster(named.bootstrap_servers, named.command_config, named.timeout_seconds, sizes=sizes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Where(Running):
+class SourceOptions(ClusterOptions):
     """SOURCE: a running cluster, or a snapshot of one."""
 
     snapshot: SnapshotPath = None
@@ -216,7 +218,7 @@ class Where(Running):
         if self.snapshot is None and self.bootstrap_server is None:
             raise UsageError("no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE")
         if self.snapshot is None:
-            return Running.source(self, sizes=sizes)
+            return ClusterOptions.source(self, sizes=sizes)
         if self.bootstrap_server is None:
             return api.snapshot_file(self.snapshot)
         raise UsageError("--bootstrap-server and --snapshot: name one of them")
@@ -233,14 +235,14 @@ class Where(Running):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Judging:
-    """The operator's demands."""
+class PolicyOptions:
+    """How racks are counted, and how many are required."""
 
     unracked: Unracked = UnrackedPolicy.SHARED
     min_insync_racks: MinInsyncRacks = 1
 
     def policy(self) -> RackPolicy:
-        """Flags, then what rackspan.toml says of single topics and controllers."""
+        """The options, and rackspan.toml for single topics and controllers."""
         from_file = settings.load()
         return RackPolicy(
             unracked=self.unracked,
@@ -251,8 +253,8 @@ class Judging:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Metrics:
-    """Whether, and where, the metrics of min.insync.racks are served."""
+class MetricsOptions:
+    """Whether and where the metrics of min.insync.racks are served."""
 
     metrics_listen: Annotated[
         str | None,
@@ -268,8 +270,8 @@ class Metrics:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Placing:
-    """Who places, and how."""
+class PlacementOptions:
+    """The placer and its configs."""
 
     placer: Placer = DEFAULT_PLACER
     placer_config: PlacerConfig = None

@@ -1,4 +1,4 @@
-"""What a person reads of rackspan acks: the same document as -o json, what must be acted on first."""
+"""Tables of rackspan acks, from the same document as -o json; what must be acted on comes first."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -18,31 +18,31 @@ _STYLES: Final = {
     Outcome.ENFORCED: "yellow",
     Outcome.SUFFICES: "green",
 }
-"""In the order in which topics are listed. Topics that ask for one rack are not."""
+"""In the order in which topics are listed. Topics that require one rack are not listed."""
 
 
 def harden_page(document: dict[str, Any]) -> RenderableType:
     order = [str(outcome) for outcome in _STYLES]
-    asked = sorted(
+    listed = sorted(
         (one for one in document["topics"] if one["outcome"] in order), key=lambda one: order.index(one["outcome"])
     )
     return page(
-        *_topics(asked),
+        *_topics(listed),
         *_commands(document["commands"]),
         *_applied(document),
         _verdict(document["summary"]["outcomes"]),
     )
 
 
-def _topics(asked: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
-    if not asked:
+def _topics(listed: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+    if not listed:
         return
     yield table(
         ("outcome", "topic", "now", "least", "racks", "why", "losses that stop writes", "do"),
-        (_row(one) for one in asked[:TOPICS_SHOWN]),
+        (_row(one) for one in listed[:TOPICS_SHOWN]),
     )
-    if len(asked) > TOPICS_SHOWN:
-        yield Text(f"and {len(asked) - TOPICS_SHOWN} topics more: -o json lists them", style="dim")
+    if len(listed) > TOPICS_SHOWN:
+        yield Text(f"and {len(listed) - TOPICS_SHOWN} topics more: -o json lists them", style="dim")
     yield Text()
 
 
@@ -71,7 +71,7 @@ def _commands(commands: Sequence[str]) -> Iterator[RenderableType]:
 
 
 def _applied(document: dict[str, Any]) -> Iterator[RenderableType]:
-    """Only after --apply: what was set, and what audit finds still."""
+    """Only after --apply: what was set, and what audit still finds."""
     for one in document.get("applied", [])[:TOPICS_SHOWN]:
         yield Text(f"topic {one['topic']}: {MIN_INSYNC_REPLICAS} is now {one[MIN_INSYNC_REPLICAS]}", style="green")
     if len(document.get("applied", [])) > TOPICS_SHOWN:
@@ -99,13 +99,13 @@ def _verdict(outcomes: dict[str, int]) -> Text:
 def watch_page(document: dict[str, Any], address: str | None) -> RenderableType:
     """One line, and a table of the brokers that lead what is wrong."""
     under, leaderless = document["under_min_rack_isr"], document["leaderless"]
-    said = [
+    counts = [
         f"under min.insync.racks: {under}",
         f"at it: {document['at_min_rack_isr']}",
         f"without a leader: {leaderless}",
     ]
     served = [] if address is None else [f"metrics: http://{address}/metrics"]
-    line = Text(f"partitions {', '.join(said)}", style="bold red" if under or leaderless else "bold green")
+    line = Text(f"partitions {', '.join(counts)}", style="bold red" if under or leaderless else "bold green")
     wrong = [
         (one["id"], one["rack"], one["under_min_rack_isr"]) for one in document["brokers"] if one["under_min_rack_isr"]
     ]

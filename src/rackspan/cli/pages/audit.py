@@ -1,4 +1,4 @@
-"""What a person reads: the same documents as -o json, drawn as tables, the verdict last where the eye stays."""
+"""Tables of rackspan audit and outage, from the same documents as -o json; the summary is last."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -38,7 +38,7 @@ def outage_page(document: dict[str, Any]) -> RenderableType:
 
 
 def partition_ranges(partitions: Sequence[int]) -> str:
-    """`0-4,7`: ids as people write them."""
+    """`0-4,7`: ranges of ids."""
     runs = [
         [partition for _, partition in run]
         for _, run in groupby(enumerate(sorted(partitions)), key=lambda pair: pair[1] - pair[0])

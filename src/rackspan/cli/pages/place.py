@@ -1,4 +1,4 @@
-"""Placements as a person reads them: partition by partition, then how level they leave the brokers."""
+"""Tables of rackspan place: the replicas of each partition, then how even they leave the brokers."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
@@ -16,7 +16,7 @@ def spec_page(document: Mapping[str, Any]) -> RenderableType:
 
 
 def proposal_page(document: Mapping[str, Any], done: str) -> RenderableType:
-    """`done` is what has happened to the partitions where they were applied."""
+    """`done`: created or added."""
     levels = {"per broker, of these": document, "per broker, of all": document["cluster"]}
     return page(*_assignments(document["assignments"]), _levels(levels), Text(), _verdict(document, done))
 

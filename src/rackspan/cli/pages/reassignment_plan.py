@@ -1,4 +1,4 @@
-"""Plans and lint findings as a person reads them."""
+"""Tables of reassignment plans and lint findings."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
@@ -17,7 +17,7 @@ FINDINGS_SHOWN: Final = 40
 def generate_page(
     current: Sequence[PartitionReassignment], proposed: Sequence[PartitionReassignment]
 ) -> RenderableType:
-    """Letter for letter what Kafka's tool prints, so that scripts which cut it apart still can."""
+    """Letter for letter what Kafka's tool prints, for scripts that parse it."""
     lines = (
         "Current partition replica assignment",
         reassignment_json(current),
@@ -29,7 +29,7 @@ def generate_page(
 
 
 def plan_page(document: dict[str, Any]) -> RenderableType:
-    """Steps first, then balance, what cannot be, and the verdict last where the eye stays."""
+    """Steps, then balance, then what is infeasible; the summary is last."""
     return page(*_steps(document["steps"]), _balances(document), Text(), *_notes(document), _verdict(document))
 
 

@@ -1,4 +1,4 @@
-"""What a run would do, what it did, and how far a reassignment is, as documents and as a person reads them."""
+"""Documents and tables of a run: its preview, its result, and how far a reassignment is."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,7 +24,7 @@ _STYLES: Final = {"done": "bold green", "undone": "bold green", "cancelled": "bo
 
 
 def preview_document(state: RunState, limits: RunLimits, journal: Path) -> dict[str, Any]:
-    """What is left to do: every step, the copies it makes, whether it is done."""
+    """Every step, the copies it makes, and whether it is done."""
     return {
         "applied": False,
         "cluster_id": state.plan.cluster_id,

@@ -34,36 +34,36 @@ app = typer.Typer(help="Move replicas: the least movement that makes a cluster r
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Generating(options.Placing):
-    """As Kafka's own tool places, where nothing else is asked for."""
+class _GenerateOptions(options.PlacementOptions):
+    """The placer of Kafka's own tool is the default."""
 
     placer: options.Placer = GENERATE_PLACER
 
 
 @app.command("generate")
-@options.with_groups
+@options.with_option_groups
 def generate(
     topics_to_move_json_file: Annotated[
-        Path, typer.Option("--topics-to-move-json-file", metavar="FILE", help="Topics to place anew, as JSON.")
+        Path, typer.Option("--topics-to-move-json-file", metavar="FILE", help="The topics to place again, as JSON.")
     ],
     broker_list: Annotated[str, typer.Option("--broker-list", metavar="ID[,ID]", help="Brokers to place them on.")],
-    where: options.Where,
-    racks: options.Racks,
-    placing: _Generating,
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    placement_options: _GenerateOptions,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Place topics anew on a list of brokers, as kafka-reassign-partitions --generate does: nearly everything moves.
+    """Place topics again on a list of brokers, as kafka-reassign-partitions --generate does: nearly everything moves.
 
     Prints the current and the proposed assignment and changes nothing. `reassign plan` finds the least movement instead.
     """
     brokers = read_broker_list(broker_list)
     topics = read_file(topics_to_move_json_file, read_topics_to_move, "topics-to-move file")
-    choice = placing.choice()
-    taken = racks.of(where.source()).read()
-    output.warn_of(taken)
-    passed_over = unknown_brokers(taken.snapshot, brokers)
+    choice = placement_options.choice()
+    read = rack_options.of(source_options.source()).read()
+    output.warn_of(read)
+    passed_over = unknown_brokers(read.snapshot, brokers)
     output.warn(f"--broker-list: broker {one} is not alive in the cluster; passed over" for one in passed_over)
-    generated = api.generate_reassignment(taken.snapshot, topics, brokers, choice, placing.rng())
+    generated = api.generate_reassignment(read.snapshot, topics, brokers, choice, placement_options.rng())
     current = [PartitionReassignment(one.topic, one.partition, one.current) for one in generated]
     proposed = [PartitionReassignment(one.topic, one.partition, one.proposed) for one in generated]
     output.write(generated_document(current, proposed), output_format, generate_page(current, proposed))
@@ -75,35 +75,36 @@ def generated_document(current: list[PartitionReassignment], proposed: list[Part
 
 
 @app.command("plan")
-@options.with_groups
+@options.with_option_groups
 def plan(
-    where: options.Where,
-    racks: options.Racks,
-    judging: options.Judging,
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    policy_options: options.PolicyOptions,
     drain: Annotated[
-        str | None, typer.Option("--drain", metavar="ID[,ID]", help="Brokers that shall hold nothing afterwards.")
+        str | None, typer.Option("--drain", metavar="ID[,ID]", help="Brokers that hold nothing afterwards.")
     ] = None,
     replace: Annotated[
         str | None,
         typer.Option(
-            "--replace", metavar="ID[,ID]", help="As --drain, and what they held stays in their rack if it can."
+            "--replace", metavar="ID[,ID]", help="As --drain, and what they held stays in their rack where possible."
         ),
     ] = None,
     topic: options.TopicPattern = None,
     replication_factor: Annotated[
-        int | None, typer.Option("--replication-factor", metavar="N", help="Replicas of each partition afterwards.")
+        int | None, typer.Option("--replication-factor", metavar="N", help="The replicas of each partition afterwards.")
     ] = None,
     balance: Annotated[
-        bool, typer.Option("--balance", help="Also fill brokers that hold too little, new ones above all.")
+        bool, typer.Option("--balance", help="Also move replicas to brokers that hold too few, new ones above all.")
     ] = False,
     keep_leaders: Annotated[
-        bool, typer.Option("--keep-leaders", help="Do not reorder replicas to make preferred leaders even.")
+        bool, typer.Option("--keep-leaders", help="Do not reorder replicas to balance preferred leaders.")
     ] = False,
     moves_per_step: Annotated[
         int, typer.Option("--moves-per-step", metavar="N", help="Replicas copied at the same time.")
     ] = 1_000,
     moves_per_broker: Annotated[
-        int | None, typer.Option("--moves-per-broker", metavar="N", help="Of those, to one broker.")
+        int | None,
+        typer.Option("--moves-per-broker", metavar="N", help="Replicas copied to one broker at the same time."),
     ] = None,
     bytes_per_step: Annotated[
         int | None, typer.Option("--bytes-per-step", metavar="BYTES", help="Bytes copied at the same time.")
@@ -114,9 +115,9 @@ def plan(
     ] = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Plan the least movement into the constraints, with the bound that proves it.
+    """Plan the fewest moves that meet the constraints, with the bound that proves it.
 
-    Exits 0 when nothing has to move, 2 when the plan holds moves, 1 on errors and when part of what was asked cannot be.
+    Exits 0 when nothing has to move, 2 when the plan holds moves, 1 on errors and when part of the request is infeasible.
     """
     request = ReassignmentRequest(
         drain=_ids("--drain", drain),
@@ -127,10 +128,10 @@ def plan(
         reorder_leaders=not keep_leaders,
     )
     limits = StepLimits(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
-    taken = racks.of(where.source()).read()
-    output.warn_of(taken)
-    policy = judging.policy()
-    planned = api.plan_reassignment(taken.snapshot, policy, request, limits)
+    read = rack_options.of(source_options.source()).read()
+    output.warn_of(read)
+    policy = policy_options.policy()
+    planned = api.plan_reassignment(read.snapshot, policy, request, limits)
     document = plan_document(planned)
     if out is not None:
         _save(document, out)
@@ -140,24 +141,25 @@ def plan(
 
 
 @app.command("lint")
-@options.with_groups
+@options.with_option_groups
 def lint(
     reassignment_json_file: Annotated[
-        Path, typer.Option("--reassignment-json-file", metavar="FILE", help="The plan to judge, whoever made it.")
+        Path,
+        typer.Option("--reassignment-json-file", metavar="FILE", help="The reassignment file to check, of any tool."),
     ],
-    where: options.Where,
-    racks: options.Racks,
-    judging: options.Judging,
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    policy_options: options.PolicyOptions,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Judge a reassignment file: where it leads, what it passes through, what it copies needlessly.
+    """Check a reassignment file: its targets, the replicas on the way, needless copies.
 
     Exits 0 when it breaks no constraint, 2 when it does, 1 on errors.
     """
     document = read_file(reassignment_json_file, read_reassignment, REASSIGNMENT)
-    taken = racks.of(where.source()).read()
-    output.warn_of(taken)
-    found = api.lint_reassignment(taken.snapshot, judging.policy(), document)
+    read = rack_options.of(source_options.source()).read()
+    output.warn_of(read)
+    found = api.lint_reassignment(read.snapshot, policy_options.policy(), document)
     written = lint_document(len(document.partitions), found)
     output.write(written, output_format, lint_page(written))
     if any(finding.severity is Severity.VIOLATION for finding in found):

@@ -1,4 +1,4 @@
-"""A run told to whoever waits: a bar on a terminal, a line now and then anywhere else; always on standard error."""
+"""Reports the progress of a run on standard error: a bar on a terminal, lines elsewhere."""
 
 import time
 from collections.abc import Callable, Iterator
@@ -20,22 +20,22 @@ LINE_EVERY_SECONDS: Final = 30.0
 STALLED_SECONDS: Final = 5.0
 """How long something keeps a run before it is named."""
 
-Say = Callable[["RunUpdate", str | None], None]
+Report = Callable[["RunUpdate", str | None], None]
 
 
-def follow(happened: "Iterator[RunUpdate]") -> "RunUpdate":
-    """Tell each effect as it comes; the last one is returned."""
-    with _telling() as say:
-        for last in happened:
-            say(last, _words(last))
+def follow(updates: "Iterator[RunUpdate]") -> "RunUpdate":
+    """Report each update as it comes; returns the last one."""
+    with _reporter() as report:
+        for last in updates:
+            report(last, _words(last))
     return last
 
 
 @contextmanager
-def _telling() -> Iterator[Say]:
+def _reporter() -> Iterator[Report]:
     console = output.stderr_console()
     if not console.is_terminal:
-        yield _Lines().say
+        yield _Lines().report
         return
     from rich.progress import (
         BarColumn,
@@ -56,36 +56,36 @@ def _telling() -> Iterator[Say]:
     with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task("looking", total=None)
 
-        def say(one: "RunUpdate", words: str | None) -> None:
+        def report(one: "RunUpdate", words: str | None) -> None:
             done = progress(one.state, one.cluster)
             bar.update(task, description=f"step {done.step} of {done.steps}", completed=done.copied, total=done.copies)
             if words is not None and not isinstance(one.effect, Wait):
                 bar.console.print(words, style="dim", markup=False)
 
-        yield say
+        yield report
 
 
 class _Lines:
-    """Each thing that happens, and of waiting a line every so often."""
+    """A line for each effect, and while waiting a line every LINE_EVERY_SECONDS."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
-        self._said_at = self._stalled_since = now()
+        self._reported_at = self._stalled_since = now()
         self._stalled: str | None = None
 
-    def say(self, one: "RunUpdate", words: str | None) -> None:
+    def report(self, one: "RunUpdate", words: str | None) -> None:
         now = self._now()
         if words is not None and (not isinstance(one.effect, Wait) or self._is_due(one.effect, now)):
             output.note(words)
-            self._said_at = now
+            self._reported_at = now
 
     def _is_due(self, wait: Wait, now: float) -> bool:
         if wait.stalled != self._stalled:
             self._stalled, self._stalled_since = wait.stalled, now
-        # A broker that lags for a moment is not worth a word.
-        is_new = wait.stalled is not None and self._said_at < self._stalled_since
+        # A broker that lags briefly is not reported.
+        is_new = wait.stalled is not None and self._reported_at < self._stalled_since
         lasts = now - self._stalled_since >= STALLED_SECONDS
-        return (is_new and lasts) or now - self._said_at >= LINE_EVERY_SECONDS
+        return (is_new and lasts) or now - self._reported_at >= LINE_EVERY_SECONDS
 
 
 def _words(one: "RunUpdate") -> str | None:

@@ -29,12 +29,12 @@ from rackspan.reassign import Direction, ReassignmentPlan
 if TYPE_CHECKING:
     from rackspan.apply import RunUpdate
 
-HOW_TO_GO_ON: Final = (
+HOW_TO_RESUME: Final = (
     "what is being moved goes on moving, throttled as it is; run the same command again to go on, "
     "or rackspan reassign cancel to take it back"
 )
 
-_RUN = "Carrying out"
+_RUN = "Execution"
 
 PlanFile = Annotated[
     Path,
@@ -42,7 +42,7 @@ PlanFile = Annotated[
         "--plan",
         "--reassignment-json-file",
         metavar="FILE",
-        help="What rackspan reassign plan wrote, or any reassignment file.",
+        help="A plan of rackspan reassign plan, or any reassignment file.",
     ),
 ]
 JournalPath = Annotated[
@@ -50,7 +50,7 @@ JournalPath = Annotated[
     typer.Option(
         "--journal",
         metavar="FILE",
-        help="Where the run is written down, to be gone on with; the plan's name and .journal where not given.",
+        help="The journal of the run, from which it is resumed; by default the plan's name and .journal.",
         rich_help_panel=_RUN,
     ),
 ]
@@ -59,7 +59,7 @@ Throttle = Annotated[
     typer.Option(
         "--throttle",
         metavar="BYTES",
-        help="The most that a broker sends, and receives, for the moves: bytes a second.",
+        help="The most bytes per second that a broker sends, and receives, for the moves.",
         min=1,
         rich_help_panel=_RUN,
     ),
@@ -69,7 +69,7 @@ MaxMoves = Annotated[
     typer.Option(
         "--max-moves",
         metavar="N",
-        help="Replicas that this run may copy; the next one goes on.",
+        help="The most replicas that this run copies; the next run resumes.",
         min=1,
         rich_help_panel=_RUN,
     ),
@@ -79,7 +79,7 @@ ClusterId = Annotated[
     typer.Option(
         "--cluster-id",
         metavar="ID",
-        help="The cluster that is meant, where the plan does not say it.",
+        help="The id of the cluster, for a plan that does not name it.",
         rich_help_panel=_RUN,
     ),
 ]
@@ -88,7 +88,7 @@ Patience = Annotated[
     typer.Option(
         "--patience",
         metavar="SECONDS",
-        help="How long to wait for a broker that went away meanwhile.",
+        help="How long to wait for a broker that is down.",
         min=0,
         rich_help_panel=_RUN,
     ),
@@ -98,7 +98,7 @@ DEFAULT_PATIENCE_SECONDS = 300
 
 @dataclass(frozen=True, slots=True)
 class _Run:
-    """The flags that say what."""
+    """What to execute."""
 
     plan: ReassignmentPlan
     direction: Direction
@@ -108,8 +108,8 @@ class _Run:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Running:
-    """The flags that say how."""
+class _RunOptions:
+    """How to execute it."""
 
     throttle: Throttle = None
     max_moves: MaxMoves = None
@@ -122,83 +122,85 @@ class _Running:
         return _Run(_plan(plan, self.cluster_id), direction, self.journal or _beside(plan), limits, self.patience)
 
 
-@options.with_groups
+@options.with_option_groups
 def apply(
     plan: PlanFile,
-    where: options.Where,
-    running: _Running,
+    source_options: options.SourceOptions,
+    run_options: _RunOptions,
     apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Carry a plan out, step by step: throttled, written down, and gone on with by the same command however it ended.
+    """Execute a plan step by step, throttled and with a journal; the same command resumes it after any interruption.
 
     Exits 0 when all is done, 2 when --max-moves is used up, 1 on errors and where the cluster is not what the plan assumed.
     """
-    _carry_out(where, running.run(plan, Direction.TARGETS), apply, output_format)
+    _carry_out(source_options, run_options.run(plan, Direction.TARGETS), apply, output_format)
 
 
-@options.with_groups
+@options.with_option_groups
 def undo(
     plan: PlanFile,
-    where: options.Where,
-    running: _Running,
+    source_options: options.SourceOptions,
+    run_options: _RunOptions,
     apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Bring the placement back that a plan found: what moves is cancelled, what has moved moves back, last step first."""
-    _carry_out(where, running.run(plan, Direction.ORIGINALS), apply, output_format)
+    """Restore the replicas that a plan replaced: moves under way are cancelled, completed ones move back, last step first."""
+    _carry_out(source_options, run_options.run(plan, Direction.ORIGINALS), apply, output_format)
 
 
-@options.with_groups
+@options.with_option_groups
 def cancel(
     plan: PlanFile,
-    where: options.Where,
+    source_options: options.SourceOptions,
     journal: JournalPath = None,
     patience: Patience = DEFAULT_PATIENCE_SECONDS,
     apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Take back what is in flight, and give throttles back. What is done stays; reassign apply goes on, undo takes it back."""
+    """Cancel the moves under way and remove throttles. What is done stays; reassign apply resumes, reassign undo restores."""
     written, path = _plan(plan, None), journal or _beside(plan)
     if not path.exists():
         raise UsageError(f"{path}: no such journal; name the --journal of the run that is to be cancelled")
     if not apply:
-        taken = where.source().read()
-        output.warn_of(taken)
-        state = api.check_reassignment(taken.snapshot, written, path)
-        found = api.verify_reassignment(taken.snapshot, state.plan)
+        read = source_options.source().read()
+        output.warn_of(read)
+        state = api.check_reassignment(read.snapshot, written, path)
+        found = api.verify_reassignment(read.snapshot, state.plan)
         output.write(verdict_document(found), output_format, verdict_page(found))
         return
     last = follow(
-        _telling(api.cancel_reassignment(where.cluster_to_change(), written, path, patience_seconds=patience))
+        _noting_how_to_resume(
+            api.cancel_reassignment(source_options.cluster_to_change(), written, path, patience_seconds=patience)
+        )
     )
     output.write(outcome_document(last, path, "cancelled"), output_format, outcome_page(last, path, "cancelled"))
 
 
-@options.with_groups
+@options.with_option_groups
 def verify(
     plan: PlanFile,
-    where: options.Where,
+    source_options: options.SourceOptions,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Say of each partition of any reassignment file whether it is done. Changes nothing, throttles included.
+    """Show for each partition of a reassignment file whether it is done. Changes nothing, throttles included.
 
     Exits 0 when all are, 2 when one is not, 1 on errors.
     """
     written = read_file(plan, read_plan, REASSIGNMENT)
-    taken = where.source().read()
-    output.warn_of(taken)
-    found = api.verify_reassignment(taken.snapshot, written)
+    read = source_options.source().read()
+    output.warn_of(read)
+    found = api.verify_reassignment(read.snapshot, written)
     output.write(verdict_document(found), output_format, verdict_page(found))
     raise typer.Exit(0 if all_done(found) else SOMETHING_TO_ACT_ON)
 
 
-def _carry_out(where: options.Where, run: _Run, apply: bool, output_format: options.Output) -> None:
+def _carry_out(source_options: options.SourceOptions, run: _Run, apply: bool, output_format: options.Output) -> None:
     if not apply:
-        _show(where, run, output_format)
+        _show(source_options, run, output_format)
         return
-    cluster = where.cluster_to_change()
-    happened = api.carry_out(
+    cluster = source_options.cluster_to_change()
+    updates = api.carry_out(
         cluster,
         run.plan,
         run.journal,
@@ -206,30 +208,30 @@ def _carry_out(where: options.Where, run: _Run, apply: bool, output_format: opti
         limits=run.limits,
         patience_seconds=run.patience_seconds,
     )
-    last = follow(_telling(happened))
+    last = follow(_noting_how_to_resume(updates))
     state = "paused" if isinstance(last.effect, Paused) else "done" if run.direction is Direction.TARGETS else "undone"
     output.write(outcome_document(last, run.journal, state), output_format, outcome_page(last, run.journal, state))
     raise typer.Exit(SOMETHING_TO_ACT_ON if state == "paused" else 0)
 
 
-def _show(where: options.Where, run: _Run, output_format: options.Output) -> None:
-    taken = where.source().read()
-    output.warn_of(taken)
-    begun = api.check_reassignment(taken.snapshot, run.plan, run.journal, run.direction)
+def _show(source_options: options.SourceOptions, run: _Run, output_format: options.Output) -> None:
+    read = source_options.source().read()
+    output.warn_of(read)
+    begun = api.check_reassignment(read.snapshot, run.plan, run.journal, run.direction)
     document = preview_document(begun, run.limits, run.journal)
     output.write(document, output_format, preview_page(document))
 
 
-def _telling(happened: "Iterator[RunUpdate]") -> "Iterator[RunUpdate]":
-    """Once something was begun, whoever ends it early learns what becomes of it."""
+def _noting_how_to_resume(updates: "Iterator[RunUpdate]") -> "Iterator[RunUpdate]":
+    """Note how to resume when a run that has started ends early."""
     begun = False
     try:
-        for one in happened:
+        for update in updates:
             begun = True
-            yield one
+            yield update
     except (RackspanError, KeyboardInterrupt):
         if begun:
-            output.note(HOW_TO_GO_ON)
+            output.note(HOW_TO_RESUME)
         raise
 
 
