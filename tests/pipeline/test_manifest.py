@@ -3,7 +3,7 @@ from pathlib import Path
 from rackspan.audit import RackPolicy
 from rackspan.model import RackId, UnrackedPolicy
 from rackspan.pipeline import create_warehouse
-from rackspan.pipeline.manifest import Manifest, judged_otherwise, read_manifest, write_manifest
+from rackspan.pipeline.manifest import Manifest, policy_warnings, read_manifest, write_manifest
 
 RICH = RackPolicy(UnrackedPolicy.OWN, 2, {"orders": 3}, {9: RackId("r1")})
 
@@ -17,16 +17,16 @@ def made_with(policy: RackPolicy, folder: Path) -> Manifest:
 
 
 def test_the_policy_of_the_run_is_kept_whole(tmp_path: Path) -> None:
-    assert judged_otherwise(made_with(RICH, tmp_path), RICH) == []
+    assert policy_warnings(made_with(RICH, tmp_path), RICH) == []
 
 
 def test_each_part_that_differs_is_named_as_either_has_it(tmp_path: Path) -> None:
     asked = RackPolicy(UnrackedPolicy.SHARED, 1, {"orders": 3}, {9: RackId("r1")})
-    assert judged_otherwise(made_with(RICH, tmp_path), asked) == [
+    assert policy_warnings(made_with(RICH, tmp_path), asked) == [
         "the tables were made with unracked own, min_insync_racks 2, the verdicts on the page with unracked shared, "
         "min_insync_racks 1; say the same to run and report"
     ]
 
 
 def test_nothing_is_said_of_a_manifest_that_does_not_tell_its_policy() -> None:
-    assert judged_otherwise(Manifest("run of an earlier rackspan"), RICH) == []
+    assert policy_warnings(Manifest("run of an earlier rackspan"), RICH) == []

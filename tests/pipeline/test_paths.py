@@ -35,14 +35,14 @@ def test_a_name_that_no_folder_can_have_is_refused_in_one_line(name: str) -> Non
 
 @given(st.lists(MOMENTS, min_size=2, max_size=2))
 def test_moments_come_back_and_sort_as_time_does(moments: list[datetime]) -> None:
-    texts = [paths.moment_text(moment) for moment in moments]
-    assert [paths.moment_of(text) for text in texts] == moments
+    texts = [paths.timestamp_text(moment) for moment in moments]
+    assert [paths.timestamp_of(text) for text in texts] == moments
     assert (texts[0] < texts[1]) == (moments[0] < moments[1])
 
 
 def test_a_moment_is_named_in_utc() -> None:
     moment = datetime(2026, 11, 21, 1, 30, tzinfo=timezone(timedelta(hours=2)))
-    assert paths.moment_text(moment) == "20261120T233000.000000Z"
+    assert paths.timestamp_text(moment) == "20261120T233000.000000Z"
     assert paths.day_text(moment) == "2026-11-20"
 
 
@@ -50,4 +50,4 @@ def test_a_moment_is_named_in_utc() -> None:
     "text", ["", "20261120T233000Z", "2026-11-20", "20261120T233000.0Z", "20261320T233000.000000Z"]
 )
 def test_what_is_no_moment_is_none(text: str) -> None:
-    assert paths.moment_of(text) is None
+    assert paths.timestamp_of(text) is None

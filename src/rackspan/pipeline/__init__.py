@@ -1,9 +1,10 @@
-"""The data pipeline: snapshots of clusters into a warehouse, the judge over all of them on Spark, tables for readers.
+"""The data pipeline: stores snapshots of clusters in a warehouse, audits them on Spark, and writes tables.
 
-Begin with warehouse.py (what lies where), collect.py and incremental.py; frames/ and jobs/ are the Spark part, schemas.py
-what comes out. The judge is rackspan.audit: Spark carries its functions over Arrow batches, or, where that is three times as
-fast, says the same in columns of its own (frames/broker_bits.py), held to it by a test. Spark is imported by `run` alone, so
-collecting and reading need neither it nor Java.
+From a snapshot to a row of partition_durability: collect.py, warehouse.py (the folders), incremental.py (which days to make),
+jobs/build.py and jobs/tables.py, frames/inputs.py, frames/requirements.py, frames/durability.py, rackspan.audit. schemas.py
+defines the tables, report/ draws a page from them. Spark calls the functions of rackspan.audit on Arrow batches or, where
+that is three times as fast, computes the same in columns of its own (frames/bits/); a test compares the two. Only `run` and
+`draw_report` import Spark, so collecting and reading need neither Spark nor Java.
 """
 
 import time
@@ -12,9 +13,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from rackspan.audit import RackPolicy
-from rackspan.pipeline.collect import Collected, Stored, collect, collect_every, from_folder, store
+from rackspan.pipeline.collect import Collected, SnapshotLocation, collect, collect_every, from_folder, store
 from rackspan.pipeline.incremental import RunReport, Work, refresh
-from rackspan.pipeline.manifest import judged_otherwise, read_manifest
+from rackspan.pipeline.manifest import policy_warnings, read_manifest
 from rackspan.pipeline.schemas import TABLES
 from rackspan.pipeline.table import in_force, rows
 from rackspan.pipeline.warehouse import Warehouse, create_warehouse, open_warehouse
@@ -23,7 +24,7 @@ __all__ = [
     "TABLES",
     "Collected",
     "RunReport",
-    "Stored",
+    "SnapshotLocation",
     "Warehouse",
     "collect",
     "collect_every",
@@ -38,7 +39,7 @@ __all__ = [
 
 
 def run(warehouse: Warehouse, policy: RackPolicy, master: str | None = None) -> RunReport:
-    """Bring every table up to date with Spark; no Spark is started where nothing is to do.
+    """Bring every table up to date. Spark is started only where there is something to do.
 
     Errors: InvalidWarehouse, InvalidSnapshot, MissingRequirement without pyspark or Java, UsageError where the policy
     refuses a cluster or Spark does not come up on `master`.
@@ -56,11 +57,11 @@ def run(warehouse: Warehouse, policy: RackPolicy, master: str | None = None) -> 
 
 
 def draw_report(warehouse: Warehouse, policy: RackPolicy, out: Path, master: str | None = None) -> list[str]:
-    """Draw one page from the tables in force. Returns what is odd about it, a line each.
+    """Write one HTML page from the tables in force. Returns its warnings, a line each.
 
     Errors: as `run`, and UsageError where `out` cannot be written.
     """
-    # What is wrong with the warehouse is said before Spark's seconds.
+    # Errors of the warehouse are raised before Spark is started, which takes seconds.
     manifest = read_manifest(warehouse)
     in_force(warehouse, manifest, TABLES["partition_durability"])
     from rackspan.pipeline import session
@@ -70,4 +71,4 @@ def draw_report(warehouse: Warehouse, policy: RackPolicy, out: Path, master: str
     from rackspan.pipeline.report.from_warehouse import report_data
 
     write_report(report_data(warehouse, policy, master), out)
-    return judged_otherwise(manifest, policy)
+    return policy_warnings(manifest, policy)

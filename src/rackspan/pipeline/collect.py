@@ -1,6 +1,6 @@
-"""Put snapshots into a warehouse: each one whole or not at all, each one once.
+"""Stores snapshots in a warehouse: each one atomically, each one once.
 
-Begin with store(). Where snapshots come from is the caller's to say: a source is a name and a function that reads one.
+Begin with store(). The caller provides the sources: a source is a name and a function that reads a snapshot.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -18,8 +18,8 @@ from rackspan.sources.source import Source
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
-    """Where a snapshot is. `new` is false where the warehouse had it already."""
+class SnapshotLocation:
+    """The folder of a stored snapshot. `new` is false where the warehouse had it already."""
 
     path: Path
     new: bool
@@ -27,18 +27,18 @@ class Stored:
 
 @dataclass(frozen=True, slots=True)
 class Collected:
-    """What came of reading one source once: `stored`, or else the `error` that prevented it."""
+    """The result of reading one source once: `stored`, or the `error` that prevented it."""
 
     source: str
-    stored: Stored | None = None
+    stored: SnapshotLocation | None = None
     warnings: tuple[str, ...] = ()
     error: RackspanError | None = None
 
 
-def store(snapshot: ClusterSnapshot, warehouse: Warehouse) -> Stored:
-    """Keep a snapshot. Storing an equal one again changes nothing.
+def store(snapshot: ClusterSnapshot, warehouse: Warehouse) -> SnapshotLocation:
+    """Store a snapshot. Storing an equal one again changes nothing.
 
-    Errors: InvalidSnapshot where it does not say which cluster or when, or where another one of that moment is there;
+    Errors: InvalidSnapshot where cluster id or time are missing, or where a different one with the same time exists;
     InvalidWarehouse where the folder cannot be written.
     """
     cluster_id, taken_at = _key(snapshot)
@@ -52,17 +52,17 @@ def store(snapshot: ClusterSnapshot, warehouse: Warehouse) -> Stored:
 
 
 def from_folder(folder: Path) -> Iterator[Source]:
-    """Every snapshot in a folder, by name: files that end in .json and Parquet folders. Errors: UsageError for none."""
+    """A source for every snapshot in a folder, by name: .json files and Parquet folders. Errors: UsageError for none."""
     if not folder.is_dir():
         raise UsageError(f"{folder}: no such folder; name one that holds snapshots")
-    found = [entry for entry in sorted(folder.iterdir()) if _may_be_snapshot(entry)]
-    if not found:
+    snapshots = [entry for entry in sorted(folder.iterdir()) if _may_be_snapshot(entry)]
+    if not snapshots:
         raise UsageError(f"{folder}: holds no snapshots (files that end in .json, or Parquet folders); name another")
-    return (Source(str(path), lambda path=path: snapshot_file.read(path)) for path in found)  # type: ignore[misc]
+    return (Source(str(path), lambda path=path: snapshot_file.read(path)) for path in snapshots)  # type: ignore[misc]
 
 
 def collect(sources: Iterable[Source], warehouse: Warehouse) -> Iterator[Collected]:
-    """Read every source once and keep what it says. One that fails does not keep the others from being read."""
+    """Read every source once and store its snapshot. A source that fails does not stop the others."""
     sweep_staging(warehouse)
     for source in sources:
         try:
@@ -79,9 +79,9 @@ def collect_every(
     now: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> Iterator[Collected]:
-    """Collect again and again, a round every so many seconds by the clock `now`, until the caller stops asking.
+    """Collect in rounds, one every `seconds` by the clock `now`, until the caller stops iterating.
 
-    A round that takes longer than its time is followed by the next one at once; rounds missed are not made up for.
+    A round that takes longer than the interval is followed by the next one at once; missed rounds are not repeated.
     """
     due = now()
     while True:
@@ -110,7 +110,7 @@ def _key(snapshot: ClusterSnapshot) -> tuple[str, datetime]:
     return snapshot.cluster_id, snapshot.taken_at
 
 
-def _put(snapshot: ClusterSnapshot, warehouse: Warehouse, folder: Path) -> Stored:
+def _put(snapshot: ClusterSnapshot, warehouse: Warehouse, folder: Path) -> SnapshotLocation:
     with claimed_staging(warehouse) as claim:
         staged = claim / "snapshot"
         write_folder(snapshot, staged)
@@ -118,22 +118,22 @@ def _put(snapshot: ClusterSnapshot, warehouse: Warehouse, folder: Path) -> Store
         try:
             staged.rename(folder)
         except OSError:
-            # A folder that holds something is not replaced by a rename: somebody else was first.
+            # A rename does not replace a folder with content: another process stored the snapshot first.
             if not folder.exists():
                 raise
             return _already_there(snapshot, folder)
         for parent in (folder.parent, folder.parent.parent, warehouse.snapshots):
             to_disk(parent)
-    return Stored(folder, new=True)
+    return SnapshotLocation(folder, new=True)
 
 
-def _already_there(snapshot: ClusterSnapshot, folder: Path) -> Stored:
+def _already_there(snapshot: ClusterSnapshot, folder: Path) -> SnapshotLocation:
     if not snapshot_file.read(folder).snapshot.same_as(snapshot):
         raise InvalidSnapshot(
             f"another snapshot of this cluster and moment is kept already, and it differs: {folder}; "
             "correct taken_at, or remove that folder"
         )
-    return Stored(folder, new=False)
+    return SnapshotLocation(folder, new=False)
 
 
 def _may_be_snapshot(entry: Path) -> bool:

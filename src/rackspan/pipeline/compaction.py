@@ -1,9 +1,9 @@
-"""Months that are over, each in one file: a file a day and table would be thousands after a year of many clusters.
+"""Merges the files of past months into one file each: a file a day and table would be thousands after a year.
 
-Constraints: the files in force hold exactly the rows in force, so a month whose day is made anew is written anew; rows of
+Constraints: the files in force hold exactly the rows in force, so a month is written again when one of its days is; rows of
 another schema version stay in a file of their own; larger files stay as they are. Goal: few files. Method: after a run has
 made its days and before the manifest is renamed, copy the days of a month into one file, in order. Bound: the rows of the
-months that the run touched, each at most MONTH_BYTES_MAX on disk.
+months that the run touched, each at most MONTH_BYTES_MAX on disk. Source: our own. Test: tests/pipeline/test_compaction.py.
 """
 
 from collections.abc import Iterable, Mapping
@@ -23,14 +23,14 @@ from rackspan.pipeline.table import in_order
 from rackspan.pipeline.warehouse import Day, Warehouse
 
 MONTH_BYTES_MAX: Final = 2**26
-"""64 MiB: what readers like a file to have, and little enough to hold in memory while it is copied."""
+"""64 MiB: a size that Parquet readers prefer, and small enough to hold in memory while it is copied."""
 
 Month: TypeAlias = tuple[str, str, int]
 """Cluster, YYYY-MM, schema version."""
 
 
 def compacted(warehouse: Warehouse, manifest: Manifest, staging: Path) -> Manifest:
-    """The manifest with a file a month. Files are in their places when it returns; none is in force yet."""
+    """The manifest with one file a month. The files are in place when it returns; none is in force yet."""
     tables = {
         name: {**days, **_compacted(warehouse, TABLES[name], days, manifest.run or "", staging)}
         if name in TABLES
@@ -41,13 +41,13 @@ def compacted(warehouse: Warehouse, manifest: Manifest, staging: Path) -> Manife
 
 
 def months(days: Mapping[Day, TableDay]) -> dict[Month, dict[Day, TableDay]]:
-    """The days of each month that is over: one that the cluster has a later month than."""
+    """The days of each past month: one after which the cluster has a later month."""
     newest = {day.cluster_id: _month(day) for day in sorted(days)}
-    found: dict[Month, dict[Day, TableDay]] = {}
+    past: dict[Month, dict[Day, TableDay]] = {}
     for day, one in sorted(days.items()):
         if _month(day) < newest[day.cluster_id] and one.files:
-            found.setdefault((day.cluster_id, _month(day), one.schema_version), {})[day] = one
-    return found
+            past.setdefault((day.cluster_id, _month(day), one.schema_version), {})[day] = one
+    return past
 
 
 def _compacted(
@@ -55,15 +55,15 @@ def _compacted(
 ) -> dict[Day, TableDay]:
     done: dict[Day, TableDay] = {}
     for (cluster_id, month, version), of_month in months(days).items():
-        if version == table.version and _worth_it(warehouse, of_month):
+        if version == table.version and _should_merge(warehouse, of_month):
             name = month_file(table.name, cluster_id, month, run)
             _write(warehouse, table, of_month, staging / "month.parquet", warehouse.tables / name)
             done |= {day: replace(one, files=(name,)) for day, one in of_month.items()}
     return done
 
 
-def _worth_it(warehouse: Warehouse, of_month: Mapping[Day, TableDay]) -> bool:
-    """Whether there are several files, all of them small, or one that still holds rows of a day that was made anew."""
+def _should_merge(warehouse: Warehouse, of_month: Mapping[Day, TableDay]) -> bool:
+    """Whether there are several small files, or one that still has rows of a day that was made again."""
     files = [warehouse.tables / name for name in _files(of_month.values())]
     if any(paths.value_of("month", file.parent.name) for file in files):
         return len(files) > 1 or pq.read_metadata(files[0]).num_rows != sum(one.rows for one in of_month.values())

@@ -1,10 +1,11 @@
-"""One run over a warehouse: which days must be made anew, and how they come into force all at once.
+"""One run over a warehouse: decides which days to make again, and puts all of them into force at once.
 
-Begin with refresh(). It decides, moves and switches; making the rows is `Build`'s, which is Spark (jobs/) in earnest.
+Begin with refresh(). The rows themselves are made by a function of type `Build`: Spark (jobs/build.py).
 
-Constraints: a reader finds either everything a run made or nothing of it; a day whose inputs are what they were is not
-touched; a run that dies leaves what was in force. Method: build into staging, rename the files to their places under
-names no manifest knows, rename the manifest. Bound: one pass over the names of snapshots and data files.
+Constraints: a reader sees either everything a run made or nothing of it; a day whose inputs are unchanged is not touched; a
+run that dies changes nothing in force. Method: build into staging, rename the files to their places under names that are in
+no manifest yet, rename the manifest. Bound: one pass over the names of snapshots and data files. Source: our own. Tests:
+tests/pipeline/test_incremental.py, test_killed.py.
 """
 
 import hashlib
@@ -50,7 +51,7 @@ DayOfTable: TypeAlias = tuple[str, Day]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """One day to be made for one table. `inputs` is the fingerprint of all that its rows depend on, but for `previous`.
+    """One day to make for one table. `inputs` is the fingerprint of everything its rows depend on, except `previous`.
 
     `previous` is the last snapshot of the cluster before the day, for tables that look back.
     """
@@ -68,7 +69,7 @@ Build: TypeAlias = Callable[[Mapping[str, list[Work]], RackPolicy, Path], None]
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """What a run did. `run` is None where there was nothing to do. Days are pairs of table and Day."""
+    """The result of a run. `run` is None where there was nothing to do. Days are pairs of table and Day."""
 
     run: str | None
     written: Mapping[DayOfTable, TableDay]
@@ -90,14 +91,14 @@ def refresh(
 ) -> RunReport:
     """Bring every table up to date with the snapshots. Days whose snapshots are gone keep their rows.
 
-    Errors: InvalidWarehouse where it is none, is damaged, of another version, or another run is at work.
+    Errors: InvalidWarehouse where it is no warehouse, damaged, of another version, or where another run is active.
     """
     began = seconds()
     with only_run(warehouse):
         sweep_staging(warehouse)
         before = read_manifest(warehouse)
-        everything = work(stored_snapshots(warehouse), policy)
-        to_do = [one for one in everything if _must_be_made(warehouse, one, before)]
+        all_work = work(stored_snapshots(warehouse), policy)
+        to_do = [one for one in all_work if _must_be_made(warehouse, one, before)]
         made = _made(warehouse, policy, build, before, to_do, new_run(now())) if to_do else before
         if warehouse.tables.is_dir():
             remove_garbage(warehouse, made)
@@ -105,13 +106,13 @@ def refresh(
     return RunReport(
         run=made.run if to_do else None,
         written=written,
-        skipped=tuple(key for one in everything if (key := (one.table.name, one.day)) not in written),
+        skipped=tuple(key for one in all_work if (key := (one.table.name, one.day)) not in written),
         seconds=seconds() - began,
     )
 
 
 def work(snapshots: Mapping[Day, list[StoredSnapshot]], policy: RackPolicy) -> list[Work]:
-    """Every day of every table, done or not."""
+    """Every day of every table, up to date or not."""
     last = {before: stored[-1] for before, stored in snapshots.items()}
     previous = {day: last[before] for before, day in pairwise(snapshots) if before.cluster_id == day.cluster_id}
     return [
@@ -128,17 +129,17 @@ def work(snapshots: Mapping[Day, list[StoredSnapshot]], policy: RackPolicy) -> l
 
 
 def fingerprint(table: Table, snapshots: list[StoredSnapshot], policy: RackPolicy) -> str:
-    """Equal exactly if the rows would be: the snapshots by name and size, the policy, the table, the judge's version.
+    """A hash of everything the rows depend on: snapshots by name and size, policy, table, version of rackspan.
 
-    A snapshot is never changed once it is in place, so its content need not be read again.
+    A stored snapshot never changes, so its content is not read again.
     """
-    said = {
+    inputs = {
         "rackspan": rackspan.__version__,
         "table": [table.name, table.version],
         "policy": policy_document(policy),
         "snapshots": [[one.folder.name, _sizes(one.folder)] for one in snapshots],
     }
-    return hashlib.sha256(json.dumps(said, sort_keys=True).encode()).hexdigest()
+    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
 
 
 def _must_be_made(warehouse: Warehouse, one: Work, before: Manifest) -> bool:
@@ -148,20 +149,20 @@ def _must_be_made(warehouse: Warehouse, one: Work, before: Manifest) -> bool:
     return not all((warehouse.tables / file).is_file() for file in in_force.files)
 
 
-def seen_before(one: Work) -> str | None:
-    """The snapshot before the day as the manifest has it: its moment, and its sizes as one word."""
+def previous_snapshot(one: Work) -> str | None:
+    """The snapshot before the day in the form of the manifest: its time, and a hash of its file sizes."""
     if one.previous is None:
         return None
     sizes = json.dumps(_sizes(one.previous.folder), sort_keys=True).encode()
-    return f"{paths.moment_text(one.previous.taken_at)} {hashlib.sha256(sizes).hexdigest()[:16]}"
+    return f"{paths.timestamp_text(one.previous.taken_at)} {hashlib.sha256(sizes).hexdigest()[:16]}"
 
 
 def _comes_after_another(one: Work, in_force: TableDay) -> bool:
-    """Whether the day must be compared with another snapshot than it was.
+    """Whether the day has to be compared with another previous snapshot than before.
 
-    Where the one it was compared with is gone, an earlier one would tell less than the rows do, so they stay.
+    Where that snapshot was deleted, an earlier one would give fewer changes than the rows have, so they stay.
     """
-    now, then = (seen_before(one) or "", in_force.previous or "")
+    now, then = (previous_snapshot(one) or "", in_force.previous or "")
     return now != then and now.partition(" ")[0] >= then.partition(" ")[0]
 
 
@@ -189,7 +190,7 @@ def _made(
 
 
 def _adopted(warehouse: Warehouse, run: str, one: Work, staged: Path) -> TableDay:
-    """Move a day's files where they belong. No manifest names them yet, so nobody sees them come."""
+    """Move a day's files to their places. No manifest names them yet, so no reader sees them."""
     rows, files = 0, []
     for number, file in enumerate(sorted(staged.glob("*.parquet")) if staged.is_dir() else ()):
         name = data_file(one.table.name, one.day, run, number)
@@ -200,7 +201,7 @@ def _adopted(warehouse: Warehouse, run: str, one: Work, staged: Path) -> TableDa
         file.rename(place)
         to_disk(place.parent)
         files.append(name)
-    return TableDay(one.inputs, one.table.version, rows, tuple(files), seen_before(one))
+    return TableDay(one.inputs, one.table.version, rows, tuple(files), previous_snapshot(one))
 
 
 def _sizes(folder: Path) -> dict[str, int]:

@@ -1,7 +1,7 @@
-"""Which data files of a warehouse are in force: one JSON file, written whole and renamed into place.
+"""The manifest of a warehouse: a JSON file that names the data files in force. It is replaced atomically.
 
-A reader that follows it sees one finished run, never half of one. Files it names as `retired` were in force one run
-earlier and are kept for those who are reading them still; other data files of ours below `tables` are garbage.
+A reader that follows it sees one finished run, never a part of one. Files that it names as `retired` were in force one run
+earlier and are kept for readers that still use them; other data files of ours below `tables` are garbage.
 """
 
 import json
@@ -23,7 +23,7 @@ from rackspan.pipeline.warehouse import Day, Warehouse
 
 VERSION: Final = 2
 READABLE: Final = (1, 2)
-"""Version 1 had no `previous`. It is read as it is, and the next run that makes anything writes version 2."""
+"""Version 1 had no `previous`. It can be read, and the next run that makes anything writes version 2."""
 FILE_NAME: Final = "manifest.json"
 
 _DATA_FILE: Final = re.compile(r"[0-9]{8}T[0-9]{6}\.[0-9]{6}Z-[0-9a-f]{8}-[0-9]{5}\.parquet")
@@ -32,11 +32,11 @@ _STAGED_MANIFEST: Final = re.compile(r"\.manifest\.json\.[0-9]+\.partial")
 
 @dataclass(frozen=True, slots=True)
 class TableDay:
-    """One day of one table: what it was made of, and where it is.
+    """One day of one table: the fingerprint of its inputs, and its files.
 
     `inputs` is the fingerprint of snapshots, policy and rules; `files` are relative to `DIR/tables`, and empty where
     the day has no rows. `previous` is the snapshot before the day that its first one was compared with, if any
-    (incremental.seen_before).
+    (incremental.previous_snapshot).
     """
 
     inputs: str
@@ -71,7 +71,7 @@ class Manifest:
         return Manifest(run, tables, policy=policy_document(policy))
 
     def after(self, before: "Manifest") -> "Manifest":
-        """The same, with what only the one before had in force as retired."""
+        """The same manifest; files that only `before` has in force are retired."""
         return replace(self, retired=tuple(sorted(before.files() - self.files())))
 
 
@@ -97,14 +97,14 @@ def read_manifest(warehouse: Warehouse) -> Manifest:
 
 
 def write_manifest(warehouse: Warehouse, manifest: Manifest) -> None:
-    """Put it in force. When this returns it outlives a power cut; until then the old one is in force, whole."""
+    """Put a manifest into force. It survives a power cut once this returns; until then the old one is in force."""
     file = warehouse.tables / FILE_NAME
     replace_file(file, json.dumps(_document(manifest), indent=1, ensure_ascii=False) + "\n")
     to_disk(file.parent)
 
 
 def policy_document(policy: RackPolicy) -> dict[str, Any]:
-    """A policy in JSON's words, equal exactly if the policies are."""
+    """A policy as JSON; two of them are equal exactly if the policies are."""
     return {
         "unracked": policy.unracked.value,
         "min_insync_racks": policy.min_insync_racks,
@@ -113,35 +113,35 @@ def policy_document(policy: RackPolicy) -> dict[str, Any]:
     }
 
 
-def judged_otherwise(manifest: Manifest, policy: RackPolicy) -> list[str]:
-    """A line where the tables were made by another policy than this one, and how each has it."""
-    asked = policy_document(policy)
-    made = asked if manifest.policy is None else manifest.policy
-    differing = [name for name in asked if made.get(name) != asked[name]]
+def policy_warnings(manifest: Manifest, policy: RackPolicy) -> list[str]:
+    """A warning where the tables were made with another policy than this one, with the differences."""
+    given = policy_document(policy)
+    made = given if manifest.policy is None else manifest.policy
+    differing = [name for name in given if made.get(name) != given[name]]
     if not differing:
         return []
-    theirs, ours = (", ".join(f"{name} {one.get(name)}" for name in differing) for one in (made, asked))
+    theirs, ours = (", ".join(f"{name} {one.get(name)}" for name in differing) for one in (made, given))
     return [f"the tables were made with {theirs}, the verdicts on the page with {ours}; say the same to run and report"]
 
 
 def new_run(now: datetime) -> str:
-    """A name for a run: sorts as time does, and no two runs have the same."""
-    return f"{paths.moment_text(now)}-{secrets.token_hex(4)}"
+    """A name for a run: unique, and sorted by time."""
+    return f"{paths.timestamp_text(now)}-{secrets.token_hex(4)}"
 
 
 def data_file(table: str, day: Day, run: str, number: int) -> str:
-    """Where a run puts one data file, relative to `DIR/tables`."""
+    """The path of a data file, relative to `DIR/tables`."""
     return (Path(table) / day.folder / f"{run}-{number:05}.parquet").as_posix()
 
 
 def month_file(table: str, cluster_id: str, month: str, run: str) -> str:
-    """Where a run puts a whole month (compaction.py), relative to `DIR/tables`."""
+    """The path of the file of a whole month (compaction.py), relative to `DIR/tables`."""
     folder = Path(table, paths.pair("cluster_id", cluster_id), paths.pair("month", month))
     return (folder / f"{run}-00000.parquet").as_posix()
 
 
 def remove_garbage(warehouse: Warehouse, manifest: Manifest) -> int:
-    """Remove data files that are neither in force nor retired. Returns how many. Files of other names are not ours."""
+    """Remove data files that are neither in force nor retired, and return how many. Other files stay."""
     kept = manifest.files() | set(manifest.retired)
     garbage = [file for file in _files_of_ours(warehouse) if file.relative_to(warehouse.tables).as_posix() not in kept]
     for file in garbage:

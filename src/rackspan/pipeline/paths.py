@@ -1,4 +1,4 @@
-"""How a warehouse names its folders: `key=value`, escaped as Hive does, so that Spark and DuckDB read them alike."""
+"""Names of folders in a warehouse: `key=value`, escaped as in Hive, so that Spark and DuckDB read them alike."""
 
 import re
 from datetime import UTC, datetime
@@ -9,10 +9,10 @@ from rackspan.errors import InvalidSnapshot
 NAME_BYTES_MAX: Final = 255
 """The longest file name that common file systems take."""
 
-# The characters Spark's ExternalCatalogUtils escapes. Others, é for one, stay: it would unescape them byte by byte.
+# The characters that Spark's ExternalCatalogUtils escapes. Others, such as é, stay: Spark would unescape them bytewise.
 _UNSAFE: Final = re.compile(r'[\x00-\x1f"#%\'*/:=?\\\x7f{}\[\]^]')
 _ESCAPED: Final = re.compile(r"%([0-9A-Fa-f]{2})")
-_MOMENT: Final = "%Y%m%dT%H%M%S.%fZ"
+_TIMESTAMP: Final = "%Y%m%dT%H%M%S.%fZ"
 
 
 def escaped(value: str) -> str:
@@ -25,7 +25,7 @@ def unescaped(name: str) -> str:
 
 
 def pair(key: str, value: str) -> str:
-    """`key=value` as a folder's name. Errors: InvalidSnapshot where no file system could hold it."""
+    """`key=value` as a folder's name. Errors: InvalidSnapshot where it is too long or not encodable."""
     name = f"{key}={escaped(value)}"
     # Half a surrogate pair, which JSON can write, has no bytes at all.
     if len(name.encode(errors="ignore")) > NAME_BYTES_MAX or not _encodes(name):
@@ -34,28 +34,28 @@ def pair(key: str, value: str) -> str:
 
 
 def value_of(key: str, name: str) -> str | None:
-    """What `pair` was given, or None where the folder is another's."""
+    """The inverse of `pair`; None for a folder with another key."""
     head, _, tail = name.partition("=")
     value = unescaped(tail)
     return value if head == key and value and escaped(value) == tail else None
 
 
-def moment_text(moment: datetime) -> str:
-    """20261121T020000.000000Z: sorts as time does, and no file system minds it."""
-    return moment.astimezone(UTC).strftime(_MOMENT)
+def timestamp_text(timestamp: datetime) -> str:
+    """20261121T020000.000000Z: sorted by time, and valid on every file system."""
+    return timestamp.astimezone(UTC).strftime(_TIMESTAMP)
 
 
-def moment_of(text: str) -> datetime | None:
-    """What `moment_text` was given, or None."""
+def timestamp_of(text: str) -> datetime | None:
+    """The inverse of `timestamp_text`; None for another text."""
     try:
-        moment = datetime.strptime(text, _MOMENT).replace(tzinfo=UTC)
+        timestamp = datetime.strptime(text, _TIMESTAMP).replace(tzinfo=UTC)
     except ValueError:
         return None
-    return moment if moment_text(moment) == text else None
+    return timestamp if timestamp_text(timestamp) == text else None
 
 
-def day_text(moment: datetime) -> str:
-    return moment.astimezone(UTC).date().isoformat()
+def day_text(timestamp: datetime) -> str:
+    return timestamp.astimezone(UTC).date().isoformat()
 
 
 def _encodes(name: str) -> bool:

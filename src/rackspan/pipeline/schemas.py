@@ -1,6 +1,6 @@
-"""The tables of a warehouse as data: columns, types, grain and what each column means.
+"""The tables of a warehouse as data: columns, types, grain, and the meaning of each column.
 
-Spark's DDL and docs/tables.md (`python tools/tables.py > docs/tables.md`) are both drawn from here. A change of columns or meaning raises the table's `version`, and every day of it is made anew.
+Spark's DDL and docs/tables.md (`python tools/tables.py > docs/tables.md`) are both generated from here. A change of columns or meaning raises the table's `version`, and every day of it is made again.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -18,8 +18,8 @@ LEADER_SURGE: Final = pa.list_(pa.struct([("broker", pa.int32()), ("leaders", pa
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """One column. `meaning` is a sentence; `nullable` says that null means something, and the sentence says what."""
+class TableColumn:
+    """One column. `meaning` is a sentence; where `nullable`, it states the meaning of null."""
 
     name: str
     type: pa.DataType
@@ -34,29 +34,31 @@ class Table:
     name: str
     meaning: str
     grain: tuple[str, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     version: int = 1
     looks_back: bool = False
     """Whether a day's rows depend on the last snapshot before that day as well."""
 
     @property
     def schema(self) -> pa.Schema:
-        """As the files on disk have it. Spark writes every column nullable, so no more is promised here."""
+        """The schema of the files. Spark writes every column nullable, so all columns are nullable here."""
         return pa.schema([(column.name, column.type) for column in self.columns])
 
     @property
     def ddl(self) -> str:
-        """The same for Spark, as in CREATE TABLE."""
+        """The schema for Spark, as in CREATE TABLE."""
         return ddl(self.columns)
 
 
-CLUSTER_ID: Final = Column("cluster_id", pa.string(), "The cluster, as Kafka names itself.")
-TAKEN_AT: Final = Column("taken_at", MOMENT, "When the snapshot was taken, in UTC.")
-SCHEMA_VERSION: Final = Column("schema_version", pa.int32(), "The version of this table that the row was written by.")
+CLUSTER_ID: Final = TableColumn("cluster_id", pa.string(), "The cluster, as Kafka names itself.")
+TAKEN_AT: Final = TableColumn("taken_at", MOMENT, "When the snapshot was taken, in UTC.")
+SCHEMA_VERSION: Final = TableColumn(
+    "schema_version", pa.int32(), "The version of this table that the row was written by."
+)
 
 
-def _table(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[Column]) -> Table:
-    """Every table is keyed by cluster and moment, and says its version last."""
+def _table(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn]) -> Table:
+    """A table whose first key columns are cluster and time, and whose last column is its version."""
     return Table(name, meaning, ("cluster_id", "taken_at", *grain), (CLUSTER_ID, TAKEN_AT, *columns, SCHEMA_VERSION))
 
 
@@ -65,43 +67,43 @@ PARTITION_DURABILITY: Final = _table(
     "How well each partition was held: the racks of its replicas and of its ISR, what was asked of it, and its state.",
     ("topic", "partition"),
     (
-        Column("topic", pa.string(), "The topic."),
-        Column("partition", pa.int32(), "The partition's id within its topic."),
-        Column("internal", pa.bool_(), "Whether Kafka itself owns the topic, as it does `__consumer_offsets`."),
-        Column("leader", pa.int32(), "The leader's broker id, −1 for none."),
-        Column(
+        TableColumn("topic", pa.string(), "The topic."),
+        TableColumn("partition", pa.int32(), "The partition's id within its topic."),
+        TableColumn("internal", pa.bool_(), "Whether Kafka itself owns the topic, as it does `__consumer_offsets`."),
+        TableColumn("leader", pa.int32(), "The leader's broker id, −1 for none."),
+        TableColumn(
             "replication_factor",
             pa.int32(),
             "Replicas of the partition; those that a reassignment is removing are not counted.",
         ),
-        Column("isr_size", pa.int32(), "Replicas in sync."),
-        Column(
+        TableColumn("isr_size", pa.int32(), "Replicas in sync."),
+        TableColumn(
             "replica_racks",
             RACK_NAMES,
             "The distinct racks of the replicas counted, sorted by name. The rack of brokers without `broker.rack` is "
             "the empty string. Brokers the cluster does not list have no known rack and add none.",
         ),
-        Column("isr_racks", RACK_NAMES, "The distinct racks of the replicas in sync, in the same way."),
-        Column("replica_rack_count", pa.int32(), "How many racks `replica_racks` names."),
-        Column("isr_rack_count", pa.int32(), "How many racks `isr_racks` names."),
-        Column(
+        TableColumn("isr_racks", RACK_NAMES, "The distinct racks of the replicas in sync, in the same way."),
+        TableColumn("replica_rack_count", pa.int32(), "How many racks `replica_racks` names."),
+        TableColumn("isr_rack_count", pa.int32(), "How many racks `isr_racks` names."),
+        TableColumn(
             "min_insync_replicas",
             pa.int32(),
             "The topic's effective `min.insync.replicas`; brokers count it as at most the replicas there are.",
         ),
-        Column(
+        TableColumn(
             "min_insync_racks",
             pa.int32(),
             "The racks asked for: the topic's own `min.insync.racks` where its brokers know it, the policy's otherwise.",
         ),
-        Column(
+        TableColumn(
             "state",
             pa.string(),
             "The worst that holds: `offline` (no leader), `under-min-isr` (fewer in sync than `min.insync.replicas` as "
             "brokers count it), `under-min-racks` (fewer racks in sync than `min.insync.racks`), `one-rack` (no two in-sync replicas are "
             "known to be in different racks, though the cluster has more than one), `ok`.",
         ),
-        Column("size_bytes", pa.int64(), "Size of the largest replica's log; null where nobody could say.", True),
+        TableColumn("size_bytes", pa.int64(), "Size of the largest replica's log; null where nobody could say.", True),
     ),
 )
 
@@ -110,12 +112,14 @@ FINDINGS: Final = _table(
     "What `rackspan audit` finds in each snapshot, row for row.",
     ("constraint", "topic", "partition", "reason"),
     (
-        Column("constraint", pa.string(), "The constraint or goal that is not met, such as `rack-spread`."),
-        Column("severity", pa.string(), "`violation` (something must be done) or `warning` (somebody should look)."),
-        Column("topic", pa.string(), "The topic; null where the cluster itself is meant.", True),
-        Column("partition", pa.int32(), "The partition; null where the cluster itself is meant.", True),
-        Column("reason", pa.string(), "Why, with the racks and brokers named."),
-        Column("remedy", pa.string(), "What mends it: a rackspan verb or an act of the operator."),
+        TableColumn("constraint", pa.string(), "The constraint or goal that is not met, such as `rack-spread`."),
+        TableColumn(
+            "severity", pa.string(), "`violation` (something must be done) or `warning` (somebody should look)."
+        ),
+        TableColumn("topic", pa.string(), "The topic; null where the cluster itself is meant.", True),
+        TableColumn("partition", pa.int32(), "The partition; null where the cluster itself is meant.", True),
+        TableColumn("reason", pa.string(), "Why, with the racks and brokers named."),
+        TableColumn("remedy", pa.string(), "What mends it: a rackspan verb or an act of the operator."),
     ),
 )
 
@@ -127,35 +131,37 @@ OUTAGE_IMPACT: Final = _table(
     "`rackspan outage --pairs`.",
     ("lost_racks", "topic"),
     (
-        Column(
+        TableColumn(
             "lost_racks",
             RACK_NAMES,
             "The racks lost together, sorted by name; none where nothing is lost. The rack of brokers without "
             "`broker.rack` is the empty string.",
         ),
-        Column("topic", pa.string(), "The topic; null in the row for the whole cluster.", True),
-        Column("internal", pa.bool_(), "Whether Kafka itself owns the topic; null for the whole cluster.", True),
-        Column("offline", pa.int64(), "Partitions without a leader."),
-        Column(
+        TableColumn("topic", pa.string(), "The topic; null in the row for the whole cluster.", True),
+        TableColumn("internal", pa.bool_(), "Whether Kafka itself owns the topic; null for the whole cluster.", True),
+        TableColumn("offline", pa.int64(), "Partitions without a leader."),
+        TableColumn(
             "needs_unclean_election",
             pa.int64(),
             "Those of them that only a replica out of sync could lead, losing records.",
         ),
-        Column("under_min_isr", pa.int64(), "Partitions online that refuse `acks=all` for want of replicas in sync."),
-        Column("under_min_racks", pa.int64(), "Partitions online whose ISR spans fewer racks than asked."),
-        Column(
+        TableColumn(
+            "under_min_isr", pa.int64(), "Partitions online that refuse `acks=all` for want of replicas in sync."
+        ),
+        TableColumn("under_min_racks", pa.int64(), "Partitions online whose ISR spans fewer racks than asked."),
+        TableColumn(
             "survived",
             pa.bool_(),
             "Whether nothing is offline or under a minimum, and the controllers can decide; null for a topic.",
             True,
         ),
-        Column(
+        TableColumn(
             "quorum_holds",
             pa.bool_(),
             "Whether a majority of the controllers is left; null for a topic, and where the snapshot tells of no voters.",
             True,
         ),
-        Column(
+        TableColumn(
             "leader_surge",
             LEADER_SURGE,
             "The leaderships each surviving broker takes over, by broker id; null for a topic.",
@@ -171,25 +177,29 @@ DRIFT: Final = replace(
         "safety it took or gave, and which change caused that. The first snapshot of a cluster has no rows.",
         ("change", "topic", "partition", "broker"),
         (
-            Column(
+            TableColumn(
                 "previous_taken_at",
                 MOMENT,
                 "When the snapshot before was taken; the change happened between the two.",
             ),
-            Column("change", pa.string(), "What happened, one of the words below."),
-            Column("topic", pa.string(), "The topic; null for changes of brokers and voters.", True),
-            Column("partition", pa.int32(), "The partition; null where a topic as a whole is meant, or none.", True),
-            Column("broker", pa.int32(), "The broker, or the voting controller; null for topics and partitions.", True),
-            Column("before", pa.string(), "What was, as said below; null for nothing.", True),
-            Column("after", pa.string(), "What is, in the same way.", True),
-            Column(
+            TableColumn("change", pa.string(), "What happened, one of the words below."),
+            TableColumn("topic", pa.string(), "The topic; null for changes of brokers and voters.", True),
+            TableColumn(
+                "partition", pa.int32(), "The partition; null where a topic as a whole is meant, or none.", True
+            ),
+            TableColumn(
+                "broker", pa.int32(), "The broker, or the voting controller; null for topics and partitions.", True
+            ),
+            TableColumn("before", pa.string(), "What was, as said below; null for nothing.", True),
+            TableColumn("after", pa.string(), "What is, in the same way.", True),
+            TableColumn(
                 "cause",
                 pa.string(),
                 "Only where safety was lost or gained: the `change` of the same moment that would have done it alone, of "
                 "the same partition, its topic, or the broker `cause_broker`; `several` where none would.",
                 True,
             ),
-            Column(
+            TableColumn(
                 "cause_broker", pa.int32(), "The broker that the cause is about; null where it is about none.", True
             ),
         ),
@@ -203,13 +213,13 @@ TABLES: Final[Mapping[str, Table]] = {
 
 
 def table_named(name: str) -> Table:
-    """Errors: UsageError, listing the tables there are."""
+    """The table of that name. Errors: UsageError with the names of all tables."""
     if name not in TABLES:
         raise UsageError(f"table {name!r}: there is none of that name; choose one of {', '.join(TABLES)}")
     return TABLES[name]
 
 
-def ddl(columns: Iterable[Column]) -> str:
+def ddl(columns: Iterable[TableColumn]) -> str:
     return ", ".join(f"`{column.name}` {_spark_type(column.type)}" for column in columns)
 
 
@@ -231,7 +241,7 @@ def _spark_type(kind: pa.DataType) -> str:
 
 
 def document() -> str:
-    """docs/tables.md."""
+    """The text of docs/tables.md."""
     return "\n".join(_lines()) + "\n"
 
 

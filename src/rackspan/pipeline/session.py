@@ -1,7 +1,7 @@
-"""A Spark session set up for us: whose it is, how it is set, and how our code reaches its executors.
+"""The Spark session of a run: started or reused, with its settings, and with this package sent to the executors.
 
-A session that is at work already (a notebook's, a test's, spark-submit's) is used and left running; otherwise one is
-started and stopped. Ours is `newSession()` of it either way, so the settings below are nobody else's.
+A session that is active already (of a notebook, a test, spark-submit) is reused and left running; otherwise one is started
+and stopped. The run uses its `newSession()` in both cases, so the settings below affect no other user of it.
 """
 
 import os
@@ -31,36 +31,36 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.parquet.compression.codec": "zstd",
     # Wide enough that NumPy, not the crossing into Python, is where the time goes; 5 MB a batch.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
-    # A task lists a folder; below so many the driver is faster than the tasks are started.
+    # Below so many folders, listing them on the driver is faster than starting a task for each.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000",
 }
 
 
 @contextmanager
 def spark_session(master: str | None) -> Iterator["SparkSession"]:
-    """A session for one run. `master` None means spark-submit's where it started us, `local[*]` otherwise.
+    """A session for one run. `master` None means that of spark-submit where it started us, `local[*]` otherwise.
 
     Errors: MissingRequirement without pyspark or Java; UsageError where Spark does not come up.
     """
     require_pyspark()
     from pyspark import SparkContext
 
-    # Not getActiveSession(), which knows only the sessions of its own thread.
-    at_work = SparkContext._active_spark_context is not None
+    # Not getActiveSession(), which returns only sessions of its own thread.
+    active = SparkContext._active_spark_context is not None
     base = _started(master)
     try:
         _ship_code(base)
-        ours = base.newSession()
+        session = base.newSession()
         for name, value in SETTINGS.items():
-            ours.conf.set(name, value)
-        yield ours
+            session.conf.set(name, value)
+        yield session
     finally:
-        if not at_work:
+        if not active:
             base.stop()
 
 
 def require_pyspark() -> None:
-    """Errors: MissingRequirement."""
+    """Raise MissingRequirement where pyspark is not installed."""
     if find_spec("pyspark") is None:
         raise MissingRequirement("pyspark is not installed, and the pipeline runs on it; pip install 'rackspan[spark]'")
 
@@ -70,7 +70,7 @@ def is_local(master: str) -> bool:
 
 
 def start_settings(master: str | None) -> dict[str, str]:
-    """What must be set before Spark starts. Without a master spark-submit's own settings are left as they are."""
+    """Settings that have effect only before Spark starts. Without a master, spark-submit's own settings stay."""
     common = {"spark.ui.enabled": "false", "spark.ui.showConsoleProgress": "false"}
     if master is None:
         return common
@@ -110,8 +110,8 @@ def _started(master: str | None) -> "SparkSession":
 
 
 def _launch_variables(settings: Mapping[str, str], *, submitted: bool) -> dict[str, str]:
-    """What PySpark looks up when it starts a JVM and, later, workers. Errors: MissingRequirement without Java."""
-    # Spark's own start script takes JAVA_HOME as it comes; this one was asked for its version.
+    """Environment variables for starting the JVM and Python workers. Errors: MissingRequirement without Java."""
+    # Spark's start script does not check the version of JAVA_HOME; find_java has checked this one.
     variables = {} if submitted else {"JAVA_HOME": str(find_java().home)}
     if settings.get("spark.master", "").startswith("local"):
         # Without it workers start with the python3 of the PATH, which has neither rackspan nor NumPy.
@@ -121,7 +121,7 @@ def _launch_variables(settings: Mapping[str, str], *, submitted: bool) -> dict[s
 
 @contextmanager
 def _environment(variables: Mapping[str, str]) -> Iterator[None]:
-    """Set for a block only: whoever called us may start programs of their own."""
+    """Set environment variables for a block only, since the caller may start programs of its own."""
     before = {name: os.environ.get(name) for name in variables}
     os.environ.update(variables)
     try:
@@ -135,13 +135,13 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 
 def _ship_code(session: "SparkSession") -> None:
-    """Send this very package to executors on other machines, once a session; local ones import it as we did."""
+    """Send this package to executors on other machines, once a session; local ones import the installed one."""
     from pyspark import SparkFiles
 
     context = session.sparkContext
     if is_local(context.master or LOCAL):
         return
-    # Executors fetch it from here for as long as the session lives, and Spark removes the folder with it.
+    # Executors fetch it from this folder while the session runs, and Spark removes the folder afterwards.
     folder = Path(SparkFiles.getRootDirectory())
     if not (folder / "rackspan.zip").exists():
         context.addPyFile(packaged(folder))

@@ -1,4 +1,4 @@
-"""A table's rows, read without Spark: the manifest says where, Parquet says what."""
+"""Reads the rows of a table without Spark, from the Parquet files that the manifest names."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime
@@ -20,14 +20,14 @@ BATCH_ROWS: Final = 10_000
 
 
 def rows(warehouse: Warehouse, name: str, limit: int | None = None) -> Iterator[dict[str, Any]]:
-    """The rows of a table as JSON has them, sorted by the grain, at most `limit`.
+    """The rows of a table as JSON values, sorted by the grain, at most `limit`.
 
-    Days are read one at a time, those of a month in one file together, so memory holds no more. Errors: UsageError for an unknown table,
-    InvalidWarehouse where no run has made it yet or it is of another version.
+    Days are read one at a time, those of a month in one file together, so no more is in memory. Errors: UsageError for an
+    unknown table, InvalidWarehouse where no run has made it yet or where its version is another one.
     """
     table = table_named(name)
     days = in_force(warehouse, read_manifest(warehouse), table)
-    # Day by day in order of cluster and day is in order of the grain, which begins with cluster and moment.
+    # Ordered by cluster and day, files are in order of the grain, which begins with cluster and time.
     files = dict.fromkeys(one.files for _day, one in sorted(days.items()))
     return islice((row for names in files for row in _day_rows(warehouse, table, names, limit)), limit)
 
@@ -55,14 +55,14 @@ def _day_rows(
 
 
 def in_order(rows: pa.Table, table: Table) -> pa.Table:
-    """Sorted by the grain."""
-    # Nulls first, as Spark sorts; what Arrow calls that has changed between its versions, so it is a key of its own.
+    """The rows, sorted by the grain."""
+    # Nulls first, as in Spark; Arrow's argument for that differs between versions, so it is a sort key of its own.
     keys: dict[str, pa.ChunkedArray] = {}
     order = []
     for name in table.grain:
         column = rows.column(name)
         if pa.types.is_list(column.type):
-            # Arrow sorts no lists. No name holds the character that sorts first, and the length tells [] from [""].
+            # Arrow cannot sort lists. No name has the character \0, and the length distinguishes [] from [""].
             keys |= {name: pc.binary_join(column, "\0"), f"{name} length": pc.list_value_length(column)}
             order += [(name, "ascending"), (f"{name} length", "ascending")]
             continue
@@ -86,24 +86,24 @@ def _head(file: Path, table: Table, limit: int | None) -> pa.Table:
 
 
 def _first_rows(parquet: pq.ParquetFile, limit: int) -> pa.Table:
-    taken, missing = [], limit
+    batches, missing = [], limit
     for batch in parquet.iter_batches(batch_size=BATCH_ROWS):
-        taken.append(batch[:missing])
-        missing -= len(taken[-1])
+        batches.append(batch[:missing])
+        missing -= len(batches[-1])
         if not missing:
             break
-    return pa.Table.from_batches(taken, parquet.schema_arrow)
+    return pa.Table.from_batches(batches, parquet.schema_arrow)
 
 
 def _check_version(warehouse: Warehouse, table: Table, day: Day, one: TableDay) -> None:
     if one.schema_version != table.version:
         raise InvalidWarehouse(
             f"{warehouse.root}: {table.name} of {day.day} has schema version {one.schema_version}, but this rackspan reads "
-            f"{table.version}; {_way_out(warehouse, table, day, one)}"
+            f"{table.version}; {_remedy(warehouse, table, day, one)}"
         )
 
 
-def _way_out(warehouse: Warehouse, table: Table, day: Day, one: TableDay) -> str:
+def _remedy(warehouse: Warehouse, table: Table, day: Day, one: TableDay) -> str:
     if one.schema_version > table.version:
         return "use the rackspan that wrote it"
     if not (warehouse.snapshots / day.folder).is_dir():

@@ -1,13 +1,13 @@
-"""A warehouse on disk: where snapshots lie, how work in progress is told from work done, who may write.
+"""The folders of a warehouse: stored snapshots, work in progress, tables, and the locks that protect them.
 
     DIR/snapshots/cluster_id=…/day=…/taken_at=…/   one Parquet snapshot each, renamed into place, never changed
-    DIR/staging/…                                  work in progress; what a dead process left is swept by the next
+    DIR/staging/…                                  work in progress; a dead process's folder is removed by the next
     DIR/tables/NAME/cluster_id=…/day=…/….parquet   data files; only those the manifest names are in force
     DIR/tables/NAME/cluster_id=…/month=…/….parquet a month that is over, in one file (compaction.py)
     DIR/tables/manifest.json                       renamed last (manifest.py)
-    DIR/.lock                                      held by the one `run` at work
+    DIR/.lock                                      held by the active `run`
 
-Knows nothing of Spark.
+It does not use Spark.
 """
 
 import fcntl
@@ -42,7 +42,7 @@ class Day:
 
 @dataclass(frozen=True, slots=True)
 class StoredSnapshot:
-    """One snapshot of a warehouse, by its folder alone; nothing of it has been read."""
+    """One snapshot of a warehouse, by its folder; its files have not been read."""
 
     day: Day
     taken_at: datetime
@@ -51,7 +51,7 @@ class StoredSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """A folder that `open_warehouse` or `create_warehouse` has looked at."""
+    """A warehouse folder that `open_warehouse` or `create_warehouse` has checked."""
 
     root: Path
 
@@ -69,7 +69,7 @@ class Warehouse:
 
 
 def open_warehouse(root: Path) -> Warehouse:
-    """A warehouse that is there. Errors: InvalidWarehouse."""
+    """An existing warehouse. Errors: InvalidWarehouse."""
     if not root.is_dir():
         raise InvalidWarehouse(
             f"{root}: no such folder; fill it first with rackspan pipeline collect --warehouse {root}"
@@ -82,7 +82,7 @@ def open_warehouse(root: Path) -> Warehouse:
 
 
 def create_warehouse(root: Path) -> Warehouse:
-    """A warehouse that is there, or a new one in a new or empty folder. Errors: InvalidWarehouse."""
+    """An existing warehouse, or a new one in a new or empty folder. Errors: InvalidWarehouse."""
     if (root / "snapshots").is_dir():
         return open_warehouse(root)
     try:
@@ -96,25 +96,25 @@ def create_warehouse(root: Path) -> Warehouse:
 
 
 def stored_snapshots(warehouse: Warehouse) -> dict[Day, list[StoredSnapshot]]:
-    """All snapshots by day, each day's in order of time. Folders of other names are not ours and are passed over."""
-    found: dict[Day, list[StoredSnapshot]] = {}
+    """All snapshots by day, each day's in order of time. Folders with other names are ignored."""
+    snapshots: dict[Day, list[StoredSnapshot]] = {}
     for cluster_id, cluster in _values("cluster_id", warehouse.snapshots):
         for day, folder in _values("day", cluster):
             stored = [_stored(Day(cluster_id, day), text, path) for text, path in _values("taken_at", folder)]
             if stored:
-                found[Day(cluster_id, day)] = sorted(stored, key=lambda one: one.taken_at)
-    return dict(sorted(found.items()))
+                snapshots[Day(cluster_id, day)] = sorted(stored, key=lambda one: one.taken_at)
+    return dict(sorted(snapshots.items()))
 
 
 def snapshot_folder(warehouse: Warehouse, cluster_id: str, taken_at: datetime) -> Path:
-    """Where a snapshot belongs."""
+    """The folder of a snapshot with this cluster and time."""
     day = Day(cluster_id, paths.day_text(taken_at))
-    return warehouse.snapshots / day.folder / paths.pair("taken_at", paths.moment_text(taken_at))
+    return warehouse.snapshots / day.folder / paths.pair("taken_at", paths.timestamp_text(taken_at))
 
 
 @contextmanager
 def claimed_staging(warehouse: Warehouse) -> Iterator[Path]:
-    """A new folder below `staging`, ours until the block ends, removed then."""
+    """A new folder below `staging`, locked for this block and removed afterwards."""
     with _staging_guard(warehouse):
         claim = warehouse.staging / secrets.token_hex(8)
         claim.mkdir()
@@ -127,7 +127,7 @@ def claimed_staging(warehouse: Warehouse) -> Iterator[Path]:
 
 
 def sweep_staging(warehouse: Warehouse) -> None:
-    """Remove what dead processes left. The kernel drops a dead owner's lock, so a folder that is locked is alive."""
+    """Remove the folders of dead processes. The kernel releases a dead owner's lock, so a locked folder is in use."""
     with _staging_guard(warehouse):
         for claim in [entry for entry in warehouse.staging.iterdir() if entry.is_dir()]:
             with suppress(BlockingIOError, FileNotFoundError):
@@ -138,7 +138,7 @@ def sweep_staging(warehouse: Warehouse) -> None:
 
 @contextmanager
 def only_run(warehouse: Warehouse) -> Iterator[None]:
-    """Hold the warehouse's lock. Errors: InvalidWarehouse at once where another run holds it."""
+    """Hold the warehouse's lock for a block. Errors: InvalidWarehouse at once where another run holds it."""
     try:
         lock = _locked(warehouse.root / ".lock")
     except BlockingIOError:
@@ -155,7 +155,7 @@ def only_run(warehouse: Warehouse) -> Iterator[None]:
 
 @contextmanager
 def _staging_guard(warehouse: Warehouse) -> Iterator[None]:
-    """Held for moments only: between making a folder and locking it nobody may sweep."""
+    """A lock held briefly: between creating a folder and locking it, no other process may remove it."""
     warehouse.staging.mkdir(exist_ok=True)
     guard = _locked(warehouse.staging / ".guard", wait=True)
     try:
@@ -165,7 +165,7 @@ def _staging_guard(warehouse: Warehouse) -> Iterator[None]:
 
 
 def _locked(file: Path, *, wait: bool = False) -> int:
-    """A descriptor that holds the file's lock until it is closed. Errors: BlockingIOError where another has it."""
+    """A descriptor that holds the file's lock until it is closed. Errors: BlockingIOError where another process has it."""
     descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -183,7 +183,7 @@ def _values(key: str, folder: Path) -> Iterable[tuple[str, Path]]:
 
 
 def _stored(day: Day, text: str, folder: Path) -> StoredSnapshot:
-    taken_at = paths.moment_of(text)
+    taken_at = paths.timestamp_of(text)
     if taken_at is None or paths.day_text(taken_at) != day.day:
         raise InvalidWarehouse(f"{folder}: no moment of {day.day}; it was moved by hand: move it back or away")
     for name in SNAPSHOT_FILES:

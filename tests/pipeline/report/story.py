@@ -22,11 +22,11 @@ from rackspan.pipeline.report.data import (
     TOPICS_MAX,
     ClusterReport,
     DriftGroup,
+    DurabilityState,
     FindingGroup,
     History,
     LossHistory,
     Moment,
-    PartitionState,
     ReportData,
     StateCounts,
     StateTime,
@@ -328,7 +328,7 @@ def _states_by_topic(taken: ClusterSnapshot) -> dict[str, StateCounts]:
 
 
 def _counts(rows: Iterable[Mapping[str, object]]) -> StateCounts:
-    numbers = Counter(PartitionState(str(row["state"])).field for row in rows)
+    numbers = Counter(DurabilityState(str(row["state"])).field for row in rows)
     return StateCounts(**numbers)
 
 
@@ -348,7 +348,7 @@ def _history(taken: Sequence[ClusterSnapshot]) -> History:
     )
 
 
-def _state_time(timed: Sequence[tuple[Moment, float]], state: PartitionState) -> StateTime:
+def _state_time(timed: Sequence[tuple[Moment, float]], state: DurabilityState) -> StateTime:
     most = max(one.counts.of(state) for one, _ in timed)
     return StateTime(
         state=state,

@@ -3,28 +3,28 @@ from datetime import timedelta
 import pytest
 
 from rackspan.pipeline.report.data import (
+    DurabilityState,
     History,
     Moment,
-    PartitionState,
+    RackSafety,
     StateCounts,
     TopicMap,
     TopicRow,
-    Verdict,
 )
 from tests.pipeline.report import story
 
 
 def test_the_worst_state_of_a_topic_is_the_first_that_any_partition_is_in() -> None:
-    assert StateCounts(offline=1, ok=9).worst is PartitionState.OFFLINE
-    assert StateCounts(under_min_racks=2, one_rack=5).worst is PartitionState.UNDER_MIN_RACKS
-    assert StateCounts(ok=9).worst is PartitionState.OK
-    assert StateCounts().worst is PartitionState.OK
+    assert StateCounts(offline=1, ok=9).worst is DurabilityState.OFFLINE
+    assert StateCounts(under_min_racks=2, one_rack=5).worst is DurabilityState.UNDER_MIN_RACKS
+    assert StateCounts(ok=9).worst is DurabilityState.OK
+    assert StateCounts().worst is DurabilityState.OK
 
 
 def test_partitions_at_risk_are_all_that_are_not_ok() -> None:
     counts = StateCounts(offline=1, under_min_isr=2, under_min_racks=3, one_rack=4, ok=5)
     assert (counts.at_risk, counts.total) == (10, 15)
-    assert [counts.of(state) for state in PartitionState] == [1, 2, 3, 4, 5]
+    assert [counts.of(state) for state in DurabilityState] == [1, 2, 3, 4, 5]
 
 
 def test_one_partition_offline_is_worse_than_ten_under_min_isr() -> None:
@@ -47,13 +47,13 @@ def test_a_history_that_was_always_ok_has_no_worst_moment() -> None:
 
 
 def test_a_cluster_without_partitions_is_not_called_safe() -> None:
-    assert story.report_by_hand([story.empty_cluster()]).clusters[0].verdict is Verdict.NOT_JUDGED
+    assert story.report_by_hand([story.empty_cluster()]).clusters[0].verdict is RackSafety.NOT_JUDGED
 
 
 def test_a_cluster_without_partitions_that_would_lose_its_quorum_is_not_safe() -> None:
     voters = {1: "r1", 2: "r1", 3: "r3"}
     cluster = story.snapshot([], brokers=story.SIX_BROKERS, voters=voters)
-    assert story.report_by_hand([cluster]).clusters[0].verdict is Verdict.NOT_SAFE
+    assert story.report_by_hand([cluster]).clusters[0].verdict is RackSafety.NOT_SAFE
 
 
 def test_a_fleet_shows_first_what_needs_a_look() -> None:
@@ -61,10 +61,10 @@ def test_a_fleet_shows_first_what_needs_a_look() -> None:
         [story.safe_cluster("a")], [story.empty_cluster("b")], story.shop_history(1), [story.safe_cluster("0")]
     )
     assert [one.verdict for one in data.clusters] == [
-        Verdict.NOT_SAFE,
-        Verdict.NOT_JUDGED,
-        Verdict.SAFE,
-        Verdict.SAFE,
+        RackSafety.NOT_SAFE,
+        RackSafety.NOT_JUDGED,
+        RackSafety.SAFE,
+        RackSafety.SAFE,
     ]
     assert [one.cluster_id for one in data.clusters[2:]] == ["0", "a"]
 

@@ -11,7 +11,7 @@ from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.findings import Severity
 from rackspan.model import ClusterSnapshot, UnrackedPolicy
 from rackspan.pipeline.report import render, words
-from rackspan.pipeline.report.data import ClusterReport, PartitionState, ReportData
+from rackspan.pipeline.report.data import ClusterReport, DurabilityState, ReportData
 from rackspan.pipeline.report.page import cards
 from rackspan.pipeline.report.topic_map import topic_map
 from tests.pipeline.report import story
@@ -224,7 +224,7 @@ def test_the_picture_stands_as_a_table_too_a_line_a_change() -> None:
         if one.attributes.get("aria-label") == "Durability over time as a table"
     )
     told = [[cell.text for cell in row.walk() if cell.tag in ("th", "td")] for row in table.all("tr")]
-    assert told[0] == ["from", *(state.value for state in PartitionState)]
+    assert told[0] == ["from", *(state.value for state in DurabilityState)]
     assert [line[0][11:19] for line in told[1:]] == ["12:00:00", "12:03:00", "12:05:30", "12:06:30"]
     assert told[2][1:] == ["4", "4", "0", "2", "37"]
 

@@ -1,4 +1,4 @@
-"""Arrow batches as evidence: what carries the judges of rackspan.audit into Spark's tasks."""
+"""Converts Arrow batches to batches of partitions, so that Spark's tasks can call the functions of rackspan.audit."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,40 +16,38 @@ LISTS: Final = ("replicas", "isr", "adding_replicas", "removing_replicas")
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """Partitions of one registration, though maybe of several snapshots. `snapshot` and `internal` are (P,)."""
+class NumberedBatch:
+    """Partitions with equal cluster members, of one or several snapshots. `snapshot`, the number of each, and `internal` are (P,)."""
 
-    evidence: PartitionBatch
+    partitions: PartitionBatch
     snapshot: Int32s
     internal: Bools
 
-    def by_snapshot(self) -> Iterator["Batch"]:
-        """The same, each snapshot's partitions apart."""
+    def by_snapshot(self) -> Iterator["NumberedBatch"]:
+        """One batch for each snapshot."""
         for snapshot in np.unique(self.snapshot).tolist():
             yield self.take(np.flatnonzero(self.snapshot == snapshot))
 
-    def take(self, rows: Any) -> "Batch":
-        seen = self.evidence
-        chosen = PartitionBatch(seen.members, seen.topics, seen.rows.take(rows), seen.required.of(rows))
-        return Batch(chosen, self.snapshot[rows], self.internal[rows])
+    def take(self, rows: Any) -> "NumberedBatch":
+        return NumberedBatch(self.partitions.take(rows), self.snapshot[rows], self.internal[rows])
 
 
-def evidence_batches(batches: Iterable[pa.RecordBatch], known: Registrations) -> Iterator[Batch]:
-    """Each Arrow batch of asked partitions, in parts that one registration judges."""
+def partition_batches(batches: Iterable[pa.RecordBatch], known: Registrations) -> Iterator[NumberedBatch]:
+    """Each Arrow batch of partitions with requirements, split by the registration of their snapshots."""
     for batch in batches:
         if len(batch):
             yield from _by_registration(batch, known)
 
 
-def _by_registration(batch: pa.RecordBatch, known: Registrations) -> Iterator[Batch]:
+def _by_registration(batch: pa.RecordBatch, known: Registrations) -> Iterator[NumberedBatch]:
     snapshot = _numpy(batch, "snapshot")
     topic = batch.column("topic").dictionary_encode()
     names, rows = topic.dictionary.to_pylist(), _partitions(batch, topic.indices.to_numpy())
-    asked = Requirements(*(_numpy(batch, name) for name in ("min_insync_replicas", "min_insync_racks", "enforced")))
+    required = Requirements(*(_numpy(batch, name) for name in ("min_insync_replicas", "min_insync_racks", "enforced")))
     registration = known.of_snapshot[snapshot]
     internal = _numpy(batch, "internal")
     for place in np.unique(registration).tolist():
-        whole = Batch(PartitionBatch(known.distinct[place], names, rows, asked), snapshot, internal)
+        whole = NumberedBatch(PartitionBatch(known.distinct[place], names, rows, required), snapshot, internal)
         yield whole.take(np.flatnonzero(registration == place))
 
 

@@ -1,4 +1,4 @@
-"""What changed between each snapshot and the one before it: Spark finds what is not the same, audit says what that means.
+"""The rows of drift: Spark finds what differs between a snapshot and the one before, rackspan.audit names the changes.
 
 `snapshot` is the later one of a pair, `previous` the number of the earlier one.
 """
@@ -33,13 +33,13 @@ def pairs(inputs: Inputs, known: Registrations) -> DataFrame:
 
 
 def compared_with(rows: DataFrame, pairs: DataFrame, snapshots: DataFrame) -> DataFrame:
-    """The rows beside the moment that they are compared with. Grain: as `rows`."""
+    """The rows with the time of the snapshot they are compared with. Grain: as `rows`."""
     moments = snapshots.select(F.col("snapshot").alias("previous"), F.col("taken_at").alias("previous_taken_at"))
     return rows.join(F.broadcast(pairs.join(moments, "previous").drop("previous", "relabelled")), "snapshot")
 
 
 def registration_drift(inputs: Inputs, known: Registrations) -> DataFrame:
-    """What became of brokers and voters. Grain: snapshot, change, broker."""
+    """Changes of brokers and voters. Grain: snapshot, change, broker."""
     rows = [
         change_row(after, change)
         for before, after in inputs.pairs
@@ -54,10 +54,10 @@ def partitions_twice(partitions: DataFrame, pairs: DataFrame) -> DataFrame:
     return _twice(partitions, pairs, ("topic", "partition"), IN_PARTITION)
 
 
-def topics_twice(topics: DataFrame, asked: DataFrame, pairs: DataFrame) -> DataFrame:
-    """Topics in either snapshot of a pair, and what became of each as a whole. Grain: snapshot, topic."""
+def topics_twice(topics: DataFrame, requirements: DataFrame, pairs: DataFrame) -> DataFrame:
+    """Topics in either snapshot of a pair, and the change of each as a whole. Grain: snapshot, topic."""
     ids = topics.select("snapshot", F.col("name").alias("topic"), "topic_id")
-    twice = _twice(asked.join(ids, ["snapshot", "topic"]), pairs, ("topic",), IN_TOPIC)
+    twice = _twice(requirements.join(ids, ["snapshot", "topic"]), pairs, ("topic",), IN_TOPIC)
     became = (
         F.when(F.col("before").isNull(), "topic-created")
         .when(F.col("after").isNull(), "topic-deleted")
@@ -67,12 +67,12 @@ def topics_twice(topics: DataFrame, asked: DataFrame, pairs: DataFrame) -> DataF
 
 
 def topic_drift(topics_twice: DataFrame, partitions_twice: DataFrame) -> DataFrame:
-    """What became of topics. Grain: snapshot, change, topic."""
-    there = [F.col(side).isNotNull() for side in ("before", "after")]
+    """Changes of topics. Grain: snapshot, change, topic."""
+    present = [F.col(side).isNotNull() for side in ("before", "after")]
     counts = partitions_twice.groupBy("snapshot", "topic").agg(
-        F.count_if(there[0]).alias("partitions_before"),
-        F.count_if(there[1]).alias("partitions_after"),
-        F.count_if(there[0] & there[1]).alias("partitions_kept"),
+        F.count_if(present[0]).alias("partitions_before"),
+        F.count_if(present[1]).alias("partitions_after"),
+        F.count_if(present[0] & present[1]).alias("partitions_kept"),
     )
     numbers = ("partitions_before", "partitions_after", "partitions_kept")
     counted = topics_twice.join(counts, ["snapshot", "topic"], "left").fillna(0, numbers)
@@ -86,7 +86,7 @@ def topic_drift(topics_twice: DataFrame, partitions_twice: DataFrame) -> DataFra
 def partition_drift(
     partitions_twice: DataFrame, topics_twice: DataFrame, pairs: DataFrame, known: Broadcast[Registrations]
 ) -> DataFrame:
-    """What became of partitions, and of their safety. Grain: snapshot, change, topic, partition."""
+    """Changes of partitions, and of their safety. Grain: snapshot, change, topic, partition."""
     changed = partitions_twice.join(F.broadcast(pairs), "snapshot").where(~_same() | F.col("relabelled"))
     whole = topics_twice.select("snapshot", "topic", "became")
     flat = changed.join(whole, ["snapshot", "topic"]).select(
@@ -99,11 +99,11 @@ def partition_drift(
     return flat.mapInArrow(over, ROWS)
 
 
-def _twice(rows: DataFrame, pairs: DataFrame, keys: tuple[str, ...], said: tuple[str, ...]) -> DataFrame:
+def _twice(rows: DataFrame, pairs: DataFrame, keys: tuple[str, ...], columns: tuple[str, ...]) -> DataFrame:
     pairs = F.broadcast(pairs.select("previous", "snapshot"))
-    after = rows.join(pairs, "snapshot").select("snapshot", *keys, F.struct(*said).alias("after"))
+    after = rows.join(pairs, "snapshot").select("snapshot", *keys, F.struct(*columns).alias("after"))
     earlier = rows.withColumnRenamed("snapshot", "previous").join(pairs, "previous")
-    before = earlier.select("snapshot", *keys, F.struct(*said).alias("before"))
+    before = earlier.select("snapshot", *keys, F.struct(*columns).alias("before"))
     return before.join(after, ["snapshot", *keys], "full_outer")
 
 
@@ -111,7 +111,10 @@ def _same() -> Column:
     return F.col("before").eqNullSafe(F.col("after"))
 
 
-def _flat(said: tuple[str, ...]) -> list[Column]:
-    """`before_leader` for `before.leader`, and whether each side is there."""
-    there = [F.col(side).isNotNull().alias(f"in_{side}") for side in ("before", "after")]
-    return [*there, *(F.col(f"{side}.{name}").alias(f"{side}_{name}") for side in ("before", "after") for name in said)]
+def _flat(columns: tuple[str, ...]) -> list[Column]:
+    """`before_leader` for `before.leader`, and whether each side is present."""
+    present = [F.col(side).isNotNull().alias(f"in_{side}") for side in ("before", "after")]
+    return [
+        *present,
+        *(F.col(f"{side}.{name}").alias(f"{side}_{name}") for side in ("before", "after") for name in columns),
+    ]

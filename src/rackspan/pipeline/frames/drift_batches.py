@@ -1,4 +1,4 @@
-"""Arrow batches of what is not the same in two snapshots, as audit's differ takes and gives it."""
+"""Converts Arrow batches of differing topics and partitions for rackspan.audit.drift, and its changes to Arrow."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict
@@ -17,7 +17,7 @@ from rackspan.pipeline.schemas import DRIFT, ddl
 from rackspan.sources.snapshot_folder import list_column
 
 OWN_COLUMNS: Final = DRIFT.columns[3:-1]
-"""Without the keys and the moment before, which Spark joins on, and the version."""
+"""Without the keys and the earlier time, which Spark joins, and the version."""
 
 ROWS: Final = f"snapshot INT, {ddl(OWN_COLUMNS)}"
 
@@ -30,17 +30,17 @@ def change_row(snapshot: int, change: Change) -> dict[str, Any]:
 
 
 def topic_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """A row a change, of topics as drift.topics_twice has them beside their counts."""
+    """One row a change, from rows of drift.topics_twice with partition counts."""
     for batch in batches:
         rows = [change_row(row["snapshot"], change) for row in batch.to_pylist() for change in _of_topic(row)]
         yield pa.RecordBatch.from_pylist(rows, schema=ARROW)
 
 
 def partition_rows(batches: Iterable[pa.RecordBatch], known: Registrations) -> Iterator[pa.RecordBatch]:
-    """A row a change, of partitions as drift.partitions_twice has them."""
+    """One row a change, from rows of drift.partitions_twice."""
     for batch in batches:
-        found = [row for part in _by_registrations(batch, known) for row in _of_partitions(part, known)]
-        yield pa.RecordBatch.from_pylist(found, schema=ARROW)
+        changes = [row for part in _by_registrations(batch, known) for row in _of_partitions(part, known)]
+        yield pa.RecordBatch.from_pylist(changes, schema=ARROW)
 
 
 def _of_topic(row: dict[str, Any]) -> Iterator[Change]:
@@ -59,7 +59,7 @@ def _topic(row: dict[str, Any], side: str) -> TopicSummary | None:
 
 
 def _by_registrations(batch: pa.RecordBatch, known: Registrations) -> Iterator[pa.RecordBatch]:
-    """The batch in parts that two registrations judge, one for each side."""
+    """The batch, split by the registrations of both snapshots."""
     before, after = (known.of_snapshot[batch.column(name).to_numpy()] for name in ("previous", "snapshot"))
     both = before.astype(np.int64) * len(known.distinct) + after
     for pair in np.unique(both).tolist():
@@ -71,11 +71,13 @@ def _of_partitions(part: pa.RecordBatch, known: Registrations) -> Iterator[dict[
     registered = [known.of(part.column(name)[0].as_py()) for name in ("previous", "snapshot")]
     kept = part.filter(pc.and_(in_before, in_after))
     new, gone = part.filter(pc.invert(in_before)), part.filter(pc.invert(in_after))
-    sides = _evidence(kept, "before", registered[0]), _evidence(kept, "after", registered[1])
+    sides = _partition_batch(kept, "before", registered[0]), _partition_batch(kept, "after", registered[1])
     recreated = np.array([one is not None for one in kept.column("became").to_pylist()], dtype=np.bool_)
     yield from _rows(kept, partition_changes(PartitionPair(*sides, recreated)))
-    yield from _rows(new, appeared(_evidence(new, "after", registered[1]), new.column("became").to_pylist()))
-    yield from _rows(gone, disappeared(_evidence(gone, "before", registered[0]), gone.column("became").to_pylist()))
+    yield from _rows(new, appeared(_partition_batch(new, "after", registered[1]), new.column("became").to_pylist()))
+    yield from _rows(
+        gone, disappeared(_partition_batch(gone, "before", registered[0]), gone.column("became").to_pylist())
+    )
 
 
 def _rows(part: pa.RecordBatch, changes: Iterable[tuple[int, Change]]) -> Iterator[dict[str, Any]]:
@@ -83,7 +85,7 @@ def _rows(part: pa.RecordBatch, changes: Iterable[tuple[int, Change]]) -> Iterat
     return (change_row(snapshots[row], change) for row, change in changes)
 
 
-def _evidence(part: pa.RecordBatch, side: str, registered: ClusterMembers) -> PartitionBatch:
+def _partition_batch(part: pa.RecordBatch, side: str, registered: ClusterMembers) -> PartitionBatch:
     topic = part.column("topic").dictionary_encode()
     min_replicas, min_racks = (part.column(f"{side}_min_insync_{what}").to_numpy() for what in ("replicas", "racks"))
     none = np.empty((len(part), 0), dtype=np.int32)
@@ -97,6 +99,6 @@ def _evidence(part: pa.RecordBatch, side: str, registered: ClusterMembers) -> Pa
         removing_replicas=none.copy(),
         size_bytes=np.full(len(part), -1, dtype=np.int64),
     )
-    # Who enforces the minimum is no part of a state.
-    asked = Requirements(min_replicas, min_racks, enforced=np.zeros(len(part), dtype=np.bool_))
-    return PartitionBatch(registered, topic.dictionary.to_pylist(), rows, asked)
+    # A state does not depend on who enforces the minimum.
+    required = Requirements(min_replicas, min_racks, enforced=np.zeros(len(part), dtype=np.bool_))
+    return PartitionBatch(registered, topic.dictionary.to_pylist(), rows, required)

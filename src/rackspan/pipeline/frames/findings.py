@@ -1,4 +1,4 @@
-"""What audit finds, in partitions and in whole clusters."""
+"""The rows of the table findings: those of partitions, and those of whole clusters."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -12,9 +12,9 @@ from rackspan.audit.constraints.partitions import partition_findings_by_row
 from rackspan.audit.findings import Finding
 from rackspan.audit.goals import goal_findings
 from rackspan.audit.loads import Figure, from_figures
-from rackspan.pipeline.frames.asked import OverBatches
-from rackspan.pipeline.frames.batches import Batch, evidence_batches
+from rackspan.pipeline.frames.batches import NumberedBatch, partition_batches
 from rackspan.pipeline.frames.registrations import Registrations
+from rackspan.pipeline.frames.requirements import BatchFunction
 from rackspan.pipeline.schemas import FINDINGS, ddl
 
 OWN_COLUMNS: Final = FINDINGS.columns[2:-1]
@@ -24,13 +24,13 @@ FOUND: Final = f"snapshot INT, {ddl(OWN_COLUMNS)}"
 ARROW: Final = pa.schema([("snapshot", pa.int32()), *((column.name, column.type) for column in OWN_COLUMNS)])
 
 
-def partition_findings(asked_partitions: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
-    """The constraints that partitions break. Grain: snapshot, constraint, topic, partition."""
-    return asked_partitions.mapInArrow(_findings_by_batch(known), FOUND)
+def partition_findings(partitions_with_requirements: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
+    """The findings about partitions. Grain: snapshot, constraint, topic, partition."""
+    return partitions_with_requirements.mapInArrow(_findings_by_batch(known), FOUND)
 
 
 def whole_cluster_findings(figures: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
-    """The constraints and goals that clusters as a whole miss. Grain: snapshot, constraint, reason.
+    """The findings about whole clusters: constraints and goals. Grain: snapshot, constraint, reason.
 
     `figures` has the grain snapshot, field, index and at least one row for each snapshot (loads.py).
     """
@@ -42,7 +42,7 @@ def whole_cluster_findings(figures: DataFrame, known: Broadcast[Registrations]) 
 
 
 def judged_cluster(rows: pa.Table, known: Registrations) -> pa.Table:
-    """What is found of one snapshot's cluster, from the figures of its loads."""
+    """The findings about one snapshot's cluster, from the figures of its loads."""
     snapshot = rows.column("snapshot")[0].as_py()
     registered = known.of(snapshot)
     parts = [Figure(row["field"], row["index"], row["value"]) for row in rows.to_pylist()]
@@ -51,16 +51,16 @@ def judged_cluster(rows: pa.Table, known: Registrations) -> pa.Table:
     return pa.Table.from_batches([_found((snapshot, finding) for finding in found)])
 
 
-def _findings_by_batch(known: Broadcast[Registrations]) -> OverBatches:
+def _findings_by_batch(known: Broadcast[Registrations]) -> BatchFunction:
     def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return map(findings_batch, evidence_batches(batches, known.value))
+        return map(findings_batch, partition_batches(batches, known.value))
 
     return over
 
 
-def findings_batch(batch: Batch) -> pa.RecordBatch:
+def findings_batch(batch: NumberedBatch) -> pa.RecordBatch:
     """A row a finding, columns as in FOUND."""
-    return _found((int(batch.snapshot[row]), finding) for row, finding in partition_findings_by_row(batch.evidence))
+    return _found((int(batch.snapshot[row]), finding) for row, finding in partition_findings_by_row(batch.partitions))
 
 
 def _found(found: Iterable[tuple[int, Finding]]) -> pa.RecordBatch:

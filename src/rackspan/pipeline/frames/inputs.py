@@ -1,4 +1,4 @@
-"""What a run reads: one frame for each file of a snapshot, numbered by snapshot."""
+"""The input of a run: a frame for each kind of snapshot file, with the number of the snapshot in each row."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,7 +32,7 @@ class Inputs:
     """The snapshots of one run. `snapshots` has the grain snapshot; the others are below it.
 
     `stored` is in order of cluster and time. `days` are those being made, in the order of their units; a snapshot of
-    another day is only there for the next one to be compared with.
+    another day is only compared with the next one.
     """
 
     spark: SparkSession
@@ -69,7 +69,7 @@ class Inputs:
 
     @cached_property
     def partition_files(self) -> DataFrame:
-        """The same without telling whose they are. Kept, for Spark looks at every file's name again each time."""
+        """The partition rows without snapshot numbers. Cached, since Spark lists every file again each time."""
         return self._files("partitions", PARTITIONS)
 
     def _files(self, name: str, columns: str) -> DataFrame:
@@ -96,7 +96,7 @@ def widest_list(inputs: Inputs) -> int:
 
 
 def glob_escaped(file: Path) -> str:
-    """A path that Hadoop takes literally; it reads every path as a pattern."""
+    """The path, escaped for Hadoop, which reads every path as a glob pattern."""
     return "".join(f"\\{character}" if character in r"\{}[]*?" else character for character in str(file))
 
 
@@ -109,7 +109,7 @@ def _numbered(stored: Sequence[StoredSnapshot], days: Sequence[Day]) -> pa.Table
             "unit": pa.array([units.get(one.day) for one in stored], pa.int32()),
             "cluster_id": pa.array([one.day.cluster_id for one in stored], pa.string()),
             "day": pa.array([one.day.day for one in stored], pa.string()),
-            "folder_key": pa.array([paths.moment_text(one.taken_at) for one in stored], pa.string()),
+            "folder_key": pa.array([paths.timestamp_text(one.taken_at) for one in stored], pa.string()),
             "taken_at_micros": pa.array([(one.taken_at - EPOCH) // MICROSECOND for one in stored], pa.int64()),
         }
     )

@@ -1,4 +1,4 @@
-"""What losing each rack would do: judged a batch at a time where the partitions are, summed over batches by Spark."""
+"""The rows of outage_impact: the effect of each loss, computed in each batch by rackspan.audit and summed by Spark."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, Final
@@ -12,9 +12,9 @@ from pyspark.sql import functions as F
 from rackspan.audit.json_format import STATES
 from rackspan.audit.outage import RackLoss, judge_losses, losses_each_rack
 from rackspan.audit.quorum import quorum_without
-from rackspan.pipeline.frames.asked import OverBatches
-from rackspan.pipeline.frames.batches import Batch, evidence_batches
+from rackspan.pipeline.frames.batches import NumberedBatch, partition_batches
 from rackspan.pipeline.frames.registrations import Registrations
+from rackspan.pipeline.frames.requirements import BatchFunction
 from rackspan.pipeline.schemas import RACK_NAMES
 
 ARROW: Final = pa.schema(
@@ -41,7 +41,7 @@ LOSSES: Final = pa.schema(
 
 
 def losses(spark: SparkSession, known: Registrations) -> DataFrame:
-    """Each loss that is judged, and whether the controllers outlive it. Grain: registration, loss."""
+    """Each loss, and whether a majority of controllers is left after it. Grain: registration, loss."""
     rows = [
         {"registration": place, "loss": loss, "lost_racks": list(racks), "quorum_holds": quorum and quorum.holds}
         for place, registered in enumerate(known.distinct)
@@ -58,19 +58,19 @@ def losses_of_snapshots(spark: SparkSession, losses: DataFrame, known: Registrat
     return of_snapshot.join(F.broadcast(losses), "registration").drop("registration")
 
 
-def partial_harm(asked_partitions: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
-    """What each loss does to each batch of partitions. Grain: batch, snapshot, loss, topic, broker."""
-    return asked_partitions.mapInArrow(_harm_by_batch(known), HARM)
+def partial_harm(partitions_with_requirements: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
+    """The effect of each loss on each batch of partitions. Grain: batch, snapshot, loss, topic, broker."""
+    return partitions_with_requirements.mapInArrow(_harm_by_batch(known), HARM)
 
 
 def summed_harm(partial: DataFrame) -> DataFrame:
-    """What each loss does to each topic, and how many leaders each broker gains. Grain: snapshot, loss, topic, broker."""
+    """The effect of each loss on each topic, and the leaders each broker gains. Grain: snapshot, loss, topic, broker."""
     sums = [F.sum(name).alias(name) for name in (*STATES, "leaders")]
     return partial.groupBy("snapshot", "loss", "topic", "internal", "broker").agg(*sums)
 
 
 def impact(harm: DataFrame, losses: DataFrame) -> DataFrame:
-    """What each loss does to the topics it harms and, where `topic` is null, to the whole cluster, harm or none.
+    """The effect of each loss on the topics it harms and, where `topic` is null, on the whole cluster, harmed or not.
 
     Grain: snapshot, loss, topic.
     """
@@ -86,11 +86,11 @@ def impact(harm: DataFrame, losses: DataFrame) -> DataFrame:
 
 
 def _in_all(harm: DataFrame, losses: DataFrame) -> DataFrame:
-    """Topics beside sums over them. In one pass: two frames joined later would each read every partition."""
+    """Topics and the sums over them, in one pass: two frames joined later would each read every partition."""
     scopes = F.when(F.col("topic").isNotNull(), F.array(F.lit(True), F.lit(False))).otherwise(F.array(F.lit(False)))
     twice = harm.withColumn("in_topic", F.explode(scopes))
     scoped = twice.withColumns({name: F.when(F.col("in_topic"), F.col(name)) for name in ("topic", "internal")})
-    # A row for each loss, or those that harm nothing would be missing.
+    # A row for each loss, otherwise those that harm nothing would be missing.
     everything = scoped.drop("in_topic").unionByName(losses.select("snapshot", "loss"), allowMissingColumns=True)
     sums = [F.coalesce(F.sum(state), F.lit(0)).cast("bigint").alias(state) for state in STATES]
     gained = F.when(F.col("broker").isNotNull(), F.struct("broker", "leaders"))
@@ -99,24 +99,24 @@ def _in_all(harm: DataFrame, losses: DataFrame) -> DataFrame:
 
 
 def _nullable(one: Column) -> Column:
-    """The same value, but Spark no longer knows that it is never null: files of all days have one schema."""
+    """The same value, nullable for Spark, so that files of all days have one schema."""
     return F.when(one["leaders"] > 0, one)
 
 
-def _harm_by_batch(known: Broadcast[Registrations]) -> OverBatches:
+def _harm_by_batch(known: Broadcast[Registrations]) -> BatchFunction:
     def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in evidence_batches(batches, known.value):
+        for batch in partition_batches(batches, known.value):
             yield from map(harm_batch, batch.by_snapshot())
 
     return over
 
 
-def harm_batch(batch: Batch) -> pa.RecordBatch:
-    """What every loss does to one snapshot's partitions, columns as in HARM."""
-    seen = batch.evidence
-    internal = np.zeros(len(seen.topics), dtype=np.bool_)
-    internal[seen.rows.topic] = batch.internal
-    judged = judge_losses(seen, internal, losses_each_rack(seen.members))
+def harm_batch(batch: NumberedBatch) -> pa.RecordBatch:
+    """The effect of every loss on one snapshot's partitions, columns as in HARM."""
+    partitions = batch.partitions
+    internal = np.zeros(len(partitions.topics), dtype=np.bool_)
+    internal[partitions.rows.topic] = batch.internal
+    judged = judge_losses(partitions, internal, losses_each_rack(partitions.members))
     rows = [row for number, loss in enumerate(judged) for row in _rows(int(batch.snapshot[0]), number, loss)]
     return pa.RecordBatch.from_pylist(rows, schema=ARROW)
 

@@ -1,4 +1,4 @@
-"""Who was registered in each snapshot: small, so it goes to every executor once, and equal clusters go as one."""
+"""The brokers and controllers of each snapshot, broadcast to every executor once; equal ones are stored once."""
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +15,7 @@ from rackspan.sources.snapshot_folder import read_registration
 
 @dataclass(frozen=True, slots=True)
 class Registrations:
-    """The distinct registrations of a run. `of_snapshot` (S,) is the place of each snapshot's own in `distinct`."""
+    """The distinct members of a run's clusters. `of_snapshot` (S,): the index in `distinct` for each snapshot."""
 
     distinct: Sequence[ClusterMembers]
     of_snapshot: Int32s
@@ -25,7 +25,7 @@ class Registrations:
 
 
 def registrations(inputs: Inputs, policy: RackPolicy) -> Registrations:
-    """Read them here, on the driver: files of a few rows each, which cost Spark ten times as long.
+    """Read the registrations on the driver: files of a few rows each, which take Spark ten times as long.
 
     Errors: InvalidSnapshot; UsageError where the policy refuses a cluster.
     """

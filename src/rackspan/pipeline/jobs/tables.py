@@ -1,4 +1,4 @@
-"""Which frames make which table."""
+"""The jobs: from the snapshots of a run to the rows of each table. A table is a line in JOBS."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,17 +10,18 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 from rackspan.audit import RackPolicy
-from rackspan.pipeline.frames import asked, drift, durability, findings, loads, outage
+from rackspan.pipeline.frames import drift, durability, findings, loads, outage
 from rackspan.pipeline.frames.bits import durability as durability_bits
 from rackspan.pipeline.frames.bits import outage as outage_bits
 from rackspan.pipeline.frames.bits.broker_bits import BrokerBits, broker_bits
 from rackspan.pipeline.frames.inputs import Inputs, topic_count, widest_list
 from rackspan.pipeline.frames.registrations import Registrations
+from rackspan.pipeline.frames.requirements import partitions_with_requirements, topic_requirements
 
 
 @dataclass(frozen=True)
-class Judged:
-    """What every job is given: the snapshots, who was registered in each, and how they are judged."""
+class JobInputs:
+    """The input of every job: the snapshots, the registrations of each, and the rack policy."""
 
     inputs: Inputs
     registrations: Broadcast[Registrations]
@@ -28,25 +29,25 @@ class Judged:
 
     @cached_property
     def bits(self) -> BrokerBits | None:
-        """Racks as bits, or None where the run is left to Arrow batches."""
+        """Brokers and racks as bits, or None where the run has to use Arrow batches."""
         return broker_bits(self.registrations.value, widest_list(self.inputs))
 
     @cached_property
     def partitions(self) -> DataFrame:
-        """Each partition beside what is asked of it. Grain: snapshot, topic, partition."""
-        return asked.asked_partitions(self.inputs.partitions, self.asked, topic_count(self.inputs))
+        """Each partition with its topic's requirements. Grain: snapshot, topic, partition."""
+        return partitions_with_requirements(self.inputs.partitions, self.requirements, topic_count(self.inputs))
 
     @cached_property
-    def asked(self) -> DataFrame:
-        """What each topic asks. Grain: snapshot, topic."""
-        return asked.asked(self.inputs.topics, self.policy)
+    def requirements(self) -> DataFrame:
+        """The minimums that each topic requires. Grain: snapshot, topic."""
+        return topic_requirements(self.inputs.topics, self.policy)
 
 
 @dataclass(frozen=True, slots=True)
-class Made:
-    """A table's rows. Those of `frame` have its grain, `snapshot` for cluster and moment.
+class TableRows:
+    """A table's rows. Those of `frame` have its grain, with `snapshot` for cluster and time.
 
-    `finished` makes the table's other columns from them, row by row, once they are in order: what is moved and sorted
+    `finished` computes the table's other columns from them, row by row, after sorting: rows that are moved and sorted
     should be small.
     """
 
@@ -54,50 +55,50 @@ class Made:
     finished: Callable[[DataFrame], DataFrame] = lambda rows: rows
 
 
-Job: TypeAlias = Callable[[Judged], Made]
+Job: TypeAlias = Callable[[JobInputs], TableRows]
 
 
-def partition_durability(judged: Judged) -> Made:
+def partition_durability(job: JobInputs) -> TableRows:
     """Grain: snapshot, topic, partition."""
-    bits = judged.bits
+    bits = job.bits
     if bits is None:
-        return Made(durability.durability(judged.partitions, judged.registrations))
-    return Made(
-        durability_bits.durability_bits(judged.partitions, bits), lambda rows: durability_bits.in_words(rows, bits)
+        return TableRows(durability.durability(job.partitions, job.registrations))
+    return TableRows(
+        durability_bits.durability_bits(job.partitions, bits), lambda rows: durability_bits.with_names(rows, bits)
     )
 
 
-def all_findings(judged: Judged) -> Made:
+def all_findings(job: JobInputs) -> TableRows:
     """Grain: snapshot, constraint, topic, partition, reason."""
-    partial = loads.partial_figures(judged.partitions, judged.registrations)
-    figures = loads.summed_figures(partial.unionByName(loads.no_figures(judged.inputs.snapshots)))
-    in_clusters = findings.whole_cluster_findings(figures, judged.registrations)
-    return Made(findings.partition_findings(judged.partitions, judged.registrations).unionByName(in_clusters))
+    partial = loads.partial_figures(job.partitions, job.registrations)
+    figures = loads.summed_figures(partial.unionByName(loads.no_figures(job.inputs.snapshots)))
+    in_clusters = findings.whole_cluster_findings(figures, job.registrations)
+    return TableRows(findings.partition_findings(job.partitions, job.registrations).unionByName(in_clusters))
 
 
-def outage_impact(judged: Judged) -> Made:
+def outage_impact(job: JobInputs) -> TableRows:
     """Grain: snapshot, lost_racks, topic."""
-    spark, known, bits = judged.inputs.spark, judged.registrations, judged.bits
+    spark, known, bits = job.inputs.spark, job.registrations, job.bits
     losses = outage.losses_of_snapshots(spark, outage.losses(spark, known.value), known.value)
     if bits is None:
-        partial = outage.partial_harm(judged.partitions, known)
+        partial = outage.partial_harm(job.partitions, known)
     else:
-        partial = outage_bits.partial_harm_bits(judged.partitions, losses, bits)
-    return Made(outage.impact(outage.summed_harm(partial), losses))
+        partial = outage_bits.partial_harm_bits(job.partitions, losses, bits)
+    return TableRows(outage.impact(outage.summed_harm(partial), losses))
 
 
-def all_drift(judged: Judged) -> Made:
+def all_drift(job: JobInputs) -> TableRows:
     """Grain: snapshot, change, topic, partition, broker."""
-    inputs, known = judged.inputs, judged.registrations
+    inputs, known = job.inputs, job.registrations
     pairs = drift.pairs(inputs, known.value)
-    partitions = drift.partitions_twice(judged.partitions, pairs)
-    topics = drift.topics_twice(inputs.topics, judged.asked, pairs)
-    found = (
+    partitions = drift.partitions_twice(job.partitions, pairs)
+    topics = drift.topics_twice(inputs.topics, job.requirements, pairs)
+    changes = (
         drift.registration_drift(inputs, known.value)
         .unionByName(drift.topic_drift(topics, partitions))
         .unionByName(drift.partition_drift(partitions, topics, pairs, known))
     )
-    return Made(drift.compared_with(found, pairs, inputs.snapshots))
+    return TableRows(drift.compared_with(changes, pairs, inputs.snapshots))
 
 
 JOBS: Final[Mapping[str, Job]] = {
@@ -109,5 +110,5 @@ JOBS: Final[Mapping[str, Job]] = {
 
 
 def keyed(rows: DataFrame, snapshots: DataFrame) -> DataFrame:
-    """The rows beside their cluster and moment, and the `unit` they belong to. Grain: as `rows`."""
+    """The rows with their cluster, time and `unit`, the day they belong to. Grain: as `rows`."""
     return rows.join(F.broadcast(snapshots.select("snapshot", "unit", "cluster_id", "taken_at")), "snapshot")

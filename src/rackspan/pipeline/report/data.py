@@ -25,7 +25,7 @@ DRIFT_MAX: Final = 40
 """Groups of changes told of a cluster, the latest first."""
 
 
-class PartitionState(StrEnum):
+class DurabilityState(StrEnum):
     """The worst that holds for a partition, as `partition_durability` has it. Worst first."""
 
     OFFLINE = "offline"
@@ -40,10 +40,10 @@ class PartitionState(StrEnum):
         return self.value.replace("-", "_")
 
 
-AT_RISK: Final = tuple(state for state in PartitionState if state is not PartitionState.OK)
+AT_RISK: Final = tuple(state for state in DurabilityState if state is not DurabilityState.OK)
 
 
-class Verdict(StrEnum):
+class RackSafety(StrEnum):
     """Whether a cluster survives the loss of any one rack."""
 
     SAFE = "rack-safe"
@@ -61,7 +61,7 @@ class StateCounts:
     one_rack: int = 0
     ok: int = 0
 
-    def of(self, state: PartitionState) -> int:
+    def of(self, state: DurabilityState) -> int:
         return int(getattr(self, state.field))
 
     @property
@@ -74,8 +74,8 @@ class StateCounts:
         return self.offline + self.under_min_isr + self.under_min_racks + self.one_rack
 
     @property
-    def worst(self) -> PartitionState:
-        return next((state for state in AT_RISK if self.of(state)), PartitionState.OK)
+    def worst(self) -> DurabilityState:
+        return next((state for state in AT_RISK if self.of(state)), DurabilityState.OK)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +90,7 @@ class Moment:
 class StateTime:
     """How long at least one partition was in `state`, and the first moment when most were."""
 
-    state: PartitionState
+    state: DurabilityState
     most: int
     most_at: datetime
     seconds: float
@@ -265,11 +265,11 @@ class ClusterReport:
     drift_groups: int = 0
 
     @property
-    def verdict(self) -> Verdict:
+    def verdict(self) -> RackSafety:
         if any(not loss.survived for loss in self.losses):
-            return Verdict.NOT_SAFE
+            return RackSafety.NOT_SAFE
         # Where there is nothing to lose, "survives" would be true of everything and say nothing.
-        return Verdict.SAFE if self.losses and self.partitions else Verdict.NOT_JUDGED
+        return RackSafety.SAFE if self.losses and self.partitions else RackSafety.NOT_JUDGED
 
     @property
     def brokers(self) -> int:
@@ -297,7 +297,7 @@ class ReportData:
     rackspan_version: str
 
     def __post_init__(self) -> None:
-        urgency = (Verdict.NOT_SAFE, Verdict.NOT_JUDGED, Verdict.SAFE)
+        urgency = (RackSafety.NOT_SAFE, RackSafety.NOT_JUDGED, RackSafety.SAFE)
         ordered = sorted(self.clusters, key=lambda one: (urgency.index(one.verdict), one.cluster_id))
         object.__setattr__(self, "clusters", tuple(ordered))
 

@@ -8,7 +8,7 @@ from typing import Final
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 
-from rackspan.pipeline.report.data import AT_RISK, PartitionState
+from rackspan.pipeline.report.data import AT_RISK, DurabilityState
 
 AT: Final = "at_micros"
 MICROS: Final = 1_000_000
@@ -112,14 +112,14 @@ def finding_groups(findings: DataFrame, latest: DataFrame) -> DataFrame:
 
 
 def _state_counts() -> list[Column]:
-    return [F.count_if(F.col("state") == state.value).alias(state.field) for state in PartitionState]
+    return [F.count_if(F.col("state") == state.value).alias(state.field) for state in DurabilityState]
 
 
 def _seconds_while(condition: Column) -> Column:
     return F.sum(F.when(condition, F.col("seconds")).otherwise(0.0))
 
 
-def _state_time(state: PartitionState) -> tuple[Column, Column, Column]:
+def _state_time(state: DurabilityState) -> tuple[Column, Column, Column]:
     count = F.col(state.field)
     return (
         F.max(count).alias(f"{state.field}_most"),

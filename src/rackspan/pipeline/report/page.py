@@ -14,13 +14,13 @@ from rackspan.pipeline.report.data import (
     Cell,
     ClusterReport,
     DriftGroup,
+    DurabilityState,
     History,
     Moment,
-    PartitionState,
+    RackSafety,
     ReportData,
     TopicMap,
     TopicRow,
-    Verdict,
     severity_of,
 )
 from rackspan.pipeline.report.timeline import timeline
@@ -75,9 +75,9 @@ def title(data: ReportData) -> str:
     return words.fleet_headline(data).rstrip(".")
 
 
-def sign(verdict: Verdict) -> str:
+def sign(verdict: RackSafety) -> str:
     """The mark that stands for a verdict."""
-    return {Verdict.SAFE: "ok", Verdict.NOT_SAFE: "offline"}.get(verdict, "unknown")
+    return {RackSafety.SAFE: "ok", RackSafety.NOT_SAFE: "offline"}.get(verdict, "unknown")
 
 
 def worst_first(losses: Sequence[RackLoss]) -> list[RackLoss]:
@@ -121,11 +121,11 @@ def harm_words(harm: TopicHarm) -> str:
     return ", ".join(f"{number:,} {what}" for number, what in numbers if number)
 
 
-def harm_state(harm: TopicHarm) -> PartitionState:
+def harm_state(harm: TopicHarm) -> DurabilityState:
     """The worst that a loss does to a topic."""
     if harm.offline:
-        return PartitionState.OFFLINE
-    return PartitionState.UNDER_MIN_ISR if harm.under_min_isr else PartitionState.UNDER_MIN_RACKS
+        return DurabilityState.OFFLINE
+    return DurabilityState.UNDER_MIN_ISR if harm.under_min_isr else DurabilityState.UNDER_MIN_RACKS
 
 
 def harm_count(harm: TopicHarm) -> int:
@@ -194,9 +194,9 @@ def changes(moments: tuple[Moment, ...]) -> list[Moment]:
     return changed[-CHANGES_MAX:]
 
 
-def occurred(history: History) -> list[PartitionState]:
+def occurred(history: History) -> list[DurabilityState]:
     """The states that the history's picture shows, and ok."""
-    return [*(one.state for one in history.states), PartitionState.OK]
+    return [*(one.state for one in history.states), DurabilityState.OK]
 
 
 def change_sign(group: DriftGroup) -> str | None:
@@ -231,8 +231,8 @@ _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
 
 _NAMES: Final[Mapping[str, Any]] = {
     "MEANING": words.MEANING,
-    "NOT_JUDGED": Verdict.NOT_JUDGED,
-    "STATES": tuple(PartitionState),
+    "NOT_JUDGED": RackSafety.NOT_JUDGED,
+    "STATES": tuple(DurabilityState),
     "LONG_NAME": LONG_NAME,
     "RACKS_AS_CARDS": RACKS_AS_CARDS,
     "TOPICS_HIT_MAX": TOPICS_HIT_MAX,

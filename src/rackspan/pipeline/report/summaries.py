@@ -27,11 +27,11 @@ from rackspan.pipeline.report.data import (
     TOPICS_MAX,
     ClusterReport,
     DriftGroup,
+    DurabilityState,
     FindingGroup,
     History,
     LossHistory,
     Moment,
-    PartitionState,
     ReportData,
     StateCounts,
     StateTime,
@@ -52,7 +52,7 @@ class Tables:
 
 
 @dataclass(frozen=True, slots=True)
-class Collected:
+class ClusterSummary:
     """What came back from Spark for one cluster."""
 
     history: History
@@ -73,7 +73,7 @@ def summarize(
 ) -> ReportData:
     """The report on every cluster of `latest`, which maps the tables' cluster_id to its latest snapshot.
 
-    Collected are, for each cluster, at most `topics_most` topics, `moments_most` moments, DRIFT_MAX groups of changes, a
+    ClusterSummary are, for each cluster, at most `topics_most` topics, `moments_most` moments, DRIFT_MAX groups of changes, a
     group a constraint, a row a rack and one row of numbers.
     Errors: InvalidSnapshot for a snapshot without a time; UsageError where the policy refuses a cluster.
     """
@@ -89,7 +89,7 @@ def summarize(
 
 
 def cluster_report(
-    cluster_id: str, snapshot: ClusterSnapshot, policy: RackPolicy, collected: Collected, topics_most: int
+    cluster_id: str, snapshot: ClusterSnapshot, policy: RackPolicy, collected: ClusterSummary, topics_most: int
 ) -> ClusterReport:
     """One cluster: the judge's word on its latest snapshot, beside what the tables tell."""
     now, losses = outage(snapshot, policy)
@@ -114,7 +114,7 @@ def cluster_report(
     )
 
 
-def collect(tables: Tables, at: Mapping[str, int], topics_most: int, moments_most: int) -> dict[str, Collected]:
+def collect(tables: Tables, at: Mapping[str, int], topics_most: int, moments_most: int) -> dict[str, ClusterSummary]:
     """Run the frames. `at` is when the latest snapshot of each cluster was taken, in microseconds since 1970 UTC."""
     durability = tables.durability
     latest = durability.sparkSession.createDataFrame(list(at.items()), f"cluster_id string, {frames.AT} long")
@@ -129,7 +129,7 @@ def collect(tables: Tables, at: Mapping[str, int], topics_most: int, moments_mos
     losses = _by_cluster(drift_frames.loss_histories(tables.impact, latest))
     drift = _by_cluster(drift_frames.drift_groups(tables.drift, latest, DRIFT_MAX))
     return {
-        cluster_id: Collected(
+        cluster_id: ClusterSummary(
             history=_history(numbers[cluster_id], drawn[cluster_id]),
             topics_at_risk={row.topic: _counts(row) for row in topics[cluster_id]},
             findings=_findings(groups[cluster_id]),
@@ -160,7 +160,7 @@ def _history(numbers: Row, drawn: Iterable[Row]) -> History:
     )
 
 
-def _state_time(numbers: Row, state: PartitionState) -> StateTime:
+def _state_time(numbers: Row, state: DurabilityState) -> StateTime:
     return StateTime(
         state=state,
         most=numbers[f"{state.field}_most"],
@@ -209,7 +209,7 @@ def _urgency(group: FindingGroup) -> tuple[bool, bool, int, str]:
 
 
 def _counts(row: Row) -> StateCounts:
-    return StateCounts(**{state.field: row[state.field] for state in PartitionState})
+    return StateCounts(**{state.field: row[state.field] for state in DurabilityState})
 
 
 def _at(row: Row) -> int:

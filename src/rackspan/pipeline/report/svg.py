@@ -9,12 +9,12 @@ from collections.abc import Iterable
 from markupsafe import Markup
 
 from rackspan.audit.outage import RackLoss
-from rackspan.pipeline.report.data import Cell, PartitionState, StateCounts
+from rackspan.pipeline.report.data import Cell, DurabilityState, StateCounts
 
 
 def state_bar(counts: StateCounts, label: str) -> Markup:
     """All partitions of one moment as one bar, the worst on the left."""
-    return _bar([(state.value, counts.of(state)) for state in PartitionState], label)
+    return _bar([(state.value, counts.of(state)) for state in DurabilityState], label)
 
 
 def loss_bar(loss: RackLoss, harmed: int, partitions: int, label: str) -> Markup:
@@ -24,10 +24,10 @@ def loss_bar(loss: RackLoss, harmed: int, partitions: int, label: str) -> Markup
     """
     offline, under_min_isr = loss.total("offline"), loss.total("under_min_isr")
     segments = (
-        (PartitionState.OFFLINE, offline),
-        (PartitionState.UNDER_MIN_ISR, under_min_isr),
-        (PartitionState.UNDER_MIN_RACKS, harmed - offline - under_min_isr),
-        (PartitionState.OK, partitions - harmed),
+        (DurabilityState.OFFLINE, offline),
+        (DurabilityState.UNDER_MIN_ISR, under_min_isr),
+        (DurabilityState.UNDER_MIN_RACKS, harmed - offline - under_min_isr),
+        (DurabilityState.OK, partitions - harmed),
     )
     return _bar([(state.value, number) for state, number in segments], label)
 

@@ -13,7 +13,7 @@ from typing import Final
 from markupsafe import Markup
 
 from rackspan.pipeline.report import words
-from rackspan.pipeline.report.data import AT_RISK, History, Moment, PartitionState
+from rackspan.pipeline.report.data import AT_RISK, DurabilityState, History, Moment
 
 CHARACTER: Final = 6.4
 """Width in px that one character of the time line's text takes at most (11 px, any sans-serif)."""
@@ -158,7 +158,7 @@ Step = tuple[float, float, float, float]
 
 
 def _runs(
-    frame: Frame, moments: Sequence[Moment], below: Sequence[PartitionState], state: PartitionState
+    frame: Frame, moments: Sequence[Moment], below: Sequence[DurabilityState], state: DurabilityState
 ) -> Iterator[list[Step]]:
     """Stretches in which a state occurs, as steps, so that where it does not nothing is drawn."""
     edges = [*(frame.x(moment.taken_at) for moment in moments), frame.x_end]

@@ -14,7 +14,7 @@ from rackspan.model.ids import RackId
 from rackspan.model.partitions import Int32s, Int64s, lengths
 from rackspan.model.racks import NO_RACK
 from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.pipeline.report.data import Cell, PartitionState, RackMembers, StateCounts, TopicMap, TopicRow
+from rackspan.pipeline.report.data import Cell, DurabilityState, RackMembers, StateCounts, TopicMap, TopicRow
 
 Harms = Mapping[str, Mapping[RackId, TopicHarm]]
 """What the loss of each rack does to each topic; topics and racks without harm are left out."""
@@ -127,7 +127,7 @@ class _Counts:
 
 
 def _state_badness(counts: StateCounts) -> tuple[int, int]:
-    return list(PartitionState).index(counts.worst), -counts.at_risk
+    return list(DurabilityState).index(counts.worst), -counts.at_risk
 
 
 def _harm_badness(harms: Mapping[RackId, TopicHarm]) -> tuple[int, int, int]:

@@ -11,23 +11,23 @@ from rackspan.pipeline.report.data import (
     AT_RISK,
     ClusterReport,
     DriftGroup,
+    DurabilityState,
     History,
     LossHistory,
-    PartitionState,
+    RackSafety,
     ReportData,
     StateCounts,
-    Verdict,
 )
 
 NAMES_SHOWN: Final = 4
 """Racks named in a sentence before "and N more"; the pictures name them all."""
 
-MEANING: Final[Mapping[PartitionState, str]] = {
-    PartitionState.OFFLINE: "no leader: it can be neither written nor read",
-    PartitionState.UNDER_MIN_ISR: "fewer replicas in sync than min.insync.replicas: acks=all is refused",
-    PartitionState.UNDER_MIN_RACKS: "in-sync replicas in fewer racks than min.insync.racks asks",
-    PartitionState.ONE_RACK: "every in-sync replica is in one rack, though the cluster has more",
-    PartitionState.OK: "none of these",
+MEANING: Final[Mapping[DurabilityState, str]] = {
+    DurabilityState.OFFLINE: "no leader: it can be neither written nor read",
+    DurabilityState.UNDER_MIN_ISR: "fewer replicas in sync than min.insync.replicas: acks=all is refused",
+    DurabilityState.UNDER_MIN_RACKS: "in-sync replicas in fewer racks than min.insync.racks asks",
+    DurabilityState.ONE_RACK: "every in-sync replica is in one rack, though the cluster has more",
+    DurabilityState.OK: "none of these",
 }
 
 _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
@@ -35,8 +35,8 @@ _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 def fleet_headline(data: ReportData) -> str:
     """The verdict on several clusters."""
-    unsafe = sum(cluster.verdict is Verdict.NOT_SAFE for cluster in data.clusters)
-    unjudged = sum(cluster.verdict is Verdict.NOT_JUDGED for cluster in data.clusters)
+    unsafe = sum(cluster.verdict is RackSafety.NOT_SAFE for cluster in data.clusters)
+    unjudged = sum(cluster.verdict is RackSafety.NOT_JUDGED for cluster in data.clusters)
     clusters = len(data.clusters)
     rest = f" {unjudged} could not be judged." if unjudged else ""
     if unsafe:

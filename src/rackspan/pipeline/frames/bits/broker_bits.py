@@ -1,8 +1,8 @@
-"""Racks as bits of a number: what Spark's own columns need to judge a partition without Python.
+"""Brokers and racks as bits of a number, so that Spark's own columns can compute a partition's state without Python.
 
-Bit n stands for the nth of a registration's `failure_racks`, which ascend as names do. A broker is its rack's bit, or 0
-in no rack; where it matters whether it is alive, ALIVE is set beside that. The numbers of all brokers of a run are one
-literal array, which costs no join and no copy. Whatever bits cannot carry is left to Arrow batches; see
+Bit n is the nth of a registration's `failure_racks`, which are sorted by name. A broker is its rack's bit, or 0 without a
+rack; where it matters whether it is alive, the bit ALIVE is set too. The numbers of all brokers of a run are one literal
+array, which needs no join and no copy. What bits cannot represent is left to Arrow batches; see
 docs/decisions/0013-racks-as-bits-in-spark.md.
 """
 
@@ -21,14 +21,14 @@ from rackspan.audit.quorum import quorum_without
 from rackspan.pipeline.frames.registrations import Registrations
 
 ALIVE: Final = 1 << 62
-"""Of a broker: it can lead and follow. Of losses: the one of nothing at all. Above every rack's bit, below the sign."""
+"""Of a broker: it can lead and follow. Of losses: the loss of no rack. Above every rack's bit, below the sign."""
 
 RACKS: Final = ALIVE - 1
 EVERY_LOSS: Final = ALIVE | RACKS
 
 RACKS_MAX: Final = 62
 ENTRIES_MAX: Final = 1 << 16
-"""Numbers of brokers in a literal: 1 MB, which goes to every task once for each place it is read at."""
+"""Brokers in a literal: 1 MB, which is sent to every task once for each expression that reads it."""
 
 WIDTH_MAX: Final = 6
 """Lists are unrolled entry by entry into code that grows with the square of this. Six is a move of all of three replicas."""
@@ -36,14 +36,14 @@ WIDTH_MAX: Final = 6
 
 @dataclass(frozen=True, slots=True)
 class BrokerBits:
-    """The brokers of a run as numbers. `width` is that of the longest list of brokers; `top` the largest id listed."""
+    """The brokers of a run as numbers. `width`: the length of the longest list of brokers; `top`: the largest broker id."""
 
     known: Registrations
     width: int
     top: int
 
     def racks(self, brokers: str) -> list[Column]:
-        """The rack's bit of each entry of a list column, 0 beyond its end and for brokers in no known rack."""
+        """The rack's bit of each entry of a list column, 0 beyond its end and for brokers without a known rack."""
         return [self._looked_up(_rack_bits, entry) for entry in self.entries(brokers)]
 
     def alive(self, brokers: str) -> list[Column]:
@@ -58,7 +58,7 @@ class BrokerBits:
         return [F.get(F.col(brokers), F.lit(place)) for place in range(self.width)]
 
     def names(self, bits: Column) -> Column:
-        """The racks of a number by name, sorted. At most `width` bits are set, so each is taken off the low end."""
+        """The rack names of a number, sorted. At most `width` bits are set; each step takes the lowest one."""
         most, known = _most_racks(self.known), self.known.distinct
         start = self._of_snapshot([place * most for place in range(len(known))], "INT")
         names = _literal((name for one in known for name in _padded(one.failure_racks, most)), "STRING")
@@ -66,7 +66,7 @@ class BrokerBits:
         rest = bits
         for _ in range(self.width):
             below = rest - F.lit(1)
-            # The ones below the lowest bit that is set are as many as its place.
+            # The number of ones below the lowest set bit is its index.
             place = F.bit_count(F.bitwise_not(rest).bitwiseAND(below))
             taken.append(F.get(names, start + place))
             rest = rest.bitwiseAND(below)
@@ -79,11 +79,11 @@ class BrokerBits:
 
     @property
     def without_quorum(self) -> Column:
-        """The losses after which the controllers elect nobody."""
-        return self._of_snapshot([_undecided(one) for one in self.known.distinct], "BIGINT")
+        """The losses after which controllers have no majority and elect no leader."""
+        return self._of_snapshot([_without_majority(one) for one in self.known.distinct], "BIGINT")
 
     def _looked_up(self, bits_of: Callable[[ClusterMembers, int], list[int]], broker: Column) -> Column:
-        # Entry 0 is nobody (−1), the last one whoever is beyond `top` or, as `least` passes over nulls, absent.
+        # Entry 0 is no broker (−1); the last one is a broker above `top`, or absent, since `least` ignores nulls.
         stride = self.top + 3
         entries = (bits for one in self.known.distinct for bits in [0, *bits_of(one, self.top), 0])
         start = self._of_snapshot([place * stride + 1 for place in range(len(self.known.distinct))], "INT")
@@ -91,7 +91,7 @@ class BrokerBits:
         return F.coalesce(found, number(0))
 
     def _of_snapshot(self, of_registration: Sequence[object], kind: str) -> Column:
-        # What most runs have: one registration, which is no lookup at all.
+        # Most runs have one registration and need no lookup.
         if len(of_registration) == 1:
             return F.lit(of_registration[0]).cast(kind)
         values = (of_registration[place] for place in self.known.of_snapshot.tolist())
@@ -99,7 +99,7 @@ class BrokerBits:
 
 
 def broker_bits(known: Registrations, width: int) -> BrokerBits | None:
-    """None where bits cannot carry the run: too many racks, too long lists, or broker ids too far apart for an array."""
+    """The brokers of a run as bits; None with too many racks, too long lists, or broker ids too large for an array."""
     racks, top = (
         _most_racks(known),
         max((int(one.rack_map.broker_ids.max(initial=0)) for one in known.distinct), default=0),
@@ -114,7 +114,7 @@ def _most_racks(known: Registrations) -> int:
 
 
 def bit_of_loss(place: int) -> int:
-    """`place` in audit's losses_each_rack: nothing at all first, then each rack."""
+    """The bit of a loss by its index in audit's losses_each_rack: no rack first, then each rack."""
     return ALIVE if place == 0 else 1 << (place - 1)
 
 
@@ -145,7 +145,7 @@ def _alive_bits(one: ClusterMembers, top: int) -> list[int]:
     return bits
 
 
-def _undecided(one: ClusterMembers) -> int:
+def _without_majority(one: ClusterMembers) -> int:
     """The losses that leave no majority of the controllers."""
     judged = enumerate(quorum_without(one, frozenset(racks)) for racks in losses_each_rack(one))
     return sum(bit_of_loss(place) for place, quorum in judged if quorum is not None and not quorum.holds)
@@ -156,5 +156,5 @@ def _padded(names: Sequence[str], length: int) -> list[str]:
 
 
 def _literal(values: Iterable[object], kind: str) -> Column:
-    """An array that Spark works out once, before it plans."""
+    """An array that Spark evaluates once, before planning."""
     return F.from_json(F.lit(json.dumps(list(values))), f"ARRAY<{kind}>")

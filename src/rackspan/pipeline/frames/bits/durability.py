@@ -1,6 +1,6 @@
-"""How well each partition is held, in Spark's own columns: what frames/durability.py says, without a way through Python.
+"""The state of each partition in Spark's own columns: the result of frames/durability.py without Python workers.
 
-Two steps, so that what is moved and sorted is small: numbers first, and words once the rows are in order.
+In two steps, so that the rows that are moved and sorted are small: numbers first, names after sorting.
 """
 
 from pyspark.sql import Column, DataFrame
@@ -12,9 +12,9 @@ from rackspan.model.partitions import UNKNOWN_SIZE
 from rackspan.pipeline.frames.bits.broker_bits import BrokerBits, any_of, how_many, number
 
 
-def durability_bits(asked_partitions: DataFrame, bits: BrokerBits) -> DataFrame:
-    """How each partition is held, racks as bits and the state as its place in STATES. Grain: snapshot, topic, partition."""
-    counted = asked_partitions.select(
+def durability_bits(partitions_with_requirements: DataFrame, bits: BrokerBits) -> DataFrame:
+    """The state of each partition as its index in STATES, racks as bits. Grain: snapshot, topic, partition."""
+    counted = partitions_with_requirements.select(
         "snapshot",
         "topic",
         "partition",
@@ -31,8 +31,8 @@ def durability_bits(asked_partitions: DataFrame, bits: BrokerBits) -> DataFrame:
     return counted.withColumn("state", _state(bits)).drop("held_to")
 
 
-def in_words(rows: DataFrame, bits: BrokerBits) -> DataFrame:
-    """The same rows with racks and states by name. Grain and order: as they came."""
+def with_names(rows: DataFrame, bits: BrokerBits) -> DataFrame:
+    """The same rows with racks and states by name. Grain and order: unchanged."""
     return rows.withColumns(
         {
             "replica_racks": bits.names(F.col("replica_bits")),
@@ -45,7 +45,7 @@ def in_words(rows: DataFrame, bits: BrokerBits) -> DataFrame:
 
 
 def _replicas(bits: BrokerBits) -> list[Column]:
-    """Of the replicas that are not on their way out how many there are, and their racks."""
+    """The number and the racks of the replicas that are not being removed."""
     staying = [
         one.isNotNull() & ~F.coalesce(F.array_contains("removing_replicas", one), F.lit(False))
         for one in bits.entries("replicas")

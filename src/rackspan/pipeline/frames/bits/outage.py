@@ -1,8 +1,8 @@
-"""What losing each rack would do, in Spark's own columns: what frames/outage.py sums, without a way through Python.
+"""The effect of each loss in Spark's own columns: the sums of frames/outage.py without Python workers.
 
-Losses are bits as racks are (broker_bits.py), so that one number says of a partition under which losses something holds.
-A rack is the whole loss, so a list of brokers outlives every loss but those of a rack that holds them all. Partitions
-that no loss harms, nearly all, are counted by who takes their leaderships; the others by topic as well.
+Losses are bits as racks are (broker_bits.py), so that one number holds the losses under which a condition is true for a
+partition. A loss is one rack, so a list of brokers survives every loss except that of a rack that holds all of them.
+Partitions that no loss harms, nearly all, are counted by the broker that takes over their leadership; others also by topic.
 """
 
 from collections.abc import Iterable
@@ -19,21 +19,21 @@ MOVES = ("first", "second")
 """A leadership moves to the first replica that can lead, or, where that one is lost too, to the first one elsewhere."""
 
 
-def partial_harm_bits(asked_partitions: DataFrame, losses: DataFrame, bits: BrokerBits) -> DataFrame:
-    """As frames/outage.py's, summed over all partitions alike. Grain: several rows a snapshot, loss, topic, broker."""
-    seen = _seen(_numbered(asked_partitions, bits), bits.width)
-    moved = _moved(_harmed(seen), bits.width)
+def partial_harm_bits(partitions_with_requirements: DataFrame, losses: DataFrame, bits: BrokerBits) -> DataFrame:
+    """As frames/outage.py, summed over equal partitions. Grain: several rows a snapshot, loss, topic, broker."""
+    candidates = _with_candidates(_numbered(partitions_with_requirements, bits), bits.width)
+    moved = _moved(_harmed(candidates), bits.width)
     return _by_loss(_counted(moved), losses)
 
 
-def _numbered(asked_partitions: DataFrame, bits: BrokerBits) -> DataFrame:
+def _numbered(partitions_with_requirements: DataFrame, bits: BrokerBits) -> DataFrame:
     """Each broker of a partition as bits, a column for each place in its lists. Grain: snapshot, topic, partition."""
     lists = {
         "replica": bits.entries("replicas"),
         "alive": bits.alive("replicas"),
         "in_sync": bits.alive("isr"),
     }
-    return asked_partitions.select(
+    return partitions_with_requirements.select(
         "snapshot",
         "topic",
         "internal",
@@ -47,12 +47,12 @@ def _numbered(asked_partitions: DataFrame, bits: BrokerBits) -> DataFrame:
     )
 
 
-def _seen(numbered: DataFrame, width: int) -> DataFrame:
-    """Who of a partition is alive, who of those can lead it, and which losses spare none. Grain: as `numbered`."""
+def _with_candidates(numbered: DataFrame, width: int) -> DataFrame:
+    """The live brokers of a partition, those that can lead it, and the losses that leave none. Grain: as `numbered`."""
     replicas, alive, isr = (
         [F.col(f"{name}_{place}") for place in range(width)] for name in ("replica", "alive", "in_sync")
     )
-    spare = how_many(one != 0 for one in isr) - F.col("held_to")
+    spare = how_many(bits != 0 for bits in isr) - F.col("held_to")
     return numbered.withColumns(
         {
             "isr_racks": any_of(isr).bitwiseAND(number(RACKS)),
@@ -68,7 +68,7 @@ def _seen(numbered: DataFrame, width: int) -> DataFrame:
 
 
 def _none_left(alive: list[Column]) -> Column:
-    """The losses that leave nobody of a list alive."""
+    """The losses that leave no broker of a list alive."""
     racks = any_of(alive).bitwiseAND(number(RACKS))
     elsewhere = reduce(lambda one, other: one | other, (one == ALIVE for one in alive))
     return (
@@ -79,7 +79,7 @@ def _none_left(alive: list[Column]) -> Column:
 
 
 def _short(isr: list[Column], spare: Column) -> Column:
-    """The losses that leave fewer in sync than asked, `spare` being how many more there are: the racks of more than that."""
+    """The losses that leave too few in sync: those of racks with more than `spare` in-sync replicas."""
     # At place k the racks that at least k + 1 of those counted so far are in.
     held = [number(0)] * len(isr)
     for one in isr:
@@ -93,12 +93,12 @@ def _short(isr: list[Column], spare: Column) -> Column:
     return by_spare.otherwise(number(0))
 
 
-def _harmed(seen: DataFrame) -> DataFrame:
-    """Each state as the losses under which it holds. Grain: as `seen`."""
+def _harmed(candidates: DataFrame) -> DataFrame:
+    """Each state as the losses under which it holds. Grain: as `candidates`."""
     dead = F.when(F.col("leader_alive") == 0, number(EVERY_LOSS)).otherwise(
         F.col("leader_alive").bitwiseAND(number(RACKS))
     )
-    # Without a majority of controllers a leader that is dead is not replaced; one that lives goes on.
+    # Without a majority of controllers a dead leader is not replaced; a live one continues.
     decided = F.col("none_in_sync").bitwiseAND(F.bitwise_not("undecided"))
     offline = F.when(F.col("leaderless"), number(EVERY_LOSS)).otherwise(
         decided.bitwiseOR(F.col("dead").bitwiseAND(F.col("undecided")))
@@ -112,7 +112,7 @@ def _harmed(seen: DataFrame) -> DataFrame:
     )
     online = F.bitwise_not("offline")
     return (
-        seen.withColumn("dead", dead)
+        candidates.withColumn("dead", dead)
         .withColumn("offline", offline)
         .withColumns(
             {
@@ -128,7 +128,7 @@ def _harmed(seen: DataFrame) -> DataFrame:
 
 
 def _moved(harmed: DataFrame, width: int) -> DataFrame:
-    """Which broker takes the leadership under which losses: `first` under `under_first`, and so on. Grain: as `harmed`."""
+    """The broker that takes over the leadership: `first` after the losses `under_first`, and so on. Grain: as `harmed`."""
     can_lead, alive, replicas = (
         [F.col(f"{name}_{place}") for place in range(width)] for name in ("can_lead", "alive", "replica")
     )
@@ -147,7 +147,7 @@ def _moved(harmed: DataFrame, width: int) -> DataFrame:
 
 
 def _counted(moved: DataFrame) -> DataFrame:
-    """Partitions that every loss treats alike, as `partitions`. The topic is null where no loss does harm."""
+    """The number of partitions that are equal in every loss, as `partitions`. The topic is null where no loss harms."""
     harmed = any_of(F.col(state) for state in STATES) != 0
     alike = moved.select(
         "snapshot",
@@ -160,14 +160,14 @@ def _counted(moved: DataFrame) -> DataFrame:
 
 
 def _only_if_used(move: str) -> Iterable[Column]:
-    # Otherwise partitions would be told apart by what comes of nothing.
+    # Otherwise partitions would be grouped by columns that have no effect.
     used = (F.col(f"under_{move}") != 0) & F.col(move).isNotNull()
     yield F.when(used, F.col(move)).alias(move)
     yield F.when(used, F.col(f"under_{move}")).otherwise(number(0)).alias(f"under_{move}")
 
 
 def _by_loss(counted: DataFrame, losses: DataFrame) -> DataFrame:
-    """Each loss of a snapshot beside its partitions; harm and leaderships in rows of their own."""
+    """Each loss of a snapshot with its partitions; harm and leaderships in separate rows."""
     bit = F.when(F.col("loss") == 0, number(ALIVE)).otherwise(F.expr("shiftleft(1L, loss - 1)"))
     under = counted.join(losses.select("snapshot", "loss", bit.alias("bit")), "snapshot")
     rows = F.array(_harm(), *(_surge(move) for move in MOVES))
