@@ -40,6 +40,8 @@ class WorldKind:
     falls_back: bool = False
     restless: bool = False
     groups: bool = False
+    transactions: bool = False
+    transaction_version: int = 2
     elr: Elr = Elr.RACKS
     fails: frozenset[str] = frozenset()
 
@@ -87,6 +89,10 @@ DEMANDED: Final[Mapping[str, WorldKind]] = {
         replace(_CLEAN, name="groups-restless", groups=True, restless=True),
         replace(_CLEAN, name="groups-reassigning", groups=True, reassigning=True),
         replace(_LOSSY, name="groups-lossy", groups=True),
+        replace(_CLEAN, name="transactions", transactions=True),
+        replace(_CLEAN, name="transactions-restless", transactions=True, restless=True),
+        replace(_CLEAN, name="transactions-reassigning", transactions=True, reassigning=True),
+        replace(_LOSSY, name="transactions-lossy", transactions=True),
         replace(_CLEAN, name="relocating", relocating=True),
         replace(_CLEAN, name="restless-relocating", relocating=True, restless=True),
         replace(_CLEAN, name="killed-relocating", relocating=True, trusted=False),

@@ -50,7 +50,7 @@ def test_two_seeds_and_two_worlds_are_different_runs() -> None:
     assert len({crc("clean", 1), crc("clean", 2), crc("lossy", 1)}) == 3
 
 
-@pytest.mark.parametrize("world", ["clean", "reassigning", "groups"])
+@pytest.mark.parametrize("world", ["clean", "reassigning", "groups", "transactions"])
 def test_another_process_with_other_hashes_runs_the_same(world: str) -> None:
     assert told(sys.executable, world, "1") == told(sys.executable, world, "4711")
 
@@ -85,5 +85,5 @@ def test_another_python_runs_the_same(tmp_path: Path) -> None:
     install = [uv(), "pip", "install", "--quiet", "--python", str(python), *wanted]
     subprocess.run([uv(), "venv", "--quiet", "--python", other, str(tmp_path / "venv")], check=True)
     subprocess.run(install, check=True)
-    for world in ("clean", "lossy", "reassigning", "groups", "relocating"):
+    for world in ("clean", "lossy", "reassigning", "groups", "relocating", "transactions"):
         assert told(python, world, "7") == told(sys.executable, world, "8")

@@ -2,8 +2,8 @@
 
     World(kind, seed).run()        raises Violation at the first rule that breaks
 
-The world owns every setting and all rng. What Kafka does is the core's; what happens to it is told by faults.py and
-striking.py; who judges is judges/.
+The world owns every setting and all random generators. What Kafka does is the core's; what goes wrong is in faults/; the
+rules are in judges/.
 """
 
 from dataclasses import dataclass, field
@@ -22,8 +22,10 @@ from rackspan.cluster.core.messages import (
     NewTopic,
     Respond,
     Send,
+    SendRequest,
     Stopped,
 )
+from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.simulation.clients.producers import TRAFFIC_FROM_MS, Producers
 from tests.simulation.clients.request import ClientRequest
@@ -31,8 +33,8 @@ from tests.simulation.clients.traffic import Traffic
 from tests.simulation.environment.assumptions import controller_rules
 from tests.simulation.environment.clock import Callback, Clock
 from tests.simulation.environment.machine import Machine
-from tests.simulation.environment.network import Network, ReplicaCounts
-from tests.simulation.environment.parameters import FAULTS_MS, HEALING_MS, draw_parameters
+from tests.simulation.environment.network import Network, NetworkMessage
+from tests.simulation.environment.parameters import FAULTS_MS, HEALING_MS, LONG_HEALING_MS, draw_parameters
 from tests.simulation.environment.rng import generators_for
 from tests.simulation.environment.trace import Trace
 from tests.simulation.faults.drawing import Fault, draw_faults
@@ -40,12 +42,22 @@ from tests.simulation.faults.injection import schedule_faults
 from tests.simulation.groups.traffic import Groups
 from tests.simulation.judges.observer import Observer
 from tests.simulation.kinds import WorldKind
+from tests.simulation.transactions.process import SimulatedProcess
+from tests.simulation.transactions.traffic import Transactions
 
 ORDERS: Final = TopicPartition("orders", 0)
 OFFSETS: Final = TopicPartition("__consumer_offsets", 0)
+TRANSACTIONS: Final = TopicPartition("__transaction_state", 0)
 
 QUICK_MS: Final = (1, 2)
 """The network before traffic begins and after all healed; slowness and repeats belong to the time between."""
+
+
+def partitions_of(kind: WorldKind) -> tuple[TopicPartition, ...]:
+    """The partitions under the judges; faults are aimed at the first one, or at each of several in turn."""
+    if kind.transactions:
+        return (TRANSACTIONS, OFFSETS, ORDERS, TopicPartition(ORDERS.topic, 1))
+    return (OFFSETS,) if kind.groups else (ORDERS,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +67,9 @@ class Build:
     broker_rules: type[BrokerRules] = BrokerRules
     controller_rules: type[ControllerRules] = ControllerRules
     coordinator: type[GroupCoordinator] = GroupCoordinator
+    transactions: type[TransactionCoordinator] = TransactionCoordinator
+    broker: type[BrokerCore] = BrokerCore
+    process: type[SimulatedProcess] = SimulatedProcess
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,10 +106,12 @@ class Running:
     def __init__(self, world: World) -> None:
         rng = generators_for(world.seed)
         self.kind, self.seed, self.build = world.kind, world.seed, world.build
-        self.partition = OFFSETS if world.kind.groups else ORDERS
+        self.partitions = partitions_of(world.kind)
+        self.partition = self.partitions[0]
         self.parameters = draw_parameters(world.kind, rng.parameters)
         drawn = draw_faults(self.parameters, rng.faults)
         self.faults = drawn if world.faults is None else world.faults
+        self.healing_ms = LONG_HEALING_MS if world.kind.transactions else HEALING_MS
         self.clock = Clock()
         self.rng = rng
         self.trace = world.trace
@@ -113,8 +130,11 @@ class Running:
             controller_rules(world.kind, world.build.controller_rules),
         )
         self.machines = {broker: Machine(broker, rack) for broker, rack in self.parameters.racks.items()}
-        self.observer = Observer(world.kind, self.partition, self.machines, self.controller)
-        self.traffic: Traffic = Groups(self) if world.kind.groups else Producers(self)
+        self.observers = {
+            partition: Observer(world.kind, partition, self.machines, self.controller) for partition in self.partitions
+        }
+        self.observer = self.observers[self.partition]
+        self.traffic: Traffic = _traffic_of(self)
         self._numbers = dict.fromkeys(("correlation_id", "record", "producer", "value"), 0)
 
     # The run
@@ -124,22 +144,24 @@ class Running:
         schedule_faults(self)
         events = self.clock.run_until(FAULTS_MS)
         self._heal()
-        events += self.clock.run_until(FAULTS_MS + HEALING_MS)
-        self.observer.settled()
+        events += self.clock.run_until(FAULTS_MS + self.healing_ms)
+        for observer in self.observers.values():
+            observer.settled()
         self.traffic.settled()
         return self._outcome(events)
 
     def _outcome(self, events: int) -> Outcome:
-        survival, committed = self.observer.survival, self.observer.evidence.committed
-        self.trace.add(self.clock.now, "end", self.observer.digest(), None)
+        observers = self.observers.values()
+        for observer in observers:
+            self.trace.add(self.clock.now, "end", observer.digest(), None)
         return Outcome(
             events,
             self.traffic.acknowledged,
             self.trace.crc,
-            survival.asked,
-            survival.available,
-            committed.leader is None,
-            committed.leader_epoch,
+            sum(observer.survival.asked for observer in observers),
+            sum(observer.survival.available for observer in observers),
+            any(observer.evidence.committed.leader is None for observer in observers),
+            sum(observer.evidence.committed.leader_epoch for observer in observers),
             len(self.faults),
         )
 
@@ -147,29 +169,35 @@ class Running:
         for machine in self.machines.values():
             self.start_broker(machine)
         self.clock.at(0, self._tick_controller)
-        self.clock.at(200, self._create_topic)
+        self.clock.at(200, self._create_topics)
         self.clock.at(TRAFFIC_FROM_MS, self._grow_slow)
         self.traffic.start()
         for machine in self.machines.values():
             self._flush_now_and_then(machine)
 
-    def _create_topic(self) -> None:
+    def _create_topics(self) -> None:
+        assignments: dict[str, dict[int, tuple[BrokerId, ...]]] = {}
+        for partition in self.partitions:
+            assignments.setdefault(partition.topic, {})[partition.partition] = self._replicas()
+        topics = tuple(self._topic(name, replicas) for name, replicas in assignments.items())
+        self.ask_controller(CreateTopics(self.next("correlation_id"), topics))
+
+    def _replicas(self) -> tuple[BrokerId, ...]:
         replicas = list(self.parameters.brokers)
         self.rng.parameters.shuffle(replicas)
         if self.kind.relocating:
             least = min(len(replicas), max(2, self.parameters.min_insync_racks))
             replicas = replicas[: self.rng.parameters.randint(least, len(replicas))]
-        topic = NewTopic(
-            self.partition.topic,
-            assignments={0: tuple(replicas)},
-            configs={
-                "min.insync.replicas": str(self.parameters.min_insync_replicas),
-                "min.insync.racks": str(self.parameters.min_insync_racks),
-                # A coordinator reads its log from the first record on.
-                **({"cleanup.policy": "compact"} if self.kind.groups else {}),
-            },
-        )
-        self.ask_controller(CreateTopics(self.next("correlation_id"), (topic,)))
+        return tuple(replicas)
+
+    def _topic(self, name: str, assignments: dict[int, tuple[BrokerId, ...]]) -> NewTopic:
+        thresholds = {
+            "min.insync.replicas": str(self.parameters.min_insync_replicas),
+            "min.insync.racks": str(self.parameters.min_insync_racks),
+        }
+        # A coordinator reads its log from the first record on.
+        compacted = {} if name == ORDERS.topic else {"cleanup.policy": "compact"}
+        return NewTopic(name, assignments=assignments, configs=thresholds | compacted)
 
     def _grow_slow(self) -> None:
         self.network.between_ms, self.network.controller_ms = self.parameters.network_ms, self.parameters.controller_ms
@@ -186,8 +214,9 @@ class Running:
     def start_broker(self, machine: Machine) -> None:
         machine.incarnation += 1
         identity = BrokerIdentity(machine.id, machine.incarnation, machine.rack, "localhost", 9000 + machine.id)
-        machine.broker = BrokerCore(identity, self.settings, machine.disk, self.build.broker_rules())
-        self.observer.started(machine)
+        machine.broker = self.build.broker(identity, self.settings, machine.disk, self.build.broker_rules())
+        for observer in self.observers.values():
+            observer.started(machine)
         self.traffic.started(machine)
         if not machine.ticking:
             machine.ticking = True
@@ -195,8 +224,9 @@ class Running:
 
     def stop_broker(self, machine: Machine) -> None:
         """The process ends at once; whoever asked it something hears nothing."""
-        machine.broker = None
-        self.observer.stopped(machine)
+        machine.stop()
+        for observer in self.observers.values():
+            observer.stopped(machine)
 
     def _tick(self, machine: Machine) -> None:
         if machine.broker is None:
@@ -205,7 +235,7 @@ class Running:
         if machine.frozen_until > self.clock.now:
             self.clock.at(machine.frozen_until, lambda: self._tick(machine))
             return
-        self.carry_out(machine.id, machine.broker.on_tick(self.clock.now))
+        self.carry_out(machine.id, machine.on_tick(self.clock.now))
         self.traffic.ticked(machine)
         self.clock.after(self.settings.tick_interval_ms, lambda: self._tick(machine))
 
@@ -213,7 +243,7 @@ class Running:
         self.carry_out(CONTROLLER, self.controller.on_tick(self.clock.now))
         self.clock.after(self.settings.tick_interval_ms, self._tick_controller)
 
-    def deliver(self, source: NodeId, destination: NodeId, message: ReplicaCounts) -> None:
+    def deliver(self, source: NodeId, destination: NodeId, message: NetworkMessage) -> None:
         """A message has arrived. A frozen machine takes it when it wakes, in order; a dead one never."""
         if destination == CONTROLLER and not isinstance(message, ClientRequest):
             self._took(source, destination, message)
@@ -229,27 +259,31 @@ class Running:
         if isinstance(message, ClientRequest):
             self.traffic.took(machine, message)
             return
-        self.carry_out(destination, machine.broker.on_message(self.clock.now, source, message))
+        self.carry_out(destination, machine.on_message(self.clock.now, source, self.traffic.arriving(message)))
 
-    def _took(self, source: NodeId, destination: NodeId, message: ReplicaCounts) -> None:
+    def _took(self, source: NodeId, destination: NodeId, message: NetworkMessage) -> None:
         self.trace.add(self.clock.now, source, destination, message)
 
     def carry_out(self, node: NodeId, effects: list[Effect]) -> None:
         """First what the node's state says, then what it answers: an answer promises what is on the disks by then."""
-        self.observer.moved(node)
+        for observer in self.observers.values():
+            observer.moved(node)
+        self.traffic.moved(node)
         for effect in effects:
             if isinstance(effect, Send):
                 self.network.send(node, effect.destination, effect.message)
             elif isinstance(effect, Respond):
                 self.traffic.replied(node, effect)
+            elif isinstance(effect, SendRequest):
+                self.traffic.send_request(self.machines[BrokerId(node)], effect)
             elif isinstance(effect, LeadershipChanged):
                 self._led(self.machines[BrokerId(node)], effect)
             elif isinstance(effect, Stopped):
                 self.stop_broker(self.machines[BrokerId(node)])
 
     def _led(self, machine: Machine, change: LeadershipChanged) -> None:
-        self.observer.leadership(machine, change)
-        if change.partition == self.partition:
+        if change.partition in self.observers:
+            self.observers[change.partition].leadership(machine, change)
             self.traffic.led(machine, change)
 
     # Clients
@@ -262,13 +296,17 @@ class Running:
         if not self.network.cut.get((node, CLIENT)):
             self.clock.after(self.rng.network.randint(*self.parameters.network_ms), callback)
 
-    def find_leader(self) -> BrokerId | None:
-        """What some broker's image says: it may be stale, as a client's own would be."""
+    def judge_survival(self) -> None:
+        for observer in self.observers.values():
+            observer.survival.judge()
+
+    def find_leader(self, partition: TopicPartition | None = None) -> BrokerId | None:
+        """The leader in some broker's image: it may be stale, as a client's own metadata would be."""
         up = [machine for machine in self.machines.values() if machine.broker is not None]
         if not up:
             return None
         broker = self.rng.clients.choice(up).broker
-        state = None if broker is None else broker.image.partition(self.partition)
+        state = None if broker is None else broker.image.partition(partition or self.partition)
         return state.leader if state is not None and state.leader in self.machines else None
 
     def next(self, what: str, count: int = 1) -> int:
@@ -278,3 +316,9 @@ class Running:
     def _flush_now_and_then(self, machine: Machine) -> None:
         machine.flush()
         self.clock.after(self.parameters.flush_every_ms, lambda: self._flush_now_and_then(machine))
+
+
+def _traffic_of(world: Running) -> Traffic:
+    if world.kind.transactions:
+        return Transactions(world)
+    return Groups(world) if world.kind.groups else Producers(world)

@@ -1,8 +1,8 @@
-"""A client's request to a group coordinator, as it travels."""
+"""A request to a broker's process, as it travels: from a client, or between brokers in worlds with transactions."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from rackspan.cluster.core.groups.requests import GroupRequest, OffsetFetch
 from rackspan.cluster.core.ids import CorrelationId
@@ -17,4 +17,4 @@ class ClientRequest:
     """Answered on `correlation_id`, at most once."""
 
     correlation_id: CorrelationId
-    request: Request
+    request: Any

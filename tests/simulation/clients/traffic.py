@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING
 
 from rackspan.cluster.core.ids import NodeId
-from rackspan.cluster.core.messages import LeadershipChanged, Respond
+from rackspan.cluster.core.messages import LeadershipChanged, Message, Respond, SendRequest
 from tests.simulation.clients.request import ClientRequest
 from tests.simulation.environment.machine import Machine
 
@@ -30,6 +30,16 @@ class Traffic:
 
     def ticked(self, machine: Machine) -> None:
         """Time has passed."""
+
+    def arriving(self, message: Message) -> Message:
+        """A message of the core arrives; what the broker is given instead."""
+        return message
+
+    def moved(self, node: NodeId) -> None:
+        """A node has handled an event; its effects are about to be carried out."""
+
+    def send_request(self, machine: Machine, request: SendRequest) -> None:
+        """A process sends another broker a request, and awaits the response."""
 
     def took(self, machine: Machine, ask: ClientRequest) -> None:
         """A client's request has arrived."""

@@ -4,7 +4,9 @@ from dataclasses import dataclass, field
 
 from rackspan.cluster.core.broker import BrokerCore
 from rackspan.cluster.core.disk import Disk
-from rackspan.cluster.core.ids import NO_EPOCH
+from rackspan.cluster.core.ids import NO_EPOCH, NodeId
+from rackspan.cluster.core.messages import Effect, Message
+from rackspan.cluster.core.process import BrokerProcess
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 
@@ -20,10 +22,24 @@ class Machine:
     disk: Disk = field(default_factory=Disk)
     flushed: dict[TopicPartition, int] = field(default_factory=dict)
     broker: BrokerCore | None = None
+    process: BrokerProcess | None = None
+    """Around the broker, where coordinators run beside it."""
     incarnation: int = 0
     frozen_until: int = 0
     down: int = 0
     ticking: bool = False
+
+    def on_message(self, now: int, source: NodeId, message: Message) -> list[Effect]:
+        """By the process, or by the broker where that is all of it."""
+        assert self.broker is not None
+        return (self.process or self.broker).on_message(now, source, message)
+
+    def on_tick(self, now: int) -> list[Effect]:
+        assert self.broker is not None
+        return (self.process or self.broker).on_tick(now)
+
+    def stop(self) -> None:
+        self.broker = self.process = None
 
     def flush(self) -> None:
         self.flushed = {partition: log.end_offset for partition, log in self.disk.logs.items()}

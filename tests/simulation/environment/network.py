@@ -10,8 +10,8 @@ from rackspan.cluster.core.messages import AlterPartition, FetchMetadataResponse
 from tests.simulation.clients.request import ClientRequest
 from tests.simulation.environment.clock import Clock
 
-ReplicaCounts: TypeAlias = Message | ClientRequest
-Deliver: TypeAlias = Callable[[NodeId, NodeId, ReplicaCounts], None]
+NetworkMessage: TypeAlias = Message | ClientRequest
+Deliver: TypeAlias = Callable[[NodeId, NodeId, NetworkMessage], None]
 
 
 @dataclass(slots=True)
@@ -33,22 +33,27 @@ class Network:
     stale: dict[NodeId, int] = field(default_factory=dict)
     isr_delayed: dict[NodeId, int] = field(default_factory=dict)
 
-    def send(self, source: NodeId, destination: NodeId, message: ReplicaCounts) -> None:
+    def send(self, source: NodeId, destination: NodeId, message: NetworkMessage) -> None:
         if self.cut.get((source, destination)) or self._kept_from_image(destination, message):
             return
         self._deliver_later(source, destination, message)
         if self.rng.random() < self.duplicates:
             self._deliver_later(source, destination, message)
 
-    def send_once(self, source: NodeId, destination: NodeId, message: ReplicaCounts) -> None:
+    def send_once(self, source: NodeId, destination: NodeId, message: NetworkMessage) -> None:
         """Over a connection, which never repeats."""
         if not self.cut.get((source, destination)):
             self._deliver_later(source, destination, message)
 
-    def _deliver_later(self, source: NodeId, destination: NodeId, message: ReplicaCounts) -> None:
+    def call_later(self, source: NodeId, destination: NodeId, callback: Callable[[], None]) -> None:
+        """A response over a link between brokers: it may be lost, never repeated."""
+        if not self.cut.get((source, destination)):
+            self.clock.after(self._delay(source, destination, None), callback)
+
+    def _deliver_later(self, source: NodeId, destination: NodeId, message: NetworkMessage) -> None:
         self.clock.after(self._delay(source, destination, message), lambda: self.deliver(source, destination, message))
 
-    def _delay(self, source: NodeId, destination: NodeId, message: ReplicaCounts) -> int:
+    def _delay(self, source: NodeId, destination: NodeId, message: NetworkMessage | None) -> int:
         span = self.controller_ms if CONTROLLER in (source, destination) else self.between_ms
         delay = self.rng.randint(*span)
         if self.slow.get(source) or self.slow.get(destination):
@@ -62,7 +67,7 @@ class Network:
     def _lags(self, source: NodeId, destination: NodeId) -> bool:
         return bool(self.lagging.get(source) or self.lagging.get(destination))
 
-    def _kept_from_image(self, destination: NodeId, message: ReplicaCounts) -> bool:
+    def _kept_from_image(self, destination: NodeId, message: NetworkMessage) -> bool:
         return bool(self.stale.get(destination)) and isinstance(message, FetchMetadataResponse)
 
     def heal(self) -> None:

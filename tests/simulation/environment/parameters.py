@@ -11,7 +11,8 @@ from tests.simulation.kinds import WorldKind
 
 FAULTS_MS: Final = 3_500
 HEALING_MS: Final = 2_500
-"""After the last fault everything heals; then one leader and equal logs are asked for."""
+LONG_HEALING_MS: Final = 4_500
+"""After the last fault everything heals; then one leader and equal logs are asked for. The long one is for transactions, whose timeouts and markers follow."""
 
 RACKS: Final = tuple(RackId(name) for name in "abc")
 

@@ -20,6 +20,7 @@ from rackspan.model.ids import BrokerId
 from tests.simulation.environment.machine import Machine
 from tests.simulation.environment.parameters import FAULTS_MS, RACKS
 from tests.simulation.faults.drawing import Fault, FaultKind, Target
+from tests.simulation.judges.observer import Observer
 
 if TYPE_CHECKING:
     from tests.simulation.world import Running
@@ -35,7 +36,7 @@ def schedule_faults(world: "Running") -> None:
 
 
 def _inject(world: "Running", fault: Fault) -> None:
-    world.observer.survival.judge()
+    world.judge_survival()
     world.trace.add(world.clock.now, "fault", fault.target.value, fault)
     undo = INJECTIONS[fault.kind](world, fault, _targets(world, fault))
     world.clock.at(min(world.clock.now + fault.duration_ms, FAULTS_MS), undo)
@@ -54,21 +55,27 @@ def _any(world: "Running", fault: Fault) -> set[BrokerId]:
     return {brokers[fault.choice % len(brokers)]}
 
 
+def _observer(world: "Running", fault: Fault) -> Observer:
+    """The partition that the fault is about."""
+    return world.observers[world.partitions[fault.choice // 7 % len(world.partitions)]]
+
+
 def _leader(world: "Running", fault: Fault) -> set[BrokerId]:
-    leader = world.observer.evidence.committed.leader
+    leader = _observer(world, fault).evidence.committed.leader
     return {leader} if leader is not None else _any(world, fault)
 
 
 def _follower(world: "Running", fault: Fault) -> set[BrokerId]:
-    leader = world.observer.evidence.committed.leader
+    leader = _observer(world, fault).evidence.committed.leader
     others = [broker for broker in world.parameters.brokers if broker != leader]
     return {others[fault.choice % len(others)]}
 
 
 def _joiner(world: "Running", fault: Fault) -> set[BrokerId]:
-    leader = world.observer.evidence.committed.leader
+    observer = _observer(world, fault)
+    leader = observer.evidence.committed.leader
     broker = None if leader is None else world.machines[leader].broker
-    leading = None if broker is None else broker.leaders.get(world.observer.partition)
+    leading = None if broker is None else broker.leaders.get(observer.partition)
     pending = set() if leading is None or leading.isr.pending is None else set(leading.isr.pending)
     joining = sorted(pending - set(leading.isr.committed)) if leading is not None else []
     return {joining[0]} if joining else _follower(world, fault)
@@ -224,12 +231,14 @@ def _lossy(world: "Running", fault: Fault, machines: list[Machine], lose: "Calla
 
 def _lose_tail(world: "Running", machine: Machine) -> None:
     if machine.lose_power():
-        world.observer.lost_tail(machine)
+        for observer in world.observers.values():
+            observer.lost_tail(machine)
 
 
 def _lose_disk(world: "Running", machine: Machine) -> None:
     machine.lose_disk()
-    world.observer.lost_disk(machine)
+    for observer in world.observers.values():
+        observer.lost_disk(machine)
 
 
 def _move(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
@@ -254,58 +263,56 @@ def _thresholds(world: "Running", fault: Fault, machines: list[Machine]) -> Undo
         if racks
         else ("min.insync.replicas", world.parameters.min_insync_replicas)
     )
-    _set(world, key, 1 + (fault.choice // 2) % 3)
-    return lambda: _set(world, key, usual)
+    topic = _observer(world, fault).partition.topic
+    _set(world, topic, key, 1 + (fault.choice // 2) % 3)
+    return lambda: _set(world, topic, key, usual)
 
 
-def _set(world: "Running", key: str, value: int) -> None:
+def _set(world: "Running", topic: str, key: str, value: int) -> None:
     op = ConfigOp(key, 0, str(value))
-    world.ask_controller(
-        AlterConfigs(
-            world.next("correlation_id"), (AlterResource(ResourceType.TOPIC, world.observer.partition.topic, (op,)),)
-        )
-    )
+    world.ask_controller(AlterConfigs(world.next("correlation_id"), (AlterResource(ResourceType.TOPIC, topic, (op,)),)))
 
 
 def _preferred(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
-    world.ask_controller(ElectLeaders(world.next("correlation_id"), (world.observer.partition,)))
+    world.ask_controller(ElectLeaders(world.next("correlation_id"), (_observer(world, fault).partition,)))
     return _nothing
 
 
 def _reassign(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
     """Leave one replica out, or take back whoever was left out; half of them are cancelled."""
-    replicas = list(world.observer.evidence.committed.replicas)
+    observer = _observer(world, fault)
+    replicas = list(observer.evidence.committed.replicas)
     out = [broker for broker in world.parameters.brokers if broker not in replicas]
     if out:
         replicas.append(out[fault.choice % len(out)])
     elif len(replicas) > world.parameters.min_insync_racks:
         replicas.remove(replicas[fault.choice % len(replicas)])
-    _ask_reassignment(world, tuple(replicas))
-    return (lambda: _ask_reassignment(world, None)) if fault.choice % 2 else _nothing
+    _ask_reassignment(world, observer, tuple(replicas))
+    return (lambda: _ask_reassignment(world, observer, None)) if fault.choice % 2 else _nothing
 
 
-def _ask_reassignment(world: "Running", replicas: tuple[BrokerId, ...] | None) -> None:
-    world.observer.asked_to_reassign(replicas)
+def _ask_reassignment(world: "Running", observer: Observer, replicas: tuple[BrokerId, ...] | None) -> None:
+    observer.asked_to_reassign(replicas)
     world.ask_controller(
         AlterPartitionReassignments(
-            world.next("correlation_id"), (ReassignablePartition(world.observer.partition, replicas),)
+            world.next("correlation_id"), (ReassignablePartition(observer.partition, replicas),)
         )
     )
-    world.observer.reassigning.request = None
+    observer.reassigning.request = None
 
 
 def _relocate(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
     """Let any brokers hold it, as many as are asked for or more; a third are cancelled, a third are replaced later."""
-    rng = Random(fault.choice)
+    rng, observer = Random(fault.choice), _observer(world, fault)
     brokers = list(world.parameters.brokers)
     rng.shuffle(brokers)
     least = min(len(brokers), max(2, world.parameters.min_insync_racks))
-    _ask_reassignment(world, tuple(brokers[: rng.randint(least, len(brokers))]))
+    _ask_reassignment(world, observer, tuple(brokers[: rng.randint(least, len(brokers))]))
     if fault.choice % 3 == 0:
-        return lambda: _ask_reassignment(world, None)
+        return lambda: _ask_reassignment(world, observer, None)
     if fault.choice % 3 == 1:
         rng.shuffle(brokers)
-        return lambda: _ask_reassignment(world, tuple(brokers[:least]))
+        return lambda: _ask_reassignment(world, observer, tuple(brokers[:least]))
     return _nothing
 
 

@@ -95,7 +95,7 @@ class Committed:
 
 
 @dataclass(slots=True)
-class PartitionBatch:
+class Evidence:
     """All of it. `event` numbers what has happened, `appended_at` says when a record first stood in any log."""
 
     replicas: dict[BrokerId, Replica]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rackspan.model.ids import BrokerId
-from tests.simulation.judges.evidence import PartitionBatch, Violation
+from tests.simulation.judges.evidence import Evidence, Violation
 
 
 class Seat(NamedTuple):
@@ -50,7 +50,7 @@ class Commit:
 class GroupRules:
     """Judges one group."""
 
-    evidence: PartitionBatch
+    evidence: Evidence
     owners: dict[int, dict[str, frozenset[int]]] = field(default_factory=dict)
     members: dict[int, set[str]] = field(default_factory=dict)
     """By generation, who was let in."""

@@ -12,7 +12,7 @@ from rackspan.cluster.core.messages import LeadershipChanged, Produce, ProduceRe
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.simulation.environment.machine import Machine
-from tests.simulation.judges.evidence import Committed, Entry, LeaderView, PartitionBatch, Replica, Violation
+from tests.simulation.judges.evidence import Committed, Entry, Evidence, LeaderView, Replica, Violation
 from tests.simulation.judges.reassigning import ReassignmentRules, Request
 from tests.simulation.judges.rules import Rules
 from tests.simulation.judges.survival import Survival
@@ -39,7 +39,7 @@ class Observer:
     partition: TopicPartition
     machines: dict[BrokerId, Machine]
     controller: ControllerCore
-    evidence: PartitionBatch = field(init=False)
+    evidence: Evidence = field(init=False)
     rules: Rules = field(init=False)
     survival: Survival = field(init=False)
     reassigning: ReassignmentRules = field(init=False)
@@ -48,7 +48,7 @@ class Observer:
     _watermarks: dict[BrokerId, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.evidence = PartitionBatch({machine.id: Replica(machine.rack) for machine in self.machines.values()})
+        self.evidence = Evidence({machine.id: Replica(machine.rack) for machine in self.machines.values()})
         self.rules = Rules(self.kind, self.evidence)
         self.survival = Survival(self.kind, self.evidence)
         self.reassigning = ReassignmentRules(self.evidence)

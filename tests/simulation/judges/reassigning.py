@@ -13,7 +13,7 @@ That no acknowledged record is lost meanwhile is asked by rules.py.
 from dataclasses import dataclass
 
 from rackspan.model.ids import BrokerId
-from tests.simulation.judges.evidence import Committed, PartitionBatch, Violation
+from tests.simulation.judges.evidence import Committed, Evidence, Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +27,7 @@ class Request:
 class ReassignmentRules:
     """`request` is the operator's that the controller is carrying out at this very event."""
 
-    evidence: PartitionBatch
+    evidence: Evidence
     request: Request | None = None
     wanted: tuple[BrokerId, ...] | None = None
     started: int = 0

@@ -17,7 +17,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from rackspan.model.ids import BrokerId
-from tests.simulation.judges.evidence import Acked, Committed, Entry, LeaderView, PartitionBatch, Violation
+from tests.simulation.judges.evidence import Acked, Committed, Entry, Evidence, LeaderView, Violation
 from tests.simulation.kinds import WorldKind
 
 
@@ -26,7 +26,7 @@ class Rules:
     """Judges one run of one partition. `min_insync_racks` is what the acknowledging broker asked for, where it matters."""
 
     kind: WorldKind
-    evidence: PartitionBatch
+    evidence: Evidence
     led_by: dict[int, tuple[BrokerId, int]] = field(default_factory=dict)
     watermarks: dict[tuple[BrokerId, int], int] = field(default_factory=dict)
     passed: list[Entry] = field(default_factory=list)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import combinations
 
 from rackspan.model.ids import BrokerId
-from tests.simulation.judges.evidence import Acked, PartitionBatch, Violation
+from tests.simulation.judges.evidence import Acked, Evidence, Violation
 from tests.simulation.kinds import WorldKind
 
 
@@ -19,7 +19,7 @@ class Survival:
     """Asked at every fault and at the end. The counts say how often a clean leader was left (G3)."""
 
     kind: WorldKind
-    evidence: PartitionBatch
+    evidence: Evidence
     asked: int = 0
     available: int = 0
 
