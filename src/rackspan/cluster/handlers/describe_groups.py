@@ -5,7 +5,7 @@ from typing import Final
 from rackspan.cluster.context.call import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupState
-from rackspan.cluster.core.groups.requests import DescribedGroup
+from rackspan.cluster.core.groups.requests import DescribeGroupResponse
 from rackspan.wire.messages.describe_groups import (
     DescribedGroupMember,
     DescribeGroupsRequestData,
@@ -21,7 +21,7 @@ def handle(call: Call[DescribeGroupsRequestData]) -> DescribeGroupsResponseData:
     return DescribeGroupsResponseData(groups=[_group(call, group) for group in groups])
 
 
-def _group(call: Call[object], group: DescribedGroup) -> DescribeGroupsResponseDescribedGroup:
+def _group(call: Call[object], group: DescribeGroupResponse) -> DescribeGroupsResponseDescribedGroup:
     unknown = call.version >= NOT_FOUND_SINCE and group.state == GroupState.DEAD.value
     return DescribeGroupsResponseDescribedGroup(
         error_code=call.broker.code(KafkaError.GROUP_ID_NOT_FOUND if unknown else group.error),

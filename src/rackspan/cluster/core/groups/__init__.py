@@ -1,7 +1,7 @@
-"""Classic consumer groups, as Kafka's group coordinator runs them: who is a member, who owns what, what is committed.
+"""Classic consumer groups, as Kafka's group coordinator runs them: members, generations, committed offsets.
 
-Begin with group.py (the states), then rebalance.py (when they change) and joining.py; coordinator.py is the door, and
-records.py what it keeps in `__consumer_offsets` so that the next leader of a partition knows all that was ever answered.
+Begin with group.py (the states), then membership/rebalance.py (when they change); coordinator.py has the entry points.
+records.py is the format of `__consumer_offsets`, from which the next leader of a partition restores every response given.
 It never assigns a partition (the group's leader does) and never expires an offset.
 """
 

@@ -1,7 +1,8 @@
 """The group coordinator of one broker: it runs the groups whose partition of `__consumer_offsets` the broker leads.
 
-Doors: `on_request`, `on_appended`, `on_elected`, `on_resigned`, `on_marker`, `on_tick`; each gives effects. Questions that
-change nothing are plain queries. A partition is loaded within `on_elected`, so COORDINATOR_LOAD_IN_PROGRESS is never told.
+Events: `on_request`, `on_appended`, `on_elected`, `on_resigned`, `on_marker`, `on_topics_deleted`, `on_tick`; most return
+effects. Requests that change nothing are plain queries. A partition is loaded within `on_elected`, so that no response has
+COORDINATOR_LOAD_IN_PROGRESS.
 """
 
 from collections.abc import Iterable
@@ -18,7 +19,7 @@ from rackspan.cluster.core.groups.membership import heartbeats, joins, rebalance
 from rackspan.cluster.core.groups.offsets import commits
 from rackspan.cluster.core.groups.requests import (
     DeleteGroup,
-    DescribedGroup,
+    DescribeGroupResponse,
     GroupRequest,
     Heartbeat,
     JoinGroup,
@@ -38,7 +39,7 @@ from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET, CorrelationId
 
 
 class GroupCoordinator:
-    """`rng` make member ids; give each broker's coordinator its own."""
+    """`rng` is for member ids; each broker's coordinator needs its own."""
 
     def __init__(self, settings: GroupSettings, rng: Random) -> None:
         self._writes = Writes()
@@ -51,10 +52,10 @@ class GroupCoordinator:
     def on_elected(
         self, now: int, partition: int, leader_epoch: int, batches: Iterable[RecordBatch]
     ) -> list[CoordinatorEffect]:
-        """This broker leads a partition of `__consumer_offsets`; `batches` are all that its log holds.
+        """Load a partition of `__consumer_offsets` that this broker leads; `batches` is its whole log.
 
-        In a new epoch of the same leader everything is read again: writes of the old epoch may not have been kept.
-        News of an epoch that is not newer is no news.
+        In a new epoch of the same leader everything is read again: writes of the old epoch may have been lost. An epoch
+        that is not newer changes nothing.
         """
         if leader_epoch <= self._leader_epochs.get(partition, NO_EPOCH):
             return []
@@ -64,17 +65,17 @@ class GroupCoordinator:
         return effects
 
     def on_resigned(self, now: int, partition: int) -> list[CoordinatorEffect]:
-        """Another leads it: whoever waits here is sent there. If its topic is made anew, epochs begin anew as well."""
+        """Unload a partition: requests that wait get NOT_COORDINATOR. If its topic is created again, epochs start again too."""
         self._leader_epochs.pop(partition, None)
         groups = self._partitions.pop(partition, {})
         for group in groups.values():
             group.move_to(GroupState.DEAD, now)
         self._writes.abandon(now, partition)
         for group in groups.values():
-            self._send_away(group)
+            self._fail_waiting(group)
         return self._writes.take()
 
-    def _send_away(self, group: Group) -> None:
+    def _fail_waiting(self, group: Group) -> None:
         for member in group.members.values():
             response = JoinGroupResponse(KafkaError.NOT_COORDINATOR, member.member_id)
             rebalance.respond_join(self._context, member, response)
@@ -83,7 +84,7 @@ class GroupCoordinator:
     # Events.
 
     def on_request(self, now: int, correlation_id: CorrelationId, request: GroupRequest) -> list[CoordinatorEffect]:
-        """Every request is answered on its correlation_id, once: now, or by a later event."""
+        """Handle a request. Its response is an effect of this event or of a later one, once."""
         error = self._error(request)
         group = self._group(request)
         if error is not KafkaError.NONE:
@@ -97,26 +98,27 @@ class GroupCoordinator:
     def on_appended(
         self, now: int, write: int, error: KafkaError, base_offset: int = NO_OFFSET
     ) -> list[CoordinatorEffect]:
-        """What became of an `Append`: acknowledged at `base_offset`, or why not."""
+        """Take the outcome of an `Append`: its base offset, or the error."""
         self._writes.acknowledged(now, write, error, base_offset)
         return self._writes.take()
 
     def on_marker(self, partition: int, producer_id: int, marker: Marker) -> None:
-        """A transaction's end was written to a partition: its offsets count from here on, or never did."""
+        """Commit or drop the offsets of a transaction whose marker is in the partition."""
         for group in self._partitions.get(partition, {}).values():
             group.offsets.end_transaction(producer_id, marker is Marker.COMMIT)
 
     def on_topics_deleted(self, now: int, topics: Iterable[str]) -> list[CoordinatorEffect]:
-        gone = frozenset(topics)
+        """Delete the committed offsets of these topics."""
+        deleted = frozenset(topics)
         for group in self._groups():
-            commits.forget_topics(self._context, now, group, gone)
+            commits.delete_topics(self._context, now, group, deleted)
         return self._writes.take()
 
     def on_tick(self, now: int) -> list[CoordinatorEffect]:
         for groups in self._partitions.values():
             for group in list(groups.values()):
                 heartbeats.tick(self._context, now, group)
-                if group.never_was:
+                if group.is_unused:
                     del groups[group.group_id]
         return self._writes.take()
 
@@ -132,10 +134,10 @@ class GroupCoordinator:
             return OffsetFetchResponse(KafkaError.NOT_COORDINATOR)
         return commits.fetch(groups.get(request.group_id), request)
 
-    def describe(self, group_id: str) -> DescribedGroup:
+    def describe(self, group_id: str) -> DescribeGroupResponse:
         groups = self._partitions.get(self.partition_of(group_id))
         if groups is None:
-            return DescribedGroup(KafkaError.NOT_COORDINATOR, group_id, state="")
+            return DescribeGroupResponse(KafkaError.NOT_COORDINATOR, group_id, state="")
         return queries.describe(group_id, groups.get(group_id))
 
     def list_groups(self, states: Iterable[str] = (), types: Iterable[str] = ()) -> list[ListedGroup]:
@@ -162,10 +164,10 @@ class GroupCoordinator:
         return settings.group_min_session_timeout_ms <= session_timeout_ms <= settings.group_max_session_timeout_ms
 
     def _group(self, request: GroupRequest) -> Group | None:
-        """The group, made where the request may begin one."""
+        """The group; created if the request may create one."""
         partition = self.partition_of(request.group_id)
         groups = self._partitions.get(partition, {})
-        if request.group_id not in groups and _may_begin(request):
+        if request.group_id not in groups and _may_create(request):
             groups[request.group_id] = Group(request.group_id, partition)
         return groups.get(request.group_id)
 
@@ -193,13 +195,13 @@ class GroupCoordinator:
             case OffsetDelete():
                 commits.delete_offsets(self._context, now, correlation_id, group, request)
             case DeleteGroup():
-                commits.delete_group(self._context, now, correlation_id, group, lambda: self._forget(group))
+                commits.delete_group(self._context, now, correlation_id, group, lambda: self._remove(group))
 
-    def _forget(self, group: Group) -> None:
+    def _remove(self, group: Group) -> None:
         self._partitions.get(group.partition, {}).pop(group.group_id, None)
 
 
-def _may_begin(request: GroupRequest) -> bool:
+def _may_create(request: GroupRequest) -> bool:
     match request:
         case JoinGroup():
             return not request.member_id

@@ -6,7 +6,7 @@
                          │
     Dead: deleted, or its coordinator resigned
 
-Source: Kafka's ClassicGroup. This value only remembers; rebalance.py decides when it moves.
+Source: Kafka's ClassicGroup. This is only the state; membership/rebalance.py decides when it changes.
 """
 
 from collections import Counter
@@ -23,7 +23,7 @@ CONSUMER_PROTOCOL: Final = "consumer"
 
 
 class GroupState(Enum):
-    """The value is Kafka's name for it."""
+    """By Kafka's names."""
 
     EMPTY = "Empty"
     PREPARING_REBALANCE = "PreparingRebalance"
@@ -36,9 +36,9 @@ class GroupState(Enum):
 class Group:
     """One group. `partition` is that of `__consumer_offsets` which holds it.
 
-    `pending_joins`: members given an id who have not joined with it yet, and when each is given up (ms).
-    `pending_syncs`: members of this generation whose sync has not come, given up at `sync_deadline`.
-    `join_deadline`: when the rebalance under way stops waiting; `initial_delay_left_ms` may put it off (KIP-134).
+    `pending_joins`: member ids that were handed out and have not joined yet, with the deadline of each (ms).
+    `pending_syncs`: members of this generation that have not synced; they are removed at `sync_deadline`.
+    `join_deadline`: when the rebalance stops waiting for joins; `initial_delay_left_ms` may extend it (KIP-134).
     `persisted`: its partition holds a record of it. `storing_generation`: the one whose assignments are being written.
     """
 
@@ -69,15 +69,15 @@ class Group:
         self.state, self.state_timestamp_ms = state, now
 
     @property
-    def never_was(self) -> bool:
-        """Whether nothing came of it: no member, no offset, no record. Somebody asked for an id and went away."""
+    def is_unused(self) -> bool:
+        """Whether it has no member, no offset and no record: a client requested a member id and never joined."""
         idle = self.is_in(GroupState.EMPTY) and self.generation == 0 and not self.persisted
         return idle and self.offsets.empty and not self.pending_joins
 
     # Members.
 
     def add(self, member: Member, protocol_type: str) -> None:
-        """The first member decides the protocol type, and leads until there is an election."""
+        """Add a member. The first one sets the protocol type, and is the leader until an election."""
         self.protocol_type = self.protocol_type if self.members else protocol_type
         self.members[member.member_id] = member
         self.pending_joins.pop(member.member_id, None)
@@ -96,7 +96,7 @@ class Group:
         return member
 
     def replace_static(self, old_id: str, new_id: str) -> Member:
-        """The same instance under a new member id: whoever still uses the old one is fenced. It keeps its place."""
+        """Give a static member a new member id. Its position in the order of members stays."""
         self.members = {new_id if id_ == old_id else id_: member for id_, member in self.members.items()}
         member = self.members[new_id]
         member.member_id = new_id
@@ -124,7 +124,7 @@ class Group:
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def elect_joined_leader(self) -> bool:
-        """Whether the leader has joined, or another who has could be made the leader in its place."""
+        """Whether a member that has joined is the leader now: the old leader, or else the first that has joined."""
         if self.leader is not None and self.members[self.leader].join_correlation_id is not None:
             return True
         joined = next(
@@ -136,18 +136,18 @@ class Group:
     # Protocols.
 
     def candidates(self) -> frozenset[str]:
-        """The protocols that every member knows."""
+        """The protocols that every member supports."""
         known = [frozenset(protocol.name for protocol in member.protocols) for member in self.members.values()]
         return frozenset.intersection(*known) if known else frozenset()
 
     def supports(self, protocol_type: str, protocols: tuple[Protocol, ...]) -> bool:
-        """Whether a newcomer with these could be assigned to together with those who are here."""
+        """Whether a new member with these protocols shares one with all members."""
         if not self.members:
             return bool(protocol_type) and bool(protocols)
         return protocol_type == self.protocol_type and any(offer.name in self.candidates() for offer in protocols)
 
     def elected_protocol(self) -> str | None:
-        """Each member votes for its first among the candidates. On a tie the one voted for by the older member wins."""
+        """Each member votes for its first among the candidates. On a tie the vote of the older member wins."""
         candidates = self.candidates()
         votes = Counter(member.vote(candidates) for member in self.members.values() if candidates)
         return votes.most_common(1)[0][0] if votes else None
@@ -155,14 +155,14 @@ class Group:
     # Generations.
 
     def next_generation(self, now: int) -> None:
-        """Everybody who is here joined: a new generation begins, or the group is empty."""
+        """Begin a new generation of the present members, or become Empty."""
         self.generation += 1
         self.protocol = self.elected_protocol()
         self.pending_syncs = set(self.members)
         self.move_to(GroupState.COMPLETING_REBALANCE if self.members else GroupState.EMPTY, now)
 
     def record_of(self, assignments: dict[str, bytes], now: int) -> GroupMetadataValue:
-        """The group as it is kept; `assignments` by member id, since they count only once they are safe."""
+        """The group's record. `assignments` is by member id; members get theirs once the record is committed."""
         return GroupMetadataValue(
             *(self.protocol_type or "", self.generation, self.protocol, self.leader, now),
             members=tuple(

@@ -1,4 +1,4 @@
-"""A partition of `__consumer_offsets` read from its start: every group in it, as its last records tell."""
+"""Loads a partition of `__consumer_offsets`: the groups in it, by the last record of each key."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ from rackspan.model.ids import TopicPartition
 
 
 def load(now: int, partition: int, batches: Iterable[RecordBatch]) -> dict[str, Group]:
-    """The groups by id. A group with members is Stable: their sessions begin anew, and no rebalance was kept.
+    """The groups by id. A group with members is Stable: sessions start again, and rebalances under way are not in the log.
 
     Raises InvalidRecord for a record that cannot be read.
     """
@@ -60,7 +60,7 @@ def _replay_offset(
     offsets: Offsets, producer_id: int | None, partition: TopicPartition, record_offset: int, value: bytes | None
 ) -> None:
     if value is None:
-        offsets.forget([partition])
+        offsets.delete([partition])
     elif producer_id is None:
         offsets.store(partition, decode_offset(value), record_offset)
     else:
@@ -69,17 +69,17 @@ def _replay_offset(
 
 def _group(now: int, group_id: str, partition: int, replay: _Replay) -> Group:
     group = Group(group_id, partition, offsets=replay.offsets.get(group_id, Offsets()), state_timestamp_ms=now)
-    kept = replay.groups.get(group_id)
-    if kept is not None:
-        _restore(group, kept, now)
+    stored = replay.groups.get(group_id)
+    if stored is not None:
+        _restore(group, stored, now)
     return group
 
 
-def _restore(group: Group, kept: GroupMetadataValue, now: int) -> None:
+def _restore(group: Group, stored: GroupMetadataValue, now: int) -> None:
     group.persisted = True
-    for record in kept.members:
-        group.add(loaded_member(record, kept.protocol, now), kept.protocol_type)
-    group.generation, group.protocol, group.leader = kept.generation, kept.protocol, kept.leader
-    group.protocol_type = kept.protocol_type or None
-    group.state = GroupState.STABLE if kept.members else GroupState.EMPTY
-    group.state_timestamp_ms = kept.state_timestamp_ms
+    for record in stored.members:
+        group.add(loaded_member(record, stored.protocol, now), stored.protocol_type)
+    group.generation, group.protocol, group.leader = stored.generation, stored.protocol, stored.leader
+    group.protocol_type = stored.protocol_type or None
+    group.state = GroupState.STABLE if stored.members else GroupState.EMPTY
+    group.state_timestamp_ms = stored.state_timestamp_ms

@@ -1,4 +1,4 @@
-"""One member of a group: who it is, what it can do, what it waits for."""
+"""One member of a group: its ids, its protocols, and the requests that wait for a response."""
 
 from dataclasses import dataclass
 
@@ -11,7 +11,7 @@ from rackspan.cluster.core.ids import CorrelationId
 class Member:
     """`join_correlation_id` and `sync_correlation_id` are the requests it waits on. `deadline` (ms) is when its session ends.
 
-    `is_new`: its first join is not answered yet, so it knows no member id and cannot send heartbeats.
+    `is_new`: its first join has no response yet, so that its client has no member id and cannot send heartbeats.
     """
 
     member_id: str
@@ -29,24 +29,22 @@ class Member:
 
     @property
     def waits(self) -> bool:
-        """Whether a request of its own is held here: a client that waits is alive without heartbeats."""
+        """Whether one of its requests waits for a response. Its client then sends no heartbeats."""
         return self.join_correlation_id is not None or self.sync_correlation_id is not None
-
-    def knows(self, protocol: str) -> bool:
-        return any(known.name == protocol for known in self.protocols)
 
     def metadata(self, protocol: str | None) -> bytes:
         return next((known.metadata for known in self.protocols if known.name == protocol), b"")
 
     def vote(self, candidates: frozenset[str]) -> str:
-        """The protocol it likes best among those that everybody knows."""
+        """Its first protocol among the candidates."""
         return next(known.name for known in self.protocols if known.name in candidates)
 
-    def heard(self, now: int) -> None:
+    def extend_session(self, now: int) -> None:
+        """Its session ends `session_timeout_ms` from now."""
         self.deadline = now + self.session_timeout_ms
 
     def rejoins(self, request: JoinGroup) -> None:
-        """What it says anew at each join replaces what it said before."""
+        """Replace what each JoinGroup request sets anew."""
         self.protocols = request.protocols
         self.rebalance_timeout_ms = request.rebalance_timeout_ms
         self.session_timeout_ms = request.session_timeout_ms
@@ -74,7 +72,7 @@ def new_member(member_id: str, request: JoinGroup) -> Member:
 
 
 def loaded_member(record: MemberMetadata, protocol: str | None, now: int) -> Member:
-    """A member as its group's record tells it; a session begins anew, for it does not know that its coordinator moved."""
+    """A member from its group's record. A new session begins, because the member did not see its coordinator change."""
     protocols = () if protocol is None else (Protocol(protocol, record.subscription),)
     member = Member(
         *(record.member_id, record.group_instance_id, record.client_id, record.client_host),
@@ -82,5 +80,5 @@ def loaded_member(record: MemberMetadata, protocol: str | None, now: int) -> Mem
         protocols,
         record.assignment,
     )
-    member.heard(now)
+    member.extend_session(now)
     return member

@@ -1,4 +1,4 @@
-"""What a group coordinator keeps in `__consumer_offsets`, in Kafka's own formats.
+"""The records of `__consumer_offsets`, in Kafka's own formats.
 
 Keys: OffsetCommitKey (version 1; 0 is read too) and GroupMetadataKey (version 2): the key's leading int16 says which of
 the two follows. Values are written as Kafka 4 writes them (version 3 of both) and read in every version Kafka ever wrote
@@ -43,7 +43,7 @@ Key: TypeAlias = OffsetCommitKey | GroupMetadataKey
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommitValue:
-    """A committed offset. `leader_epoch` is -1 where the client did not say; times are in ms."""
+    """A committed offset. `leader_epoch` is -1 if the client did not send one; times are in ms."""
 
     offset: int
     leader_epoch: int = -1
@@ -85,7 +85,7 @@ def encode_key(key: Key) -> bytes:
 
 @malformed_as(InvalidRecord)
 def decode_key(data: bytes) -> Key | None:
-    """None for a key of another kind: Kafka's newer group types share the topic, and a reader passes them by."""
+    """None for a key of another kind: Kafka's newer group types share the topic, and a reader skips them."""
     reader = ByteReader(data)
     version = reader.int16()
     if version in (0, OFFSET_COMMIT_KEY_VERSION):

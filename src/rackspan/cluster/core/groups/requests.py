@@ -1,4 +1,4 @@
-"""What clients ask of a group coordinator, and its answers. Times are in ms; "" is a member id not yet given."""
+"""Requests to a group coordinator, and its responses. Times in ms; "" is a member id that was not handed out yet."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ NO_GENERATION: Final = -1
 
 
 class Protocol(NamedTuple):
-    """A way of assigning that a member knows (`range`), and what it subscribes to in that protocol's own format."""
+    """An assignment protocol that a member supports (`range`), and its subscription in that protocol's own format."""
 
     name: str
     metadata: bytes
@@ -26,8 +26,8 @@ class Protocol(NamedTuple):
 class JoinGroup:
     """`protocols` in the member's order of preference.
 
-    `require_known_member_id`: a new dynamic member is given its id first and joins with it (KIP-394, from v4 on).
-    `can_skip_assignment`: the client understands that a leader need not assign (KIP-814, from v9 on).
+    `require_known_member_id`: a new dynamic member gets its id first and joins with it (KIP-394, from v4 on).
+    `can_skip_assignment`: the client supports that a leader need not assign (KIP-814, from v9 on).
     """
 
     group_id: str
@@ -52,7 +52,7 @@ class JoinedMember:
 
 @dataclass(frozen=True, slots=True)
 class JoinGroupResponse:
-    """`members` is for the leader alone, who assigns; `protocol` is the one chosen."""
+    """`members` is for the leader alone, which assigns; `protocol` is the elected one."""
 
     error: KafkaError
     member_id: str = ""
@@ -66,7 +66,7 @@ class JoinGroupResponse:
 
 @dataclass(frozen=True, slots=True)
 class SyncGroup:
-    """`assignments` by member id come from the leader. Protocol type and name are checked where they are given (v5)."""
+    """`assignments` by member id come from the leader. Protocol type and name are checked if the request has them (v5)."""
 
     group_id: str
     generation: int
@@ -113,7 +113,7 @@ class LeaveGroup:
 
 @dataclass(frozen=True, slots=True)
 class LeaveGroupResponse:
-    """One error a member, in the order asked; `error` concerns the whole request."""
+    """One error a member, in the order of the request; `error` concerns the whole request."""
 
     error: KafkaError
     members: tuple[tuple[LeavingMember, KafkaError], ...] = ()
@@ -124,7 +124,7 @@ class LeaveGroupResponse:
 
 @dataclass(frozen=True, slots=True)
 class CommittedOffset:
-    """What a client commits: the next offset to read, the leader epoch of the record before it (-1 unknown)."""
+    """The next offset to read, and the leader epoch of the record before it (-1 unknown)."""
 
     offset: int
     leader_epoch: int = -1
@@ -133,7 +133,7 @@ class CommittedOffset:
 
 @dataclass(frozen=True, slots=True)
 class OffsetCommit:
-    """Generation -1 without a member id is somebody outside the group: allowed while it is empty."""
+    """Generation -1 without a member id is a client outside the group: allowed while the group is empty."""
 
     group_id: str
     offsets: Mapping[TopicPartition, CommittedOffset]
@@ -167,7 +167,7 @@ class OffsetCommitResponse:
 
 @dataclass(frozen=True, slots=True)
 class OffsetFetch:
-    """`partitions` None asks for all that the group has committed. `require_stable` is KIP-447's."""
+    """`partitions` None is all that the group has committed. `require_stable` is KIP-447's."""
 
     group_id: str
     partitions: tuple[TopicPartition, ...] | None = None
@@ -228,8 +228,8 @@ class DescribedMember:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedGroup:
-    """A group nobody knows is Dead, without an error (GROUP_ID_NOT_FOUND is for those who ask with v6, KIP-1043)."""
+class DescribeGroupResponse:
+    """A group that does not exist is Dead, without an error (GROUP_ID_NOT_FOUND is for v6 on, KIP-1043)."""
 
     error: KafkaError
     group_id: str

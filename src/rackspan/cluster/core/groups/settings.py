@@ -1,4 +1,4 @@
-"""The group coordinator's configuration, by the names of Kafka's broker configs; defaults differ where tests gain."""
+"""The group coordinator's configuration, by the names of Kafka's broker configs. Some defaults are for tests."""
 
 from dataclasses import dataclass
 
@@ -8,7 +8,8 @@ class GroupSettings:
     """Times in ms.
 
     Kafka's defaults, but for three: no initial delay (3,000 in Kafka), sessions from 100 ms on (6,000), and ten
-    partitions of `__consumer_offsets` (50), for a test's cluster starts at once and its members are lost on purpose.
+    partitions of `__consumer_offsets` (50), because a test's cluster should start at once and its
+    members are killed on purpose.
     """
 
     group_initial_rebalance_delay_ms: int = 0
@@ -18,4 +19,4 @@ class GroupSettings:
     offset_metadata_max_bytes: int = 4096
     offsets_topic_num_partitions: int = 10
     new_member_join_timeout_ms: int = 300_000
-    """A new member whose join waits does not send heartbeats; its client has gone after this long (Kafka's constant)."""
+    """A new member whose join waits sends no heartbeats; after this time its client counts as lost (Kafka's constant)."""

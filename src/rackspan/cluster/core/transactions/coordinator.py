@@ -27,7 +27,7 @@ from rackspan.cluster.core.transactions.records import TransactionLogValue, Tran
 from rackspan.cluster.core.transactions.requests import (
     AddPartitions,
     AddPartitionsResponse,
-    DescribedTransaction,
+    DescribeTransactionResponse,
     EndTransaction,
     EndTransactionResponse,
     InitProducerId,
@@ -153,12 +153,12 @@ class TransactionCoordinator:
             return dict.fromkeys(request.partitions, error)
         return {p: KafkaError.NONE if p in inside else KafkaError.TRANSACTION_ABORTABLE for p in request.partitions}
 
-    def describe(self, transactional_id: str) -> DescribedTransaction:
+    def describe(self, transactional_id: str) -> DescribeTransactionResponse:
         found = self._found(transactional_id)
         if isinstance(found, KafkaError):
             unknown = found is KafkaError.INVALID_PRODUCER_ID_MAPPING
             error = KafkaError.TRANSACTIONAL_ID_NOT_FOUND if unknown else found
-            return DescribedTransaction(error, transactional_id)
+            return DescribeTransactionResponse(error, transactional_id)
         return described(found)
 
     def list_transactions(

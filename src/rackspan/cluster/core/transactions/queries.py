@@ -5,15 +5,15 @@ from typing import Final
 
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.records import TransactionState
-from rackspan.cluster.core.transactions.requests import DescribedTransaction, ListedTransaction
+from rackspan.cluster.core.transactions.requests import DescribeTransactionResponse, ListedTransaction
 from rackspan.cluster.core.transactions.transaction import Transaction
 
 STATE_NAMES: Final = {state: state.name.title().replace("_", "") for state in TransactionState}
 
 
-def described(transaction: Transaction) -> DescribedTransaction:
+def described(transaction: Transaction) -> DescribeTransactionResponse:
     value = transaction.value
-    return DescribedTransaction(
+    return DescribeTransactionResponse(
         *(KafkaError.NONE, transaction.transactional_id, STATE_NAMES[value.state], value.timeout_ms),
         *(value.started_ms, value.producer_id, value.producer_epoch),
         topics=dict(value.partitions),

@@ -73,7 +73,7 @@ class EndTransactionResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class DescribedTransaction:
+class DescribeTransactionResponse:
     """`started_ms` is -1 outside a transaction."""
 
     error: KafkaError

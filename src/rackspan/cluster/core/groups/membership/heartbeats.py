@@ -1,4 +1,4 @@
-"""Heartbeat, LeaveGroup and the clock: who is still here.
+"""Heartbeat, LeaveGroup and clock ticks: which members remain in the group.
 
 Source: GroupMetadataManager.classicGroupHeartbeat and classicGroupLeave, and the timers of a classic group.
 """
@@ -19,11 +19,11 @@ from rackspan.cluster.core.groups.requests import (
 
 
 def heartbeat(now: int, group: Group, request: Heartbeat) -> HeartbeatResponse:
-    """A member may beat while it waits to be synced, and learns of a rebalance this way."""
+    """Extend the member's session. REBALANCE_IN_PROGRESS makes it join again."""
     error = generation_error(group, request.member_id, request.group_instance_id, request.generation)
     if error is not KafkaError.NONE:
         return HeartbeatResponse(error)
-    group.members[request.member_id].heard(now)
+    group.members[request.member_id].extend_session(now)
     preparing = group.is_in(GroupState.PREPARING_REBALANCE)
     return HeartbeatResponse(KafkaError.REBALANCE_IN_PROGRESS if preparing else KafkaError.NONE)
 
@@ -31,7 +31,7 @@ def heartbeat(now: int, group: Group, request: Heartbeat) -> HeartbeatResponse:
 def leave(context: GroupContext, now: int, group: Group, request: LeaveGroup) -> LeaveGroupResponse:
     if group.is_in(GroupState.DEAD):
         return LeaveGroupResponse(KafkaError.COORDINATOR_NOT_AVAILABLE)
-    left = tuple((each, _leave_one(context, now, group, each)) for each in request.members)
+    left = tuple((member, _leave_one(context, now, group, member)) for member in request.members)
     return LeaveGroupResponse(KafkaError.NONE, left)
 
 
@@ -47,28 +47,28 @@ def _leave_one(context: GroupContext, now: int, group: Group, leaving: LeavingMe
 
 
 def tick(context: GroupContext, now: int, group: Group) -> None:
-    """Do what has fallen due, at most once each: joins promised, sessions, the wait for joins, the wait for syncs."""
+    """Handle deadlines that have passed: pending joins, sessions, the wait for joins, the wait for syncs."""
     for member_id in [member_id for member_id, due in group.pending_joins.items() if due <= now]:
         rebalance.remove_pending(context, now, group, member_id)
     for member in [member for member in group.members.values() if member.deadline <= now]:
-        _session_is_over(context, now, group, member)
+        _expire_session(context, now, group, member)
     if group.is_in(GroupState.PREPARING_REBALANCE) and group.join_deadline is not None and group.join_deadline <= now:
-        rebalance.join_time_is_up(context, now, group)
+        rebalance.expire_join(context, now, group)
     if group.sync_deadline is not None and group.sync_deadline <= now:
-        _sync_time_is_up(context, now, group)
+        _expire_sync(context, now, group)
 
 
-def _session_is_over(context: GroupContext, now: int, group: Group, member: Member) -> None:
+def _expire_session(context: GroupContext, now: int, group: Group, member: Member) -> None:
     if group.members.get(member.member_id) is not member:
-        return  # What was done for an earlier member put this one out.
+        return  # Removed already, as a consequence of an earlier member's end.
     if member.waits and not member.is_new:
-        member.heard(now)
+        member.extend_session(now)
     else:
         rebalance.remove_member(context, now, group, member)
 
 
-def _sync_time_is_up(context: GroupContext, now: int, group: Group) -> None:
-    """Whoever joined and never came for its assignment is put out, or the group would wait on it for ever."""
+def _expire_sync(context: GroupContext, now: int, group: Group) -> None:
+    """Remove members that joined and never synced, or the group would wait for them for ever."""
     group.sync_deadline = None
     for member_id in list(group.pending_syncs):
         member = group.remove(member_id)

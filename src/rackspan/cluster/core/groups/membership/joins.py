@@ -1,4 +1,4 @@
-"""JoinGroup: a member comes, or comes again.
+"""JoinGroup: a member joins, or joins again.
 
 Source: GroupMetadataManager.classicGroupJoinToClassicGroup; KIP-345 (static members), KIP-394 (an id first), KIP-814 (a
 leader that need not assign).
@@ -35,15 +35,15 @@ def _refuse(context: GroupContext, correlation_id: CorrelationId, request: JoinG
 def _refusal(context: GroupContext, group: Group, request: JoinGroup) -> KafkaError:
     if group.is_in(GroupState.DEAD):
         return KafkaError.COORDINATOR_NOT_AVAILABLE
-    if not _has_room(context, group, request.member_id):
+    if not _has_capacity(context, group, request.member_id):
         return KafkaError.GROUP_MAX_SIZE_REACHED
     if not group.supports(request.protocol_type, request.protocols):
         return KafkaError.INCONSISTENT_GROUP_PROTOCOL
     return KafkaError.NONE
 
 
-def _has_room(context: GroupContext, group: Group, member_id: str) -> bool:
-    """During a rebalance the room is for those who come first (KIP-389)."""
+def _has_capacity(context: GroupContext, group: Group, member_id: str) -> bool:
+    """Whether the group may take the member. During a rebalance those that join first count (KIP-389)."""
     most = context.settings.group_max_size
     member = group.members.get(member_id)
     if group.is_in(GroupState.PREPARING_REBALANCE):
@@ -59,7 +59,7 @@ def _join_dynamic(
 ) -> None:
     member_id = context.new_member_id(request.client_id)
     if request.require_known_member_id:
-        # Else a client that gives up waiting and joins anew would leave a member behind each time (KIP-394).
+        # Else a client that stops waiting and joins again would leave a member behind each time (KIP-394).
         group.pending_joins[member_id] = now + request.session_timeout_ms
         context.writes.respond(correlation_id, JoinGroupResponse(KafkaError.MEMBER_ID_REQUIRED, member_id))
     else:
@@ -93,7 +93,7 @@ def _add(
     rebalance.complete_if_all_joined(context, now, group)
 
 
-# A static member that comes back without its id.
+# A static member that returns without its member id.
 
 
 def _replace(
@@ -109,7 +109,7 @@ def _replace(
     fence(context, group.members[old_id])
     member = group.replace_static(old_id, new_id)
     member.rejoins(request)
-    member.heard(now)
+    member.extend_session(now)
     if group.is_in(GroupState.STABLE) and group.elected_protocol() == group.protocol:
         _keep_assignment(context, now, correlation_id, group, request, before, leader or "")
     else:
@@ -130,14 +130,14 @@ def _keep_assignment(
     before: Member,
     leader: str,
 ) -> None:
-    """A restart within the session costs no rebalance. The new id is told once it is safe: else nobody would know it."""
+    """A restart within the session causes no rebalance. The response waits until the record with the new id is committed."""
     instance_id = request.group_instance_id or ""
     member_id = group.static_members[instance_id]
 
     def stored(later: int, error: KafkaError) -> None:
         if error is not KafkaError.NONE and group.static_members.get(instance_id) == member_id:
             _restore(later, group, member_id, before)
-        context.writes.respond(correlation_id, _kept_answer(group, member_id, request, leader, error))
+        context.writes.respond(correlation_id, _kept_assignment_response(group, member_id, request, leader, error))
 
     assignments = {member.member_id: member.assignment for member in group.members.values()}
     context.store_group(now, group, assignments, stored)
@@ -147,13 +147,13 @@ def _restore(now: int, group: Group, member_id: str, before: Member) -> None:
     member = group.replace_static(member_id, before.member_id)
     member.protocols = before.protocols
     member.rebalance_timeout_ms, member.session_timeout_ms = before.rebalance_timeout_ms, before.session_timeout_ms
-    member.heard(now)
+    member.extend_session(now)
 
 
-def _kept_answer(
+def _kept_assignment_response(
     group: Group, member_id: str, request: JoinGroup, leader_before: str, error: KafkaError
 ) -> JoinGroupResponse:
-    """Before KIP-814 a leader that comes back is told its old id leads, so that it does not assign to a stable group."""
+    """Before KIP-814 a leader that returns gets its old id as the leader's, so that it does not assign to a stable group."""
     member = group.members.get(member_id)
     if error is not KafkaError.NONE or member is None:
         failed = error if error is not KafkaError.NONE else KafkaError.UNKNOWN_MEMBER_ID
@@ -184,7 +184,7 @@ def _join_pending(
     context: GroupContext, now: int, correlation_id: CorrelationId, group: Group, request: JoinGroup
 ) -> None:
     if request.group_instance_id is not None:
-        # Static members are never asked to come with an id first: this client made one up.
+        # Static members get no id in advance: this client has made one up.
         _refuse(context, correlation_id, request, KafkaError.UNKNOWN_SERVER_ERROR)
     else:
         _add(context, now, correlation_id, group, new_member(request.member_id, request), request)
@@ -194,17 +194,18 @@ def _rejoin(
     context: GroupContext, now: int, correlation_id: CorrelationId, group: Group, member: Member, request: JoinGroup
 ) -> None:
     if _has_its_generation(group, member, request):
-        # The answer was lost on its way; it is given once more.
-        member.heard(now)
+        # The response was lost; it is sent again.
+        member.extend_session(now)
         context.writes.respond(correlation_id, rebalance.join_response(group, member))
         return
     member.rejoins(request)
-    member.heard(now)
+    member.extend_session(now)
     _wait(context, now, correlation_id, group, member)
 
 
 def _has_its_generation(group: Group, member: Member, request: JoinGroup) -> bool:
-    """A leader that joins a stable group wants a rebalance: its metadata may say that the topics changed."""
+    """Whether the member has joined its generation already. A leader that joins a stable group requests a rebalance: its
+    metadata may show that topics changed."""
     if member.protocols != request.protocols:
         return False
     leads = group.leader == member.member_id
@@ -212,7 +213,7 @@ def _has_its_generation(group: Group, member: Member, request: JoinGroup) -> boo
 
 
 def _wait(context: GroupContext, now: int, correlation_id: CorrelationId, group: Group, member: Member) -> None:
-    # Kafka leaves a join unanswered that is superseded by the same member's next; nobody waits on it any more.
+    # Kafka sends no response to a join that the same member's next one supersedes; its client has stopped waiting.
     rebalance.respond_join(context, member, JoinGroupResponse(KafkaError.REBALANCE_IN_PROGRESS, member.member_id))
     member.join_correlation_id = correlation_id
     rebalance.begin(context, now, group)

@@ -1,7 +1,7 @@
-"""When a rebalance begins, when it has waited long enough, and who is in the new generation.
+"""Rebalances: when one begins, how long it waits for joins, and which members the new generation has.
 
-Begun by whoever joins, leaves or is lost; ends when every member has joined again or `join_deadline` has passed. Members
-who did not join are out, but for static ones, whom only their session's end puts out (KIP-345).
+One begins when a member joins, leaves or is lost. It ends when every member has joined again or `join_deadline` has passed.
+Members that did not join are removed, except static ones, which stay until their session ends (KIP-345).
 Source: GroupMetadataManager.prepareRebalance, completeClassicGroupJoin and the timers around them; KIP-134 for the delay.
 """
 
@@ -17,7 +17,7 @@ _CAN_REBALANCE: Final = (GroupState.EMPTY, GroupState.STABLE, GroupState.COMPLET
 
 
 def begin(context: GroupContext, now: int, group: Group) -> None:
-    """Wait for everybody to join, unless a rebalance is under way already."""
+    """Begin a rebalance and wait for all members to join, unless one is under way already."""
     if not group.is_in(*_CAN_REBALANCE):
         return
     if group.is_in(GroupState.COMPLETING_REBALANCE):
@@ -30,7 +30,7 @@ def begin(context: GroupContext, now: int, group: Group) -> None:
 
 
 def _set_join_deadline(context: GroupContext, now: int, group: Group) -> None:
-    """The first members of a group wait for others a little, so that a group that starts up rebalances once (KIP-134)."""
+    """The first rebalance of a group waits a little, so that a group that starts up rebalances once (KIP-134)."""
     delay_ms = context.settings.group_initial_rebalance_delay_ms
     group.new_member_joined = False
     if group.is_in(GroupState.EMPTY) and delay_ms > 0:
@@ -41,8 +41,8 @@ def _set_join_deadline(context: GroupContext, now: int, group: Group) -> None:
         group.initial_delay_left_ms = None
 
 
-def join_time_is_up(context: GroupContext, now: int, group: Group) -> None:
-    """An initial delay goes on while members come, as long as a rebalance may take."""
+def expire_join(context: GroupContext, now: int, group: Group) -> None:
+    """Complete the rebalance, or extend an initial delay while members join, up to the rebalance timeout."""
     left_ms = group.initial_delay_left_ms
     if left_ms and group.new_member_joined:
         delay_ms = min(context.settings.group_initial_rebalance_delay_ms, left_ms)
@@ -54,14 +54,14 @@ def join_time_is_up(context: GroupContext, now: int, group: Group) -> None:
 
 
 def complete_if_all_joined(context: GroupContext, now: int, group: Group) -> None:
-    waits_anyway = group.initial_delay_left_ms is not None
-    if group.is_in(GroupState.PREPARING_REBALANCE) and not waits_anyway and group.all_joined:
+    in_initial_delay = group.initial_delay_left_ms is not None
+    if group.is_in(GroupState.PREPARING_REBALANCE) and not in_initial_delay and group.all_joined:
         complete(context, now, group)
 
 
 def complete(context: GroupContext, now: int, group: Group) -> None:
-    """Begin the next generation with those who joined."""
-    for member in [each for each in group.members.values() if _is_out(each)]:
+    """Begin the next generation with the members that have joined."""
+    for member in [member for member in group.members.values() if _is_out(member)]:
         group.remove(member.member_id)
     if group.members and not group.elect_joined_leader():
         # Only static members are left and none has joined: their sessions decide.
@@ -70,9 +70,9 @@ def complete(context: GroupContext, now: int, group: Group) -> None:
     group.join_deadline = group.initial_delay_left_ms = None
     group.next_generation(now)
     if group.members:
-        _welcome(context, now, group)
+        _respond_joins(context, now, group)
     else:
-        # A failure changes nothing: whoever joins later begins a later generation all the same.
+        # A failed write changes nothing: the next join begins a later generation all the same.
         context.store_group(now, group, {}, lambda _now, _error: None)
 
 
@@ -80,16 +80,16 @@ def _is_out(member: Member) -> bool:
     return member.join_correlation_id is None and member.group_instance_id is None
 
 
-def _welcome(context: GroupContext, now: int, group: Group) -> None:
+def _respond_joins(context: GroupContext, now: int, group: Group) -> None:
     group.sync_deadline = now + group.rebalance_timeout_ms
     for member in group.members.values():
         member.is_new = False
-        member.heard(now)
+        member.extend_session(now)
         respond_join(context, member, join_response(group, member))
 
 
 def join_response(group: Group, member: Member) -> JoinGroupResponse:
-    """The generation as it stands; the leader is also told who is in it."""
+    """The current generation. The leader's response also lists the members."""
     leads = member.member_id == group.leader
     return JoinGroupResponse(
         KafkaError.NONE,
@@ -115,16 +115,16 @@ def respond_sync(context: GroupContext, member: Member, response: SyncGroupRespo
 
 
 def fail_syncs(context: GroupContext, now: int, group: Group, error: KafkaError) -> None:
-    """This generation's assignments will not be: those who wait for them are told why."""
+    """Fail the syncs that wait for this generation's assignments, and clear all assignments."""
     for member in group.members.values():
         member.assignment = b""
         if member.sync_correlation_id is not None:
-            member.heard(now)
+            member.extend_session(now)
             respond_sync(context, member, SyncGroupResponse(error))
 
 
 def remove_member(context: GroupContext, now: int, group: Group, member: Member) -> None:
-    """A member left or was lost. What it waits for is answered, and the others rebalance without it."""
+    """Remove a member that left or was lost. Its waiting requests fail, and the others rebalance without it."""
     respond_join(context, member, JoinGroupResponse(KafkaError.UNKNOWN_MEMBER_ID, member.member_id))
     respond_sync(context, member, SyncGroupResponse(KafkaError.UNKNOWN_MEMBER_ID))
     group.remove(member.member_id)
@@ -133,6 +133,6 @@ def remove_member(context: GroupContext, now: int, group: Group, member: Member)
 
 
 def remove_pending(context: GroupContext, now: int, group: Group, member_id: str) -> None:
-    """Somebody given an id will not join with it."""
+    """Drop a member id that was handed out and not used."""
     del group.pending_joins[member_id]
     complete_if_all_joined(context, now, group)

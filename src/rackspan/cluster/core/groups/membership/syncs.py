@@ -1,7 +1,6 @@
-"""SyncGroup: the leader hands in the assignments, everybody receives their own.
+"""SyncGroup: the leader sends the assignments, each member gets its own.
 
-The assignments are kept in `__consumer_offsets` before anybody is told: a partition given away is given away for every
-later coordinator. Source: GroupMetadataManager.classicGroupSync.
+The assignments are committed to `__consumer_offsets` before any response: every later coordinator has the same ones. Source: GroupMetadataManager.classicGroupSync.
 """
 
 from rackspan.cluster.core.errors import KafkaError
@@ -22,15 +21,15 @@ def sync(context: GroupContext, now: int, correlation_id: CorrelationId, group: 
         context.writes.respond(correlation_id, SyncGroupResponse(error))
         return
     member = group.members[request.member_id]
-    _received(group, member)
+    _remove_pending_sync(group, member)
     if group.is_in(GroupState.STABLE):
-        member.heard(now)
+        member.extend_session(now)
         context.writes.respond(correlation_id, _assigned(group, member))
     else:
         _wait(context, now, correlation_id, group, member, request)
 
 
-def _received(group: Group, member: Member) -> None:
+def _remove_pending_sync(group: Group, member: Member) -> None:
     group.pending_syncs.discard(member.member_id)
     if not group.pending_syncs:
         group.sync_deadline = None
@@ -46,9 +45,9 @@ def _wait(
 
 
 def _store(context: GroupContext, now: int, group: Group, request: SyncGroup) -> None:
-    # One assignment a generation: a leader that sends another before the first is safe would own what others own.
+    # One assignment a generation: a second one, sent before the first is committed, would assign partitions twice.
     generation = group.storing_generation = group.generation
-    # Members the leader forgot get nothing; whoever it names and is not here is passed over.
+    # Members that the leader left out get nothing; ids that are no members are ignored.
     assignments = {member_id: request.assignments.get(member_id, b"") for member_id in group.members}
 
     def stored(later: int, error: KafkaError) -> None:
@@ -56,7 +55,7 @@ def _store(context: GroupContext, now: int, group: Group, request: SyncGroup) ->
         if not group.is_in(GroupState.COMPLETING_REBALANCE) or group.generation != generation:
             return
         if error is KafkaError.NONE:
-            _hand_out(context, later, group, assignments)
+            _distribute(context, later, group, assignments)
         else:
             rebalance.fail_syncs(context, later, group, error)
             rebalance.begin(context, later, group)
@@ -64,12 +63,12 @@ def _store(context: GroupContext, now: int, group: Group, request: SyncGroup) ->
     context.store_group(now, group, assignments, stored)
 
 
-def _hand_out(context: GroupContext, now: int, group: Group, assignments: dict[str, bytes]) -> None:
+def _distribute(context: GroupContext, now: int, group: Group, assignments: dict[str, bytes]) -> None:
     group.move_to(GroupState.STABLE, now)
     for member in group.members.values():
         member.assignment = assignments.get(member.member_id, b"")
         if member.sync_correlation_id is not None:
-            member.heard(now)
+            member.extend_session(now)
             rebalance.respond_sync(context, member, _assigned(group, member))
 
 

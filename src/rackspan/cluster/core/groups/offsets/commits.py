@@ -1,6 +1,6 @@
-"""OffsetCommit, TxnOffsetCommit, OffsetFetch, OffsetDelete and DeleteGroups: what a group remembers.
+"""OffsetCommit, TxnOffsetCommit, OffsetFetch, OffsetDelete and DeleteGroups: a group's committed offsets.
 
-Nobody is told that an offset is committed, deleted or forgotten before the records of it are safe.
+No response says that an offset is committed or deleted before its records are committed.
 Source: OffsetMetadataManager; KIP-447 (transactions and stable offsets), KIP-496 (deleting offsets).
 """
 
@@ -47,12 +47,12 @@ def commit(
         context.writes.respond(correlation_id, OffsetCommitResponse(dict.fromkeys(request.offsets, error)))
         return
     if isinstance(request, OffsetCommit) and request.member_id in group.members:
-        group.members[request.member_id].heard(now)
+        group.members[request.member_id].extend_session(now)
     accepted = {p: offset for p, offset in request.offsets.items() if _fits(context, offset)}
     if accepted:
         _append_offsets(context, now, correlation_id, group, request, accepted)
     else:
-        context.writes.respond(correlation_id, _commit_answer(request, accepted, KafkaError.NONE))
+        context.writes.respond(correlation_id, _commit_response(request, accepted, KafkaError.NONE))
 
 
 def _fits(context: GroupContext, offset: CommittedOffset) -> bool:
@@ -70,18 +70,18 @@ def _append_offsets(
     values = {p: OffsetCommitValue(each.offset, each.leader_epoch, each.metadata, now) for p, each in accepted.items()}
     records = [CoordinatorRecord(_offset_key(group, p), encode_offset(value)) for p, value in values.items()]
     producer = (request.producer_id, request.producer_epoch) if isinstance(request, TxnOffsetCommit) else (-1, -1)
-    group.offsets.sent(values)
+    group.offsets.append_began(values)
 
     def appended(_now: int, error: KafkaError, base_offset: int) -> None:
-        group.offsets.arrived(values)
+        group.offsets.append_ended(values)
         if error is KafkaError.NONE:
-            _remember(group, request, values, base_offset)
-        context.writes.respond(correlation_id, _commit_answer(request, accepted, coordinator_error(error)))
+            _store(group, request, values, base_offset)
+        context.writes.respond(correlation_id, _commit_response(request, accepted, coordinator_error(error)))
 
     context.writes.append(group.partition, encode_batch(records, now, *producer), appended)
 
 
-def _remember(
+def _store(
     group: Group,
     request: OffsetCommit | TxnOffsetCommit,
     values: Mapping[TopicPartition, OffsetCommitValue],
@@ -94,7 +94,7 @@ def _remember(
             group.offsets.store(partition, value, record_offset)
 
 
-def _commit_answer(
+def _commit_response(
     request: OffsetCommit | TxnOffsetCommit, accepted: Iterable[TopicPartition], error: KafkaError
 ) -> OffsetCommitResponse:
     known = frozenset(accepted)
@@ -107,15 +107,15 @@ def _offset_key(group: Group, partition: TopicPartition) -> bytes:
     return encode_key(OffsetCommitKey(group.group_id, partition.topic, partition.partition))
 
 
-# Reading.
+# Fetching.
 
 
 def fetch(group: Group | None, request: OffsetFetch) -> OffsetFetchResponse:
-    """What is committed. A group that nobody knows has committed nothing, which is no error."""
+    """The committed offsets. A group that does not exist has committed none, which is no error."""
     if group is None or group.is_in(GroupState.DEAD):
         return OffsetFetchResponse(KafkaError.NONE, dict.fromkeys(request.partitions or (), FetchedOffset()))
-    asked = tuple(group.offsets.committed) if request.partitions is None else request.partitions
-    return OffsetFetchResponse(KafkaError.NONE, {p: _fetched(group, p, request.require_stable) for p in asked})
+    partitions = tuple(group.offsets.committed) if request.partitions is None else request.partitions
+    return OffsetFetchResponse(KafkaError.NONE, {p: _fetched(group, p, request.require_stable) for p in partitions})
 
 
 def _fetched(group: Group, partition: TopicPartition, require_stable: bool) -> FetchedOffset:
@@ -127,31 +127,31 @@ def _fetched(group: Group, partition: TopicPartition, require_stable: bool) -> F
     return FetchedOffset(logged.value.offset, logged.value.leader_epoch, logged.value.metadata)
 
 
-# Forgetting.
+# Deleting.
 
 
 def delete_offsets(
     context: GroupContext, now: int, correlation_id: CorrelationId, group: Group, request: OffsetDelete
 ) -> None:
-    error, kept = _offsets_in_use(group)
+    error, topics_in_use = _offsets_in_use(group)
     if error is not KafkaError.NONE:
         context.writes.respond(correlation_id, OffsetDeleteResponse(error))
         return
-    errors = {p: KafkaError.GROUP_SUBSCRIBED_TO_TOPIC for p in request.partitions if p.topic in kept}
-    gone = [p for p in request.partitions if p not in errors]
-    present = [p for p in gone if p in group.offsets.committed]
+    errors = {p: KafkaError.GROUP_SUBSCRIBED_TO_TOPIC for p in request.partitions if p.topic in topics_in_use}
+    deleted = [p for p in request.partitions if p not in errors]
+    present = [p for p in deleted if p in group.offsets.committed]
 
     def appended(_now: int, failed: KafkaError, _offset: int) -> None:
         if failed is KafkaError.NONE:
-            group.offsets.forget(present)
-        response = OffsetDeleteResponse(coordinator_error(failed), errors | dict.fromkeys(gone, KafkaError.NONE))
+            group.offsets.delete(present)
+        response = OffsetDeleteResponse(coordinator_error(failed), errors | dict.fromkeys(deleted, KafkaError.NONE))
         context.writes.respond(correlation_id, response)
 
     _append_tombstones(context, now, group, [_offset_key(group, p) for p in present], appended)
 
 
 def _offsets_in_use(group: Group) -> tuple[KafkaError, frozenset[str]]:
-    """Whether offsets may go at all, and of which topics they may not: those that consumers read now."""
+    """Whether offsets may be deleted, and the topics whose may not: those that members subscribe to."""
     if group.is_in(GroupState.DEAD):
         return KafkaError.GROUP_ID_NOT_FOUND, frozenset()
     if group.is_in(GroupState.EMPTY):
@@ -161,9 +161,9 @@ def _offsets_in_use(group: Group) -> tuple[KafkaError, frozenset[str]]:
 
 
 def delete_group(
-    context: GroupContext, now: int, correlation_id: CorrelationId, group: Group, forget: Callable[[], None]
+    context: GroupContext, now: int, correlation_id: CorrelationId, group: Group, remove: Callable[[], None]
 ) -> None:
-    """Dead while its tombstones are on their way; then `forget` is called, or it is Empty again."""
+    """Delete the group: Dead while its tombstones are appended, then `remove` is called, or it is Empty again."""
     if not group.is_in(GroupState.EMPTY):
         dead = group.is_in(GroupState.DEAD)
         error = KafkaError.GROUP_ID_NOT_FOUND if dead else KafkaError.NON_EMPTY_GROUP
@@ -173,7 +173,7 @@ def delete_group(
 
     def appended(later: int, failed: KafkaError, _offset: int) -> None:
         if failed is KafkaError.NONE:
-            forget()
+            remove()
         else:
             group.move_to(GroupState.EMPTY, later)
         context.writes.respond(correlation_id, DeleteGroupResponse(coordinator_error(failed)))
@@ -184,12 +184,12 @@ def delete_group(
     _append_tombstones(context, now, group, keys, appended)
 
 
-def forget_topics(context: GroupContext, now: int, group: Group, topics: frozenset[str]) -> None:
-    """Offsets of topics that are no more mean nothing, and would mislead readers of new topics of those names."""
-    gone = [partition for partition in group.offsets.committed if partition.topic in topics]
-    group.offsets.forget([*gone, *_in_transactions(group, topics)])
-    if gone:
-        keys = [_offset_key(group, partition) for partition in gone]
+def delete_topics(context: GroupContext, now: int, group: Group, topics: frozenset[str]) -> None:
+    """Delete the offsets of deleted topics: consumers of new topics of the same names must not find them."""
+    deleted = [partition for partition in group.offsets.committed if partition.topic in topics]
+    group.offsets.delete([*deleted, *_in_transactions(group, topics)])
+    if deleted:
+        keys = [_offset_key(group, partition) for partition in deleted]
         _append_tombstones(context, now, group, keys, lambda _now, _error, _offset: None)
 
 

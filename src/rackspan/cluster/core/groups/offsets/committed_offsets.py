@@ -1,7 +1,7 @@
-"""The offsets of one group: committed, on their way into the log, and inside transactions that have not ended.
+"""The offsets of one group: committed, being appended, and pending in transactions that have not ended.
 
-Invariant: `committed` is what reading the log from its start would give. An offset of a transaction counts from the place
-of its own record, not of the marker: a plain commit made in between stands (Kafka's olderThan, which compaction relies on).
+Invariant: `committed` is what replaying the log from its start would give. An offset of a transaction has the position of
+its own record, not of the marker: a plain commit made in between wins (Kafka's olderThan, which compaction relies on).
 """
 
 from collections import Counter
@@ -14,15 +14,19 @@ from rackspan.model.ids import TopicPartition
 
 
 class LoggedOffset(NamedTuple):
+    """A committed offset and the log offset of its record."""
+
     value: OffsetCommitValue
     record_offset: int
 
 
 @dataclass(slots=True)
 class Offsets:
+    """`in_transactions` by producer id; `in_flight` counts appends that are not acknowledged yet."""
+
     committed: dict[TopicPartition, LoggedOffset] = field(default_factory=dict)
     in_transactions: dict[int, dict[TopicPartition, LoggedOffset]] = field(default_factory=dict)
-    on_their_way: Counter[TopicPartition] = field(default_factory=Counter)
+    in_flight: Counter[TopicPartition] = field(default_factory=Counter)
 
     def store(self, partition: TopicPartition, value: OffsetCommitValue, record_offset: int) -> None:
         known = self.committed.get(partition)
@@ -39,27 +43,27 @@ class Offsets:
             if committed:
                 self.store(partition, *logged)
 
-    def forget(self, partitions: Iterable[TopicPartition]) -> None:
+    def delete(self, partitions: Iterable[TopicPartition]) -> None:
         for partition in partitions:
             self.committed.pop(partition, None)
             for pending in self.in_transactions.values():
                 pending.pop(partition, None)
 
     def unstable(self, partition: TopicPartition) -> bool:
-        """Whether what a fetch would answer may be overtaken by something already said (KIP-447)."""
-        return self.on_their_way[partition] > 0 or any(partition in each for each in self.in_transactions.values())
+        """Whether a newer offset is being appended or pending in a transaction (KIP-447)."""
+        return self.in_flight[partition] > 0 or any(partition in each for each in self.in_transactions.values())
 
-    def sent(self, partitions: Iterable[TopicPartition]) -> None:
-        # A list, for a Counter given a mapping takes its values for counts.
-        self.on_their_way.update(list(partitions))
+    def append_began(self, partitions: Iterable[TopicPartition]) -> None:
+        # A list, because a Counter takes the values of a mapping for counts.
+        self.in_flight.update(list(partitions))
 
-    def arrived(self, partitions: Iterable[TopicPartition]) -> None:
-        self.on_their_way.subtract(list(partitions))
-        self.on_their_way = +self.on_their_way
+    def append_ended(self, partitions: Iterable[TopicPartition]) -> None:
+        self.in_flight.subtract(list(partitions))
+        self.in_flight = +self.in_flight
 
     def values(self) -> Mapping[TopicPartition, OffsetCommitValue]:
         return {partition: logged.value for partition, logged in self.committed.items()}
 
     @property
     def empty(self) -> bool:
-        return not (self.committed or self.in_transactions or self.on_their_way)
+        return not (self.committed or self.in_transactions or self.in_flight)

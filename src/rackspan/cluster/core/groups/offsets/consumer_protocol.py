@@ -1,4 +1,4 @@
-"""The `consumer` protocol type: the one embedded format a group coordinator looks into (ConsumerProtocolSubscription)."""
+"""The `consumer` protocol type: the one embedded format that a group coordinator decodes (ConsumerProtocolSubscription)."""
 
 from rackspan.cluster.core.groups.group import CONSUMER_PROTOCOL, Group
 from rackspan.errors import MalformedBytes
@@ -6,7 +6,7 @@ from rackspan.kafka_bytes import ByteReader
 
 
 def subscribed_topics(group: Group) -> frozenset[str] | None:
-    """The topics its members read; None where the group is not of consumers, or says it in a way nobody understands."""
+    """The topics its members subscribe to. None if it is no consumer group, or if a subscription cannot be decoded."""
     if group.protocol_type != CONSUMER_PROTOCOL:
         return None
     try:
