@@ -26,7 +26,7 @@ def numbers(decision: RebalanceDecision) -> dict[str, list[int]]:
     return {name: [partition.partition for partition in partitions] for name, partitions in decision.assigned.items()}
 
 
-def test_each_member_reads_what_is_in_its_rack() -> None:
+def test_each_member_reads_the_partitions_in_its_rack() -> None:
     decision = decide_rebalance(ConsumerGroup((member("a", R1), member("b", R2)), RACKS), 5)
     assert numbers(decision) == {"a": [1, 3], "b": [0, 2]}
     assert (decision.off_reason, decision.target.cross_rack, decision.withheld) == (None, 0, frozenset())
@@ -70,7 +70,7 @@ def test_an_empty_group_and_a_group_without_partitions_are_assigned_nothing() ->
     }
 
 
-def test_more_members_than_partitions_leave_the_far_ones_idle() -> None:
+def test_more_members_than_partitions_leave_members_of_other_racks_idle() -> None:
     racks = {TopicPartition("orders", 0): frozenset({R2})}
     assert numbers(decide_rebalance(ConsumerGroup((member("a", R1), member("b", R2)), racks), 5)) == {"a": [], "b": [0]}
 

@@ -33,7 +33,7 @@ def test_weights_count_in_place_of_partitions() -> None:
     assert cross_rack(given.tasks.source, given.partitions).tolist() == [[0, 7], [5, 0], [0, 0]]
 
 
-def test_crossings_add_up_what_each_client_holds() -> None:
+def test_crossings_are_summed_over_the_tasks_of_each_client() -> None:
     given = from_document(GOOD)
     crossing = cross_rack(given.tasks.source, given.partitions)
     assert crossings(crossing, given.client_rack, [{1}, {0}]) == 2

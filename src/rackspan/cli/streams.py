@@ -18,7 +18,7 @@ from rackspan.streams import (
     Beyond,
     Strategy,
     assignor_named,
-    could_be_less,
+    could_read_less,
     from_document,
     options_named,
     settings,
@@ -100,7 +100,7 @@ def audit(
         _write(capture, json.dumps(captured.document, indent=1, ensure_ascii=False) + "\n", "--capture")
         output.note(f"{capture}: {len(captured.document['tasks'])} tasks, {len(live.processes)} clients")
     output.write(document, output_format, audit_page(document))
-    if could_be_less(document):
+    if could_read_less(document):
         raise typer.Exit(SOMETHING_TO_ACT_ON)
 
 

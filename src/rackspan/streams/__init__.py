@@ -20,7 +20,7 @@ from rackspan.streams.live import (
     StreamsGroup,
     audit_group,
     capture_group,
-    could_be_less,
+    could_read_less,
     streams_group,
 )
 from rackspan.streams.problem import (
@@ -53,7 +53,7 @@ __all__ = [
     "assignor_named",
     "audit_group",
     "capture_group",
-    "could_be_less",
+    "could_read_less",
     "from_document",
     "options_named",
     "replay",

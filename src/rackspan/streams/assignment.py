@@ -45,10 +45,12 @@ def assign_problem(problem: Problem, assignor: str, options: Options = KAFKA, cl
     started = clock()
     awareness = judge_rack_awareness(problem)
     output = assign_tasks(problem, awareness, options)
-    return describe(problem, awareness, output, clock() - started)
+    return assignment_document(problem, awareness, output, clock() - started)
 
 
-def describe(problem: Problem, awareness: RackAwareness, output: AssignorOutput, seconds: float) -> dict[str, Any]:
+def assignment_document(
+    problem: Problem, awareness: RackAwareness, output: AssignorOutput, seconds: float
+) -> dict[str, Any]:
     """The assignment document, keys in a fixed order."""
     return {
         "enabled": awareness.enabled,
@@ -79,13 +81,13 @@ def _proof(optimum: Optimum | None) -> dict[str, int] | None:
 def _cost(problem: Problem, output: AssignorOutput) -> dict[str, int | None]:
     """Kafka's cost of each kind of tasks: of the optimum, or of the assignment as it is if not optimised. None: no price."""
     cost = {
-        "stateful": output.stateful.cost if output.stateful else _price(problem, output, stateful=True),
-        "stateless": output.stateless.cost if output.stateless else _price(problem, output, stateful=False),
+        "stateful": output.stateful.cost if output.stateful else _running_cost(problem, output, stateful=True),
+        "stateless": output.stateless.cost if output.stateless else _running_cost(problem, output, stateful=False),
     }
     return cost if output.standby_cost is None else {**cost, "standby": output.standby_cost}
 
 
-def _price(problem: Problem, output: AssignorOutput, stateful: bool) -> int | None:
+def _running_cost(problem: Problem, output: AssignorOutput, stateful: bool) -> int | None:
     if not sources_known(problem):
         return None
     members = problem.stateful if stateful else problem.stateless

@@ -8,7 +8,7 @@ import numpy as np
 
 from rackspan.streams.active import Optimum
 from rackspan.streams.client_state import ClientState
-from rackspan.streams.problem import Int32s
+from rackspan.streams.problem import Int32s, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,3 +62,14 @@ def active_by_client(owner: Int32s, clients: int) -> tuple[frozenset[int], ...]:
 def moved_tasks(before: Sequence[AbstractSet[int]], after: Sequence[AbstractSet[int]]) -> int:
     """The number of tasks on a client that did not have them before, in one role."""
     return sum(len(new - old) for old, new in zip(before, after, strict=True))
+
+
+def running_assignment(problem: Problem) -> TaskAssignment:
+    """The assignment before the rebalance: the initial one of the problem, else that of the previous generation."""
+    clients, owner = problem.clients, problem.initial_active
+    return TaskAssignment(
+        active=tuple(client.prev_active for client in clients)
+        if owner is None
+        else active_by_client(owner, len(clients)),
+        standby=problem.initial_standby or tuple(client.prev_standby for client in clients),
+    )

@@ -14,7 +14,7 @@ def test_running_tasks_and_small_lags_are_caught_up_unknown_ones_are_not() -> No
     assert some.caught_up_clients(0) == [0, 1]
 
 
-def test_with_the_largest_acceptable_lag_everyone_is_caught_up() -> None:
+def test_with_the_largest_acceptable_lag_every_client_is_caught_up() -> None:
     assert lags({}, acceptable=ALL_CAUGHT_UP).caught_up_clients(0) == [0, 1, 2, 3, 4, 5]
 
 

@@ -212,7 +212,7 @@ def test_null_configs_are_kafkas_defaults() -> None:
     assert from_document({**GOOD, "config": nulls}).configs == AssignmentConfigs()
 
 
-def test_kafkas_own_keys_and_the_proposals_names_mean_the_same() -> None:
+def test_kafkas_own_keys_and_the_proposals_names_are_accepted() -> None:
     configs = {"rack.aware.assignment.strategy": "balanced_min_cost", "rack.aware.assignment.traffic_cost": 3}
     read_configs = from_document({**GOOD, "config": configs}).configs
     assert (read_configs.strategy, read_configs.traffic_cost) == (Strategy.BALANCE_SUBTOPOLOGY, 3)

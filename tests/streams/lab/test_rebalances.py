@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackspan.streams import assign, from_document
-from rackspan.streams.lab.rebalances import after, running_assignment, settle
+from rackspan.streams.lab.rebalances import after, settle
 from tests.streams.assignors.test_high_availability import next_generation
 from tests.streams.problems import problem
 
@@ -49,11 +49,3 @@ def test_rounds_have_an_end_even_where_the_group_has_none() -> None:
     )
     cut = settle(slow, "high-availability", most_rounds=1)
     assert (cut.rounds, cut.converged) == (1, False)
-
-
-def test_the_running_assignment_is_the_initial_one_else_that_of_the_previous_generation() -> None:
-    document = problem(Random(5))
-    given = running_assignment(from_document(document))
-    before = running_assignment(from_document({**document, "initial_active": None}))
-    assert sum(map(len, given.active)) == len(document["tasks"])
-    assert before.active == tuple(client.prev_active for client in from_document(document).clients)

@@ -70,7 +70,7 @@ def test_partitions_without_a_task_are_named() -> None:
     assert found.unknown == ("sub-topology 0 has 3 tasks for 4 partitions of orders; a rebalance is to come",)
 
 
-def test_standbys_without_a_known_changelog_have_no_price() -> None:
+def test_standbys_without_a_known_changelog_have_no_known_cost() -> None:
     topics: Any = {"shop-counts-changelog": [[1]] * 5}
     found = captured(**topics)
     assert found.unknown == (

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rackspan.streams import audit_group, capture_group, could_be_less, streams_group
+from rackspan.streams import audit_group, capture_group, could_read_less, streams_group
 from tests.streams.groups import cluster, described, member
 
 Document = dict[str, Any]
@@ -81,7 +81,7 @@ def test_a_client_without_rack_leaves_the_costs_of_the_others_known(seed: int) -
     if lacking:
         assert not audit["strategies"]["min_traffic"]["enabled"]
         assert audit["unknown"][0].startswith("active tasks have no price: client 0000")
-        assert not could_be_less(audit)
+        assert not could_read_less(audit)
 
 
 def test_only_a_group_in_other_racks_than_its_partitions_could_be_less() -> None:
@@ -94,12 +94,12 @@ def test_only_a_group_in_other_racks_than_its_partitions_could_be_less() -> None
         return audit_group(found, capture_group(found, cluster({"orders": [[1], [2]]}), {}))
 
     in_place, swapped = group(["r1", "r2"]), group(["r2", "r1"])
-    assert (in_place["now"]["cross_rack"]["active"], could_be_less(in_place)) == (0, False)
-    assert (swapped["now"]["cross_rack"]["active"], could_be_less(swapped)) == (2, True)
+    assert (in_place["now"]["cross_rack"]["active"], could_read_less(in_place)) == (0, False)
+    assert (swapped["now"]["cross_rack"]["active"], could_read_less(swapped)) == (2, True)
     assert swapped["strategies"]["min_traffic"]["moved"]["active"] == 2
 
 
-def test_standbys_of_unknown_changelogs_have_no_price_and_are_no_reason_to_act() -> None:
+def test_standbys_of_unknown_changelogs_have_no_known_cost_and_do_not_count() -> None:
     found = streams_group(
         described(
             member("a", process=1, rack="r1", active={"0_0": ["orders:0"]}),
@@ -110,4 +110,4 @@ def test_standbys_of_unknown_changelogs_have_no_price_and_are_no_reason_to_act()
     assert audit["now"]["cross_rack"] == {"active": 0, "standby": None}
     assert audit["at_best"] == {"active": 0, "standby": None}
     assert [client["cross_rack"]["standby"] for client in audit["clients"]] == [None, None]
-    assert not could_be_less(audit)
+    assert not could_read_less(audit)

@@ -92,7 +92,7 @@ def test_a_member_too_old_to_send_its_rack_is_noted() -> None:
         ),
     ],
 )
-def test_a_group_that_cannot_be_priced_gets_one_line(group: GroupDescription, line: str) -> None:
+def test_a_group_that_cannot_be_decoded_gets_one_line(group: GroupDescription, line: str) -> None:
     with pytest.raises(InvalidGroup) as refused:
         streams_group(group)
     assert str(refused.value) == line

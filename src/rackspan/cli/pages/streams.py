@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli import output
-from rackspan.streams import could_be_less
+from rackspan.streams import could_read_less
 
 Document = Mapping[str, Any]
 
@@ -110,7 +110,7 @@ def _audit_verdict(audit: Document) -> str:
     now, best = audit["now"]["cross_rack"], audit["at_best"]
     if now["active"] is None:
         return "no price: see above"
-    if not could_be_less(audit):
+    if not could_read_less(audit):
         return "no strategy reads less across racks"
     needless = now["active"] - best["active"]
     return (

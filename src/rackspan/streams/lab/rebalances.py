@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from rackspan.streams.assignors import ASSIGNORS
 from rackspan.streams.problem import KAFKA, Options, Problem, judge_rack_awareness
-from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment, active_by_client
+from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment, running_assignment
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,6 @@ def after(problem: Problem, assignment: TaskAssignment) -> Problem:
     standby = tuple(held & stateful for held in assignment.standby) if problem.configs.num_standbys else None
     return replace(
         problem, clients=clients, initial_active=assignment.owner(len(problem.tasks)), initial_standby=standby
-    )
-
-
-def running_assignment(problem: Problem) -> TaskAssignment:
-    """The assignment before the rebalance: the initial one of the problem, else that of the previous generation."""
-    clients, owner = problem.clients, problem.initial_active
-    return TaskAssignment(
-        active=tuple(client.prev_active for client in clients)
-        if owner is None
-        else active_by_client(owner, len(clients)),
-        standby=problem.initial_standby or tuple(client.prev_standby for client in clients),
     )
 
 

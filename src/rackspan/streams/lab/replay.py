@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from rackspan.errors import UsageError
-from rackspan.streams.assignment import describe
+from rackspan.streams.assignment import assignment_document
 from rackspan.streams.assignors import ASSIGNORS, assignor_named
 from rackspan.streams.formats import from_document
-from rackspan.streams.lab.rebalances import SettledGroup, running_assignment, settle
+from rackspan.streams.lab.rebalances import SettledGroup, settle
 from rackspan.streams.problem import (
     HIGH_AVAILABILITY_COSTS,
     KAFKA,
@@ -23,7 +23,7 @@ from rackspan.streams.problem import (
     judge_rack_awareness,
     strategy_named,
 )
-from rackspan.streams.task_assignment import TaskAssignment, moved_tasks
+from rackspan.streams.task_assignment import TaskAssignment, moved_tasks, running_assignment
 
 Document = dict[str, Any]
 
@@ -92,7 +92,7 @@ def _run(problem: Problem, setting: Setting, options: Options) -> Document:
     awareness, start = judge_rack_awareness(configured), running_assignment(configured)
     first = ASSIGNORS[setting.assignor](configured, awareness, options)
     settled = settle(configured, setting.assignor, options)
-    crossing = describe(configured, awareness, settled.output, 0.0)["cross_rack"]
+    crossing = assignment_document(configured, awareness, settled.output, 0.0)["cross_rack"]
     return {
         "assignor": setting.assignor,
         "strategy": setting.strategy.value,

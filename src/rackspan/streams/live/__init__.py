@@ -5,7 +5,7 @@ group_audit.py (what it reads across racks, now and under each strategy). Talks 
 """
 
 from rackspan.streams.live.capture import CapturedGroup, capture_group
-from rackspan.streams.live.group_audit import audit_group, could_be_less
+from rackspan.streams.live.group_audit import audit_group, could_read_less
 from rackspan.streams.live.streams_group import GroupDescription, MemberDescription, StreamsGroup, streams_group
 
 __all__ = [
@@ -15,6 +15,6 @@ __all__ = [
     "StreamsGroup",
     "audit_group",
     "capture_group",
-    "could_be_less",
+    "could_read_less",
     "streams_group",
 ]

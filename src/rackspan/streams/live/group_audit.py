@@ -4,11 +4,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from rackspan.streams.assignment import describe
+from rackspan.streams.assignment import assignment_document
 from rackspan.streams.assignors.high_availability import high_availability
 from rackspan.streams.costs import cross_rack
 from rackspan.streams.formats import from_document
-from rackspan.streams.lab.rebalances import running_assignment
 from rackspan.streams.live.capture import CapturedGroup
 from rackspan.streams.live.streams_group import StreamsGroup
 from rackspan.streams.problem import (
@@ -23,7 +22,7 @@ from rackspan.streams.problem import (
     judge_rack_awareness,
     source_reason,
 )
-from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment, moved_tasks
+from rackspan.streams.task_assignment import AssignorOutput, TaskAssignment, moved_tasks, running_assignment
 
 Document = dict[str, Any]
 
@@ -41,22 +40,22 @@ def audit_group(group: StreamsGroup, captured: CapturedGroup) -> Document:
     problem = from_document(captured.document)
     reason = client_rack_reason(problem.clients) or source_reason(problem)
     now = running_assignment(problem)
-    prices = _Prices.of(problem)
-    strategies = {strategy.value: _under(problem, strategy, now, prices) for strategy in Strategy}
+    crossings = _Crossings.of(problem)
+    strategies = {strategy.value: _under(problem, strategy, now, crossings) for strategy in Strategy}
     return {
         "group": group.group_id,
-        "clients": [_client(group, problem, prices, index) for index in range(len(problem.clients))],
+        "clients": [_client(group, problem, crossings, index) for index in range(len(problem.clients))],
         "tasks": {"stateful": len(problem.stateful), "stateless": len(problem.stateless)},
         "num_standbys": problem.configs.num_standbys,
         "partitions": {"active": len(problem.tasks.source.partition), "standby": _read_by_standbys(problem, now)},
-        "now": _now(problem, now, prices),
+        "now": _now(problem, now, crossings),
         "at_best": strategies[AT_BEST]["cross_rack"],
         "strategies": strategies,
         "unknown": [*([f"active tasks have no price: {reason}"] if reason else []), *captured.unknown],
     }
 
 
-def could_be_less(audit: Mapping[str, Any]) -> bool:
+def could_read_less(audit: Mapping[str, Any]) -> bool:
     """Whether active tasks read more partitions across racks than under the best strategy.
 
     Standbys do not count: Kafka exchanges them between pairs of clients, from a start that depends on ties among active
@@ -66,21 +65,21 @@ def could_be_less(audit: Mapping[str, Any]) -> bool:
     return now is not None and best is not None and bool(now > best)
 
 
-def _now(problem: Problem, now: TaskAssignment, prices: "_Prices") -> Document:
-    running = describe(problem, RackAwareness("as it runs"), AssignorOutput(now), 0.0)
-    return {"cross_rack": prices.known(running["cross_rack"]), "cost": running["cost"]}
+def _now(problem: Problem, now: TaskAssignment, crossings: "_Crossings") -> Document:
+    running = assignment_document(problem, RackAwareness("as it runs"), AssignorOutput(now), 0.0)
+    return {"cross_rack": crossings.known(running["cross_rack"]), "cost": running["cost"]}
 
 
-def _under(problem: Problem, strategy: Strategy, now: TaskAssignment, prices: "_Prices") -> Document:
+def _under(problem: Problem, strategy: Strategy, now: TaskAssignment, crossings: "_Crossings") -> Document:
     configs = replace(problem.configs, strategy=strategy, acceptable_recovery_lag=ALL_CAUGHT_UP)
     configured = replace(problem, configs=configs)
     awareness = judge_rack_awareness(configured)
     output = high_availability(configured, awareness)
-    assigned = describe(configured, awareness, output, 0.0)
+    assigned = assignment_document(configured, awareness, output, 0.0)
     return {
         "enabled": awareness.enabled,
         "reason": awareness.reason,
-        "cross_rack": prices.known(assigned["cross_rack"]),
+        "cross_rack": crossings.known(assigned["cross_rack"]),
         "cost": assigned["cost"],
         "certificate": assigned["certificate"],
         "moved": {
@@ -102,14 +101,14 @@ def _has_unpriced_standbys(problem: Problem) -> bool:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Prices:
+class _Crossings:
     """The number of each task's partitions without a replica in each rack, (T, R); None where a role has no known cost."""
 
     active: Int64s | None
     standby: Int64s | None
 
     @classmethod
-    def of(cls, problem: Problem) -> "_Prices":
+    def of(cls, problem: Problem) -> "_Crossings":
         def crossing(lists: PartitionLists) -> Int64s:
             return cross_rack(lists, problem.partitions)
 
@@ -124,7 +123,7 @@ class _Prices:
         return {"active": cross_rack["active"], "standby": None if self.standby is None else cross_rack["standby"]}
 
 
-def _client(group: StreamsGroup, problem: Problem, prices: _Prices, index: int) -> Document:
+def _client(group: StreamsGroup, problem: Problem, crossings: _Crossings, index: int) -> Document:
     """One process with its own costs, which may be known where another client's are not."""
     client, rack = problem.clients[index], int(problem.client_rack[index])
     names = {process.process_id: process.name for process in group.processes}
@@ -136,8 +135,8 @@ def _client(group: StreamsGroup, problem: Problem, prices: _Prices, index: int) 
         "active": len(client.prev_active),
         "standby": len(client.prev_standby),
         "cross_rack": {
-            "active": _share(prices.active, client.prev_active, rack),
-            "standby": _share(prices.standby, client.prev_standby, rack),
+            "active": _share(crossings.active, client.prev_active, rack),
+            "standby": _share(crossings.standby, client.prev_standby, rack),
         },
     }
 
