@@ -2,7 +2,7 @@
 
 from uuid import UUID
 
-from rackspan.cluster.context.metadata_cache import MAX_CACHED_RESPONSES, MetadataCache
+from rackspan.cluster.context import MAX_CACHED_RESPONSES, MetadataCache
 from rackspan.cluster.core.metadata import (
     EMPTY_IMAGE,
     BrokerChanged,

@@ -8,7 +8,7 @@ from kafka import KafkaConsumer
 from kafka import TopicPartition as KafkaPythonPartition
 
 from rackspan.cluster import EmbeddedCluster
-from rackspan.cluster.context.record_traffic import Flow, Path
+from rackspan.cluster.context import Flow, Path
 
 RECORDS = 40
 RECORD_BYTES = 1_000

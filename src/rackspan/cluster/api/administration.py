@@ -6,7 +6,7 @@ Runs in the cluster's event loop. Its requests go through a broker to the contro
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from rackspan.cluster.context.requests import BuildRequest
+from rackspan.cluster.context import BuildRequest
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import (
     AdminResponse,

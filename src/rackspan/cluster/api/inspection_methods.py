@@ -5,7 +5,7 @@ from collections.abc import Coroutine
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from rackspan.cluster.api.status import ClusterStatus, cluster_status
-from rackspan.cluster.context.record_traffic import Flow
+from rackspan.cluster.context import Flow
 from rackspan.cluster.host.assembly import Assembly
 from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId

@@ -2,3 +2,32 @@
 
 Begin with call.py. Nothing here imports a handler or the broker host.
 """
+
+from rackspan.cluster.context.broker_context import BrokerContext
+from rackspan.cluster.context.call import Call, EncodedResponse, Handler, Response
+from rackspan.cluster.context.delayed_fetches import DelayedFetches
+from rackspan.cluster.context.metadata_cache import MAX_CACHED_RESPONSES, MetadataCache
+from rackspan.cluster.context.metadata_updates import MetadataUpdates
+from rackspan.cluster.context.producer_ids import ProducerIds
+from rackspan.cluster.context.record_traffic import Flow, Path, RecordTraffic
+from rackspan.cluster.context.requests import BuildRequest, CoordinatorRequest, PendingResponses, Requests
+
+__all__ = [
+    "MAX_CACHED_RESPONSES",
+    "BrokerContext",
+    "BuildRequest",
+    "Call",
+    "CoordinatorRequest",
+    "DelayedFetches",
+    "EncodedResponse",
+    "Flow",
+    "Handler",
+    "MetadataCache",
+    "MetadataUpdates",
+    "Path",
+    "PendingResponses",
+    "ProducerIds",
+    "RecordTraffic",
+    "Requests",
+    "Response",
+]

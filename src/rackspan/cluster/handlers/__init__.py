@@ -7,7 +7,7 @@ the core, and what the core returns into a response. It decides nothing that a b
 from collections.abc import Mapping
 from typing import Final
 
-from rackspan.cluster.context.call import Handler
+from rackspan.cluster.context import Handler
 from rackspan.cluster.handlers import (
     add_offsets_to_txn,
     add_partitions_to_txn,

@@ -1,9 +1,9 @@
 """AddOffsetsToTxn (key 25), versions 0-4: adds the offsets of a consumer group to a transaction."""
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.coordination import OFFSETS_TOPIC
 from rackspan.cluster.core.transactions.requests import AddPartitions
-from rackspan.cluster.handlers.common.transaction_requests import error_code, transaction_response
+from rackspan.cluster.handlers.common import transaction_error_code, transaction_response
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.add_offsets_to_txn import AddOffsetsToTxnRequestData, AddOffsetsToTxnResponseData
 
@@ -15,4 +15,4 @@ async def handle(call: Call[AddOffsetsToTxnRequestData]) -> AddOffsetsToTxnRespo
         call,
         AddPartitions(request.transactional_id, request.producer_id, request.producer_epoch, frozenset({offsets})),
     )
-    return AddOffsetsToTxnResponseData(error_code=error_code(call, response.error))
+    return AddOffsetsToTxnResponseData(error_code=transaction_error_code(call, response.error))

@@ -5,12 +5,10 @@ several transactions, and may only verify that a partition has been added (KIP-8
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import AddPartitions
-from rackspan.cluster.handlers.common.group_requests import exists
-from rackspan.cluster.handlers.common.topics import by_topic
-from rackspan.cluster.handlers.common.transaction_requests import error_code, transaction_response
+from rackspan.cluster.handlers.common import by_topic, partition_exists, transaction_error_code, transaction_response
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.add_partitions_to_txn import (
     AddPartitionsToTxnPartitionResult,
@@ -65,7 +63,7 @@ def _partitions(topics: Iterable[AddPartitionsToTxnTopic]) -> frozenset[TopicPar
 
 async def _add(call: Call[object], addition: AddPartitions) -> dict[TopicPartition, KafkaError]:
     """Adds all partitions or none: if one does not exist, the others are not attempted."""
-    unknown = {partition for partition in addition.partitions if not exists(call, partition)}
+    unknown = {partition for partition in addition.partitions if not partition_exists(call, partition)}
     if unknown:
         others = dict.fromkeys(addition.partitions, KafkaError.OPERATION_NOT_ATTEMPTED)
         return others | dict.fromkeys(unknown, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
@@ -81,7 +79,8 @@ def _topic_results(
             name=topic,
             results_by_partition=[
                 AddPartitionsToTxnPartitionResult(
-                    partition_index=partition.partition, partition_error_code=error_code(call, errors[partition])
+                    partition_index=partition.partition,
+                    partition_error_code=transaction_error_code(call, errors[partition]),
                 )
                 for partition in partitions
             ],

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.messages import AlterResource, ConfigOp
-from rackspan.cluster.handlers.common.config_changes import alter
+from rackspan.cluster.handlers.common import alter_resources
 from rackspan.wire.messages.alter_configs import (
     AlterConfigsRequestData,
     AlterConfigsResource,
@@ -17,7 +17,7 @@ SET: Final = 0
 
 async def handle(call: Call[AlterConfigsRequestData]) -> AlterConfigsResponseData:
     resources = [_changes(resource) for resource in call.request.resources]
-    altered = await alter(call, resources, replace=True, validate_only=call.request.validate_only)
+    altered = await alter_resources(call, resources, replace=True, validate_only=call.request.validate_only)
     return AlterConfigsResponseData(
         responses=[
             AlterConfigsResourceResponse(

@@ -1,9 +1,8 @@
 """AlterPartitionReassignments (key 45), versions 0-1: new replicas for partitions, or null to cancel a reassignment (KIP-455)."""
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.messages import AdminResponse, AlterPartitionReassignments, ReassignablePartition
-from rackspan.cluster.handlers.common.admin_responses import timed_out
-from rackspan.cluster.handlers.common.topics import by_topic, partition_of
+from rackspan.cluster.handlers.common import by_topic, partition_of, timeout_responses
 from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.wire.messages.alter_partition_reassignments import (
     AlterPartitionReassignmentsRequestData,
@@ -24,7 +23,7 @@ async def handle(call: Call[AlterPartitionReassignmentsRequestData]) -> AlterPar
             correlation_id, reassignments, request.allow_replication_factor_change
         ),
         request.timeout,
-        timed_out((reassignment.partition for reassignment in reassignments), AdminResponse),
+        timeout_responses((reassignment.partition for reassignment in reassignments), AdminResponse),
     )
     await call.broker.metadata_updates.wait_until_caught_up(request.timeout)
     return AlterPartitionReassignmentsResponseData(

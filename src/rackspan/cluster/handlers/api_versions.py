@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.messages.api_versions import ApiVersion, ApiVersionsRequestData, ApiVersionsResponseData

@@ -1,8 +1,8 @@
 """CreatePartitions (key 37), versions 0-3: raises a topic's partition count. The placer or the request assigns the new partitions."""
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.messages import AdminResponse, CreatePartitions, MorePartitions
-from rackspan.cluster.handlers.common.admin_responses import timed_out
+from rackspan.cluster.handlers.common import timeout_responses
 from rackspan.model.ids import BrokerId
 from rackspan.wire.messages.create_partitions import (
     CreatePartitionsRequestData,
@@ -18,7 +18,7 @@ async def handle(call: Call[CreatePartitionsRequestData]) -> CreatePartitionsRes
     responses = await call.broker.requests.controller_response(
         lambda correlation_id: CreatePartitions(correlation_id, topics, request.validate_only),
         request.timeout,
-        timed_out((topic.topic for topic in topics), AdminResponse),
+        timeout_responses((topic.topic for topic in topics), AdminResponse),
     )
     if not request.validate_only:
         await call.broker.metadata_updates.wait_until_caught_up(request.timeout)

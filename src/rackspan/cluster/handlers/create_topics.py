@@ -5,10 +5,10 @@ The response has the created topic's configs from v5 on and its id in v7.
 
 from collections.abc import Iterable
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.configs import ConfigValue, topic_values
 from rackspan.cluster.core.messages import CreateTopicResponse, CreateTopics, NewTopic
-from rackspan.cluster.handlers.common.admin_responses import timed_out
+from rackspan.cluster.handlers.common import timeout_responses
 from rackspan.model.ids import BrokerId
 from rackspan.wire.messages.create_topics import (
     CreatableTopic,
@@ -25,7 +25,7 @@ async def handle(call: Call[CreateTopicsRequestData]) -> CreateTopicsResponseDat
     responses: Iterable[CreateTopicResponse] = await call.broker.requests.controller_response(
         lambda correlation_id: CreateTopics(correlation_id, topics, validate_only=request.validate_only),
         request.timeout,
-        timed_out((topic.name for topic in topics), CreateTopicResponse),
+        timeout_responses((topic.name for topic in topics), CreateTopicResponse),
     )
     if not request.validate_only:
         await call.broker.metadata_updates.wait_until_caught_up(request.timeout)

@@ -1,8 +1,8 @@
 """DeleteGroups (key 42), versions 0-2: deletes groups without members, and their committed offsets."""
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.groups.requests import DeleteGroup
-from rackspan.cluster.handlers.common.group_requests import group_response
+from rackspan.cluster.handlers.common import group_response
 from rackspan.wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequestData, DeleteGroupsResponseData
 
 

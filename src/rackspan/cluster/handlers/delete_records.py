@@ -2,7 +2,7 @@
 
 import asyncio
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResponse
 from rackspan.model.ids import TopicPartition

@@ -3,9 +3,9 @@
 from typing import Final
 from uuid import UUID
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.messages import AdminResponse, DeleteTopics
-from rackspan.cluster.handlers.common.admin_responses import timed_out
+from rackspan.cluster.handlers.common import timeout_responses
 from rackspan.wire.messages.delete_topics import (
     DeletableTopicResult,
     DeleteTopicsRequestData,
@@ -26,7 +26,7 @@ async def handle(call: Call[DeleteTopicsRequestData]) -> DeleteTopicsResponseDat
     responses: tuple[AdminResponse, ...] = await call.broker.requests.controller_response(
         lambda correlation_id: DeleteTopics(correlation_id, topics),
         request.timeout,
-        timed_out(topics, AdminResponse),
+        timeout_responses(topics, AdminResponse),
     )
     await call.broker.metadata_updates.wait_until_caught_up(request.timeout)
     return DeleteTopicsResponseData(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.configs import (
     BROKER_CONFIGS,
     TOPIC_CONFIGS,
@@ -14,7 +14,7 @@ from rackspan.cluster.core.configs import (
 )
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import NO_LEADER
-from rackspan.cluster.handlers.common.config_changes import ConfigResourceType
+from rackspan.cluster.handlers.common import ConfigResourceType
 from rackspan.wire.messages.describe_configs import (
     DescribeConfigsRequestData,
     DescribeConfigsResource,

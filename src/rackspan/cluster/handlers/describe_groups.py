@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupState
 from rackspan.cluster.core.groups.requests import DescribeGroupResponse

@@ -3,8 +3,8 @@
 from collections.abc import Iterable
 from typing import Final
 
-from rackspan.cluster.context.call import Call
-from rackspan.cluster.handlers.common.topics import by_topic
+from rackspan.cluster.context import Call
+from rackspan.cluster.handlers.common import by_topic
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.describe_log_dirs import (
     DescribeLogDirsPartition,

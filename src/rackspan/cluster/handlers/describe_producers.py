@@ -1,6 +1,6 @@
 """DescribeProducers (key 61), version 0 (KIP-664): the producers of a partition, and where their open transactions begin."""
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log.producer_state import ProducerEntry
 from rackspan.model.ids import TopicPartition

@@ -3,11 +3,11 @@
 Empty lists are sent as [], never as null: Kafka's topics tool fails on null.
 """
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
-from rackspan.cluster.handlers.common.topics import offline_replicas
+from rackspan.cluster.handlers.common import offline_replicas
 from rackspan.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequestData,
     DescribeTopicPartitionsResponseCursor,

@@ -1,6 +1,6 @@
 """DescribeTransactions (key 65), version 0 (KIP-664): transactions that this broker coordinates."""
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.wire.messages.describe_transactions import (
     DescribeTransactionsRequestData,
     DescribeTransactionsResponseData,

@@ -3,11 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, ElectLeaders
-from rackspan.cluster.handlers.common.admin_responses import timed_out
-from rackspan.cluster.handlers.common.topics import by_topic, partition_of
+from rackspan.cluster.handlers.common import by_topic, partition_of, timeout_responses
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.elect_leaders import (
     ElectLeadersRequestData,
@@ -31,7 +30,7 @@ async def handle(call: Call[ElectLeadersRequestData]) -> ElectLeadersResponseDat
     responses: tuple[AdminResponse, ...] = await call.broker.requests.controller_response(
         lambda correlation_id: ElectLeaders(correlation_id, partitions, request.election_type == UNCLEAN),
         request.timeout,
-        timed_out(partitions or (), AdminResponse),
+        timeout_responses(partitions or (), AdminResponse),
     )
     await call.broker.metadata_updates.wait_until_caught_up(request.timeout)
     if partitions is None:

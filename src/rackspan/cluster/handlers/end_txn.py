@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import EndTransaction, EndTransactionResponse
-from rackspan.cluster.handlers.common.transaction_requests import error_code, transaction_response
+from rackspan.cluster.handlers.common import transaction_error_code, transaction_response
 from rackspan.wire.messages.end_txn import EndTxnRequestData, EndTxnResponseData
 
 EPOCH_BUMP_SINCE: Final = 5
@@ -27,7 +27,7 @@ async def handle(call: Call[EndTxnRequestData]) -> EndTxnResponseData:
         ),
     )
     return EndTxnResponseData(
-        error_code=error_code(call, response.error),
+        error_code=transaction_error_code(call, response.error),
         producer_id=response.producer_id,
         producer_epoch=response.producer_epoch,
     )

@@ -9,11 +9,11 @@ import asyncio
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from rackspan.cluster.context.call import Call, Response
+from rackspan.cluster.context import Call, Response
 from rackspan.cluster.core.broker import ClientFetch, FetchRead, Isolation, PartitionFetch, ReadResponse
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log.producer_state import AbortedTransaction
-from rackspan.cluster.handlers.common.topics import LEADER_CHANGED, READ_COMMITTED, led_partition, topic_name
+from rackspan.cluster.handlers.common import LEADER_CHANGED, READ_COMMITTED, led_partition, topic_name
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 from rackspan.wire.messages.fetch import (
     FetchableTopicResponse,

@@ -5,10 +5,10 @@ The first such request causes the coordinators' topic to be created, as in Kafka
 
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC, partition_for
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.handlers.common.topic_creation import internal_partition, partition_count
+from rackspan.cluster.handlers.common import internal_partition, partition_count
 from rackspan.wire.messages.find_coordinator import (
     FindCoordinatorRequestData,
     FindCoordinatorResponseCoordinator,

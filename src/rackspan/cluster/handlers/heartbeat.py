@@ -1,8 +1,8 @@
 """Heartbeat (key 12), versions 0-4. Static members from v3 on."""
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.groups.requests import Heartbeat
-from rackspan.cluster.handlers.common.group_requests import group_response
+from rackspan.cluster.handlers.common import group_response
 from rackspan.wire.messages.heartbeat import HeartbeatRequestData, HeartbeatResponseData
 
 

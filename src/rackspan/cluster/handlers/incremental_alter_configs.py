@@ -1,8 +1,8 @@
 """IncrementalAlterConfigs (key 44), versions 0-1: sets, deletes, appends to and subtracts from single keys (KIP-339)."""
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.messages import AlterResource, ConfigOp
-from rackspan.cluster.handlers.common.config_changes import alter
+from rackspan.cluster.handlers.common import alter_resources
 from rackspan.wire.messages.incremental_alter_configs import (
     IncrementalAlterConfigsRequestAlterConfigsResource,
     IncrementalAlterConfigsRequestData,
@@ -13,7 +13,7 @@ from rackspan.wire.messages.incremental_alter_configs import (
 
 async def handle(call: Call[IncrementalAlterConfigsRequestData]) -> IncrementalAlterConfigsResponseData:
     resources = [_changes(resource) for resource in call.request.resources]
-    altered = await alter(call, resources, replace=False, validate_only=call.request.validate_only)
+    altered = await alter_resources(call, resources, replace=False, validate_only=call.request.validate_only)
     return IncrementalAlterConfigsResponseData(
         responses=[
             IncrementalAlterConfigsResponseAlterConfigsResourceResponse(

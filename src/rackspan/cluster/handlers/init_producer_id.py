@@ -5,10 +5,10 @@ For a transactional id the coordinator decides on the producer id and epoch (KIP
 
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import InitProducerId
-from rackspan.cluster.handlers.common.transaction_requests import transaction_response
+from rackspan.cluster.handlers.common import transaction_response
 from rackspan.wire.messages.init_producer_id import InitProducerIdRequestData, InitProducerIdResponseData
 
 FIRST_EPOCH: Final = 0

@@ -2,9 +2,9 @@
 
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.groups.requests import JoinGroup, JoinGroupResponse, Protocol
-from rackspan.cluster.handlers.common.group_requests import group_response
+from rackspan.cluster.handlers.common import group_response
 from rackspan.wire.messages.join_group import JoinGroupRequestData, JoinGroupResponseData, JoinGroupResponseMember
 
 REBALANCE_TIMEOUT_SINCE: Final = 1

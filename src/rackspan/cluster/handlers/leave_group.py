@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import LeaveGroup, LeaveGroupResponse, LeavingMember
-from rackspan.cluster.handlers.common.group_requests import group_response
+from rackspan.cluster.handlers.common import group_response
 from rackspan.wire.messages.leave_group import LeaveGroupRequestData, LeaveGroupResponseData, MemberResponse
 
 SEVERAL_MEMBERS_SINCE: Final = 3

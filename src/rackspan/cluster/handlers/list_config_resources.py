@@ -6,9 +6,9 @@ Version 0 lists client metrics alone, of which there are none here.
 from collections.abc import Iterable
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.handlers.common.config_changes import ConfigResourceType
+from rackspan.cluster.handlers.common import ConfigResourceType
 from rackspan.wire.messages.list_config_resources import (
     ListConfigResourcesRequestData,
     ListConfigResourcesResponseConfigResource,

@@ -1,6 +1,6 @@
 """ListGroups (key 16), versions 0-5: the groups this broker coordinates. By state from v4 on, by type from v5 on."""
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.groups.queries import GROUP_TYPE
 from rackspan.wire.messages.list_groups import (
     ListGroupsRequestData,

@@ -7,12 +7,11 @@ where every log is local here.
 
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.broker import Isolation
 from rackspan.cluster.core.broker.reading import EARLIEST, MAX_TIMESTAMP, OffsetResponse
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.handlers.common.record_reader import RecordPosition, first_at, latest
-from rackspan.cluster.handlers.common.topics import READ_COMMITTED
+from rackspan.cluster.handlers.common import READ_COMMITTED, RecordPosition, first_record_at, latest_record
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -67,4 +66,4 @@ def _offset(
 def _record(response: OffsetResponse, timestamp: int) -> RecordPosition:
     if response.batch is None:
         return RecordPosition(response.offset, -1)
-    return latest(response.batch) if timestamp == MAX_TIMESTAMP else first_at(response.batch, timestamp)
+    return latest_record(response.batch) if timestamp == MAX_TIMESTAMP else first_record_at(response.batch, timestamp)

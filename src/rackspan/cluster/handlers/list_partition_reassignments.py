@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.metadata import MetadataImage
-from rackspan.cluster.handlers.common.topics import by_topic
+from rackspan.cluster.handlers.common import by_topic
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.list_partition_reassignments import (
     ListPartitionReassignmentsRequestData,

@@ -1,6 +1,6 @@
 """ListTransactions (key 66), versions 0-1: the transactions this broker coordinates. By duration from v1 on (KIP-994)."""
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.transactions.queries import STATE_NAMES
 from rackspan.wire.messages.list_transactions import (
     ListTransactionsRequestData,

@@ -8,13 +8,12 @@ from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, Final, TypeAlias, cast
 from uuid import UUID
 
-from rackspan.cluster.context.call import Call, EncodedResponse, Response
+from rackspan.cluster.context import Call, EncodedResponse, Response
 from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
-from rackspan.cluster.handlers.common.topic_creation import create_missing_topics
-from rackspan.cluster.handlers.common.topics import offline_replicas
+from rackspan.cluster.handlers.common import create_missing_topics, offline_replicas
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import write_body, write_element
 from rackspan.wire.messages.metadata import (

@@ -1,10 +1,9 @@
 """OffsetCommit (key 8), versions 2-9. Leader epochs arrive in v6, static members in v7. The topics must exist."""
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import OffsetCommit
-from rackspan.cluster.handlers.common.group_requests import committed_offsets, exists, group_response
-from rackspan.cluster.handlers.common.topics import by_topic
+from rackspan.cluster.handlers.common import by_topic, committed_offsets, group_response, partition_exists
 from rackspan.wire.messages.offset_commit import (
     OffsetCommitRequestData,
     OffsetCommitResponseData,
@@ -16,7 +15,7 @@ from rackspan.wire.messages.offset_commit import (
 async def handle(call: Call[OffsetCommitRequestData]) -> OffsetCommitResponseData:
     request = call.request
     offsets = committed_offsets(request.topics)
-    known = {partition: offset for partition, offset in offsets.items() if exists(call, partition)}
+    known = {partition: offset for partition, offset in offsets.items() if partition_exists(call, partition)}
     errors = dict.fromkeys(offsets, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
     if known:
         commit = OffsetCommit(

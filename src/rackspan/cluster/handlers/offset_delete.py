@@ -1,10 +1,9 @@
 """OffsetDelete (key 47), version 0 (KIP-496): deletes committed offsets of a group."""
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import OffsetDelete, OffsetDeleteResponse
-from rackspan.cluster.handlers.common.group_requests import exists, group_response
-from rackspan.cluster.handlers.common.topics import by_topic
+from rackspan.cluster.handlers.common import by_topic, group_response, partition_exists
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.offset_delete import (
     OffsetDeleteRequestData,
@@ -20,7 +19,7 @@ async def handle(call: Call[OffsetDeleteRequestData]) -> OffsetDeleteResponseDat
         for topic in call.request.topics
         for partition in topic.partitions
     ]
-    known = tuple(partition for partition in requested if exists(call, partition))
+    known = tuple(partition for partition in requested if partition_exists(call, partition))
     response: OffsetDeleteResponse = await group_response(call, OffsetDelete(call.request.group_id, known))
     if response.error is not KafkaError.NONE:
         return OffsetDeleteResponseData(error_code=call.broker.code(response.error))

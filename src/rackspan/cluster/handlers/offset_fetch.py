@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import FetchedOffset, OffsetFetch, OffsetFetchResponse
-from rackspan.cluster.handlers.common.topics import by_topic
+from rackspan.cluster.handlers.common import by_topic
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.offset_fetch import (
     OffsetFetchRequestData,

@@ -1,6 +1,6 @@
 """OffsetForLeaderEpoch (key 23), versions 2-4: the end offset of a leader epoch, by which a consumer detects truncation (KIP-320)."""
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.offset_for_leader_epoch import (
     OffsetForLeaderEpochRequestData,

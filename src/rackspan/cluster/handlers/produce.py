@@ -9,13 +9,12 @@ import asyncio
 from functools import partial
 from typing import Final
 
-from rackspan.cluster.context.call import Call, Response
+from rackspan.cluster.context import Call, Response
 from rackspan.cluster.core.batch import NO_TIMESTAMP
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Produce, ProduceResponse
 from rackspan.cluster.core.process import transaction_support
-from rackspan.cluster.handlers.common.record_reader import lacks_a_key
-from rackspan.cluster.handlers.common.topics import LEADER_CHANGED, led_partition, topic_name
+from rackspan.cluster.handlers.common import LEADER_CHANGED, lacks_a_key, led_partition, topic_name
 from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.wire.messages.produce import (
     PartitionProduceData,

@@ -2,10 +2,10 @@
 
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import SyncGroup, SyncGroupResponse
-from rackspan.cluster.handlers.common.group_requests import group_response
+from rackspan.cluster.handlers.common import group_response
 from rackspan.wire.messages.sync_group import SyncGroupRequestData, SyncGroupResponseData
 
 PROTOCOL_REQUIRED_SINCE: Final = 5

@@ -5,12 +5,11 @@ From v5 on this request adds the group to the transaction. Before, the producer 
 
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups.requests import TxnOffsetCommit
 from rackspan.cluster.core.process import transaction_support
-from rackspan.cluster.handlers.common.group_requests import committed_offsets, exists, group_response
-from rackspan.cluster.handlers.common.topics import by_topic
+from rackspan.cluster.handlers.common import by_topic, committed_offsets, group_response, partition_exists
 from rackspan.wire.messages.txn_offset_commit import (
     TxnOffsetCommitRequestData,
     TxnOffsetCommitResponseData,
@@ -25,7 +24,7 @@ ADDS_SINCE: Final = 5
 async def handle(call: Call[TxnOffsetCommitRequestData]) -> TxnOffsetCommitResponseData:
     request = call.request
     offsets = committed_offsets(request.topics)
-    known = {partition: offset for partition, offset in offsets.items() if exists(call, partition)}
+    known = {partition: offset for partition, offset in offsets.items() if partition_exists(call, partition)}
     errors = dict.fromkeys(offsets, KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
     if known:
         commit = TxnOffsetCommit(

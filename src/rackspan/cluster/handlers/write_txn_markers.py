@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import marker_batch
 from rackspan.cluster.core.errors import KafkaError

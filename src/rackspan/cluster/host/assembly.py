@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from random import Random
 from typing import Final
 
-from rackspan.cluster.context.record_traffic import RecordTraffic
-from rackspan.cluster.context.requests import PendingResponses
+from rackspan.cluster.context import PendingResponses, RecordTraffic
 from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.metadata import MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings

@@ -12,11 +12,14 @@ from functools import partial
 from random import Random
 from typing import Final
 
-from rackspan.cluster.context.delayed_fetches import DelayedFetches
-from rackspan.cluster.context.metadata_cache import MetadataCache
-from rackspan.cluster.context.metadata_updates import MetadataUpdates
-from rackspan.cluster.context.producer_ids import ProducerIds
-from rackspan.cluster.context.requests import CoordinatorRequest, Requests
+from rackspan.cluster.context import (
+    CoordinatorRequest,
+    DelayedFetches,
+    MetadataCache,
+    MetadataUpdates,
+    ProducerIds,
+    Requests,
+)
 from rackspan.cluster.core import messages
 from rackspan.cluster.core.broker import BrokerCore, BrokerIdentity
 from rackspan.cluster.core.configs import ConfigSource, ConfigValue

@@ -4,7 +4,7 @@ import logging
 from collections.abc import Iterable
 from typing import Final
 
-from rackspan.cluster.context.requests import PendingResponses
+from rackspan.cluster.context import PendingResponses
 from rackspan.cluster.core import messages
 from rackspan.cluster.core.controller import ControllerCore
 from rackspan.cluster.core.ids import CONTROLLER, NodeId

@@ -6,7 +6,7 @@ from typing import Final
 from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from rackspan.cluster.core.groups import GroupSettings
 from rackspan.cluster.core.transactions import TransactionSettings
-from rackspan.cluster.handlers.common.topic_creation import partition_count
+from rackspan.cluster.handlers.common import partition_count
 
 _GROUP_CONFIGS: Final = (
     "group_initial_rebalance_delay_ms",

@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from rackspan.cluster.context.record_traffic import RecordTraffic
-from rackspan.cluster.context.requests import PendingResponses
+from rackspan.cluster.context import PendingResponses, RecordTraffic
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.host.clock import Clock
 from rackspan.cluster.host.network import Network

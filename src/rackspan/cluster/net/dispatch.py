@@ -3,8 +3,7 @@
 import asyncio
 from collections.abc import Awaitable, Coroutine
 
-from rackspan.cluster.context.broker_context import BrokerContext
-from rackspan.cluster.context.call import Call, EncodedResponse, Response
+from rackspan.cluster.context import BrokerContext, Call, EncodedResponse, Response
 from rackspan.cluster.handlers import HANDLERS
 from rackspan.cluster.handlers.api_versions import unsupported_version
 from rackspan.errors import MalformedRequest

@@ -9,7 +9,7 @@ import socket
 from collections.abc import Awaitable
 from typing import Final
 
-from rackspan.cluster.context.broker_context import BrokerContext
+from rackspan.cluster.context import BrokerContext
 from rackspan.cluster.net.connection import Connection, Parts
 from rackspan.cluster.net.dispatch import dispatch
 from rackspan.wire.framing import Request

@@ -4,7 +4,7 @@ import pytest
 
 from rackspan.cluster.core.broker.record_validation import AFTER, BEFORE, CLEANUP, TIMESTAMP_TYPE, RecordConfig
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.handlers.common.record_reader import lacks_a_key
+from rackspan.cluster.handlers.common import lacks_a_key
 from rackspan.kafka_bytes.record_batch import read_header, stamp_append_time, verify_crc
 from tests.conformance.wire import batch
 

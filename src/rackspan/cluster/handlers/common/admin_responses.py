@@ -12,7 +12,7 @@ ADMIN_TIMEOUT_MS: Final = 30_000
 AdminResponseT = TypeVar("AdminResponseT", bound=AdminResponse)
 
 
-def timed_out(keys: Iterable[object], response: type[AdminResponseT]) -> tuple[AdminResponseT, ...]:
+def timeout_responses(keys: Iterable[object], response: type[AdminResponseT]) -> tuple[AdminResponseT, ...]:
     """REQUEST_TIMED_OUT for every item of the request."""
     message = "the controller did not answer in time; what became of the request is not known"
     return tuple(response(key, KafkaError.REQUEST_TIMED_OUT, message) for key in keys)

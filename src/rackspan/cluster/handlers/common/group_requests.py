@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.groups.requests import CommittedOffset, GroupRequest
 from rackspan.model.ids import TopicPartition
 from rackspan.wire.messages.offset_commit import OffsetCommitRequestTopic
@@ -15,7 +15,7 @@ async def group_response(call: Call[object], request: GroupRequest) -> Any:
     return await call.broker.requests.coordinator_response(request)
 
 
-def exists(call: Call[object], partition: TopicPartition) -> bool:
+def partition_exists(call: Call[object], partition: TopicPartition) -> bool:
     return call.broker.image.partition(partition) is not None
 
 

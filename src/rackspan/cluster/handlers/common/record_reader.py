@@ -14,15 +14,15 @@ class RecordPosition:
     timestamp: int
 
 
-def first_at(batch: RecordBatch, timestamp: int) -> RecordPosition:
+def first_record_at(batch: RecordBatch, timestamp: int) -> RecordPosition:
     """The first record of the batch at `timestamp` or later; the last record if the batch cannot be decompressed here."""
     later = [position for position in _positions(batch) if position.timestamp >= timestamp]
     return later[0] if later else RecordPosition(batch.last_offset, batch.max_timestamp)
 
 
-def latest(batch: RecordBatch) -> RecordPosition:
+def latest_record(batch: RecordBatch) -> RecordPosition:
     """The first of those with the batch's greatest timestamp."""
-    return first_at(batch, batch.max_timestamp)
+    return first_record_at(batch, batch.max_timestamp)
 
 
 def lacks_a_key(data: bytes | bytearray | memoryview) -> bool:

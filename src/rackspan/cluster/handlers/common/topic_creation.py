@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
-from rackspan.cluster.context.broker_context import BrokerContext
+from rackspan.cluster.context import BrokerContext
 from rackspan.cluster.core.configs import BROKER_CONFIGS
 from rackspan.cluster.core.coordination import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from rackspan.cluster.core.errors import KafkaError

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterable
 from typing import Final, TypeVar, cast
 from uuid import UUID
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState

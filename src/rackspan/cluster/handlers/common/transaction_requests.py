@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from rackspan.cluster.context.call import Call
+from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.requests import TransactionRequest
 
@@ -15,7 +15,7 @@ async def transaction_response(call: Call[object], request: TransactionRequest) 
     return await call.broker.requests.coordinator_response(request)
 
 
-def error_code(call: Call[object], error: KafkaError) -> int:
+def transaction_error_code(call: Call[object], error: KafkaError) -> int:
     """The error as this version's clients understand it."""
     if error is KafkaError.PRODUCER_FENCED and call.version < PRODUCER_FENCED_SINCE:
         return KafkaError.INVALID_PRODUCER_EPOCH
