@@ -1,4 +1,4 @@
-"""One embedded cluster for every test that does not break it: topics keep tests apart."""
+"""One embedded cluster for all tests that leave it whole. Each test has its own topics."""
 
 import subprocess
 from collections.abc import Callable, Iterator
@@ -17,7 +17,7 @@ RunTool = Callable[..., str]
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[EmbeddedCluster]:
-    """Six brokers in three racks; whoever takes something away gives it back."""
+    """Six brokers in three racks. A test that injects a fault undoes it."""
     with EmbeddedCluster(racks=3, brokers=6, seed=1) as started:
         yield started
 

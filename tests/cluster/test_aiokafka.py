@@ -19,7 +19,7 @@ def run(scene: Coroutine[Any, Any, None]) -> None:
     asyncio.run(asyncio.wait_for(scene, SECONDS))
 
 
-async def gathered(consumer: AIOKafkaConsumer, count: int) -> list[bytes]:
+async def consumed(consumer: AIOKafkaConsumer, count: int) -> list[bytes]:
     found: list[bytes] = []
     while len(found) < count:
         batches = await consumer.getmany(timeout_ms=1000)
@@ -42,7 +42,7 @@ def test_what_is_produced_is_consumed(cluster: EmbeddedCluster, idempotent: bool
             bootstrap_servers=cluster.bootstrap_servers, auto_offset_reset="earliest"
         ) as consumer:
             consumer.assign([TopicPartition(topic, 0)])
-            assert await gathered(consumer, len(values)) == values
+            assert await consumed(consumer, len(values)) == values
             assert await consumer.end_offsets([TopicPartition(topic, 0)]) == {TopicPartition(topic, 0): len(values)}
 
     run(scene())
@@ -68,7 +68,7 @@ def test_two_members_of_a_group_share_a_topic(cluster: EmbeddedCluster) -> None:
             async with AIOKafkaProducer(bootstrap_servers=cluster.bootstrap_servers) as producer:
                 for number in range(40):
                     await producer.send(topic, b"%d" % number, partition=number % 4)
-            found = await asyncio.gather(gathered(one, 20), gathered(other, 20))
+            found = await asyncio.gather(consumed(one, 20), consumed(other, 20))
             assert sorted(map(int, [*found[0], *found[1]])) == list(range(40))
 
     run(scene())

@@ -58,7 +58,7 @@ def member(cluster: EmbeddedCluster, group: str, **config: object) -> Consumer:
 
 
 def poll_until(consumers: list[Consumer], holds: Callable[[], bool]) -> list[Message]:
-    """Every message the members are given until it holds."""
+    """The messages that the members receive until `holds` is true."""
     found, deadline = [], time.monotonic() + SECONDS
     while not holds():
         assert time.monotonic() < deadline, [consumer.assignment() for consumer in consumers]
@@ -84,7 +84,7 @@ def owned(consumer: Consumer) -> set[int]:
 
 
 def shares(consumers: list[Consumer]) -> Callable[[], bool]:
-    """Whether these own all four partitions, each its even share."""
+    """Whether these members own all four partitions, evenly."""
     return lambda: (
         set().union(*map(owned, consumers)) == {0, 1, 2, 3}
         and all(len(owned(consumer)) == 4 // len(consumers) for consumer in consumers)
@@ -93,7 +93,7 @@ def shares(consumers: list[Consumer]) -> Callable[[], bool]:
 
 @pytest.fixture
 def members(cluster: EmbeddedCluster, topic: str, group: str) -> Iterator[Callable[..., Consumer]]:
-    """Makes members of the group, subscribed; those that are still there at the end leave."""
+    """Creates subscribed members of the group. Remaining members leave at the end."""
     made: list[Consumer] = []
 
     def make(**config: object) -> Consumer:
@@ -106,7 +106,7 @@ def members(cluster: EmbeddedCluster, topic: str, group: str) -> Iterator[Callab
         consumer.close()
 
 
-def test_partitions_are_shared_as_members_come_and_go(members: Callable[..., Consumer]) -> None:
+def test_partitions_are_rebalanced_as_members_join_and_leave(members: Callable[..., Consumer]) -> None:
     first = members()
     poll_until([first], shares([first]))
     second = members()
@@ -116,12 +116,12 @@ def test_partitions_are_shared_as_members_come_and_go(members: Callable[..., Con
 
 
 @pytest.mark.parametrize("strategy", ["range", "roundrobin", "cooperative-sticky"])
-def test_every_strategy_of_librdkafka_shares_all(members: Callable[..., Consumer], strategy: str) -> None:
+def test_every_strategy_of_librdkafka_assigns_all_partitions(members: Callable[..., Consumer], strategy: str) -> None:
     both = [members(**{"partition.assignment.strategy": strategy}) for _ in range(2)]
     poll_until(both, shares(both))
 
 
-def test_a_static_member_that_restarts_keeps_what_it_had(members: Callable[..., Consumer]) -> None:
+def test_a_static_member_that_restarts_keeps_its_partitions(members: Callable[..., Consumer]) -> None:
     one, two = (members(**{"group.instance.id": f"i{number}"}) for number in range(2))
     poll_until([one, two], shares([one, two]))
     before = owned(two)
@@ -145,7 +145,7 @@ while True:
 """
 
 
-def test_what_a_crashed_member_owned_goes_to_the_others(
+def test_the_partitions_of_a_crashed_member_are_assigned_to_the_others(
     cluster: EmbeddedCluster, members: Callable[..., Consumer], group: str, topic: str
 ) -> None:
     command = [sys.executable, "-c", CRASHING_MEMBER, cluster.bootstrap_servers, group, topic]
@@ -166,15 +166,15 @@ def committed(cluster: EmbeddedCluster, group: str, topic: str) -> list[int]:
         asker.close()
 
 
-def test_who_comes_later_goes_on_where_the_group_stood(
+def test_a_later_member_resumes_at_the_committed_offsets(
     cluster: EmbeddedCluster, members: Callable[..., Consumer], group: str, topic: str
 ) -> None:
     first = members()
-    seen = consumed(first, 30)
+    first_messages = consumed(first, 30)
     first.commit(asynchronous=False)
     first.close()
     rest = consumed(members(), 50)
-    assert len({message.value() for message in seen + rest}) == 80
+    assert len({message.value() for message in first_messages + rest}) == 80
 
 
 def coordinator(cluster: EmbeddedCluster, group: str) -> int:
@@ -183,7 +183,7 @@ def coordinator(cluster: EmbeddedCluster, group: str) -> int:
     return int(described.coordinator.id)
 
 
-def test_committed_offsets_and_members_outlive_the_coordinators_rack(
+def test_committed_offsets_and_members_survive_the_loss_of_the_coordinators_rack(
     cluster: EmbeddedCluster, members: Callable[..., Consumer], group: str, topic: str
 ) -> None:
     consumer = members()
@@ -218,7 +218,7 @@ def test_an_admin_client_alters_and_deletes_offsets_and_groups(
     assert committed(cluster, group, topic)[0] < 0
 
 
-def test_offsets_go_with_their_topic(cluster: EmbeddedCluster, group: str, topic: str) -> None:
+def test_committed_offsets_are_deleted_with_their_topic(cluster: EmbeddedCluster, group: str, topic: str) -> None:
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
     wanted = [TopicPartition(topic, 0, 7)]
     admin.alter_consumer_group_offsets([ConsumerGroupTopicPartitions(group, wanted)])[group].result(SECONDS)
@@ -259,7 +259,7 @@ def test_kafka_python_consumes_in_a_group_and_commits(cluster: EmbeddedCluster, 
     assert isinstance(offsets[PythonTopicPartition(topic, 0)], OffsetAndMetadata)
 
 
-def test_aiokafka_members_share_and_one_takes_over_from_another(
+def test_aiokafka_members_share_partitions_and_take_over_those_of_a_leaving_member(
     cluster: EmbeddedCluster, group: str, topic: str
 ) -> None:
     async def run() -> None:
@@ -283,8 +283,8 @@ def test_aiokafka_members_share_and_one_takes_over_from_another(
         await producer.start()
         await producer.send_and_wait(topic, b"last", partition=3)
         await producer.stop()
-        seen = [(await asyncio.wait_for(both[0].getone(), SECONDS)).value for _ in range(40)]
-        assert len(set(seen)) == len(seen)
+        first_messages = [(await asyncio.wait_for(both[0].getone(), SECONDS)).value for _ in range(40)]
+        assert len(set(first_messages)) == len(first_messages)
         await both[0].stop()
 
     asyncio.run(run())

@@ -35,16 +35,16 @@ def test_the_topics_tool_creates_grows_describes_and_deletes(cluster: EmbeddedCl
     assert "jt" not in run_tool(TOPICS, "--list").split()
 
 
-def test_the_console_producer_and_a_console_consumer_of_a_group_meet(
+def test_a_console_consumer_of_a_group_reads_what_the_console_producer_writes(
     cluster: EmbeddedCluster, run_tool: RunTool
 ) -> None:
     lines = [f"line-{number}" for number in range(50)]
     run_tool(PRODUCER, "--topic", "jlines", stdin="\n".join(lines) + "\n")
-    said = run_tool(
+    output = run_tool(
         *(CONSUMER, "--topic", "jlines", "--from-beginning", "--group", "jreaders"),
         *("--max-messages", "50", "--timeout-ms", "30000"),
     )
-    assert sorted(re.findall(r"^line-\d+$", said, re.M)) == sorted(lines)
+    assert sorted(re.findall(r"^line-\d+$", output, re.M)) == sorted(lines)
     assert re.search(r"jreaders +jlines +0 +50 +50 +0", run_tool(GROUPS, "--describe", "--group", "jreaders"))
     assert "jlines:0:50" in run_tool(OFFSETS, "--topic", "jlines")
     run_tool(GROUPS, "--delete", "--group", "jreaders")
@@ -58,16 +58,16 @@ def test_the_config_tool_sets_min_insync_racks_of_topics_and_brokers(
     topic = ("--entity-type", "topics", "--entity-name", "jconf")
     run_tool(CONFIG_TOOL, "--alter", *topic, "--add-config", "min.insync.racks=2,retention.ms=1000")
     run_tool(CONFIG_TOOL, "--alter", *topic, "--delete-config", "retention.ms")
-    said = run_tool(CONFIG_TOOL, "--describe", *topic)
-    assert "min.insync.racks=2 " in said
-    assert "retention.ms=1000" not in said
+    output = run_tool(CONFIG_TOOL, "--describe", *topic)
+    assert "min.insync.racks=2 " in output
+    assert "retention.ms=1000" not in output
     everyone = ("--entity-type", "brokers", "--entity-default")
     run_tool(CONFIG_TOOL, "--alter", *everyone, "--add-config", "min.insync.replicas=2")
     assert "min.insync.replicas=2 " in run_tool(CONFIG_TOOL, "--describe", *everyone)
     run_tool(CONFIG_TOOL, "--alter", *everyone, "--delete-config", "min.insync.replicas")
 
 
-def test_replicas_are_moved_and_leaders_brought_back(
+def test_replicas_are_reassigned_and_preferred_leaders_elected(
     cluster: EmbeddedCluster, run_tool: RunTool, tmp_path: Path
 ) -> None:
     run_tool(TOPICS, "--create", "--topic", "jmove", "--replica-assignment", "1:2:3")
@@ -88,12 +88,17 @@ def test_replicas_are_moved_and_leaders_brought_back(
     ]
 
 
-def test_logs_are_measured_and_cut(cluster: EmbeddedCluster, run_tool: RunTool, tmp_path: Path) -> None:
+def test_log_sizes_are_described_and_records_deleted(
+    cluster: EmbeddedCluster, run_tool: RunTool, tmp_path: Path
+) -> None:
     run_tool(PRODUCER, "--topic", "jcut", stdin="x" * 1000 + "\nlast\n")
-    said = run_tool(LOG_DIRS_TOOL, "--describe", "--topic-list", "jcut")
-    answer = json.loads(next(line for line in said.splitlines() if line.startswith("{")))
+    output = run_tool(LOG_DIRS_TOOL, "--describe", "--topic-list", "jcut")
+    log_dirs = json.loads(next(line for line in output.splitlines() if line.startswith("{")))
     sizes = [
-        one["size"] for broker in answer["brokers"] for folder in broker["logDirs"] for one in folder["partitions"]
+        partition["size"]
+        for broker in log_dirs["brokers"]
+        for folder in broker["logDirs"]
+        for partition in folder["partitions"]
     ]
     assert len(sizes) == 3
     assert min(sizes) > 1000

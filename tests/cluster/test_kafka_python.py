@@ -26,8 +26,8 @@ def topic_of(admin: KafkaAdminClient, partitions: int = 1) -> str:
 def produced(cluster: EmbeddedCluster, topic: str, count: int, **config: object) -> None:
     producer = KafkaProducer(bootstrap_servers=cluster.bootstrap_servers, **config)
     sent = [producer.send(topic, b"%d" % number) for number in range(count)]
-    for one in sent:
-        one.get(30)
+    for future in sent:
+        future.get(30)
     producer.close()
 
 
@@ -46,7 +46,7 @@ def test_what_is_produced_is_consumed(
     assert found == list(range(100))
 
 
-def test_a_group_goes_on_where_it_stopped(cluster: EmbeddedCluster, admin: KafkaAdminClient) -> None:
+def test_a_group_resumes_where_it_stopped(cluster: EmbeddedCluster, admin: KafkaAdminClient) -> None:
     topic = topic_of(admin, partitions=2)
     produced(cluster, topic, 50)
     found: list[int] = []
@@ -70,10 +70,10 @@ def test_it_administers(cluster: EmbeddedCluster, admin: KafkaAdminClient) -> No
     produced(cluster, topic, 10)
     described = admin.describe_cluster()
     assert described["cluster_id"] == cluster.cluster_id
-    assert {(one["broker_id"], one["rack"]) for one in described["brokers"]} == {
+    assert {(broker["broker_id"], broker["rack"]) for broker in described["brokers"]} == {
         (broker, cluster.rack(broker)) for broker in cluster.brokers
     }
     (found,) = admin.describe_topics([topic])
-    assert {one["partition_index"]: set(one["isr_nodes"]) for one in found["partitions"]} == {
+    assert {partition["partition_index"]: set(partition["isr_nodes"]) for partition in found["partitions"]} == {
         index: cluster.isr(topic, index) for index in range(3)
     }

@@ -24,22 +24,22 @@ def admin(cluster: EmbeddedCluster) -> AdminClient:
 
 def created(admin: AdminClient, partitions: int = 1, factor: int = 3, **config: str) -> str:
     topic = name()
-    wanted = NewTopic(topic, partitions, factor, config={key.replace("_", "."): one for key, one in config.items()})
-    admin.create_topics([wanted])[topic].result(30)
+    new = NewTopic(topic, partitions, factor, config={key.replace("_", "."): value for key, value in config.items()})
+    admin.create_topics([new])[topic].result(30)
     return topic
 
 
 def produced(cluster: EmbeddedCluster, topic: str, values: list[bytes], **config: object) -> None:
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "linger.ms": 5, **config})
-    answers: list[KafkaError | None] = []
+    errors: list[KafkaError | None] = []
 
-    def answered(error: KafkaError | None, _: Message) -> None:
-        answers.append(error)
+    def delivered(error: KafkaError | None, _: Message) -> None:
+        errors.append(error)
 
     for value in values:
-        producer.produce(topic, value, key=value[:2], on_delivery=answered)
+        producer.produce(topic, value, key=value[:2], on_delivery=delivered)
     assert producer.flush(30) == 0
-    assert answers == [None] * len(values)
+    assert errors == [None] * len(values)
 
 
 def consumed(cluster: EmbeddedCluster, topic: str, count: int, partitions: int = 1, **config: object) -> list[bytes]:
@@ -74,14 +74,14 @@ def test_what_is_produced_is_consumed(
     assert sorted(consumed(cluster, topic, len(values), partitions=3)) == sorted(values)
 
 
-def test_a_topic_that_is_produced_to_comes_into_being(cluster: EmbeddedCluster, admin: AdminClient) -> None:
+def test_a_missing_topic_is_created_by_a_producer(cluster: EmbeddedCluster, admin: AdminClient) -> None:
     topic = name("auto")
     produced(cluster, topic, [b"first"])
     assert consumed(cluster, topic, 1) == [b"first"]
     assert {cluster.rack(broker) for broker in cluster.replicas(topic, 0)} == {"r1", "r2", "r3"}
 
 
-def test_a_record_larger_than_a_fetch_is_still_given(cluster: EmbeddedCluster, admin: AdminClient) -> None:
+def test_a_record_larger_than_the_fetch_limit_is_still_returned(cluster: EmbeddedCluster, admin: AdminClient) -> None:
     topic = created(admin)
     produced(cluster, topic, [b"x" * 900_000, b"small"])
     sizes = list(
@@ -103,7 +103,7 @@ def test_a_record_larger_than_a_fetch_is_still_given(cluster: EmbeddedCluster, a
     assert sizes == [900_000, 5]
 
 
-def test_one_that_is_larger_than_the_topic_allows_is_refused(cluster: EmbeddedCluster, admin: AdminClient) -> None:
+def test_a_record_larger_than_max_message_bytes_is_refused(cluster: EmbeddedCluster, admin: AdminClient) -> None:
     topic = created(admin, max_message_bytes="1000")
     failed: list[KafkaError | None] = []
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
@@ -112,17 +112,17 @@ def test_one_that_is_larger_than_the_topic_allows_is_refused(cluster: EmbeddedCl
     assert [error.code() for error in failed if error] == [KafkaError.MSG_SIZE_TOO_LARGE]
 
 
-def test_records_are_found_by_their_time(cluster: EmbeddedCluster, admin: AdminClient) -> None:
+def test_offsets_are_found_by_timestamp(cluster: EmbeddedCluster, admin: AdminClient) -> None:
     topic = created(admin)
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers})
-    for moment in (1_000, 2_000, 3_000):
-        producer.produce(topic, str(moment), timestamp=moment)
+    for timestamp in (1_000, 2_000, 3_000):
+        producer.produce(topic, str(timestamp), timestamp=timestamp)
     producer.flush(30)
     consumer = Consumer(
         {"bootstrap.servers": cluster.bootstrap_servers, "group.id": name(), "enable.auto.commit": False}
     )
-    asked = [TopicPartition(topic, 0, moment) for moment in (1_500,)]
-    assert [one.offset for one in consumer.offsets_for_times(asked, 30)] == [1]
+    requested = [TopicPartition(topic, 0, 1_500)]
+    assert [partition.offset for partition in consumer.offsets_for_times(requested, 30)] == [1]
     assert consumer.get_watermark_offsets(TopicPartition(topic, 0), 30) == (0, 3)
     past_the_end = consumer.offsets_for_times([TopicPartition(topic, 0, 9_000)], 30)
     assert past_the_end[0].offset == -1
@@ -136,7 +136,7 @@ def test_records_are_found_by_their_time(cluster: EmbeddedCluster, admin: AdminC
     assert (latest.offset, latest.timestamp) == (2, 3_000)
 
 
-def test_metadata_says_who_leads_and_where_everybody_is(cluster: EmbeddedCluster, admin: AdminClient) -> None:
+def test_metadata_has_leaders_and_broker_addresses(cluster: EmbeddedCluster, admin: AdminClient) -> None:
     topic = created(admin, partitions=6)
     metadata = admin.list_topics(topic, timeout=30)
     assert set(metadata.brokers) == set(cluster.brokers)
@@ -147,7 +147,7 @@ def test_metadata_says_who_leads_and_where_everybody_is(cluster: EmbeddedCluster
     assert {node.rack for node in admin.describe_cluster().result(30).nodes} == {"r1", "r2", "r3"}
 
 
-def test_topics_grow_are_configured_and_go(cluster: EmbeddedCluster, admin: AdminClient) -> None:
+def test_topics_are_extended_configured_and_deleted(cluster: EmbeddedCluster, admin: AdminClient) -> None:
     topic = created(admin, min_insync_replicas="2")
     admin.create_partitions([NewPartitions(topic, 4)])[topic].result(30)
     assert len(admin.list_topics(topic, timeout=30).topics[topic].partitions) == 4
@@ -158,12 +158,12 @@ def test_topics_grow_are_configured_and_go(cluster: EmbeddedCluster, admin: Admi
     configs = admin.describe_configs([resource])[resource].result(30)
     assert (configs["min.insync.racks"].value, configs["min.insync.replicas"].value) == ("2", "2")
     admin.delete_topics([topic])[topic].result(30)
-    # Asked for by name it would come into being again.
+    # A Metadata request for its name would create it again.
     assert topic not in admin.list_topics(timeout=30).topics
 
 
 @pytest.mark.parametrize(
-    ("wanted", "code"),
+    ("new", "code"),
     [
         (NewTopic("bad name!", 1, 1), KafkaError.TOPIC_EXCEPTION),
         (NewTopic("too-many", 1, 9), KafkaError.INVALID_REPLICATION_FACTOR),
@@ -171,9 +171,7 @@ def test_topics_grow_are_configured_and_go(cluster: EmbeddedCluster, admin: Admi
         (NewTopic("odd", 1, 1, config={"no.such.key": "1"}), KafkaError.INVALID_CONFIG),
     ],
 )
-def test_what_kafka_refuses_is_refused(
-    cluster: EmbeddedCluster, admin: AdminClient, wanted: NewTopic, code: int
-) -> None:
+def test_what_kafka_refuses_is_refused(cluster: EmbeddedCluster, admin: AdminClient, new: NewTopic, code: int) -> None:
     with pytest.raises(KafkaException) as refused:
-        admin.create_topics([wanted])[wanted.topic].result(30)
+        admin.create_topics([new])[new.topic].result(30)
     assert refused.value.args[0].code() == code

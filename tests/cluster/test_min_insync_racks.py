@@ -1,4 +1,4 @@
-"""min.insync.racks over the wire: what clients, admin clients and the log are told. The rule itself: core/."""
+"""min.insync.racks over the wire: the responses to clients and admin clients, and the log. The rule itself is tested in core/."""
 
 import logging
 from collections.abc import Iterator
@@ -45,7 +45,7 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 @pytest.fixture
 def topic(cluster: EmbeddedCluster, request: pytest.FixtureRequest) -> Iterator[str]:
-    """One partition in three racks, asking for three; whole before and after the test."""
+    """One partition in three racks that requires three. All replicas are in sync before and after the test."""
     name = f"t-{abs(hash(request.node.name))}"
     cluster.create_topic(name, 1, 3, config={"min.insync.racks": "3"})
     yield name
@@ -58,47 +58,51 @@ def leader_of(cluster: EmbeddedCluster, topic: str) -> str:
     return cluster.address(leader)
 
 
-# Sections 1 and 4: when, and in which words.
+# Sections 1 and 4: when a produce is refused, and with which message.
 
 
 @pytest.mark.parametrize("version", [3, 7, 8, 9, 12])
-def test_a_refusal_travels_as_19_and_names_the_racks_from_version_8_on(
+def test_a_refusal_has_code_19_and_names_the_racks_from_version_8_on(
     cluster: EmbeddedCluster, topic: str, version: int
 ) -> None:
     with losing(cluster, "r1"):
-        answer = raw.produced(leader_of(cluster, topic), topic, version=version)
-    assert answer.error_code == NOT_ENOUGH_REPLICAS
+        response = raw.produced(leader_of(cluster, topic), topic, version=version)
+    assert response.error_code == NOT_ENOUGH_REPLICAS
     words = f"{topic}-0: in-sync racks r2,r3 = 2 < min.insync.racks 3"
-    assert answer.error_message == (words if version >= 8 else None)
+    assert response.error_message == (words if version >= 8 else None)
 
 
-def test_min_insync_replicas_speaks_first_and_in_kafkas_words(cluster: EmbeddedCluster, topic: str) -> None:
+def test_min_insync_replicas_is_checked_first_and_refused_with_kafkas_message(
+    cluster: EmbeddedCluster, topic: str
+) -> None:
     cluster.alter_topic(topic, min_insync_replicas=3)
     with losing(cluster, "r1"):
-        answer = raw.produced(leader_of(cluster, topic), topic)
-    assert answer.error_code == NOT_ENOUGH_REPLICAS
-    assert "min.isr requirement of 3" in (answer.error_message or "")
+        response = raw.produced(leader_of(cluster, topic), topic)
+    assert response.error_code == NOT_ENOUGH_REPLICAS
+    assert "min.isr requirement of 3" in (response.error_message or "")
 
 
 @pytest.mark.parametrize("acks", [0, 1])
 def test_acks_0_and_1_are_never_checked(cluster: EmbeddedCluster, topic: str, acks: int) -> None:
-    answers: list[bool] = []
+    acknowledged: list[bool] = []
     with losing(cluster, "r1"):
         config = {"bootstrap.servers": cluster.bootstrap_servers, "acks": acks, "log_level": 0}
         producer = Producer(config)
-        producer.produce(topic, b"x", on_delivery=lambda error, _: answers.append(error is None))
+        producer.produce(topic, b"x", on_delivery=lambda error, _: acknowledged.append(error is None))
         producer.flush(30)
-    assert answers == [True]
+    assert acknowledged == [True]
 
 
-def test_who_waits_when_the_racks_go_is_told_and_nothing_is_acknowledged(cluster: EmbeddedCluster, topic: str) -> None:
+def test_a_waiting_produce_fails_when_racks_are_lost_and_nothing_is_acknowledged(
+    cluster: EmbeddedCluster, topic: str
+) -> None:
     """The two follower racks freeze: the record is in the leader's log, and must not be acknowledged from there."""
     leader = cluster.leader(topic, 0)
     assert leader is not None
     with freezing(cluster, *(broker for broker in cluster.brokers if broker != leader)):
-        answer = raw.produced(cluster.address(leader), topic, timeout_ms=4_000)
-    assert answer.error_code in (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
-    assert sum(one["rackspan_rack_check_failures_total"] for one in cluster.metrics().values()) > 0
+        response = raw.produced(cluster.address(leader), topic, timeout_ms=4_000)
+    assert response.error_code in (REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    assert sum(metrics["rackspan_rack_check_failures_total"] for metrics in cluster.metrics().values()) > 0
 
 
 def test_a_changed_value_holds_for_the_next_request(cluster: EmbeddedCluster, topic: str) -> None:
@@ -109,16 +113,16 @@ def test_a_changed_value_holds_for_the_next_request(cluster: EmbeddedCluster, to
             assert raw.produced(leader, topic).error_code == error
 
 
-@pytest.mark.parametrize("said_of", ["", "listener_name_plaintext_"])
-def test_the_codes_of_its_own_are_sent_only_where_they_are_asked_for(said_of: str) -> None:
-    config: dict[str, Any] = {f"{said_of}extended_error_codes": "true"}
+@pytest.mark.parametrize("prefix", ["", "listener_name_plaintext_"])
+def test_the_new_error_codes_are_sent_only_with_extended_error_codes(prefix: str) -> None:
+    config: dict[str, Any] = {f"{prefix}extended_error_codes": "true"}
     with cluster_of(**config) as cluster:
         cluster.create_topic("orders", 1, 3, config={"min.insync.racks": "3"})
         cluster.lose_rack("r1")
-        answer = raw.produced(leader_of(cluster, "orders"), "orders")
-        assert answer.error_code == NOT_ENOUGH_RACKS
-        assert answer.error_message == "orders-0: in-sync racks r2,r3 = 2 < min.insync.racks 3"
-        # A client that does not know the code gives up at once, which is why it is not the default.
+        response = raw.produced(leader_of(cluster, "orders"), "orders")
+        assert response.error_code == NOT_ENOUGH_RACKS
+        assert response.error_message == "orders-0: in-sync racks r2,r3 = 2 < min.insync.racks 3"
+        # A client without this code fails at once, which is why it is not the default.
         failed: list[KafkaError | None] = []
         producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
         producer.produce("orders", b"x", on_delivery=lambda error, _: failed.append(error))
@@ -129,9 +133,9 @@ def test_the_codes_of_its_own_are_sent_only_where_they_are_asked_for(said_of: st
 def test_brokers_without_a_rack_are_one_unnamed_rack() -> None:
     with cluster_of(racks=("r1", None), brokers=4) as cluster:
         cluster.create_topic("orders", replicas=[[2, 4]], config={"min.insync.racks": "2"})
-        answer = raw.produced(cluster.address(2), "orders")
-        assert answer.error_code == NOT_ENOUGH_REPLICAS
-        assert "= 1 < min.insync.racks 2" in (answer.error_message or "")
+        response = raw.produced(cluster.address(2), "orders")
+        assert response.error_code == NOT_ENOUGH_REPLICAS
+        assert "= 1 < min.insync.racks 2" in (response.error_message or "")
 
 
 def test_with_the_value_1_racks_are_never_counted(cluster: EmbeddedCluster, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,7 +155,7 @@ def test_with_the_value_1_racks_are_never_counted(cluster: EmbeddedCluster, monk
     assert counted["in all"] > 0
 
 
-# Section 3: validation, as an admin client meets it.
+# Section 3: validation of an admin client's values.
 
 
 @pytest.fixture
@@ -166,7 +170,7 @@ def altered(admin: AdminClient, kind: ResourceType, name: str, value: str) -> No
 
 
 @pytest.mark.parametrize("value", ["0", "-1", "two", "1.5"])
-def test_what_is_no_number_of_racks_is_refused_with_key_and_value(
+def test_an_invalid_value_is_refused_with_key_and_value(
     cluster: EmbeddedCluster, topic: str, admin: AdminClient, value: str
 ) -> None:
     for kind, name in ((ResourceType.TOPIC, topic), (ResourceType.BROKER, "1")):
@@ -176,7 +180,7 @@ def test_what_is_no_number_of_racks_is_refused_with_key_and_value(
         admin.create_topics([NewTopic("refused", 1, 3, config={"min.insync.racks": value})])["refused"].result(30)
 
 
-def test_a_broker_without_a_rack_takes_no_value_above_1_dynamically_nor_starts_with_one() -> None:
+def test_a_broker_without_a_rack_accepts_no_value_above_1_dynamically_or_at_start() -> None:
     with cluster_of(racks=("r1", None)) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
         with pytest.raises(KafkaException, match=r"has no broker\.rack"):
@@ -186,16 +190,18 @@ def test_a_broker_without_a_rack_takes_no_value_above_1_dynamically_nor_starts_w
         EmbeddedCluster(racks=("r1", None), config={"min.insync.racks": "2"})
 
 
-def test_what_is_accepted_though_odd_is_warned_of_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+def test_an_accepted_but_unusual_value_is_warned_of_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with cluster_of(racks=("r1", "r2", None)) as cluster, caplog.at_level(logging.WARNING):
         cluster.create_topic("orders", 1, 3, config={"min.insync.racks": "4"})
         warned = [record.getMessage() for record in caplog.records]
-    assert any("min.insync.racks 4: brokers without broker.rack count as one unnamed rack: 3" in one for one in warned)
-    assert any("min.insync.racks 4: the cluster has" in one and "racks" in one for one in warned)
+    assert any(
+        "min.insync.racks 4: brokers without broker.rack count as one unnamed rack: 3" in line for line in warned
+    )
+    assert any("min.insync.racks 4: the cluster has" in line and "racks" in line for line in warned)
 
 
-def every_brokers(cluster: EmbeddedCluster, value: str) -> None:
-    """The default of all brokers, which librdkafka has no name for."""
+def set_default_of_brokers(cluster: EmbeddedCluster, value: str) -> None:
+    """Set the default of all brokers, which librdkafka cannot name."""
     config = IncrementalAlterConfigsRequestAlterableConfig(name="min.insync.racks", config_operation=0, value=value)
     resource = IncrementalAlterConfigsRequestAlterConfigsResource(resource_type=4, resource_name="", configs=[config])
     request = IncrementalAlterConfigsRequestData(resources=[resource])
@@ -205,22 +211,22 @@ def every_brokers(cluster: EmbeddedCluster, value: str) -> None:
     assert response.responses[0].error_code == 0
 
 
-def test_topic_goes_before_broker_and_broker_before_default(cluster: EmbeddedCluster) -> None:
+def test_a_topic_config_overrides_the_brokers_and_that_the_default(cluster: EmbeddedCluster) -> None:
     cluster.create_topic("plain-too", 1, 3)
-    every_brokers(cluster, "3")
+    set_default_of_brokers(cluster, "3")
     try:
         with losing(cluster, "r3"):
             assert raw.produced(leader_of(cluster, "plain-too"), "plain-too").error_code == NOT_ENOUGH_REPLICAS
             cluster.alter_topic("plain-too", min_insync_racks=1)
             assert raw.produced(leader_of(cluster, "plain-too"), "plain-too").error_code == 0
     finally:
-        every_brokers(cluster, "1")
+        set_default_of_brokers(cluster, "1")
 
 
-# Section 9: what k racks need besides.
+# Section 9: what else k racks require.
 
 
-def test_a_killed_broker_leads_its_only_replica_again_and_has_everything(cluster: EmbeddedCluster) -> None:
+def test_a_restarted_broker_leads_its_only_replica_again_with_all_records(cluster: EmbeddedCluster) -> None:
     cluster.create_topic("single", replicas=[[1]])
     assert [raw.produced(cluster.address(1), "single").base_offset for _ in range(3)] == [0, 1, 2]
     cluster.kill(1)

@@ -1,4 +1,4 @@
-"""Requests that are almost right, a hundred thousand with make test and a million with make soak: no crash, no hang, no growth."""
+"""Almost valid requests, a hundred thousand with make test and a million with make soak: no crash, no hang, no growth."""
 
 import asyncio
 import gc
@@ -23,21 +23,21 @@ from tests.cluster.raw import framed
 
 CORPUS: Final = 4_000
 TURN: Final = 100
-"""Requests between two turns of the loop."""
+"""Requests between two iterations of the event loop."""
 
 MOST_GROWTH: Final = 20.0
-"""Megabytes: of two hundred thousand requests a hundred bytes each, of what few topics and groups are left a fraction."""
+"""Megabytes. Two hundred thousand requests have a hundred bytes each, and few topics and groups remain of them."""
 
 NAMES: Final = ("", "orders", "payments", "group", "__consumer_offsets", "é", "x" * 300, "range", "r1")
 NUMBERS: Final = (-2, -1, 0, 0, 0, 1, 1, 2, 3, 100, 30_000)
 
 
-class Ended(asyncio.Transport):
-    """A client that sends its bytes, reads nothing and goes."""
+class DiscardingTransport(asyncio.Transport):
+    """The transport of a client that sends its bytes, reads nothing and disconnects."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.answers = 0
+        self.responses = 0
         self.closing = False
 
     def get_extra_info(self, name: str, default: Any = None) -> Any:
@@ -50,7 +50,7 @@ class Ended(asyncio.Transport):
         return self.closing
 
     def write(self, data: Any) -> None:
-        self.answers += 1
+        self.responses += 1
 
     def abort(self) -> None:
         self.closing = True
@@ -62,22 +62,22 @@ class Ended(asyncio.Transport):
         pass
 
 
-def drawn(shape: StructShape, rng: Random) -> WireStruct:
+def random_struct(shape: StructShape, rng: Random) -> WireStruct:
     fields = [*shape.fields, *(field for _, field in shape.tagged)]
-    return shape.values(**{field.name: drawn_field(field, rng) for field in fields})
+    return shape.values(**{field.name: random_field(field, rng) for field in fields})
 
 
-def drawn_field(field: FieldShape, rng: Random) -> Any:
+def random_field(field: FieldShape, rng: Random) -> Any:
     if field.nullable and rng.random() < 0.2:
         return None
     if field.array:
-        return [drawn_one(field.kind, rng) for _ in range(rng.choice((0, 1, 1, 1, 2, 3)))]
-    return drawn_one(field.kind, rng)
+        return [random_item(field.kind, rng) for _ in range(rng.choice((0, 1, 1, 1, 2, 3)))]
+    return random_item(field.kind, rng)
 
 
-def drawn_one(kind: str | StructShape, rng: Random) -> Any:
+def random_item(kind: str | StructShape, rng: Random) -> Any:
     if isinstance(kind, StructShape):
-        return drawn(kind, rng)
+        return random_struct(kind, rng)
     match kind:
         case "string":
             return rng.choice(NAMES)
@@ -104,7 +104,7 @@ def whole(rng: Random) -> bytes:
     version = rng.choice(VERSIONS[key])
     shape = request_shape(key, version)
     parts: list[bytes] = []
-    struct_writer(shape)(parts, drawn(shape, rng))
+    struct_writer(shape)(parts, random_struct(shape, rng))
     return pack(">hhih", key, version, rng.randrange(1000), 4) + b"fuzz" + b"\0" * shape.flexible + b"".join(parts)
 
 
@@ -126,12 +126,12 @@ def mutated(request: bytes, corpus: list[bytes], rng: Random) -> bytes:
                 data[at:] = other[rng.randrange(len(other)) :]
             case _:
                 data[at : at + 4] = pack(">i", rng.choice((-1, 0, 2**31 - 1, 65_536)))
-    # A size that lies, now and then.
+    # A wrong size, now and then.
     return framed([bytes(data)]) if rng.random() < 0.97 else pack(">i", rng.randrange(-9, 2**31)) + data
 
 
 def fed(host: BrokerHost, data: bytes) -> None:
-    transport = Ended()
+    transport = DiscardingTransport()
     connection = Connection(host.server)
     connection.connection_made(transport)
     at = 0
@@ -142,14 +142,14 @@ def fed(host: BrokerHost, data: bytes) -> None:
         del target
         connection.buffer_updated(count)
         at += count
-    # Those whose answer comes later are cut off, as by a client that is gone.
+    # Later responses are dropped, as for a client that has disconnected.
     asyncio.get_running_loop().call_soon(connection.connection_lost, None)
 
 
 async def survived(requests: int, seed: int) -> float:
-    """Megabytes by which the process grew once a fifth of the requests had been answered."""
+    """Megabytes by which the process grew after the first fifth of the requests."""
     rng = Random(seed)
-    rack_of = {BrokerId(one): RackId(f"r{one}") for one in range(1, 4)}
+    rack_of = {BrokerId(number): RackId(f"r{number}") for number in range(1, 4)}
     cluster = Assembly(rack_of, ClusterSettings(), Random(seed))
     await cluster.start(30)
     corpus = [whole(rng) for _ in range(CORPUS)]
@@ -190,17 +190,19 @@ def run(requests: int, seed: int, caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("seed", range(2))
-def test_ten_thousand_mutated_requests_leave_no_trace(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_ten_thousand_mutated_requests_leave_the_cluster_unharmed(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     run(5_000, seed, caplog)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(2, 7))
-def test_a_hundred_thousand_mutated_requests_leave_no_trace(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_hundred_thousand_mutated_requests_leave_the_cluster_unharmed(
+    seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
     run(20_000, seed, caplog)
 
 
 @pytest.mark.soak
 @pytest.mark.parametrize("seed", range(7, 12))
-def test_a_million_mutated_requests_leave_no_trace(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+def test_a_million_mutated_requests_leave_the_cluster_unharmed(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     run(200_000, seed, caplog)

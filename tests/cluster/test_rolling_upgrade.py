@@ -1,4 +1,4 @@
-"""KIP-36's rolling upgrade, its steps by name, and racks that a locator knows, in one embedded cluster each."""
+"""KIP-36's rolling upgrade step by step, and the racks of a locator, in one embedded cluster each."""
 
 from pathlib import Path
 
@@ -24,13 +24,13 @@ from tests.conformance.wire import send
 OLD, NEW = "0.9.0.X", "0.10.0"
 
 
-def racks_told(cluster: EmbeddedCluster, version: int = 1) -> dict[int, str | None]:
-    answer = send(cluster.address(1), "Metadata", version, {"topics": []})
-    return {one["node_id"]: one.get("rack") for one in answer["brokers"]}
+def racks_in_metadata(cluster: EmbeddedCluster, version: int = 1) -> dict[int, str | None]:
+    response = send(cluster.address(1), "Metadata", version, {"topics": []})
+    return {broker["node_id"]: broker.get("rack") for broker in response["brokers"]}
 
 
 def created_by_itself(cluster: EmbeddedCluster, topic: str) -> int:
-    """The error of a topic that a client only asks about."""
+    """The error of a topic for which a client sends only a Metadata request."""
     body = {"topics": [{"name": topic}], "allow_auto_topic_creation": True}
     return int(send(cluster.address(1), "Metadata", 9, body)["topics"][0]["error_code"])
 
@@ -41,7 +41,7 @@ def create(cluster: EmbeddedCluster, topic: str, partitions: int = 6, factor: in
 
 
 def tools_take_racks(cluster: EmbeddedCluster) -> bool:
-    """What a tool finds that insists on racks. Errors: PartialRacks."""
+    """Whether a tool that requires racks accepts the brokers. Errors: PartialRacks."""
     return aware(usable(cluster.snapshot().brokers), RackAwareMode.ENFORCED)
 
 
@@ -51,9 +51,9 @@ def test_the_rolling_upgrade_step_by_step() -> None:
 
     # 1. Update the file on all brokers: inter.broker.protocol.version is the old one.
     with EmbeddedCluster(racks=3, brokers=3, config=config, seed=1) as cluster:
-        assert set(racks_told(cluster).values()) == {None}
+        assert set(racks_in_metadata(cluster).values()) == {None}
 
-        # 2. Upgrade the code, a broker at a time: what is written is what the oldest reader knows, racks are ignored.
+        # 2. Upgrade the code, a broker at a time: registrations have the oldest version, racks are ignored.
         for broker in cluster.brokers:
             cluster.stop(broker)
             cluster.restart(broker)
@@ -63,13 +63,13 @@ def test_the_rolling_upgrade_step_by_step() -> None:
                 ).rack
                 is None
             )
-        assert set(racks_told(cluster).values()) == {None}
+        assert set(racks_in_metadata(cluster).values()) == {None}
         assert tools_take_racks(cluster) is False
 
         # 3. Once the whole cluster is upgraded, bump the protocol version; 4. restart the brokers one by one.
         cluster.change_protocol_version(1, NEW)
-        assert racks_told(cluster) == {1: "r1", 2: None, 3: None}
-        # In between some racks are known and some are not: topics still come by themselves, tools refuse.
+        assert racks_in_metadata(cluster) == {1: "r1", 2: None, 3: None}
+        # In between only some racks are registered: topics are still created automatically, tools refuse.
         assert created_by_itself(cluster, "halfway") == 0
         with pytest.raises(PartialRacks):
             tools_take_racks(cluster)
@@ -78,8 +78,8 @@ def test_the_rolling_upgrade_step_by_step() -> None:
         for later in (2, 3):
             cluster.change_protocol_version(later, NEW)
 
-        # Only now is the rack-aware feature used; readers that were not upgraded first would be lost.
-        assert racks_told(cluster) == {1: "r1", 2: "r2", 3: "r3"}
+        # Only now is the rack-aware feature used. A reader that is not upgraded would fail.
+        assert racks_in_metadata(cluster) == {1: "r1", 2: "r2", 3: "r3"}
         assert tools_take_racks(cluster) is True
         create(cluster, "spread")
         cluster.wait_for_isr("spread")
@@ -91,11 +91,11 @@ def test_the_rolling_upgrade_step_by_step() -> None:
 
 def test_metadata_version_0_never_has_a_rack() -> None:
     with EmbeddedCluster(racks=3, brokers=3) as cluster:
-        assert set(racks_told(cluster, 0).values()) == {None}
-        assert set(racks_told(cluster, 1).values()) == {"r1", "r2", "r3"}
+        assert set(racks_in_metadata(cluster, 0).values()) == {None}
+        assert set(racks_in_metadata(cluster, 1).values()) == {"r1", "r2", "r3"}
 
 
-def test_a_version_that_is_none_is_refused() -> None:
+def test_an_invalid_protocol_version_is_refused() -> None:
     with pytest.raises(UsageError, match="no version of Kafka"):
         EmbeddedCluster(3, 3, config={"inter.broker.protocol.version": "soon"})
     with EmbeddedCluster(1, 1) as cluster, pytest.raises(UsageError, match="no version of Kafka"):
@@ -107,8 +107,8 @@ def spread(cluster: EmbeddedCluster, topic: str, halls: dict[int, str]) -> set[i
     return {len({halls[broker] for broker in row}) for row in replicas}
 
 
-def test_a_rack_locator_is_asked_at_every_creation(tmp_path: Path) -> None:
-    """Its mapping cuts across the registered racks, and changes between two creations."""
+def test_the_rack_locator_is_called_at_every_creation(tmp_path: Path) -> None:
+    """Its mapping differs from the registered racks, and changes between two creations."""
     halls = tmp_path / "halls.properties"
     first = {1: "x", 2: "x", 3: "y", 4: "y"}
     second = {1: "x", 2: "y", 3: "y", 4: "x"}
@@ -120,13 +120,13 @@ def test_a_rack_locator_is_asked_at_every_creation(tmp_path: Path) -> None:
         halls.write_text("".join(f"{broker}={hall}\n" for broker, hall in second.items()))
         create(cluster, "two", factor=2)
         assert spread(cluster, "two", second) == {2}
-        # Clients are told the registered racks.
-        assert set(racks_told(cluster).values()) == {"r1", "r2"}
+        # Clients receive the registered racks.
+        assert set(racks_in_metadata(cluster).values()) == {"r1", "r2"}
         halls.unlink()
         with pytest.raises(KafkaException):
             create(cluster, "three", factor=2)
 
 
-def test_a_locator_that_is_not_there_keeps_the_cluster_from_starting() -> None:
+def test_a_missing_locator_prevents_the_start_of_the_cluster() -> None:
     with pytest.raises(UsageError, match="nobody"):
         EmbeddedCluster(1, 1, config={"rack.locator.class": "nobody"}).start()

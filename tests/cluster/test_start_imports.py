@@ -1,4 +1,4 @@
-"""What an embedded cluster imports before it serves: every test that starts one waits for it."""
+"""What an embedded cluster imports before it serves: every test that starts one waits for these imports."""
 
 import subprocess
 import sys
@@ -23,24 +23,24 @@ HEAVY = (
     "typer",
 )
 
-FRONT_PAGE = "import rackspan.cluster"
+PACKAGE = "import rackspan.cluster"
 CORE = "import rackspan.cluster.core.broker, rackspan.cluster.core.controller"
 STARTED = "from rackspan.cluster import EmbeddedCluster\nwith EmbeddedCluster(racks=2, brokers=2): pass"
 
 
 def _imported(script: str) -> set[str]:
-    """The modules that a fresh interpreter has after it."""
+    """The modules that a new interpreter has imported after the script."""
     whole = f"{script}\nimport sys\nprint(*sys.modules)"
     return set(subprocess.run([sys.executable, "-c", whole], check=True, capture_output=True, text=True).stdout.split())
 
 
-@pytest.mark.parametrize("script", [FRONT_PAGE, CORE, STARTED], ids=["front page", "core", "started"])
+@pytest.mark.parametrize("script", [PACKAGE, CORE, STARTED], ids=["package", "core", "started"])
 def test_nothing_heavy_is_imported(script: str) -> None:
     assert _imported(script).intersection(HEAVY) == set()
 
 
-def test_the_front_page_alone_imports_nothing_of_the_cluster() -> None:
-    imported = _imported(FRONT_PAGE)
+def test_the_package_itself_imports_no_module_of_the_cluster() -> None:
+    imported = _imported(PACKAGE)
     assert {name for name in imported if name.startswith("rackspan.cluster.")} == set()
 
 

@@ -1,6 +1,6 @@
-"""Transactional batches and their leaders' question to the coordinator, where something is in the way (KIP-890).
+"""Verification of transactional batches by the partition's leader, with faults (KIP-890).
 
-What Kafka answers where nothing is: conformance/behaviours/errors.py.
+Without faults it is compared with Kafka: conformance/behaviours/errors.py.
 """
 
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ def subject(cluster: EmbeddedCluster) -> Subject:
 
 
 class Transaction:
-    """One that holds a topic whose leader is not its coordinator, without a batch so far."""
+    """A transaction with one partition, whose leader is not the coordinator, and no batch so far."""
 
     def __init__(self, subject: Subject) -> None:
         self.subject, self.name = subject, fresh("txn")
@@ -40,46 +40,46 @@ class Transaction:
         assert begin(subject, self.name, self.producer, self.topic) == 0
 
     def send(self, sequence: int, version: int = 9, broker: int | None = None) -> Body:
-        """To whoever leads, unless a broker is named: asking who does may be asking one that is frozen."""
+        """To the leader, or to `broker`: a test with a frozen broker names the leader, since the frozen one may be queried for it."""
         data = batch(b"x", producer=self.producer, sequence=sequence, transactional=True)
         return self.subject.produce(self.topic, data, transactional_id=self.name, version=version, broker=broker)
 
-    def send_until_taken(self, sequence: int) -> int:
+    def send_until_ready(self, sequence: int) -> int:
         return of_a_ready_coordinator(lambda: int(self.send(sequence)["error_code"]))
 
 
 @pytest.mark.parametrize("version", [9, 11, 12])
-def test_a_leader_that_cannot_ask_says_what_every_client_sends_again(
+def test_a_leader_that_cannot_verify_responds_with_an_error_that_every_client_retries(
     cluster: EmbeddedCluster, subject: Subject, version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(BrokerProcess, "request_timeout_ms", 200)
     transaction = Transaction(subject)
     with freezing(cluster, transaction.coordinator):
-        answer = transaction.send(0, version, transaction.leader)
-    assert answer["error_code"] == NOT_ENOUGH_REPLICAS
-    assert "Unable to verify" in answer["error_message"]
-    assert transaction.send_until_taken(0) == 0
+        response = transaction.send(0, version, transaction.leader)
+    assert response["error_code"] == NOT_ENOUGH_REPLICAS
+    assert "Unable to verify" in response["error_message"]
+    assert transaction.send_until_ready(0) == 0
 
 
-def test_once_a_batch_is_written_nobody_is_asked_again(
+def test_after_the_first_batch_nothing_is_verified_again(
     cluster: EmbeddedCluster, subject: Subject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     transaction = Transaction(subject)
-    assert transaction.send_until_taken(0) == 0
+    assert transaction.send_until_ready(0) == 0
     monkeypatch.setattr(BrokerProcess, "request_timeout_ms", 0)
     cluster.cut(transaction.leader, transaction.coordinator)
-    answers = [transaction.send(0, 9), transaction.send(0, 12)]
-    assert [(one["error_code"], one["base_offset"]) for one in answers] == [(0, 0), (0, 0)]
+    responses = [transaction.send(0, 9), transaction.send(0, 12)]
+    assert [(response["error_code"], response["base_offset"]) for response in responses] == [(0, 0), (0, 0)]
     cluster.heal(transaction.leader, transaction.coordinator)
 
 
-def test_the_next_leader_knows_of_the_transaction_from_its_own_log(cluster: EmbeddedCluster, subject: Subject) -> None:
+def test_the_next_leader_finds_the_transaction_in_its_own_log(cluster: EmbeddedCluster, subject: Subject) -> None:
     transaction = Transaction(subject)
-    assert transaction.send_until_taken(0) == 0
+    assert transaction.send_until_ready(0) == 0
     before = subject.leader(transaction.topic)
     cluster.stop(before)
     cluster.restart(before)
     assert subject.leader(transaction.topic) != before
-    assert transaction.send_until_taken(1) == 0
+    assert transaction.send_until_ready(1) == 0
     assert ended(subject, transaction.topic, transaction.name, transaction.producer, committed=True) == 0
     assert subject.end(transaction.topic) == 3

@@ -1,4 +1,4 @@
-"""Transactions with librdkafka: what readers see, who is fenced, what outlives a coordinator."""
+"""Transactions with librdkafka: isolation levels, fencing, timeouts, and the loss of a coordinator."""
 
 from collections.abc import Callable
 from uuid import uuid4
@@ -60,7 +60,7 @@ def values(consumer: Consumer, count: int) -> list[bytes]:
     return sorted(message.value() or b"" for message in consumed(consumer, count))
 
 
-def test_what_is_committed_is_read_and_what_is_aborted_is_not(cluster: EmbeddedCluster, topic: str) -> None:
+def test_committed_records_are_read_and_aborted_ones_are_not(cluster: EmbeddedCluster, topic: str) -> None:
     writer = producer(cluster, unique("id"))
     for number, end in enumerate([writer.commit_transaction, writer.abort_transaction, writer.commit_transaction]):
         writer.begin_transaction()
@@ -70,7 +70,7 @@ def test_what_is_committed_is_read_and_what_is_aborted_is_not(cluster: EmbeddedC
     assert len(values(reader(cluster, topic, "read_uncommitted"), 6)) == 6
 
 
-def test_an_open_transaction_is_read_by_nobody_who_wants_it_committed(cluster: EmbeddedCluster, topic: str) -> None:
+def test_read_committed_does_not_read_an_open_transaction(cluster: EmbeddedCluster, topic: str) -> None:
     writer = producer(cluster, unique("id"))
     writer.begin_transaction()
     write(writer, topic, "open")
@@ -80,7 +80,9 @@ def test_an_open_transaction_is_read_by_nobody_who_wants_it_committed(cluster: E
     assert values(careful, 1) == [b"open"]
 
 
-def test_a_second_producer_fences_the_first_and_undoes_what_it_left_open(cluster: EmbeddedCluster, topic: str) -> None:
+def test_a_second_producer_fences_the_first_and_aborts_its_open_transaction(
+    cluster: EmbeddedCluster, topic: str
+) -> None:
     name = unique("id")
     first = producer(cluster, name)
     first.begin_transaction()
@@ -95,7 +97,7 @@ def test_a_second_producer_fences_the_first_and_undoes_what_it_left_open(cluster
     assert fenced.value.args[0].fatal()
 
 
-def test_a_transaction_that_takes_too_long_is_aborted(cluster: EmbeddedCluster, topic: str) -> None:
+def test_a_transaction_is_aborted_after_its_timeout(cluster: EmbeddedCluster, topic: str) -> None:
     slow = producer(cluster, unique("id"), **{"transaction.timeout.ms": 1_000})
     slow.begin_transaction()
     write(slow, topic, "late")
@@ -126,7 +128,7 @@ def test_offsets_are_committed_with_the_transaction(cluster: EmbeddedCluster, to
     consumer.close()
 
 
-def test_a_transaction_outlives_its_coordinators_rack(cluster: EmbeddedCluster, topic: str) -> None:
+def test_a_transaction_survives_the_loss_of_its_coordinators_rack(cluster: EmbeddedCluster, topic: str) -> None:
     writer = producer(cluster, unique("id"))
     writer.begin_transaction()
     write(writer, topic, "before")

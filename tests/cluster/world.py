@@ -1,6 +1,6 @@
-"""A cluster in one heap of events: virtual time, seeded network, no threads. Brokers and controller run as they are.
+"""A cluster in one heap of events: virtual time, seeded network, no threads. The core's brokers and controller run unchanged.
 
-Times in ms. Events of one moment happen in the order in which they were caused.
+Times in ms. Events at the same time happen in the order in which they were caused.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -133,7 +133,7 @@ class World:
     def produce(
         self, broker: int, partition: TopicPartition, *batches: RecordBatch, acks: int = -1, timeout_ms: int = 5_000
     ) -> CorrelationId:
-        """Ask at once; the answer will be in `results`."""
+        """Deliver a produce at once. The response will be in `results`."""
         correlation_id = self._correlation_id()
         message = Produce(correlation_id, partition, batches or (RecordBatch(0, 0, -1),), acks, timeout_ms)
         if broker in self.nodes and broker not in self.frozen:
@@ -149,7 +149,7 @@ class World:
         return result
 
     def admin(self, make: Callable[[CorrelationId], AdminRequest]) -> Sequence[AdminResponse]:
-        """Ask the controller, which answers at once."""
+        """Send a request to the controller, which responds at once."""
         correlation_id = self._correlation_id()
         self._take(CONTROLLER, self.controller.on_message(self.now, CLIENT, make(correlation_id)))
         result = self.results[correlation_id]
@@ -219,7 +219,7 @@ class World:
         )
 
     def _is_served(self, partition: TopicPartition, state: PartitionState) -> bool:
-        """Every living replica is in sync, and the leader knows that it leads, and whom."""
+        """Whether every running replica is in sync, and the leader has the partition's latest state."""
         if state.leader not in self.nodes or not set(state.replicas) & set(self.nodes) <= set(state.isr):
             return False
         leader = self.broker(state.leader).leaders.get(partition)
@@ -272,7 +272,7 @@ class World:
 
     @property
     def next_correlation_id(self) -> CorrelationId:
-        """What the next question of a client will be answered under."""
+        """The correlation id of the next client request."""
         return self._pending_responses + 1
 
     def _correlation_id(self) -> CorrelationId:

@@ -205,7 +205,7 @@ def test_offsets_of_an_empty_group_are_deleted_for_good() -> None:
     assert world.ask(OffsetDelete("unknown", (P0,)), OffsetDeleteResponse).error is KafkaError.GROUP_ID_NOT_FOUND
 
 
-def test_offsets_go_with_their_topic() -> None:
+def test_committed_offsets_are_deleted_with_their_topic() -> None:
     world = World()
     commit(world, 5)
     world.took(world.coordinator.on_topics_deleted(world.now, ["orders"]))
