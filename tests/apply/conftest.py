@@ -1,4 +1,4 @@
-"""A secured cluster of this room's own: what is created here must not be met where rights are counted."""
+"""A secured cluster for these tests alone: topics created here must not exist where rights are counted."""
 
 from collections.abc import Iterator
 
@@ -10,5 +10,5 @@ from tests.kafka_fixtures import SECURED, started
 
 @pytest.fixture(scope="module")
 def secured_kafka() -> Iterator[KafkaCluster]:
-    """As the shared one: one broker that asks for a password and checks rights."""
+    """As the shared one: one broker that requires a password and checks rights."""
     yield from started(KafkaCluster(racks=("r1",), brokers=1, config=SECURED))

@@ -17,18 +17,18 @@ def connection(cluster: KafkaCluster, user: str | None = "admin") -> ClusterConn
     return ClusterConnection(ConnectionSettings(cluster.bootstrap_servers, properties, 30.0))
 
 
-def seen(cluster: KafkaCluster, topic: str, user: str | None = "admin") -> list[tuple[int, ...]]:
+def shown_replicas(cluster: KafkaCluster, topic: str, user: str | None = "admin") -> list[tuple[int, ...]]:
     """Replicas of each partition as the cluster's metadata have them."""
-    with connection(cluster, user) as asked:
-        known = asked.run(requests.metadata, asked)
-    found = {one.name: one for one in known.topics}
+    with connection(cluster, user) as client:
+        metadata = client.run(requests.metadata, client)
+    found = {one.name: one for one in metadata.topics}
     rows = sorted(found[topic].partitions, key=lambda one: one.partition) if topic in found else []
     return [one.replicas for one in rows]
 
 
 def min_insync(cluster: KafkaCluster, topic: str, user: str | None = "admin") -> str:
-    with connection(cluster, user) as asked:
-        return asked.run(requests.topic_configs, asked, [topic]).values[topic]["min.insync.replicas"]
+    with connection(cluster, user) as client:
+        return client.run(requests.topic_configs, client, [topic]).values[topic]["min.insync.replicas"]
 
 
 def test_a_topic_is_created_extended_and_configured(secured_kafka: KafkaCluster) -> None:
@@ -39,7 +39,7 @@ def test_a_topic_is_created_extended_and_configured(secured_kafka: KafkaCluster)
         alter_topic_configs(admin, {"changed": {"min.insync.replicas": "3"}})
         # What every broker shows is shown to the next reader at once.
         assert min_insync(secured_kafka, "changed") == "3"
-    assert seen(secured_kafka, "changed") == [(1,), (1,), (1,)]
+    assert shown_replicas(secured_kafka, "changed") == [(1,), (1,), (1,)]
 
 
 def test_kafka_3_takes_the_same_requests(kafka3: KafkaCluster) -> None:
@@ -47,7 +47,9 @@ def test_kafka_3_takes_the_same_requests(kafka3: KafkaCluster) -> None:
         create_topic(anybody, "changed", [[2, 1]], {})
         create_partitions(anybody, "changed", 3, [[1, 2], [2, 1]])
         alter_topic_configs(anybody, {"changed": {"min.insync.replicas": "2"}})
-    eventually(lambda: seen(kafka3, "changed", None) == [(2, 1), (1, 2), (2, 1)], "every broker shows the partitions")
+    eventually(
+        lambda: shown_replicas(kafka3, "changed", None) == [(2, 1), (1, 2), (2, 1)], "every broker shows the partitions"
+    )
     assert min_insync(kafka3, "changed", None) == "2"
 
 
@@ -64,7 +66,7 @@ def test_kafkas_own_words_come_with_what_was_not_done(secured_kafka: KafkaCluste
             create_partitions(admin, "standing", 1, [])
         with pytest.raises(ClusterRequestFailed, match=r"^topic absent got no partitions: "):
             create_partitions(admin, "absent", 2, [[1]])
-    assert (seen(secured_kafka, "standing"), seen(secured_kafka, "nowhere")) == ([(1,)], [])
+    assert (shown_replicas(secured_kafka, "standing"), shown_replicas(secured_kafka, "nowhere")) == ([(1,)], [])
 
 
 def test_one_refused_topic_leaves_all_configs_as_they_were(secured_kafka: KafkaCluster) -> None:
@@ -83,4 +85,4 @@ def test_a_missing_right_is_named(secured_kafka: KafkaCluster) -> None:
             create_partitions(nobody, "secret", 2, [[1]])
         with pytest.raises(ClusterUnauthorized, match=r"needs AlterConfigs on Topic secret; ask for it"):
             alter_topic_configs(nobody, {"secret": {"min.insync.replicas": "2"}})
-    assert seen(secured_kafka, "secret") == []
+    assert shown_replicas(secured_kafka, "secret") == []

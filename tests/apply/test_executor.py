@@ -1,6 +1,6 @@
-"""A run against a cluster in memory, killed before or after any of its effects, turned round, cancelled, gone on with.
+"""A run against a cluster in memory, killed before or after any of its effects, reversed, cancelled, resumed.
 
-The oracle is the cluster itself: which replicas there are at the end, whose throttles, and what was copied on the way.
+The reference is the cluster itself: which replicas there are at the end, whose throttles, and what was copied on the way.
 """
 
 from collections.abc import Mapping
@@ -41,19 +41,19 @@ users_configs = st.fixed_dictionaries(
 class Doomed:
     """A cluster and a journal in the hands of a run that is killed at its `last` effect, before or after it."""
 
-    def __init__(self, cluster: FakeCluster, ledger: Memory, last: int | None, after: bool, rate: int | None) -> None:
-        self._cluster, self._ledger = cluster, ledger
+    def __init__(self, cluster: FakeCluster, journal: Memory, last: int | None, after: bool, rate: int | None) -> None:
+        self._cluster, self._journal = cluster, journal
         self._left, self._after, self._rate = last, after, rate
 
     @property
     def state(self) -> Any:
-        return self._ledger.state
+        return self._journal.state
 
-    def observe(self, asked: ObservationRequest) -> ObservedCluster:
-        return self._cluster.observe(asked)
+    def observe(self, request: ObservationRequest) -> ObservedCluster:
+        return self._cluster.observe(request)
 
     def append(self, event: Event) -> None:
-        self._perhaps(lambda: self._ledger.append(event))
+        self._perhaps(lambda: self._journal.append(event))
 
     def set_configs(self, values: Mapping[ConfigKey, str | None]) -> None:
         self._perhaps(lambda: self._cluster.set_configs(values))
@@ -76,7 +76,7 @@ class Doomed:
         effect()
 
     def _check_throttle(self, topic_partition: TopicPartition) -> None:
-        """Whatever copies is held back: on both sides, at the rate asked for."""
+        """Every copy is throttled on both sides, at the requested rate."""
         moving, configs = self._cluster.in_flight[topic_partition], self._cluster.configs
         for broker in moving.replicas:
             assert all(configs[ConfigKey(Holder.BROKER, str(broker), key)] == str(self._rate) for key in RATES)
@@ -93,17 +93,17 @@ def a_cluster(plan: ReassignmentPlan, seed: int, configs: Mapping[ConfigKey, str
 
 def run(
     cluster: FakeCluster,
-    ledger: Memory,
+    journal: Memory,
     limits: RunLimits = RunLimits(),
     last: int | None = None,
     after: bool = False,
 ) -> list[RunUpdate]:
-    doomed = Doomed(cluster, ledger, last, after, limits.bytes_per_second)
-    happened = []
+    doomed = Doomed(cluster, journal, last, after, limits.bytes_per_second)
+    updates = []
     for one in execute(doomed, doomed, limits, AT_ONCE):
-        happened.append(one)
-        assert len(happened) < 2_000, "the run does not end"
-    return happened
+        updates.append(one)
+        assert len(updates) < 2_000, "the run does not end"
+    return updates
 
 
 kills = st.lists(st.tuples(st.integers(0, 12), st.booleans()), max_size=8)
@@ -115,7 +115,7 @@ rates = st.sampled_from([None, 1_000])
 @given(
     reassignment_plans(), st.integers(0, 2**32), users_configs, kills, st.lists(intents, max_size=8), rates, st.data()
 )
-def test_whenever_it_is_killed_or_turned_round_it_ends_where_it_was_last_told_to(
+def test_whenever_it_is_killed_or_reversed_it_ends_in_its_last_direction(
     plan: ReassignmentPlan,
     seed: int,
     configs: dict[ConfigKey, str],
@@ -124,17 +124,17 @@ def test_whenever_it_is_killed_or_turned_round_it_ends_where_it_was_last_told_to
     rate: int | None,
     data: st.DataObject,
 ) -> None:
-    cluster, ledger = a_cluster(plan, seed, configs), Memory(plan)
+    cluster, journal = a_cluster(plan, seed, configs), Memory(plan)
     users = dict(cluster.configs)
     for number, (last, after) in enumerate(kills):
         with suppress(Killed):
-            run(cluster, ledger, RunLimits(rate), last, after)
+            run(cluster, journal, RunLimits(rate), last, after)
         if number < len(changes) and changes[number] is not None:
-            ledger.append(changes[number])  # type: ignore[arg-type]
+            journal.append(changes[number])  # type: ignore[arg-type]
     direction = data.draw(st.sampled_from(Direction))
-    ledger.append(DirectionSet(direction))
-    happened = run(cluster, ledger, RunLimits(rate))
-    assert happened[-1].effect == Finished()
+    journal.append(DirectionSet(direction))
+    updates = run(cluster, journal, RunLimits(rate))
+    assert updates[-1].effect == Finished()
     cluster.finish_all()
     assert cluster.replicas == {move.topic_partition: move.end(direction) for move in plan.partitions()}
     assert cluster.configs == users
@@ -145,12 +145,12 @@ def test_whenever_it_is_killed_or_turned_round_it_ends_where_it_was_last_told_to
 def test_a_cancelled_run_leaves_each_partition_at_one_of_its_two_ends(
     plan: ReassignmentPlan, seed: int, configs: dict[ConfigKey, str], last: int, after: bool
 ) -> None:
-    cluster, ledger = a_cluster(plan, seed, configs), Memory(plan)
+    cluster, journal = a_cluster(plan, seed, configs), Memory(plan)
     users = dict(cluster.configs)
     with suppress(Killed):
-        run(cluster, ledger, RunLimits(1_000), last, after)
-    ledger.append(RunCancelled())
-    assert run(cluster, ledger, RunLimits(1_000))[-1].effect == Finished()
+        run(cluster, journal, RunLimits(1_000), last, after)
+    journal.append(RunCancelled())
+    assert run(cluster, journal, RunLimits(1_000))[-1].effect == Finished()
     assert not cluster.in_flight
     for move in plan.partitions():
         assert cluster.replicas[move.topic_partition] in (move.undo, move.replicas)
@@ -161,14 +161,14 @@ def test_a_cancelled_run_leaves_each_partition_at_one_of_its_two_ends(
 @given(reassignment_plans(), st.integers(0, 2**32))
 def test_an_undisturbed_run_copies_what_the_plan_says_and_one_step_at_a_time(plan: ReassignmentPlan, seed: int) -> None:
     cluster = a_cluster(plan, seed)
-    happened = run(cluster, Memory(plan), RunLimits(1_000))
+    updates = run(cluster, Memory(plan), RunLimits(1_000))
     assert cluster.copied == sum(step.moves for step in plan.steps)
     steps = {
         topic_partition: step.number
         for step in plan.steps
         for topic_partition in (move.topic_partition for move in step.partitions)
     }
-    moving = [{steps[topic_partition] for topic_partition in one.cluster.in_flight} for one in happened]
+    moving = [{steps[topic_partition] for topic_partition in one.cluster.in_flight} for one in updates]
     assert all(len(numbers) <= 1 for numbers in moving)
     order = [number for numbers in moving for number in numbers]
     assert order == sorted(order)
@@ -179,10 +179,10 @@ def test_an_undisturbed_run_copies_what_the_plan_says_and_one_step_at_a_time(pla
 def test_each_run_copies_no_more_than_it_may_and_enough_runs_end_it(
     plan: ReassignmentPlan, seed: int, most: int
 ) -> None:
-    cluster, ledger = a_cluster(plan, seed), Memory(plan)
+    cluster, journal = a_cluster(plan, seed), Memory(plan)
     for _ in range(20):
         before = cluster.copied
-        effect = run(cluster, ledger, RunLimits(1_000, most))[-1].effect
+        effect = run(cluster, journal, RunLimits(1_000, most))[-1].effect
         assert cluster.copied - before <= most
         assert not [key for key in cluster.configs if key.key in RATES]
         if effect == Finished():
@@ -203,11 +203,11 @@ ANEW = "make a new plan with rackspan reassign plan"
 
 def stopped(cluster: FakeCluster, limits: RunLimits = RunLimits(1_000)) -> str:
     users = dict(cluster.configs)
-    with pytest.raises(ReassignmentStopped) as told:
+    with pytest.raises(ReassignmentStopped) as refused:
         run(cluster, Memory(PLAN), limits)
     if not cluster.in_flight:
         assert cluster.configs == users
-    return str(told.value)
+    return str(refused.value)
 
 
 def test_it_stops_where_the_cluster_is_another() -> None:
@@ -263,20 +263,20 @@ class Clock:
 
 
 def test_a_broker_that_goes_is_waited_for_and_then_named() -> None:
-    cluster, ledger, clock = a_cluster(PLAN, 1), Memory(PLAN), Clock()
+    cluster, journal, clock = a_cluster(PLAN, 1), Memory(PLAN), Clock()
     cluster.brokers.discard(5)
     pace = Pace(60.0, now=lambda: clock.seconds, sleep=clock.sleep)
-    with pytest.raises(ReassignmentStopped) as told:
-        list(execute(cluster, ledger, RunLimits(), pace))
-    assert str(told.value) == f"broker 5 is gone or fenced and shall receive orders-1; bring it back, or {ANEW}"
+    with pytest.raises(ReassignmentStopped) as refused:
+        list(execute(cluster, journal, RunLimits(), pace))
+    assert str(refused.value) == f"broker 5 is gone or fenced and shall receive orders-1; bring it back, or {ANEW}"
     assert clock.seconds >= 60
     cluster.brokers.add(5)
-    assert run(cluster, ledger)[-1].effect == Finished()
+    assert run(cluster, journal)[-1].effect == Finished()
 
 
 def test_a_broker_that_dies_with_its_throttle_set_is_owed_its_own_until_it_is_back() -> None:
-    cluster, ledger = a_cluster(PLAN, 1, {ConfigKey(Holder.BROKER, "6", RATES[0]): "77"}), Memory(PLAN)
-    for one in execute(cluster, ledger, RunLimits(1_000), AT_ONCE):
+    cluster, journal = a_cluster(PLAN, 1, {ConfigKey(Holder.BROKER, "6", RATES[0]): "77"}), Memory(PLAN)
+    for one in execute(cluster, journal, RunLimits(1_000), AT_ONCE):
         if isinstance(one.effect, StartMoves) and OTHER.topic_partition in one.effect.targets:
             cluster.brokers.discard(6)
         last = one.effect
@@ -284,12 +284,12 @@ def test_a_broker_that_dies_with_its_throttle_set_is_owed_its_own_until_it_is_ba
     assert isinstance(last, Finished)
     assert set(last.owed) == owed
     cluster.brokers.add(6)
-    assert run(cluster, ledger)[-1].effect == Finished()
+    assert run(cluster, journal)[-1].effect == Finished()
     assert cluster.configs == {ConfigKey(Holder.BROKER, "6", RATES[0]): "77"}
 
 
 class Flaky(FakeCluster):
-    """A cluster that does what it is asked, and whose answers get lost every other time."""
+    """A cluster that executes every request and loses every other response."""
 
     calls = 0
 
@@ -300,7 +300,7 @@ class Flaky(FakeCluster):
             raise ClusterUnreachable("no answer")
 
 
-def test_an_answer_that_is_lost_is_no_failure() -> None:
+def test_a_response_that_is_lost_is_no_failure() -> None:
     cluster = Flaky({move.topic_partition: move.undo for move in PLAN.partitions()}, Random(1), set(BROKERS))
     assert run(cluster, Memory(PLAN), RunLimits(moves=2))[-1].effect == Finished()
     assert cluster.copied == 2
@@ -311,7 +311,7 @@ class Refusing(FakeCluster):
         raise ClusterRequestFailed("orders-0 was not reassigned: no")
 
 
-def test_a_refusal_gives_throttles_back_before_it_is_told() -> None:
+def test_a_refusal_restores_throttles_before_it_is_raised() -> None:
     cluster = Refusing({move.topic_partition: move.undo for move in PLAN.partitions()}, Random(1), set(BROKERS))
     with pytest.raises(ClusterRequestFailed, match="orders-0 was not reassigned: no"):
         run(cluster, Memory(PLAN), RunLimits(1_000))

@@ -104,9 +104,9 @@ def test_another_file_is_refused_and_left_as_it_is(tmp_path: Path, content: str 
     path, before = tmp_path / "journal", content if isinstance(content, bytes) else content.encode()
     path.write_bytes(before)
     for read in (peek, Journal):
-        with pytest.raises(InvalidJournal) as told:
+        with pytest.raises(InvalidJournal) as refused:
             read(path)
-        assert str(told.value) == f"{path}: {line}"
+        assert str(refused.value) == f"{path}: {line}"
     assert path.read_bytes() == before
 
 

@@ -1,8 +1,8 @@
-"""Waiting for brokers to show a change, against brokers that are told what to show."""
+"""Waiting for brokers to show a change, against brokers with scripted responses."""
 
 import asyncio
 from collections.abc import Sequence
-from types import SimpleNamespace as Reply
+from types import SimpleNamespace as Response
 from typing import Any
 
 from kafka.errors import KafkaConnectionError
@@ -20,20 +20,20 @@ class Brokers:
     def __init__(self, *shown: Sequence[str | None], error_code: int = 0) -> None:
         self._shown = [list(values) for values in shown]
         self._error_code = error_code
-        self.asked = [0] * len(shown)
+        self.requests = [0] * len(shown)
         self.pauses = 0
 
     async def send(self, _request: Any) -> Any:
-        return Reply(brokers=[Reply(node_id=broker + 1) for broker in range(len(self._shown))])
+        return Response(brokers=[Response(node_id=broker + 1) for broker in range(len(self._shown))])
 
     async def send_to_broker(self, broker_id: int, _request: Any, _seconds: float) -> Any:
         values = self._shown[broker_id - 1]
-        value = values[min(self.asked[broker_id - 1], len(values) - 1)]
-        self.asked[broker_id - 1] += 1
+        value = values[min(self.requests[broker_id - 1], len(values) - 1)]
+        self.requests[broker_id - 1] += 1
         if value is None:
             raise KafkaConnectionError("gone")
-        configs = [Reply(name="min.insync.replicas", value=value)]
-        return Reply(results=[Reply(resource_name="orders", error_code=self._error_code, configs=configs)])
+        configs = [Response(name="min.insync.replicas", value=value)]
+        return Response(results=[Response(resource_name="orders", error_code=self._error_code, configs=configs)])
 
     async def sleep(self, _seconds: float) -> None:
         self.pauses += 1
@@ -46,16 +46,16 @@ def wait(brokers: Any) -> None:
 def test_every_broker_is_waited_for() -> None:
     brokers = Brokers(["3"], ["2", "2", "3"], ["2", "3"])
     wait(brokers)
-    assert (brokers.asked, brokers.pauses) == ([1, 3, 2], 3)
+    assert (brokers.requests, brokers.pauses) == ([1, 3, 2], 3)
 
 
 def test_a_broker_that_goes_away_ends_the_wait_and_is_no_error() -> None:
     brokers = Brokers(["2", None], ["3"])
     wait(brokers)
-    assert brokers.asked == [2, 0]
+    assert brokers.requests == [2, 0]
 
 
-def test_a_topic_that_may_not_be_seen_is_not_waited_for() -> None:
+def test_a_topic_without_describe_right_is_not_waited_for() -> None:
     brokers = Brokers(["2"], error_code=29)
     wait(brokers)
     assert brokers.pauses == 0

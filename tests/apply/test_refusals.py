@@ -48,5 +48,5 @@ WHAT = "topic orders was not created"
     ],
 )
 def test_a_refusal_says_what_was_not_done_and_why(error: Any, kind: type[Exception], line: str) -> None:
-    told = change_failed(WHAT, "Create on Topic orders", error)
-    assert (type(told), str(told)) == (kind, line)
+    refused = change_failed(WHAT, "Create on Topic orders", error)
+    assert (type(refused), str(refused)) == (kind, line)

@@ -55,7 +55,7 @@ def test_a_file_that_does_not_say_what_was_there_can_be_undone_by_its_journal(tm
     assert cluster.replicas == {move.topic_partition: move.undo for move in MOVES}
 
 
-def test_the_journal_knows_topics_by_id_even_where_the_file_did_not(tmp_path: Path) -> None:
+def test_the_journal_has_topic_ids_even_where_the_file_has_none(tmp_path: Path) -> None:
     cluster, journal = a_cluster(), tmp_path / "journal"
     assert carry_out(cluster, journal, limits=RunLimits(moves=2))[-1].effect == Paused()
     cluster.topic_ids["orders"] = "another"

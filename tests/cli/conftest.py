@@ -31,7 +31,7 @@ GOOD: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Ran:
-    """One command line: how it ended and what it said where."""
+    """One command line: its exit code and its two outputs."""
 
     code: int
     out: str
@@ -50,8 +50,8 @@ def cli(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureF
 
     def run(*words: str | Path) -> Ran:
         code = main([str(word) for word in words])
-        said = capsys.readouterr()
-        return Ran(code, said.out, said.err)
+        output = capsys.readouterr()
+        return Ran(code, output.out, output.err)
 
     return run
 

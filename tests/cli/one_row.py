@@ -1,4 +1,4 @@
-"""A placer that knows one answer: every broker, the lowest id leading."""
+"""A placer with one result: every broker, the lowest id leading."""
 
 from collections.abc import Mapping, Sequence
 

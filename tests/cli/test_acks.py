@@ -11,7 +11,7 @@ from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, Top
 
 @pytest.fixture
 def snapshot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Two brokers in each of three racks; orders stands as 2/2/1 and asks for 2 replicas."""
+    """Two brokers in each of three racks; orders has 2/2/1 replicas and requires 2."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
     replicas = [0, 3, 1, 4, 2]
@@ -68,12 +68,12 @@ def test_a_price_is_shown_rack_by_rack(snapshot: Path, capsys: pytest.CaptureFix
     ]
 
 
-def test_without_racks_asked_for_it_says_how_to_ask(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_required_racks_it_names_the_option(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "acks", "harden", "--snapshot", snapshot)
     assert (code, out) == (0, "no topic asks for more than 1 rack: say how many with --min-insync-racks N\n")
 
 
-def test_a_topic_may_ask_for_less_in_the_settings(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_topic_may_require_less_in_the_settings(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (snapshot.parent / "rackspan.toml").write_text('[topics."orders"]\nmin.insync.racks = 1\n')
     code, out, _ = run(capsys, "acks", "harden", "--snapshot", snapshot, "--min-insync-racks", 2, "-o", "json")
     assert (code, json.loads(out)["topics"][0]["outcome"]) == (0, "nothing-asked")

@@ -29,21 +29,21 @@ class Watching:
 
     def __init__(self, process: "subprocess.Popen[str]") -> None:
         self.process = process
-        self.said: list[str] = []
+        self.output: list[str] = []
         self.noted: list[str] = []
-        for stream, lines in ((process.stdout, self.said), (process.stderr, self.noted)):
+        for stream, lines in ((process.stdout, self.output), (process.stderr, self.noted)):
             assert stream is not None
             threading.Thread(target=lines.extend, args=(stream,), daemon=True).start()
 
     @property
     def address(self) -> str:
-        await_that(lambda: any('"metrics"' in line for line in self.said) or self.process.poll() is not None)
+        await_that(lambda: any('"metrics"' in line for line in self.output) or self.process.poll() is not None)
         assert self.process.poll() is None, self.noted
-        return str(next(line for line in self.said if '"metrics"' in line).split('"')[3])
+        return str(next(line for line in self.output if '"metrics"' in line).split('"')[3])
 
     def series(self) -> dict[tuple[str, ...], float]:
-        with urllib.request.urlopen(f"http://{self.address}/metrics", timeout=10) as answer:
-            families = text_string_to_metric_families(answer.read().decode())
+        with urllib.request.urlopen(f"http://{self.address}/metrics", timeout=10) as response:
+            families = text_string_to_metric_families(response.read().decode())
             return {(one.name, *one.labels.values()): one.value for family in families for one in family.samples}
 
     def total(self, name: str) -> float:
@@ -85,41 +85,41 @@ def test_a_lost_rack_raises_the_gauge_and_its_return_lowers_it() -> None:
     with EmbeddedCluster(racks=3, brokers=3) as cluster:
         cluster.create_topic("orders", 2, 3, config={"min.insync.racks": "3"})
         cluster.create_topic("notes", 1, 3, config={"min.insync.racks": "2"})
-        with watching(cluster.bootstrap_servers, "--metrics-partitions") as seen:
-            assert (seen.total(UNDER), seen.total(AT)) == (0, 2)
+        with watching(cluster.bootstrap_servers, "--metrics-partitions") as watch:
+            assert (watch.total(UNDER), watch.total(AT)) == (0, 2)
             cluster.lose_rack("r2")
-            seen.await_total(UNDER, 2)
+            watch.await_total(UNDER, 2)
             assert (brokers_say(cluster, UNDER), brokers_say(cluster, AT)) == (2, 1)
-            assert seen.total(AT) == 1
-            assert seen.total("rackspan_partition_under_min_rack_isr") == 2
-            assert (UNDER, "2", "r2") not in seen.series()
+            assert watch.total(AT) == 1
+            assert watch.total("rackspan_partition_under_min_rack_isr") == 2
+            assert (UNDER, "2", "r2") not in watch.series()
             cluster.restore_rack("r2")
             cluster.wait_for_isr()
-            seen.await_total(UNDER, 0)
-            assert seen.total(AT) == brokers_say(cluster, AT) == 2
-            assert seen.total("rackspan_watch_under_min_rack_isr_seconds_total") > 0
-            changes = json.loads("[" + "".join(seen.said).replace("}\n{", "},{") + "]")
+            watch.await_total(UNDER, 0)
+            assert watch.total(AT) == brokers_say(cluster, AT) == 2
+            assert watch.total("rackspan_watch_under_min_rack_isr_seconds_total") > 0
+            changes = json.loads("[" + "".join(watch.output).replace("}\n{", "},{") + "]")
             assert [one["under_min_rack_isr"] for one in changes][:1] == [0]
             assert 2 in [one["under_min_rack_isr"] for one in changes]
 
 
-def test_an_outside_tool_lowers_the_value_by_what_the_watch_tells_and_restores_it() -> None:
+def test_an_external_tool_lowers_the_value_by_the_watch_and_restores_it() -> None:
     """The proposal's procedure: nothing lowers it by itself, and no broker restarts."""
     with EmbeddedCluster(racks=3, brokers=3) as cluster:
         cluster.create_topic("orders", 1, 3, config={"min.insync.racks": "3"})
-        with watching(cluster.bootstrap_servers) as seen:
+        with watching(cluster.bootstrap_servers) as watch:
             cluster.lose_rack("r1")
-            seen.await_total(UNDER, 1)
+            watch.await_total(UNDER, 1)
             assert produced(cluster) == NOT_ENOUGH_REPLICAS
             cluster.alter_topic("orders", min_insync_racks=2)
             assert produced(cluster) == 0
-            seen.await_total(UNDER, 0)
+            watch.await_total(UNDER, 0)
             cluster.restore_rack("r1")
             cluster.wait_for_isr()
             cluster.alter_topic("orders", min_insync_racks=3)
             assert produced(cluster) == 0
-            seen.await_total(AT, 1)
-            assert seen.total(UNDER) == 0
+            watch.await_total(AT, 1)
+            assert watch.total(UNDER) == 0
 
 
 def produced(cluster: EmbeddedCluster) -> int:
@@ -128,31 +128,31 @@ def produced(cluster: EmbeddedCluster) -> int:
     return int(raw.produced(cluster.address(leader), "orders").error_code)
 
 
-def test_a_cluster_that_goes_is_told_once_and_seen_again_when_it_is_back() -> None:
+def test_a_lost_cluster_is_reported_once_and_read_again_when_it_is_back() -> None:
     with EmbeddedCluster(racks=2, brokers=2) as cluster:
         cluster.create_topic("orders", 1, 2)
-        with watching(cluster.bootstrap_servers, "--min-insync-racks", "2") as seen:
-            assert seen.total("rackspan_watch_up") == 1
+        with watching(cluster.bootstrap_servers, "--min-insync-racks", "2") as watch:
+            assert watch.total("rackspan_watch_up") == 1
             for rack in ("r1", "r2"):
                 cluster.lose_rack(rack)
-            await_that(lambda: seen.total("rackspan_watch_failures_total") >= 2)
-            assert (seen.total("rackspan_watch_up"), (UNDER, "1", "r1") in seen.series()) == (0, False)
-            assert sum("the cluster is not seen" in line for line in seen.noted) == 1
+            await_that(lambda: watch.total("rackspan_watch_failures_total") >= 2)
+            assert (watch.total("rackspan_watch_up"), (UNDER, "1", "r1") in watch.series()) == (0, False)
+            assert sum("the cluster is not seen" in line for line in watch.noted) == 1
             for rack in ("r1", "r2"):
                 cluster.restore_rack(rack)
             cluster.wait_for_isr()
-            seen.await_total("rackspan_watch_up", 1)
-            await_that(lambda: any("seen again" in line for line in seen.noted))
+            watch.await_total("rackspan_watch_up", 1)
+            await_that(lambda: any("seen again" in line for line in watch.noted))
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
-def test_it_ends_cleanly_when_it_is_told_to(ended_by: signal.Signals) -> None:
-    with EmbeddedCluster(racks=1, brokers=1) as cluster, watching(cluster.bootstrap_servers) as seen:
-        assert seen.address
-        seen.process.send_signal(ended_by)
-        assert seen.process.wait(60) == 0
-        await_that(lambda: seen.noted[-1:] == ["ended\n"])
-        assert "Traceback" not in "".join(seen.noted)
+def test_a_signal_ends_it_cleanly(ended_by: signal.Signals) -> None:
+    with EmbeddedCluster(racks=1, brokers=1) as cluster, watching(cluster.bootstrap_servers) as watch:
+        assert watch.address
+        watch.process.send_signal(ended_by)
+        assert watch.process.wait(60) == 0
+        await_that(lambda: watch.noted[-1:] == ["ended\n"])
+        assert "Traceback" not in "".join(watch.noted)
 
 
 def test_a_cluster_that_is_not_there_is_one_line_and_1(cli: Callable[..., Ran]) -> None:
@@ -174,14 +174,16 @@ def test_of_real_kafka_it_sees_what_its_metadata_says(kafka: KafkaCluster) -> No
     source = api.live_cluster(kafka.bootstrap_servers, None, 30, sizes=False)
     # Brokers 1 and 4 share rack r1, 2 and 5 rack r2.
     wanted = {0: (1, 2, 2), 1: (4, 1, 2), 2: (5, 1, 2)}
-    # Whichever broker answers may not have heard of a topic that is so new.
+    # The broker that responds may lag, and the topic is new.
     watches = islice(api.watch(source, policy, 0.5), 60)
-    seen = next((one.seen for one in watches if one.seen is not None and racks_of(one.seen, "watched") == wanted), None)
-    assert seen is not None
-    assert [one.broker for one in seen.led] == [1, 2, 3, 4, 5, 6]
-    assert seen.partial == ()
+    watch = next(
+        (one.seen for one in watches if one.seen is not None and racks_of(one.seen, "watched") == wanted), None
+    )
+    assert watch is not None
+    assert [one.broker for one in watch.led] == [1, 2, 3, 4, 5, 6]
+    assert watch.partial == ()
 
 
-def racks_of(seen: Seen, topic: str) -> dict[int, tuple[int, int, int]]:
-    """By partition: its leader, the racks its ISR spans, the racks asked."""
-    return {one.partition: (one.leader, one.isr_racks, one.asked) for one in seen.partitions() if one.topic == topic}
+def racks_of(watch: Seen, topic: str) -> dict[int, tuple[int, int, int]]:
+    """By partition: its leader, the racks its ISR spans, the racks required."""
+    return {one.partition: (one.leader, one.isr_racks, one.asked) for one in watch.partitions() if one.topic == topic}

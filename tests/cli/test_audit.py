@@ -89,20 +89,20 @@ def test_racks_are_demanded_by_flag_variable_and_file_in_that_order(
 ) -> None:
     path = write(good(replicas=[1, 4, 2, 3, 5], isr=[1, 4, 2, 3, 5]))
 
-    def asked(*words: str) -> list[str]:
+    def findings(*words: str) -> list[str]:
         found = cli("audit", "--snapshot", path, "-o", "json", *words).document["findings"]
         return [
             one["reason"].split("; ")[-1] for one in found if one["constraint"] == "min-insync-replicas-forces-racks"
         ]
 
-    assert asked() == []
+    assert findings() == []
     (tmp_path / "rackspan.toml").write_text("min-insync-racks = 2\n")
-    assert asked() == ["3 would force 2 racks"]
+    assert findings() == ["3 would force 2 racks"]
     monkeypatch.setenv("RACKSPAN_MIN_INSYNC_RACKS", "3")
-    assert asked() == ["5 would force 3 racks", "3 would force 3 racks"]
-    assert asked("--min-insync-racks", "2") == ["3 would force 2 racks"]
+    assert findings() == ["5 would force 3 racks", "3 would force 3 racks"]
+    assert findings("--min-insync-racks", "2") == ["3 would force 2 racks"]
     (tmp_path / "rackspan.toml").write_text('[topics."orders"]\nmin.insync.racks = 1\n')
-    assert asked() == []
+    assert findings() == []
 
 
 def test_controllers_get_their_racks_from_the_file(cli: Cli, write: Write, tmp_path: Path) -> None:
@@ -127,7 +127,7 @@ def test_an_unknown_key_is_a_warning_on_stderr_and_the_data_stay_clean(cli: Cli,
     assert ran.document["summary"]["violations"] == 0
 
 
-def test_what_could_not_be_read_is_said(cli: Cli, write: Write) -> None:
+def test_what_could_not_be_read_is_reported(cli: Cli, write: Write) -> None:
     ran = cli("audit", "--snapshot", write({**GOOD, "partial": ["sizes: broker 3 did not answer"]}))
     assert "could not be read: sizes: broker 3 did not answer" in ran.out
 
@@ -144,7 +144,7 @@ def test_the_module_runs_as_the_command_does(write: Write) -> None:
     assert json.loads(ran.stdout)["summary"]["violations"] == 0
 
 
-def test_a_reader_that_has_seen_enough_is_no_error_worth_a_trace(write: Write) -> None:
+def test_a_reader_that_closes_the_pipe_causes_no_traceback(write: Write) -> None:
     many = [
         {"name": f"t{n}", "partitions": [{"partition": 0, "leader": 1, "replicas": [1], "isr": [1]}]}
         for n in range(3000)

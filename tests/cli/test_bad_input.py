@@ -220,28 +220,28 @@ def test_a_file_of_the_folder_that_is_none_gets_its_line(
     assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: bad: {line}\n")
 
 
-SEEN = ("--snapshot", "moment.json")
+SNAPSHOT = ("--snapshot", "moment.json")
 
 WORDS: dict[str, tuple[tuple[str, ...], str]] = {
     "a folder where a spec is expected": (("place", "plan", "--spec", "."), ".: cannot be read: Is a directory; name a placement spec"),
-    "a folder where a plan is expected": (("reassign", "lint", "--reassignment-json-file", ".", *SEEN), ".: cannot be read: Is a directory; name a reassignment file"),
+    "a folder where a plan is expected": (("reassign", "lint", "--reassignment-json-file", ".", *SNAPSHOT), ".: cannot be read: Is a directory; name a reassignment file"),
     "a folder where a problem is expected": (("streams", "assign", "--problem", "."), ".: cannot be read: Is a directory; name a problem file"),
     "a folder where properties are expected": (("audit", "--bootstrap-server", "127.0.0.1:1", "--command-config", "."), "--command-config .: Is a directory; name a file that can be read"),
     "a folder where a snapshot is expected": (("audit", "--snapshot", "empty"), "empty: cluster.parquet is missing, so this is no snapshot folder; take it with rackspan snapshot"),
-    "a warehouse that is a file": (("pipeline", "collect", "--warehouse", "moment.json", *SEEN), "moment.json: cannot be written: File exists; choose another --warehouse"),
-    "a warehouse that is another's folder": (("pipeline", "collect", "--warehouse", ".", *SEEN), ".: holds other files and is no warehouse; name a new or an empty folder"),
-    "an --out below a file": (("snapshot", *SEEN, "--out", "moment.json/x.json"), "moment.json/x.json: cannot be written: File exists; choose another --out"),
-    "an --out that is a folder": (("reassign", "plan", *SEEN, "--drain", "1", "--out", "empty"), "empty: cannot be written: Is no regular file; choose another --out"),
-    "an --out that is a device": (("snapshot", *SEEN, "--out", "/dev/null"), "/dev/null: exists already; name a new folder, or a file that ends in .json"),
-    "10⁹ partitions to place": (("place", "create", "--topic", "t", "--partitions", "1000000000", "--replication-factor", "3", *SEEN), "1000000000 partitions: at most 10000000 are placed at a time; ask for fewer"),
-    "10⁹ replicas of each": (("place", "create", "--topic", "t", "--partitions", "1", "--replication-factor", "1000000000", *SEEN), "Replication factor: 1000000000 larger than available brokers: 6."),
-    "racks beyond int64": (("audit", *SEEN, "--min-insync-racks", "9" * 20), "Invalid value for '--min-insync-racks' (env var: 'RACKSPAN_MIN_INSYNC_RACKS'): Input should be less than or equal to 2147483647; see rackspan audit --help"),
-    "a timeout beyond clocks": (("audit", *SEEN, "--timeout", "9" * 20), "Invalid value for '--timeout' (env var: 'RACKSPAN_TIMEOUT'): Input should be less than or equal to 2147483647; see rackspan audit --help"),
-    "a broker beyond int64": (("reassign", "plan", *SEEN, "--drain", "9" * 20), f"broker {'9' * 20}: the cluster does not list it, and no partition has a replica on it"),
+    "a warehouse that is a file": (("pipeline", "collect", "--warehouse", "moment.json", *SNAPSHOT), "moment.json: cannot be written: File exists; choose another --warehouse"),
+    "a warehouse that is another's folder": (("pipeline", "collect", "--warehouse", ".", *SNAPSHOT), ".: holds other files and is no warehouse; name a new or an empty folder"),
+    "an --out below a file": (("snapshot", *SNAPSHOT, "--out", "moment.json/x.json"), "moment.json/x.json: cannot be written: File exists; choose another --out"),
+    "an --out that is a folder": (("reassign", "plan", *SNAPSHOT, "--drain", "1", "--out", "empty"), "empty: cannot be written: Is no regular file; choose another --out"),
+    "an --out that is a device": (("snapshot", *SNAPSHOT, "--out", "/dev/null"), "/dev/null: exists already; name a new folder, or a file that ends in .json"),
+    "10⁹ partitions to place": (("place", "create", "--topic", "t", "--partitions", "1000000000", "--replication-factor", "3", *SNAPSHOT), "1000000000 partitions: at most 10000000 are placed at a time; ask for fewer"),
+    "10⁹ replicas of each": (("place", "create", "--topic", "t", "--partitions", "1", "--replication-factor", "1000000000", *SNAPSHOT), "Replication factor: 1000000000 larger than available brokers: 6."),
+    "racks beyond int64": (("audit", *SNAPSHOT, "--min-insync-racks", "9" * 20), "Invalid value for '--min-insync-racks' (env var: 'RACKSPAN_MIN_INSYNC_RACKS'): Input should be less than or equal to 2147483647; see rackspan audit --help"),
+    "a timeout beyond clocks": (("audit", *SNAPSHOT, "--timeout", "9" * 20), "Invalid value for '--timeout' (env var: 'RACKSPAN_TIMEOUT'): Input should be less than or equal to 2147483647; see rackspan audit --help"),
+    "a broker beyond int64": (("reassign", "plan", *SNAPSHOT, "--drain", "9" * 20), f"broker {'9' * 20}: the cluster does not list it, and no partition has a replica on it"),
     "an address that is none": (("audit", "--bootstrap-server", "kafka:port"), "--bootstrap-server 'kafka:port': 'kafka:port' is not of the form HOST:PORT"),
     "a port nobody listens on": (("audit", "--bootstrap-server", "127.0.0.1:1"), "no broker answered: 127.0.0.1:1: connection refused; check --bootstrap-server, and that the cluster is up"),
     "a host that cannot be": (("audit", "--bootstrap-server", "bad..name:9092"), "no broker answered: bad..name:9092: no such host name; check --bootstrap-server, and that the cluster is up"),
-    "a line break in a name": (("outage", *SEEN, "--lose", "r\n1"), r"rack 'r\n1': not in this cluster; it has r1, r2, r3"),
+    "a line break in a name": (("outage", *SNAPSHOT, "--lose", "r\n1"), r"rack 'r\n1': not in this cluster; it has r1, r2, r3"),
 }  # fmt: skip
 
 
@@ -267,12 +267,12 @@ READERS: tuple[tuple[str, ...], ...] = (
     ("place", "plan", "--spec"),
     ("streams", "assign", "--problem"),
     ("streams", "lab", "--problem"),
-    ("reassign", "generate", *SEEN, "--broker-list", "1", "--topics-to-move-json-file"),
-    ("reassign", "lint", *SEEN, "--reassignment-json-file"),
-    ("reassign", "apply", *SEEN, "--plan"),
-    ("reassign", "verify", *SEEN, "--plan"),
-    ("reassign", "cancel", *SEEN, "--plan"),
-    ("reassign", "undo", *SEEN, "--plan"),
+    ("reassign", "generate", *SNAPSHOT, "--broker-list", "1", "--topics-to-move-json-file"),
+    ("reassign", "lint", *SNAPSHOT, "--reassignment-json-file"),
+    ("reassign", "apply", *SNAPSHOT, "--plan"),
+    ("reassign", "verify", *SNAPSHOT, "--plan"),
+    ("reassign", "cancel", *SNAPSHOT, "--plan"),
+    ("reassign", "undo", *SNAPSHOT, "--plan"),
 )
 
 
@@ -296,7 +296,7 @@ def test_a_file_nobody_may_read_gets_its_line(cli: Cli, tmp_path: Path) -> None:
 
 def test_settings_nested_deep_get_their_line(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "rackspan.toml").write_text("a = " + "[" * 3_000)
-    ran = cli("audit", *SEEN)
+    ran = cli("audit", *SNAPSHOT)
     assert (ran.code, ran.err) == (1, "rackspan: rackspan.toml: brackets nested too deep; correct it and run again\n")
 
 
@@ -334,7 +334,7 @@ def as_a_process(tmp_path: Path, words: tuple[str, ...], **streams: Any) -> subp
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="NOT TESTED: a full disk, for lack of /dev/full")
-@pytest.mark.parametrize("words", [("audit", *SEEN, "-o", "json"), ("--version",)])
+@pytest.mark.parametrize("words", [("audit", *SNAPSHOT, "-o", "json"), ("--version",)])
 def test_a_full_disk_behind_standard_output_gets_its_line(tmp_path: Path, words: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
         ran = as_a_process(tmp_path, words, stdout=full)
@@ -352,7 +352,7 @@ def test_a_disk_that_fills_while_a_snapshot_is_written_leaves_nothing(tmp_path: 
         "resource.setrlimit(resource.RLIMIT_FSIZE, (64, 64)); from rackspan.cli import main; sys.exit(main(sys.argv[1:]))"
     )
     for out in ("copy.json", "copy"):
-        command = [sys.executable, "-B", "-c", script, "snapshot", *SEEN, "--out", out]
+        command = [sys.executable, "-B", "-c", script, "snapshot", *SNAPSHOT, "--out", out]
         ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
         assert (ran.returncode, ran.stdout) == (1, "")
         assert ran.stderr.startswith(f"rackspan: {out}: cannot be written: "), ran.stderr
@@ -364,7 +364,7 @@ def test_letters_that_standard_output_cannot_hold_are_escaped(tmp_path: Path) ->
     (tmp_path / "moment.json").write_text(TEXT.replace('"r1"', '"é1"'))
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     for form in ("json", "yaml", "human"):
-        command = [sys.executable, "-m", "rackspan", "audit", *SEEN, "-o", form]
+        command = [sys.executable, "-m", "rackspan", "audit", *SNAPSHOT, "-o", form]
         ran = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, check=False)
         assert (ran.returncode, ran.stderr) == (0, b"")
         if form == "json":

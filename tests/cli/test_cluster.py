@@ -20,12 +20,12 @@ def test_a_cluster_comes_up_says_where_it_is_and_ends_cleanly(ended_by: signal.S
     ]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
-        said = ""
-        while not said.rstrip().endswith("\n}"):
+        output = ""
+        while not output.rstrip().endswith("\n}"):
             line = process.stdout.readline()
             assert line, "it ended by itself"
-            said += line
-        found = json.loads(said)
+            output += line
+        found = json.loads(output)
         assert [one["rack"] for one in found["brokers"]] == ["r1", "r2", "r1", "r2"]
         for address in found["bootstrap_servers"].split(","):
             host, port = address.split(":")

@@ -102,7 +102,7 @@ def test_collected_snapshots_become_the_tables_and_the_page(cli: Cli, tmp_path: 
     ran = cli("pipeline", "run", "--warehouse", "w")
     assert ran.code == 0, ran.err
     rows = cli("pipeline", "table", "findings", "--warehouse", "w", "-o", "json").document
-    assert [_found(row) for row in rows] == [finding for path in _by_moment() for finding in _audited(path)]
+    assert [_found(row) for row in rows] == [finding for path in _by_timestamp() for finding in _audited(path)]
     impact = cli("pipeline", "table", "outage_impact", "--warehouse", "w", "-o", "json").document
     for path in RECORDED.glob("*.json"):
         _check_impact(cli("outage", "--snapshot", path, "-o", "json").document, impact)
@@ -121,10 +121,12 @@ def test_collected_snapshots_become_the_tables_and_the_page(cli: Cli, tmp_path: 
     )
 
 
-def _check_impact(told: dict[str, Any], impact: list[dict[str, Any]]) -> None:
+def _check_impact(refused: dict[str, Any], impact: list[dict[str, Any]]) -> None:
     """What `rackspan outage` says of a snapshot is what the table says of it."""
-    rows = [row for row in impact if (row["cluster_id"], row["taken_at"]) == (told["cluster_id"], told["taken_at"])]
-    losses = [{**told["now"], "racks": []}, *told["losses"]]
+    rows = [
+        row for row in impact if (row["cluster_id"], row["taken_at"]) == (refused["cluster_id"], refused["taken_at"])
+    ]
+    losses = [{**refused["now"], "racks": []}, *refused["losses"]]
     assert sum(row["topic"] is None for row in rows) == len(losses)
     for loss in losses:
         [whole, *topics] = [row for row in rows if [shown(rack) for rack in row["lost_racks"]] == loss["racks"]]
@@ -137,10 +139,10 @@ def _check_impact(told: dict[str, Any], impact: list[dict[str, Any]]) -> None:
             assert whole["quorum_holds"] == (loss["controller_quorum"] or {"holds": None})["holds"]
 
 
-def _by_moment() -> list[Path]:
-    """As a table has them: by cluster and moment."""
-    taken = {path: snapshot_file.read(path).snapshot for path in RECORDED.glob("*.json")}
-    return sorted(taken, key=lambda path: (str(taken[path].cluster_id), str(taken[path].taken_at)))
+def _by_timestamp() -> list[Path]:
+    """In the order of a table: by cluster and timestamp."""
+    snapshot = {path: snapshot_file.read(path).snapshot for path in RECORDED.glob("*.json")}
+    return sorted(snapshot, key=lambda path: (str(snapshot[path].cluster_id), str(snapshot[path].taken_at)))
 
 
 def _audited(path: Path) -> list[dict[str, object]]:

@@ -63,7 +63,7 @@ def files(tmp_path: Path, write: Write) -> Path:
     return tmp_path
 
 
-def test_a_spec_is_answered_from_the_file_alone(cli: Cli, files: Path) -> None:
+def test_a_spec_is_placed_from_the_file_alone(cli: Cli, files: Path) -> None:
     ran = cli("place", "plan", "--spec", "spec.json")
     assert (ran.code, ran.err) == (0, "")
     assert ran.document == {
@@ -73,7 +73,7 @@ def test_a_spec_is_answered_from_the_file_alone(cli: Cli, files: Path) -> None:
     }
 
 
-def test_a_person_reads_a_spec_s_answer_as_a_table(cli: Cli, files: Path) -> None:
+def test_the_placement_of_a_spec_is_a_table_for_people(cli: Cli, files: Path) -> None:
     ran = cli("place", "plan", "--spec", "spec.json", "-o", "human")
     assert re.search(r"^ +1 +3 +3,1,5", ran.out, re.M)
     assert re.search(r"^per broker +1 to 1 +3 to 3 +3", ran.out, re.M)
@@ -103,7 +103,7 @@ def test_what_brokers_carry_already_counts(cli: Cli, files: Path) -> None:
     assert document["cluster"] == {"leaders": {"min": 1, "max": 1}, "replicas": {"min": 3, "max": 3, "bound": 3}}
 
 
-def test_a_placer_is_told_what_the_operator_says(cli: Cli, files: Path) -> None:
+def test_a_placer_gets_the_configs_of_the_operator(cli: Cli, files: Path) -> None:
     document = cli(*CREATE, "--placer-config", "replica.placer.balanced.draining=1,2", "-o", "json").document
     assert not {1, 2} & {broker for replicas in document["assignments"].values() for broker in replicas}
 
@@ -127,7 +127,7 @@ def test_the_page_says_that_nothing_is_changed(cli: Cli, files: Path) -> None:
     )
 
 
-def test_partial_racks_are_placed_without_racks_when_told_to(cli: Cli, files: Path) -> None:
+def test_partial_racks_are_placed_without_racks_with_ignore_racks(cli: Cli, files: Path) -> None:
     words = ("place", "create", "--snapshot", "partly.json", "--topic", "new", "--partitions", "6")
     for flag in ("--ignore-racks", "--disable-rack-aware"):
         ran = cli(*words, "--replication-factor", "6", flag, "-o", "json")

@@ -1,4 +1,4 @@
-"""rackspan place and acks harden on real Kafka with uneven racks. The judges are Kafka's own tools and answers."""
+"""rackspan place and acks harden on real Kafka with uneven racks. The judges are Kafka's own tools and responses."""
 
 import json
 from collections.abc import Callable
@@ -141,7 +141,7 @@ def create(cli: Cli, cluster: KafkaCluster, topic: str) -> None:
 
 
 def wait_for_isr(cluster: KafkaCluster, wanted: set[int]) -> None:
-    """As brokers tell it to librdkafka."""
+    """As librdkafka reads it from brokers."""
     admin = Producer({"bootstrap.servers": cluster.bootstrap_servers})
 
     def holds() -> bool:
@@ -153,8 +153,8 @@ def wait_for_isr(cluster: KafkaCluster, wanted: set[int]) -> None:
 
 def produced(cluster: KafkaCluster, topic: str) -> int | None:
     """One record with acks=all, sent once: None for acknowledged, or Kafka's error code."""
-    answers: list[int | None] = []
+    results: list[int | None] = []
     producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "acks": "all", "retries": 0})
-    producer.produce(topic, b"x", on_delivery=lambda error, _: answers.append(error.code() if error else None))
+    producer.produce(topic, b"x", on_delivery=lambda error, _: results.append(error.code() if error else None))
     assert producer.flush(30) == 0
-    return answers[0]
+    return results[0]

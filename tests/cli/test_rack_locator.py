@@ -12,7 +12,7 @@ LOCATED = ["--rack-locator-class", "properties", "--rack-locator-properties", "0
 
 
 @pytest.fixture(autouse=True)
-def moment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def timestamp(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Three brokers, registered in a rack each, hosts that say otherwise; a topic on the first two."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path))
@@ -70,16 +70,16 @@ def test_reassign_plan_moves_into_the_located_racks(capsys: pytest.CaptureFixtur
     "words", [("create", "--topic", "new", "--replication-factor", "2"), ("extend", "--topic", "orders")]
 )
 def test_placing_spreads_over_the_located_racks(capsys: pytest.CaptureFixture[str], words: tuple[str, ...]) -> None:
-    asked = ["place", *words, "--partitions", "4", "--snapshot", "moment.json", *LOCATED, "-o", "json"]
-    code, out, err = run(capsys, *asked)
+    command = ["place", *words, "--partitions", "4", "--snapshot", "moment.json", *LOCATED, "-o", "json"]
+    code, out, err = run(capsys, *command)
     assert (code, err) == (0, "")
     assert all(2 in replicas for replicas in json.loads(out)["assignments"].values()), "broker 2 alone is in rack y"
 
 
 def test_generate_spreads_over_the_located_racks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "topics.json").write_text('{"version": 1, "topics": [{"topic": "orders"}]}')
-    asked = ["reassign", "generate", "--topics-to-move-json-file", "topics.json", "--broker-list", "0,1,2"]
-    code, out, _ = run(capsys, *asked, "--snapshot", "moment.json", *LOCATED, "-o", "json")
+    command = ["reassign", "generate", "--topics-to-move-json-file", "topics.json", "--broker-list", "0,1,2"]
+    code, out, _ = run(capsys, *command, "--snapshot", "moment.json", *LOCATED, "-o", "json")
     assert code == 0
     assert all(2 in one["replicas"] for one in json.loads(out)["proposed"]["partitions"])
 
@@ -132,9 +132,9 @@ WRONG = [
 @pytest.mark.parametrize(("words", "line"), WRONG)
 @pytest.mark.parametrize("verb", [["audit"], ["outage"], ["snapshot", "--out", "new.json"], ["acks", "harden"]])
 def test_a_mistake_is_one_line_whatever_the_verb(
-    capsys: pytest.CaptureFixture[str], tmp_path: Path, moment: Path, verb: list[str], words: list[str], line: str
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, timestamp: Path, verb: list[str], words: list[str], line: str
 ) -> None:
-    before = moment.read_bytes()
+    before = timestamp.read_bytes()
     assert run(capsys, *verb, "--snapshot", "moment.json", *words) == (1, "", f"rackspan: {line}\n")
-    assert moment.read_bytes() == before
+    assert timestamp.read_bytes() == before
     assert [path.name for path in tmp_path.iterdir()] == ["moment.json"]

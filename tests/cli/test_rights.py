@@ -1,4 +1,4 @@
-"""The table of docs/security.md holds: exactly these rights suffice for a verb, and each one that is missing is named.
+"""The table of docs/security.md holds: exactly these rights suffice for a command, and each one that is missing is named.
 
 Rights are read from the page, given to a user of a real cluster, and taken away one at a time.
 """
@@ -63,9 +63,9 @@ class Right:
             permission_type=AclPermissionType.ALLOW,
         )
 
-    def named_in(self, said: str, topic: str) -> bool:
+    def named_in(self, output: str, topic: str) -> bool:
         """The missing right by name; of every topic's, by the names of those that are missed."""
-        return f"{self.operation} on {self._meant(topic)}".removesuffix(" *") in said
+        return f"{self.operation} on {self._meant(topic)}".removesuffix(" *") in output
 
     def _meant(self, topic: str) -> str:
         return self.resource.replace("NAME", topic).replace("ID", GROUP)
@@ -241,7 +241,7 @@ class Moves:
 
 
 class Verb:
-    """One verb of the page, run by the reader until what the admin said has come round."""
+    """One command of the page, run until the changed rights have reached the brokers."""
 
     def __init__(self, cli: Cli, users: Users, secured: Secured, folder: Path, name: str) -> None:
         self._cli, self._users, self._name = cli, users, name
@@ -275,7 +275,7 @@ class Verb:
 
 @pytest.fixture
 def watched_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """`acks watch` would go on for ever; what it may read its first reading tells."""
+    """`acks watch` would not end; its first reading shows what it may read."""
     endless = api.watch
     monkeypatch.setattr(api, "watch", lambda *words, **more: islice(endless(*words, **more), 1))
 
@@ -302,15 +302,15 @@ def _is_content(ran: Ran, _topic: str) -> bool:
     return ran.code in (0, 2) and "user needs" not in ran.out + ran.err and "could not be" not in ran.out + ran.err
 
 
-def test_every_verb_that_asks_a_cluster_has_a_row() -> None:
+def test_every_command_on_a_cluster_has_a_row() -> None:
     assert RIGHTS.keys() == COMMANDS.keys()
-    asking = set(_asking(typer.main.get_command(app), ()))
-    assert asking == RIGHTS.keys()
+    commands = set(_commands_with_a_cluster(typer.main.get_command(app), ()))
+    assert commands == RIGHTS.keys()
 
 
-def _asking(command: Any, path: tuple[str, ...]) -> Iterator[str]:
+def _commands_with_a_cluster(command: Any, path: tuple[str, ...]) -> Iterator[str]:
     for name, below in getattr(command, "commands", {}).items():
-        yield from _asking(below, (*path, name))
+        yield from _commands_with_a_cluster(below, (*path, name))
     flags = {flag for parameter in command.params for flag in parameter.opts}
     if "--bootstrap-server" in flags:
         yield " ".join(path)

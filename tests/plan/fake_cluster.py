@@ -24,10 +24,7 @@ class Killed(BaseException):
 
 @dataclass
 class FakeCluster:
-    """`rng` decides when copies arrive, and when the broker that is asked has not heard of the last changes yet.
-
-    It has when it is asked the next time.
-    """
+    """`rng` decides when copies are done, and when the observed broker lags the last changes; it never lags twice."""
 
     replicas: dict[TopicPartition, Replicas]
     rng: Random
@@ -42,7 +39,7 @@ class FakeCluster:
     def __post_init__(self) -> None:
         self.topic_ids = self.topic_ids or {topic: f"id-of-{topic}" for topic, _ in self.replicas}
 
-    def observe(self, asked: ObservationRequest) -> ObservedCluster:
+    def observe(self, request: ObservationRequest) -> ObservedCluster:
         self._copy_some()
         lagging = self.rng.random() < 0.3
         shown = {**self.replicas, **self._before} if lagging else self.replicas
@@ -50,10 +47,10 @@ class FakeCluster:
         return ObservedCluster(
             cluster_id=self.cluster_id,
             brokers=frozenset(self.brokers),
-            topic_ids={topic: one for topic, one in self.topic_ids.items() if topic in asked.topics},
-            replicas={place: one for place, one in shown.items() if place[0] in asked.topics},
+            topic_ids={topic: one for topic, one in self.topic_ids.items() if topic in request.topics},
+            replicas={place: one for place, one in shown.items() if place[0] in request.topics},
             in_flight=dict(self.in_flight),
-            configs={config: self.configs.get(config) for config in asked.configs if self._is_there(config)},
+            configs={config: self.configs.get(config) for config in request.configs if self._is_there(config)},
         )
 
     def set_configs(self, values: Mapping[ConfigKey, str | None]) -> None:

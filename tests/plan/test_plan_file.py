@@ -188,8 +188,8 @@ STEP = {"step": 1, "partitions": [{**GOOD, "undo": [1, 3]}]}
         ({"partitions": []}, "Partition reassignment list cannot be empty"),
     ],
 )
-def test_a_plan_that_contradicts_itself_is_told_in_one_line(change: dict[str, Any], line: str) -> None:
+def test_a_plan_that_contradicts_itself_is_refused_in_one_line(change: dict[str, Any], line: str) -> None:
     document = {"version": 1, "partitions": [GOOD], **change}
-    with pytest.raises(InvalidReassignment) as told:
+    with pytest.raises(InvalidReassignment) as refused:
         read_plan(json.dumps(document))
-    assert str(told.value) == line
+    assert str(refused.value) == line

@@ -29,9 +29,9 @@ def test_a_file_is_written_as_kafka_writes_it() -> None:
 
 @pytest.mark.parametrize("case", vectors("r-execute-parse-err"), ids=lambda case: case["id"])
 def test_what_kafka_refuses_to_execute_is_refused_in_its_words(case: dict[str, Any]) -> None:
-    with pytest.raises(InvalidReassignment) as told:
+    with pytest.raises(InvalidReassignment) as refused:
         read_plan(json.dumps(case["input"]))
-    assert str(told.value) == case["expect"]["error"]
+    assert str(refused.value) == case["expect"]["error"]
 
 
 @pytest.mark.parametrize("case", vectors("r-generate-args"), ids=lambda case: case["id"])
@@ -43,9 +43,9 @@ def test_topics_and_brokers_to_move_are_read_as_kafka_reads_them(case: dict[str,
         }
 
     if "error" in case["expect"]:
-        with pytest.raises(InvalidReassignment) as told:
+        with pytest.raises(InvalidReassignment) as refused:
             read()
-        assert str(told.value) == case["expect"]["error"]
+        assert str(refused.value) == case["expect"]["error"]
     else:
         assert read() == case["expect"]
 
@@ -82,10 +82,10 @@ def test_topics_and_brokers_to_move_are_read_as_kafka_reads_them(case: dict[str,
         ),
     ],
 )
-def test_a_file_that_is_wrong_is_told_in_one_line(text: str, line: str) -> None:
-    with pytest.raises(InvalidReassignment) as told:
+def test_a_file_that_is_wrong_is_refused_in_one_line(text: str, line: str) -> None:
+    with pytest.raises(InvalidReassignment) as refused:
         read_plan(text)
-    assert str(told.value) == line
+    assert str(refused.value) == line
 
 
 def test_unsound_entries_are_left_to_the_judge_when_only_read() -> None:
@@ -107,10 +107,10 @@ def test_unsound_entries_are_left_to_the_judge_when_only_read() -> None:
         ('{"topics": [{"topic": 1}]}', "topics[0]: topic is 1, not a string; name a topic"),
     ],
 )
-def test_topics_that_are_wrong_are_told_in_one_line(text: str, line: str) -> None:
-    with pytest.raises(InvalidReassignment) as told:
+def test_topics_that_are_wrong_are_refused_in_one_line(text: str, line: str) -> None:
+    with pytest.raises(InvalidReassignment) as refused:
         read_topics_to_move(text)
-    assert str(told.value) == line
+    assert str(refused.value) == line
 
 
 @pytest.mark.parametrize("text", ["", "1,", "a", "1,-2", "٣"])

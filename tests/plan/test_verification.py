@@ -10,8 +10,8 @@ from rackspan.reassign import PartitionReassignment, ReassignmentPlan, Step
 from tests.strategies import snapshots
 
 
-def of(seen: ObservedCluster, *moves: PartitionReassignment, **ids: str) -> list[VerifiedState]:
-    return [one.state for one in verify(ReassignmentPlan(None, ids, (Step.of(1, "", moves),)), seen)]
+def of(cluster: ObservedCluster, *moves: PartitionReassignment, **ids: str) -> list[VerifiedState]:
+    return [one.state for one in verify(ReassignmentPlan(None, ids, (Step.of(1, "", moves),)), cluster)]
 
 
 @given(snapshots())
@@ -20,22 +20,22 @@ def test_a_plan_of_what_is_there_is_done_but_for_what_moves(snapshot: ClusterSna
     rows = list(snapshot.partitions)
     moves = [PartitionReassignment(names[row.topic], row.partition, row.replicas) for row in rows]
     is_moving = [bool(row.adding_replicas or row.removing_replicas) for row in rows]
-    found = of(observed(snapshot), *moves)
-    assert found == [VerifiedState.IN_PROGRESS if one else VerifiedState.DONE for one in is_moving]
+    states = of(observed(snapshot), *moves)
+    assert states == [VerifiedState.IN_PROGRESS if one else VerifiedState.DONE for one in is_moving]
 
 
 def test_only_the_same_list_in_the_same_order_is_done() -> None:
-    seen = ObservedCluster(None, frozenset(), {"a": "id"}, {TopicPartition("a", 0): (1, 2)})
+    cluster = ObservedCluster(None, frozenset(), {"a": "id"}, {TopicPartition("a", 0): (1, 2)})
     move = PartitionReassignment("a", 0, (1, 2), (3, 2))
-    assert of(seen, move) == [VerifiedState.DONE]
-    assert of(seen, PartitionReassignment("a", 0, (2, 1), (3, 2))) == [VerifiedState.DIFFERS]
-    assert of(seen, PartitionReassignment("a", 0, (2, 1), (1, 2))) == [VerifiedState.NOT_STARTED]
-    assert of(seen, PartitionReassignment("a", 1, (1, 2))) == [VerifiedState.DIFFERS]
-    assert of(seen, move, a="another id") == [VerifiedState.DIFFERS]
+    assert of(cluster, move) == [VerifiedState.DONE]
+    assert of(cluster, PartitionReassignment("a", 0, (2, 1), (3, 2))) == [VerifiedState.DIFFERS]
+    assert of(cluster, PartitionReassignment("a", 0, (2, 1), (1, 2))) == [VerifiedState.NOT_STARTED]
+    assert of(cluster, PartitionReassignment("a", 1, (1, 2))) == [VerifiedState.DIFFERS]
+    assert of(cluster, move, a="another id") == [VerifiedState.DIFFERS]
     assert all_done([]) is True
 
 
-def test_whatever_moves_is_in_progress_as_kafka_says_and_where_to_is_told() -> None:
+def test_whatever_moves_is_in_progress_as_in_kafka_and_its_target_is_reported() -> None:
     moving = ObservedCluster(None, frozenset(), in_flight={TopicPartition("a", 0): InFlight((1, 2, 3), (1,), (3,))})
     (one,) = verify(ReassignmentPlan(None, {}, (Step.of(1, "", (PartitionReassignment("a", 0, (4, 2)),)),)), moving)
     assert (one.state, one.reason) == (VerifiedState.IN_PROGRESS, "it moves to 1,2")

@@ -1,7 +1,7 @@
 """The changes themselves, over the connection that `sources` reads with.
 
 Errors everywhere: ClusterUnauthorized (names the missing right), ClusterRequestFailed with Kafka's own message,
-ClusterUnreachable where nobody knows whether the change was made.
+ClusterUnreachable where it is not known whether the change was made.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,16 +15,16 @@ from rackspan.apply.requests import (
     CONFIG_BATCH,
     TOPIC,
     altered,
-    answered,
-    ask_controller,
     batches,
     patience_ms,
     refuse,
+    response_of,
+    send_to_controller,
 )
 from rackspan.sources.live.connection import ClusterConnection
 
 _GIVEN: Final = -1
-"""What CreateTopics wants as partitions and replication factor where the assignment says both."""
+"""CreateTopics' value for partitions and replication factor where the assignment gives both."""
 
 
 def create_topic(
@@ -53,7 +53,7 @@ async def _create_topic(
     connection: ClusterConnection, name: str, assignment: Sequence[Sequence[int]], configs: Mapping[str, str]
 ) -> None:
     topic = CreateTopicsRequest.CreatableTopic
-    wanted = topic(
+    creatable = topic(
         name=name,
         num_partitions=_GIVEN,
         replication_factor=_GIVEN,
@@ -63,10 +63,10 @@ async def _create_topic(
         ],
         configs=[topic.CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
     )
-    request = CreateTopicsRequest(topics=[wanted], timeout_ms=patience_ms(connection), validate_only=False)
+    request = CreateTopicsRequest(topics=[creatable], timeout_ms=patience_ms(connection), validate_only=False)
     what, right = f"topic {name} was not created", f"Create on Topic {name} or on Cluster"
-    answer = await answered(ask_controller(connection, request), what, right)
-    refuse(answer.topics, {name: what}, {name: right})
+    response = await response_of(send_to_controller(connection, request), what, right)
+    refuse(response.topics, {name: what}, {name: right})
 
 
 async def _create_partitions(
@@ -80,8 +80,8 @@ async def _create_partitions(
         validate_only=False,
     )
     what, right = f"topic {name} got no partitions", f"Alter on Topic {name}"
-    answer = await answered(ask_controller(connection, request), what, right)
-    refuse(answer.results, {name: what}, {name: right})
+    response = await response_of(send_to_controller(connection, request), what, right)
+    refuse(response.results, {name: what}, {name: right})
 
 
 async def _alter_topic_configs(connection: ClusterConnection, changes: Mapping[str, Mapping[str, str]]) -> None:
@@ -92,7 +92,9 @@ async def _alter_topic_configs(connection: ClusterConnection, changes: Mapping[s
         request = IncrementalAlterConfigsRequest(
             resources=[altered(TOPIC, topic, configs) for topic, configs in batch.items()], validate_only=validate_only
         )
-        answer = await answered(connection.send(request), "configs of topics were not changed", "AlterConfigs on them")
-        refuse(answer.responses, what, right)
+        response = await response_of(
+            connection.send(request), "configs of topics were not changed", "AlterConfigs on them"
+        )
+        refuse(response.responses, what, right)
     for batch in portions:
         await until_everywhere(connection, batch)

@@ -14,7 +14,7 @@ from kafka.protocol.admin import IncrementalAlterConfigsRequest
 
 from rackspan.apply import reassignments
 from rackspan.apply.reassignments import RIGHT
-from rackspan.apply.requests import BROKER, CONFIG_BATCH, TOPIC, altered, answered, batches, refuse
+from rackspan.apply.requests import BROKER, CONFIG_BATCH, TOPIC, altered, batches, refuse, response_of
 from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.observed import InFlight, ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
@@ -75,9 +75,9 @@ async def _observe(connection: ClusterConnection, request: ObservationRequest) -
     )
 
 
-async def _response(answer: Awaitable[T], what: str, right: str) -> T:
+async def _response(pending: Awaitable[T], what: str, right: str) -> T:
     try:
-        return await answer
+        return await pending
     except (KafkaError, OSError) as error:
         raise request_failed(what, right, error) from error
 
@@ -93,33 +93,35 @@ async def _topics(connection: ClusterConnection, names: Sequence[str]) -> reques
     return known
 
 
-async def _topic_configs(connection: ClusterConnection, asked: frozenset[ConfigKey]) -> dict[ConfigKey, str | None]:
-    keys = _keys_by_name(asked, Holder.TOPIC)
+async def _topic_configs(connection: ClusterConnection, configs: frozenset[ConfigKey]) -> dict[ConfigKey, str | None]:
+    keys = _keys_by_name(configs, Holder.TOPIC)
     found: dict[ConfigKey, str | None] = {}
     for names in batches(sorted(keys), CONFIG_BATCH):
         every = sorted({key for name in names for key in keys[name]})
-        asking = requests.own_topic_configs(connection, names, every)
-        answer = await _response(asking, "throttles of topics", f"AlterConfigs on Topic {listed(names)}")
-        for name, error in answer.refused.items():
+        pending = requests.own_topic_configs(connection, names, every)
+        response = await _response(pending, "throttles of topics", f"AlterConfigs on Topic {listed(names)}")
+        for name, error in response.refused.items():
             raise request_failed(f"the throttle of topic {name}", f"AlterConfigs on Topic {name}", error)
-        for name, own in answer.values.items():
+        for name, own in response.values.items():
             found |= {ConfigKey(Holder.TOPIC, name, key): own[key] for key in keys[name]}
     return found
 
 
 async def _broker_configs(
-    connection: ClusterConnection, asked: frozenset[ConfigKey], alive: frozenset[int]
+    connection: ClusterConnection, configs: frozenset[ConfigKey], alive: frozenset[int]
 ) -> dict[ConfigKey, str | None]:
-    keys = {name: wanted for name, wanted in _keys_by_name(asked, Holder.BROKER).items() if int(name) in alive}
+    keys = {
+        name: listed_keys for name, listed_keys in _keys_by_name(configs, Holder.BROKER).items() if int(name) in alive
+    }
     # All at once: each broker describes its own.
-    answers = {
-        name: connection.start(requests.own_broker_configs, connection, int(name), wanted, _BROKER_SECONDS)
-        for name, wanted in keys.items()
+    responses = {
+        name: connection.start(requests.own_broker_configs, connection, int(name), listed_keys, _BROKER_SECONDS)
+        for name, listed_keys in keys.items()
     }
     found: dict[ConfigKey, str | None] = {}
-    for name, answer in answers.items():
+    for name, response in responses.items():
         # An error also where the broker is dead and not fenced yet: a run that left it out would forget its throttle.
-        own = await _response(answer, f"the throttle of broker {name}", "AlterConfigs on Cluster")
+        own = await _response(response, f"the throttle of broker {name}", "AlterConfigs on Cluster")
         found |= {ConfigKey(Holder.BROKER, name, key): value for key, value in own.items()}
     return found
 
@@ -137,7 +139,7 @@ async def _set_configs(connection: ClusterConnection, values: Mapping[ConfigKey,
 
 async def _alter(connection: ClusterConnection, resources: list[Any], broker_id: int | None) -> None:
     request = IncrementalAlterConfigsRequest(resources=resources, validate_only=False)
-    asked = (
+    pending = (
         connection.send(request)
         if broker_id is None
         else connection.send_to_broker(broker_id, request, _BROKER_SECONDS)
@@ -146,13 +148,13 @@ async def _alter(connection: ClusterConnection, resources: list[Any], broker_id:
     what = {one.resource_name: f"throttle of {of_what} {one.resource_name} was not changed" for one in resources}
     right = {name: f"AlterConfigs on Topic {name}" if broker_id is None else "AlterConfigs on Cluster" for name in what}
     some = next(iter(what))
-    answer = await answered(asked, what[some], right[some])
-    refuse(answer.responses, what, right)
+    response = await response_of(pending, what[some], right[some])
+    refuse(response.responses, what, right)
 
 
-def _keys_by_name(asked: frozenset[ConfigKey], holder: Holder) -> dict[str, list[str]]:
+def _keys_by_name(configs: frozenset[ConfigKey], holder: Holder) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for config in sorted(asked):
+    for config in sorted(configs):
         if config.holder is holder:
             found.setdefault(config.name, []).append(config.key)
     return found

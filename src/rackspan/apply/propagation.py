@@ -1,7 +1,7 @@
-"""Waiting until what the controller accepted is what brokers show.
+"""Waits until all brokers show a change that the controller accepted.
 
-Each broker follows the metadata log in its own time, milliseconds on a healthy cluster; whoever judges the cluster right
-after a change would else be shown the past by one of them.
+Each broker applies the metadata log in its own time, milliseconds on a healthy cluster. Without the wait, an audit right
+after a change could read the old value from one of them.
 """
 
 import time
@@ -32,7 +32,7 @@ async def until_everywhere(connection: ClusterConnection, changes: Mapping[str, 
             while time.monotonic() < until and not await _shows(connection, broker.node_id, changes, until):
                 await connection.sleep(_PAUSE_SECONDS)
     except (KafkaError, OSError):
-        # The change is made; that a broker cannot be asked is for the next reading to tell.
+        # The change is made; the next reading reports a broker that cannot be reached.
         return
 
 
@@ -40,11 +40,11 @@ async def _shows(
     connection: ClusterConnection, broker_id: int, changes: Mapping[str, Mapping[str, str]], until: float
 ) -> bool:
     request = DescribeConfigsRequest(resources=[(_TOPIC, topic, list(configs)) for topic, configs in changes.items()])
-    answer = await connection.send_to_broker(broker_id, request, max(0.0, until - time.monotonic()))
-    return all(_is_as_set(one, changes[one.resource_name]) for one in answer.results)
+    response = await connection.send_to_broker(broker_id, request, max(0.0, until - time.monotonic()))
+    return all(_is_as_set(one, changes[one.resource_name]) for one in response.results)
 
 
-def _is_as_set(described: Any, wanted: Mapping[str, str]) -> bool:
+def _is_as_set(described: Any, values: Mapping[str, str]) -> bool:
     """Also true of a topic whose configs this user may set and not see: there is nothing to wait for."""
     shown = {one.name: one.value for one in described.configs}
-    return described.error_code != 0 or all(shown.get(key) == value for key, value in wanted.items())
+    return described.error_code != 0 or all(shown.get(key) == value for key, value in values.items())

@@ -10,7 +10,7 @@ from kafka.errors import NoError, NoReassignmentInProgressError, for_code
 from kafka.protocol.admin import AlterPartitionReassignmentsRequest
 
 from rackspan.apply.refusals import change_failed
-from rackspan.apply.requests import answered, ask_controller, patience_ms
+from rackspan.apply.requests import patience_ms, response_of, send_to_controller
 from rackspan.model.ids import TopicPartition
 from rackspan.sources.live.connection import ClusterConnection
 
@@ -30,9 +30,9 @@ def cancel_moves(connection: ClusterConnection, partitions: Sequence[TopicPartit
 
 async def _alter(connection: ClusterConnection, targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> None:
     request = AlterPartitionReassignmentsRequest(timeout_ms=patience_ms(connection), topics=list(_topics(targets)))
-    answer = await answered(ask_controller(connection, request), "no partition was reassigned", RIGHT)
-    _refuse("no partition was reassigned", answer)
-    for topic in answer.responses:
+    response = await response_of(send_to_controller(connection, request), "no partition was reassigned", RIGHT)
+    _refuse("no partition was reassigned", response)
+    for topic in response.responses:
         for one in topic.partitions:
             topic_partition = TopicPartition(topic.name, one.partition_index)
             replicas = targets[topic_partition]
@@ -50,7 +50,7 @@ def _topics(targets: Mapping[TopicPartition, tuple[int, ...] | None]) -> Sequenc
     return [topic(name=name, partitions=entries) for name, entries in partitions.items()]
 
 
-def _refuse(what: str, answer: Any) -> None:
-    kind = for_code(answer.error_code)
+def _refuse(what: str, response: Any) -> None:
+    kind = for_code(response.error_code)
     if kind not in (NoError, NoReassignmentInProgressError):
-        raise change_failed(what, RIGHT, kind(answer.error_message))
+        raise change_failed(what, RIGHT, kind(response.error_message))

@@ -1,4 +1,4 @@
-"""What becomes of a change that was not made, in words: which thing, Kafka's reason, what to do next."""
+"""Errors for changes that were not made: which thing, Kafka's reason, what to do next."""
 
 from kafka.errors import AuthorizationError, KafkaConnectionError
 

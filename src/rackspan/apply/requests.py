@@ -1,4 +1,4 @@
-"""What every change has in common: whom it is sent to, in which portions, and how an answer becomes an error."""
+"""Shared by all changes: the broker that a request is sent to, its batches, and errors from responses."""
 
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeVar
@@ -45,8 +45,8 @@ def altered(kind: int, name: str, configs: Mapping[str, str | None]) -> Any:
     return resource(resource_type=kind, resource_name=name, configs=operations)
 
 
-async def ask_controller(connection: ClusterConnection, request: Any) -> Any:
-    """As Kafka's own clients do: with ZooKeeper only the controller creates; with KRaft any broker named passes it on."""
+async def send_to_controller(connection: ClusterConnection, request: Any) -> Any:
+    """As Kafka's own clients do: with ZooKeeper only the controller creates; with KRaft any broker forwards the request."""
     known = await connection.send(MetadataRequest(topics=[]))
     if known.controller_id == NO_BROKER:
         return await connection.send(request)
@@ -57,9 +57,9 @@ def patience_ms(connection: ClusterConnection) -> int:
     return int(connection.remaining_seconds * _MS)
 
 
-async def answered(answer: Awaitable[Any], what: str, right: str) -> Any:
+async def response_of(pending: Awaitable[Any], what: str, right: str) -> Any:
     try:
-        return await answer
+        return await pending
     except (KafkaError, OSError) as error:
         raise change_failed(what, right, error) from error
 

@@ -143,8 +143,8 @@ def _batches(work: _Reassignments, order: Int64s, limits: StepLimits) -> Iterato
         brokers = receivers.get(entry, ())
         at = max([first_open, *(next_of_broker.get(broker, 0) for broker in brokers)])
         while at < len(steps) and not _takes(steps[at], moves, size, brokers, limits):
-            # Whatever comes later is at least as large: a step without room for this one is full for good.
-            first_open += at == first_open and not _has_room(steps[at], moves, size, limits)
+            # Whatever comes later is at least as large: a step that this one does not fit is full for good.
+            first_open += at == first_open and not _fits(steps[at], moves, size, limits)
             at += 1
         if at == len(steps):
             steps.append(_OpenStep())
@@ -159,10 +159,10 @@ def _batches(work: _Reassignments, order: Int64s, limits: StepLimits) -> Iterato
 def _takes(step: _OpenStep, moves: int, size_bytes: int, brokers: tuple[int, ...], limits: StepLimits) -> bool:
     if limits.moves_per_broker is not None and any(step.received.get(b, 0) >= limits.moves_per_broker for b in brokers):
         return False
-    return _has_room(step, moves, size_bytes, limits)
+    return _fits(step, moves, size_bytes, limits)
 
 
-def _has_room(step: _OpenStep, moves: int, size_bytes: int, limits: StepLimits) -> bool:
+def _fits(step: _OpenStep, moves: int, size_bytes: int, limits: StepLimits) -> bool:
     return (
         (limits.partitions is None or len(step.entries) < limits.partitions)
         and (limits.moves is None or step.moves + moves <= limits.moves)

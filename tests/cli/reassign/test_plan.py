@@ -84,7 +84,7 @@ def test_the_page_ends_with_the_verdict(tmp_path: Path, verb: list[str]) -> None
         (["lint", "--reassignment-json-file", "/nowhere"], "/nowhere: cannot be read: No such file or directory; name a reassignment file"),
     ],
 )  # fmt: skip
-def test_a_wrong_word_is_told_in_one_line(tmp_path: Path, words: list[str], line: str) -> None:
-    with pytest.raises(RackspanError) as told:
+def test_a_wrong_option_is_refused_in_one_line(tmp_path: Path, words: list[str], line: str) -> None:
+    with pytest.raises(RackspanError) as refused:
         run(tmp_path, CLEAN, *words)
-    assert str(told.value) == line
+    assert str(refused.value) == line

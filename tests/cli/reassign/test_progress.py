@@ -34,9 +34,9 @@ def happened(limits: RunLimits = RunLimits(1_000), *events: RunCancelled) -> Ite
 
 def test_each_thing_that_happens_gets_a_line(capsys: pytest.CaptureFixture[str]) -> None:
     last = run_progress.follow(happened())
-    said = capsys.readouterr()
-    assert said.out == ""
-    assert said.err.splitlines() == [
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines() == [
         "step 1 of 2: throttled",
         "step 1 of 2: 1 partition started, 1 copy to make",
         "step 1 of 2: throttle taken away",
@@ -47,7 +47,7 @@ def test_each_thing_that_happens_gets_a_line(capsys: pytest.CaptureFixture[str])
     assert last.state.completed
 
 
-def test_what_is_cancelled_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_cancelled_is_reported(capsys: pytest.CaptureFixture[str]) -> None:
     run_progress.follow(happened(RunLimits(), RunCancelled()))
     assert "1 partition on the way cancelled" in capsys.readouterr().err
 
@@ -69,7 +69,7 @@ def test_on_a_terminal_a_bar_is_drawn(capsys: pytest.CaptureFixture[str], monkey
         output, "stderr_console", lambda: Console(stderr=True, force_terminal=True, width=100, highlight=False)
     )
     run_progress.follow(happened())
-    said = capsys.readouterr().err
-    assert "step 1 of 2: throttled" in said
-    assert "step 2 of 2" in said
-    assert "1/1" in said
+    captured = capsys.readouterr().err
+    assert "step 1 of 2: throttled" in captured
+    assert "step 2 of 2" in captured
+    assert "1/1" in captured

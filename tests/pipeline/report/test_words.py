@@ -65,7 +65,7 @@ def test_what_is_harmed_already_is_told_apart_from_what_a_loss_would_add() -> No
     assert words.already_harmed(story.report_by_hand([story.safe_cluster()]).clusters[0]) is None
 
 
-def test_what_could_not_be_read_is_said() -> None:
+def test_what_could_not_be_read_is_reported() -> None:
     cluster = only([TopicPlan("orders", spread(6, 3))], partial=("log dirs of broker 3: not authorized",))
     assert words.caveats(cluster)[0] == "Could not be read: log dirs of broker 3: not authorized"
 

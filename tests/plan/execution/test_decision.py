@@ -26,48 +26,52 @@ from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan
 MOVE = PartitionReassignment("orders", 0, (4, 2), (1, 2))
 NEXT = PartitionReassignment("orders", 1, (2, 3), (3, 2))
 PLAN = ReassignmentPlan("c", {}, (Step.of(1, "", (MOVE,)), Step.of(2, "", (NEXT,))))
-ACCOUNT = RunState(PLAN)
+STATE = RunState(PLAN)
 RATE = ConfigKey(Holder.BROKER, "1", LEADER_RATE)
 
 BEFORE = {MOVE.topic_partition: MOVE.undo, NEXT.topic_partition: NEXT.undo}
 IN_FLIGHT = InFlight((4, 2, 1), (4,), (1,))
 
 
-def seen(replicas: dict[TopicPartition, tuple[int, ...]] = BEFORE, **more: Any) -> ObservedCluster:
+def observed(replicas: dict[TopicPartition, tuple[int, ...]] = BEFORE, **more: Any) -> ObservedCluster:
     shown: dict[str, Any] = {"brokers": frozenset({1, 2, 3, 4}), "topic_ids": {"orders": None}, **more}
     return ObservedCluster("c", replicas=replicas, **shown)
 
 
 def moving(how: InFlight = IN_FLIGHT) -> ObservedCluster:
-    return seen({**BEFORE, MOVE.topic_partition: how.replicas}, in_flight={MOVE.topic_partition: how})
+    return observed({**BEFORE, MOVE.topic_partition: how.replicas}, in_flight={MOVE.topic_partition: how})
 
 
 @pytest.mark.parametrize(
-    ("account", "shown", "effect"),
+    ("state", "shown", "effect"),
     [
-        (ACCOUNT, seen(), StartMoves({MOVE.topic_partition: (4, 2)}, copies=1)),
-        (ACCOUNT, moving(), Wait()),
+        (STATE, observed(), StartMoves({MOVE.topic_partition: (4, 2)}, copies=1)),
+        (STATE, moving(), Wait()),
         # Between both ends, and nothing moves: a broker that is behind.
-        (ACCOUNT, seen({**BEFORE, MOVE.topic_partition: (4, 2, 1)}), None),
-        (ACCOUNT, seen({**BEFORE, MOVE.topic_partition: (4, 2)}), Record(StepCompleted(1))),
+        (STATE, observed({**BEFORE, MOVE.topic_partition: (4, 2, 1)}), None),
+        (STATE, observed({**BEFORE, MOVE.topic_partition: (4, 2)}), Record(StepCompleted(1))),
         # A cancel leaves the replicas in Kafka's order; what is started is the order too, and copies nothing.
-        (ACCOUNT, seen({**BEFORE, MOVE.topic_partition: (2, 4)}), StartMoves({MOVE.topic_partition: (4, 2)}, copies=0)),
-        (replace(ACCOUNT, done=frozenset({1})), seen(), StartMoves({NEXT.topic_partition: (2, 3)}, copies=0)),
-        (replace(ACCOUNT, done=frozenset({1, 2})), seen(), Record(RunCompleted())),
-        (replace(ACCOUNT, done=frozenset({1, 2}), completed=True), seen(), Finished()),
-        (replace(ACCOUNT, direction=Direction.ORIGINALS), moving(), CancelMoves((MOVE.topic_partition,))),
-        (replace(ACCOUNT, cancelled=True), moving(), CancelMoves((MOVE.topic_partition,))),
         (
-            replace(ACCOUNT, cancelled=True),
-            seen({MOVE.topic_partition: (2, 1)}),
+            STATE,
+            observed({**BEFORE, MOVE.topic_partition: (2, 4)}),
+            StartMoves({MOVE.topic_partition: (4, 2)}, copies=0),
+        ),
+        (replace(STATE, done=frozenset({1})), observed(), StartMoves({NEXT.topic_partition: (2, 3)}, copies=0)),
+        (replace(STATE, done=frozenset({1, 2})), observed(), Record(RunCompleted())),
+        (replace(STATE, done=frozenset({1, 2}), completed=True), observed(), Finished()),
+        (replace(STATE, direction=Direction.ORIGINALS), moving(), CancelMoves((MOVE.topic_partition,))),
+        (replace(STATE, cancelled=True), moving(), CancelMoves((MOVE.topic_partition,))),
+        (
+            replace(STATE, cancelled=True),
+            observed({MOVE.topic_partition: (2, 1)}),
             StartMoves({MOVE.topic_partition: (1, 2)}, copies=0),
         ),
-        (replace(ACCOUNT, cancelled=True), seen(), Finished()),
-        (ACCOUNT, seen(brokers=frozenset({1, 2, 3})), None),
+        (replace(STATE, cancelled=True), observed(), Finished()),
+        (STATE, observed(brokers=frozenset({1, 2, 3})), None),
     ],
 )
-def test_what_comes_next(account: RunState, shown: ObservedCluster, effect: Effect | None) -> None:
-    decided = decide(account, shown, RunLimits())
+def test_the_next_effect(state: RunState, shown: ObservedCluster, effect: Effect | None) -> None:
+    decided = decide(state, shown, RunLimits())
     if effect is None:
         assert isinstance(decided, Wait)
         assert decided.stalled is not None
@@ -77,45 +81,45 @@ def test_what_comes_next(account: RunState, shown: ObservedCluster, effect: Effe
 
 def test_a_throttle_is_recorded_then_set_then_the_step_starts() -> None:
     limits = RunLimits(bytes_per_second=9)
-    own: dict[ConfigKey, str | None] = {**dict.fromkeys(observation_request(ACCOUNT, limits).configs), RATE: "77"}
-    assert decide(ACCOUNT, seen(configs=own), limits) == Record(ThrottleRecorded(1, own))
-    throttling = replace(ACCOUNT, own=own, throttled_step=1)
-    wanted = decide(throttling, seen(configs=own), limits)
+    own: dict[ConfigKey, str | None] = {**dict.fromkeys(observation_request(STATE, limits).configs), RATE: "77"}
+    assert decide(STATE, observed(configs=own), limits) == Record(ThrottleRecorded(1, own))
+    throttling = replace(STATE, own=own, throttled_step=1)
+    wanted = decide(throttling, observed(configs=own), limits)
     assert isinstance(wanted, SetConfigs)
     assert {config for config, value in wanted.values.items() if value == "9"} == {
         ConfigKey(Holder.BROKER, broker, key) for broker in "124" for key in (LEADER_RATE, FOLLOWER_RATE)
     }
-    assert decide(throttling, seen(configs=wanted.values), limits) == StartMoves(
+    assert decide(throttling, observed(configs=wanted.values), limits) == StartMoves(
         {MOVE.topic_partition: (4, 2)}, copies=1
     )
-    ended = seen({**BEFORE, MOVE.topic_partition: MOVE.replicas}, configs=wanted.values)
+    ended = observed({**BEFORE, MOVE.topic_partition: MOVE.replicas}, configs=wanted.values)
     assert decide(throttling, ended, limits) == SetConfigs(own)
     assert decide(throttling, replace(ended, configs=own), limits) == Record(ThrottleRemoved(tuple(own)))
 
 
-def test_a_topic_that_went_has_nothing_to_be_given_back() -> None:
+def test_a_deleted_topic_has_nothing_to_restore() -> None:
     listed = ConfigKey(Holder.TOPIC, "orders", "leader.replication.throttled.replicas")
-    account = replace(ACCOUNT, own={listed: "0:1"}, cancelled=True)
-    gone = seen({}, topic_ids={})
-    assert decide(account, gone, RunLimits()) == Record(ThrottleRemoved((listed,)))
+    state = replace(STATE, own={listed: "0:1"}, cancelled=True)
+    gone = observed({}, topic_ids={})
+    assert decide(state, gone, RunLimits()) == Record(ThrottleRemoved((listed,)))
 
 
-def test_a_run_that_may_copy_nothing_more_pauses_and_what_is_free_goes_on() -> None:
-    assert decide(ACCOUNT, seen(), RunLimits(moves=0)) == Paused()
-    free = decide(replace(ACCOUNT, done=frozenset({1})), seen(), RunLimits(moves=0))
+def test_a_run_that_may_copy_nothing_more_pauses_and_reordering_continues() -> None:
+    assert decide(STATE, observed(), RunLimits(moves=0)) == Paused()
+    free = decide(replace(STATE, done=frozenset({1})), observed(), RunLimits(moves=0))
     assert free == StartMoves({NEXT.topic_partition: (2, 3)}, copies=0)
 
 
-def test_a_stop_gives_throttles_back_first_unless_something_of_ours_moves() -> None:
-    account, away = (
-        replace(ACCOUNT, own={RATE: None}, throttled_step=1),
+def test_a_stop_restores_throttles_first_unless_something_of_ours_moves() -> None:
+    state, away = (
+        replace(STATE, own={RATE: None}, throttled_step=1),
         {MOVE.topic_partition: (3, 2), NEXT.topic_partition: NEXT.undo},
     )
-    assert decide(account, seen(away, configs={RATE: "9"}), RunLimits()) == SetConfigs({RATE: None})
-    assert isinstance(decide(account, seen(away, brokers=frozenset({2, 3, 4})), RunLimits()), Stop)
+    assert decide(state, observed(away, configs={RATE: "9"}), RunLimits()) == SetConfigs({RATE: None})
+    assert isinstance(decide(state, observed(away, brokers=frozenset({2, 3, 4})), RunLimits()), Stop)
 
 
-def test_only_topics_of_the_step_at_hand_are_asked_about() -> None:
+def test_only_topics_of_the_current_step_are_observed() -> None:
     other = PartitionReassignment("payments", 0, (1,), (2,))
     plan = ReassignmentPlan("c", {}, (Step.of(1, "", (MOVE,)), Step.of(2, "", (other,))))
     assert observation_request(RunState(plan), RunLimits()).topics == {"orders"}

@@ -34,12 +34,12 @@ def test_what_a_user_had_set_is_what_was_recorded_first() -> None:
     assert of(ThrottleRecorded(1, {FIRST: "5", SECOND: None}), ThrottleRemoved((FIRST,))).own == {SECOND: None}
 
 
-def test_turning_round_begins_again_from_the_other_end_and_keeps_what_is_owed() -> None:
+def test_a_new_direction_begins_at_the_other_end_and_keeps_the_users_throttles() -> None:
     found = of(ThrottleRecorded(1, {FIRST: "5"}), StepCompleted(1), DirectionSet(Direction.ORIGINALS))
     assert (numbers(found), found.own, found.throttled_step) == ([2, 1], {FIRST: "5"}, None)
 
 
-def test_a_cancelled_run_is_gone_on_with_where_it_was() -> None:
+def test_a_cancelled_run_resumes_where_it_was() -> None:
     found = of(StepCompleted(1), RunCancelled(), DirectionSet(Direction.TARGETS))
     assert (numbers(found), found.cancelled) == ([2], False)
 

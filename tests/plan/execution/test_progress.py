@@ -10,7 +10,7 @@ PLAN = ReassignmentPlan("c", {}, (Step.of(1, "", (DONE,)), Step.of(2, "", (ON_TH
 
 
 def test_copies_count_once_they_are_in_sync() -> None:
-    seen = ObservedCluster(
+    cluster = ObservedCluster(
         "c",
         frozenset(),
         isr={ON_THE_WAY.topic_partition: (1, 2, 5)},
@@ -19,7 +19,7 @@ def test_copies_count_once_they_are_in_sync() -> None:
             TopicPartition("other", 0): InFlight((1,)),
         },
     )
-    found = progress(RunState(PLAN, done=frozenset({1})), seen)
+    found = progress(RunState(PLAN, done=frozenset({1})), cluster)
     assert found == Progress(step=2, steps=2, copied=3, copies=4, moving=1)
-    ended = progress(RunState(PLAN, done=frozenset({1, 2})), seen)
+    ended = progress(RunState(PLAN, done=frozenset({1, 2})), cluster)
     assert ended == Progress(step=2, steps=2, copied=4, copies=4, moving=1)

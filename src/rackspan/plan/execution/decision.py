@@ -1,7 +1,7 @@
 """Executing a plan, decided one effect at a time from two values: the state in the journal, and what the cluster shows.
 
-Nothing else is kept. So a run that is killed between any two effects resumes where it was, and every effect may be carried
-out twice.
+Nothing else is kept. So a run that is killed between any two effects resumes where it was, and every effect is safe to
+repeat.
 
 A step: record the user's throttles, throttle, start, wait, restore the user's throttles, record that the step is done.
 """
