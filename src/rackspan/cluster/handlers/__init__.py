@@ -2,6 +2,8 @@
 
 Begin with metadata.py, then produce.py and fetch.py. A handler translates a request of rackspan.wire.messages into calls of
 the core, and what the core returns into a response. It decides nothing that a broker or the controller decides.
+
+A new API takes its key and versions in wire/apis.py, a run of tools/wire_messages.py, a module here, and its line below.
 """
 
 from collections.abc import Mapping
