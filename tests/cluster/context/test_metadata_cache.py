@@ -14,7 +14,7 @@ from rackspan.cluster.core.metadata import (
     TopicDeleted,
     TopicImage,
 )
-from rackspan.cluster.core.metadata.image import folded
+from rackspan.cluster.core.metadata.image import apply_records
 from rackspan.model.ids import BrokerId, TopicPartition
 
 ONE = BrokerId(1)
@@ -29,7 +29,7 @@ def topic(name: str, number: int) -> list[TopicCreated | PartitionSet]:
 
 def image() -> MetadataImage:
     registered = BrokerRegistered(ONE, 0, 1, None, "127.0.0.1", 9092)
-    return folded(EMPTY_IMAGE, [registered, *topic("b", 1), *topic("a", 2)])
+    return apply_records(EMPTY_IMAGE, [registered, *topic("b", 1), *topic("a", 2)])
 
 
 class Writer:
@@ -46,7 +46,7 @@ class Writer:
 def test_a_topic_is_written_again_when_it_has_changed_and_no_other_is() -> None:
     kept, writer, before = MetadataCache(), Writer(), image()
     assert kept.topics(12, before, writer) == [b"a1", b"b1"]
-    grown = folded(before, [PartitionSet(TopicPartition("b", 1), PartitionState((ONE,), (ONE,), ONE))])
+    grown = apply_records(before, [PartitionSet(TopicPartition("b", 1), PartitionState((ONE,), (ONE,), ONE))])
     assert kept.topics(12, grown, writer) == [b"a1", b"b2"]
     assert writer.written == ["a", "b", "b"]
 
@@ -54,17 +54,17 @@ def test_a_topic_is_written_again_when_it_has_changed_and_no_other_is() -> None:
 def test_a_topic_that_was_deleted_and_made_anew_is_written_again() -> None:
     kept, writer, before = MetadataCache(), Writer(), image()
     kept.topics(12, before, writer)
-    without = folded(before, [TopicDeleted("a", UUID(int=2))])
+    without = apply_records(before, [TopicDeleted("a", UUID(int=2))])
     assert kept.topics(12, without, writer) == [b"b1"]
-    kept.topics(12, folded(without, topic("a", 3)), writer)
+    kept.topics(12, apply_records(without, topic("a", 3)), writer)
     assert writer.written == ["a", "b", "a"]
 
 
 def test_every_topic_is_written_again_when_a_broker_is_fenced_or_the_version_is_another() -> None:
     kept, writer, before = MetadataCache(), Writer(), image()
     kept.topics(12, before, writer)
-    kept.topics(12, folded(before, [BrokerChanged(ONE, 0, False, False)]), writer)
-    kept.topics(13, folded(before, [BrokerChanged(ONE, 0, False, False)]), writer)
+    kept.topics(12, apply_records(before, [BrokerChanged(ONE, 0, False, False)]), writer)
+    kept.topics(13, apply_records(before, [BrokerChanged(ONE, 0, False, False)]), writer)
     assert writer.written == ["a", "b"] * 3
 
 

@@ -1,4 +1,4 @@
-"""A record batch as the core sees it: the facts of its header, and bytes it never looks into.
+"""A record batch in the core: the fields of its header, and bytes that the core does not decode.
 
 Source: Kafka's record batch format v2. `baseOffset` (bytes 0-7) and `partitionLeaderEpoch` (bytes 12-15) stand outside the
 CRC, so that a leader stamps them without touching what the producer signed.
@@ -21,7 +21,7 @@ BatchBytes: TypeAlias = "bytes | bytearray | memoryview"
 
 
 class Marker(IntEnum):
-    """What a transaction's control batch says; the numbers are those of its record's key."""
+    """How a transaction ended, by the numbers in its control record's key."""
 
     ABORT = 0
     COMMIT = 1
@@ -59,7 +59,7 @@ class RecordBatch:
 
     @property
     def idempotent(self) -> bool:
-        """Whether a producer numbers it; markers have a producer and no number."""
+        """Whether it has a producer's sequence number; markers have a producer and no number."""
         return self.base_sequence != NO_SEQUENCE
 
     @property
@@ -67,7 +67,7 @@ class RecordBatch:
         return (self.base_sequence + self.last_offset - self.base_offset) % SEQUENCES
 
     def stamped(self, base_offset: int, leader_epoch: int) -> "RecordBatch":
-        """The same batch at an offset of a leader's log. What can be written to is stamped in place, bytes are copied."""
+        """The same batch at an offset of a leader's log. Writable memory is stamped in place, `bytes` are copied."""
         return RecordBatch(
             base_offset,
             base_offset + self.last_offset - self.base_offset,

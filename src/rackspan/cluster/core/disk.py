@@ -1,4 +1,4 @@
-"""What outlives a broker's process: its logs, and the mark a clean shutdown leaves."""
+"""The disk of a broker, which outlives its process: the logs, and the mark of a clean shutdown."""
 
 from dataclasses import dataclass, field
 
@@ -9,9 +9,9 @@ from rackspan.model.ids import TopicPartition
 
 @dataclass(slots=True)
 class Disk:
-    """One broker's. `clean_shutdown_epoch` is the broker epoch that ended with every log whole, NO_EPOCH otherwise.
+    """One broker's disk. `clean_shutdown_epoch` is the broker epoch that ended with every log whole, NO_EPOCH otherwise.
 
-    Whoever owns the disk decides what a fault does to it: a process that is killed loses nothing it had written, so its
+    The caller decides what a fault does to it: a process that is killed loses nothing it had written, so its
     mark may be set; a power loss cuts logs short, and an empty disk never has a mark.
     """
 

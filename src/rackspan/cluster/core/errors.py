@@ -1,4 +1,4 @@
-"""Error codes as the core answers them: Kafka's, under Kafka's names and numbers, and three of our own.
+"""Error codes of responses: Kafka's, by Kafka's names and numbers, and three of our own.
 
 Whether a code of our own leaves as itself or as one that every client handles is for the wire to decide; the core always
 says what happened. Source: Kafka's `Errors`; CONTRACT for 1001-1003.
@@ -9,7 +9,7 @@ from typing import Final
 
 
 class KafkaError(IntEnum):
-    """One code; the value is what travels."""
+    """An error code by name; the value is the number on the wire."""
 
     UNKNOWN_SERVER_ERROR = -1
     NONE = 0
@@ -134,11 +134,11 @@ class KafkaError(IntEnum):
     INVALID_REGISTRATION = 119
     TRANSACTION_ABORTABLE = 120
     NOT_ENOUGH_RACKS = 1001
-    """Before the append; clients that know only Kafka's table are sent 19."""
+    """Before the append. Clients get 19 instead, unless extended.error.codes is set."""
     NOT_ENOUGH_RACKS_AFTER_APPEND = 1002
-    """After it; they are sent 20."""
+    """After the append. Clients get 20 instead."""
     REPLICA_PLACEMENT_FAILED = 1003
-    """KIP-660; they are sent UNKNOWN_SERVER_ERROR."""
+    """KIP-660. Clients get UNKNOWN_SERVER_ERROR instead."""
 
     @property
     def retriable(self) -> bool:
@@ -147,7 +147,7 @@ class KafkaError(IntEnum):
 
     @property
     def for_every_client(self) -> "KafkaError":
-        """The code in Kafka's table that makes clients do the right thing."""
+        """The code of Kafka's table for clients that do not have ours."""
         return _IN_KAFKAS_TABLE.get(self, self)
 
 

@@ -1,4 +1,4 @@
-"""Names for what is addressed: partitions, the controller, clients."""
+"""Ids of the core: brokers and the controller, topics, correlation ids, epochs."""
 
 from typing import Final, TypeAlias
 from uuid import UUID
@@ -8,10 +8,10 @@ NodeId: TypeAlias = int
 
 CONTROLLER: Final = -1
 CLIENT: Final = -2
-"""Whoever is answered by correlation_id."""
+"""A client, whose response has a correlation id."""
 
 CorrelationId: TypeAlias = int
-"""Drawn by the shell (or a simulated world) for each question of a client; `Respond` carries it back."""
+"""Set by the caller for each request of a client; the `Respond` effect has it again."""
 
 TopicId: TypeAlias = UUID
 

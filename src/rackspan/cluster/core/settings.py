@@ -1,4 +1,4 @@
-"""Every time, size and choice of an embedded cluster, as one value. Milliseconds and bytes throughout."""
+"""The settings of an embedded cluster: times in milliseconds, sizes in bytes, defaults of topics."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -6,13 +6,13 @@ from enum import Enum
 
 
 class Elr(Enum):
-    """Who stays electable after leaving the ISR."""
+    """Which replicas stay electable after leaving the ISR: the rule of the ELR."""
 
     OFF = "off"
     KAFKA = "kafka"
-    """KIP-966: whoever leaves an ISR that then misses min.insync.replicas."""
+    """KIP-966: replicas that leave an ISR which then misses min.insync.replicas."""
     RACKS = "racks"
-    """And whoever leaves one that then misses min.insync.racks: a clean leader is left after any k - 1 racks are lost."""
+    """Also replicas that leave an ISR which then misses min.insync.racks: after the loss of any k - 1 racks a clean leader is left."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +28,7 @@ class ClusterSettings:
     replica_lag_time_max_ms: int = 2_000
     fetch_max_wait_ms: int = 500
     fetch_retry_ms: int = 1_500
-    """How long a follower waits for an answer before it asks anew; above `fetch_max_wait_ms`."""
+    """How long a follower waits for a response before it fetches again; above `fetch_max_wait_ms`."""
     fetch_backoff_ms: int = 50
     metadata_max_wait_ms: int = 1_000
     metadata_retry_ms: int = 2_000
@@ -51,9 +51,9 @@ class ClusterSettings:
     fetch_max_partition_bytes: int = 1024 * 1024
     message_max_bytes: int = 1_048_588
     log_max_bytes: int = 256 * 1024 * 1024
-    """A log forgets its oldest batches beyond this even where retention.bytes is unlimited: memory is bounded.
-    A topic that is only compacted forgets nothing."""
+    """A log larger than this loses its oldest batches even if retention.bytes is unlimited, so that memory is bounded.
+    A topic that is only compacted loses nothing."""
     metadata_records_kept: int = 10_000
-    """A broker further behind is sent an image instead of records."""
+    """A broker further behind gets an image instead of records."""
 
     extra_configs: Mapping[str, str] = field(default_factory=dict)

@@ -20,7 +20,7 @@ from rackspan.cluster.core.metadata import (
     PartitionSet,
     Record,
     TopicDeleted,
-    folded,
+    apply_records,
 )
 from rackspan.model.ids import TopicPartition
 
@@ -40,7 +40,7 @@ class Roles:
         if message.image is not None:
             self._shared.image = max(before, message.image, key=lambda image: image.offset)
         elif message.offset == before.offset and message.records:
-            self._shared.image = folded(before, message.records)
+            self._shared.image = apply_records(before, message.records)
         if self._shared.image is before:
             return False
         self._shared.effects.append(MetadataUpdated(self._shared.image.offset))

@@ -1,6 +1,6 @@
-"""Configs of topics and brokers: which keys there are, what a value may be, and which value is in effect.
+"""Configs of topics and brokers: the keys, their valid values, and the value in effect.
 
-Begin with definitions.py, then effective.py. What an alteration does is the controller's to say (controller/alter_configs.py).
+Begin with definitions.py, then effective.py. Alterations are in controller/admin/alter_configs.py.
 """
 
 from rackspan.cluster.core.configs.definitions import (

@@ -1,4 +1,4 @@
-"""Every config key the cluster knows, with its type, default and, for a topic's, the broker key that gives its default.
+"""Every config key of the cluster, with its type, default and, for a topic's, the broker key that gives its default.
 
 Keys that only steer files on a disk are kept and shown, and change nothing here: tools expect them. Source: Kafka's
 LogConfig, ServerLogConfigs and DynamicBrokerConfig; min.insync.racks is the proposal's.
@@ -15,7 +15,7 @@ from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 
 
 class ConfigType(IntEnum):
-    """Kafka's numbers (DescribeConfigs)."""
+    """The types of config values, by Kafka's numbers (DescribeConfigs)."""
 
     BOOLEAN = 1
     STRING = 2
@@ -34,7 +34,7 @@ _RANGES: Final[Mapping[ConfigType, tuple[float, float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ConfigDefinition:
-    """One key. `default` None means unset. `choices`, where given, are all a value (or a list's item) may be."""
+    """One key. `default` None means unset. `choices`, if given, are all valid values, or items of a list."""
 
     key: str
     type: ConfigType
@@ -45,7 +45,7 @@ class ConfigDefinition:
     read_only: bool = False
 
     def complaint(self, text: str) -> str | None:
-        """Why `text` is no value of this key, in Kafka's words; None if it is one."""
+        """Why `text` is no valid value of this key, in Kafka's words; None if it is."""
         check = _CHECKS[self.type]
         trouble = check(self, text.strip())
         return f"Invalid value {text} for configuration {self.key}: {trouble}" if trouble else None
@@ -97,7 +97,7 @@ _WEEK_MS = str(7 * 24 * 3_600_000)
 _DAY_MS = str(24 * 3_600_000)
 _FOREVER = str(INT64_MAX)
 _COORDINATED = "10"
-"""Partitions of the coordinators' topics: Kafka's default is 50; ten are made at once and hold what tests hold."""
+"""Partitions of the coordinators' topics: Kafka's default is 50; ten are created quickly and suffice for tests."""
 
 
 def _table(*definitions: ConfigDefinition) -> Mapping[str, ConfigDefinition]:

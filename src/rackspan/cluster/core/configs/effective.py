@@ -1,4 +1,4 @@
-"""Which value of a key is in effect, and where it comes from: topic over broker over cluster-wide over static over default."""
+"""The value of a config in effect, and its source: topic over broker over cluster-wide over static over default."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -13,11 +13,11 @@ from rackspan.model.ids import BrokerId
 from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 
 DEFAULT_BROKER: Final = ConfigResource(ResourceType.BROKER, "")
-"""What holds for every broker without a value of its own."""
+"""The configs of every broker that has no value of its own."""
 
 
 class ConfigSource(IntEnum):
-    """Kafka's numbers (DescribeConfigs)."""
+    """Where a value comes from, by Kafka's numbers (DescribeConfigs)."""
 
     TOPIC = 1
     BROKER = 2
@@ -28,7 +28,7 @@ class ConfigSource(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigValue:
-    """What a key is, and the same with source and key from the most to the least specific (DescribeConfigs' synonyms)."""
+    """A config's value and source. `synonyms` are all its values, the most specific first (DescribeConfigs)."""
 
     key: str
     value: str | None
@@ -47,14 +47,14 @@ def broker_resource(broker: BrokerId) -> ConfigResource:
 def topic_values(
     image: MetadataImage, settings: ClusterSettings, topic: str, broker: BrokerId | None
 ) -> tuple[ConfigValue, ...]:
-    """Every config of a topic, as `broker` sees it."""
+    """Every config of a topic, in effect on `broker`."""
     return tuple(topic_value(image, settings, topic, key, broker) for key in TOPIC_CONFIGS)
 
 
 def topic_value(
     image: MetadataImage, settings: ClusterSettings, topic: str, key: str, broker: BrokerId | None
 ) -> ConfigValue:
-    """One config of a topic; with no broker, as the controller counts: without any broker's own values."""
+    """One config of a topic. Without a broker, as for the controller: without any broker's own values."""
     definition = TOPIC_CONFIGS[key]
     own = image.config_of(topic_resource(topic)).get(key)
     found = [] if own is None else [(key, own, ConfigSource.TOPIC)]
@@ -72,7 +72,7 @@ def broker_values(image: MetadataImage, settings: ClusterSettings, broker: Broke
 
 
 def thresholds_of(image: MetadataImage, settings: ClusterSettings, topic: str, broker: BrokerId | None) -> Thresholds:
-    """What acks=all asks of the topic's partitions on `broker`."""
+    """The thresholds of acks=all for the topic's partitions on `broker`."""
 
     def number(key: str) -> int:
         return int(topic_value(image, settings, topic, key, broker).value or 1)
@@ -96,7 +96,7 @@ def _of_broker(
 
 
 def _registered(image: MetadataImage, broker: BrokerId | None) -> Mapping[str, str]:
-    """What a broker told the controller of itself."""
+    """The static configs that a broker registered with."""
     one = image.brokers.get(broker) if broker is not None else None
     if one is None:
         return {}
@@ -105,7 +105,7 @@ def _registered(image: MetadataImage, broker: BrokerId | None) -> Mapping[str, s
 
 
 def static_configs(settings: ClusterSettings) -> Mapping[str, str]:
-    """The settings under the names Kafka's server.properties has for them, as far as somebody chose otherwise than Kafka."""
+    """The settings by their names in Kafka's server.properties, where they differ from Kafka's defaults."""
     chosen = {
         MIN_INSYNC_REPLICAS: str(settings.min_insync_replicas),
         MIN_INSYNC_RACKS: str(settings.min_insync_racks),

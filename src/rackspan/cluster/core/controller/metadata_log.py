@@ -4,7 +4,7 @@ from collections.abc import Iterable
 
 from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import Effect, FetchMetadata, FetchMetadataResponse, Send
-from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage, Record, folded
+from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage, Record, apply_records
 
 
 class MetadataLog:
@@ -23,7 +23,7 @@ class MetadataLog:
         new = tuple(records)
         if not new:
             return
-        self.image = folded(self.image, new)
+        self.image = apply_records(self.image, new)
         self._records.extend(new)
         if len(self._records) > 2 * self._records_kept:
             dropped = len(self._records) - self._records_kept

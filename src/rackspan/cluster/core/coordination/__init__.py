@@ -1,7 +1,7 @@
-"""What group and transaction coordinators share: where a key lives, the records they keep, the writes they wait for.
+"""What group and transaction coordinators share: the partition of a key, record batches, writes and loads.
 
-Begin with writes.py. A coordinator answers nothing that depends on a record before that record is acknowledged by its
-partition (acks=all): what it has told a client, its successor knows too.
+Begin with writes.py. A coordinator sends no response that depends on a record before that record is acknowledged by its
+partition (acks=all): its successor then has the same state.
 """
 
 from rackspan.cluster.core.coordination.partitions import (

@@ -1,4 +1,4 @@
-"""Which partition of a coordinator's topic holds a group or a transactional id, and so which broker coordinates it."""
+"""The partition of a coordinator's topic for a group or a transactional id. Its leader is the coordinator."""
 
 from typing import Final
 
@@ -17,6 +17,6 @@ def java_hash(text: str) -> int:
 
 
 def partition_for(key: str, partitions: int) -> int:
-    """Kafka's Utils.abs(hash) % partitions, where abs drops the sign bit's meaning for the least int32 alone."""
+    """Kafka's Utils.abs(hash) % partitions, where abs of the least int32 is 0."""
     code = java_hash(key)
     return (0 if code == -(2**31) else abs(code)) % partitions

@@ -1,4 +1,4 @@
-"""The effects of the event under way, and the appends that are not acknowledged yet."""
+"""The effects of the event that is being handled, and the appends that are not acknowledged yet."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from rackspan.cluster.core.messages import Respond
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Append to a partition of the coordinator's own topic, acks=all, and tell the coordinator of `write`'s outcome.
+    """Append to a partition of the coordinator's own topic, acks=all, and pass the outcome to `on_appended` with `write`.
 
     Appends to one partition must be made in the order in which they come out.
     """
@@ -25,7 +25,7 @@ class Append:
 CoordinatorEffect: TypeAlias = Respond | Append
 
 Then: TypeAlias = Callable[[int, KafkaError, int], None]
-"""What follows an append: (now in ms, error, offset of the batch's first record or NO_OFFSET)."""
+"""Called after an append: (now in ms, error, offset of the batch's first record or NO_OFFSET)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ class _Write:
 
 
 class Writes:
-    """Collects what one event leads to. Numbers of writes are never used twice: a late acknowledgement finds nothing."""
+    """Collects effects. A write's number is never used twice, so that a late acknowledgement is ignored."""
 
     __slots__ = ("_effects", "_last", "_waiting")
 
@@ -58,7 +58,7 @@ class Writes:
             waiting.then(now, error, base_offset)
 
     def abandon(self, now: int, partition: int) -> None:
-        """The partition is led elsewhere: whoever waits for a write to it is told so."""
+        """Fail the pending writes of a partition that another broker leads now."""
         for number in [number for number, write in self._waiting.items() if write.partition == partition]:
             self.acknowledged(now, number, KafkaError.NOT_LEADER_OR_FOLLOWER, NO_OFFSET)
 

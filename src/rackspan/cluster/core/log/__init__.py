@@ -1,4 +1,4 @@
-"""One partition's log on one broker: batches, leader epochs, what is known of producers, transactions.
+"""One partition's log on one broker: batches, leader epochs, the state of producers, transactions.
 
 Begin with partition_log.py. It holds no watermark policy and no ISR: who may read how far is the broker's to say.
 """

@@ -1,7 +1,7 @@
-"""One replica's log: batches in order of offset, and all that is derived from them.
+"""One replica's log: batches in the order of their offsets, and the state that is derived from them.
 
-Offsets may have gaps between batches only where a follower copied them so. `high_watermark` is kept here as Kafka keeps
-it in a checkpoint file: it outlives the broker's process, and whoever owns the replica moves it.
+There are gaps between the offsets of batches only where a follower copied them so. `high_watermark` is kept here, as Kafka
+keeps it in a checkpoint file: it outlives the broker's process. The leader or follower of the partition sets it.
 """
 
 from bisect import bisect_left, bisect_right
@@ -20,7 +20,7 @@ _TRIM_TO: Final = 0.9
 
 
 class PartitionLog:
-    """A log belongs to a disk and outlives brokers. `topic_id` tells it from a deleted topic's of the same name."""
+    """A log belongs to a disk and outlives broker processes. `topic_id` tells it from a deleted topic's of the same name."""
 
     __slots__ = (
         "_bases",
@@ -55,13 +55,13 @@ class PartitionLog:
 
     @property
     def last_stable_offset(self) -> int:
-        """Up to here every transaction is decided, and its decision below the high watermark (KIP-98)."""
+        """Below it every transaction has ended, with its marker below the high watermark (KIP-98)."""
         unstable = self._states.now.first_unstable(self.high_watermark)
         return self.high_watermark if unstable is None else min(unstable, self.high_watermark)
 
     @property
     def producers(self) -> Mapping[int, ProducerEntry]:
-        """Who has written here, by producer id."""
+        """The producers that have written here, by producer id."""
         return self._states.now.entries
 
     def in_transaction(self, producer_id: int, producer_epoch: int) -> bool:
@@ -70,17 +70,17 @@ class PartitionLog:
         return known is not None and known.epoch == producer_epoch and known.transaction_start is not None
 
     def check(self, batch: RecordBatch) -> KafkaError | Duplicate:
-        """What the producer's numbering says of a batch about to be appended."""
+        """Check a batch that is about to be appended by its producer epoch and sequence numbers."""
         return self._states.now.check(batch)
 
     def append_as_leader(self, batch: RecordBatch, leader_epoch: int) -> RecordBatch:
-        """Give a producer's batch its offset and epoch; the stamped batch."""
+        """Append a producer's batch, stamped with its offset and epoch. The stamped batch."""
         stamped = batch.stamped(self.end_offset, leader_epoch)
         self.append(stamped)
         return stamped
 
     def append(self, batch: RecordBatch) -> None:
-        """A batch that has its offset and epoch already: a leader's own, or a copy of it on a follower."""
+        """Append a batch that is stamped already: a leader's own, or a copy of it on a follower."""
         self.epochs.assign(batch.leader_epoch, batch.base_offset)
         self._batches.append(batch)
         self._bases.append(batch.base_offset)
@@ -96,22 +96,22 @@ class PartitionLog:
         return self._fitting(index, upper, max_bytes)
 
     def _fitting(self, index: int, upper: int, max_bytes: int) -> tuple[RecordBatch, ...]:
-        found: list[RecordBatch] = []
+        fitting: list[RecordBatch] = []
         left = max_bytes
         while index < len(self._batches) and self._batches[index].last_offset < upper:
             batch = self._batches[index]
-            if found and batch.size_bytes > left:
+            if fitting and batch.size_bytes > left:
                 break
-            found.append(batch)
+            fitting.append(batch)
             left -= batch.size_bytes
             index += 1
-        return tuple(found)
+        return tuple(fitting)
 
     def end_offset_for_epoch(self, epoch: int) -> EpochEnd:
         return self.epochs.end_offset(epoch, self.end_offset)
 
     def epoch_at(self, offset: int) -> int:
-        """The leader epoch of the record just below `offset`, NO_EPOCH where nothing is below it."""
+        """The leader epoch of the record just below `offset`, NO_EPOCH if there is none."""
         index = bisect_left(self._bases, offset) - 1
         return self._batches[index].leader_epoch if index >= 0 else NO_EPOCH
 
@@ -122,23 +122,23 @@ class PartitionLog:
         )
 
     def batch_of_greatest_timestamp(self, upper: int) -> RecordBatch | None:
-        """The first of those below `upper` with the greatest timestamp (KIP-734)."""
-        seen = [batch for batch in self._batches if batch.last_offset < upper]
-        return max(seen, key=lambda batch: batch.max_timestamp, default=None)
+        """The first of the batches below `upper` with the greatest timestamp (KIP-734)."""
+        readable = [batch for batch in self._batches if batch.last_offset < upper]
+        return max(readable, key=lambda batch: batch.max_timestamp, default=None)
 
     def aborted_transactions(self, offset: int, upper: int) -> tuple[AbortedTransaction, ...]:
-        """Those with a record in [`offset`, `upper`)."""
+        """The aborted transactions with a record in [`offset`, `upper`)."""
         aborted = self._states.now.aborted
-        first = bisect_left(aborted, offset, key=lambda one: one.last_offset)
-        return tuple(one for one in aborted[first:] if one.first_offset < upper)
+        first = bisect_left(aborted, offset, key=lambda transaction: transaction.last_offset)
+        return tuple(transaction for transaction in aborted[first:] if transaction.first_offset < upper)
 
     def truncate_to(self, offset: int) -> bool:
-        """Cut off everything from `offset` on, and with it a batch that spans it; whether anything went.
+        """Remove everything from `offset` on, and a batch that spans it. Whether anything was removed.
 
-        The epochs and what is known of producers go back with it.
+        Epochs and the state of producers are restored to that end.
         """
         if offset >= self.end_offset:
-            # An epoch in which nothing was written is no epoch of this log: followers would ask for it for ever.
+            # An epoch without a record is no epoch of this log: followers would request its end for ever.
             self.epochs.truncate_from_end(offset)
             return False
         if offset < self.start_offset:
@@ -148,7 +148,7 @@ class PartitionLog:
         return True
 
     def _first_reaching(self, offset: int) -> int:
-        """Index of the first batch that holds `offset` or stands beyond it."""
+        """Index of the first batch that holds `offset` or begins after it."""
         index = bisect_left(self._bases, offset)
         return index - 1 if index and self._batches[index - 1].last_offset >= offset else index
 
@@ -162,9 +162,9 @@ class PartitionLog:
         self._states.truncated(self.end_offset, self._batches, self._bases)
 
     def delete_below(self, offset: int) -> None:
-        """Move the start to `offset`: retention, DeleteRecords, or a leader that did so. A spanning batch stays whole.
+        """Move the start to `offset`, for retention, for DeleteRecords, or as the leader did. A spanning batch stays whole.
 
-        Producers are still known: a retry of what was deleted is a duplicate. An offset past the end starts over.
+        The state of producers stays: a retry of a deleted batch is a duplicate. An offset past the end empties the log.
         """
         if offset > self.end_offset:
             self.restart_at(offset)
@@ -172,16 +172,16 @@ class PartitionLog:
             self._drop(self._first_reaching(offset), offset)
 
     def _drop(self, kept_from: int, offset: int) -> None:
-        gone = self._batches[:kept_from]
+        deleted = self._batches[:kept_from]
         del self._batches[:kept_from], self._bases[:kept_from]
         self.start_offset = offset
         self.high_watermark = max(self.high_watermark, offset)
-        self.size_bytes -= _size_bytes(gone)
+        self.size_bytes -= _size_bytes(deleted)
         self.epochs.truncate_from_start(offset)
-        self._states.deleted(gone, offset)
+        self._states.deleted(deleted, offset)
 
     def restart_at(self, offset: int) -> None:
-        """Forget everything, producers too; the next record has `offset`."""
+        """Empty the log, without producers. The next record gets `offset`."""
         self._batches, self._bases = [], []
         self.start_offset = self.end_offset = self.high_watermark = offset
         self.size_bytes = 0
@@ -189,7 +189,7 @@ class PartitionLog:
         self._states = RebuildableStates()
 
     def trim(self, max_bytes: int) -> bool:
-        """Where the log is larger, forget its oldest batches below the high watermark; whether any went."""
+        """If the log is larger, delete its oldest batches below the high watermark. Whether any was deleted."""
         if self.size_bytes <= max_bytes:
             return False
         size, start = self.size_bytes, self.start_offset

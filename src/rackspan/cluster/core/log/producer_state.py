@@ -1,4 +1,4 @@
-"""What a log knows of the producers that number their batches: the last five batches of each, and open transactions.
+"""The state of a log's idempotent producers: the last five batches of each, and open transactions.
 
 Entries are values, so that a snapshot is one shallow copy. Source: KIP-98, Kafka's ProducerStateManager and
 ProducerAppendInfo.
@@ -11,11 +11,11 @@ from rackspan.cluster.core.batch import NO_PRODUCER, NO_SEQUENCE, SEQUENCES, Mar
 from rackspan.cluster.core.errors import KafkaError
 
 WINDOW: Final = 5
-"""Batches remembered: a producer has at most five in flight."""
+"""Batches kept per producer: it has at most five in flight."""
 
 
-class Written(NamedTuple):
-    """One remembered batch."""
+class WrittenBatch(NamedTuple):
+    """One of the last batches of a producer."""
 
     first_sequence: int
     last_sequence: int
@@ -25,7 +25,7 @@ class Written(NamedTuple):
 
 
 class Duplicate(NamedTuple):
-    """A batch that stands in the log already."""
+    """A batch that the log has already."""
 
     base_offset: int
     last_offset: int
@@ -35,7 +35,7 @@ class ProducerEntry(NamedTuple):
     """One producer. `transaction_start` is the first offset of its open transaction, None without one."""
 
     epoch: int
-    window: tuple[Written, ...] = ()
+    window: tuple[WrittenBatch, ...] = ()
     transaction_start: int | None = None
 
     @property
@@ -52,6 +52,8 @@ class AbortedTransaction(NamedTuple):
 
 
 class CompletedTransaction(NamedTuple):
+    """Offsets from the first of its batches to its marker."""
+
     first_offset: int
     last_offset: int
 
@@ -66,13 +68,13 @@ class ProducerStates:
         self.open: dict[int, int] = {}
         """First offset by producer id, of open transactions in the order of their offsets."""
         self.completed: list[CompletedTransaction] = []
-        """Whose markers may stand above the high watermark still."""
+        """Those whose markers may still be above the high watermark."""
         self.aborted: list[AbortedTransaction] = []
 
     def check(self, batch: RecordBatch) -> KafkaError | Duplicate:
-        """Whether a producer may append this now: NONE, why not, or where it stands already.
+        """NONE if the batch may be appended now, the error if not, or where the log has it already.
 
-        A producer the log does not know may begin anywhere: what it wrote before may have been deleted.
+        A producer that is new to the log may begin at any number: its earlier batches may have been deleted.
         """
         entry = self.entries.get(batch.producer_id)
         if entry is None or not batch.idempotent:
@@ -80,13 +82,13 @@ class ProducerStates:
         return _duplicate(entry, batch) or _epoch_error(entry, batch) or _sequence_error(entry, batch)
 
     def append(self, batch: RecordBatch) -> None:
-        """Take note of a batch that was appended."""
+        """Update the state by a batch that was appended."""
         if batch.producer_id == NO_PRODUCER:
             return
         if batch.marker is not None:
             self._end_transaction(batch, batch.marker)
         elif batch.idempotent or batch.transactional:
-            self._remember(batch)
+            self._add(batch)
 
     def replay(self, batches: Iterable[RecordBatch]) -> None:
         for batch in batches:
@@ -96,24 +98,24 @@ class ProducerStates:
         """The first offset of a transaction that is open, or whose marker the high watermark has not passed."""
         while self.completed and self.completed[0].last_offset < high_watermark:
             self.completed.pop(0)
-        starts = [one.first_offset for one in self.completed if one.last_offset >= high_watermark]
+        starts = [each.first_offset for each in self.completed if each.last_offset >= high_watermark]
         starts.extend(self.open.values())
         return min(starts) if starts else None
 
     def copy(self) -> "ProducerStates":
-        """The same, to go on from independently."""
+        """An independent copy."""
         twin = ProducerStates()
         twin.entries, twin.open = dict(self.entries), dict(self.open)
         twin.completed, twin.aborted = list(self.completed), list(self.aborted)
         return twin
 
-    def forget_below(self, start_offset: int) -> None:
-        """Transactions that ended below the log's start concern no reader; producers are still known."""
-        self.completed = [one for one in self.completed if one.last_offset >= start_offset]
-        self.aborted = [one for one in self.aborted if one.last_offset >= start_offset]
+    def drop_below(self, start_offset: int) -> None:
+        """Drop transactions that ended below the log's start. The producers stay."""
+        self.completed = [each for each in self.completed if each.last_offset >= start_offset]
+        self.aborted = [each for each in self.aborted if each.last_offset >= start_offset]
 
-    def _remember(self, batch: RecordBatch) -> None:
-        """A coordinator's batch has no sequence number, but is part of its producer's transaction all the same."""
+    def _add(self, batch: RecordBatch) -> None:
+        """Add a producer's batch. A coordinator's has no sequence number, but is part of the producer's transaction too."""
         entry = self.entries.get(batch.producer_id)
         same_epoch = entry is not None and entry.epoch == batch.producer_epoch
         window = entry.window if entry is not None and same_epoch else ()
@@ -136,8 +138,10 @@ class ProducerStates:
             self.aborted.append(AbortedTransaction(batch.producer_id, start, batch.last_offset))
 
 
-def _written(batch: RecordBatch) -> Written:
-    return Written(batch.base_sequence, batch.last_sequence, batch.base_offset, batch.last_offset, batch.max_timestamp)
+def _written(batch: RecordBatch) -> WrittenBatch:
+    return WrittenBatch(
+        batch.base_sequence, batch.last_sequence, batch.base_offset, batch.last_offset, batch.max_timestamp
+    )
 
 
 def _duplicate(entry: ProducerEntry, batch: RecordBatch) -> Duplicate | None:

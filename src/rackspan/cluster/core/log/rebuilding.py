@@ -1,12 +1,12 @@
-"""Producer states that can go back: a truncation must leave what the remaining log says, never what was cut off.
+"""Producer states that a truncation restores: they follow from the remaining log alone, never from what was removed.
 
-Constraints: after any appends, truncations and deletions the states are those of replaying the log from its start, upon
-what the deleted part had said.
+Constraints: after any appends, truncations and deletions the states are those of replaying the deleted part at the start
+of the log, then the rest.
 Method: a baseline at the log's start, moved over each batch that is deleted, and a snapshot every INTERVAL batches;
 truncation restores the last snapshot not beyond it and replays the rest.
 Bound: INTERVAL batches a truncation; memory producers x batches / INTERVAL.
-Source: Kafka's producer snapshots (ProducerStateManager). State kept over a truncation would answer a retry with an
-offset that is gone.
+Source: Kafka's producer snapshots (ProducerStateManager). State kept over a truncation would respond to a retry
+with an offset that does not exist any more.
 """
 
 from bisect import bisect_left
@@ -29,7 +29,7 @@ class RebuildableStates:
         self.now = ProducerStates()
         self._baseline = ProducerStates()
         self._snapshots: list[tuple[int, ProducerStates]] = []
-        """(the end of what it covers, the states there), ascending."""
+        """(end offset, the states there), ascending."""
         self._since = 0
 
     def append(self, batch: RecordBatch) -> None:
@@ -40,7 +40,7 @@ class RebuildableStates:
             self._since = 0
 
     def truncated(self, end_offset: int, batches: Sequence[RecordBatch], bases: Sequence[int]) -> None:
-        """The log now ends at `end_offset` and holds `batches`, whose base offsets are `bases`."""
+        """Restore the states after a truncation to `end_offset`; `batches` are left, whose base offsets are `bases`."""
         while self._snapshots and self._snapshots[-1][0] > end_offset:
             self._snapshots.pop()
         covered, states = self._snapshots[-1] if self._snapshots else (NO_OFFSET, self._baseline)
@@ -50,8 +50,8 @@ class RebuildableStates:
         self._since = len(rest)
 
     def deleted(self, batches: Sequence[RecordBatch], start_offset: int) -> None:
-        """These were the log's first; it now begins at `start_offset`."""
+        """Update the states after the log's first batches were deleted; it now begins at `start_offset`."""
         self._baseline.replay(batches)
         self._snapshots = [snapshot for snapshot in self._snapshots if snapshot[0] > start_offset]
         for states in (self.now, self._baseline):
-            states.forget_below(start_offset)
+            states.drop_below(start_offset)

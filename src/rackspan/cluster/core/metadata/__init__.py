@@ -1,6 +1,6 @@
-"""The controller's metadata: what it records, and the image that controller and brokers fold from the same records.
+"""The cluster's metadata: the controller's records, and the image that results from applying them.
 
-Begin with records.py, then image.py. An image is a value; whoever holds one may keep it.
+Begin with records.py, then image.py. Controller and brokers apply the same records. An image never changes.
 """
 
 from rackspan.cluster.core.metadata.image import (
@@ -8,7 +8,7 @@ from rackspan.cluster.core.metadata.image import (
     BrokerImage,
     MetadataImage,
     TopicImage,
-    folded,
+    apply_records,
 )
 from rackspan.cluster.core.metadata.partition import NO_LEADER, PartitionState
 from rackspan.cluster.core.metadata.records import (
@@ -43,5 +43,5 @@ __all__ = [
     "TopicCreated",
     "TopicDeleted",
     "TopicImage",
-    "folded",
+    "apply_records",
 ]

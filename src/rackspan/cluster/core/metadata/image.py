@@ -1,7 +1,7 @@
-"""The cluster as folded from the controller's records up to an offset.
+"""The metadata image: the state of the cluster after the controller's records up to an offset.
 
-An image is never changed: `folded` copies what a batch of records touches and shares the rest, so that a batch costs what
-it touches plus one shallow copy of the table of topics.
+An image never changes: `apply_records` copies what the records touch and shares the rest, so that the cost is what they
+touch plus one shallow copy of the table of topics.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -47,7 +47,7 @@ class BrokerImage:
 
     @property
     def active(self) -> bool:
-        """May lead and join an ISR."""
+        """Whether it may lead and join an ISR."""
         return not (self.fenced or self.in_controlled_shutdown)
 
 
@@ -62,7 +62,7 @@ class TopicImage:
 
 @dataclass(frozen=True, slots=True)
 class MetadataImage:
-    """`offset` counts the records folded in. `thresholds_version` is the offset just past the last change of min.insync.*."""
+    """`offset` is the number of records applied. `thresholds_version` is the offset just past the last change of min.insync.*."""
 
     offset: int = 0
     brokers: Mapping[BrokerId, BrokerImage] = field(default_factory=dict)
@@ -80,11 +80,11 @@ class MetadataImage:
         return topic.partitions[partition.partition]
 
     def config_of(self, resource: ConfigResource) -> Mapping[str, str]:
-        """What was set there, without defaults."""
+        """The configs that were set, without defaults."""
         return self.configs.get(resource, _NOTHING)
 
     def model_brokers(self) -> tuple[Broker, ...]:
-        """The brokers as `placement` and `acks` are told of them, in order of id."""
+        """The brokers as the model's values, in order of id."""
         return tuple(
             Broker(one.id, one.rack, not one.active, one.host, one.port)
             for one in sorted(self.brokers.values(), key=lambda broker: broker.id)
@@ -95,7 +95,7 @@ _NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 EMPTY_IMAGE: Final = MetadataImage()
 
 
-def folded(image: MetadataImage, records: Iterable[Record]) -> MetadataImage:
+def apply_records(image: MetadataImage, records: Iterable[Record]) -> MetadataImage:
     """`image` with more records."""
     draft = _Draft(image)
     for record in records:
@@ -105,7 +105,7 @@ def folded(image: MetadataImage, records: Iterable[Record]) -> MetadataImage:
 
 
 class _Draft:
-    """An image being folded: tables are copied once, when first written to."""
+    """An image under construction: a topic's table is copied when it is first written to."""
 
     def __init__(self, image: MetadataImage) -> None:
         self.before = image

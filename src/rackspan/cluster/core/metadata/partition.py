@@ -1,4 +1,4 @@
-"""What the controller knows of one partition."""
+"""The state of one partition in the metadata."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,10 +12,10 @@ NO_LEADER: Final = BrokerId(-1)
 class PartitionState:
     """One partition as the controller committed it.
 
-    `leader_epoch` rises with every election, `partition_epoch` with every change. `elr` (KIP-966) may lead cleanly though
-    out of the ISR. `adding` and `removing` are those of a reassignment under way, and are in `replicas`. `left_isr` holds
-    (broker, partition epoch in which it was last a member of the ISR) of every replica outside it: whoever recovers by
-    hand takes the survivor with the greatest.
+    `leader_epoch` rises with every election, `partition_epoch` with every change. Members of `elr` (KIP-966) may lead
+    cleanly though they are not in the ISR. `adding` and `removing` are those of a reassignment under way, and are in `replicas`. `left_isr` holds
+    (broker, partition epoch in which it was last a member of the ISR) of every replica outside it: a manual
+    recovery takes the survivor with the greatest.
     """
 
     replicas: tuple[BrokerId, ...]

@@ -1,4 +1,4 @@
-"""The controller's records. Folded in order they are the cluster; a partition's record carries its whole state."""
+"""The controller's records. Applied in order they are the cluster's state; a partition's record holds its whole state."""
 
 from dataclasses import dataclass
 from enum import IntEnum
@@ -10,7 +10,7 @@ from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 
 class ResourceType(IntEnum):
-    """Whose config; Kafka's numbers (ConfigResource.Type)."""
+    """The kinds of config resource, by Kafka's numbers (ConfigResource.Type)."""
 
     TOPIC = 2
     BROKER = 4
@@ -26,7 +26,7 @@ class ConfigResource:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistered:
-    """A broker came (back): fenced until it has caught up with the metadata. `incarnation` tells its processes apart."""
+    """A broker registered. It is fenced until it has caught up with the metadata. `incarnation` tells its processes apart."""
 
     broker: BrokerId
     broker_epoch: int
@@ -38,7 +38,7 @@ class BrokerRegistered:
 
 @dataclass(frozen=True, slots=True)
 class BrokerChanged:
-    """Both flags, as they are from now on."""
+    """The new values of both flags."""
 
     broker: BrokerId
     broker_epoch: int
@@ -60,7 +60,7 @@ class TopicCreated:
 
 @dataclass(frozen=True, slots=True)
 class TopicDeleted:
-    """Its partitions and configs go with it."""
+    """A topic was deleted, with its partitions and configs."""
 
     topic: str
     topic_id: TopicId
@@ -76,7 +76,7 @@ class PartitionSet:
 
 @dataclass(frozen=True, slots=True)
 class ConfigSet:
-    """One key; None takes it away."""
+    """The new value of one key; None removes it."""
 
     resource: ConfigResource
     key: str
@@ -85,7 +85,7 @@ class ConfigSet:
 
 @dataclass(frozen=True, slots=True)
 class ProducerIdsAllocated:
-    """Producer ids below `next_producer_id` are given away."""
+    """Producer ids below `next_producer_id` have been allocated."""
 
     next_producer_id: int
 

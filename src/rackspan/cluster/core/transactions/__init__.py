@@ -1,4 +1,4 @@
-"""Transactions, as Kafka's transaction coordinator runs them: who may write as which producer, and how a transaction ends.
+"""Transactions, as Kafka's transaction coordinator runs them: producer epochs, and how a transaction ends.
 
 Begin with transaction.py (the states), then coordinator.py (the door); records.py is what it keeps in
 `__transaction_state`. What a transaction wrote, and whether readers see it yet, is the partition log's to know.

@@ -1,7 +1,7 @@
 """The transaction coordinator of one broker: it runs the ids whose partition of `__transaction_state` the broker leads.
 
-Doors as the group coordinator's, and `on_marked`. A commit is answered once PrepareCommit is safe: from then on every
-later coordinator brings it to its end, so the markers need not be waited for (KIP-98).
+Events as the group coordinator's, and `on_marked`. The response to a commit is sent once PrepareCommit is committed: every
+later coordinator completes it, so that the response need not wait for the markers (KIP-98).
 """
 
 from collections.abc import Callable, Iterable
@@ -54,18 +54,18 @@ TransactionEffect: TypeAlias = Respond | Append | WriteMarker
 
 _Done: TypeAlias = Callable[[int, KafkaError], None]
 
-_TOLD = {
+_PRODUCER_ERRORS = {
     KafkaError.NOT_LEADER_OR_FOLLOWER: KafkaError.NOT_COORDINATOR,
     KafkaError.KAFKA_STORAGE_ERROR: KafkaError.NOT_COORDINATOR,
     KafkaError.MESSAGE_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
     KafkaError.RECORD_LIST_TOO_LARGE: KafkaError.UNKNOWN_SERVER_ERROR,
 }
 _NOT_TRIED_AGAIN = (KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.TRANSACTION_COORDINATOR_FENCED)
-"""Somebody newer has ended this transaction there: there is nothing left to mark."""
+"""A newer producer epoch or coordinator has ended this transaction there: no marker is needed."""
 
 
 class TransactionCoordinator:
-    """See the module. It draws no producer ids: they come with the requests."""
+    """The ids of the partitions that are led here. It allocates no producer ids: they come with the requests."""
 
     def __init__(self, settings: TransactionSettings) -> None:
         self._settings = settings
@@ -79,7 +79,7 @@ class TransactionCoordinator:
     def on_elected(
         self, now: int, partition: int, leader_epoch: int, batches: Iterable[RecordBatch]
     ) -> list[TransactionEffect]:
-        """This broker leads a partition of `__transaction_state`; what was about to end there is brought to its end."""
+        """Load a partition of `__transaction_state` that this broker leads, and complete the transactions that were ending."""
         if leader_epoch <= self._leader_epochs.get(partition, NO_EPOCH):
             return []
         effects = self.on_resigned(now, partition)
@@ -91,7 +91,7 @@ class TransactionCoordinator:
         return effects + self._take()
 
     def on_resigned(self, now: int, partition: int) -> list[TransactionEffect]:
-        """Another leads it: whoever waits here is sent there. If its topic is made anew, epochs begin anew as well."""
+        """Unload a partition: requests that wait get NOT_COORDINATOR. If its topic is created again, epochs start again too."""
         self._leader_epochs.pop(partition, None)
         self._partitions.pop(partition, None)
         self._writes.abandon(now, partition)
@@ -102,7 +102,7 @@ class TransactionCoordinator:
     def on_request(
         self, now: int, correlation_id: CorrelationId, request: TransactionRequest
     ) -> list[TransactionEffect]:
-        """Every request is answered on its correlation_id, once: now, or by a later event."""
+        """Handle a request. Its response is an effect of this event or of a later one, once."""
         transaction = self._transaction(now, request)
         if isinstance(transaction, KafkaError):
             self._writes.respond(correlation_id, refusal(request, transaction))
@@ -119,7 +119,7 @@ class TransactionCoordinator:
     def on_marked(
         self, now: int, transactional_id: str, producer_epoch: int, partition: TopicPartition, error: KafkaError
     ) -> list[TransactionEffect]:
-        """What became of a `WriteMarker`; `producer_epoch` is that of its batch."""
+        """Take the outcome of a `WriteMarker`; `producer_epoch` is that of its batch."""
         transaction = self._known(transactional_id)
         if transaction is not None and transaction.ending and transaction.value.producer_epoch == producer_epoch:
             self._marked(now, transaction, partition, error)
@@ -143,7 +143,7 @@ class TransactionCoordinator:
         return partition_for(transactional_id, self._settings.transaction_state_log_num_partitions)
 
     def verify(self, request: AddPartitions) -> dict[TopicPartition, KafkaError]:
-        """Whether these partitions are in the producer's transaction, asked by their leaders (KIP-890, part 1)."""
+        """Whether these partitions are in the producer's transaction: for their leaders (KIP-890, part 1)."""
         transaction = self._found(request.transactional_id)
         if isinstance(transaction, KafkaError):
             return dict.fromkeys(request.partitions, transaction)
@@ -164,7 +164,7 @@ class TransactionCoordinator:
     def list_transactions(
         self, now: int, states: Iterable[str] = (), producers: Iterable[int] = (), duration_ms: int = -1
     ) -> list[ListedTransaction]:
-        """Those of these states and producers, and running for longer than `duration_ms` where it is not negative."""
+        """The transactions of these states and producers that run for longer than `duration_ms`, if it is not negative."""
         return listed(self._transactions(), now, frozenset(states), frozenset(producers), duration_ms)
 
     # Finding the transaction.
@@ -184,7 +184,7 @@ class TransactionCoordinator:
         return KafkaError.INVALID_PRODUCER_ID_MAPPING if known is None else known
 
     def _transaction(self, now: int, request: TransactionRequest) -> Transaction | KafkaError:
-        """The transaction, made where a producer begins one."""
+        """The transaction; created if a producer begins one."""
         found = self._found(request.transactional_id)
         if not isinstance(request, InitProducerId) or found in (KafkaError.INVALID_REQUEST, KafkaError.NOT_COORDINATOR):
             return found
@@ -215,7 +215,7 @@ class TransactionCoordinator:
         if error is not KafkaError.NONE:
             self._writes.respond(correlation_id, InitProducerIdResponse(error))
         elif transaction.value.state is TransactionState.ONGOING:
-            # The new producer asks again, and is let in when what the old one left open is aborted.
+            # The new producer retries, and gets its epoch once the old one's transaction is aborted.
             concurrent = InitProducerIdResponse(KafkaError.CONCURRENT_TRANSACTIONS)
             self._fence(now, transaction, lambda _now, _error: self._writes.respond(correlation_id, concurrent))
         else:
@@ -246,7 +246,7 @@ class TransactionCoordinator:
 
     def _end(self, now: int, correlation_id: CorrelationId, transaction: Transaction, request: EndTransaction) -> None:
         error = transaction.end_error(request)
-        if error is not KafkaError.NONE or transaction.ended_as_asked(request):
+        if error is not KafkaError.NONE or transaction.ended_as_requested(request):
             self._writes.respond(correlation_id, _ended(transaction, error))
             return
         value = transaction.prepared(request.commit, now, request.bump_epoch, request.fresh_producer_id)
@@ -269,7 +269,7 @@ class TransactionCoordinator:
     # Records.
 
     def _move(self, now: int, transaction: Transaction, value: TransactionLogValue, done: _Done) -> None:
-        """Write the next state down; it holds once that is safe."""
+        """Append the next state, which takes effect once it is committed."""
         record = CoordinatorRecord(records.encode_key(transaction.transactional_id), records.encode_value(value))
         transaction.in_transition = True
 
@@ -279,7 +279,7 @@ class TransactionCoordinator:
                 bumped = value.producer_epoch != transaction.value.producer_epoch
                 transaction.last_epoch = transaction.value.producer_epoch if bumped else transaction.last_epoch
                 transaction.value = value
-            done(later, _told(error))
+            done(later, _producer_error(error))
 
         self._writes.append(transaction.partition, encode_batch([record], now), written)
 
@@ -333,11 +333,11 @@ def _ended(transaction: Transaction, error: KafkaError) -> EndTransactionRespons
     return EndTransactionResponse(error, value.producer_id, value.producer_epoch)
 
 
-def _told(error: KafkaError) -> KafkaError:
-    """What a producer is told of an append's error: come back later, unless another broker coordinates now."""
+def _producer_error(error: KafkaError) -> KafkaError:
+    """The error that a producer gets when an append fails: retry later, unless another broker is the coordinator now."""
     if error is KafkaError.NONE:
         return error
-    return _TOLD.get(error, KafkaError.COORDINATOR_NOT_AVAILABLE)
+    return _PRODUCER_ERRORS.get(error, KafkaError.COORDINATOR_NOT_AVAILABLE)
 
 
 def _load(partition: int, batches: Iterable[RecordBatch]) -> dict[str, Transaction]:

@@ -1,4 +1,4 @@
-"""What a transaction coordinator keeps in `__transaction_state`, in Kafka's own formats.
+"""The records of `__transaction_state`, in Kafka's own formats.
 
 Key: TransactionLogKey, version 0. Value: TransactionLogValue, read in versions 0 and 1; written as version 1, which
 Kafka 4 writes once transaction.version is 2 (KIP-890), so that an epoch's overflow and the client's version survive a
@@ -32,7 +32,7 @@ _PREVIOUS_PRODUCER_ID, _NEXT_PRODUCER_ID, _CLIENT_VERSION = range(3)
 
 
 class TransactionState(IntEnum):
-    """Where a transaction stands; the numbers are those of the record."""
+    """The state of a transaction, by the numbers in the record."""
 
     EMPTY = 0
     ONGOING = 1
@@ -66,7 +66,7 @@ def encode_key(transactional_id: str) -> bytes:
 
 @malformed_as(InvalidRecord)
 def decode_key(data: bytes) -> str | None:
-    """None for a key of a kind that is not known, which a reader passes by."""
+    """None for a key of an unknown kind, which a reader skips."""
     reader = ByteReader(data)
     return reader.string() if reader.int16() == KEY_VERSION else None
 
@@ -108,7 +108,7 @@ def _tags(value: TransactionLogValue) -> dict[int, bytes]:
 
 @malformed_as(InvalidRecord)
 def decode_value(data: bytes) -> TransactionLogValue:
-    """Raises InvalidRecord for a version that Kafka has never written, or a state that there is not."""
+    """Raises InvalidRecord for a version that Kafka has never written, or an unknown state."""
     reader = ByteReader(data)
     version = reader.int16()
     if version not in (0, VALUE_VERSION):
@@ -152,7 +152,7 @@ def _flexible_topic(reader: ByteReader) -> tuple[str, tuple[int, ...]]:
 
 
 def grouped(partitions: Sequence[tuple[str, int]]) -> tuple[tuple[str, tuple[int, ...]], ...]:
-    """(topic, partition) pairs as the record holds them: by topic, both in order, so that equal sets give equal bytes."""
+    """(topic, partition) pairs in the record's form: by topic, both in order, so that equal sets give equal bytes."""
     topics: dict[str, list[int]] = {}
     for topic, partition in sorted(partitions):
         topics.setdefault(topic, []).append(partition)

@@ -1,4 +1,4 @@
-"""What producers ask of a transaction coordinator, and its answers."""
+"""Requests of producers to a transaction coordinator, and its responses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ NO_PRODUCER_EPOCH: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class InitProducerId:
-    """A producer begins, or recovers: then it says who it thinks it is (KIP-360).
+    """A producer begins, or recovers; then the request has its current id and epoch (KIP-360).
 
     `fresh_producer_id` is one that nobody has, used where the id is new or its epochs are used up.
     """
@@ -53,7 +53,7 @@ class AddPartitionsResponse:
 
 @dataclass(frozen=True, slots=True)
 class EndTransaction:
-    """`bump_epoch`: the producer goes on with another epoch, so that nothing late of this one counts (KIP-890, v5)."""
+    """`bump_epoch`: the producer continues with a new epoch, so that no late write of the old one counts (KIP-890, v5)."""
 
     transactional_id: str
     producer_id: int
@@ -65,7 +65,7 @@ class EndTransaction:
 
 @dataclass(frozen=True, slots=True)
 class EndTransactionResponse:
-    """What the producer goes on with; of use where the epoch was bumped."""
+    """The producer id and epoch to continue with, if the epoch was bumped."""
 
     error: KafkaError
     producer_id: int = NO_PRODUCER

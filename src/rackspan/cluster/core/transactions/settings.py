@@ -10,4 +10,4 @@ class TransactionSettings:
     transaction_max_timeout_ms: int = 900_000
     transaction_state_log_num_partitions: int = 10
     marker_retry_ms: int = 100
-    """How long a marker waits that its partition did not take; Kafka's retry backoff."""
+    """The pause before a marker is sent again; Kafka's retry backoff."""

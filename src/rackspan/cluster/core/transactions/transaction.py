@@ -1,11 +1,11 @@
-"""One transactional id: what is known of it, and what it may become.
+"""One transactional id: its state, and the transitions it may make.
 
     Empty ──partitions──► Ongoing ──EndTxn──► PrepareCommit | PrepareAbort ──markers──► CompleteCommit | CompleteAbort
                              │ ▲                                                                 │
               time is up, or │ └───────────────────── partitions ────────────────────────────────┘
-           another producer ─┴──► PrepareAbort, with a higher epoch: whoever had the old one is fenced
+           another producer ─┴──► PrepareAbort, with a higher epoch: the old one is fenced
 
-Each arrow is a record in `__transaction_state`, and counts once that is safe. Source: KIP-98, KIP-360, KIP-890;
+Each arrow is a record in `__transaction_state`, and takes effect once that is committed. Source: KIP-98, KIP-360, KIP-890;
 TransactionMetadata.
 """
 
@@ -23,7 +23,7 @@ from rackspan.cluster.core.transactions.requests import NO_PRODUCER_EPOCH, AddPa
 from rackspan.model.ids import TopicPartition
 
 LAST_EPOCH: Final = 2**15 - 2
-"""The largest epoch a producer is given; the one above it is kept for fencing that producer off."""
+"""The largest epoch that a producer gets; the one above it is for fencing that producer."""
 
 NOT_STARTED: Final = -1
 EPOCH_BUMPING_CLIENT: Final = 2
@@ -34,7 +34,7 @@ _ENDING: Final = (TransactionState.PREPARE_COMMIT, TransactionState.PREPARE_ABOR
 
 @dataclass(slots=True)
 class Transaction:
-    """`value` is what its last safe record says. `in_transition`: another record is on its way.
+    """`value` is its last committed record. `in_transition`: another record is being appended.
 
     `last_epoch`: the one before the epoch was last bumped, by which a repeated request is known.
     `unmarked`: partitions whose marker is not written yet; `retry` when those that failed are tried again (ms), and
@@ -62,25 +62,25 @@ class Transaction:
         ongoing = self.value.state is TransactionState.ONGOING
         return ongoing and not self.in_transition and self.value.started_ms + self.value.timeout_ms <= now
 
-    # What a request is refused for.
+    # Errors of requests.
 
     def busy(self) -> KafkaError:
         busy = self.in_transition or self.ending
         return KafkaError.CONCURRENT_TRANSACTIONS if busy else KafkaError.NONE
 
     def init_error(self, request: InitProducerId) -> KafkaError:
-        """A producer that recovers must be the current one, or the last whose answer was lost."""
+        """A producer that recovers must be the current one, or the one before, whose response was lost."""
         if self.in_transition:
             return KafkaError.CONCURRENT_TRANSACTIONS
         return self.busy() if self._is_its_producer(request) else KafkaError.PRODUCER_FENCED
 
     def _is_its_producer(self, request: InitProducerId) -> bool:
-        known = self.value
-        if request.producer_id == NO_PRODUCER_ID or known.producer_epoch == NO_PRODUCER_EPOCH:
+        current = self.value
+        if request.producer_id == NO_PRODUCER_ID or current.producer_epoch == NO_PRODUCER_EPOCH:
             return True
-        if request.producer_id == known.producer_id:
-            return request.producer_epoch in (known.producer_epoch, self.last_epoch)
-        return request.producer_id == known.previous_producer_id and request.producer_epoch >= LAST_EPOCH
+        if request.producer_id == current.producer_id:
+            return request.producer_epoch in (current.producer_epoch, self.last_epoch)
+        return request.producer_id == current.previous_producer_id and request.producer_epoch >= LAST_EPOCH
 
     def add_error(self, request: AddPartitions) -> KafkaError:
         if request.producer_id != self.value.producer_id:
@@ -90,7 +90,7 @@ class Transaction:
         return self.busy()
 
     def end_error(self, request: EndTransaction) -> KafkaError:
-        """NONE where the transaction is to be ended now, or was so already (`ended_as_asked`)."""
+        """NONE if the transaction is to be ended now, or has ended so already (`ended_as_requested`)."""
         if request.producer_id not in (self.value.producer_id, self.value.previous_producer_id):
             return KafkaError.INVALID_PRODUCER_ID_MAPPING
         if request.producer_epoch != self.value.producer_epoch and not self._repeated(request):
@@ -106,7 +106,7 @@ class Transaction:
         if state in _ENDING:
             same = (state is TransactionState.PREPARE_COMMIT) == request.commit
             return KafkaError.CONCURRENT_TRANSACTIONS if same else KafkaError.INVALID_TXN_STATE
-        if self.ended_as_asked(request) or (request.bump_epoch and not request.commit):
+        if self.ended_as_requested(request) or (request.bump_epoch and not request.commit):
             return KafkaError.NONE
         return KafkaError.INVALID_TXN_STATE
 
@@ -121,20 +121,20 @@ class Transaction:
             ended and request.bump_epoch and request.producer_epoch in (self.last_epoch, self.value.producer_epoch - 1)
         )
 
-    def ended_as_asked(self, request: EndTransaction) -> bool:
+    def ended_as_requested(self, request: EndTransaction) -> bool:
         ended = TransactionState.COMPLETE_COMMIT if request.commit else TransactionState.COMPLETE_ABORT
         if request.bump_epoch and request.producer_epoch == self.value.producer_epoch:
-            return False  # Of this epoch nothing has been ended yet.
+            return False  # No transaction of this epoch has ended yet.
         return self.value.state is ended
 
-    # What it becomes.
+    # Transitions.
 
     def initialised(self, request: InitProducerId, now: int) -> TransactionLogValue:
-        """A new epoch; at the last one, a new producer id. Asked again after a lost answer, the same once more."""
-        known = self.value
-        asked_again = request.producer_epoch != NO_PRODUCER_EPOCH and request.producer_epoch != known.producer_epoch
-        same = replace(known, timeout_ms=request.timeout_ms, updated_ms=now)
-        if asked_again and known.producer_epoch != NO_PRODUCER_EPOCH:
+        """A new epoch; at the last one, a new producer id. Repeated after a lost response, the same again."""
+        current = self.value
+        repeated = request.producer_epoch != NO_PRODUCER_EPOCH and request.producer_epoch != current.producer_epoch
+        same = replace(current, timeout_ms=request.timeout_ms, updated_ms=now)
+        if repeated and current.producer_epoch != NO_PRODUCER_EPOCH:
             return same
         bumped = _bumped(same, request.fresh_producer_id)
         return replace(bumped, state=TransactionState.EMPTY, partitions=(), started_ms=NOT_STARTED)
@@ -153,7 +153,7 @@ class Transaction:
     def prepared(
         self, commit: bool, now: int, bump: bool, fresh_producer_id: int = NO_PRODUCER_ID
     ) -> TransactionLogValue:
-        """About to end. Its markers carry the epoch that is now, so that a bump fences whoever has the old one."""
+        """About to end. Its markers have the new epoch, so that a bump fences writes with the old one."""
         state = TransactionState.PREPARE_COMMIT if commit else TransactionState.PREPARE_ABORT
         value = replace(self.value, state=state, updated_ms=now, client_version=EPOCH_BUMPING_CLIENT if bump else 0)
         if not bump:
@@ -162,7 +162,7 @@ class Transaction:
         return replace(value, producer_epoch=value.producer_epoch + 1, next_producer_id=following)
 
     def fenced(self, now: int) -> TransactionLogValue:
-        """Aborted by the coordinator: time is up, or another producer has come."""
+        """To be aborted by the coordinator: it timed out, or another producer began."""
         epoch = min(self.value.producer_epoch + 1, LAST_EPOCH + 1)
         return replace(self.value, state=TransactionState.PREPARE_ABORT, producer_epoch=epoch, updated_ms=now)
 
@@ -188,7 +188,7 @@ def _bumped(value: TransactionLogValue, fresh_producer_id: int) -> TransactionLo
 
 
 def new_value(request: InitProducerId, now: int) -> TransactionLogValue:
-    """Of an id nobody has used: without an epoch until its producer is given one."""
+    """The state of a new id: without an epoch until its producer gets one."""
     return TransactionLogValue(
         *(request.fresh_producer_id, NO_PRODUCER_EPOCH, request.timeout_ms, TransactionState.EMPTY, ()),
         updated_ms=now,
