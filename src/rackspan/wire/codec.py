@@ -49,11 +49,11 @@ def read_header(request: Request) -> RequestHeader:
         flexible = is_flexible(api_key, version)
     except KioIndexError as error:
         raise MalformedRequest(f"API key {api_key} version {version}: {error}") from error
-    cursor = ByteReader(request, _HEADER.size - 2)
-    client_id = read_value(ByteReader.nullable_string, cursor)
+    reader = ByteReader(request, _HEADER.size - 2)
+    client_id = read_value(ByteReader.nullable_string, reader)
     if flexible:
-        read_value(skip_tags, cursor)
-    return RequestHeader(api_key, version, correlation, client_id, cursor.at)
+        read_value(skip_tags, reader)
+    return RequestHeader(api_key, version, correlation, client_id, reader.at)
 
 
 def read_body(request: Request, header: RequestHeader) -> Any:
@@ -68,6 +68,7 @@ def write_response(header: RequestHeader, response: WireStruct) -> list[bytes]:
 
 
 def write_body(api_key: ApiKey, version: int, response: WireStruct) -> list[bytes]:
+    """A response's bytes without its header, as parts."""
     parts: list[bytes] = []
     struct_writer(response_shape(api_key, version))(parts, response)
     return parts

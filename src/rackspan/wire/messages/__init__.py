@@ -2,4 +2,7 @@
 
 A class holds the fields of every version in apis.py. Reading a version that lacks a field gives the field its default;
 writing such a version leaves the field out. Begin with metadata.py. Nothing here reads or writes bytes.
+
+Requests and responses are named as in Kafka's Java code (MetadataRequestData), structs as in its schemas. A struct name that
+occurs in several messages has its message's name in front: FetchResponsePartitionData.
 """
