@@ -12,8 +12,8 @@ from prometheus_client.exposition import generate_latest
 from prometheus_client.parser import text_string_to_metric_families
 from prometheus_client.registry import Collector
 
-from rackspan.acks.metrics import METRICS, TOLD_BY_METADATA, WATCH_METRICS, Kind, Scope
-from rackspan.acks.watch import Watch, watched
+from rackspan.acks.metrics import METADATA_METRICS, METRICS, WATCH_METRICS, MetricKind, MetricScope
+from rackspan.acks.watch import Watch, watch_readings
 from rackspan.audit import RackPolicy
 from rackspan.errors import UsageError
 from rackspan.prometheus_metrics import MetricsServer, watch_families
@@ -26,7 +26,7 @@ def watch(*, lost: bool = False) -> Watch:
     """Partition 0 is led by broker 1 and under, 1 by broker 2 and at, 2 by nobody and under."""
     snapshot = cluster([1], [2, 3], [3], leaders=[1, 2, -1], partial=("configs: unknown",))
     readings: list[Any] = [(0, snapshot), (5, snapshot), *([(6, GONE)] if lost else [])]
-    return list(watched(readings, RackPolicy(min_insync_racks=2)))[-1]
+    return list(watch_readings(readings, RackPolicy(min_insync_racks=2)))[-1]
 
 
 def series(of: Watch, *, partitions: bool = False) -> dict[tuple[str, ...], float]:
@@ -80,7 +80,7 @@ def test_while_the_cluster_cannot_be_read_nothing_is_reported_of_it() -> None:
 
 
 def test_every_metric_of_metadata_is_served_and_no_other() -> None:
-    required = {metric.name for metric in (*TOLD_BY_METADATA, *WATCH_METRICS)}
+    required = {metric.name for metric in (*METADATA_METRICS, *WATCH_METRICS)}
     assert {name for name, *_ in series(watch(), partitions=True)} == required
     assert {metric.name for metric in METRICS} - required == {"rackspan_rack_check_failures_total"}
 
@@ -97,14 +97,14 @@ def test_alerts_use_metrics_that_are_served_each_in_its_kind() -> None:
         requested = re.findall(r"rackspan_\w+", rule["expr"])
         assert requested
         for name in requested:
-            assert ("rate(" in rule["expr"]) == (kinds[name] is Kind.COUNTER), rule["alert"]
+            assert ("rate(" in rule["expr"]) == (kinds[name] is MetricKind.COUNTER), rule["alert"]
         assert rule["annotations"]["summary"]
 
 
 def test_there_is_an_alert_for_every_metric_of_a_whole_broker_or_cluster_that_says_something_is_wrong() -> None:
     """mir-064 and mir-066: alert on these metrics. Those a partition are summed in a broker's."""
     requested = {name for rule in rules() for name in re.findall(r"rackspan_\w+", rule["expr"])}
-    of_brokers = {metric.name for metric in METRICS if metric.scope is Scope.BROKER}
+    of_brokers = {metric.name for metric in METRICS if metric.scope is MetricScope.BROKER}
     assert (
         of_brokers
         | {
@@ -118,7 +118,7 @@ def test_there_is_an_alert_for_every_metric_of_a_whole_broker_or_cluster_that_sa
 
 def test_a_simple_alert_holds_where_it_should() -> None:
     """Those of the form `metric == n` and `sum by (instance) (metric) > n`, by hand; Prometheus itself is not there."""
-    fine = list(watched([(0, cluster([1, 2, 3]))], RackPolicy(min_insync_racks=2)))[-1]
+    fine = list(watch_readings([(0, cluster([1, 2, 3]))], RackPolicy(min_insync_racks=2)))[-1]
     assert firing(series(fine)) == set()
     assert firing(series(watch())) == {"UnderMinRackIsr", "LeaderlessPartitions", "RackWatchPartlyBlind"}
     assert firing(series(watch(lost=True))) == {"RackWatchBlind"}

@@ -21,7 +21,7 @@ from rackspan import audit as _audit
 from rackspan import plan as _plan
 from rackspan import reassign as _reassign
 from rackspan import streams as _streams
-from rackspan.acks import Watch, watched
+from rackspan.acks import Watch, watch_readings
 from rackspan.acks import harden as _harden
 from rackspan.acks.harden import HardenAdvice
 from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
@@ -345,7 +345,7 @@ def watch(source: Source, policy: RackPolicy, seconds: float, *, afterwards: Sou
     Errors: the first reading's.
     """
     readings = _watching.readings(source, seconds, afterwards=afterwards, now=time.monotonic, sleep=time.sleep)
-    return watched(readings, policy)
+    return watch_readings(readings, policy)
 
 
 # ── assign stream tasks

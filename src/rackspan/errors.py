@@ -1,38 +1,38 @@
-"""Everything rackspan raises on somebody's mistake.
+"""The exceptions that rackspan raises for mistakes outside of it.
 
-    RackspanError                     one line: which thing, why, what next
-    ├── UsageError                    a flag, key or spec file that says something impossible
+    RackspanError                     one line: which thing, why, what to do next
+    ├── UsageError                    a flag, config key or spec file with an impossible value
     ├── InvalidSnapshot               a snapshot that contradicts itself or its format
     ├── InvalidProblem                an assignment problem (KIP-925) that contradicts itself or its format
     ├── InvalidRecord                 a coordinator's record that is cut, damaged or of an unknown version
-    ├── MalformedBytes                bytes that end too early or contradict themselves; who decodes them raises another
-    ├── InvalidGroup                  what a group's members say of themselves is not Kafka Streams', or is broken
-    ├── UnreadableRegistration        a broker's registration JSON that this kind of reader does not take (KIP-36)
-    ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs leave 64 bits
-    ├── UnprovenResponse                a solver's answer failed our check of it: a bug, never the user's fault
+    ├── MalformedBytes                bytes that end too early or contradict themselves; decoders raise an error of their own
+    ├── InvalidGroup                  a group's user data is not from Kafka Streams, or malformed
+    ├── UnreadableRegistration        a broker's registration JSON that this reader does not accept (KIP-36)
+    ├── InvalidFlow                   a flow network that no flow can satisfy, or whose costs exceed 64 bits
+    ├── UnprovenResult                a solver's result failed its check: a bug, never the user's mistake
     ├── InvalidReassignment           a reassignment or topics file that breaks its format or contradicts itself
-    ├── InvalidJournal                the journal of a reassignment is no journal, or another plan's
-    ├── ReassignmentStopped           the cluster is not what the plan assumed; what runs goes on, nothing is started
-    ├── InvalidWarehouse              a pipeline folder that is not one, or is of another version
+    ├── InvalidJournal                the journal of a reassignment is malformed, or belongs to another plan
+    ├── ReassignmentStopped           the cluster is not what the plan assumed; running steps continue, none is started
+    ├── InvalidWarehouse              a folder that is no warehouse of the pipeline, or one of another version
     ├── SourceError                   a cluster could not be read or changed
-    │   ├── ClusterUnreachable        nobody answered in time
-    │   ├── ClusterUnauthorized       it answered no; names the missing right
-    │   └── ClusterRequestFailed      it answered with an error of its own
-    ├── ReplicaPlacementException     a placer found no placement, or answered with one that cannot be (KIP-660)
+    │   ├── ClusterUnreachable        no broker responded in time
+    │   ├── ClusterUnauthorized       a right is missing; names it
+    │   └── ClusterRequestFailed      it responded with an error
+    ├── ReplicaPlacementException     a placer found no placement, or returned an impossible one (KIP-660)
     │   ├── InvalidPartitions         no such number of partitions
     │   ├── InvalidReplicationFactor  more replicas than usable brokers, or none
     │   └── PartialRacks              some brokers have a rack and some have none, and racks are enforced (KIP-36)
     ├── KafkaProcessFailed            a Kafka that rackspan started ended or never became ready
-    ├── RackLocatorFailed             a rack locator is not there, or did not answer with racks
-    ├── RetriableProduceError         what a client is told when acks=all is refused; sending again is right
+    ├── RackLocatorFailed             a rack locator does not exist, or returned no racks
+    ├── RetriableProduceError         a produce with acks=all was refused; sending again is right (acks.produce_error)
     │   ├── NotEnoughReplicas         and …AfterAppend: written, but not acknowledged
     │   └── NotEnoughRacks            and …AfterAppend
     ├── WireError                     bytes from a client that are not what the protocol says
     │   ├── MalformedRequest          the request cannot be read; its connection is closed
-    │   └── CorruptRecords            the request can, but not its records; CORRUPT_MESSAGE
-    └── MissingRequirement            Java, an extra or a package is not there; says what to install
+    │   └── CorruptRecords            the request can be read, but not its records; CORRUPT_MESSAGE
+    └── MissingRequirement            Java, an extra or a package is not installed; names it
 
-An outcome that is expected (a finding, a refusal by rule) is a value, never one of these.
+An expected outcome (a finding, a refusal by a rule) is a value, never an exception.
 """
 
 from typing import ClassVar
@@ -67,7 +67,7 @@ __all__ = [
     "ReplicaPlacementException",
     "RetriableProduceError",
     "SourceError",
-    "UnprovenResponse",
+    "UnprovenResult",
     "UnreadableRegistration",
     "UsageError",
     "WireError",
@@ -75,11 +75,11 @@ __all__ = [
 
 
 class RackspanError(Exception):
-    """A mistake outside rackspan, told in one line."""
+    """A mistake outside rackspan, with a message of one line."""
 
 
 class UsageError(RackspanError):
-    """A flag, a config key or a spec file asks for something that cannot be."""
+    """A flag, a config key or a spec file has an impossible value."""
 
 
 class InvalidSnapshot(RackspanError):
@@ -91,15 +91,15 @@ class InvalidProblem(RackspanError):
 
 
 class InvalidGroup(RackspanError):
-    """A group is not one of Kafka Streams, or what its members say of themselves cannot be read."""
+    """A group is not one of Kafka Streams, or its members' user data cannot be read."""
 
 
 class InvalidFlow(RackspanError):
     """A flow network is malformed, cannot be satisfied, or has costs beyond 64 bits."""
 
 
-class UnprovenResponse(RackspanError):
-    """An answer failed the check that proves it; it is withheld."""
+class UnprovenResult(RackspanError):
+    """A solver's result failed the check that proves it, and is not returned."""
 
 
 class InvalidReassignment(RackspanError):
@@ -131,7 +131,7 @@ class SourceError(RackspanError):
 
 
 class ClusterUnreachable(SourceError):
-    """No broker answered in time."""
+    """No broker responded in time."""
 
 
 class ClusterUnauthorized(SourceError):
@@ -139,7 +139,7 @@ class ClusterUnauthorized(SourceError):
 
 
 class ClusterRequestFailed(SourceError):
-    """The cluster answered a request with an error."""
+    """The cluster responded to a request with an error."""
 
 
 class ReplicaPlacementException(RackspanError):
@@ -149,7 +149,7 @@ class ReplicaPlacementException(RackspanError):
     """
 
     retriable: ClassVar[bool] = False
-    """Asked again with the same brokers, a placer fails again."""
+    """With the same brokers a placer fails again."""
 
 
 class InvalidPartitions(ReplicaPlacementException):
@@ -173,7 +173,7 @@ class KafkaProcessFailed(RackspanError):
 
 
 class RackLocatorFailed(RackspanError):
-    """A rack locator cannot be found or made, or did not answer with racks."""
+    """A rack locator cannot be found or created, or returned no racks."""
 
 
 class RetriableProduceError(RackspanError):
@@ -197,11 +197,11 @@ class NotEnoughRacksAfterAppend(RetriableProduceError):
 
 
 class WireError(RackspanError):
-    """Bytes from a client that are not what the protocol says they are."""
+    """Bytes from a client that violate the protocol."""
 
 
 class UnreadableRegistration(RackspanError):
-    """A broker's registration in ZooKeeper of a version, or in a form, that its reader does not know."""
+    """A broker's registration in ZooKeeper that its reader does not accept: its version or its form."""
 
 
 class MalformedRequest(WireError):
@@ -209,7 +209,7 @@ class MalformedRequest(WireError):
 
 
 class CorruptRecords(WireError):
-    """Records that cannot be stored: cut off, of an unknown version, or other bytes than were sent."""
+    """Records that cannot be stored: cut off, of an unknown version, or with a wrong CRC."""
 
 
 class MissingRequirement(RackspanError):
@@ -217,5 +217,5 @@ class MissingRequirement(RackspanError):
 
 
 def cause(error: Exception) -> str:
-    """Somebody else's exception in one line."""
+    """An exception of another library in one line."""
     return " ".join(f"{type(error).__name__}: {error}".split())

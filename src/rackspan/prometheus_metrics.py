@@ -13,20 +13,20 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
 from prometheus_client.core import Metric as Family
 from prometheus_client.registry import Collector
 
-from rackspan.acks.metrics import TOLD_BY_METADATA, WATCH_METRICS, Kind, Metric, Scope
-from rackspan.acks.watch import Seen, SeenPartition, Watch
+from rackspan.acks.metrics import METADATA_METRICS, WATCH_METRICS, Metric, MetricKind, MetricScope
+from rackspan.acks.watch import ClusterIsr, PartitionIsr, Watch
 from rackspan.errors import UsageError
 from rackspan.model.ids import NO_BROKER, BrokerId, RackId
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
-_LABELS: Final[Mapping[Scope, tuple[str, ...]]] = {
-    Scope.CLUSTER: (),
-    Scope.BROKER: ("broker", "rack"),
-    Scope.PARTITION: ("broker", "rack", "topic", "partition"),
+_LABELS: Final[Mapping[MetricScope, tuple[str, ...]]] = {
+    MetricScope.CLUSTER: (),
+    MetricScope.BROKER: ("broker", "rack"),
+    MetricScope.PARTITION: ("broker", "rack", "topic", "partition"),
 }
-_FAMILIES: Final[Mapping[Kind, type[GaugeMetricFamily] | type[CounterMetricFamily]]] = {
-    Kind.GAUGE: GaugeMetricFamily,
-    Kind.COUNTER: CounterMetricFamily,
+_FAMILIES: Final[Mapping[MetricKind, type[GaugeMetricFamily] | type[CounterMetricFamily]]] = {
+    MetricKind.GAUGE: GaugeMetricFamily,
+    MetricKind.COUNTER: CounterMetricFamily,
 }
 
 
@@ -96,7 +96,7 @@ def broker_families(
     metrics: Iterable[Metric], brokers: Sequence[BrokerMetrics], *, partitions: bool
 ) -> Iterator[Family]:
     """Those of brokers, and those of partitions where they are asked for."""
-    scopes = (Scope.BROKER, Scope.PARTITION) if partitions else (Scope.BROKER,)
+    scopes = (MetricScope.BROKER, MetricScope.PARTITION) if partitions else (MetricScope.BROKER,)
     return (_family(metric, brokers) for metric in metrics if metric.scope in scopes)
 
 
@@ -115,7 +115,7 @@ def _family(metric: Metric, brokers: Iterable[BrokerMetrics]) -> Family:
     family = _empty(metric)
     for one in brokers:
         labels = ("" if one.broker is None else str(one.broker), one.rack or "")
-        if metric.scope is Scope.PARTITION:
+        if metric.scope is MetricScope.PARTITION:
             for topic, partition, values in one.partitions:
                 family.add_metric((*labels, topic, str(partition)), values[metric.name])
         elif one.broker is not None:
@@ -127,26 +127,26 @@ def watch_families(watch: Watch, *, partitions: bool) -> Iterator[Family]:
     """What a watch serves: of itself always, of the cluster while it is seen."""
     values = _watch_values(watch)
     yield from (cluster_family(metric, values[metric.name]) for metric in WATCH_METRICS if metric.name in values)
-    if watch.seen is not None:
-        yield from broker_families(TOLD_BY_METADATA, _seen_brokers(watch.seen, partitions), partitions=partitions)
+    if watch.latest is not None:
+        yield from broker_families(METADATA_METRICS, _seen_brokers(watch.latest, partitions), partitions=partitions)
 
 
 def _watch_values(watch: Watch) -> dict[str, float]:
     always = {
-        "rackspan_watch_up": float(watch.seen is not None),
+        "rackspan_watch_up": float(watch.latest is not None),
         "rackspan_watch_readings_total": watch.readings,
         "rackspan_watch_failures_total": watch.failures,
         "rackspan_watch_under_min_rack_isr_seconds_total": watch.under_seconds,
     }
-    if watch.seen is None:
+    if watch.latest is None:
         return always
     return always | {
-        "rackspan_watch_unread": len(watch.seen.partial),
-        "rackspan_watch_leaderless_partitions": watch.seen.leaderless,
+        "rackspan_watch_unread": len(watch.latest.partial),
+        "rackspan_watch_leaderless_partitions": watch.latest.leaderless,
     }
 
 
-def _seen_brokers(seen: Seen, partitions: bool) -> list[BrokerMetrics]:
+def _seen_brokers(seen: ClusterIsr, partitions: bool) -> list[BrokerMetrics]:
     led: dict[int, list[tuple[str, int, Mapping[str, int]]]] = {}
     for one in seen.partitions() if partitions else ():
         led.setdefault(one.leader, []).append((one.topic, one.partition, _partition_values(one)))
@@ -157,14 +157,14 @@ def _seen_brokers(seen: Seen, partitions: bool) -> list[BrokerMetrics]:
             {"rackspan_under_min_rack_isr_partitions": one.under, "rackspan_at_min_rack_isr_partitions": one.at},
             led.get(one.broker, ()),
         )
-        for one in seen.led
+        for one in seen.leaders
     ]
     return [*brokers, BrokerMetrics(None, None, {}, led.get(NO_BROKER, ()))]
 
 
-def _partition_values(one: SeenPartition) -> dict[str, int]:
+def _partition_values(one: PartitionIsr) -> dict[str, int]:
     return {
-        "rackspan_partition_under_min_rack_isr": int(one.isr_racks < one.asked),
-        "rackspan_partition_at_min_rack_isr": int(one.isr_racks == one.asked),
+        "rackspan_partition_under_min_rack_isr": int(one.isr_racks < one.required),
+        "rackspan_partition_at_min_rack_isr": int(one.isr_racks == one.required),
         "rackspan_partition_isr_racks": one.isr_racks,
     }

@@ -2,7 +2,7 @@
 
 import pytest
 
-from rackspan.acks.config import ConfigOutcome, SetAt, in_effect, judge_broker_config, judge_topic_config
+from rackspan.acks.config import ConfigOutcome, SetAt, judge_broker_config, judge_topic_config
 from rackspan.model import Broker, BrokerId, RackId
 
 BROKERS = [Broker(BrokerId(1), RackId("a")), Broker(BrokerId(2), RackId("b"))]
@@ -66,7 +66,3 @@ def test_more_racks_than_the_broker_knows_is_one_warning_for_it_too() -> None:
     verdict = judge_broker_config("3", SetAt.BROKER_START, RackId("a"), BROKERS)
     assert verdict.outcome is ConfigOutcome.ACCEPTED
     assert verdict.warnings == ("min.insync.racks 3: the cluster has 2 racks; acks=all is refused until it has more",)
-
-
-def test_topic_goes_over_broker_over_default() -> None:
-    assert [in_effect(3, 2), in_effect(1, 2), in_effect(None, 2), in_effect(None, None)] == [3, 1, 2, 1]

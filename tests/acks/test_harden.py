@@ -6,7 +6,7 @@ from itertools import combinations, product
 import pytest
 from hypothesis import given
 
-from rackspan.acks import HardenAdvice, Outcome
+from rackspan.acks import HardenAdvice, HardenOutcome
 from rackspan.acks.harden import harden
 from rackspan.audit import RackPolicy, audit
 from rackspan.errors import UsageError
@@ -65,12 +65,12 @@ def test_the_least_value_is_the_least_of_all_that_force_the_racks(
         k = min_racks(topics[one.topic], policy)
         assert one.current == min_replicas(topics[one.topic])
         if k == 1:
-            assert (one.outcome, one.least, one.losses, one.better) == (Outcome.NOTHING_ASKED, 1, (), ())
+            assert (one.outcome, one.least, one.losses, one.better) == (HardenOutcome.NOTHING_ASKED, 1, (), ())
             continue
         least = next((value for value in range(1, 99) if forces(value, sets, racks, k)), None)
-        assert (one.outcome is Outcome.IMPOSSIBLE) == (least is None)
+        assert (one.outcome is HardenOutcome.IMPOSSIBLE) == (least is None)
         assert least in (None, one.least)
-        assert (one.outcome is Outcome.SUFFICES) == forces(one.current, sets, racks, k)
+        assert (one.outcome is HardenOutcome.SUFFICES) == forces(one.current, sets, racks, k)
         assert one.too_few_racks == sum(racks_in(tuple(held), racks) < k for held in sets)
 
 
@@ -81,7 +81,7 @@ def test_a_loss_costs_what_the_survivors_of_each_partition_say(snapshot: Cluster
     for one in harden(snapshot, policy):
         value, k = max(one.least, one.current), one.min_insync_racks
         expected: dict[str, list[int]] = {}
-        if k == 1 or one.outcome is Outcome.IMPOSSIBLE:
+        if k == 1 or one.outcome is HardenOutcome.IMPOSSIBLE:
             assert one.losses == ()
             continue
         for lost, partition in product(sorted(set(racks.values())), topics[one.topic]["partitions"]):
@@ -98,7 +98,7 @@ def test_a_loss_costs_what_the_survivors_of_each_partition_say(snapshot: Cluster
 def test_audit_finds_nothing_left_to_force_once_the_advice_is_taken(
     snapshot: ClusterSnapshot, policy: RackPolicy
 ) -> None:
-    raised = {one.topic: str(one.least) for one in harden(snapshot, policy) if one.outcome is Outcome.RAISE}
+    raised = {one.topic: str(one.least) for one in harden(snapshot, policy) if one.outcome is HardenOutcome.RAISE}
     hardened = ClusterSnapshot(
         brokers=snapshot.brokers,
         partitions=snapshot.partitions,

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from rackspan.acks.watch import Seen, Watch, seen_in, watched
+from rackspan.acks.watch import ClusterIsr, Watch, cluster_isr, watch_readings
 from rackspan.audit import RackPolicy
 from rackspan.errors import ClusterUnreachable, RackspanError, UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
@@ -36,18 +36,18 @@ TWO = RackPolicy(min_insync_racks=2)
 
 
 def after(*readings: tuple[float, ClusterSnapshot | RackspanError]) -> list[Watch]:
-    return list(watched(readings, TWO))
+    return list(watch_readings(readings, TWO))
 
 
-def led(seen: Seen | None) -> list[tuple[int, int, int]]:
+def led(seen: ClusterIsr | None) -> list[tuple[int, int, int]]:
     assert seen is not None
-    return [(one.broker, one.under, one.at) for one in seen.led]
+    return [(one.broker, one.under, one.at) for one in seen.leaders]
 
 
 @given(snapshots(), policies())
 def test_partitions_are_counted_as_plain_loops_count_them(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     try:
-        seen = seen_in(snapshot, policy)
+        seen = cluster_isr(snapshot, policy)
     except UsageError:
         assert policy.unracked is UnrackedPolicy.ERROR
         return
@@ -58,25 +58,27 @@ def test_partitions_are_counted_as_plain_loops_count_them(snapshot: ClusterSnaps
         for one in topic["partitions"]:
             spanned = len({racks[broker] for broker in one["isr"] if broker in racks})
             wanted[topic["name"], one["partition"]] = (one["leader"], spanned, min_racks(topic, policy))
-    assert {(one.topic, one.partition): (one.leader, one.isr_racks, one.asked) for one in seen.partitions()} == wanted
+    assert {
+        (one.topic, one.partition): (one.leader, one.isr_racks, one.required) for one in seen.partitions()
+    } == wanted
     assert seen.under == sum(spanned < asked for _, spanned, asked in wanted.values())
     assert seen.at == sum(spanned == asked for _, spanned, asked in wanted.values())
     assert seen.leaderless == sum(leader == -1 for leader, _, _ in wanted.values())
-    for broker in seen.led:
+    for broker in seen.leaders:
         mine = [(spanned, asked) for leader, spanned, asked in wanted.values() if leader == broker.broker]
         assert (broker.under, broker.at) == (sum(s < a for s, a in mine), sum(s == a for s, a in mine))
 
 
 def test_partitions_are_counted_with_their_leader_and_fenced_brokers_lead_nothing() -> None:
     (watch,) = after((0, cluster([1, 2, 3], [2], [1, 3], [2])))
-    assert led(watch.seen) == [(1, 0, 1), (2, 2, 0), (3, 0, 0)]
+    assert led(watch.latest) == [(1, 0, 1), (2, 2, 0), (3, 0, 0)]
 
 
 def test_a_partition_without_a_leader_is_nobodys_and_told_apart() -> None:
     (watch,) = after((0, cluster([1], [2, 3], leaders=[-1, 2])))
-    assert watch.seen is not None
-    assert (watch.seen.leaderless, watch.seen.under) == (1, 1)
-    assert led(watch.seen) == [(1, 0, 0), (2, 0, 1), (3, 0, 0)]
+    assert watch.latest is not None
+    assert (watch.latest.leaderless, watch.latest.under) == (1, 1)
+    assert led(watch.latest) == [(1, 0, 0), (2, 0, 1), (3, 0, 0)]
 
 
 def test_time_under_the_minimum_is_summed_between_readings_that_succeeded() -> None:
@@ -87,16 +89,16 @@ def test_time_under_the_minimum_is_summed_between_readings_that_succeeded() -> N
 
 def test_a_reading_that_fails_leaves_nothing_that_looks_like_now() -> None:
     first, lost, back = after((0, cluster([1])), (1, GONE), (2, cluster([1, 2])))
-    assert first.seen is not None
-    assert (lost.seen, lost.error, lost.failures, lost.readings) == (None, GONE, 1, 1)
+    assert first.latest is not None
+    assert (lost.latest, lost.error, lost.failures, lost.readings) == (None, GONE, 1, 1)
     assert (back.error, back.failures, back.readings) == (None, 1, 2)
-    assert led(back.seen)[0] == (1, 0, 1)
+    assert led(back.latest)[0] == (1, 0, 1)
 
 
 def test_what_could_not_be_read_is_kept_with_the_reading() -> None:
     (watch,) = after((0, cluster([1, 2], partial=("configs: unknown",))))
-    assert watch.seen is not None
-    assert watch.seen.partial == ("configs: unknown",)
+    assert watch.latest is not None
+    assert watch.latest.partial == ("configs: unknown",)
 
 
 def test_a_first_reading_that_fails_is_raised() -> None:
@@ -107,5 +109,5 @@ def test_a_first_reading_that_fails_is_raised() -> None:
 def test_a_later_one_that_the_policy_refuses_is_a_failure_like_any_other() -> None:
     rackless = replace(cluster([1]), brokers=(Broker(BrokerId(1), None),))
     policy = RackPolicy(unracked=UnrackedPolicy.ERROR)
-    watches = list(watched([(0, cluster([1])), (1, rackless)], policy))
+    watches = list(watch_readings([(0, cluster([1])), (1, rackless)], policy))
     assert isinstance(watches[-1].error, UsageError)

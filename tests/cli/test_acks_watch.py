@@ -15,7 +15,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from rackspan import api
-from rackspan.acks.watch import Seen
+from rackspan.acks.watch import ClusterIsr
 from rackspan.audit import RackPolicy
 from rackspan.cluster import EmbeddedCluster
 from rackspan.kafka_process import KafkaCluster
@@ -177,13 +177,13 @@ def test_of_real_kafka_it_sees_what_its_metadata_says(kafka: KafkaCluster) -> No
     # The broker that responds may lag, and the topic is new.
     watches = islice(api.watch(source, policy, 0.5), 60)
     watch = next(
-        (one.seen for one in watches if one.seen is not None and racks_of(one.seen, "watched") == wanted), None
+        (one.latest for one in watches if one.latest is not None and racks_of(one.latest, "watched") == wanted), None
     )
     assert watch is not None
-    assert [one.broker for one in watch.led] == [1, 2, 3, 4, 5, 6]
+    assert [one.broker for one in watch.leaders] == [1, 2, 3, 4, 5, 6]
     assert watch.partial == ()
 
 
-def racks_of(watch: Seen, topic: str) -> dict[int, tuple[int, int, int]]:
+def racks_of(watch: ClusterIsr, topic: str) -> dict[int, tuple[int, int, int]]:
     """By partition: its leader, the racks its ISR spans, the racks required."""
-    return {one.partition: (one.leader, one.isr_racks, one.asked) for one in watch.partitions() if one.topic == topic}
+    return {one.partition: (one.leader, one.isr_racks, one.required) for one in watch.partitions() if one.topic == topic}

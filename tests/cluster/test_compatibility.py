@@ -10,7 +10,7 @@ from confluent_kafka import Consumer, Producer
 from kafka import KafkaConsumer, KafkaProducer
 from kafka import TopicPartition as KafkaTopicPartition
 
-from rackspan.acks.replies import exception
+from rackspan.acks.produce_errors import produce_error
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import NotEnoughRacks, NotEnoughReplicas
 from tests.cluster import raw
@@ -59,7 +59,7 @@ def test_a_client_can_distinguish_racks_from_replicas_and_need_not(
 ) -> None:
     cluster, extended = cluster_without_a_rack
     responses = partition_responses(cluster, 9, "racks", "replicas")
-    kinds = {topic: type(exception(each["error_code"], each["error_message"])) for topic, each in responses.items()}
+    kinds = {topic: type(produce_error(each["error_code"], each["error_message"])) for topic, each in responses.items()}
     assert kinds == {"racks": NotEnoughRacks, "replicas": NotEnoughReplicas}
     # By the code alone only with extended.error.codes.
     assert (responses["racks"]["error_code"] != responses["replicas"]["error_code"]) == extended

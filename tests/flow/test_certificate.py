@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from rackspan.errors import UnprovenResponse
+from rackspan.errors import UnprovenResult
 from rackspan.flow import FlowNetwork, certify, network
 
 DIAMOND = network(
@@ -31,14 +31,14 @@ def test_the_cheapest_way_is_certified_with_a_bound_equal_to_its_cost() -> None:
 def test_a_flow_of_higher_cost_or_infeasible_is_refused(
     units: np.ndarray[tuple[int], np.dtype[np.int64]], line: str
 ) -> None:
-    with pytest.raises(UnprovenResponse) as withheld:
+    with pytest.raises(UnprovenResult) as withheld:
         certify(DIAMOND, units)
     assert str(withheld.value) == line
 
 
 def test_a_cycle_of_negative_cost_is_found_even_without_supply() -> None:
     paying = network(tail=[0, 1], head=[1, 0], capacity=[3, 3], unit_cost=[-2, 1], supply=[0, 0])
-    with pytest.raises(UnprovenResponse):
+    with pytest.raises(UnprovenResult):
         certify(paying, flow(0, 0))
     assert certify(paying, flow(3, 3)).cost == -3
 

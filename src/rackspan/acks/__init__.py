@@ -1,8 +1,8 @@
-"""Acknowledgements by racks: when acks=all may be answered, and how a Kafka without min.insync.racks is made to agree.
+"""min.insync.racks: when a produce with acks=all is acknowledged, and the min.insync.replicas that guarantees as much.
 
-Begin with min_insync_racks.py (the rule, for brokers and gateways), then harden.py (the same strength from
-min.insync.replicas alone) and watch.py (what metadata tells of it). Pure: it never reads an ISR or alters a config;
-whoever does is told what to do.
+Begin with min_insync_racks.py (the rule, for brokers and gateways), then harden.py (the same guarantee from
+min.insync.replicas alone), watch.py (metrics from a cluster's metadata) and produce_errors.py (errors of refused produces).
+Pure: it never reads a cluster or alters a config.
 """
 
 from typing import TYPE_CHECKING
@@ -10,28 +10,31 @@ from typing import TYPE_CHECKING
 from rackspan.lazy_exports import late_names
 
 if TYPE_CHECKING:
-    from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost, values_to_set
+    from rackspan.acks.harden import HardenAdvice, HardenOutcome, RackLossCost, values_to_set
     from rackspan.acks.min_insync_racks import ProduceVerdict, RackBits, Thresholds, rack_bits
-    from rackspan.acks.watch import Watch, watched
+    from rackspan.acks.produce_errors import produce_error
+    from rackspan.acks.watch import Watch, watch_readings
 else:
     __getattr__ = late_names(
         __name__,
         {
-            "harden": ("HardenAdvice", "Outcome", "RackLossCost", "values_to_set"),
+            "harden": ("HardenAdvice", "HardenOutcome", "RackLossCost", "values_to_set"),
             "min_insync_racks": ("ProduceVerdict", "RackBits", "Thresholds", "rack_bits"),
-            "watch": ("Watch", "watched"),
+            "produce_errors": ("produce_error",),
+            "watch": ("Watch", "watch_readings"),
         },
     )
 
 __all__ = [
     "HardenAdvice",
-    "Outcome",
+    "HardenOutcome",
     "ProduceVerdict",
     "RackBits",
     "RackLossCost",
     "Thresholds",
     "Watch",
+    "produce_error",
     "rack_bits",
     "values_to_set",
-    "watched",
+    "watch_readings",
 ]

@@ -1,23 +1,17 @@
-"""What setting min.insync.racks does: accepted, warned of, or refused, and by whom.
+"""Validation of min.insync.racks: accepted, accepted with warnings, or refused.
 
-A broker is judged at its start and when the config changes while it runs; a topic when it is created or altered. An
-answer is a value: a config that is refused is a normal outcome.
+A broker's value is validated when the broker starts and when the config changes while it runs; a topic's when it is created
+or altered. A refused config is an expected outcome, so it is a value and no exception.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
-from typing import Final
 
 from rackspan.model.broker import Broker
 from rackspan.model.ids import INT32_MAX, RackId
 from rackspan.model.topic import MIN_INSYNC_RACKS
-
-INVALID_CONFIG: Final = 40
-"""Kafka's code for InvalidConfigurationException."""
-
-DEFAULT: Final = 1
 
 
 class SetAt(Enum):
@@ -37,7 +31,7 @@ class ConfigOutcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ConfigVerdict:
-    """`value` is what takes effect, None where nothing does. `error` says why not; `warnings` go to the log."""
+    """`value` is what takes effect, None if the config is refused for the reason in `error`. `warnings` go to the log."""
 
     outcome: ConfigOutcome
     value: int | None
@@ -56,7 +50,7 @@ def judge_topic_config(text: str, brokers: Sequence[Broker]) -> ConfigVerdict:
 
 
 def judge_broker_config(text: str, at: SetAt, own_rack: RackId | None, brokers: Sequence[Broker]) -> ConfigVerdict:
-    """A broker's own value, or the cluster's default for it. `brokers` are those it knows of, itself included.
+    """A broker's own value, or the cluster's default for it. `brokers` are the registered ones, itself included.
 
     Source: min.insync.racks, Validation.
     """
@@ -71,11 +65,6 @@ def judge_broker_config(text: str, at: SetAt, own_rack: RackId | None, brokers: 
             f"{MIN_INSYNC_RACKS} {value}: this broker has no broker.rack; set it, or leave the value at 1",
         )
     return ConfigVerdict(ConfigOutcome.ACCEPTED, value, warnings=_too_many(value, brokers))
-
-
-def in_effect(topic_value: int | None, broker_value: int | None) -> int:
-    """Topic over broker over default."""
-    return topic_value if topic_value is not None else broker_value if broker_value is not None else DEFAULT
 
 
 def _parsed(text: str) -> int | None:
@@ -105,11 +94,11 @@ def _unracked(value: int, brokers: Sequence[Broker]) -> tuple[str, ...]:
 def _too_many(value: int, brokers: Sequence[Broker]) -> tuple[str, ...]:
     if value == 1:
         return ()
-    # Here, with NumPy behind it: few clusters ask for more than one rack.
+    # Imported here, since it needs NumPy and few clusters require more than one rack.
     from rackspan.model.racks import rack_map
 
-    known = len(rack_map(brokers).racks)
-    if value <= known:
+    count = len(rack_map(brokers).racks)
+    if value <= count:
         return ()
-    racks = "1 rack" if known == 1 else f"{known} racks"
+    racks = "1 rack" if count == 1 else f"{count} racks"
     return (f"{MIN_INSYNC_RACKS} {value}: the cluster has {racks}; acks=all is refused until it has more",)

@@ -1,7 +1,7 @@
-"""The least native min.insync.replicas that forces k racks: the strength of min.insync.racks on any Kafka, at a price.
+"""The least min.insync.replicas that forces k racks: the guarantee of min.insync.racks on any Kafka, at a cost.
 
-Exact for the placement as it is, and so true until replicas move; audit finds it again when they have. A partition that
-is being reassigned is judged by where that leads, as everywhere. Nothing here ever advises a lower value.
+Exact for the current placement, and so valid until replicas move; audit checks it again after that. A partition that is
+being reassigned is judged by the target of the reassignment. A lower value is never advised.
 """
 
 import re
@@ -12,7 +12,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from rackspan.acks.spreads import Spread, better_spreads
+from rackspan.acks.spreads import RackSpread, better_spreads
 from rackspan.audit.batch import PartitionBatch, effective_min_isr, snapshot_batch
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import NO_BROKER, RackId, TopicName
@@ -22,8 +22,8 @@ from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.model.topic import Topic
 
 
-class Outcome(StrEnum):
-    """What is to be done about a topic's min.insync.replicas."""
+class HardenOutcome(StrEnum):
+    """What to do about a topic's min.insync.replicas."""
 
     NOTHING_ASKED = "nothing-asked"
     """One rack is enough: every acknowledged record is on one."""
@@ -34,7 +34,7 @@ class Outcome(StrEnum):
     ENFORCED = "enforced"
     """The least value is above the current one, but the brokers enforce min.insync.racks themselves."""
     IMPOSSIBLE = "impossible"
-    """No value forces the racks: a partition stands on too few. Another placement does."""
+    """No value forces the racks: a partition has replicas on too few. Another placement does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,7 @@ class HardenAdvice:
     `current` and `least` are values of min.insync.replicas; `least` is what the most demanding partition needs, which is
     `decided_by` (its replicas per rack: `spread`, fullest first, replicas in no rack left out). `least` may exceed
     `smallest_replication_factor`: brokers hold a partition to as many as it has replicas. `too_few_racks` counts partitions
-    whose replicas stand on fewer racks than asked, which makes forcing impossible and `least` meaningless; `moving` counts
+    whose replicas stand on fewer racks than required, which makes forcing impossible and `least` meaningless; `moving` counts
     those that are being reassigned. `losses` has an entry for each rack whose loss stops writes, with the larger of
     `current` and `least` in force; every other rack can be lost. It is empty where forcing is impossible. `better` holds
     spreads that make possible, or survive at the least value, what this placement does not; it is empty where the current
@@ -77,21 +77,21 @@ class HardenAdvice:
     too_few_racks: int
     moving: int
     losses: tuple[RackLossCost, ...]
-    better: tuple[Spread, ...]
+    better: tuple[RackSpread, ...]
 
     @property
-    def outcome(self) -> Outcome:
+    def outcome(self) -> HardenOutcome:
         if self.min_insync_racks <= 1:
-            return Outcome.NOTHING_ASKED
+            return HardenOutcome.NOTHING_ASKED
         if self.too_few_racks:
-            return Outcome.IMPOSSIBLE
+            return HardenOutcome.IMPOSSIBLE
         if self.current >= self.least:
-            return Outcome.SUFFICES
-        return Outcome.ENFORCED if self.enforced else Outcome.RAISE
+            return HardenOutcome.SUFFICES
+        return HardenOutcome.ENFORCED if self.enforced else HardenOutcome.RAISE
 
     @property
     def to_act_on(self) -> bool:
-        return self.outcome in (Outcome.RAISE, Outcome.IMPOSSIBLE)
+        return self.outcome in (HardenOutcome.RAISE, HardenOutcome.IMPOSSIBLE)
 
 
 def harden(
@@ -110,20 +110,20 @@ def harden(
     throughout: a few sorts of the replica matrix.
     Source: min.insync.racks, Motivation ("the operator must set min.insync.replicas=3 (or higher)"), made exact.
     """
-    seen = _matching(snapshot_batch(snapshot, policy), topic_filter)
-    if len(seen.rows) == 0:
+    batch = _matching(snapshot_batch(snapshot, policy), topic_filter)
+    if len(batch.rows) == 0:
         return []
-    return list(_advice(snapshot.topics, seen, _by_topic(seen)))
+    return list(_advice(snapshot.topics, batch, _by_topic(batch)))
 
 
 def values_to_set(advice: Sequence[HardenAdvice]) -> dict[str, int]:
     """min.insync.replicas by topic, where it must rise and can."""
-    return {one.topic: one.least for one in advice if one.outcome is Outcome.RAISE}
+    return {one.topic: one.least for one in advice if one.outcome is HardenOutcome.RAISE}
 
 
 @dataclass(frozen=True, slots=True)
 class _Topics:
-    """Facts of each topic that has partitions, shape (T,): `code`, and what its partitions come to."""
+    """Each topic that has partitions, in columns of shape (T,): its code, and sums or extremes over its partitions."""
 
     code: Int32s
     partitions: Int64s
@@ -135,75 +135,75 @@ class _Topics:
     moving: Int64s
 
 
-def _matching(seen: PartitionBatch, topic_filter: re.Pattern[str] | None) -> PartitionBatch:
+def _matching(batch: PartitionBatch, topic_filter: re.Pattern[str] | None) -> PartitionBatch:
     if topic_filter is None:
-        return seen
-    wanted = np.array([topic_filter.fullmatch(topic) is not None for topic in seen.topics], dtype=np.bool_)
-    rows = np.flatnonzero(wanted[seen.rows.topic])
-    asked = seen.required.of(rows.astype(np.int32))
-    return replace(seen, rows=seen.rows.take(rows), required=asked)
+        return batch
+    matching = np.array([topic_filter.fullmatch(topic) is not None for topic in batch.topics], dtype=np.bool_)
+    rows = np.flatnonzero(matching[batch.rows.topic])
+    required = batch.required.of(rows.astype(np.int32))
+    return replace(batch, rows=batch.rows.take(rows), required=required)
 
 
-def _by_topic(seen: PartitionBatch) -> _Topics:
-    code, first, partitions = np.unique(seen.rows.topic, return_index=True, return_counts=True)
+def _by_topic(batch: PartitionBatch) -> _Topics:
+    code, first, partitions = np.unique(batch.rows.topic, return_index=True, return_counts=True)
     # A snapshot's partitions are ordered by topic, so that each topic is one run of rows.
-    least = np.maximum.reduceat(seen.forcing_value, first)
-    deciding = np.flatnonzero(seen.forcing_value == np.repeat(least, partitions))
-    _, first_deciding = np.unique(seen.rows.topic[deciding], return_index=True)
-    asked = seen.required.min_insync_racks
+    least = np.maximum.reduceat(batch.forcing_value, first)
+    deciding = np.flatnonzero(batch.forcing_value == np.repeat(least, partitions))
+    _, first_deciding = np.unique(batch.rows.topic[deciding], return_index=True)
+    required = batch.required.min_insync_racks
     return _Topics(
         code=code,
         partitions=partitions,
-        smallest_factor=np.minimum.reduceat(seen.replication_factor, first),
-        largest_factor=np.maximum.reduceat(seen.replication_factor, first),
+        smallest_factor=np.minimum.reduceat(batch.replication_factor, first),
+        largest_factor=np.maximum.reduceat(batch.replication_factor, first),
         least=least,
         deciding_row=deciding[first_deciding],
-        too_few_racks=np.add.reduceat(((asked > 1) & (seen.replica_rack_count < asked)).astype(np.int64), first),
-        moving=np.add.reduceat(_moving(seen).astype(np.int64), first),
+        too_few_racks=np.add.reduceat(((required > 1) & (batch.replica_rack_count < required)).astype(np.int64), first),
+        moving=np.add.reduceat(_moving(batch).astype(np.int64), first),
     )
 
 
-def _moving(seen: PartitionBatch) -> Bools:
-    adding, removing = seen.rows.adding_replicas, seen.rows.removing_replicas
+def _moving(batch: PartitionBatch) -> Bools:
+    adding, removing = batch.rows.adding_replicas, batch.rows.removing_replicas
     return np.asarray((adding != NO_BROKER).any(axis=1) | (removing != NO_BROKER).any(axis=1))
 
 
-def _advice(topics: tuple[Topic, ...], seen: PartitionBatch, facts: _Topics) -> Iterator[HardenAdvice]:
-    losses = _losses(seen, facts)
-    rack_sizes = tuple(seen.members.rack_map.sizes.tolist())
-    for index, code in enumerate(facts.code.tolist()):
-        topic, row = topics[code], int(facts.deciding_row[index])
+def _advice(topics: tuple[Topic, ...], batch: PartitionBatch, columns: _Topics) -> Iterator[HardenAdvice]:
+    losses = _losses(batch, columns)
+    rack_sizes = tuple(batch.members.rack_map.sizes.tolist())
+    for index, code in enumerate(columns.code.tolist()):
+        topic, row = topics[code], int(columns.deciding_row[index])
         advice = HardenAdvice(
             topic=topic.name,
             internal=topic.internal,
-            partitions=int(facts.partitions[index]),
-            smallest_replication_factor=int(facts.smallest_factor[index]),
-            min_insync_racks=int(seen.required.min_insync_racks[row]),
-            enforced=bool(seen.required.enforced[row]),
-            current=int(seen.required.min_insync_replicas[row]),
-            least=int(facts.least[index]),
-            decided_by=int(seen.rows.partition[row]),
-            spread=tuple(count for count in seen.replica_rack_counts[row].tolist() if count),
-            too_few_racks=int(facts.too_few_racks[index]),
-            moving=int(facts.moving[index]),
+            partitions=int(columns.partitions[index]),
+            smallest_replication_factor=int(columns.smallest_factor[index]),
+            min_insync_racks=int(batch.required.min_insync_racks[row]),
+            enforced=bool(batch.required.enforced[row]),
+            current=int(batch.required.min_insync_replicas[row]),
+            least=int(columns.least[index]),
+            decided_by=int(batch.rows.partition[row]),
+            spread=tuple(count for count in batch.replica_rack_counts[row].tolist() if count),
+            too_few_racks=int(columns.too_few_racks[index]),
+            moving=int(columns.moving[index]),
             losses=losses.get(code, ()),
             better=(),
         )
-        yield replace(advice, better=_better(advice, rack_sizes, int(facts.largest_factor[index])))
+        yield replace(advice, better=_better(advice, rack_sizes, int(columns.largest_factor[index])))
 
 
-def _losses(seen: PartitionBatch, facts: _Topics) -> dict[int, tuple[RackLossCost, ...]]:
+def _losses(batch: PartitionBatch, columns: _Topics) -> dict[int, tuple[RackLossCost, ...]]:
     """By topic code, the racks whose loss stops writes, by name. One entry of work a replica, however many racks there are."""
-    row, rack, held = _held(seen.replica_racks)
-    asked = seen.required.min_insync_racks
-    value = np.maximum(np.repeat(facts.least, facts.partitions), seen.required.min_insync_replicas)
-    min_isr = effective_min_isr(value, seen.replication_factor)
-    judged = (asked > 1) & np.repeat(facts.too_few_racks == 0, facts.partitions)
-    stopped = judged[row] & (seen.replication_factor[row] - held < min_isr[row])
+    row, rack, held = _racks_held(batch.replica_racks)
+    required = batch.required.min_insync_racks
+    value = np.maximum(np.repeat(columns.least, columns.partitions), batch.required.min_insync_replicas)
+    min_isr = effective_min_isr(value, batch.replication_factor)
+    judged = (required > 1) & np.repeat(columns.too_few_racks == 0, columns.partitions)
+    stopped = judged[row] & (batch.replication_factor[row] - held < min_isr[row])
     row, rack = row[stopped], rack[stopped]
-    by_both = seen.replica_rack_count[row] - 1 < asked[row]
-    names = seen.members.rack_map.racks
-    cells, place = np.unique(seen.rows.topic[row].astype(np.int64) * len(names) + rack, return_inverse=True)
+    by_both = batch.replica_rack_count[row] - 1 < required[row]
+    names = batch.members.rack_map.racks
+    cells, place = np.unique(batch.rows.topic[row].astype(np.int64) * len(names) + rack, return_inverse=True)
     both = np.bincount(place, weights=by_both, minlength=len(cells)).astype(np.int64)
     by_value = np.bincount(place, minlength=len(cells)) - both
     costs: dict[int, list[RackLossCost]] = {}
@@ -212,7 +212,7 @@ def _losses(seen: PartitionBatch, facts: _Topics) -> dict[int, tuple[RackLossCos
     return {code: tuple(listed) for code, listed in costs.items()}
 
 
-def _held(rack_codes: Int32s) -> tuple[Int64s, Int32s, Int64s]:
+def _racks_held(rack_codes: Int32s) -> tuple[Int64s, Int32s, Int64s]:
     """Each partition's racks as (row, rack code, replicas held), from a (P, width) matrix of rack codes."""
     ordered = np.sort(rack_codes, axis=1)
     starts = ordered != NO_RACK
@@ -224,10 +224,10 @@ def _held(rack_codes: Int32s) -> tuple[Int64s, Int32s, Int64s]:
     return row, rack, np.bincount(run_ids[counted], minlength=len(row))
 
 
-def _better(advice: HardenAdvice, rack_sizes: tuple[int, ...], replication_factor: int) -> tuple[Spread, ...]:
+def _better(advice: HardenAdvice, rack_sizes: tuple[int, ...], replication_factor: int) -> tuple[RackSpread, ...]:
     """What would be gained by placing the topic otherwise; nothing where any rack can be lost already."""
     content = not advice.losses or advice.current > advice.least
-    if advice.min_insync_racks <= 1 or (content and advice.outcome is not Outcome.IMPOSSIBLE):
+    if advice.min_insync_racks <= 1 or (content and advice.outcome is not HardenOutcome.IMPOSSIBLE):
         return ()
     return tuple(
         one for one in _better_spreads(rack_sizes, advice.min_insync_racks, replication_factor) if _gains(one, advice)
@@ -235,10 +235,10 @@ def _better(advice: HardenAdvice, rack_sizes: tuple[int, ...], replication_facto
 
 
 _better_spreads = lru_cache(maxsize=1024)(better_spreads)
-"""A fleet's topics ask few different things."""
+"""The topics of a cluster have few different arguments."""
 
 
-def _gains(spread: Spread, advice: HardenAdvice) -> bool:
-    if advice.outcome is Outcome.IMPOSSIBLE or spread.survives_rack:
+def _gains(spread: RackSpread, advice: HardenAdvice) -> bool:
+    if advice.outcome is HardenOutcome.IMPOSSIBLE or spread.survives_rack:
         return True
     return spread.survives_broker and advice.least >= advice.smallest_replication_factor

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost
-from rackspan.acks.spreads import Spread
-from rackspan.acks.watch import Seen
+from rackspan.acks.harden import HardenAdvice, HardenOutcome, RackLossCost
+from rackspan.acks.spreads import RackSpread
+from rackspan.acks.watch import ClusterIsr
 from rackspan.acks.wording import kafka_configs, loss_words, reason, remedies
 from rackspan.audit.findings import Finding
 from rackspan.audit.json_format import finding_document, head_document
@@ -28,7 +28,7 @@ def harden_document(
             "outcomes": dict(sorted(Counter(str(one.outcome) for one in advice).items())),
         },
         "topics": [advice_document(one) for one in advice],
-        "commands": [kafka_configs(one, bootstrap_server) for one in advice if one.outcome is Outcome.RAISE],
+        "commands": [kafka_configs(one, bootstrap_server) for one in advice if one.outcome is HardenOutcome.RAISE],
     }
 
 
@@ -51,7 +51,7 @@ def advice_document(advice: HardenAdvice) -> dict[str, Any]:
         "min_insync_racks": advice.min_insync_racks,
         "enforced": advice.enforced,
         "current": advice.current,
-        "least": None if advice.outcome is Outcome.IMPOSSIBLE else advice.least,
+        "least": None if advice.outcome is HardenOutcome.IMPOSSIBLE else advice.least,
         "decided_by": {"partition": advice.decided_by, "spread": list(advice.spread), "needs": advice.least},
         "partitions": advice.partitions,
         "too_few_racks": advice.too_few_racks,
@@ -71,7 +71,7 @@ def loss_document(advice: HardenAdvice, loss: RackLossCost) -> dict[str, Any]:
     }
 
 
-def spread_document(spread: Spread) -> dict[str, Any]:
+def spread_document(spread: RackSpread) -> dict[str, Any]:
     return {
         "replication_factor": spread.replication_factor,
         "spread": list(spread.counts),
@@ -81,7 +81,7 @@ def spread_document(spread: Spread) -> dict[str, Any]:
     }
 
 
-def watch_document(seen: Seen) -> dict[str, Any]:
+def watch_document(seen: ClusterIsr) -> dict[str, Any]:
     """One reading of a watch: counts of partitions, of the whole cluster and by leading broker."""
     return {
         "cluster_id": seen.cluster_id,
@@ -90,6 +90,6 @@ def watch_document(seen: Seen) -> dict[str, Any]:
         "leaderless": seen.leaderless,
         "brokers": [
             {"id": one.broker, "rack": one.rack, "under_min_rack_isr": one.under, "at_min_rack_isr": one.at}
-            for one in seen.led
+            for one in seen.leaders
         ],
     }

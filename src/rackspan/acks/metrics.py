@@ -1,36 +1,32 @@
-"""The metrics of min.insync.racks, by name: the proposal's, and Prometheus' as they are served."""
+"""The metrics of min.insync.racks: their names in the KIP and in Prometheus, their scopes and help texts."""
 
 from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
 
-class Kind(Enum):
+class MetricKind(Enum):
     GAUGE = "gauge"
     COUNTER = "counter"
 
 
-class Scope(Enum):
+class MetricScope(Enum):
     PARTITION = "partition"
-    """A series a partition, only where per-partition series are asked for."""
+    """One series per partition, served only where per-partition series are requested."""
     BROKER = "broker"
     CLUSTER = "cluster"
-    """Of a watch, which looks at a whole cluster from outside."""
+    """Of a watch, which reads a whole cluster's metadata."""
 
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric. `proposed` is its name in the proposal, and stands in the help text; empty where it is ours alone."""
+    """One metric. `proposed` is its name in the KIP, which the help text begins with; empty where the KIP has none."""
 
     name: str
     proposed: str
-    scope: Scope
-    kind: Kind
+    scope: MetricScope
+    kind: MetricKind
     meaning: str
-
-    @property
-    def labels(self) -> tuple[str, ...]:
-        return ("topic", "partition") if self.scope is Scope.PARTITION else ()
 
     @property
     def help(self) -> str:
@@ -41,75 +37,81 @@ METRICS: Final = (
     Metric(
         "rackspan_partition_under_min_rack_isr",
         "UnderMinRackIsr",
-        Scope.PARTITION,
-        Kind.GAUGE,
+        MetricScope.PARTITION,
+        MetricKind.GAUGE,
         "1 while the ISR spans fewer racks than min.insync.racks, else 0",
     ),
     Metric(
         "rackspan_partition_at_min_rack_isr",
         "AtMinRackIsr",
-        Scope.PARTITION,
-        Kind.GAUGE,
+        MetricScope.PARTITION,
+        MetricKind.GAUGE,
         "1 while the ISR spans exactly min.insync.racks racks, else 0",
     ),
-    Metric("rackspan_partition_isr_racks", "IsrRackCount", Scope.PARTITION, Kind.GAUGE, "distinct racks the ISR spans"),
+    Metric(
+        "rackspan_partition_isr_racks",
+        "IsrRackCount",
+        MetricScope.PARTITION,
+        MetricKind.GAUGE,
+        "distinct racks the ISR spans",
+    ),
     Metric(
         "rackspan_under_min_rack_isr_partitions",
         "UnderMinRackIsrPartitionCount",
-        Scope.BROKER,
-        Kind.GAUGE,
+        MetricScope.BROKER,
+        MetricKind.GAUGE,
         "partitions led here whose ISR spans fewer racks than min.insync.racks",
     ),
     Metric(
         "rackspan_at_min_rack_isr_partitions",
         "AtMinRackIsrPartitionCount",
-        Scope.BROKER,
-        Kind.GAUGE,
+        MetricScope.BROKER,
+        MetricKind.GAUGE,
         "partitions led here whose ISR spans exactly min.insync.racks racks",
     ),
     Metric(
         "rackspan_rack_check_failures_total",
         "RackCheckFailureRate",
-        Scope.BROKER,
-        Kind.COUNTER,
+        MetricScope.BROKER,
+        MetricKind.COUNTER,
         "produce requests refused for want of racks, those that timed out waiting for racks included",
     ),
 )
 
-TOLD_BY_METADATA: Final = tuple(metric for metric in METRICS if metric.proposed != "RackCheckFailureRate")
-"""Those that a watch can serve; how many requests a broker has refused is the broker's own to count."""
+METADATA_METRICS: Final = tuple(metric for metric in METRICS if metric.proposed != "RackCheckFailureRate")
+"""The metrics that a watch can serve from metadata. Only a broker can count the requests that it refused."""
 
 WATCH_METRICS: Final = (
     Metric(
         "rackspan_watch_up",
         "",
-        Scope.CLUSTER,
-        Kind.GAUGE,
+        MetricScope.CLUSTER,
+        MetricKind.GAUGE,
         "1 while the last reading of the cluster succeeded, else 0",
     ),
-    Metric("rackspan_watch_readings_total", "", Scope.CLUSTER, Kind.COUNTER, "readings that succeeded"),
-    Metric("rackspan_watch_failures_total", "", Scope.CLUSTER, Kind.COUNTER, "readings that failed"),
+    Metric("rackspan_watch_readings_total", "", MetricScope.CLUSTER, MetricKind.COUNTER, "readings that succeeded"),
+    Metric("rackspan_watch_failures_total", "", MetricScope.CLUSTER, MetricKind.COUNTER, "readings that failed"),
     Metric(
         "rackspan_watch_unread",
         "",
-        Scope.CLUSTER,
-        Kind.GAUGE,
+        MetricScope.CLUSTER,
+        MetricKind.GAUGE,
         "things that the last reading could not tell, each named on the watch's standard error; other counts may be too low",
     ),
     Metric(
         "rackspan_watch_leaderless_partitions",
         "",
-        Scope.CLUSTER,
-        Kind.GAUGE,
+        MetricScope.CLUSTER,
+        MetricKind.GAUGE,
         "partitions that nobody leads, and so no broker counts among its own",
     ),
     Metric(
         "rackspan_watch_under_min_rack_isr_seconds_total",
         "",
-        Scope.CLUSTER,
-        Kind.COUNTER,
+        MetricScope.CLUSTER,
+        MetricKind.COUNTER,
         "partition-seconds seen with an ISR of fewer racks than min.insync.racks, in place of RackCheckFailureRate: "
         "metadata tells when acks=all would be refused, not how often it was",
     ),
 )
-"""What a watch says of itself and of the cluster as a whole."""
+"""The metrics of a watch itself and of the whole cluster."""

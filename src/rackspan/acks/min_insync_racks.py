@@ -1,13 +1,13 @@
-"""min.insync.racks: when a produce with acks=all is answered, and how. One rule, asked at three moments.
+"""min.insync.racks: when a produce with acks=all is accepted, acknowledged or refused. One rule, applied at three points.
 
     before the append          on the leader; a refusal writes nothing
-    before the watermark moves an ISR that misses a threshold lets no reader past what it holds
-    before the acknowledgement the ISR that let the watermark pass must meet both thresholds still
+    before the watermark moves an ISR that misses a threshold does not advance the high watermark
+    before the acknowledgement the ISR that advanced the watermark must still meet both thresholds
 
-At all three the ISR is the one committed by the controller as the leader knows it: a pending addition does not count.
-A duplicate of an idempotent batch is no exception; it waits for the watermark like the original. acks=0 and acks=1 are
-never checked. Source: min.insync.racks, Produce Acknowledgement Logic; the second and third moment are ours, since a
-request that waits in the leader is otherwise acknowledged when the ISR shrinks under it.
+At all three the ISR is the one that the controller has committed, in the leader's copy of the metadata: a pending addition
+does not count. A duplicate of an idempotent batch is checked as well; it waits for the watermark like the original. acks=0
+and acks=1 are never checked. Source: min.insync.racks, Produce Acknowledgement Logic. The second and third point are ours:
+without them a waiting request is acknowledged when the ISR shrinks meanwhile.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -24,7 +24,7 @@ ACKS_ALL: Final = -1
 
 
 class ProduceVerdict(Enum):
-    """What becomes of a produce to one partition. A refusal is normal here, never an exception."""
+    """The outcome of a produce to one partition. A refusal is an expected outcome, so it is a value and no exception."""
 
     ACCEPT = "accept"
     NOT_ENOUGH_REPLICAS = "not-enough-replicas"
@@ -34,7 +34,7 @@ class ProduceVerdict(Enum):
 
 
 class Threshold(Enum):
-    """Which of the two an ISR misses."""
+    """The config that an ISR misses."""
 
     REPLICAS = "min.insync.replicas"
     RACKS = "min.insync.racks"
@@ -42,7 +42,7 @@ class Threshold(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Thresholds:
-    """What a partition asks of its ISR. Both are at least 1; 1 for racks is the default and asks nothing."""
+    """What a partition requires of its ISR. Both are at least 1; 1 for racks, the default, requires nothing."""
 
     min_insync_replicas: int = 1
     min_insync_racks: int = 1
@@ -53,10 +53,10 @@ class Thresholds:
                 raise UsageError(f"min.insync.{key} is {value}, but it is a whole number of at least 1; correct it")
 
     def of_partition(self, replication_factor: int) -> "Thresholds":
-        """What a partition with so many replicas is held to: more of them in sync than there are is never asked.
+        """The thresholds of a partition with so many replicas: min.insync.replicas is at most their number.
 
         Source: Kafka's Partition.effectiveMinIsr and PartitionChangeBuilder; Kafka 3.9 and 4.1 acknowledge acks=all with
-        one replica and min.insync.replicas=2. Racks are not lowered: a value that cannot be met is the operator's to mend.
+        one replica and min.insync.replicas=2. Racks are not lowered: the operator has to fix a value that is impossible.
         """
         if self.min_insync_replicas <= replication_factor:
             return self
@@ -65,10 +65,10 @@ class Thresholds:
 
 @dataclass(frozen=True, slots=True)
 class RackBits:
-    """Each broker's rack as one bit, made once for a metadata image and asked at every produce.
+    """Each broker's rack as one bit: computed once per metadata image, used at every produce.
 
     `racks[i]` is the rack of bit i. Bit 0 is the unnamed rack, which all brokers without `broker.rack` share. A broker
-    the image does not list adds no rack: what is not known to be elsewhere may be anywhere.
+    that the image does not list adds no rack, since its rack is unknown.
     """
 
     bit_of: Mapping[BrokerId, int]
@@ -79,9 +79,9 @@ class RackBits:
         return self._bits(isr).bit_count()
 
     def names(self, isr: Iterable[BrokerId]) -> tuple[RackId, ...]:
-        """Those racks by name, for a message."""
+        """The racks of an ISR by name, for a message."""
         bits = self._bits(isr)
-        return tuple(rack for place, rack in enumerate(self.racks) if bits >> place & 1)
+        return tuple(rack for bit, rack in enumerate(self.racks) if bits >> bit & 1)
 
     def _bits(self, isr: Iterable[BrokerId]) -> int:
         bits, bit_of = 0, self.bit_of
@@ -93,43 +93,43 @@ class RackBits:
 def rack_bits(brokers: Iterable[Broker]) -> RackBits:
     rack_of = {broker.id: broker.rack or UNNAMED_RACK for broker in brokers}
     racks = (UNNAMED_RACK, *sorted(set(rack_of.values()) - {UNNAMED_RACK}))
-    place = {rack: index for index, rack in enumerate(racks)}
-    return RackBits(MappingProxyType({broker: 1 << place[rack] for broker, rack in rack_of.items()}), racks)
+    bit_of_rack = {rack: bit for bit, rack in enumerate(racks)}
+    return RackBits(MappingProxyType({broker: 1 << bit_of_rack[rack] for broker, rack in rack_of.items()}), racks)
 
 
 def is_checked(acks: int) -> bool:
-    """Whether a produce is subject to either threshold, as with min.insync.replicas."""
+    """Whether a produce with these acks is checked against the thresholds, as with min.insync.replicas."""
     return acks == ACKS_ALL
 
 
-def missed(isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> Threshold | None:
+def missed_threshold(isr: Collection[BrokerId], racks: RackBits, thresholds: Thresholds) -> Threshold | None:
     """The first threshold an ISR misses, replicas before racks; None where both are met.
 
     Racks are not counted where the value is 1: without the feature, produce costs what it did.
     """
-    if len(isr) < asked.min_insync_replicas:
+    if len(isr) < thresholds.min_insync_replicas:
         return Threshold.REPLICAS
-    if asked.min_insync_racks > 1 and racks.count(isr) < asked.min_insync_racks:
+    if thresholds.min_insync_racks > 1 and racks.count(isr) < thresholds.min_insync_racks:
         return Threshold.RACKS
     return None
 
 
-def before_append(isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> ProduceVerdict:
-    """On the leader, before anything is written."""
-    return _BEFORE_APPEND[missed(isr, racks, asked)]
+def before_append(isr: Collection[BrokerId], racks: RackBits, thresholds: Thresholds) -> ProduceVerdict:
+    """The verdict on the leader, before anything is written."""
+    return _BEFORE_APPEND[missed_threshold(isr, racks, thresholds)]
 
 
-def watermark_may_advance(isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> bool:
-    """Whether the high watermark may pass what this ISR holds (for replicas Kafka asks this since KIP-966).
+def watermark_may_advance(isr: Collection[BrokerId], racks: RackBits, thresholds: Thresholds) -> bool:
+    """Whether the high watermark may pass what this ISR holds (for replicas Kafka checks this since KIP-966).
 
-    While it may not, a waiting produce waits, and ends in REQUEST_TIMED_OUT or in what `before_acknowledgement` says.
+    While it may not, a produce waits. It ends with REQUEST_TIMED_OUT or with the verdict of `before_acknowledgement`.
     """
-    return missed(isr, racks, asked) is None
+    return missed_threshold(isr, racks, thresholds) is None
 
 
-def before_acknowledgement(isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> ProduceVerdict:
-    """Before the answer leaves; `isr` is the one that let the watermark pass the record."""
-    return _BEFORE_ACKNOWLEDGEMENT[missed(isr, racks, asked)]
+def before_acknowledgement(isr: Collection[BrokerId], racks: RackBits, thresholds: Thresholds) -> ProduceVerdict:
+    """The verdict before the response is sent; `isr` is the one that advanced the watermark past the record."""
+    return _BEFORE_ACKNOWLEDGEMENT[missed_threshold(isr, racks, thresholds)]
 
 
 _BEFORE_APPEND: Final[Mapping[Threshold | None, ProduceVerdict]] = {

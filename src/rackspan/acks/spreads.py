@@ -9,7 +9,7 @@ from rackspan.model.racks import even_spread, forcing_value
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class RackSpread:
     """Replicas per rack, the fullest first, none empty, and what forcing `min_insync_racks` racks means there."""
 
     counts: tuple[int, ...]
@@ -39,7 +39,9 @@ class Spread:
         return self.possible and self.least <= self.replication_factor - self.counts[0]
 
 
-def better_spreads(rack_sizes: tuple[int, ...], min_insync_racks: int, replication_factor: int) -> tuple[Spread, ...]:
+def better_spreads(
+    rack_sizes: tuple[int, ...], min_insync_racks: int, replication_factor: int
+) -> tuple[RackSpread, ...]:
     """The first spreads that make forcing possible, that survive a broker, and that survive a rack; fewest replicas first.
 
     Constraints: no rack holds more replicas than it has brokers; replicas are spread as evenly as that allows.
@@ -64,11 +66,11 @@ def better_spreads(rack_sizes: tuple[int, ...], min_insync_racks: int, replicati
     return tuple(dict.fromkeys(one for one in found if one is not None))
 
 
-def _spreads(rack_sizes: tuple[int, ...], min_insync_racks: int, factors: range) -> Iterator[Spread]:
+def _spreads(rack_sizes: tuple[int, ...], min_insync_racks: int, factors: range) -> Iterator[RackSpread]:
     for factor in factors:
         counts = even_spread(rack_sizes, factor)
-        yield Spread(tuple(count for count in counts if count), min_insync_racks)
+        yield RackSpread(tuple(count for count in counts if count), min_insync_racks)
 
 
-def _first(spreads: list[Spread], wanted: Callable[[Spread], bool]) -> Spread | None:
+def _first(spreads: list[RackSpread], wanted: Callable[[RackSpread], bool]) -> RackSpread | None:
     return next((one for one in spreads if wanted(one)), None)

@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from rackspan.acks.harden import HardenAdvice, Outcome, RackLossCost
-from rackspan.acks.spreads import Spread
+from rackspan.acks.harden import HardenAdvice, HardenOutcome, RackLossCost
+from rackspan.acks.spreads import RackSpread
 from rackspan.model.ids import shown
 from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 
@@ -18,9 +18,9 @@ def reason(advice: HardenAdvice) -> str:
 def remedies(advice: HardenAdvice) -> list[str]:
     """What to do, the value first, then placements; empty where nothing is to be gained."""
     placed = [f"{spread_words(one)}: {_reassign(advice, one)}" for one in advice.better]
-    if advice.outcome is Outcome.RAISE:
+    if advice.outcome is HardenOutcome.RAISE:
         return [f"{MIN_INSYNC_REPLICAS}={advice.least}", *placed]
-    if advice.outcome is Outcome.IMPOSSIBLE and not placed:
+    if advice.outcome is HardenOutcome.IMPOSSIBLE and not placed:
         return [f"add racks, or lower {MIN_INSYNC_RACKS}: these racks hold no spread that could"]
     return placed
 
@@ -36,7 +36,7 @@ def loss_words(advice: HardenAdvice, loss: RackLossCost) -> str:
     )
 
 
-def spread_words(spread: Spread) -> str:
+def spread_words(spread: RackSpread) -> str:
     """`RF 4 as 2/2 has value 3 and survives any 1 broker`"""
     spare = spread.replication_factor - spread.least
     survives = "any rack" if spread.survives_rack else f"any {_count(spare, 'broker')}" if spare else "no loss at all"
@@ -95,12 +95,12 @@ def _impossible(advice: HardenAdvice) -> str:
     )
 
 
-_REASONS: Final[Mapping[Outcome, Callable[[HardenAdvice], str]]] = {
-    Outcome.NOTHING_ASKED: lambda _advice: "1 rack is enough",
-    Outcome.SUFFICES: _suffices,
-    Outcome.RAISE: _raise,
-    Outcome.ENFORCED: _enforced,
-    Outcome.IMPOSSIBLE: _impossible,
+_REASONS: Final[Mapping[HardenOutcome, Callable[[HardenAdvice], str]]] = {
+    HardenOutcome.NOTHING_ASKED: lambda _advice: "1 rack is enough",
+    HardenOutcome.SUFFICES: _suffices,
+    HardenOutcome.RAISE: _raise,
+    HardenOutcome.ENFORCED: _enforced,
+    HardenOutcome.IMPOSSIBLE: _impossible,
 }
 
 
@@ -108,7 +108,7 @@ def _deciding(advice: HardenAdvice) -> str:
     return f"{advice.topic}-{advice.decided_by} stands as {counts_words(advice.spread)}"
 
 
-def _reassign(advice: HardenAdvice, spread: Spread) -> str:
+def _reassign(advice: HardenAdvice, spread: RackSpread) -> str:
     return f"rackspan reassign plan --topic {advice.topic} --replication-factor {spread.replication_factor}"
 
 

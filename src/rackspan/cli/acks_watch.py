@@ -74,8 +74,8 @@ def _report(watches: Iterable[Watch], address: str | None, every: float, output_
     before = Watch()
     for now in watches:
         _report_connection(before, now, every)
-        if now.seen is not None:
-            document = watch_document(now.seen)
+        if now.latest is not None:
+            document = watch_document(now.latest)
             if document != printed:
                 printed = document
                 output.write({"metrics": address, **document}, output_format, watch_page(document, address))
@@ -89,6 +89,6 @@ def _report_connection(before: Watch, now: Watch, every: float) -> None:
         output.warn([f"the cluster is not seen: {now.error}; asked again every {every:g} s"])
     elif before.error is not None and now.error is None:
         output.note("the cluster is seen again")
-    noted = before.seen.partial if before.seen is not None else ()
-    if now.seen is not None:
-        output.warn(line for line in now.seen.partial if line not in noted)
+    noted = before.latest.partial if before.latest is not None else ()
+    if now.latest is not None:
+        output.warn(line for line in now.latest.partial if line not in noted)

@@ -10,7 +10,7 @@ from rackspan.consumers.group import ConsumerGroup, MemberId
 from rackspan.consumers.kinds import group_kinds
 from rackspan.consumers.ownership import owners
 from rackspan.consumers.shares import Shares, balanced_shares
-from rackspan.errors import UnprovenResponse
+from rackspan.errors import UnprovenResult
 from rackspan.model.ids import TopicPartition
 
 
@@ -40,7 +40,7 @@ def assign(group: ConsumerGroup) -> GroupAssignment:
     Bound: the two flows of shares.py and assignment_flow.py, whose sizes do not depend on the number of partitions.
     Source: KIP-881 (motivation), KIP-925 (costs and flow). Proven by tests/consumers/test_assign.py, which tries all
     assignments, and test_second_solver.py, which solves larger groups with a constraint solver.
-    Errors: UnprovenResponse, a bug.
+    Errors: UnprovenResult, a bug.
     """
     ordered = replace(group, members=tuple(sorted(group.members, key=lambda member: member.id)))
     audiences = group_audiences(ordered.members)
@@ -71,7 +71,7 @@ def _refuse_unproven(assignment: GroupAssignment, shares: Shares, flow: Assignme
     """The counted costs must equal the bounds of both certificates."""
     loads = [len(partitions) for partitions in assignment.partitions.values()]
     if shares.price(loads) != shares.proof.lower_bound:
-        raise UnprovenResponse(f"loads of {min(loads)} to {max(loads)} are not as even as proven; report this as a bug")
+        raise UnprovenResult(f"loads of {min(loads)} to {max(loads)} are not as even as proven; report this as a bug")
     if flow.price(assignment.cross_rack, assignment.moved) != flow.lower_bound:
         costs = f"{assignment.cross_rack} cross-rack partitions and {assignment.moved} moves"
-        raise UnprovenResponse(f"{costs} do not match their proof; report this as a bug")
+        raise UnprovenResult(f"{costs} do not match their proof; report this as a bug")

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.errors import UnprovenResponse
+from rackspan.errors import UnprovenResult
 from rackspan.flow.network import FlowNetwork, Int32s, Int64s
 
 
@@ -18,7 +18,7 @@ class Certificate:
 
 
 def certify(network: FlowNetwork, flow: Int64s) -> Certificate:
-    """Prove `flow` (A,) feasible and of least cost, or raise UnprovenResponse.
+    """Prove `flow` (A,) feasible and of least cost, or raise UnprovenResult.
 
     Constraints: 0 <= flow <= capacity on every arc; at every node what leaves minus what enters is its supply.
     Goal: no flow within the constraints costs less.
@@ -32,23 +32,23 @@ def certify(network: FlowNetwork, flow: Int64s) -> Certificate:
     potential = _potential(network, flow)
     cost, lower_bound = network.cost(flow), _dual_value(network, potential)
     if cost != lower_bound:
-        raise UnprovenResponse(f"a flow of cost {cost} has the lower bound {lower_bound}; report this as a bug")
+        raise UnprovenResult(f"a flow of cost {cost} has the lower bound {lower_bound}; report this as a bug")
     return Certificate(cost, lower_bound, potential)
 
 
 def _refuse_infeasible(network: FlowNetwork, flow: Int64s) -> None:
     if flow.shape != network.capacity.shape or (flow < 0).any() or (flow > network.capacity).any():
-        raise UnprovenResponse("a flow leaves the capacity of an arc; report this as a bug")
+        raise UnprovenResult("a flow leaves the capacity of an arc; report this as a bug")
     balance = np.zeros_like(network.supply)
     np.add.at(balance, network.tail, flow)
     np.subtract.at(balance, network.head, flow)
     if not np.array_equal(balance, network.supply):
         node = int(np.argmax(balance != network.supply))
-        raise UnprovenResponse(f"a flow gains or loses units at node {node}; report this as a bug")
+        raise UnprovenResult(f"a flow gains or loses units at node {node}; report this as a bug")
 
 
 def _potential(network: FlowNetwork, flow: Int64s) -> Int64s:
-    """Shortest distances over the residual arcs. UnprovenResponse where a cycle of negative cost remains."""
+    """Shortest distances over the residual arcs. UnprovenResult where a cycle of negative cost remains."""
     tail, head, cost = _residual(network, flow)
     distance = np.zeros(len(network.supply), dtype=np.int64)
     if not len(tail):
@@ -63,7 +63,7 @@ def _potential(network: FlowNetwork, flow: Int64s) -> Int64s:
         if np.array_equal(nearer, distance[heads]):
             return distance
         distance[heads] = nearer
-    raise UnprovenResponse("a flow can be made cheaper along a cycle; report this as a bug")
+    raise UnprovenResult("a flow can be made cheaper along a cycle; report this as a bug")
 
 
 def _residual(network: FlowNetwork, flow: Int64s) -> tuple[Int32s, Int32s, Int64s]:

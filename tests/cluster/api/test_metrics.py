@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka import Producer
 from prometheus_client.parser import text_string_to_metric_families
 
-from rackspan.acks.metrics import METRICS, Scope
+from rackspan.acks.metrics import METRICS, MetricScope
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 
@@ -37,7 +37,7 @@ def test_every_broker_tells_its_own_and_the_proposals_names_stand_in_the_help(cl
     address = cluster.serve_metrics()
     assert cluster.metrics_address == address
     text = scraped(address)
-    of_brokers = [metric for metric in METRICS if metric.scope is Scope.BROKER]
+    of_brokers = [metric for metric in METRICS if metric.scope is MetricScope.BROKER]
     assert {name for name, _, _ in series(address)} == {metric.name for metric in of_brokers}
     assert {broker for _, broker, _ in series(address)} == {"1", "2", "3"}
     assert all(f"# HELP {metric.name} {metric.proposed}: " in text for metric in of_brokers)

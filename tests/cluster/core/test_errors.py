@@ -1,8 +1,10 @@
 """Error codes, held against kio's copy of Kafka's table."""
 
+import pytest
 from kio.schema.errors import ErrorCode
 
-from rackspan.acks.replies import NOT_ENOUGH_RACKS, NOT_ENOUGH_RACKS_AFTER_APPEND
+from rackspan.acks import ProduceVerdict
+from rackspan.acks.produce_errors import ERROR_CODES, NOT_ENOUGH_RACKS, NOT_ENOUGH_RACKS_AFTER_APPEND
 from rackspan.cluster.core.errors import KafkaError
 
 KAFKAS = {error for error in KafkaError if error < 1000}
@@ -18,3 +20,19 @@ def test_our_own_codes_are_those_of_the_rule_and_every_client_has_one_it_handles
     assert KafkaError.NOT_ENOUGH_RACKS_AFTER_APPEND.value == NOT_ENOUGH_RACKS_AFTER_APPEND
     assert {error.for_every_client for error in KafkaError} == KAFKAS
     assert all(error.retriable == error.for_every_client.retriable for error in set(KafkaError) - KAFKAS)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "code", "code_for_every_client"),
+    [
+        (ProduceVerdict.ACCEPT, 0, 0),
+        (ProduceVerdict.NOT_ENOUGH_REPLICAS, 19, 19),
+        (ProduceVerdict.NOT_ENOUGH_REPLICAS_AFTER_APPEND, 20, 20),
+        (ProduceVerdict.NOT_ENOUGH_RACKS, 1001, 19),
+        (ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND, 1002, 20),
+    ],
+)
+def test_clients_receive_19_and_20_for_the_codes_of_our_own(
+    verdict: ProduceVerdict, code: int, code_for_every_client: int
+) -> None:
+    assert (ERROR_CODES[verdict], KafkaError(code).for_every_client) == (code, code_for_every_client)

@@ -3,7 +3,7 @@
 import pytest
 
 from rackspan.acks import min_insync_racks
-from rackspan.acks.metrics import METRICS, Scope
+from rackspan.acks.metrics import METRICS, MetricScope
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.errors import KafkaError
@@ -302,7 +302,7 @@ def test_metrics_say_under_at_and_how_many() -> None:
         "rackspan_rack_check_failures_total": 1,
     }
     assert leader.partition_metrics()[orders]["rackspan_partition_isr_racks"] == 2
-    assert {metric.scope for metric in METRICS} == {Scope.PARTITION, Scope.BROKER}
+    assert {metric.scope for metric in METRICS} == {MetricScope.PARTITION, MetricScope.BROKER}
 
 
 # Section 9: what k racks need besides.

@@ -6,17 +6,17 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from rackspan.acks import Outcome
+from rackspan.acks import HardenOutcome
 from rackspan.cli.output import page, table
 from rackspan.model.topic import MIN_INSYNC_REPLICAS
 
 TOPICS_SHOWN: Final = 40
 
 _STYLES: Final = {
-    Outcome.IMPOSSIBLE: "bold red",
-    Outcome.RAISE: "bold red",
-    Outcome.ENFORCED: "yellow",
-    Outcome.SUFFICES: "green",
+    HardenOutcome.IMPOSSIBLE: "bold red",
+    HardenOutcome.RAISE: "bold red",
+    HardenOutcome.ENFORCED: "yellow",
+    HardenOutcome.SUFFICES: "green",
 }
 """In the order in which topics are listed. Topics that require one rack are not listed."""
 
@@ -48,7 +48,7 @@ def _topics(listed: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
 
 def _row(topic: dict[str, Any]) -> Sequence[object]:
     return (
-        Text(topic["outcome"], style=_STYLES[Outcome(topic["outcome"])]),
+        Text(topic["outcome"], style=_STYLES[HardenOutcome(topic["outcome"])]),
         topic["topic"] + (" (internal)" if topic["internal"] else ""),
         topic["current"],
         "none" if topic["least"] is None else topic["least"],
@@ -81,13 +81,13 @@ def _applied(document: dict[str, Any]) -> Iterator[RenderableType]:
 
 
 def _verdict(outcomes: dict[str, int]) -> Text:
-    if not outcomes.keys() - {Outcome.NOTHING_ASKED}:
+    if not outcomes.keys() - {HardenOutcome.NOTHING_ASKED}:
         return Text("no topic asks for more than 1 rack: say how many with --min-insync-racks N", style="bold yellow")
     wrong = [
         f"{outcomes[outcome]} {words}"
         for outcome, words in (
-            (Outcome.RAISE, "to raise"),
-            (Outcome.IMPOSSIBLE, "impossible as placed"),
+            (HardenOutcome.RAISE, "to raise"),
+            (HardenOutcome.IMPOSSIBLE, "impossible as placed"),
         )
         if outcome in outcomes
     ]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.errors import UnprovenResponse
+from rackspan.errors import UnprovenResult
 from rackspan.flow import CertifiedFlow
 from rackspan.streams.costs import OwnedTasks
 from rackspan.streams.problem import Int32s, Int64s
@@ -36,11 +36,11 @@ def arrival_cost(tasks: OwnedTasks, traffic: Int64s) -> Int64s:
 
 
 def proven(tasks: OwnedTasks, client: Int32s, solution: CertifiedFlow) -> Optimum:
-    """Check that a decoded assignment costs what its certified flow costs. Errors: UnprovenResponse."""
+    """Check that a decoded assignment costs what its certified flow costs. Errors: UnprovenResult."""
     bound = stay_cost(tasks) + solution.certificate.lower_bound
     cost, moved = tasks.cost(client), int(np.count_nonzero(client != tasks.owner))
     if cost * scale(tasks) + moved != bound:
-        raise UnprovenResponse(f"an assignment of cost {cost} does not match its proof; report this as a bug")
+        raise UnprovenResult(f"an assignment of cost {cost} does not match its proof; report this as a bug")
     return Optimum(client, cost, lower_bound=bound // scale(tasks), moved=moved)
 
 

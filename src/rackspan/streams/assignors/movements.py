@@ -6,7 +6,7 @@ Racks and tags do not count here: in a temporary assignment, downtime matters mo
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from rackspan.errors import UnprovenResponse
+from rackspan.errors import UnprovenResult
 from rackspan.streams.assignors.lags import TaskLags
 from rackspan.streams.assignors.thread_balance import Role, active, standby
 from rackspan.streams.client_state import ClientState
@@ -62,7 +62,7 @@ class Movements:
             or self._most_caught_up(task, intended, any_client=True)
         )
         if source is None:
-            raise UnprovenResponse(
+            raise UnprovenResult(
                 f"task {task}: a movement was scheduled but no client can take it; report this as a bug"
             )
         if task in source.standby:

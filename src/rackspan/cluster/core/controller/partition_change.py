@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from enum import Enum
 
 from rackspan.acks import RackBits, Thresholds
-from rackspan.acks.min_insync_racks import missed
+from rackspan.acks.min_insync_racks import missed_threshold
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
 from rackspan.cluster.core.settings import Elr
 from rackspan.model.ids import BrokerId
@@ -161,7 +161,7 @@ def _met(isr: Collection[BrokerId], target: PartitionState, conditions: Conditio
     required = conditions.required.of_partition(len(target.replicas))
     if conditions.elr is Elr.KAFKA:
         return len(isr) >= required.min_insync_replicas
-    return missed(isr, conditions.racks, required) is None
+    return missed_threshold(isr, conditions.racks, required) is None
 
 
 def _numbered(before: PartitionState, after: PartitionState) -> PartitionState:

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from rackspan.acks import ProduceVerdict, RackBits, Thresholds
-from rackspan.acks.min_insync_racks import Threshold, is_checked, missed
-from rackspan.acks.replies import BY_RACKS, ERROR_CODES, error_message
+from rackspan.acks.min_insync_racks import Threshold, is_checked, missed_threshold
+from rackspan.acks.produce_errors import BY_RACKS, ERROR_CODES, error_message
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.broker.leadership.delayed_produces import DelayedProduce, DelayedProduces
 from rackspan.cluster.core.broker.leadership.replica_state import FollowerState, Isr
@@ -226,11 +226,11 @@ class Leader:
 
     @property
     def lacks_racks(self) -> bool:
-        return missed(self.isr.committed, self.config.racks, self.required) is Threshold.RACKS
+        return missed_threshold(self.isr.committed, self.config.racks, self.required) is Threshold.RACKS
 
     def _refused(self, verdict: ProduceVerdict) -> ProduceResponse:
         self._counters.rack_check_failures += verdict in BY_RACKS
-        return ProduceResponse(KafkaError(ERROR_CODES[verdict].own), message=self._message(verdict))
+        return ProduceResponse(KafkaError(ERROR_CODES[verdict]), message=self._message(verdict))
 
     def _message(self, verdict: ProduceVerdict) -> str:
         topic, partition = self.partition

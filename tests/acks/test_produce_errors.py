@@ -1,7 +1,7 @@
 import pytest
 
 from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds
-from rackspan.acks.replies import error_code, error_message, exception
+from rackspan.acks.produce_errors import error_message, produce_error
 from rackspan.errors import (
     NotEnoughRacks,
     NotEnoughRacksAfterAppend,
@@ -12,20 +12,6 @@ from rackspan.errors import (
 from tests.acks.test_min_insync_racks import RACKS, isr
 
 BY_RACKS = "orders-3: in-sync racks a,b = 2 < min.insync.racks 3"
-
-
-@pytest.mark.parametrize(
-    ("verdict", "usual", "extended"),
-    [
-        (ProduceVerdict.ACCEPT, 0, 0),
-        (ProduceVerdict.NOT_ENOUGH_REPLICAS, 19, 19),
-        (ProduceVerdict.NOT_ENOUGH_REPLICAS_AFTER_APPEND, 20, 20),
-        (ProduceVerdict.NOT_ENOUGH_RACKS, 19, 1001),
-        (ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND, 20, 1002),
-    ],
-)
-def test_codes_of_our_own_travel_only_when_asked_for(verdict: ProduceVerdict, usual: int, extended: int) -> None:
-    assert (error_code(verdict), error_code(verdict, extended=True)) == (usual, extended)
 
 
 @pytest.mark.parametrize(
@@ -61,7 +47,7 @@ def test_kafkas_own_verdicts_keep_kafkas_own_words(verdict: ProduceVerdict) -> N
     ],
 )
 def test_clients_get_one_retriable_parent(code: int, message: str | None, kind: type[RetriableProduceError]) -> None:
-    raised = exception(code, message)
+    raised = produce_error(code, message)
     assert type(raised) is kind
     assert isinstance(raised, RetriableProduceError)
     assert str(raised) == (message or kind.__doc__)
@@ -69,4 +55,4 @@ def test_clients_get_one_retriable_parent(code: int, message: str | None, kind: 
 
 @pytest.mark.parametrize("code", [0, 7, 1003])
 def test_other_codes_are_none_of_ours(code: int) -> None:
-    assert exception(code, BY_RACKS) is None
+    assert produce_error(code, BY_RACKS) is None

@@ -1,0 +1,75 @@
+"""A refused produce on the wire and in Python: error codes, the message that names the racks, and exceptions for producers.
+
+Clients treat an unknown code as fatal and lose the batch, and all of them retry 19 and 20. So codes 1001 and 1002, which
+are not in Kafka's table, are sent only where `extended.error.codes=true`; elsewhere the broker sends 19 and 20 in their
+place.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final
+
+from rackspan.acks.min_insync_racks import ProduceVerdict, RackBits, Thresholds
+from rackspan.errors import (
+    NotEnoughRacks,
+    NotEnoughRacksAfterAppend,
+    NotEnoughReplicas,
+    NotEnoughReplicasAfterAppend,
+    RetriableProduceError,
+)
+from rackspan.model.ids import BrokerId, shown
+from rackspan.model.topic import MIN_INSYNC_RACKS
+
+_NOT_ENOUGH_REPLICAS: Final = 19
+_NOT_ENOUGH_REPLICAS_AFTER_APPEND: Final = 20
+NOT_ENOUGH_RACKS: Final = 1001
+NOT_ENOUGH_RACKS_AFTER_APPEND: Final = 1002
+
+ERROR_CODES: Final[Mapping[ProduceVerdict, int]] = {
+    ProduceVerdict.ACCEPT: 0,
+    ProduceVerdict.NOT_ENOUGH_REPLICAS: _NOT_ENOUGH_REPLICAS,
+    ProduceVerdict.NOT_ENOUGH_REPLICAS_AFTER_APPEND: _NOT_ENOUGH_REPLICAS_AFTER_APPEND,
+    ProduceVerdict.NOT_ENOUGH_RACKS: NOT_ENOUGH_RACKS,
+    ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND: NOT_ENOUGH_RACKS_AFTER_APPEND,
+}
+
+BY_RACKS: Final = frozenset({ProduceVerdict.NOT_ENOUGH_RACKS, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND})
+"""Refused by min.insync.racks. The others are Kafka's own, with Kafka's own messages."""
+
+
+def error_message(
+    verdict: ProduceVerdict,
+    topic: str,
+    partition: int,
+    isr: Collection[BrokerId],
+    racks: RackBits,
+    thresholds: Thresholds,
+) -> str | None:
+    """`orders-3: in-sync racks a,b = 2 < min.insync.racks 3`; None where Kafka's own message is sent."""
+    if verdict not in BY_RACKS:
+        return None
+    names = racks.names(isr)
+    listed = ",".join(shown(name) for name in names) or "none"
+    return (
+        f"{topic}-{partition}: in-sync racks {listed} = {len(names)} < {MIN_INSYNC_RACKS} {thresholds.min_insync_racks}"
+    )
+
+
+def produce_error(code: int, message: str | None) -> RetriableProduceError | None:
+    """The exception for a partition's error in a Produce response; None for a code that is not one of the four.
+
+    `message` is the response's `error_message` (Produce version 8 and later). Codes 19 and 20 stand for both thresholds:
+    only the message tells which of the two was missed.
+    """
+    by_racks = message is not None and f" < {MIN_INSYNC_RACKS} " in message
+    kind = _EXCEPTIONS.get((code, by_racks)) or _EXCEPTIONS.get((code, True))
+    return None if kind is None else kind(message or kind.__doc__ or "")
+
+
+_EXCEPTIONS: Final[Mapping[tuple[int, bool], type[RetriableProduceError]]] = {
+    (_NOT_ENOUGH_REPLICAS, False): NotEnoughReplicas,
+    (_NOT_ENOUGH_REPLICAS, True): NotEnoughRacks,
+    (_NOT_ENOUGH_REPLICAS_AFTER_APPEND, False): NotEnoughReplicasAfterAppend,
+    (_NOT_ENOUGH_REPLICAS_AFTER_APPEND, True): NotEnoughRacksAfterAppend,
+    (NOT_ENOUGH_RACKS, True): NotEnoughRacks,
+    (NOT_ENOUGH_RACKS_AFTER_APPEND, True): NotEnoughRacksAfterAppend,
+}
