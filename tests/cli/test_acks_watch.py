@@ -186,4 +186,6 @@ def test_of_real_kafka_it_sees_what_its_metadata_says(kafka: KafkaCluster) -> No
 
 def racks_of(watch: ClusterIsr, topic: str) -> dict[int, tuple[int, int, int]]:
     """By partition: its leader, the racks its ISR spans, the racks required."""
-    return {one.partition: (one.leader, one.isr_racks, one.required) for one in watch.partitions() if one.topic == topic}
+    return {
+        one.partition: (one.leader, one.isr_racks, one.required) for one in watch.partitions() if one.topic == topic
+    }
