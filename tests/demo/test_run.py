@@ -11,11 +11,11 @@ from rackspan.errors import MissingRequirement
 from rackspan.java import find_java
 from rackspan.kafka_process import DEFAULT_VERSION, KafkaVersion, resolve_jars
 
-FORETOLD = "The demo cluster does not survive losing rack r1: 3 partitions offline, 2 refusing acks=all."
+PREDICTED = "The demo cluster does not survive losing rack r1: 3 partitions offline, 2 refusing acks=all."
 
 
 def _demo(out: Path, *flags: str) -> tuple[list[str], str]:
-    """What was told and the report's page."""
+    """The lines of the output, and the report's page."""
     words = [sys.executable, "-m", "rackspan", "demo", "--out", str(out), *flags]
     ran = subprocess.run(words, capture_output=True, text=True, check=False, timeout=600)
     assert ran.returncode == 0, ran.stderr[-3000:]
@@ -25,16 +25,16 @@ def _demo(out: Path, *flags: str) -> tuple[list[str], str]:
 @pytest.mark.java
 @pytest.mark.spark
 def test_the_demo_refuses_what_one_rack_alone_would_hold_and_misses_no_acknowledged_record(tmp_path: Path) -> None:
-    told, page = _demo(tmp_path / "demo")
-    assert told[0] == FORETOLD
+    lines, page = _demo(tmp_path / "demo")
+    assert lines[0] == PREDICTED
     lost = re.fullmatch(
         r"With two racks lost, min\.insync\.racks=2 refused ([\d,]+) records that one rack alone would have held;"
         r" lowered to 1, ([\d,]+) were acknowledged\.",
-        told[1],
+        lines[1],
     )
-    assert lost is not None, told[1]
+    assert lost is not None, lines[1]
     assert all(int(count.replace(",", "")) > 0 for count in lost.groups())
-    assert told[2].endswith("records acknowledged, none missing afterwards.")
+    assert lines[2].endswith("records acknowledged, none missing afterwards.")
     assert "NOT rack-safe" in page
     assert "ledger" in page
 
@@ -43,20 +43,20 @@ def test_the_demo_refuses_what_one_rack_alone_would_hold_and_misses_no_acknowled
 @pytest.mark.kafka
 @pytest.mark.spark
 @pytest.mark.soak
-def test_on_real_kafka_the_demo_foretells_the_loss_and_misses_no_acknowledged_record(tmp_path: Path) -> None:
+def test_on_real_kafka_the_demo_predicts_the_loss_and_misses_no_acknowledged_record(tmp_path: Path) -> None:
     try:
         find_java()
         resolve_jars(KafkaVersion.parse(DEFAULT_VERSION))
     except MissingRequirement as missing:
         pytest.skip(f"NOT TESTED, the demo on real Kafka: {missing}")
-    told, page = _demo(tmp_path / "demo", "--kafka")
-    assert told[0] == FORETOLD
-    assert told[1].endswith("records acknowledged, none missing afterwards.")
+    lines, page = _demo(tmp_path / "demo", "--kafka")
+    assert lines[0] == PREDICTED
+    assert lines[1].endswith("records acknowledged, none missing afterwards.")
     assert "NOT rack-safe" in page
     assert "payments" in page
 
 
-def test_without_java_the_demo_says_what_to_install_and_leaves_nothing(tmp_path: Path) -> None:
+def test_without_java_the_demo_names_what_to_install_and_leaves_nothing(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "rackspan", "demo", "--out", str(tmp_path / "demo")]
     bare = {"PATH": str(tmp_path), "HOME": str(tmp_path)}
     ran = subprocess.run(words, capture_output=True, text=True, check=False, env=bare)

@@ -18,7 +18,7 @@ def ran(pytester: pytest.Pytester, text: str, *options: str, **outcomes: int) ->
     return result
 
 
-def test_a_test_is_given_a_cluster_as_its_markers_say(pytester: pytest.Pytester) -> None:
+def test_a_test_gets_the_cluster_of_its_markers(pytester: pytest.Pytester) -> None:
     ran(
         pytester,
         """
@@ -31,7 +31,7 @@ def test_a_test_is_given_a_cluster_as_its_markers_say(pytester: pytest.Pytester)
         @pytest.mark.rackspan(brokers=4, config={"min.insync.racks": "2"})
         class TestOfAClass:
             @pytest.mark.rackspan(racks=("a", "b", "c"))
-            def test_the_nearest_marker_goes_first(self, rackspan_cluster):
+            def test_the_nearest_marker_overrides_the_others(self, rackspan_cluster):
                 assert (rackspan_cluster.racks, len(rackspan_cluster.brokers)) == (("a", "b", "c"), 4)
                 rackspan_cluster.create_topic("orders")
                 assert rackspan_cluster.snapshot().topics[0].config["min.insync.racks"] == "2"
@@ -49,7 +49,7 @@ def test_a_test_is_given_a_cluster_as_its_markers_say(pytester: pytest.Pytester)
 
 
 @pytest.mark.parametrize("scope", ["function", "session"])
-def test_whatever_a_test_does_the_next_one_finds_a_cluster_as_new(pytester: pytest.Pytester, scope: str) -> None:
+def test_every_test_gets_a_cluster_without_traces_of_the_one_before(pytester: pytest.Pytester, scope: str) -> None:
     pytester.makeini(f"[pytest]\nrackspan_cluster_scope = {scope}\n")
     ran(
         pytester,
@@ -58,12 +58,12 @@ def test_whatever_a_test_does_the_next_one_finds_a_cluster_as_new(pytester: pyte
         from confluent_kafka import Consumer, Producer
         from rackspan.testing import losing
 
-        seen = set()
+        cluster_ids = set()
 
         @pytest.mark.parametrize("turn", range(2))
         def test_it(rackspan_cluster, turn):
             cluster = rackspan_cluster
-            seen.add(cluster.cluster_id)
+            cluster_ids.add(cluster.cluster_id)
             assert [one.states for one in cluster.status().brokers] == [("up",)] * 3
             assert not cluster.status().links
             assert not cluster.snapshot().topics
@@ -89,13 +89,13 @@ def test_whatever_a_test_does_the_next_one_finds_a_cluster_as_new(pytester: pyte
             cluster.cut(1, 2)
 
         def test_there_were_as_many_clusters():
-            assert len(seen) == CLUSTERS
+            assert len(cluster_ids) == CLUSTERS
         """.replace("CLUSTERS", {"function": "2", "session": "1"}[scope]),
         passed=3,
     )
 
 
-def test_a_failed_test_says_how_its_cluster_stood_and_what_it_was_warned_of(pytester: pytest.Pytester) -> None:
+def test_the_report_of_a_failed_test_has_the_cluster_status_and_warnings(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,
         """
@@ -121,7 +121,7 @@ def test_a_failed_test_says_how_its_cluster_stood_and_what_it_was_warned_of(pyte
     )
 
 
-def test_a_mistake_in_a_marker_is_one_line(pytester: pytest.Pytester) -> None:
+def test_an_error_in_a_marker_is_reported_in_one_line(pytester: pytest.Pytester) -> None:
     result = ran(
         pytester,
         """
@@ -138,21 +138,21 @@ def test_a_mistake_in_a_marker_is_one_line(pytester: pytest.Pytester) -> None:
         """,
         errors=3,
     )
-    said = result.stdout.str()
-    assert "marker rackspan: 'rack' shapes no cluster; there are racks, brokers, config, settings, seed" in said
-    assert "config 'min.insync.rakcs': not a broker config of this cluster" in said
-    assert "rack 'r9': this cluster has r1, r2, r3" in said
-    assert "Traceback" not in said
-    assert "clusters.py" not in said
+    output = result.stdout.str()
+    assert "marker rackspan: 'rack' shapes no cluster; there are racks, brokers, config, settings, seed" in output
+    assert "config 'min.insync.rakcs': not a broker config of this cluster" in output
+    assert "rack 'r9': this cluster has r1, r2, r3" in output
+    assert "Traceback" not in output
+    assert "clusters.py" not in output
 
 
-def test_a_scope_that_is_none_is_refused(pytester: pytest.Pytester) -> None:
+def test_an_invalid_scope_is_refused(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nrackspan_cluster_scope = module\n")
     result = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     assert "rackspan_cluster_scope 'module': there are function and session" in result.stderr.str()
 
 
-def test_a_run_that_asks_for_no_cluster_imports_none(pytester: pytest.Pytester) -> None:
+def test_a_run_without_a_cluster_imports_none(pytester: pytest.Pytester) -> None:
     ran(
         pytester,
         """

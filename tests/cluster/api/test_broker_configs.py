@@ -11,32 +11,32 @@ from rackspan.cluster.api.broker_configs import apply_broker_configs
 from rackspan.errors import UsageError
 
 
-def test_a_config_goes_where_the_core_looks() -> None:
+def test_a_config_with_a_settings_field_sets_that_field() -> None:
     config = {"min.insync.racks": "2", "auto.create.topics.enable": "false", "num.partitions": "4"}
     settings = apply_broker_configs(ClusterSettings(), config, 3)
     assert (settings.min_insync_racks, settings.auto_create_topics, settings.num_partitions) == (2, False, 4)
 
 
-def test_one_without_a_field_is_kept_by_its_name() -> None:
+def test_a_config_without_a_settings_field_is_kept_by_its_name() -> None:
     config = {"replica.placer.class.name": "balanced"}
     extra = apply_broker_configs(ClusterSettings(), config, 3).extra_configs
     assert extra["replica.placer.class.name"] == "balanced"
 
 
 @pytest.mark.parametrize("wrong", [{"min.insync.rack": "2"}, {"min.insync.racks": "0"}, {"num.partitions": "four"}])
-def test_what_is_none_is_a_mistake(wrong: dict[str, str]) -> None:
+def test_an_unknown_config_or_value_is_an_error(wrong: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
         EmbeddedCluster(config=wrong)
 
 
-def test_two_brokers_hold_two_replicas_where_nobody_asked_for_three() -> None:
+def test_two_brokers_hold_two_replicas_where_three_are_not_required() -> None:
     assert apply_broker_configs(ClusterSettings(), {}, 2).default_replication_factor == 2
     assert (
         apply_broker_configs(ClusterSettings(), {"default.replication.factor": "3"}, 2).default_replication_factor == 3
     )
 
 
-def test_a_cluster_shows_and_does_what_it_was_configured_to() -> None:
+def test_a_cluster_describes_and_applies_its_configs() -> None:
     config = {"default.replication.factor": "2", "num.partitions": "5", "replica.placer.class.name": "balanced"}
     with EmbeddedCluster(racks=3, brokers=3, config=config) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
@@ -48,14 +48,14 @@ def test_a_cluster_shows_and_does_what_it_was_configured_to() -> None:
 
 
 @pytest.mark.parametrize("config", [{}, {"offsets.topic.num.partitions": "4", "offsets.topic.replication.factor": "1"}])
-def test_the_offsets_topic_is_made_as_the_configs_say(config: dict[str, str]) -> None:
+def test_the_offsets_topic_is_created_with_its_configs(config: dict[str, str]) -> None:
     with EmbeddedCluster(racks=1, brokers=2, config=config) as cluster:
         servers: dict[str, str | int | float | bool] = {"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0}
         Consumer({**servers, "group.id": "any"}).committed([TopicPartition("orders", 0)], 30)
         admin = AdminClient(servers)
         resource = ConfigResource(ConfigResource.Type.BROKER, "1")
-        said = admin.describe_configs([resource])[resource].result(30)
+        described = admin.describe_configs([resource])[resource].result(30)
         partitions = admin.list_topics("__consumer_offsets", 30).topics["__consumer_offsets"].partitions.values()
-        assert said["offsets.topic.num.partitions"].value == str(len(partitions))
+        assert described["offsets.topic.num.partitions"].value == str(len(partitions))
         factors = {str(len(one.replicas)) for one in partitions}
-        assert factors == {said["offsets.topic.replication.factor"].value}
+        assert factors == {described["offsets.topic.replication.factor"].value}

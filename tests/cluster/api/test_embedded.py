@@ -14,7 +14,7 @@ from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import UsageError
 
 
-def test_brokers_are_dealt_to_racks_in_turn_and_listen_on_loopback() -> None:
+def test_brokers_go_to_racks_in_turn_and_listen_on_loopback() -> None:
     with EmbeddedCluster(racks=3, brokers=6) as cluster:
         assert [cluster.rack(broker) for broker in cluster.brokers] == ["r1", "r2", "r3", "r1", "r2", "r3"]
         assert cluster.brokers == (1, 2, 3, 4, 5, 6)
@@ -28,7 +28,7 @@ def test_racks_have_the_names_they_are_given_and_brokers_may_have_none() -> None
         assert [cluster.rack(broker) for broker in cluster.brokers] == ["east", None, "east"]
 
 
-def test_when_it_is_closed_nothing_listens_and_no_thread_is_left() -> None:
+def test_a_closed_cluster_leaves_no_listener_and_no_thread() -> None:
     before = threading.active_count()
     with EmbeddedCluster(racks=1, brokers=2) as cluster:
         ports = [int(address.split(":")[1]) for address in cluster.bootstrap_servers.split(",")]
@@ -48,12 +48,12 @@ def test_several_clusters_live_side_by_side() -> None:
 
 
 @pytest.mark.parametrize("wrong", [{"brokers": 0}, {"racks": 0}, {"racks": ()}])
-def test_a_cluster_of_nothing_is_a_mistake(wrong: dict[str, Any]) -> None:
+def test_a_cluster_without_racks_or_brokers_is_an_error(wrong: dict[str, Any]) -> None:
     with pytest.raises(UsageError):
         EmbeddedCluster(**wrong)
 
 
-def test_a_cluster_that_is_not_running_says_so() -> None:
+def test_a_cluster_that_is_not_running_raises_an_error() -> None:
     cluster = EmbeddedCluster()
     with pytest.raises(UsageError, match="not running"):
         cluster.wait_for_isr()
@@ -63,7 +63,7 @@ def test_a_cluster_that_is_not_running_says_so() -> None:
         cluster.lose_rack("r1")
 
 
-def test_a_snapshot_says_what_admin_clients_are_told() -> None:
+def test_a_snapshot_equals_what_admin_clients_read() -> None:
     with EmbeddedCluster(racks=3, brokers=3) as cluster:
         admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
         admin.create_topics([NewTopic("orders", 4, 2, config={"min.insync.racks": "2"})])["orders"].result(30)
@@ -76,8 +76,8 @@ def test_a_snapshot_says_what_admin_clients_are_told() -> None:
         ]  # fmt: skip
         (topic,) = snapshot.topics
         assert topic.config["min.insync.racks"] == "2"
-        told = admin.list_topics("orders", timeout=30).topics["orders"].partitions
-        assert [list(row.replicas) for row in snapshot.partitions] == [told[index].replicas for index in range(4)]
+        described = admin.list_topics("orders", timeout=30).topics["orders"].partitions
+        assert [list(row.replicas) for row in snapshot.partitions] == [described[index].replicas for index in range(4)]
         assert (snapshot.partitions.row(3).size_bytes or 0) > 1000
 
 

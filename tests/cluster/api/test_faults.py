@@ -23,15 +23,15 @@ def cluster() -> Iterator[EmbeddedCluster]:
         yield started
 
 
-def said(cluster: EmbeddedCluster, value: bytes = b"x", timeout_ms: int = 1500) -> KafkaError | None:
-    """What a producer is told of one record."""
-    answers: list[KafkaError | None] = []
+def delivery_error(cluster: EmbeddedCluster, value: bytes = b"x", timeout_ms: int = 1500) -> KafkaError | None:
+    """The error of one record, as its producer gets it."""
+    errors: list[KafkaError | None] = []
     producer = Producer(
         {"bootstrap.servers": cluster.bootstrap_servers, "message.timeout.ms": timeout_ms, "log_level": 0}
     )
-    producer.produce("orders", value, on_delivery=lambda error, _: answers.append(error))
+    producer.produce("orders", value, on_delivery=lambda error, _: errors.append(error))
     producer.flush(30)
-    return answers[0]
+    return errors[0]
 
 
 def eventually(holds: Callable[[], bool], seconds: float = 20.0) -> None:
@@ -41,27 +41,27 @@ def eventually(holds: Callable[[], bool], seconds: float = 20.0) -> None:
         time.sleep(0.02)
 
 
-def test_a_lost_rack_is_out_at_once_and_a_restored_one_in_again(cluster: EmbeddedCluster) -> None:
+def test_a_lost_rack_leaves_the_isr_at_once_and_a_restored_one_rejoins_it(cluster: EmbeddedCluster) -> None:
     replicas = set(cluster.replicas("orders", 0))
     lost = {broker for broker in replicas if cluster.rack(broker) == "r1"}
     cluster.lose_rack("r1")
     assert cluster.isr("orders", 0) == replicas - lost
     assert cluster.leader("orders", 0) not in lost
-    assert said(cluster, timeout_ms=20_000) is None
+    assert delivery_error(cluster, timeout_ms=20_000) is None
     cluster.restore_rack("r1")
     cluster.wait_for_isr()
     assert cluster.isr("orders", 0) == replicas
 
 
 def test_with_two_racks_lost_producers_are_refused_and_with_one_back_served(cluster: EmbeddedCluster) -> None:
-    assert said(cluster, timeout_ms=20_000) is None
+    assert delivery_error(cluster, timeout_ms=20_000) is None
     cluster.lose_rack("r1")
     cluster.lose_rack("r2")
-    refused = said(cluster)
+    refused = delivery_error(cluster)
     assert refused is not None
     assert refused.code() in (KafkaError._MSG_TIMED_OUT, KafkaError.NOT_ENOUGH_REPLICAS)
     cluster.restore_rack("r2")
-    assert said(cluster, timeout_ms=20_000) is None
+    assert delivery_error(cluster, timeout_ms=20_000) is None
     cluster.restore_rack("r1")
     cluster.wait_for_isr()
 
@@ -69,13 +69,13 @@ def test_with_two_racks_lost_producers_are_refused_and_with_one_back_served(clus
 def test_a_frozen_follower_leaves_the_isr_and_comes_back(cluster: EmbeddedCluster) -> None:
     follower = next(broker for broker in cluster.replicas("orders", 0) if broker != cluster.leader("orders", 0))
     cluster.freeze(follower)
-    assert said(cluster, timeout_ms=30_000) is None
+    assert delivery_error(cluster, timeout_ms=30_000) is None
     eventually(lambda: follower not in cluster.isr("orders", 0))
     cluster.thaw(follower)
     cluster.wait_for_isr(seconds=20)
 
 
-def test_a_broker_stopped_in_order_hands_over_before_it_goes(cluster: EmbeddedCluster) -> None:
+def test_a_controlled_shutdown_moves_leaderships_first(cluster: EmbeddedCluster) -> None:
     leader = cluster.leader("orders", 0)
     assert leader is not None
     cluster.stop(leader)
@@ -88,7 +88,7 @@ def test_a_killed_broker_is_replaced_as_leader_and_catches_up_after_its_restart(
     leader = cluster.leader("orders", 0)
     assert leader is not None
     cluster.kill(leader)
-    assert said(cluster, timeout_ms=20_000) is None
+    assert delivery_error(cluster, timeout_ms=20_000) is None
     cluster.restart(leader)
     cluster.wait_for_isr()
 
@@ -110,12 +110,12 @@ def test_a_rack_that_is_cut_off_leaves_the_isr_and_rejoins(cluster: EmbeddedClus
     cluster.wait_for_isr(seconds=20)
 
 
-def test_a_cut_link_between_leader_and_follower_costs_the_follower_its_place(cluster: EmbeddedCluster) -> None:
+def test_a_cut_link_between_leader_and_follower_removes_the_follower_from_the_isr(cluster: EmbeddedCluster) -> None:
     leader = cluster.leader("orders", 0)
     follower = next(broker for broker in cluster.replicas("orders", 0) if broker != leader)
     assert leader is not None
     cluster.cut(leader, follower)
-    assert said(cluster, timeout_ms=30_000) is None
+    assert delivery_error(cluster, timeout_ms=30_000) is None
     eventually(lambda: follower not in cluster.isr("orders", 0))
     cluster.heal(leader, follower)
     cluster.wait_for_isr(seconds=20)
@@ -126,11 +126,11 @@ def test_a_slow_follower_delays_acknowledgements_and_stays_in_sync(cluster: Embe
     follower = next(broker for broker in cluster.replicas("orders", 0) if broker != cluster.leader("orders", 0))
     getattr(cluster, fault)(follower, 300)
     before = time.monotonic()
-    assert said(cluster, timeout_ms=30_000) is None
+    assert delivery_error(cluster, timeout_ms=30_000) is None
     assert time.monotonic() - before > 0.25
     assert follower in cluster.isr("orders", 0)
     getattr(cluster, fault)(follower, 0)
-    assert said(cluster, timeout_ms=30_000) is None
+    assert delivery_error(cluster, timeout_ms=30_000) is None
 
 
 def crowded(cluster: EmbeddedCluster) -> list[str | None]:
@@ -139,7 +139,7 @@ def crowded(cluster: EmbeddedCluster) -> list[str | None]:
     return [one.topic for one in found if one.constraint == "rack-spread"]
 
 
-def test_a_broker_that_changed_its_rack_is_judged_where_it_stands(cluster: EmbeddedCluster) -> None:
+def test_a_broker_that_changed_its_rack_counts_for_the_new_rack(cluster: EmbeddedCluster) -> None:
     moved = next(broker for broker in cluster.replicas("orders", 0) if cluster.rack(broker) == "r2")
     cluster.change_rack(moved, "r1")
     cluster.wait_for_isr()
@@ -149,7 +149,7 @@ def test_a_broker_that_changed_its_rack_is_judged_where_it_stands(cluster: Embed
     assert crowded(cluster) == []
 
 
-def test_who_does_not_exist_cannot_fail(cluster: EmbeddedCluster) -> None:
+def test_a_fault_of_an_unknown_broker_or_rack_is_an_error(cluster: EmbeddedCluster) -> None:
     with pytest.raises(UsageError, match="broker 9"):
         cluster.kill(9)
     with pytest.raises(UsageError, match="rack 'r9'"):

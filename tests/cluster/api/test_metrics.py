@@ -20,8 +20,8 @@ def cluster() -> Iterator[EmbeddedCluster]:
 
 
 def scraped(address: str) -> str:
-    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as answer:
-        return str(answer.read().decode())
+    with urllib.request.urlopen(f"http://{address}/metrics", timeout=10) as response:
+        return str(response.read().decode())
 
 
 def series(address: str) -> dict[tuple[str, str, str], float]:
@@ -33,7 +33,7 @@ def series(address: str) -> dict[tuple[str, str, str], float]:
     }
 
 
-def test_every_broker_tells_its_own_and_the_proposals_names_stand_in_the_help(cluster: EmbeddedCluster) -> None:
+def test_every_broker_reports_its_own_metrics_and_the_help_has_the_proposals_names(cluster: EmbeddedCluster) -> None:
     address = cluster.serve_metrics()
     assert cluster.metrics_address == address
     text = scraped(address)
@@ -44,14 +44,14 @@ def test_every_broker_tells_its_own_and_the_proposals_names_stand_in_the_help(cl
     assert 'rack="r2"' in text
 
 
-def test_a_series_a_partition_only_where_it_is_asked_for(cluster: EmbeddedCluster) -> None:
+def test_series_for_each_partition_only_where_they_are_enabled(cluster: EmbeddedCluster) -> None:
     found = series(cluster.serve_metrics(partitions=True))
     assert {name for name, _, _ in found} == {metric.name for metric in METRICS}
     for index in range(2):
         assert found["rackspan_partition_isr_racks", str(cluster.leader("orders", index)), str(index)] == 3
 
 
-def test_the_loss_of_two_racks_is_seen_and_the_refusals_are_counted(cluster: EmbeddedCluster) -> None:
+def test_the_loss_of_two_racks_is_reported_and_the_refusals_are_counted(cluster: EmbeddedCluster) -> None:
     address = cluster.serve_metrics(partitions=True)
     cluster.lose_rack("r1")
     assert {value for (name, _, _), value in series(address).items() if "_at_min_" in name} >= {1.0}
@@ -81,12 +81,12 @@ def test_metrics_end_with_their_cluster() -> None:
 @pytest.mark.parametrize(
     "listen", ["0.0.0.0:0", "example.org:9404", ":9404", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:70000"]
 )
-def test_nobody_listens_off_loopback_or_nowhere(cluster: EmbeddedCluster, listen: str) -> None:
+def test_metrics_are_not_served_off_loopback_or_at_an_invalid_address(cluster: EmbeddedCluster, listen: str) -> None:
     with pytest.raises(UsageError, match="metrics listener"):
         cluster.serve_metrics(listen)
 
 
-def test_a_port_that_is_taken_is_told(cluster: EmbeddedCluster) -> None:
-    taken = cluster.address(1)
+def test_a_port_in_use_is_an_error(cluster: EmbeddedCluster) -> None:
+    used_address = cluster.address(1)
     with pytest.raises(UsageError, match="in use; choose another port"):
-        cluster.serve_metrics(taken)
+        cluster.serve_metrics(used_address)

@@ -43,7 +43,7 @@ class Writer:
         return f"{topic.name}{len(topic.partitions)}".encode()
 
 
-def test_a_topic_is_written_again_when_it_has_changed_and_no_other_is() -> None:
+def test_a_topic_is_encoded_again_when_it_has_changed_and_no_other_is() -> None:
     kept, writer, before = MetadataCache(), Writer(), image()
     assert kept.topics(12, before, writer) == [b"a1", b"b1"]
     grown = apply_records(before, [PartitionSet(TopicPartition("b", 1), PartitionState((ONE,), (ONE,), ONE))])
@@ -51,7 +51,7 @@ def test_a_topic_is_written_again_when_it_has_changed_and_no_other_is() -> None:
     assert writer.written == ["a", "b", "b"]
 
 
-def test_a_topic_that_was_deleted_and_made_anew_is_written_again() -> None:
+def test_a_topic_that_was_deleted_and_created_again_is_encoded_again() -> None:
     kept, writer, before = MetadataCache(), Writer(), image()
     kept.topics(12, before, writer)
     without = apply_records(before, [TopicDeleted("a", UUID(int=2))])
@@ -60,7 +60,7 @@ def test_a_topic_that_was_deleted_and_made_anew_is_written_again() -> None:
     assert writer.written == ["a", "b", "a"]
 
 
-def test_every_topic_is_written_again_when_a_broker_is_fenced_or_the_version_is_another() -> None:
+def test_every_topic_is_encoded_again_when_a_broker_is_fenced_or_the_version_differs() -> None:
     kept, writer, before = MetadataCache(), Writer(), image()
     kept.topics(12, before, writer)
     kept.topics(12, apply_records(before, [BrokerChanged(ONE, 0, False, False)]), writer)

@@ -78,13 +78,13 @@ def test_a_consumer_that_names_its_rack_reads_from_the_follower_there(cluster: E
 
 
 @CLIENTS
-def test_one_that_names_none_reads_from_the_leader(cluster: EmbeddedCluster, read: Read) -> None:
+def test_a_consumer_without_a_rack_reads_from_the_leader(cluster: EmbeddedCluster, read: Read) -> None:
     assert read(cluster, None, "reader") == RECORDS
     assert {(flow.from_rack, flow.to_rack) for flow in fetched(cluster, "reader")} == {("r1", None)}
 
 
 @CLIENTS
-def test_one_in_a_rack_without_a_replica_reads_across(cluster: EmbeddedCluster, read: Read) -> None:
+def test_a_consumer_in_a_rack_without_a_replica_reads_from_another_rack(cluster: EmbeddedCluster, read: Read) -> None:
     assert read(cluster, "r9", "reader") == RECORDS
     assert across_racks(fetched(cluster, "reader")) >= RECORDS * RECORD_BYTES
 

@@ -9,7 +9,7 @@ from rackspan.cluster.host.assembly import Assembly
 from rackspan.model.ids import BrokerId, RackId
 
 
-def test_nobody_is_fenced_for_a_process_that_was_kept_from_running() -> None:
+def test_no_broker_is_fenced_after_a_suspended_process_resumes() -> None:
     async def stopped_for_several_sessions() -> None:
         settings = ClusterSettings(session_timeout_ms=1_000, heartbeat_interval_ms=100)
         assembly = Assembly({BrokerId(one): RackId(f"r{one}") for one in (1, 2)}, settings, Random(1))

@@ -9,7 +9,7 @@ from rackspan.cluster.host.network import Network
 from rackspan.model.ids import BrokerId
 
 ONE, OTHER = 1, 2
-QUESTION = FetchMetadata(BrokerId(ONE), 1, 0)
+REQUEST = FetchMetadata(BrokerId(ONE), 1, 0)
 
 
 def delivered(happens: Callable[[Network], None], seconds: float = 0.0) -> list[tuple[NodeId, Message]]:
@@ -28,30 +28,30 @@ def delivered(happens: Callable[[Network], None], seconds: float = 0.0) -> list[
     return found
 
 
-def test_what_is_sent_arrives_once() -> None:
-    assert delivered(lambda network: network.send(ONE, OTHER, QUESTION)) == [(ONE, QUESTION)]
+def test_a_message_arrives_once() -> None:
+    assert delivered(lambda network: network.send(ONE, OTHER, REQUEST)) == [(ONE, REQUEST)]
 
 
-def test_what_a_node_sent_before_its_end_is_lost_with_it() -> None:
+def test_messages_of_a_detached_node_are_lost() -> None:
     def happens(network: Network) -> None:
-        network.send(ONE, OTHER, QUESTION)
+        network.send(ONE, OTHER, REQUEST)
         network.detach(ONE)
 
     assert delivered(happens) == []
 
 
-def test_so_is_what_it_sent_over_a_slow_link() -> None:
+def test_a_message_sent_before_a_detach_over_a_slow_link_is_lost() -> None:
     def happens(network: Network) -> None:
         network.delay(5, (ONE, OTHER))
-        network.send(ONE, OTHER, QUESTION)
+        network.send(ONE, OTHER, REQUEST)
         network.detach(ONE)
 
     assert delivered(happens, 0.05) == []
 
 
-def test_what_is_under_way_when_the_link_is_cut_is_lost() -> None:
+def test_messages_on_a_link_that_is_cut_are_lost() -> None:
     def happens(network: Network) -> None:
-        network.send(ONE, OTHER, QUESTION)
+        network.send(ONE, OTHER, REQUEST)
         network.cut((ONE, OTHER))
 
     assert delivered(happens) == []

@@ -1,4 +1,4 @@
-"""Connections over real sockets, before a door that answers in whatever order it likes."""
+"""Connections over real sockets, with a server that responds in any order."""
 
 import asyncio
 import resource
@@ -16,30 +16,30 @@ from tests.cluster.raw import framed
 Serve = Callable[[bytes], Any]
 
 
-class Door:
+class StubServer:
     """A broker that does what the test says."""
 
     def __init__(self, serve: Serve) -> None:
         self.connections: set[Connection] = set()
         self.frozen = False
-        self.seen: list[bytes] = []
+        self.requests: list[bytes] = []
         self._serve = serve
 
     def serve(self, request: Request, client_host: str) -> list[bytes] | Awaitable[list[bytes] | None] | None:
-        self.seen.append(bytes(request))
-        answer: list[bytes] | Awaitable[list[bytes] | None] | None = self._serve(bytes(request))
-        return answer
+        self.requests.append(bytes(request))
+        response: list[bytes] | Awaitable[list[bytes] | None] | None = self._serve(bytes(request))
+        return response
 
 
 @asynccontextmanager
 async def listening(serve: Serve) -> Any:
-    door = Door(serve)
-    server = await asyncio.get_running_loop().create_server(lambda: Connection(door), "127.0.0.1", 0)
+    stub = StubServer(serve)
+    server = await asyncio.get_running_loop().create_server(lambda: Connection(stub), "127.0.0.1", 0)
     try:
-        yield door, server.sockets[0].getsockname()[1]
+        yield stub, server.sockets[0].getsockname()[1]
     finally:
         server.close()
-        for connection in tuple(door.connections):
+        for connection in tuple(stub.connections):
             connection.abort()
 
 
@@ -48,7 +48,7 @@ async def received(reader: asyncio.StreamReader) -> bytes:
     return await reader.readexactly(size)
 
 
-def test_answers_leave_in_the_order_of_the_requests() -> None:
+def test_responses_leave_in_the_order_of_the_requests() -> None:
     async def scene() -> None:
         later: dict[bytes, asyncio.Future[list[bytes]]] = {}
 
@@ -80,20 +80,20 @@ def test_one_bad_request_costs_its_own_connection_alone(bad: bytes) -> None:
         return [str(1 // (request != b"broken")).encode(), request]
 
     async def scene() -> None:
-        async with listening(serve) as (door, port):
+        async with listening(serve) as (stub, port):
             good_reader, good = await asyncio.open_connection("127.0.0.1", port)
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(bad)
             assert await asyncio.wait_for(reader.read(), 10) == b""
             good.write(framed([b"still here"]))
             assert await received(good_reader) == b"1still here"
-            assert len(door.connections) == 1
+            assert len(stub.connections) == 1
             good.close()
 
     asyncio.run(scene())
 
 
-def test_no_more_is_read_than_can_be_under_way() -> None:
+def test_no_more_requests_are_read_than_may_be_in_flight() -> None:
     async def scene() -> None:
         release = asyncio.Event()
 
@@ -102,13 +102,13 @@ def test_no_more_is_read_than_can_be_under_way() -> None:
             return [request[:1]]
 
         request = framed([b"x" * 100_000])
-        async with listening(serve) as (door, port):
+        async with listening(serve) as (stub, port):
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             sending = asyncio.ensure_future(_sent(writer, request, MAX_IN_FLIGHT * 3))
-            while len(door.seen) < MAX_IN_FLIGHT:
+            while len(stub.requests) < MAX_IN_FLIGHT:
                 await asyncio.sleep(0.001)
             await asyncio.sleep(0.05)
-            assert len(door.seen) == MAX_IN_FLIGHT
+            assert len(stub.requests) == MAX_IN_FLIGHT
             release.set()
             assert [await received(reader) for _ in range(MAX_IN_FLIGHT * 3)] == [b"x"] * MAX_IN_FLIGHT * 3
             await sending
@@ -123,38 +123,38 @@ async def _sent(writer: asyncio.StreamWriter, request: bytes, times: int) -> Non
         await writer.drain()
 
 
-def test_a_client_that_does_not_read_holds_up_nobody_and_is_read_no_further() -> None:
+def test_a_client_that_does_not_read_delays_no_other_and_its_requests_are_read_no_further() -> None:
     async def scene() -> None:
-        answer = bytes(1_000_000)
-        async with listening(lambda request: [request, answer]) as (door, port):
+        large = bytes(1_000_000)
+        async with listening(lambda request: [request, large]) as (stub, port):
             slow_reader, slow = await asyncio.open_connection("127.0.0.1", port, limit=1024)
             slow.write(framed([b"first"]) * MAX_IN_FLIGHT)
-            while len(door.seen) < MAX_IN_FLIGHT:
+            while len(stub.requests) < MAX_IN_FLIGHT:
                 await asyncio.sleep(0.001)
             slow.write(framed([b"later"]))
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(framed([b"quick"]))
-            assert await received(reader) == b"quick" + answer
-            assert door.seen.count(b"later") == 0
+            assert await received(reader) == b"quick" + large
+            assert stub.requests.count(b"later") == 0
             for _ in range(MAX_IN_FLIGHT):
-                assert await received(slow_reader) == b"first" + answer
-            assert await received(slow_reader) == b"later" + answer
+                assert await received(slow_reader) == b"first" + large
+            assert await received(slow_reader) == b"later" + large
             for one in (slow, writer):
                 one.close()
 
     asyncio.run(scene())
 
 
-def test_a_frozen_broker_accepts_and_says_nothing_until_it_thaws() -> None:
+def test_a_frozen_broker_accepts_and_sends_nothing_until_it_thaws() -> None:
     async def scene() -> None:
-        async with listening(lambda request: [request]) as (door, port):
-            door.frozen = True
+        async with listening(lambda request: [request]) as (stub, port):
+            stub.frozen = True
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(framed([b"anyone?"]))
             await asyncio.sleep(0.05)
-            assert door.seen == []
-            door.frozen = False
-            for connection in door.connections:
+            assert stub.requests == []
+            stub.frozen = False
+            for connection in stub.connections:
                 connection.balance()
             assert await received(reader) == b"anyone?"
             writer.close()
@@ -174,14 +174,14 @@ def test_half_open_and_idle_connections_are_held_beside_one_that_works(count: in
     allow_files(2 * count + 200)
 
     async def scene() -> None:
-        async with listening(lambda request: [request]) as (door, port):
+        async with listening(lambda request: [request]) as (stub, port):
             idle = [await asyncio.open_connection("127.0.0.1", port) for _ in range(count)]
             for _, writer in idle[::2]:
                 writer.write(b"\x00\x00\x01")
             reader, writer = await asyncio.open_connection("127.0.0.1", port)
             writer.write(framed([b"hello"]))
             assert await received(reader) == b"hello"
-            assert len(door.connections) == count + 1
+            assert len(stub.connections) == count + 1
             for _, one in [*idle, (reader, writer)]:
                 one.close()
 
