@@ -1,7 +1,7 @@
-"""What brokers and the controller decide: messages in, effects out, on any clock.
+"""The decisions of brokers, the controller and coordinators: events in, effects out, on any clock.
 
-Begin with messages.py (all that travels), metadata/ (what the controller records and what brokers make of it), then
-partition_log.py, broker/ and controller/. Each has two doors, `on_message(now, source, message)` and `on_tick(now)`,
-and one exit, a list of effects. The same code runs under asyncio and in the seeded simulation.
-Pure: milliseconds and rng arrive as arguments; never a socket, a thread, a wall clock or an encoded request.
+Begin with messages/ (messages and effects), metadata/ (the controller's records and the image), then log/, broker/ and
+controller/. process/ is a broker with its coordinators, which are in groups/ and transactions/. Events are methods such as
+`on_message(now, source, message)` and `on_tick(now)`; each returns a list of effects. The same code runs under asyncio and in
+the seeded simulation. Pure: the time in ms and the random generator are arguments; no socket, thread or wall clock.
 """

@@ -1,7 +1,7 @@
 """Error codes of responses: Kafka's, by Kafka's names and numbers, and three of our own.
 
-Whether a code of our own leaves as itself or as one that every client handles is for the wire to decide; the core always
-says what happened. Source: Kafka's `Errors`; CONTRACT for 1001-1003.
+The core always uses our own codes; whether clients get them or a code that every client handles is decided outside.
+Source: Kafka's `Errors`. The proposals give our own codes no numbers: 1001 to 1003 are outside Kafka's table.
 """
 
 from enum import IntEnum

@@ -57,10 +57,10 @@ def topic_value(
     """One config of a topic. Without a broker, as for the controller: without any broker's own values."""
     definition = TOPIC_CONFIGS[key]
     own = image.config_of(topic_resource(topic)).get(key)
-    found = [] if own is None else [(key, own, ConfigSource.TOPIC)]
+    values = [] if own is None else [(key, own, ConfigSource.TOPIC)]
     if definition.broker_key is not None:
-        found.extend(_of_broker(image, settings, definition.broker_key, broker))
-    return _value(key, found, definition.default)
+        values.extend(_of_broker(image, settings, definition.broker_key, broker))
+    return _value(key, values, definition.default)
 
 
 def broker_values(image: MetadataImage, settings: ClusterSettings, broker: BrokerId) -> tuple[ConfigValue, ...]:
@@ -97,11 +97,11 @@ def _of_broker(
 
 def _registered(image: MetadataImage, broker: BrokerId | None) -> Mapping[str, str]:
     """The static configs that a broker registered with."""
-    one = image.brokers.get(broker) if broker is not None else None
-    if one is None:
+    registered = image.brokers.get(broker) if broker is not None else None
+    if registered is None:
         return {}
-    rack = {} if one.rack is None else {"broker.rack": str(one.rack)}
-    return {"broker.id": str(one.id), "node.id": str(one.id), **rack}
+    rack = {} if registered.rack is None else {"broker.rack": str(registered.rack)}
+    return {"broker.id": str(registered.id), "node.id": str(registered.id), **rack}
 
 
 def static_configs(settings: ClusterSettings) -> Mapping[str, str]:
@@ -122,7 +122,7 @@ def static_configs(settings: ClusterSettings) -> Mapping[str, str]:
     return {**static, **settings.extra_configs}
 
 
-def _value(key: str, found: list[tuple[str, str, ConfigSource]], default: str | None) -> ConfigValue:
-    synonyms = (*found, (key, default, ConfigSource.DEFAULT))
+def _value(key: str, values: list[tuple[str, str, ConfigSource]], default: str | None) -> ConfigValue:
+    synonyms = (*values, (key, default, ConfigSource.DEFAULT))
     _, value, source = synonyms[0]
     return ConfigValue(key, value, source, synonyms)

@@ -133,7 +133,8 @@ def _candidates_of_elr(
     change: PartitionChange,
     conditions: Conditions,
 ) -> tuple[BrokerId, ...]:
-    """The members that left the ISR since it last met its thresholds. The high watermark has not moved since, so they hold all below it.
+    """The members that left the ISR since it last met its thresholds. They have all records below the high watermark, which
+    has not moved since.
 
     `isr` may be the one before the election, which can only shrink it.
     """

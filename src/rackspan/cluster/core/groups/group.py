@@ -2,7 +2,7 @@
 
     Empty ──join──► PreparingRebalance ──all joined, or time is up──► CompletingRebalance ──leader's sync──► Stable
       ▲                  ▲    │                                              │                                │
-      └──nobody joined───┼────┘◄────────────── a member joins, leaves or is lost ◄────────────────────────────┘
+      └──no member joined┼────┘◄────────────── a member joins, leaves or is lost ◄────────────────────────────┘
                          │
     Dead: deleted, or its coordinator resigned
 

@@ -1,6 +1,6 @@
 """One partition's log on one broker: batches, leader epochs, the state of producers, transactions.
 
-Begin with partition_log.py. It holds no watermark policy and no ISR: who may read how far is the broker's to say.
+Begin with partition_log.py. It decides neither the high watermark nor the ISR: the broker does.
 """
 
 from rackspan.cluster.core.log.epoch_cache import EpochCache, EpochEnd

@@ -86,8 +86,8 @@ class MetadataImage:
     def model_brokers(self) -> tuple[Broker, ...]:
         """The brokers as the model's values, in order of id."""
         return tuple(
-            Broker(one.id, one.rack, not one.active, one.host, one.port)
-            for one in sorted(self.brokers.values(), key=lambda broker: broker.id)
+            Broker(broker.id, broker.rack, not broker.active, broker.host, broker.port)
+            for broker in sorted(self.brokers.values(), key=lambda broker: broker.id)
         )
 
 
@@ -135,7 +135,7 @@ class _Draft:
     def _racks(self) -> RackBits:
         if self.brokers == self.before.brokers:
             return self.before.racks
-        return rack_bits(Broker(one.id, one.rack) for one in self.brokers.values())
+        return rack_bits(Broker(broker.id, broker.rack) for broker in self.brokers.values())
 
 
 def _registered(draft: _Draft, record: BrokerRegistered) -> None:

@@ -241,8 +241,8 @@ class BrokerProcess:
                 refusal = ProduceResponse(error, message=ERROR_MESSAGES.get(error))
                 self._effects.append(Respond(produce.correlation_id, refusal))
 
-        who = (produce.transactional_id, producer_id, epoch)
-        self._verify(now, who, produce.partition, produce.support, verified)
+        identity = (produce.transactional_id, producer_id, epoch)
+        self._verify(now, identity, produce.partition, produce.support, verified)
 
     def _on_transactional_commit(self, now: int, correlation_id: CorrelationId, request: TxnOffsetCommit) -> None:
         """Verify that the group's partition of `__consumer_offsets` is in the transaction, then commit."""
@@ -256,8 +256,8 @@ class BrokerProcess:
                 response = OffsetCommitResponse(dict.fromkeys(request.offsets, error))
                 self._effects.append(Respond(correlation_id, response))
 
-        who = (request.transactional_id, request.producer_id, request.producer_epoch)
-        self._verify(now, who, partition, request.support, verified)
+        identity = (request.transactional_id, request.producer_id, request.producer_epoch)
+        self._verify(now, identity, partition, request.support, verified)
 
     def _verify(
         self,
@@ -282,8 +282,8 @@ class BrokerProcess:
 
     def _on_verification(self, now: int, message: VerifyTransaction) -> None:
         """As the coordinator: whether the partition is in an ongoing transaction; with `adds`, add it if it is not."""
-        who = (message.transactional_id, message.producer_id, message.producer_epoch)
-        request = AddPartitions(*who, frozenset({message.partition}), by_writing=message.adds)
+        identity = (message.transactional_id, message.producer_id, message.producer_epoch)
+        request = AddPartitions(*identity, frozenset({message.partition}), by_writing=message.adds)
         if not message.adds:
             error = self.transactions.verify(request)[message.partition]
             self._effects.append(Respond(message.correlation_id, error))

@@ -1,7 +1,7 @@
 """Transactions, as Kafka's transaction coordinator runs them: producer epochs, and how a transaction ends.
 
-Begin with transaction.py (the states), then coordinator.py (the door); records.py is what it keeps in
-`__transaction_state`. What a transaction wrote, and whether readers see it yet, is the partition log's to know.
+Begin with transaction.py (the states), then coordinator.py (entry points); records.py is the format of
+`__transaction_state`. The batches of a transaction, and whether consumers may read them, are in the partition log.
 """
 
 from rackspan.cluster.core.transactions.coordinator import TransactionCoordinator, WriteMarker

@@ -154,12 +154,12 @@ class TransactionCoordinator:
         return {p: KafkaError.NONE if p in inside else KafkaError.TRANSACTION_ABORTABLE for p in request.partitions}
 
     def describe(self, transactional_id: str) -> DescribeTransactionResponse:
-        found = self._found(transactional_id)
-        if isinstance(found, KafkaError):
-            unknown = found is KafkaError.INVALID_PRODUCER_ID_MAPPING
-            error = KafkaError.TRANSACTIONAL_ID_NOT_FOUND if unknown else found
+        existing = self._found(transactional_id)
+        if isinstance(existing, KafkaError):
+            unknown = existing is KafkaError.INVALID_PRODUCER_ID_MAPPING
+            error = KafkaError.TRANSACTIONAL_ID_NOT_FOUND if unknown else existing
             return DescribeTransactionResponse(error, transactional_id)
-        return described(found)
+        return described(existing)
 
     def list_transactions(
         self, now: int, states: Iterable[str] = (), producers: Iterable[int] = (), duration_ms: int = -1
@@ -185,13 +185,16 @@ class TransactionCoordinator:
 
     def _transaction(self, now: int, request: TransactionRequest) -> Transaction | KafkaError:
         """The transaction; created if a producer begins one."""
-        found = self._found(request.transactional_id)
-        if not isinstance(request, InitProducerId) or found in (KafkaError.INVALID_REQUEST, KafkaError.NOT_COORDINATOR):
-            return found
+        existing = self._found(request.transactional_id)
+        if not isinstance(request, InitProducerId) or existing in (
+            KafkaError.INVALID_REQUEST,
+            KafkaError.NOT_COORDINATOR,
+        ):
+            return existing
         if not 0 < request.timeout_ms <= self._settings.transaction_max_timeout_ms:
             return KafkaError.INVALID_TRANSACTION_TIMEOUT
-        if isinstance(found, Transaction):
-            return found
+        if isinstance(existing, Transaction):
+            return existing
         partition = self.partition_of(request.transactional_id)
         made = Transaction(request.transactional_id, partition, new_value(request, now))
         self._partitions[partition][request.transactional_id] = made
@@ -296,8 +299,8 @@ class TransactionCoordinator:
         marker = Marker.COMMIT if value.state is TransactionState.PREPARE_COMMIT else Marker.ABORT
         coordinator_epoch = self._leader_epochs[transaction.partition]
         bumped = value.client_version >= EPOCH_BUMPING_CLIENT
-        who = (value.producer_id, value.producer_epoch)
-        batch = marker_batch(*who, marker, coordinator_epoch, now, epoch_bumped=bumped)
+        producer = (value.producer_id, value.producer_epoch)
+        batch = marker_batch(*producer, marker, coordinator_epoch, now, epoch_bumped=bumped)
         self._markers.append(WriteMarker(transaction.transactional_id, partition, batch))
 
     def _marked(self, now: int, transaction: Transaction, partition: TopicPartition, error: KafkaError) -> None:
@@ -341,14 +344,14 @@ def _producer_error(error: KafkaError) -> KafkaError:
 
 
 def _load(partition: int, batches: Iterable[RecordBatch]) -> dict[str, Transaction]:
-    found: dict[str, Transaction] = {}
+    transactions: dict[str, Transaction] = {}
     for batch in batches:
         for _, record in decode_batch(batch):
             transactional_id = records.decode_key(record.key)
             if transactional_id is None:
                 continue
-            found.pop(transactional_id, None)
+            transactions.pop(transactional_id, None)
             if record.value is not None:
                 value = records.decode_value(record.value)
-                found[transactional_id] = Transaction(transactional_id, partition, value)
-    return found
+                transactions[transactional_id] = Transaction(transactional_id, partition, value)
+    return transactions

@@ -23,14 +23,14 @@ def described(transaction: Transaction) -> DescribeTransactionResponse:
 def listed(
     transactions: Iterable[Transaction], now: int, states: frozenset[str], producers: frozenset[int], duration_ms: int
 ) -> list[ListedTransaction]:
-    found = [
+    passing = [
         each
         for each in transactions
         if (not states or STATE_NAMES[each.value.state] in states)
         and (not producers or each.value.producer_id in producers)
         and (duration_ms < 0 or _runs_for(each, now) > duration_ms)
     ]
-    named = [ListedTransaction(t.transactional_id, t.value.producer_id, STATE_NAMES[t.value.state]) for t in found]
+    named = [ListedTransaction(t.transactional_id, t.value.producer_id, STATE_NAMES[t.value.state]) for t in passing]
     return sorted(named, key=lambda each: each.transactional_id)
 
 

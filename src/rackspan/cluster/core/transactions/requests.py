@@ -15,7 +15,7 @@ NO_PRODUCER_EPOCH: Final = -1
 class InitProducerId:
     """A producer begins, or recovers; then the request has its current id and epoch (KIP-360).
 
-    `fresh_producer_id` is one that nobody has, used where the id is new or its epochs are used up.
+    `fresh_producer_id` is an unused one, taken if the transactional id is new or its epochs are used up.
     """
 
     transactional_id: str

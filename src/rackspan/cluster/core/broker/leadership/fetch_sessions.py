@@ -94,7 +94,7 @@ def _divergence(leader: Leader, position: FetchPosition) -> FetchedPartition | N
     if epoch == position.last_fetched_epoch and position.offset <= end:
         return None
     if end == NO_OFFSET:
-        # A record of an epoch this log has never seen; its follower compares from the leader's last one.
+        # The epoch is not in this log: the follower compares from the leader's last one.
         epoch, end = log.last_epoch, log.end_offset
     return _fetched(position, KafkaError.NONE, NO_OFFSET, log.start_offset, diverging=(epoch, end))
 

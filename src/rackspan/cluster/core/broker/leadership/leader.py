@@ -67,7 +67,7 @@ class Leader:
         self.config, self._rules, self._counters = config, rules, counters
         self.leader_epoch = state.leader_epoch
         self.epoch_start = log.end_offset
-        # The epoch begins here even if nothing is ever written in it: followers may ask where the one before ended.
+        # The epoch begins here even if nothing is ever written in it: followers may request the end of the one before.
         log.epochs.assign(state.leader_epoch, log.end_offset)
         self.isr = Isr.of(state)
         self.delayed_produces = DelayedProduces()

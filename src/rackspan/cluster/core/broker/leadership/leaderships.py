@@ -40,9 +40,9 @@ class Leaderships:
         self._woken: dict[BrokerId, None] = {}
         """Followers whose parked fetch may get a response."""
         self._lagging: dict[TopicPartition, None] = {}
-        """Partitions where a member of the ISR is behind, or was lately."""
+        """Partitions where a member of the ISR is behind, or was recently."""
         self._delayed: dict[TopicPartition, None] = {}
-        """Partitions where a produce waits for the high watermark, or did lately."""
+        """Partitions where a produce waits for the high watermark, or did recently."""
         self._isrs = IsrMaintenance(shared)
         self._next_lag_check = 0
 

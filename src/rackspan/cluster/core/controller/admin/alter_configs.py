@@ -27,18 +27,18 @@ def alter_configs(context: ControllerContext, _now: int, message: AlterConfigs) 
     ]
 
 
-def _alter(context: ControllerContext, asked: AlterResource, message: AlterConfigs) -> AlterConfigResponse:
+def _alter(context: ControllerContext, alteration: AlterResource, message: AlterConfigs) -> AlterConfigResponse:
     try:
-        resource = _resource(context, asked)
-        values, warnings = _values(context, resource, asked.ops)
+        resource = _resource(context, alteration)
+        values, warnings = _values(context, resource, alteration.ops)
         if message.replace:
             values = dict.fromkeys(context.image.config_of(resource)) | values
     except Refused as refused:
-        return AlterConfigResponse(asked, refused.error, refused.message)
+        return AlterConfigResponse(alteration, refused.error, refused.message)
     if not message.validate_only:
         _write(context, resource, values)
         context.warnings.extend(warnings)
-    return AlterConfigResponse(asked, KafkaError.NONE, None, tuple(warnings))
+    return AlterConfigResponse(alteration, KafkaError.NONE, None, tuple(warnings))
 
 
 def _write(context: ControllerContext, resource: ConfigResource, values: dict[str, str | None]) -> None:
@@ -59,16 +59,16 @@ def _update_elrs(context: ControllerContext) -> None:
     context.write_all(record for record in records if record is not None)
 
 
-def _resource(context: ControllerContext, asked: AlterResource) -> ConfigResource:
-    if asked.resource_type == ResourceType.TOPIC:
-        if asked.name not in context.image.topics:
-            raise Refused(KafkaError.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{asked.name}' does not exist.")
-        return ConfigResource(ResourceType.TOPIC, asked.name)
-    if asked.resource_type == ResourceType.BROKER:
-        if asked.name and not (asked.name.isdecimal() and int(asked.name) in context.image.brokers):
-            raise Refused(KafkaError.INVALID_REQUEST, f"No broker {asked.name} is registered.")
-        return ConfigResource(ResourceType.BROKER, asked.name)
-    raise Refused(KafkaError.INVALID_REQUEST, f"Unsupported resource type {asked.resource_type}.")
+def _resource(context: ControllerContext, alteration: AlterResource) -> ConfigResource:
+    if alteration.resource_type == ResourceType.TOPIC:
+        if alteration.name not in context.image.topics:
+            raise Refused(KafkaError.UNKNOWN_TOPIC_OR_PARTITION, f"The topic '{alteration.name}' does not exist.")
+        return ConfigResource(ResourceType.TOPIC, alteration.name)
+    if alteration.resource_type == ResourceType.BROKER:
+        if alteration.name and not (alteration.name.isdecimal() and int(alteration.name) in context.image.brokers):
+            raise Refused(KafkaError.INVALID_REQUEST, f"No broker {alteration.name} is registered.")
+        return ConfigResource(ResourceType.BROKER, alteration.name)
+    raise Refused(KafkaError.INVALID_REQUEST, f"Unsupported resource type {alteration.resource_type}.")
 
 
 def _values(

@@ -15,49 +15,49 @@ def create_partitions(context: ControllerContext, _now: int, message: CreatePart
     ]
 
 
-def _grow(context: ControllerContext, asked: MorePartitions, validate_only: bool) -> AdminResponse:
+def _grow(context: ControllerContext, requested: MorePartitions, validate_only: bool) -> AdminResponse:
     try:
-        topic = _topic(context, asked)
-        records = _records(context, topic, _assignments(context, topic, asked))
+        topic = _topic(context, requested)
+        records = _records(context, topic, _assignments(context, topic, requested))
     except Refused as refused:
-        return AdminResponse(asked.topic, refused.error, refused.message)
+        return AdminResponse(requested.topic, refused.error, refused.message)
     if not validate_only:
         context.write_all(records)
-    return AdminResponse(asked.topic, KafkaError.NONE)
+    return AdminResponse(requested.topic, KafkaError.NONE)
 
 
-def _topic(context: ControllerContext, asked: MorePartitions) -> TopicImage:
-    topic = context.image.topics.get(asked.topic)
+def _topic(context: ControllerContext, requested: MorePartitions) -> TopicImage:
+    topic = context.image.topics.get(requested.topic)
     if topic is None:
         raise Refused(KafkaError.UNKNOWN_TOPIC_OR_PARTITION, "This server does not host this topic-partition.")
     now = len(topic.partitions)
     if any(state.reassigning for state in topic.partitions):
-        raise Refused(KafkaError.REASSIGNMENT_IN_PROGRESS, f"A partition of {asked.topic} is being reassigned.")
-    if asked.total <= now:
-        fewer = f"The topic {asked.topic} currently has {now} partition(s); {asked.total} would not be an increase."
+        raise Refused(KafkaError.REASSIGNMENT_IN_PROGRESS, f"A partition of {requested.topic} is being reassigned.")
+    if requested.total <= now:
+        fewer = (
+            f"The topic {requested.topic} currently has {now} partition(s); {requested.total} would not be an increase."
+        )
         same = f"Topic already has {now} partition(s)."
-        raise Refused(KafkaError.INVALID_PARTITIONS, same if asked.total == now else fewer)
+        raise Refused(KafkaError.INVALID_PARTITIONS, same if requested.total == now else fewer)
     return topic
 
 
 def _assignments(
-    context: ControllerContext, topic: TopicImage, asked: MorePartitions
+    context: ControllerContext, topic: TopicImage, requested: MorePartitions
 ) -> tuple[tuple[BrokerId, ...], ...]:
-    new = asked.total - len(topic.partitions)
+    new = requested.total - len(topic.partitions)
     factor = len(topic.partitions[0].replicas)
-    if asked.assignments is None:
+    if requested.assignments is None:
         with placement_refusals(factor):
             return placed(context, len(topic.partitions), new, factor, automatic=False)
-    complaint = assignment_complaint(context, asked.assignments)
-    if len(asked.assignments) != new:
-        complaint = f"Attempted to add {new} additional partition(s), but only {len(asked.assignments)} assignment(s) were specified."
-    elif complaint is None and len(asked.assignments[0]) != factor:
-        complaint = (
-            f"The manual partition assignment has {len(asked.assignments[0])} replica(s) where the topic has {factor}."
-        )
+    complaint = assignment_complaint(context, requested.assignments)
+    if len(requested.assignments) != new:
+        complaint = f"Attempted to add {new} additional partition(s), but only {len(requested.assignments)} assignment(s) were specified."
+    elif complaint is None and len(requested.assignments[0]) != factor:
+        complaint = f"The manual partition assignment has {len(requested.assignments[0])} replica(s) where the topic has {factor}."
     if complaint is not None:
         raise Refused(KafkaError.INVALID_REPLICA_ASSIGNMENT, complaint)
-    return asked.assignments
+    return requested.assignments
 
 
 def _records(

@@ -21,25 +21,25 @@ from rackspan.model.ids import BrokerId, TopicPartition
 
 def alter_reassignments(context: ControllerContext, _now: int, message: AlterPartitionReassignments) -> list[Effect]:
     responses = tuple(
-        _alter(context, asked, message.allow_replication_factor_change) for asked in message.reassignments
+        _alter(context, requested, message.allow_replication_factor_change) for requested in message.reassignments
     )
     return [Respond(message.correlation_id, responses)]
 
 
-def _alter(context: ControllerContext, asked: ReassignablePartition, factor_may_change: bool) -> AdminResponse:
+def _alter(context: ControllerContext, requested: ReassignablePartition, factor_may_change: bool) -> AdminResponse:
     try:
-        state = _state(context, asked.partition)
-        if asked.replicas is None:
+        state = _state(context, requested.partition)
+        if requested.replicas is None:
             change = _cancelled(state)
         else:
-            _check(context, state, asked.replicas, factor_may_change)
-            change = _started(state, asked.replicas)
+            _check(context, state, requested.replicas, factor_may_change)
+            change = _started(state, requested.replicas)
     except Refused as refused:
-        return AdminResponse(asked.partition, refused.error, refused.message)
-    record = context.change(asked.partition, state, change, context.conditions(asked.partition.topic))
+        return AdminResponse(requested.partition, refused.error, refused.message)
+    record = context.change(requested.partition, state, change, context.conditions(requested.partition.topic))
     if record is not None:
         context.write(record)
-    return AdminResponse(asked.partition, KafkaError.NONE)
+    return AdminResponse(requested.partition, KafkaError.NONE)
 
 
 def _state(context: ControllerContext, partition: TopicPartition) -> PartitionState:

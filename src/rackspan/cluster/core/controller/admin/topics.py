@@ -149,11 +149,11 @@ def delete_topics(context: ControllerContext, _now: int, message: DeleteTopics) 
     return [Respond(message.correlation_id, tuple(_delete(context, topic) for topic in message.topics))]
 
 
-def _delete(context: ControllerContext, asked: str | UUID) -> AdminResponse:
-    name = asked if isinstance(asked, str) else context.image.topic_names.get(asked)
+def _delete(context: ControllerContext, requested: str | UUID) -> AdminResponse:
+    name = requested if isinstance(requested, str) else context.image.topic_names.get(requested)
     topic = None if name is None else context.image.topics.get(name)
     if topic is None:
-        unknown = KafkaError.UNKNOWN_TOPIC_OR_PARTITION if isinstance(asked, str) else KafkaError.UNKNOWN_TOPIC_ID
-        return AdminResponse(asked, unknown, "This server does not host this topic-partition.")
+        unknown = KafkaError.UNKNOWN_TOPIC_OR_PARTITION if isinstance(requested, str) else KafkaError.UNKNOWN_TOPIC_ID
+        return AdminResponse(requested, unknown, "This server does not host this topic-partition.")
     context.write(TopicDeleted(topic.name, topic.topic_id))
     return CreateTopicResponse(topic.name, KafkaError.NONE, topic_id=topic.topic_id)

@@ -1,6 +1,7 @@
 """Preferred leaders and replicas per broker, updated from changed topics alone.
 
-An image shares unchanged topics with the image before it, so that a topic has changed if it is another object. Bound: one comparison a topic, and the partitions of topics that changed.
+An image shares unchanged topics with the image before it, so that a topic has changed if it is another object.
+Bound: one comparison a topic, and the partitions of topics that changed.
 """
 
 from collections import Counter
