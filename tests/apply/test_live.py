@@ -19,12 +19,12 @@ __all__ = ["cli"]
 
 
 def test_kafka_3_takes_a_file_of_another_tool(cli: Cli, kafka3: KafkaCluster, tmp_path: Path) -> None:
-    create_topic(kafka3, "carried", assignment=[[1], [1], [1]])
-    eventually(lambda: ("carried", 2) in described(kafka3), "the topic is there")
-    produce(kafka3, "carried", 3, 100_000)
+    create_topic(kafka3, "moved", assignment=[[1], [1], [1]])
+    eventually(lambda: ("moved", 2) in described(kafka3), "the topic is there")
+    produce(kafka3, "moved", 3, 100_000)
     wanted = {0: [2], 1: [2, 1], 2: [1, 2]}
     entries = [
-        {"topic": "carried", "partition": partition, "replicas": replicas} for partition, replicas in wanted.items()
+        {"topic": "moved", "partition": partition, "replicas": replicas} for partition, replicas in wanted.items()
     ]
     (tmp_path / "plan.json").write_text(json.dumps({"version": 1, "partitions": entries}))
     where = ("--plan", "plan.json", "--bootstrap-server", kafka3.bootstrap_servers)
@@ -32,10 +32,8 @@ def test_kafka_3_takes_a_file_of_another_tool(cli: Cli, kafka3: KafkaCluster, tm
     assert (ran.code, ran.out) == (0, "done: 1 of 1 step, 3 of 3 moves; journal plan.json.journal\n"), ran.err
     assert "step 1 of 1: 3 partitions started, 3 copies to make" in ran.err
     assert replicas(kafka3) == [(2,), (2, 1), (1, 2)]
-    said = reassign(
-        kafka3, tmp_path, "--verify", "--preserve-throttles", carried_0=[2], carried_1=[2, 1], carried_2=[1, 2]
-    )
-    assert said.count("is completed.") == 3
+    output = reassign(kafka3, tmp_path, "--verify", "--preserve-throttles", moved_0=[2], moved_1=[2, 1], moved_2=[1, 2])
+    assert output.count("is completed.") == 3
     assert cli("reassign", "verify", *where).code == 0
     ran = cli("reassign", "undo", *where, "--apply")
     assert ran.code == 0, ran.err
@@ -45,4 +43,4 @@ def test_kafka_3_takes_a_file_of_another_tool(cli: Cli, kafka3: KafkaCluster, tm
 
 def replicas(cluster: KafkaCluster) -> list[tuple[int, ...]]:
     found = described(cluster)
-    return [found["carried", partition].replicas for partition in range(3)]
+    return [found["moved", partition].replicas for partition in range(3)]

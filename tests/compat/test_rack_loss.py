@@ -13,14 +13,13 @@ from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.outage import LossByPartition, judge_loss
 from rackspan.kafka_process import KafkaCluster, console_tool
 from rackspan.model import ClusterSnapshot, RackId
+from rackspan.model.ids import TopicPartition
 from rackspan.sources.live.cluster import read_cluster
 from rackspan.sources.live.connection import ConnectionSettings
 from tests.kafka_fixtures import TOPIC_TOOL, create_topic, eventually
 from tests.kafka_tools import described
 
 pytestmark = pytest.mark.kafka
-
-TopicPartition = tuple[str, int]
 
 LOST = RackId("r1")
 """Brokers 1 and 4 of six, and one of three controllers."""
@@ -33,7 +32,7 @@ TOPICS: dict[str, tuple[list[list[int]], str]] = {
     "strict": ([[2, 3, 1]], "3"),
     "capped": ([[2, 5], [2, 1]], "3"),
 }
-LISTED_ALWAYS: frozenset[TopicPartition] = frozenset({("capped", 0), ("capped", 1)})
+LISTED_ALWAYS: frozenset[TopicPartition] = frozenset({TopicPartition("capped", 0), TopicPartition("capped", 1)})
 """Kafka's brokers count a minimum above the replication factor as all replicas; kafka-topics does not, and lists them."""
 
 
@@ -54,11 +53,11 @@ def read(cluster: KafkaCluster, seconds: float = 30.0) -> ClusterSnapshot:
     return read_cluster(ConnectionSettings(cluster.bootstrap_servers, {}, seconds))
 
 
-def places(snapshot: ClusterSnapshot, rows: Any) -> set[TopicPartition]:
+def partitions_of(snapshot: ClusterSnapshot, rows: Any) -> set[TopicPartition]:
     """The chosen rows by name, of the topics of this test alone."""
     chosen = snapshot.partitions.take(rows)
-    named = {(str(snapshot.topics[row.topic].name), row.partition) for row in chosen}
-    return {place for place in named if place[0] in TOPICS}
+    named = {TopicPartition(str(snapshot.topics[row.topic].name), row.partition) for row in chosen}
+    return {one for one in named if one.topic in TOPICS}
 
 
 def listed(cluster: KafkaCluster, flag: str) -> set[TopicPartition]:
@@ -67,7 +66,7 @@ def listed(cluster: KafkaCluster, flag: str) -> set[TopicPartition]:
     for line in console_tool(cluster, TOPIC_TOOL, "--describe", flag).splitlines():
         output = {key.strip(): value for key, _, value in (part.partition(": ") for part in line.split("\t") if part)}
         if output.get("Topic") in TOPICS and "Partition" in output:
-            found.add((output["Topic"], int(output["Partition"])))
+            found.add(TopicPartition(output["Topic"], int(output["Partition"])))
     return found
 
 
@@ -85,7 +84,7 @@ def produce_to_each(cluster: KafkaCluster) -> dict[TopicPartition, KafkaError | 
     responses: dict[TopicPartition, KafkaError | None] = {}
 
     def returned(topic: str, partition: int) -> Callable[[KafkaError | None, object], None]:
-        return lambda error, _message: responses.update({(topic, partition): error})
+        return lambda error, _message: responses.update({TopicPartition(topic, partition): error})
 
     for topic, (assignment, _) in TOPICS.items():
         for partition in range(len(assignment)):
@@ -111,7 +110,11 @@ def story(kafka: KafkaCluster) -> Iterator[Story]:
             after=read(kafka),
             unavailable=listed(kafka, "--unavailable-partitions"),
             under_min_isr=listed(kafka, "--under-min-isr-partitions"),
-            leaders={place: one.leader for place, one in described(kafka).items() if place[0] in TOPICS},
+            leaders={
+                TopicPartition(*topic_partition): one.leader
+                for topic_partition, one in described(kafka).items()
+                if topic_partition[0] in TOPICS
+            },
             refusals=produce_to_each(kafka),
         )
     finally:
@@ -136,12 +139,12 @@ def _all_in_sync(cluster: KafkaCluster) -> bool:
 
 
 def test_outage_foretold_what_is_offline(story: Story) -> None:
-    assert places(story.before, story.foretold.offline) == story.unavailable
+    assert partitions_of(story.before, story.foretold.offline) == story.unavailable
     assert story.unavailable == {("in-one-rack", 0), ("single", 0)}
 
 
 def test_outage_foretold_what_is_under_min_isr(story: Story) -> None:
-    foretold = places(story.before, story.foretold.under_min_isr)
+    foretold = partitions_of(story.before, story.foretold.under_min_isr)
     # Kafka's list holds what is offline too; ours counts a partition once, by the worst that is true of it.
     assert foretold - LISTED_ALWAYS == story.under_min_isr - story.unavailable - LISTED_ALWAYS
     assert story.under_min_isr >= LISTED_ALWAYS
@@ -153,25 +156,25 @@ def test_outage_foretold_what_is_under_min_isr(story: Story) -> None:
 def test_outage_foretold_who_leads(story: Story) -> None:
     ids = snapshot_batch(story.before, RackPolicy()).members.rack_map.broker_ids
     moved = {
-        (str(story.before.topics[row.topic].name), row.partition): int(ids[to])
+        TopicPartition(str(story.before.topics[row.topic].name), row.partition): int(ids[to])
         for row, to in zip(story.before.partitions, story.foretold.leader_moves_to.tolist(), strict=True)
         if to >= 0
     }
-    mine = {place: leader for place, leader in moved.items() if place[0] in TOPICS}
-    assert mine == {place: story.leaders[place] for place in mine}
-    assert mine == {("spread", 0): 2, ("spread", 2): 5, ("two-racks", 0): 2}
+    ours = {one: leader for one, leader in moved.items() if one.topic in TOPICS}
+    assert ours == {one: story.leaders[one] for one in ours}
+    assert ours == {("spread", 0): 2, ("spread", 2): 5, ("two-racks", 0): 2}
 
 
 def test_acks_all_is_refused_exactly_where_foretold(story: Story) -> None:
-    refused = {place for place, error in story.refusals.items() if error is not None}
-    assert refused == places(story.before, story.foretold.harmed)
+    refused = {one for one, error in story.refusals.items() if error is not None}
+    assert refused == partitions_of(story.before, story.foretold.harmed)
 
 
 def test_the_refusals_under_min_isr_are_kafkas_own_error(story: Story) -> None:
     codes = {
         error.code()
-        for place in places(story.before, story.foretold.under_min_isr)
-        if (error := story.refusals[place]) is not None
+        for one in partitions_of(story.before, story.foretold.under_min_isr)
+        if (error := story.refusals[one]) is not None
     }
     assert codes == {KafkaError.NOT_ENOUGH_REPLICAS}
 
@@ -181,7 +184,7 @@ def test_audit_finds_afterwards_what_kafka_reports(story: Story) -> None:
 
     def found(constraint: str) -> set[TopicPartition]:
         return {
-            (str(one.topic), one.partition)
+            TopicPartition(str(one.topic), one.partition)
             for one in findings
             if one.constraint == constraint and one.topic in TOPICS and one.partition is not None
         }
