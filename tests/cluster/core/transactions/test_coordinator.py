@@ -199,6 +199,16 @@ def test_a_producer_that_recovers_says_who_it_is() -> None:
     assert world.init(producer_id=who.producer_id, epoch=0).error is KafkaError.PRODUCER_FENCED
 
 
+def test_a_producer_that_a_newer_one_has_fenced_does_not_recover() -> None:
+    """Its epoch is the one before the newer producer's, as that of a producer whose own recovery was not answered."""
+    world = World()
+    old = world.init()
+    new = world.init()
+    recovered = world.init(producer_id=old.producer_id, epoch=old.producer_epoch)
+    assert recovered.error is KafkaError.PRODUCER_FENCED
+    assert world.add(new, P0) is KafkaError.NONE
+
+
 def test_when_epochs_are_used_up_a_new_producer_id_begins() -> None:
     world = at_the_last_epoch()
     fresh = world.init()

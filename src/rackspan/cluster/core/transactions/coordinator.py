@@ -25,6 +25,8 @@ from rackspan.cluster.core.transactions import records
 from rackspan.cluster.core.transactions.queries import described, listed
 from rackspan.cluster.core.transactions.records import TransactionLogValue, TransactionState
 from rackspan.cluster.core.transactions.requests import (
+    NO_PRODUCER,
+    NO_PRODUCER_EPOCH,
     AddPartitions,
     AddPartitionsResponse,
     DescribeTransactionResponse,
@@ -222,13 +224,15 @@ class TransactionCoordinator:
             concurrent = InitProducerIdResponse(KafkaError.CONCURRENT_TRANSACTIONS)
             self._fence(now, transaction, lambda _now, _error: self._writes.respond(correlation_id, concurrent))
         else:
-            self._move(
-                now, transaction, transaction.initialised(request, now), self._initialised(correlation_id, transaction)
-            )
+            initialised = self._initialised(correlation_id, transaction, request)
+            self._move(now, transaction, transaction.initialised(request, now), initialised)
 
-    def _initialised(self, correlation_id: CorrelationId, transaction: Transaction) -> _Done:
+    def _initialised(self, correlation_id: CorrelationId, transaction: Transaction, request: InitProducerId) -> _Done:
         def done(_now: int, error: KafkaError) -> None:
             value = transaction.value
+            if error is KafkaError.NONE and request.producer_id == NO_PRODUCER:
+                # Whoever had the last epoch is another process: it is fenced, and does not repeat a request of this one.
+                transaction.last_epoch = NO_PRODUCER_EPOCH
             good = InitProducerIdResponse(error, value.producer_id, value.producer_epoch)
             self._writes.respond(correlation_id, good if error is KafkaError.NONE else InitProducerIdResponse(error))
 
