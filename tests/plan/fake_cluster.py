@@ -48,7 +48,9 @@ class FakeCluster:
             cluster_id=self.cluster_id,
             brokers=frozenset(self.brokers),
             topic_ids={topic: one for topic, one in self.topic_ids.items() if topic in request.topics},
-            replicas={place: one for place, one in shown.items() if place[0] in request.topics},
+            replicas={
+                topic_partition: one for topic_partition, one in shown.items() if topic_partition[0] in request.topics
+            },
             in_flight=dict(self.in_flight),
             configs={config: self.configs.get(config) for config in request.configs if self._is_there(config)},
         )
@@ -62,42 +64,42 @@ class FakeCluster:
                 self.configs[config] = value
 
     def start_moves(self, targets: Mapping[TopicPartition, Replicas]) -> None:
-        for place, target in targets.items():
-            if place in self.in_flight:
-                assert self.in_flight[place].target == target, "another reassignment of it is under way"
+        for topic_partition, target in targets.items():
+            if topic_partition in self.in_flight:
+                assert self.in_flight[topic_partition].target == target, "another reassignment of it is under way"
                 continue
-            now = self.replicas[place]
+            now = self.replicas[topic_partition]
             adding = tuple(broker for broker in target if broker not in now)
             removing = tuple(broker for broker in now if broker not in target)
             self.copied += len(adding)
             if adding:
-                self._become(place, (*target, *removing))
-                self.in_flight[place] = InFlight((*target, *removing), adding, removing)
+                self._become(topic_partition, (*target, *removing))
+                self.in_flight[topic_partition] = InFlight((*target, *removing), adding, removing)
             else:
-                self._become(place, target)
+                self._become(topic_partition, target)
 
-    def cancel_moves(self, places: tuple[TopicPartition, ...]) -> None:
-        for place in places:
-            moving = self.in_flight.pop(place, None)
+    def cancel_moves(self, partitions: tuple[TopicPartition, ...]) -> None:
+        for topic_partition in partitions:
+            moving = self.in_flight.pop(topic_partition, None)
             if moving is not None:
-                self._become(place, tuple(one for one in moving.replicas if one not in moving.adding))
+                self._become(topic_partition, tuple(one for one in moving.replicas if one not in moving.adding))
 
     def finish_all(self) -> None:
-        for place in list(self.in_flight):
-            self._finish(place)
+        for topic_partition in list(self.in_flight):
+            self._finish(topic_partition)
         self._before.clear()
 
     def _copy_some(self) -> None:
-        for place, moving in list(self.in_flight.items()):
+        for topic_partition, moving in list(self.in_flight.items()):
             if set(moving.adding) <= self.brokers and self.rng.random() < 0.5:
-                self._finish(place)
+                self._finish(topic_partition)
 
-    def _finish(self, place: TopicPartition) -> None:
-        self._become(place, self.in_flight.pop(place).target)
+    def _finish(self, topic_partition: TopicPartition) -> None:
+        self._become(topic_partition, self.in_flight.pop(topic_partition).target)
 
-    def _become(self, place: TopicPartition, replicas: Replicas) -> None:
-        self._before[place] = self.replicas[place]
-        self.replicas[place] = replicas
+    def _become(self, topic_partition: TopicPartition, replicas: Replicas) -> None:
+        self._before[topic_partition] = self.replicas[topic_partition]
+        self.replicas[topic_partition] = replicas
 
     def _is_there(self, config: ConfigKey) -> bool:
         if config.holder is Holder.BROKER:

@@ -1,4 +1,4 @@
-"""The changes themselves, over the connection that `sources` reads with.
+"""Single changes: a topic, partitions, topic configs, over the connection that `sources` reads with.
 
 Errors everywhere: ClusterUnauthorized (names the missing right), ClusterRequestFailed with Kafka's own message,
 ClusterUnreachable where it is not known whether the change was made.

@@ -1,4 +1,4 @@
-"""The input of the optimizer: which brokers may hold and receive replicas, and the target factor of each partition."""
+"""The input of the optimizer: which brokers may hold, and which may receive, replicas, and the target factor of each partition."""
 
 from dataclasses import dataclass
 from functools import cached_property

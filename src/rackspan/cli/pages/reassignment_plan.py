@@ -38,7 +38,7 @@ def lint_page(document: dict[str, Any]) -> RenderableType:
     parts: list[RenderableType] = []
     if findings:
         rows = [
-            (one["severity"], one["constraint"], _place(one), one["reason"], one["remedy"])
+            (one["severity"], one["constraint"], _partition_name(one), one["reason"], one["remedy"])
             for one in findings[:FINDINGS_SHOWN]
         ]
         parts += [table(("severity", "constraint", "partition", "reason", "mend it with"), rows), Text()]
@@ -98,7 +98,7 @@ def _spread(spread: dict[str, int]) -> str:
     return f"{spread['min']} to {spread['max']}"
 
 
-def _place(finding: dict[str, Any]) -> str:
+def _partition_name(finding: dict[str, Any]) -> str:
     if finding["topic"] is None:
         return ""
     return finding["topic"] if finding["partition"] is None else f"{finding['topic']}-{finding['partition']}"

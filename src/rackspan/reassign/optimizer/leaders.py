@@ -1,4 +1,4 @@
-"""Preferred leaders made even by reordering replica lists, which copies nothing."""
+"""Balances preferred leaders by reordering replica lists, which copies nothing."""
 
 from dataclasses import dataclass
 from itertools import pairwise

@@ -1,4 +1,4 @@
-"""Replica lists after a change: an added replica takes the position of the one it repositions."""
+"""Replica lists after a change: an added replica takes the position of the one it replaces."""
 
 import numpy as np
 
