@@ -34,7 +34,7 @@ def min_replicas(topic: Document) -> int:
     return int(topic["config"].get("min.insync.replicas", 1))
 
 
-def asked_in_sync(topic: Document, partition: Document) -> int:
+def required_in_sync(topic: Document, partition: Document) -> int:
     """What a broker counts min.insync.replicas as: one that is met once all replicas are in sync."""
     value, replicas = min_replicas(topic), len(partition["replicas"])
     return replicas if value > replicas else value
@@ -94,7 +94,7 @@ def broken(
         found.add("min-insync-replicas-satisfiable")
     if partition["leader"] == -1:
         found.add("offline")
-    if len(isr) < asked_in_sync(topic, partition):
+    if len(isr) < required_in_sync(topic, partition):
         found.add("under-min-isr")
     if k > 1 and len(isr_racks) < k:
         found.add("under-min-racks")
@@ -168,7 +168,7 @@ def one_after(
         unclean = not in_sync and any(broker in alive for broker in partition["replicas"])
         return ["offline", "needs_unclean_election"] if unclean else ["offline"]
     states = []
-    if len(in_sync) < asked_in_sync(topic, partition):
+    if len(in_sync) < required_in_sync(topic, partition):
         states.append("under_min_isr")
     k = min_racks(topic, policy)
     if k > 1 and len({racks[broker] for broker in in_sync if broker in racks}) < k:

@@ -17,9 +17,9 @@ def drift(before: Document, after: Document, policy: RackPolicy) -> list[Row]:
     return [*broker_rows(before, after), *voter_rows(before, after, policy), *all_topic_rows(before, after, policy)]
 
 
-def row(change: str, **said: Any) -> Row:
+def row(change: str, **fields_of_row: Any) -> Row:
     nothing = dict.fromkeys(("topic", "partition", "broker", "before", "after", "cause", "cause_broker"))
-    return {"change": change, **nothing, **said}
+    return {"change": change, **nothing, **fields_of_row}
 
 
 def broker_rows(before: Document, after: Document) -> list[Row]:
@@ -73,12 +73,14 @@ def topic_rows(name: str, was: Document | None, now: Document | None, policy: Ra
     counts = {"topic": name, "before": str(len(ids[0])), "after": str(len(ids[1]))}
     rows += [row("partitions-added", **counts)] if ids[1] - ids[0] else []
     rows += [row("partitions-removed", **counts)] if ids[0] - ids[1] else []
-    for change, asked in (
+    for change, required in (
         ("replicas", brute_force.min_replicas),
         ("racks", lambda one: brute_force.min_racks(one, policy)),
     ):
-        if asked(was) != asked(now):
-            rows.append(row(f"min-insync-{change}-changed", topic=name, before=str(asked(was)), after=str(asked(now))))
+        if required(was) != required(now):
+            rows.append(
+                row(f"min-insync-{change}-changed", topic=name, before=str(required(was)), after=str(required(now)))
+            )
     return rows
 
 
@@ -111,10 +113,10 @@ def what_moved(old: Document, new: Document) -> list[Row]:
     if isr_word(old, new):
         rows.append(row(isr_word(old, new), before=listed(sorted(old["isr"])), after=listed(sorted(new["isr"]))))
     if leader_word(old, new):
-        said = {
+        fields_of_row = {
             side: None if one["leader"] == -1 else str(one["leader"]) for side, one in (("before", old), ("after", new))
         }
-        rows.append(row(leader_word(old, new), **said))
+        rows.append(row(leader_word(old, new), **fields_of_row))
     return rows
 
 
@@ -133,14 +135,14 @@ def leader_word(old: Document, new: Document) -> str:
     return "leader-elected" if old["leader"] == -1 else "leader-moved"
 
 
-def state(isr_and_leader: Document, replicas_asked: int, racks_asked: int, racks: dict[int, str]) -> str:
+def state(isr_and_leader: Document, replicas_required: int, racks_required: int, racks: dict[int, str]) -> str:
     isr = isr_and_leader["isr"]
     isr_racks = {racks[one] for one in isr if one in racks}
     if isr_and_leader["leader"] == -1:
         return "offline"
-    if len(isr) < min(replicas_asked, len(isr_and_leader["replicas"])):
+    if len(isr) < min(replicas_required, len(isr_and_leader["replicas"])):
         return "under-min-isr"
-    if racks_asked > 1 and len(isr_racks) < racks_asked:
+    if racks_required > 1 and len(isr_racks) < racks_required:
         return "under-min-racks"
     return "one-rack" if len(isr_racks) < 2 and len(set(racks.values())) > 1 else "ok"
 

@@ -20,12 +20,12 @@ def test_a_state_is_the_first_of_its_constraints_that_the_audit_finds(
         assert STATES[state] == broken[0] if broken else STATES[state] in ("one-rack", "ok")
 
 
-def of_one_partition(racks: str, isr: list[int], leader: int = 1, replicas_asked: str = "1") -> str:
+def of_one_partition(racks: str, isr: list[int], leader: int = 1, replicas_required: str = "1") -> str:
     """The state of a partition on brokers 1… in the given racks, `-` for none."""
     ids = range(1, len(racks) + 1)
     snapshot = ClusterSnapshot(
         brokers=tuple(Broker(BrokerId(one), rack=RackId(rack)) for one, rack in zip(ids, racks, strict=True)),
-        topics=(Topic(TopicName("orders"), config={"min.insync.replicas": replicas_asked}),),
+        topics=(Topic(TopicName("orders"), config={"min.insync.replicas": replicas_required}),),
         partitions=columns(topic=[0], partition=[0], leader=[leader], replicas=[[*ids, 99]], isr=[isr]),
     )
     return STATES[int(states(snapshot_batch(snapshot, RackPolicy(min_insync_racks=1)))[0])]
@@ -33,17 +33,17 @@ def of_one_partition(racks: str, isr: list[int], leader: int = 1, replicas_asked
 
 def test_every_state_has_its_example() -> None:
     assert of_one_partition("abc", isr=[], leader=-1) == "offline"
-    assert of_one_partition("abc", isr=[1], replicas_asked="2") == "under-min-isr"
+    assert of_one_partition("abc", isr=[1], replicas_required="2") == "under-min-isr"
     assert of_one_partition("aab", isr=[1, 2]) == ONE_RACK
     assert of_one_partition("aab", isr=[1, 3]) == "ok"
 
 
-def test_more_in_sync_than_there_are_replicas_is_never_asked() -> None:
-    assert of_one_partition("abc", isr=[1, 2, 3, 99], replicas_asked="9") == "ok"
-    assert of_one_partition("abc", isr=[1, 2, 3], replicas_asked="9") == "under-min-isr"
+def test_a_minimum_above_the_replicas_counts_as_all_of_them() -> None:
+    assert of_one_partition("abc", isr=[1, 2, 3, 99], replicas_required="9") == "ok"
+    assert of_one_partition("abc", isr=[1, 2, 3], replicas_required="9") == "under-min-isr"
 
 
-def test_a_cluster_of_one_rack_cannot_be_blamed_for_it() -> None:
+def test_a_cluster_of_one_rack_is_not_in_the_state_one_rack() -> None:
     assert of_one_partition("aaa", isr=[1, 2]) == "ok"
 
 

@@ -29,7 +29,7 @@ def warnings(snapshot: ClusterSnapshot) -> dict[str, str]:
 EVEN = [[b, (b + 1) % 6, (b + 2) % 6] for b in range(6)] * 10
 
 
-def test_an_even_cluster_is_left_in_peace() -> None:
+def test_an_even_cluster_has_no_warnings() -> None:
     assert warnings(cluster(EVEN)) == {}
 
 
@@ -40,7 +40,7 @@ def test_one_broker_that_leads_everything_is_named_with_what_would_be_even() -> 
     assert found["rack-leader-balance"] == "rack r0 is preferred leader of 60 partitions, its share is 20"
 
 
-def test_leaders_that_moved_away_are_kafkas_to_move_back() -> None:
+def test_leaders_that_moved_away_are_left_to_kafkas_election() -> None:
     found = warnings(cluster(EVEN, leaders=[held[1] for held in EVEN]))
     assert found == {
         "preferred-leader": "10 of the 10 partitions that prefer broker 0 are led elsewhere; so are 5 more"

@@ -40,10 +40,10 @@ def test_the_replica_bound_is_what_the_best_of_all_placements_reaches(
 
 def _part(whole: PartitionBatch, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> PartitionBatch:
     taken = whole.rows.take(rows)
-    asked = type(whole.required)(
+    required = type(whole.required)(
         whole.required.min_insync_replicas[rows], whole.required.min_insync_racks[rows], whole.required.enforced[rows]
     )
-    return PartitionBatch(whole.members, whole.topics, taken, asked)
+    return PartitionBatch(whole.members, whole.topics, taken, required)
 
 
 def _brokers(sizes: list[int]) -> list[Broker]:

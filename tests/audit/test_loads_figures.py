@@ -15,10 +15,10 @@ from rackspan.model import ClusterSnapshot
 from tests.strategies import policies, snapshots
 
 
-def part(seen: PartitionBatch, rows: slice) -> PartitionBatch:
-    chosen = np.arange(len(seen.rows))[rows]
-    asked = Requirements(*(getattr(seen.required, field.name)[chosen] for field in fields(Requirements)))
-    return PartitionBatch(seen.members, seen.topics, seen.rows.take(chosen), asked)
+def part(batch: PartitionBatch, rows: slice) -> PartitionBatch:
+    chosen = np.arange(len(batch.rows))[rows]
+    required = Requirements(*(getattr(batch.required, field.name)[chosen] for field in fields(Requirements)))
+    return PartitionBatch(batch.members, batch.topics, batch.rows.take(chosen), required)
 
 
 def added(parts: Iterable[Figure]) -> list[Figure]:

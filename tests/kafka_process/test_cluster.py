@@ -30,9 +30,9 @@ def describe(cluster: KafkaCluster, topic: str) -> str:
 
 
 def test_every_broker_is_in_its_rack(kafka: KafkaCluster) -> None:
-    said = console_tool(kafka, "org.apache.kafka.tools.BrokerApiVersionsCommand")
+    output = console_tool(kafka, "org.apache.kafka.tools.BrokerApiVersionsCommand")
     for node, address in zip(kafka.brokers, kafka.bootstrap_servers.split(","), strict=True):
-        assert f"{address} (id: {node.id} rack: {node.rack} isFenced: false)" in said
+        assert f"{address} (id: {node.id} rack: {node.rack} isFenced: false)" in output
 
 
 def test_a_lost_rack_leaves_the_isr_and_comes_back(kafka: KafkaCluster) -> None:
@@ -78,7 +78,7 @@ def test_a_data_folder_of_the_users_own_is_the_same_cluster_the_next_time(kafka:
         assert "Topic: kept\tPartition: 0\tLeader: 1" in describe(second, "kept")
 
 
-def test_a_setting_kafka_refuses_is_told_in_one_line_with_the_log_at_hand(kafka: KafkaCluster) -> None:
+def test_a_setting_that_kafka_refuses_is_reported_in_one_line_with_the_log(kafka: KafkaCluster) -> None:
     with pytest.raises(KafkaProcessFailed, match=r"broker 1 .*num\.io\.threads") as failure:
         KafkaCluster(racks=("r1",), brokers=1, config={"num.io.threads": "many"}).__enter__()
     assert "\n" not in str(failure.value)

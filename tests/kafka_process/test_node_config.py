@@ -26,7 +26,7 @@ def test_a_controller_alone_has_no_rack_and_no_client_listener() -> None:
     assert not own.keys() & {"broker.rack", "inter.broker.listener.name"}
 
 
-def test_internal_topics_never_ask_for_more_replicas_than_there_are_brokers() -> None:
+def test_internal_topics_never_have_more_replicas_than_there_are_brokers() -> None:
     own = settings(NODES[1])
     assert own["offsets.topic.replication.factor"] == "2"
     assert own["transaction.state.log.min.isr"] == "2"
@@ -42,8 +42,8 @@ def test_a_value_with_a_backslash_arrives_as_it_was_given() -> None:
     assert text({"b": "a\\b\nc", "a": "1"}) == "a=1\nb=a\\\\b\\nc\n"
 
 
-def test_more_listeners_are_doors_of_every_broker_with_their_own_protocol() -> None:
-    doors = {"TLS": ("SSL", {1: 9301, 2: 9302})}
-    own = properties(NODES[1], NODES, {1: 9001, 2: 9002}, {1: 9101, 101: 9201}, Path("/data"), {}, doors)
+def test_more_listeners_are_on_every_broker_with_their_own_protocol() -> None:
+    listeners = {"TLS": ("SSL", {1: 9301, 2: 9302})}
+    own = properties(NODES[1], NODES, {1: 9001, 2: 9002}, {1: 9101, 101: 9201}, Path("/data"), {}, listeners)
     assert own["listeners"] == "CLIENT://127.0.0.1:9002,TLS://127.0.0.1:9302"
     assert own["listener.security.protocol.map"] == "CLIENT:PLAINTEXT,CONTROLLER:PLAINTEXT,TLS:SSL"

@@ -21,9 +21,9 @@ def listener(port: int, *, reuse: bool) -> socket.socket:
 
 def test_ports_are_distinct_and_below_the_ephemeral_range() -> None:
     with HeldPorts() as ports:
-        taken = [ports.take() for _ in range(20)]
-    assert len(set(taken)) == 20
-    assert all(1024 < port < 32768 for port in taken)
+        ports_taken = [ports.take() for _ in range(20)]
+    assert len(set(ports_taken)) == 20
+    assert all(1024 < port < 32768 for port in ports_taken)
 
 
 def test_a_held_port_refuses_connections() -> None:

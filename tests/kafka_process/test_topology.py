@@ -1,4 +1,4 @@
-"""Brokers are dealt to racks in turn, and the quorum is where it was asked for."""
+"""Brokers are distributed to racks in turn, and the quorum is where it was requested."""
 
 import pytest
 from hypothesis import given

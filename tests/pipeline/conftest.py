@@ -19,7 +19,7 @@ def spark() -> Iterator[SparkSession]:
 
 @contextmanager
 def quick_java() -> Iterator[None]:
-    """A JVM that lives for a minute spends most of it optimising itself, unless told not to."""
+    """A JVM that runs for a minute spends most of it compiling, unless a flag forbids it."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv(*QUICK_JAVA)
         yield

@@ -125,14 +125,14 @@ def _durability(
     topic = snapshot.topics[row.topic]
     staying = set(row.replicas) - set(row.removing_replicas)
     replica_racks, isr_racks = _named(racks, staying), _named(racks, row.isr)
-    replicas_asked, racks_asked = _asked(topic, policy)
+    replicas_required, racks_required = _required(topic, policy)
     several_racks = len({rack for rack in racks.values() if rack is not None}) > 1
     state = "ok"
     if row.leader == -1:
         state = "offline"
-    elif len(row.isr) < min(replicas_asked, len(row.replicas)):
+    elif len(row.isr) < min(replicas_required, len(row.replicas)):
         state = "under-min-isr"
-    elif racks_asked > 1 and len(isr_racks) < racks_asked:
+    elif racks_required > 1 and len(isr_racks) < racks_required:
         state = "under-min-racks"
     elif several_racks and len(isr_racks) < 2:
         state = "one-rack"
@@ -148,8 +148,8 @@ def _durability(
         "isr_racks": isr_racks,
         "replica_rack_count": len(replica_racks),
         "isr_rack_count": len(isr_racks),
-        "min_insync_replicas": replicas_asked,
-        "min_insync_racks": racks_asked,
+        "min_insync_replicas": replicas_required,
+        "min_insync_racks": racks_required,
         "state": state,
         "size_bytes": row.size_bytes,
         "schema_version": 1,
@@ -160,6 +160,6 @@ def _named(racks: Mapping[int, str | None], brokers: Iterable[int]) -> list[str]
     return sorted({rack for broker in brokers if (rack := racks.get(broker)) is not None})
 
 
-def _asked(topic: Topic, policy: RackPolicy) -> tuple[int, int]:
+def _required(topic: Topic, policy: RackPolicy) -> tuple[int, int]:
     by_policy = policy.topic_min_insync_racks.get(topic.name, policy.min_insync_racks)
     return int(topic.config.get("min.insync.replicas", "1")), int(topic.config.get("min.insync.racks", by_policy))

@@ -18,15 +18,15 @@ def warehouse(tmp_path: Path) -> Warehouse:
     return create_warehouse(tmp_path / "warehouse")
 
 
-def source(name: str, *answers: ReadSnapshot | Exception) -> Source:
+def source(name: str, *readings: ReadSnapshot | Exception) -> Source:
     """Answers one after the other, then the last one again and again."""
-    left = list(answers)
+    left = list(readings)
 
     def read() -> ReadSnapshot:
-        answer = left.pop(0) if len(left) > 1 else left[0]
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        reading = left.pop(0) if len(left) > 1 else left[0]
+        if isinstance(reading, Exception):
+            raise reading
+        return reading
 
     return Source(name, read)
 

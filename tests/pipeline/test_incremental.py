@@ -75,7 +75,7 @@ def test_only_the_days_with_new_snapshots_are_made_anew(warehouse: Warehouse) ->
     before = inodes(warehouse)
     store(small(taken_at=NOON + DAY + timedelta(hours=1)), warehouse)
     assert days(refresh(warehouse)) == {"2026-11-21"}
-    untouched = {file: told for file, told in before.items() if "day=2026-11-20" in file}
+    untouched = {file: rows_read for file, rows_read in before.items() if "day=2026-11-20" in file}
     assert len(untouched) == 2 * len(TABLES) - 2, "two files a table, and nothing has changed before the first snapshot"
     assert untouched.items() <= inodes(warehouse).items()
     assert len(list(rows(warehouse, "partition_durability"))) == 6
@@ -250,7 +250,7 @@ def test_a_late_snapshot_makes_anew_its_day_and_the_one_that_now_follows_it(ware
     assert {day.day for table, day in report.written if table == "drift"} == {"2026-11-20", "2026-11-21"}
     assert {day.day for table, day in report.written if table != "drift"} == {"2026-11-20"}
     assert drift(warehouse)[2:] == [("2026-11-20T15", "leader-moved"), ("2026-11-21T12", "leader-moved")]
-    last = {file: told for file, told in before.items() if "day=2026-11-22" in file}
+    last = {file: rows_read for file, rows_read in before.items() if "day=2026-11-22" in file}
     assert last
     assert last.items() <= inodes(warehouse).items()
 
@@ -263,15 +263,15 @@ def test_a_duplicate_makes_nothing_anew(warehouse: Warehouse) -> None:
     assert refresh(warehouse).run is None
 
 
-def test_drift_outlives_the_snapshot_that_it_was_told_from(warehouse: Warehouse) -> None:
+def test_drift_stays_after_its_snapshot_is_deleted(warehouse: Warehouse) -> None:
     folders = [store(snapshot, warehouse).path for snapshot in (at(0, 1), at(24, 2), at(48, 1))]
     refresh(warehouse)
-    told = drift(warehouse)
-    assert len(told) == 2
+    rows_read = drift(warehouse)
+    assert len(rows_read) == 2
     for folder in folders[:2]:
         shutil.rmtree(folder)
         assert refresh(warehouse).run is None
-        assert drift(warehouse) == told
+        assert drift(warehouse) == rows_read
 
 
 def test_a_snapshot_taken_again_for_the_same_moment_is_compared_with_anew(warehouse: Warehouse) -> None:
@@ -299,7 +299,7 @@ def test_clusters_of_one_warehouse_are_not_compared_with_each_other(warehouse: W
 @pytest.mark.parametrize(
     "text", ["", "{", "[]", '{"version": 1}', '{"version": 1, "run": "x", "tables": [], "retired": []}']
 )
-def test_a_damaged_manifest_is_told_in_one_line(warehouse: Warehouse, text: str) -> None:
+def test_a_damaged_manifest_is_reported_in_one_line(warehouse: Warehouse, text: str) -> None:
     warehouse.tables.mkdir()
     (warehouse.tables / "manifest.json").write_text(text)
     with pytest.raises(InvalidWarehouse, match=r"manifest.json: .*run again$"):

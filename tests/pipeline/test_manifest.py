@@ -21,12 +21,12 @@ def test_the_policy_of_the_run_is_kept_whole(tmp_path: Path) -> None:
 
 
 def test_each_part_that_differs_is_named_as_either_has_it(tmp_path: Path) -> None:
-    asked = RackPolicy(UnrackedPolicy.SHARED, 1, {"orders": 3}, {9: RackId("r1")})
-    assert policy_warnings(made_with(RICH, tmp_path), asked) == [
+    given = RackPolicy(UnrackedPolicy.SHARED, 1, {"orders": 3}, {9: RackId("r1")})
+    assert policy_warnings(made_with(RICH, tmp_path), given) == [
         "the tables were made with unracked own, min_insync_racks 2, the verdicts on the page with unracked shared, "
         "min_insync_racks 1; say the same to run and report"
     ]
 
 
-def test_nothing_is_said_of_a_manifest_that_does_not_tell_its_policy() -> None:
+def test_a_manifest_without_a_policy_gives_no_warning() -> None:
     assert policy_warnings(Manifest("run of an earlier rackspan"), RICH) == []

@@ -30,6 +30,6 @@ def test_spark_is_given_the_same_types() -> None:
     assert "`size_bytes` BIGINT" in ddl
 
 
-def test_an_unknown_table_is_answered_with_those_there_are() -> None:
+def test_an_unknown_table_is_refused_with_the_known_ones() -> None:
     with pytest.raises(UsageError, match=r"table 'durability'.*partition_durability, findings"):
         schemas.table_named("durability")

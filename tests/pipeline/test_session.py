@@ -21,14 +21,14 @@ def python(*lines: str) -> str:
 
 
 def test_the_pipeline_is_imported_without_spark() -> None:
-    told = python(
+    rows_read = python(
         "import sys, rackspan.pipeline", "print([name for name in sys.modules if 'spark' in name or 'py4j' in name])"
     )
-    assert told.strip() == "[]"
+    assert rows_read.strip() == "[]"
 
 
 def test_without_java_one_line_says_what_to_install() -> None:
-    told = python(
+    rows_read = python(
         "import os; os.environ['JAVA_HOME'] = os.environ['PATH'] = ''",
         "from rackspan.errors import MissingRequirement",
         "from rackspan.pipeline import session",
@@ -37,8 +37,8 @@ def test_without_java_one_line_says_what_to_install() -> None:
         "except MissingRequirement as error:",
         "    print(error)",
     )
-    assert "install a JDK" in told
-    assert len(told.splitlines()) == 1
+    assert "install a JDK" in rows_read
+    assert len(rows_read.splitlines()) == 1
 
 
 def test_without_pyspark_one_line_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -64,12 +64,12 @@ def test_without_a_master_spark_submit_has_its_way() -> None:
 
 def test_the_package_that_is_sent_can_be_imported_from_its_zip(tmp_path: Path) -> None:
     archive = session.packaged(tmp_path)
-    told = python(
+    rows_read = python(
         f"import sys; sys.path.insert(0, {archive!r})",
         "import rackspan, rackspan.pipeline.frames",
         "print(rackspan.__file__)",
     )
-    assert told.startswith(archive)
+    assert rows_read.startswith(archive)
 
 
 @pytest.mark.spark
@@ -94,7 +94,7 @@ def where(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
 def test_executors_on_other_machines_are_sent_the_package() -> None:
     """Spark's own stand-in for other machines: an executor in a process of its own, with a folder of its own."""
     assert shutil.which("java")
-    told = python(
+    rows_read = python(
         "import sys; sys.path.insert(0, '.')",
         "from pyspark import cloudpickle",
         "from tests.pipeline import test_session as mine",
@@ -103,4 +103,4 @@ def test_executors_on_other_machines_are_sent_the_package() -> None:
         "with session.spark_session('local-cluster[1,1,1024]') as spark:",
         "    print(spark.range(1).mapInArrow(mine.where, 'file string').first().file)",
     )
-    assert ".zip/rackspan/__init__.py" in told
+    assert ".zip/rackspan/__init__.py" in rows_read

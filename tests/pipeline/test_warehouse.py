@@ -38,7 +38,7 @@ def test_a_folder_that_holds_other_files_is_left_alone(tmp_path: Path) -> None:
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
 
 
-def test_a_file_in_its_place_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_file_in_place_of_a_warehouse_is_reported_in_one_line(tmp_path: Path) -> None:
     file = tmp_path / "file"
     file.write_text("")
     with pytest.raises(InvalidWarehouse, match=r"cannot be written: File exists"):

@@ -96,7 +96,7 @@ SEVERAL_PHASES: Final = (
 
 @cache
 def placed(scenario: Scenario, first_goal: str = "leaders") -> tuple[Int32s, ...]:
-    """What `balanced` answers, one array a phase, told topic by topic in its configs what stood before."""
+    """The assignments of `balanced`, one array a phase; its configs hold the load before each topic."""
     placer = BalancedReplicaPlacer(Random(1))
     leaders, replicas = (np.zeros(128, dtype=np.int64) for _ in range(2))
     phases: list[Int32s] = []

@@ -1,4 +1,4 @@
-"""What a placer answered, as a snapshot that `audit` can judge."""
+"""A placer's assignment as a snapshot that can be audited."""
 
 from collections.abc import Sequence
 

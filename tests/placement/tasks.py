@@ -1,4 +1,4 @@
-"""Topics to place on small clusters of every kind, and the balanced placer asked to place them."""
+"""Random topics and small clusters of every kind, and their placement by the balanced placer."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ FIRST_GOAL = "replica.placer.balanced.first.goal"
 
 @dataclass(frozen=True)
 class Task:
-    """What a placer is asked. `loads`: leaders and further replicas each broker carries already."""
+    """The input of a placer. `loads`: leaders and further replicas that each broker has already."""
 
     brokers: tuple[UsableBroker, ...]
     partitions: int
@@ -73,9 +73,9 @@ def pairs(ids: Sequence[int], values: Sequence[object]) -> str:
 def place(task: Task, configs: Mapping[str, str] | None = None) -> Int32s:
     placer = BalancedReplicaPlacer(Random(task.seed))
     placer.configure(task.configs if configs is None else configs)
-    answer = placer.place(0, task.partitions, task.replication_factor, task.brokers)
+    assignment = placer.place(0, task.partitions, task.replication_factor, task.brokers)
     placer.close()
-    return checked(answer, 0, task.partitions, task.replication_factor, task.brokers).replicas
+    return checked(assignment, 0, task.partitions, task.replication_factor, task.brokers).replicas
 
 
 def per_broker(task: Task, column: Int32s) -> list[int]:

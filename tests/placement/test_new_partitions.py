@@ -54,7 +54,7 @@ def test_the_tool_refuses_partial_racks_whatever_the_placer(placer: str) -> None
     assert all(broker.rack is None for broker in ignoring.brokers)
 
 
-def test_names_that_metrics_could_not_tell_apart_are_refused() -> None:
+def test_names_that_are_equal_in_metrics_are_refused() -> None:
     snapshot = snapshot_of(brokers_in("a"), np.array([[0]], dtype=np.int32))
     assert new_topic(snapshot, "place.d", 1, 1, PlacerChoice(), JavaRandom(0)).topic == "place.d"
     dotted = snapshot_of(brokers_in("a"), np.array([[0]], dtype=np.int32))

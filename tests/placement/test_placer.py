@@ -12,10 +12,10 @@ BROKERS = usable(Broker(BrokerId(broker), RackId("abc"[broker % 3])) for broker 
 
 
 @dataclass
-class Answering:
-    """A placer that gives what it was told to give."""
+class FixedPlacer:
+    """A placer that returns a fixed assignment."""
 
-    answer: object
+    assignment: object
     configs: Mapping[str, str] | None = None
     closed: bool = False
 
@@ -25,7 +25,7 @@ class Answering:
     def place(
         self, start_partition: int, num_partitions: int, num_replicas: int, brokers: Sequence[UsableBroker]
     ) -> TopicAssignment:
-        return self.answer  # type: ignore[return-value]
+        return self.assignment  # type: ignore[return-value]
 
     def close(self) -> None:
         self.closed = True
@@ -56,18 +56,18 @@ def test_an_assignment_cannot_be_changed_after_it_was_checked() -> None:
         TopicAssignment.of([[0, 1]]).replicas[0, 0] = 5
 
 
-def test_a_good_answer_passes_as_it_is() -> None:
-    answer = TopicAssignment.of([[0, 1, 2], [1, 2, 3]])
-    assert CheckedPlacer("ours", Answering(answer)).place(0, 2, 3, BROKERS) is answer
+def test_a_valid_assignment_is_returned_unchanged() -> None:
+    assignment = TopicAssignment.of([[0, 1, 2], [1, 2, 3]])
+    assert CheckedPlacer("ours", FixedPlacer(assignment)).place(0, 2, 3, BROKERS) is assignment
 
 
-def test_no_partitions_is_an_answer_to_no_partitions() -> None:
-    answer = TopicAssignment.of([])
-    assert checked(answer, 0, 0, 3, BROKERS) is answer
+def test_an_empty_assignment_is_valid_for_no_partitions() -> None:
+    assignment = TopicAssignment.of([])
+    assert checked(assignment, 0, 0, 3, BROKERS) is assignment
 
 
 def test_configs_and_close_reach_the_placer_behind_the_check() -> None:
-    placer = Answering(None)
+    placer = FixedPlacer(None)
     guard = CheckedPlacer("ours", placer)
     guard.configure({"broker.rack": "a"})
     guard.close()
@@ -75,7 +75,7 @@ def test_configs_and_close_reach_the_placer_behind_the_check() -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "line"),
+    ("assignment", "line"),
     [
         (None, "ours answered NoneType, not a TopicAssignment; correct the placer, or choose another"),
         ([[0, 1], [1, 2]], "ours answered list, not a TopicAssignment; correct the placer, or choose another"),
@@ -113,14 +113,14 @@ def test_configs_and_close_reach_the_placer_behind_the_check() -> None:
         ),
     ],
 )
-def test_a_bad_answer_is_the_placers_mistake_and_says_which_partition(answer: object, line: str) -> None:
+def test_an_invalid_assignment_is_refused_with_the_placer_and_the_partition(assignment: object, line: str) -> None:
     with pytest.raises(ReplicaPlacementException) as refusal:
-        CheckedPlacer("ours", Answering(answer)).place(7, 2, 2, BROKERS)
+        CheckedPlacer("ours", FixedPlacer(assignment)).place(7, 2, 2, BROKERS)
     assert str(refusal.value) == line
     assert refusal.value.retriable is False
 
 
-def test_an_answer_where_no_broker_was_offered_is_refused() -> None:
+def test_an_assignment_is_refused_where_no_broker_was_offered() -> None:
     with pytest.raises(ReplicaPlacementException, match="put partition 0 on broker 0, and there is no broker"):
         checked(TopicAssignment.of([[0]]), 0, 1, 1, ())
 
@@ -135,19 +135,19 @@ def test_rows_of_different_lengths_are_refused_where_they_are_made() -> None:
 
 
 def test_whatever_a_placer_raises_is_a_placement_that_failed() -> None:
-    class Broken(Answering):
+    class BrokenPlacer(FixedPlacer):
         def place(self, *_: object) -> TopicAssignment:
             raise KeyError("disk\nusage")
 
     with pytest.raises(ReplicaPlacementException) as refusal:
-        CheckedPlacer("ours", Broken(None)).place(0, 1, 1, BROKERS)
+        CheckedPlacer("ours", BrokenPlacer(None)).place(0, 1, 1, BROKERS)
     assert str(refusal.value) == "ours failed with KeyError: 'disk\\nusage'; correct the placer, or choose another"
 
 
 def test_a_placers_own_refusal_is_passed_on() -> None:
-    class Refusing(Answering):
+    class RefusingPlacer(FixedPlacer):
         def place(self, *_: object) -> TopicAssignment:
             raise ReplicaPlacementException("every disk is full; add brokers")
 
     with pytest.raises(ReplicaPlacementException, match=r"^every disk is full; add brokers$"):
-        CheckedPlacer("ours", Refusing(None)).place(0, 1, 1, BROKERS)
+        CheckedPlacer("ours", RefusingPlacer(None)).place(0, 1, 1, BROKERS)

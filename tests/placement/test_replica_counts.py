@@ -1,4 +1,4 @@
-"""Loads as placers are told of them, and the bound that a loaded cluster allows."""
+"""Loads as configs of a placer, and the bound of a loaded cluster."""
 
 import numpy as np
 import pytest

@@ -38,17 +38,19 @@ def brokers(*racks: str | None) -> list[dict[str, Any]]:
 
 
 @pytest.mark.parametrize("case", EXACT, ids=lambda case: case["id"])
-def test_a_spec_of_a_kafka_case_is_answered_as_kafka_does(case: dict[str, Any]) -> None:
+def test_the_spec_of_a_kafka_case_gives_kafkas_assignment(case: dict[str, Any]) -> None:
     job = case["job"]
     spec = {AS_SPEC[key]: value for key, value in job.items() if key in AS_SPEC}
-    answer = run({**spec, "brokers": job["brokers"], "placer": PLACERS[job["algo"]]}, Random(1))
-    assert answer["assignments"] == case["expect"]["assignments"][0]
+    document_of = run({**spec, "brokers": job["brokers"], "placer": PLACERS[job["algo"]]}, Random(1))
+    assert document_of["assignments"] == case["expect"]["assignments"][0]
 
 
-def test_an_answer_says_how_even_it_is_and_what_the_bound_would_be() -> None:
+def test_the_document_has_the_range_of_leaders_and_replicas_and_the_bound() -> None:
     # Two racks of one and two brokers: the lone broker must hold every partition.
-    answer = run(document(brokers=brokers("a", "b", "b"), replication_factor=2, start_index=0, partitions=3), Random(1))
-    assert answer == {
+    document_of = run(
+        document(brokers=brokers("a", "b", "b"), replication_factor=2, start_index=0, partitions=3), Random(1)
+    )
+    assert document_of == {
         "assignments": {"0": [0, 1], "1": [1, 0], "2": [2, 0]},
         "leaders": {"min": 1, "max": 1},
         "replicas": {"min": 1, "max": 3, "bound": 3},
@@ -56,8 +58,8 @@ def test_an_answer_says_how_even_it_is_and_what_the_bound_would_be() -> None:
 
 
 def test_keys_begin_at_the_start_partition() -> None:
-    answer = run(document(start_partition=4, partitions=2, start_index=0), Random(1))
-    assert list(answer["assignments"]) == ["4", "5"]
+    document_of = run(document(start_partition=4, partitions=2, start_index=0), Random(1))
+    assert list(document_of["assignments"]) == ["4", "5"]
 
 
 @pytest.mark.parametrize("placer", ["rack-alternated", "striped"])
@@ -75,9 +77,9 @@ def test_without_a_seed_the_callers_rng_decide() -> None:
 @pytest.mark.parametrize("mode", ["safe", "disabled"])
 def test_partial_racks_can_be_ignored(mode: str) -> None:
     spec = document(brokers=brokers("a", "a", None), partitions=3, replication_factor=2, start_index=0, rack_aware=mode)
-    answer = run(spec, Random(1))
-    assert answer["assignments"] == {"0": [0, 1], "1": [1, 2], "2": [2, 0]}
-    assert answer["replicas"]["bound"] == 2
+    document_of = run(spec, Random(1))
+    assert document_of["assignments"] == {"0": [0, 1], "1": [1, 2], "2": [2, 0]}
+    assert document_of["replicas"]["bound"] == 2
 
 
 def test_to_striped_rackless_brokers_are_one_more_rack() -> None:

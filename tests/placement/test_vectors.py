@@ -1,6 +1,6 @@
 """Placements of Kafka's own tests, comments and KIP texts, and some that its 4.0.0 classes made.
 
-Not placing, so other rooms' business: `ctl-*` (what a controller answers), `topics-*` (an option of kafka-topics.sh),
+No placement, so tested elsewhere: `ctl-*` (what a controller answers), `topics-*` (an option of kafka-topics.sh),
 `r-*` (kafka-reassign-partitions.sh), `t-assignment-string` (directories, which brokers choose). `modes` is
 test_rack_modes.py's, `brokerlist` test_rack_stripes.py's, `kip-draft-racks` a property in test_rack_alternated.py,
 `t-assignment-equal` test_placer.py's.
@@ -26,7 +26,7 @@ Rows: TypeAlias = list[list[int]]
 CASES = json.loads((Path(__file__).parents[1] / "vectors" / "placement.json").read_text())["cases"]
 PLACING = [case for case in CASES if "job" in case]
 ELSEWHERE = {"modes", "brokerlist", "kip-draft-racks", "t-assignment-equal"}
-OTHER_ROOMS = ("ctl-", "topics-", "r-", "t-assignment-string")
+OTHER_PACKAGES = ("ctl-", "topics-", "r-", "t-assignment-string")
 KAFKA_CALLS_IT = {
     InvalidPartitions: "InvalidPartitionsException",
     InvalidReplicationFactor: "InvalidReplicationFactorException",
@@ -125,6 +125,6 @@ def test_every_case_has_its_place() -> None:
     strays = [
         case["id"]
         for case in CASES
-        if "job" not in case and case["id"] not in ELSEWHERE and not case["id"].startswith(OTHER_ROOMS)
+        if "job" not in case and case["id"] not in ELSEWHERE and not case["id"].startswith(OTHER_PACKAGES)
     ]
     assert strays == []

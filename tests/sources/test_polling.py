@@ -36,22 +36,22 @@ class Time:
 
 def test_readings_come_in_their_time_with_failures_in_their_place() -> None:
     time = Time(1, 2, 1)
-    found = list(islice(readings(Source("x", time.read), 10, now=lambda: time.now, sleep=time.sleep), 3))
-    assert found == [(101, SNAPSHOT), (112, GONE), (121, SNAPSHOT)]
+    readings_made = list(islice(readings(Source("x", time.read), 10, now=lambda: time.now, sleep=time.sleep), 3))
+    assert readings_made == [(101, SNAPSHOT), (112, GONE), (121, SNAPSHOT)]
     assert time.slept == [9, 8]
 
 
 def test_a_reading_that_takes_longer_is_followed_at_once_and_nothing_is_made_up_for() -> None:
     time = Time(25, 1, 1)
-    found = list(islice(readings(Source("x", time.read), 10, now=lambda: time.now, sleep=time.sleep), 3))
-    assert [moment for moment, _ in found] == [125, 126, 136]
+    readings_made = list(islice(readings(Source("x", time.read), 10, now=lambda: time.now, sleep=time.sleep), 3))
+    assert [timestamp for timestamp, _ in readings_made] == [125, 126, 136]
     assert time.slept == [0, 9]
 
 
-def test_after_the_first_reading_less_is_asked_for() -> None:
+def test_later_readings_use_the_second_source() -> None:
     time, light = Time(1), Time(1, 1)
-    found = readings(
+    readings_made = readings(
         Source("x", time.read), 10, afterwards=Source("x", light.read), now=lambda: time.now, sleep=time.sleep
     )
-    assert [moment for moment, _ in islice(found, 3)] == [101, 110, 120]
+    assert [timestamp for timestamp, _ in islice(readings_made, 3)] == [101, 110, 120]
     assert (time.now, light.now) == (120, 102)

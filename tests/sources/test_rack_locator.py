@@ -1,4 +1,4 @@
-"""The contract: what a locator is given, and what is made of its answer."""
+"""The interface of a rack locator: its input, and how its result is checked."""
 
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -16,20 +16,20 @@ BROKERS = (Broker(BrokerId(1), RackId("a"), host="h1"), Broker(BrokerId(2), None
 CLUSTER = ClusterView(BROKERS, "c")
 
 
-class Answering:
-    """A locator that answers whatever it was told to, and remembers what it was asked."""
+class FixedLocator:
+    """A locator with a fixed result; it records the views it was given."""
 
-    def __init__(self, answer: Callable[[], Any]) -> None:
-        self.answer = answer
-        self.asked: list[ClusterView] = []
+    def __init__(self, result: Callable[[], Any]) -> None:
+        self.result = result
+        self.views: list[ClusterView] = []
 
     def rack_info(self, cluster: ClusterView) -> Mapping[BrokerId, RackId]:
-        self.asked.append(cluster)
-        answered: Mapping[BrokerId, RackId] = self.answer()
-        return answered
+        self.views.append(cluster)
+        racks: Mapping[BrokerId, RackId] = self.result()
+        return racks
 
 
-def moment(controllers: tuple[Controller, ...] = ()) -> ClusterSnapshot:
+def cluster_of(controllers: tuple[Controller, ...] = ()) -> ClusterSnapshot:
     none = columns(topic=[], partition=[], leader=[], replicas=[], isr=[])
     return ClusterSnapshot(brokers=BROKERS, topics=(), partitions=none, cluster_id="c", controllers=controllers)
 
@@ -67,17 +67,17 @@ def test_malformed_properties_are_an_error_that_shows_no_value(text: str, line: 
     assert str(refusal.value) == f"rack.locator.properties: {line}"
 
 
-def test_the_view_is_given_at_every_call_and_the_newest_answer_counts() -> None:
-    answers = iter([{1: "x", 2: "x"}, {2: "y", 77: "z"}, {}])
-    locator = Answering(lambda: next(answers))
-    seen = [[broker.rack for broker in located(moment(), locator).brokers] for _ in range(3)]
-    assert seen == [["x", "x"], [None, "y"], [None, None]]
-    assert locator.asked == [CLUSTER] * 3
+def test_the_view_is_passed_at_every_call_and_the_newest_result_counts() -> None:
+    results = iter([{1: "x", 2: "x"}, {2: "y", 77: "z"}, {}])
+    locator = FixedLocator(lambda: next(results))
+    racks_of = [[broker.rack for broker in located(cluster_of(), locator).brokers] for _ in range(3)]
+    assert racks_of == [["x", "x"], [None, "y"], [None, None]]
+    assert locator.views == [CLUSTER] * 3
 
 
 def test_a_controller_shares_the_rack_of_the_broker_in_its_process() -> None:
     voters = (Controller(BrokerId(1), RackId("a")), Controller(BrokerId(101), RackId("q")))
-    moved = located(moment(voters), Answering(lambda: {1: "x", 101: "z"}))
+    moved = located(cluster_of(voters), FixedLocator(lambda: {1: "x", 101: "z"}))
     assert [one.rack for one in moved.controllers] == ["x", "q"]
 
 
@@ -94,7 +94,7 @@ def broken() -> Any:
 
 
 @pytest.mark.parametrize(
-    ("answer", "line"),
+    ("result", "line"),
     [
         (lambda: None, "answered NoneType, not a mapping of racks; mend it"),
         (lambda: ["a"], "answered list, not a mapping of racks; mend it"),
@@ -106,10 +106,10 @@ def broken() -> Any:
         (broken, "KeyError: 'rack of broker\\n2'; --debug shows where"),
     ],
 )
-def test_a_wrong_answer_is_one_line(answer: Callable[[], Any], line: str) -> None:
+def test_an_invalid_result_is_reported_in_one_line(result: Callable[[], Any], line: str) -> None:
     with pytest.raises(RackLocatorFailed) as refusal:
-        rack_info(Answering(answer), CLUSTER)
-    assert str(refusal.value) == f"rack locator Answering: {line}"
+        rack_info(FixedLocator(result), CLUSTER)
+    assert str(refusal.value) == f"rack locator FixedLocator: {line}"
 
 
 def test_a_locators_own_refusal_is_passed_on() -> None:
@@ -117,4 +117,4 @@ def test_a_locators_own_refusal_is_passed_on() -> None:
         raise UsageError("as it was said")
 
     with pytest.raises(UsageError, match=r"^as it was said$"):
-        rack_info(Answering(refuse), CLUSTER)
+        rack_info(FixedLocator(refuse), CLUSTER)

@@ -1,4 +1,4 @@
-"""A real cluster behind TLS, client certificates, PLAIN and SCRAM: who may in gets in, who may not is told which and why."""
+"""A real cluster with TLS, client certificates, PLAIN and SCRAM: valid logins work, others get the reason in one line."""
 
 import re
 import shutil
@@ -56,7 +56,7 @@ def in_place(secured: Secured) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("door", "properties"),
+    ("listener", "properties"),
     [
         ("TLS", lambda it: it.trusting()),
         ("MISNAMED", lambda it: {**it.trusting(), "ssl.endpoint.identification.algorithm": ""}),
@@ -68,14 +68,14 @@ def in_place(secured: Secured) -> dict[str, str]:
     ],
     ids=["TLS", "names unchecked", "SCRAM-256", "SCRAM-512", "SCRAM-256 in TLS", "SCRAM-512 in TLS", "PLAIN in TLS"],
 )
-def test_who_may_in_reads_the_whole_cluster(secured: Secured, door: str, properties: Properties) -> None:
-    whole = read(secured.at(door), properties(secured))
+def test_a_user_who_can_log_in_reads_the_whole_cluster(secured: Secured, listener: str, properties: Properties) -> None:
+    whole = read(secured.at(listener), properties(secured))
     assert whole.partial == ()
     addresses = ",".join(f"{one.host}:{one.port}" for one in whole.brokers)
-    assert addresses == secured.cluster.bootstrap_servers_of(door)
+    assert addresses == secured.cluster.bootstrap_servers_of(listener)
 
 
-@pytest.mark.parametrize("door", ["MUTUAL", "MUTUAL12"])
+@pytest.mark.parametrize("listener", ["MUTUAL", "MUTUAL12"])
 @pytest.mark.parametrize(
     "properties",
     [
@@ -85,11 +85,13 @@ def test_who_may_in_reads_the_whole_cluster(secured: Secured, door: str, propert
     ],
     ids=["a file", "a file under a password", "in place"],
 )
-def test_a_client_certificate_is_known_and_needs_rights(secured: Secured, door: str, properties: Properties) -> None:
+def test_a_client_certificate_is_accepted_and_needs_rights(
+    secured: Secured, listener: str, properties: Properties
+) -> None:
     # alice has none: that she is told so by name of the rights shows that the broker took her certificate.
-    with pytest.raises(RackspanError) as told:
-        read(secured.at(door), properties(secured))
-    assert str(told.value) == f"{secured.at(door)} {UNAUTHORIZED}"
+    with pytest.raises(RackspanError) as error:
+        read(secured.at(listener), properties(secured))
+    assert str(error.value) == f"{secured.at(listener)} {UNAUTHORIZED}"
 
 
 def wrong(secured: Secured, name: str, days: int = 2) -> dict[str, str]:
@@ -98,7 +100,7 @@ def wrong(secured: Secured, name: str, days: int = 2) -> dict[str, str]:
 
 
 @pytest.mark.parametrize(
-    ("door", "properties", "line"),
+    ("listener", "properties", "line"),
     [
         ("TLS", lambda it: it.trusting(it.stranger), f"no broker can be spoken to: {{at}}: its certificate is signed by no authority that is trusted here; set ssl.truststore.location {TRUST}"),
         ("TLS", lambda _: {"security.protocol": "SSL"}, f"no broker can be spoken to: {{at}}: its certificate is signed by no authority that is trusted here; set ssl.truststore.location {TRUST}"),
@@ -119,25 +121,25 @@ def wrong(secured: Secured, name: str, days: int = 2) -> dict[str, str]:
     ],
     ids=["another authority", "the system's authorities", "another host name", "expired", "no client certificate", "none in TLS 1.2", "a stranger's certificate", "a stranger's in TLS 1.2", "an expired client certificate", "no TLS", "TLS where there is none", "wrong password", "no such user", "wrong password in TLS", "no login", "no TLS to a login"],
 )  # fmt: skip
-def test_who_may_not_in_is_told_which_part_is_wrong(
-    secured: Secured, door: str, properties: Properties, line: str
+def test_a_refused_login_names_the_part_that_is_wrong(
+    secured: Secured, listener: str, properties: Properties, line: str
 ) -> None:
-    with pytest.raises(RackspanError) as told:
-        read(secured.at(door), properties(secured))
-    assert str(told.value) == line.format(at=secured.at(door))
+    with pytest.raises(RackspanError) as error:
+        read(secured.at(listener), properties(secured))
+    assert str(error.value) == line.format(at=secured.at(listener))
 
 
 def test_a_login_the_listener_does_not_offer_is_refused_by_its_name(secured: Secured) -> None:
     at = secured.cluster.bootstrap_servers.split(",")[0]
-    with pytest.raises(RackspanError) as told:
+    with pytest.raises(RackspanError) as error:
         read(at, scram_login("admin", "SCRAM-SHA-256"))
-    assert str(told.value) == f"{at} {REFUSED.format('SCRAM-SHA-256')}"
+    assert str(error.value) == f"{at} {REFUSED.format('SCRAM-SHA-256')}"
 
 
 def commands_in(refusal: UsageError) -> str:
-    told = re.search(r"make a PEM copy with: (.*); then set", str(refusal))
-    assert told, refusal
-    return told[1]
+    error = re.search(r"make a PEM copy with: (.*); then set", str(refusal))
+    assert error, refusal
+    return error[1]
 
 
 def keytool(*words: object) -> None:
@@ -183,6 +185,6 @@ def test_a_store_of_java_is_refused_with_the_commands_that_make_it_work(
         java[f"{store}.type"] = "PEM"
         java[f"{store}.location"] += ".pem"
         del java[f"{store}.password"]
-    with pytest.raises(RackspanError) as told:
+    with pytest.raises(RackspanError) as error:
         read(secured.at("MUTUAL"), java)
-    assert str(told.value) == f"{secured.at('MUTUAL')} {UNAUTHORIZED}"
+    assert str(error.value) == f"{secured.at('MUTUAL')} {UNAUTHORIZED}"

@@ -67,7 +67,7 @@ def test_changes_add_up_to_the_states_that_are_counted(
 
 
 @given(snapshots(), snapshots(), policies())
-def test_a_cause_is_a_change_of_the_same_moment(
+def test_a_cause_is_a_change_between_the_same_two_snapshots(
     before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy
 ) -> None:
     changes = drift(before, after, policy)
@@ -80,7 +80,7 @@ def test_a_cause_is_a_change_of_the_same_moment(
 
 
 @given(snapshots(), snapshots(), policies())
-def test_every_change_is_told_once_and_in_a_word_that_is_explained(
+def test_every_change_is_reported_once_and_has_a_documented_name(
     before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy
 ) -> None:
     changes = drift(before, after, policy)
@@ -88,11 +88,13 @@ def test_every_change_is_told_once_and_in_a_word_that_is_explained(
     assert len({(one.change, one.topic, one.partition, one.broker) for one in changes}) == len(changes)
 
 
-def cluster(racks: str = "abc", isr: tuple[int, ...] = (1, 2, 3), leader: int = 1, asked: int = 2) -> ClusterSnapshot:
+def cluster(
+    racks: str = "abc", isr: tuple[int, ...] = (1, 2, 3), leader: int = 1, required: int = 2
+) -> ClusterSnapshot:
     """Brokers from 1 on, one a letter; a blank for one that is not there. One partition on 1, 2 and 3."""
     return ClusterSnapshot(
         brokers=tuple(Broker(BrokerId(n), RackId(rack)) for n, rack in enumerate(racks, start=1) if rack != " "),
-        topics=(Topic(TopicName("t"), config={"min.insync.replicas": str(asked)}),),
+        topics=(Topic(TopicName("t"), config={"min.insync.replicas": str(required)}),),
         partitions=columns(topic=[0], partition=[0], leader=[leader], replicas=[[1, 2, 3]], isr=[isr]),
     )
 
@@ -110,28 +112,28 @@ def test_brokers_that_die_are_the_cause_of_what_their_partitions_lost() -> None:
     assert safety(cluster(), cluster("   d", (), -1)) == lost("offline", "broker-gone", 1)
 
 
-def test_a_follower_that_falls_behind_is_the_isrs_own_doing() -> None:
+def test_a_follower_that_falls_behind_is_a_change_of_the_isr() -> None:
     assert safety(cluster(), cluster(isr=(1,))) == lost("under-min-isr", "isr-shrunk")
 
 
-def test_a_broker_that_is_fenced_is_told_from_one_that_is_slow() -> None:
+def test_a_fenced_broker_is_another_cause_than_a_slow_one() -> None:
     after = cluster(isr=(1,))
     fenced = replace(after, brokers=tuple(replace(one, fenced=one.id == 3) for one in after.brokers))
     assert safety(cluster(), fenced) == lost("under-min-isr", "broker-fenced", 3)
 
 
-def test_racks_that_become_one_are_the_fault_of_the_broker_that_was_relabelled() -> None:
+def test_a_broker_with_a_new_rack_is_the_cause_where_two_racks_become_one() -> None:
     assert safety(cluster("aabc"), cluster("aaac")) == lost("one-rack", "broker-rack-changed", 3)
 
 
 def test_a_minimum_that_was_raised_is_the_cause() -> None:
-    assert safety(cluster(isr=(1, 2)), cluster(isr=(1, 2), asked=3)) == lost(
+    assert safety(cluster(isr=(1, 2)), cluster(isr=(1, 2), required=3)) == lost(
         "under-min-isr", "min-insync-replicas-changed"
     )
 
 
-def test_where_two_changes_did_it_together_neither_is_blamed() -> None:
-    assert safety(cluster(), cluster(isr=(1, 2), asked=3)) == lost("under-min-isr", SEVERAL)
+def test_where_two_changes_are_needed_neither_is_the_cause() -> None:
+    assert safety(cluster(), cluster(isr=(1, 2), required=3)) == lost("under-min-isr", SEVERAL)
 
 
 def test_a_broker_that_returns_gives_safety_back() -> None:
@@ -141,6 +143,6 @@ def test_a_broker_that_returns_gives_safety_back() -> None:
 
 
 def test_a_replica_that_is_added_under_a_minimum_above_them_all_refuses_until_it_is_in_sync() -> None:
-    grown = cluster(isr=(1,), asked=9)
+    grown = cluster(isr=(1,), required=9)
     alone = replace(grown, partitions=replace(grown.partitions, replicas=np.array([[1]], dtype=np.int32)))
     assert safety(alone, grown) == lost("under-min-isr", "replicas-moved", was="one-rack")

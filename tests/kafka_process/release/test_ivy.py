@@ -1,4 +1,4 @@
-"""Ivy is asked in isolation, and its complaint is told in one line."""
+"""Ivy runs isolated from the user's folders, and its error is reported in one line."""
 
 from pathlib import Path
 

@@ -43,11 +43,11 @@ def resolve(cache: Path, fetch: Fetch, progress: Callable[[str], None] | None = 
 
 def test_the_second_time_nothing_is_fetched(tmp_path: Path) -> None:
     calls: list[str] = []
-    told: list[str] = []
-    first = resolve(tmp_path, fetch(calls=calls), told.append)
-    assert resolve(tmp_path, fetch(calls=calls), told.append) == first == tmp_path / "4.1.0" / "lib"
+    progress: list[str] = []
+    first = resolve(tmp_path, fetch(calls=calls), progress.append)
+    assert resolve(tmp_path, fetch(calls=calls), progress.append) == first == tmp_path / "4.1.0" / "lib"
     assert calls == ["4.1.0"]
-    assert told == [f"fetching Apache Kafka 4.1.0 into {tmp_path / '4.1.0'} (50 MB, once)"]
+    assert progress == [f"fetching Apache Kafka 4.1.0 into {tmp_path / '4.1.0'} (50 MB, once)"]
     assert sorted(jar.name for jar in first.iterdir()) == sorted(NAMES)
 
 

@@ -20,7 +20,7 @@ def test_a_tool_gives_what_it_prints(tmp_path: Path) -> None:
     assert runtime(tmp_path, 'for last; do :; done; echo "$last"').run_tool("a.Tool", "--describe") == "--describe\n"
 
 
-def test_a_tool_that_fails_is_told_by_its_exception(tmp_path: Path) -> None:
+def test_a_failed_tool_is_reported_with_its_exception(tmp_path: Path) -> None:
     failing = runtime(tmp_path, "echo begun; echo 'x.SomeException: no such topic'; echo '  at x.y(Z.java)'; exit 1")
     with pytest.raises(
         KafkaProcessFailed, match=r"a\.Tool ended with status 1: x\.SomeException: no such topic"

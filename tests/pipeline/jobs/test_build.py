@@ -139,7 +139,7 @@ def test_a_policy_that_refuses_rackless_brokers_refuses_in_one_line(spark: Spark
         ("cluster", r"cluster\.parquet: cannot be read: .*; take the snapshot again$"),
     ],
 )
-def test_a_snapshot_that_cannot_be_read_is_told_in_one_line(
+def test_a_snapshot_that_cannot_be_read_is_reported_in_one_line(
     spark: SparkSession, tmp_path: Path, name: str, line: str
 ) -> None:
     warehouse = filled(tmp_path, [small()])

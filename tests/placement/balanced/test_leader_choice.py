@@ -29,7 +29,7 @@ def test_brokers_of_a_rack_change_places_where_the_sets_do_not_allow_it() -> Non
     assert (ordered[0] != ordered[1]).all()
 
 
-def test_what_cannot_be_is_said() -> None:
+def test_an_impossible_target_is_reported() -> None:
     fleet = broker_table(cluster([1, 1]), True, BalancedSettings())
     columns = np.array([[0, 0], [1, 1]], dtype=np.int32)
     assert choose_leaders(fleet, columns, np.array([1, 1]))[1]

@@ -107,7 +107,9 @@ def test_liveness_before_spread_leaves_fenced_brokers_out(task: Task) -> None:
 
 
 @given(tasks(loaded=True, fenced=True), st.data())
-def test_the_same_rng_and_configs_give_the_same_answer_in_any_order_of_brokers(task: Task, data: st.DataObject) -> None:
+def test_the_same_rng_and_configs_give_the_same_assignment_in_any_order_of_brokers(
+    task: Task, data: st.DataObject
+) -> None:
     assume(not all(broker.fenced for broker in task.brokers))
     shuffled = replace(task, brokers=tuple(data.draw(st.permutations(task.brokers))))
     assert np.array_equal(place(task), place(shuffled, task.configs))

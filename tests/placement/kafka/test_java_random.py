@@ -28,17 +28,17 @@ def test_java_random_draws_what_java_draws() -> None:
 
 
 @given(seeds, bounds, st.sampled_from([JavaRandom, Lcg64]))
-def test_many_draws_at_once_are_the_same_draws(seed: int, asked: list[int], kind: type[JavaRandom | Lcg64]) -> None:
+def test_many_draws_at_once_are_the_same_draws(seed: int, bounds: list[int], kind: type[JavaRandom | Lcg64]) -> None:
     at_once, in_turn = kind(seed), kind(seed)
-    assert at_once.next_ints(np.array(asked, dtype=np.int64)).tolist() == [in_turn.next_int(bound) for bound in asked]
+    assert at_once.next_ints(np.array(bounds, dtype=np.int64)).tolist() == [in_turn.next_int(bound) for bound in bounds]
     assert at_once.state == in_turn.state
 
 
 def test_draws_that_java_rejects_are_rejected_in_an_array_too() -> None:
     # With a bound just above 2^30 nearly every second draw is unfair.
-    asked = [2**30 + 1] * 1000
+    bounds = [2**30 + 1] * 1000
     at_once, in_turn = JavaRandom(7), JavaRandom(7)
-    assert at_once.next_ints(np.array(asked)).tolist() == [in_turn.next_int(bound) for bound in asked]
+    assert at_once.next_ints(np.array(bounds)).tolist() == [in_turn.next_int(bound) for bound in bounds]
 
 
 def test_a_bound_below_one_is_a_mistake() -> None:

@@ -53,7 +53,7 @@ def test_topics_after_another_go_on_with_the_same_rng() -> None:
     assert placer.place(0, 9, 2, brokers).replicas.tolist() != placer.place(0, 9, 2, brokers).replicas.tolist()
 
 
-def test_no_partitions_are_an_empty_answer() -> None:
+def test_no_partitions_are_an_empty_assignment() -> None:
     assert len(StripedReplicaPlacer(Random(1)).place(0, 0, 1, [broker(0, None)])) == 0
 
 

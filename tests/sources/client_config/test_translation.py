@@ -40,7 +40,7 @@ def test_a_login_reaches_both_clients() -> None:
     }
 
 
-def test_kafka_python_knows_every_setting_it_is_given() -> None:
+def test_kafka_python_has_every_setting_it_is_given() -> None:
     assert kafka_python_settings(EVERYTHING).keys() <= KafkaConnectionManager.DEFAULT_CONFIG.keys()
 
 

@@ -42,13 +42,13 @@ def agreed(cluster: KafkaCluster) -> ClusterSnapshot:
     Asked between two equal snapshots: on a busy machine a replica may leave or join an ISR while the tool starts,
     and the broker the tool asks may hear of it later than the one the snapshots ask.
     """
-    before, said, after = snapshot(cluster), described(cluster), snapshot(cluster)
+    before, described_by_kafka, after = snapshot(cluster), described(cluster), snapshot(cluster)
     for _ in range(5):
-        if as_described(before) == said == as_described(after):
+        if as_described(before) == described_by_kafka == as_described(after):
             break
-        before, said, after = after, described(cluster), snapshot(cluster)
-    assert as_described(before) == said
-    assert as_described(after) == said
+        before, described_by_kafka, after = after, described(cluster), snapshot(cluster)
+    assert as_described(before) == described_by_kafka
+    assert as_described(after) == described_by_kafka
     return before
 
 
@@ -122,7 +122,7 @@ def test_sizes_are_those_of_the_largest_logs(busy_kafka: KafkaCluster) -> None:
     assert read["brokers-minimum", 1] == 0
 
 
-def test_the_moment_is_the_callers(busy_kafka: KafkaCluster) -> None:
+def test_the_timestamp_is_the_callers(busy_kafka: KafkaCluster) -> None:
     noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
     settings = ConnectionSettings(busy_kafka.bootstrap_servers)
     assert read_cluster(settings, now=lambda: noon).taken_at == noon
@@ -133,7 +133,7 @@ def test_one_living_bootstrap_server_among_dead_ones_is_enough(busy_kafka: Kafka
     assert len(read_cluster(ConnectionSettings(f"127.0.0.1:1,{living}")).brokers) == 6
 
 
-def is_told(read: ClusterSnapshot) -> bool:
+def is_current(read: ClusterSnapshot) -> bool:
     """The lost rack may have held the active controller: until another is elected a snapshot is partial."""
     return sum(one.fenced for one in read.brokers) == 2 and len(read.controllers) == 3 and len(read.partial) <= 1
 
@@ -143,7 +143,9 @@ def rack_lost(busy_kafka: KafkaCluster) -> Iterator[KafkaCluster]:
     """Rack r2, brokers 2 and 5, without power, and the controller knows."""
     busy_kafka.lose_rack("r2")
     try:
-        eventually(lambda: is_told(snapshot(busy_kafka)), "brokers 2 and 5 are fenced and a controller is elected", 120)
+        eventually(
+            lambda: is_current(snapshot(busy_kafka)), "brokers 2 and 5 are fenced and a controller is elected", 120
+        )
         yield busy_kafka
     finally:
         busy_kafka.start_rack("r2")
@@ -164,7 +166,7 @@ def test_a_lost_racks_brokers_are_fenced_and_stay_in_the_replica_lists(rack_lost
     assert sizes(read)["brokers-minimum", 1] is None
 
 
-def test_a_frozen_broker_costs_its_answer_and_not_the_snapshot(busy_kafka: KafkaCluster) -> None:
+def test_a_frozen_broker_costs_its_sizes_and_not_the_snapshot(busy_kafka: KafkaCluster) -> None:
     busy_kafka.freeze_broker(4)
     try:
         read = snapshot(busy_kafka, seconds=6.0)
@@ -289,7 +291,7 @@ def test_rights_come_one_by_one_and_each_missing_one_is_named(secured_kafka: Kaf
     ],
     ids=["no right at all", "wrong password", "no login"],
 )
-def test_who_may_not_read_at_all_is_told_why_in_one_line(
+def test_a_user_without_rights_gets_the_reason_in_one_line(
     secured_kafka: KafkaCluster, properties: dict[str, str], why: str
 ) -> None:
     with pytest.raises(ClusterUnauthorized, match=why) as failure:

@@ -1,4 +1,4 @@
-"""What a cluster does not tell becomes a note with its reason, and many topics do not become many requests."""
+"""A failed request becomes a note with its reason, and many topics do not become many requests."""
 
 from collections.abc import Callable
 from types import SimpleNamespace
@@ -18,7 +18,7 @@ TOPIC_AUTHORIZATION_FAILED = 29
 
 
 class ScriptedConnection:
-    """Answers by the request's name with what the script says; an exception in it is raised."""
+    """Responds with the script's entry for the request's name; an exception in it is raised."""
 
     address = "127.0.0.1:9092"
 
@@ -32,12 +32,12 @@ class ScriptedConnection:
 
     async def send(self, request: Any, seconds: float | None = None) -> Any:
         self.requests.append(request)
-        answer = self.script[type(request).__name__.removesuffix("Request")]
-        if callable(answer) and not isinstance(answer, type):
-            answer = answer(request)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
+        response = self.script[type(request).__name__.removesuffix("Request")]
+        if callable(response) and not isinstance(response, type):
+            response = response(request)
+        if isinstance(response, Exception):
+            raise response
+        return response
 
     async def send_to_broker(self, broker_id: int, request: Any, seconds: float | None = None) -> Any:
         return await self.send(request, seconds)
@@ -95,18 +95,18 @@ def notes(**script: Any) -> tuple[str, ...]:
     return ScriptedConnection(**script).responses().notes
 
 
-def test_a_cluster_that_tells_everything_leaves_no_note() -> None:
-    replies = ScriptedConnection().responses()
-    assert replies.notes == ()
-    assert replies.lists_fenced
-    assert replies.configs == {"orders": {"min.insync.replicas": "2"}}
-    assert [(one.id, one.voter, one.hosts) for one in replies.quorum] == [(101, True, ("h",)), (1, False, ())]
+def test_a_cluster_with_all_responses_leaves_no_note() -> None:
+    responses = ScriptedConnection().responses()
+    assert responses.notes == ()
+    assert responses.lists_fenced
+    assert responses.configs == {"orders": {"min.insync.replicas": "2"}}
+    assert [(one.id, one.voter, one.hosts) for one in responses.quorum] == [(101, True, ("h",)), (1, False, ())]
 
 
 def test_ten_thousand_topics_take_twenty_requests_for_their_configs() -> None:
     connection = ScriptedConnection(Metadata=metadata(*(topic(f"t{number}") for number in range(10_000))))
-    replies = connection.responses()
-    assert len(replies.configs) == 10_000
+    responses = connection.responses()
+    assert len(responses.configs) == 10_000
     assert sum(isinstance(request, DescribeConfigsRequest) for request in connection.requests) == 20
     assert len(connection.requests) == 25
 
@@ -124,7 +124,7 @@ def test_a_missing_right_is_named_with_what_is_lost(request_name: str, lost: str
     assert notes(**{request_name: KafkaTimeoutError()}) == (f"{lost}: unknown, no answer in time",)
 
 
-def test_configs_that_may_not_be_seen_name_their_topics() -> None:
+def test_configs_that_are_refused_name_their_topics() -> None:
     many = metadata(*(topic(name) for name in "abcde"))
     [note] = notes(Metadata=many, DescribeConfigs=lambda request: configs(request, TOPIC_AUTHORIZATION_FAILED))
     assert note == (
@@ -137,9 +137,9 @@ def test_configs_that_did_not_come_say_why() -> None:
     assert notes(DescribeConfigs=broken) == ("min.insync.replicas of orders: unknown, it hung up on the first request",)
 
 
-def test_brokers_that_do_not_tell_sizes_are_kept_apart_by_reason() -> None:
-    def log_dirs(answer: Any) -> LogDirs:
-        return ScriptedConnection(DescribeLogDirs=answer).responses().log_dirs
+def test_brokers_without_sizes_are_grouped_by_reason() -> None:
+    def log_dirs(response: Any) -> LogDirs:
+        return ScriptedConnection(DescribeLogDirs=response).responses().log_dirs
 
     assert log_dirs(REFUSED) == LogDirs({}, {}, frozenset({1}))
     assert log_dirs(row(error_code=31, results=[])) == LogDirs({}, {}, frozenset({1}))
@@ -153,17 +153,17 @@ def test_a_log_that_is_still_moving_to_another_disk_does_not_count() -> None:
     ]
     online = row(error_code=0, topics=[row(name="orders", partitions=logs)])
     offline = row(error_code=56, topics=[])
-    replies = ScriptedConnection(DescribeLogDirs=row(error_code=0, results=[offline, online])).responses()
-    assert replies.log_dirs.sizes == {1: {("orders", 0): 10}}
+    responses = ScriptedConnection(DescribeLogDirs=row(error_code=0, results=[offline, online])).responses()
+    assert responses.log_dirs.sizes == {1: {("orders", 0): 10}}
 
 
 def test_a_topic_that_cannot_be_described_is_named_and_the_rest_is_kept() -> None:
-    replies = ScriptedConnection(Metadata=metadata(topic("orders"), topic("lost", error_code=3))).responses()
-    assert [one.name for one in replies.topics] == ["orders"]
-    assert replies.notes == ("topic lost could not be described: UnknownTopicOrPartitionError",)
+    responses = ScriptedConnection(Metadata=metadata(topic("orders"), topic("lost", error_code=3))).responses()
+    assert [one.name for one in responses.topics] == ["orders"]
+    assert responses.notes == ("topic lost could not be described: UnknownTopicOrPartitionError",)
 
 
-def test_who_sees_nothing_at_all_is_told_what_to_ask_for() -> None:
+def test_a_user_who_sees_no_topic_gets_the_missing_rights() -> None:
     blind = ScriptedConnection(Metadata=metadata(), DescribeQuorum=REFUSED)
     with pytest.raises(ClusterUnauthorized, match=r"needs Describe on Topic .* and Describe on Cluster"):
         blind.responses()

@@ -1,4 +1,4 @@
-"""Whatever stands behind the address, the answer is one line and comes before the deadline."""
+"""For every kind of server behind the address, the error is one line and comes before the deadline."""
 
 import socket
 import threading
@@ -19,7 +19,7 @@ TLS_ALERT = b"\x15\x03\x03\x00\x02\x02\x28"
 
 
 @contextmanager
-def server(answer: bytes | None, *, hangs_up: bool = False) -> Iterator[str]:
+def server(response: bytes | None, *, closes: bool = False) -> Iterator[str]:
     """A server that reads once and says `answer`; with None it accepts connections and never says a word."""
     with ExitStack() as held:
         listener = held.enter_context(socket.create_server(("127.0.0.1", 0)))
@@ -31,10 +31,10 @@ def server(answer: bytes | None, *, hangs_up: bool = False) -> Iterator[str]:
                 except OSError:
                     return
                 held.enter_context(connection)
-                if answer is not None:
+                if response is not None:
                     connection.recv(65536)
-                    connection.sendall(answer)
-                if hangs_up:
+                    connection.sendall(response)
+                if closes:
                     connection.close()
 
         thread = threading.Thread(target=serve, daemon=True)
@@ -66,19 +66,19 @@ def test_a_closed_port_refuses() -> None:
     )
 
 
-def test_a_host_that_does_not_exist_is_said_not_to() -> None:
+def test_a_host_that_does_not_exist_is_named() -> None:
     assert "no-such-host.invalid:9092: no such host name" in refusal("no-such-host.invalid:9092")
 
 
 @pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
 def test_a_server_that_never_speaks_is_left_at_the_deadline(protocol: str) -> None:
     with server(None) as address:
-        said = refusal(address, {"security.protocol": protocol})
-    assert f"{address}: no answer within 1 s; is it Kafka's port, and does it want TLS or a login" in said
+        message = refusal(address, {"security.protocol": protocol})
+    assert f"{address}: no answer within 1 s; is it Kafka's port, and does it want TLS or a login" in message
 
 
 @pytest.mark.parametrize(
-    "answer",
+    "response",
     [
         b"HTTP/1.1 400 Bad Request\r\n\r\n",
         b"\x00\x00\x00\x08garbage!",
@@ -86,23 +86,23 @@ def test_a_server_that_never_speaks_is_left_at_the_deadline(protocol: str) -> No
     ],
     ids=["http", "another-correlation", "the-right-correlation"],
 )
-def test_a_server_of_another_kind_is_found_out(answer: bytes) -> None:
-    with server(answer) as address:
+def test_a_server_of_another_protocol_is_named_as_such(response: bytes) -> None:
+    with server(response) as address:
         assert f"{address}: it does not speak Kafka's protocol" in refusal(address)
 
 
-@pytest.mark.parametrize("answer", [b"", TLS_ALERT], ids=["silently", "with-a-tls-alert"])
-def test_a_server_that_hangs_up_may_want_tls(answer: bytes) -> None:
-    with server(answer, hangs_up=True) as address:
-        said = refusal(address)
-    assert f"{address}: it hung up on the first request; is it Kafka's port, and does it want TLS or a login" in said
+@pytest.mark.parametrize("response", [b"", TLS_ALERT], ids=["silently", "with-a-tls-alert"])
+def test_a_server_that_closes_the_connection_may_require_tls(response: bytes) -> None:
+    with server(response, closes=True) as address:
+        message = refusal(address)
+    assert f"{address}: it hung up on the first request; is it Kafka's port, and does it want TLS or a login" in message
 
 
 def test_every_server_that_was_tried_is_named_with_its_reason_in_the_order_given() -> None:
     refusing = closed_port()
-    with server(b"", hangs_up=True) as hanging_up:
-        said = refusal(f"{refusing},{hanging_up}")
-    assert f"{refusing}: connection refused; {hanging_up}: it hung up" in said
+    with server(b"", closes=True) as hanging_up:
+        message = refusal(f"{refusing},{hanging_up}")
+    assert f"{refusing}: connection refused; {hanging_up}: it hung up" in message
 
 
 @pytest.mark.parametrize("bootstrap_servers", ["", "localhost:kafka", "localhost:9092,", "http://localhost:9092"])

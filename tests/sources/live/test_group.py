@@ -39,7 +39,7 @@ def refused(cluster: KafkaCluster, group: str) -> str:
     return str(refusal.value)
 
 
-def test_a_group_that_is_not_there_is_said_not_to_be(kafka: KafkaCluster) -> None:
+def test_a_group_that_does_not_exist_is_described_as_dead(kafka: KafkaCluster) -> None:
     assert (
         refused(kafka, "nobody") == "group nobody: Group nobody not found; see kafka-groups --list for those there are"
     )
@@ -61,12 +61,12 @@ def test_a_group_of_plain_consumers_is_named_by_its_assignor_and_then_is_empty(k
 
 
 @pytest.mark.usefixtures("topic")
-def test_a_group_of_the_new_consumer_protocol_is_said_to_be_no_classic_one(kafka: KafkaCluster) -> None:
+def test_a_group_of_the_new_consumer_protocol_is_reported_as_no_classic_one(kafka: KafkaCluster) -> None:
     with consumer(kafka, "modern", **{"group.protocol": "consumer"}):
         assert refused(kafka, "modern").startswith("group modern: Group modern is not a classic group; ")
 
 
-def test_who_may_not_see_the_group_is_told_which_right_is_missing(secured_kafka: KafkaCluster) -> None:
+def test_a_user_who_may_not_describe_the_group_gets_the_missing_right(secured_kafka: KafkaCluster) -> None:
     settings = ConnectionSettings(secured_kafka.bootstrap_servers, client_properties("nobody"))
     with pytest.raises(ClusterUnauthorized) as refusal:
         read_group(settings, "shop")

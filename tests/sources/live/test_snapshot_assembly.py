@@ -1,4 +1,4 @@
-"""Replies become a snapshot, and what they lack is said in it."""
+"""Responses become a snapshot, and what they lack is noted in it."""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -27,7 +27,7 @@ def broker(broker_id: int, rack: str | None, host: str = "h", *, fenced: bool = 
 
 BROKERS = (broker(1, "r1", "a"), broker(2, "r2", "b"), broker(3, None, "c", fenced=True))
 
-REPLIES = ClusterResponses(
+RESPONSES = ClusterResponses(
     cluster_id="c",
     brokers=BROKERS,
     topics=(
@@ -46,8 +46,8 @@ REPLIES = ClusterResponses(
 )
 
 
-def assembled(replies: ClusterResponses = REPLIES) -> ClusterSnapshot:
-    return assemble(replies, NOON)
+def assembled(responses: ClusterResponses = RESPONSES) -> ClusterSnapshot:
+    return assemble(responses, NOON)
 
 
 def test_topics_and_partitions_arrive_whole_in_canonical_order() -> None:
@@ -64,14 +64,14 @@ def test_topics_and_partitions_arrive_whole_in_canonical_order() -> None:
 
 
 def test_a_reassignment_that_the_replicas_do_not_know_yet_is_not_made_up() -> None:
-    snapshot = assembled(replace(REPLIES, reassignments={TopicPartition("a", 1): OngoingReassignment((9,), (1,))}))
+    snapshot = assembled(replace(RESPONSES, reassignments={TopicPartition("a", 1): OngoingReassignment((9,), (1,))}))
     assert snapshot.partitions.row(1).adding_replicas == ()
     assert snapshot.partitions.row(1).removing_replicas == (1,)
 
 
-def test_sizes_nobody_told_name_the_brokers_and_why() -> None:
+def test_missing_sizes_name_the_brokers_and_the_reason() -> None:
     silent = LogDirs({1: {TopicPartition("a", 0): 5}}, {2: "connection refused"}, frozenset())
-    notes = assembled(replace(REPLIES, log_dirs=silent)).partial
+    notes = assembled(replace(RESPONSES, log_dirs=silent)).partial
     assert notes == (
         "brokers 2: said to be alive, but connection refused; what is told of them may be out of date",
         "sizes of 2 partitions: unknown, brokers 2: connection refused; brokers 3, 4: not alive; "
@@ -79,12 +79,12 @@ def test_sizes_nobody_told_name_the_brokers_and_why() -> None:
     )
 
 
-def test_sizes_that_may_not_be_asked_for_name_the_right() -> None:
-    [note] = assembled(replace(REPLIES, log_dirs=LogDirs({}, {}, frozenset({1, 2, 3, 4})))).partial
+def test_sizes_that_are_refused_name_the_right() -> None:
+    [note] = assembled(replace(RESPONSES, log_dirs=LogDirs({}, {}, frozenset({1, 2, 3, 4})))).partial
     assert note == "sizes of 3 partitions: unknown, brokers 1, 2, 3 and 1 more: this user needs Describe on Cluster"
 
 
-def test_topics_on_disk_that_are_not_shown_are_said_to_be_hidden() -> None:
+def test_topics_on_disk_that_are_not_in_metadata_are_noted_as_hidden() -> None:
     hiding = LogDirs(
         {
             1: {
@@ -95,7 +95,7 @@ def test_topics_on_disk_that_are_not_shown_are_said_to_be_hidden() -> None:
             }
         }
     )
-    [note] = assembled(replace(REPLIES, log_dirs=hiding)).partial
+    [note] = assembled(replace(RESPONSES, log_dirs=hiding)).partial
     assert note.startswith("topics secret: on disk but not shown to this user, who needs Describe on Topic secret")
 
 
@@ -111,22 +111,22 @@ def test_topics_on_disk_that_are_not_shown_are_said_to_be_hidden() -> None:
     ids=["combined", "on a broker's host", "on hosts of two racks", "on a host of its own", "observing"],
 )
 def test_a_controllers_rack_is_what_can_be_known_of_it(member: QuorumMember, expected: Controller) -> None:
-    assert list(controllers(replace(REPLIES, quorum=(member,)))) == [expected]
+    assert list(controllers(replace(RESPONSES, quorum=(member,)))) == [expected]
 
 
 def test_a_broker_that_observes_the_metadata_log_is_no_controller() -> None:
-    observing = replace(REPLIES, quorum=(QuorumMember(1, False), QuorumMember(3, False)))
+    observing = replace(RESPONSES, quorum=(QuorumMember(1, False), QuorumMember(3, False)))
     assert list(controllers(observing)) == []
 
 
 def test_an_observer_may_be_a_dead_broker_where_fenced_ones_are_not_listed() -> None:
-    assert list(controllers(replace(REPLIES, quorum=(QuorumMember(9, False),), lists_fenced=False))) == []
+    assert list(controllers(replace(RESPONSES, quorum=(QuorumMember(9, False),), lists_fenced=False))) == []
 
 
 def test_notes_of_the_conversation_come_first() -> None:
-    assert assembled(replace(REPLIES, notes=("asked in vain",))).partial[0] == "asked in vain"
+    assert assembled(replace(RESPONSES, notes=("asked in vain",))).partial[0] == "asked in vain"
 
 
 def test_a_cluster_without_brokers_is_not_a_snapshot() -> None:
     with pytest.raises(ClusterRequestFailed, match="lists no broker"):
-        assembled(replace(REPLIES, brokers=()))
+        assembled(replace(RESPONSES, brokers=()))

@@ -21,7 +21,7 @@ def script(folder: Path, body: str) -> str:
     return str(path)
 
 
-def asked(command: str, cluster: ClusterView = CLUSTER, **properties: str) -> dict[int, str]:
+def racks_from(command: str, cluster: ClusterView = CLUSTER, **properties: str) -> dict[int, str]:
     made = make("command", {"command": command, **{key.replace("_", "."): value for key, value in properties.items()}})
     return {int(broker): str(rack) for broker, rack in rack_info(made, cluster).items()}
 
@@ -29,21 +29,21 @@ def asked(command: str, cluster: ClusterView = CLUSTER, **properties: str) -> di
 BY_FIRST_LETTER = 'for host in "$@"; do echo "/dc1/rack-$(echo "$host" | cut -c1)"; done'
 
 
-def test_each_host_is_asked_for_once_and_each_broker_gets_its_rack(tmp_path: Path) -> None:
+def test_each_host_is_passed_once_and_each_broker_gets_its_rack(tmp_path: Path) -> None:
     command = script(tmp_path, f'echo "$@" >> {tmp_path}/calls\n{BY_FIRST_LETTER}')
-    assert asked(command) == {0: "/dc1/rack-a", 1: "/dc1/rack-b", 2: "/dc1/rack-a", 3: "/dc1/rack-c"}
+    assert racks_from(command) == {0: "/dc1/rack-a", 1: "/dc1/rack-b", 2: "/dc1/rack-a", 3: "/dc1/rack-c"}
     assert (tmp_path / "calls").read_text() == "a0.example b1.example c3.example\n"
 
 
 def test_a_call_is_given_no_more_hosts_than_it_can_take(tmp_path: Path) -> None:
     command = script(tmp_path, f'echo "$@" >> {tmp_path}/calls\n{BY_FIRST_LETTER}')
-    assert len(asked(command, hosts_max="2")) == 4
+    assert len(racks_from(command, hosts_max="2")) == 4
     assert (tmp_path / "calls").read_text() == "a0.example b1.example\nc3.example\n"
 
 
 def test_arguments_are_passed_as_they_are_and_no_shell_reads_them(tmp_path: Path) -> None:
     command = script(tmp_path, f'echo "$1" > {tmp_path}/first; shift\n{BY_FIRST_LETTER}')
-    asked(f"{command} '$(touch {tmp_path}/owned); x'")
+    racks_from(f"{command} '$(touch {tmp_path}/owned); x'")
     assert (tmp_path / "first").read_text() == f"$(touch {tmp_path}/owned); x\n"
     assert not (tmp_path / "owned").exists()
 
@@ -61,7 +61,7 @@ def test_arguments_are_passed_as_they_are_and_no_shell_reads_them(tmp_path: Path
 def test_a_script_that_goes_wrong_is_one_line(tmp_path: Path, body: str, why: str) -> None:
     command = script(tmp_path, body)
     with pytest.raises(RackLocatorFailed) as refusal:
-        asked(command)
+        racks_from(command)
     assert str(refusal.value) == f"rack locator command: {command}: {why}"
 
 
@@ -69,7 +69,7 @@ def test_a_script_that_is_late_is_ended_with_all_it_started(tmp_path: Path) -> N
     # The child holds the script's output open, which alone would keep a reader waiting.
     command = script(tmp_path, f"sleep 600 &\necho $! > {tmp_path}/child\nwait")
     with pytest.raises(RackLocatorFailed) as refusal:
-        asked(command, timeout_ms="700")
+        racks_from(command, timeout_ms="700")
     assert str(refusal.value) == (
         f"rack locator command: {command}: gave no answer within 700 ms; raise timeout.ms or mend it"
     )
@@ -93,7 +93,7 @@ def test_a_script_that_cannot_be_run_says_why(tmp_path: Path) -> None:
     path.write_text("echo a")
     path.chmod(0o644)
     with pytest.raises(RackLocatorFailed) as refusal:
-        asked(str(path))
+        racks_from(str(path))
     assert str(refusal.value) == f"rack locator command: {path}: cannot be started: Permission denied; correct command"
 
 
@@ -105,7 +105,7 @@ def test_a_script_that_cannot_be_run_says_why(tmp_path: Path) -> None:
         (" ", "has host ' ', which is no host name"),
     ],
 )
-def test_a_host_that_cannot_be_asked_for_is_one_line(host: str | None, why: str) -> None:
+def test_a_host_that_cannot_be_passed_is_reported_in_one_line(host: str | None, why: str) -> None:
     with pytest.raises(RackLocatorFailed) as refusal:
-        asked("true", ClusterView((Broker(BrokerId(7), host=host),)))
+        racks_from("true", ClusterView((Broker(BrokerId(7), host=host),)))
     assert str(refusal.value) == f"rack locator command: broker 7 {why}"

@@ -148,9 +148,9 @@ def made(snapshots: Sequence[ClusterSnapshot], policy: RackPolicy, root: Path) -
     for snapshot in snapshots:
         assert pipeline.store(snapshot, warehouse).new
     work = incremental.work(stored_snapshots(warehouse), policy)
-    asked = {name: [one for one in work if one.table.name == name] for name in JUDGED}
+    given = {name: [one for one in work if one.table.name == name] for name in JUDGED}
     with session.spark_session(None) as ours:
-        build.build(ours, warehouse, asked, policy, root / "made")
+        build.build(ours, warehouse, given, policy, root / "made")
     return {name: rows(root / "made" / name, name) for name in JUDGED}
 
 
@@ -158,9 +158,9 @@ def rows(folder: Path, name: str) -> list[dict[str, Any]]:
     found = []
     for file in folder.glob("unit=*/*.parquet"):
         part = pq.ParquetFile(file).read().cast(TABLES[name].schema).to_pylist()
-        told = [{**row, "taken_at": utc_text(row["taken_at"])} for row in part]
-        assert told == expected.ordered(told, TABLES[name].grain)
-        found += told
+        rows_read = [{**row, "taken_at": utc_text(row["taken_at"])} for row in part]
+        assert rows_read == expected.ordered(rows_read, TABLES[name].grain)
+        found += rows_read
     return expected.ordered(found, TABLES[name].grain)  # type: ignore[return-value]
 
 
@@ -221,5 +221,7 @@ def racked(count: int) -> list[Broker]:
         (known(Broker(BrokerId(broker_bits.ENTRIES_MAX - 2))), 3, False),
     ],
 )
-def test_what_bits_cannot_carry_is_left_to_arrow_batches(registered: Registrations, width: int, carried: bool) -> None:
+def test_what_bits_cannot_represent_is_left_to_arrow_batches(
+    registered: Registrations, width: int, carried: bool
+) -> None:
     assert (broker_bits.broker_bits(registered, width) is not None) is carried
