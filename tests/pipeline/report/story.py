@@ -25,8 +25,8 @@ from rackspan.pipeline.report.data import (
     DurabilityState,
     FindingGroup,
     History,
+    HistoryPoint,
     LossHistory,
-    Moment,
     ReportData,
     StateCounts,
     StateTime,
@@ -218,19 +218,19 @@ def report_by_hand(*histories: Sequence[ClusterSnapshot]) -> ReportData:
 def _cluster(taken: Sequence[ClusterSnapshot]) -> ClusterReport:
     latest = taken[-1]
     now, losses = outage(latest, POLICY)
-    seen = snapshot_batch(latest, POLICY)
+    partition_batch = snapshot_batch(latest, POLICY)
     history, drift = _history(taken), _drift_groups(taken)
     return ClusterReport(
         cluster_id=latest.cluster_id or "",
         taken_at=history.last_taken_at,
         topics=len(latest.topics),
         partitions=len(latest.partitions),
-        racks=rack_members(seen.members),
+        racks=rack_members(partition_batch.members),
         rackless_brokers=tuple(int(one.id) for one in latest.brokers if one.rack is None),
         now=now,
         losses=tuple(losses),
         harmed={loss.racks[0]: harmed_by_hand(latest, loss.racks[0]) for loss in losses},
-        topic_map=topic_map(latest, seen, losses, _states_by_topic(latest), TOPICS_MAX),
+        topic_map=topic_map(latest, partition_batch, losses, _states_by_topic(latest), TOPICS_MAX),
         history=history,
         findings=tuple(_groups(taken)),
         partial=latest.partial,
@@ -333,22 +333,22 @@ def _counts(rows: Iterable[Mapping[str, object]]) -> StateCounts:
 
 
 def _history(taken: Sequence[ClusterSnapshot]) -> History:
-    moments = [Moment(_at(one), _counts(durability_rows(one))) for one in taken]
-    waits = [(after.taken_at - before.taken_at).total_seconds() for before, after in pairwise(moments)]
+    points = [HistoryPoint(_at(one), _counts(durability_rows(one))) for one in taken]
+    waits = [(after.taken_at - before.taken_at).total_seconds() for before, after in pairwise(points)]
     seconds = [*waits, 0.0]
-    timed = list(zip(moments, seconds, strict=True))
+    timed = list(zip(points, seconds, strict=True))
     return History(
-        snapshots=len(moments),
-        first_taken_at=moments[0].taken_at,
-        last_taken_at=moments[-1].taken_at,
-        moments=tuple(moments),
-        states=tuple(_state_time(timed, state) for state in AT_RISK if any(one.counts.of(state) for one in moments)),
+        snapshots=len(points),
+        first_taken_at=points[0].taken_at,
+        last_taken_at=points[-1].taken_at,
+        points=tuple(points),
+        states=tuple(_state_time(timed, state) for state in AT_RISK if any(one.counts.of(state) for one in points)),
         seconds_at_risk=sum(lasted for one, lasted in timed if one.counts.at_risk),
         longest_gap_seconds=max(seconds),
     )
 
 
-def _state_time(timed: Sequence[tuple[Moment, float]], state: DurabilityState) -> StateTime:
+def _state_time(timed: Sequence[tuple[HistoryPoint, float]], state: DurabilityState) -> StateTime:
     most = max(one.counts.of(state) for one, _ in timed)
     return StateTime(
         state=state,

@@ -5,7 +5,7 @@ import pytest
 from rackspan.pipeline.report.data import (
     DurabilityState,
     History,
-    Moment,
+    HistoryPoint,
     RackSafety,
     StateCounts,
     TopicMap,
@@ -33,12 +33,12 @@ def test_one_partition_offline_is_worse_than_ten_under_min_isr() -> None:
         snapshots=2,
         first_taken_at=story.NOON,
         last_taken_at=later,
-        moments=(Moment(story.NOON, StateCounts(under_min_isr=10)), Moment(later, StateCounts(offline=1))),
+        points=(HistoryPoint(story.NOON, StateCounts(under_min_isr=10)), HistoryPoint(later, StateCounts(offline=1))),
         states=(),
         seconds_at_risk=60.0,
         longest_gap_seconds=60.0,
     )
-    assert history.worst == history.moments[1]
+    assert history.worst == history.points[1]
     assert history.seconds == 60.0
 
 

@@ -261,13 +261,13 @@ def test_a_fleet_begins_with_a_table_that_links_to_every_cluster() -> None:
 def test_where_no_broker_counts_in_a_rack_the_page_says_what_to_set() -> None:
     taken = story.snapshot([TopicPlan("orders", [[1, 2]])], brokers={1: None, 2: None})
     ignoring = RackPolicy(unracked=UnrackedPolicy.IGNORE)
-    seen = snapshot_batch(taken, ignoring)
+    partition_batch = snapshot_batch(taken, ignoring)
     cluster = replace(
         report_by_hand([taken]).clusters[0],
         losses=(),
         harmed={},
         racks=(),
-        topic_map=topic_map(taken, seen, (), {}, 60),
+        topic_map=topic_map(taken, partition_batch, (), {}, 60),
     )
     root = parsed(render(ReportData((cluster,), "0")))
     assert root.all("h1")[0].text == "not judged"

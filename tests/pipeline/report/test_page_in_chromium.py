@@ -121,8 +121,8 @@ def test_only_the_drawing_that_fits_the_screen_is_shown(browser: Any, files: dic
 def test_on_paper_everything_folded_is_open(browser: Any, files: dict[str, Path]) -> None:
     page = browser.new_page(viewport={"width": DESK, "height": 800})
     page.goto(files["shop"].as_uri())
-    seen = "() => [...document.querySelectorAll('details ul, details table')].map(one => one.checkVisibility())"
-    assert not any(page.evaluate(seen))
+    batch = "() => [...document.querySelectorAll('details ul, details table')].map(one => one.checkVisibility())"
+    assert not any(page.evaluate(batch))
     page.emulate_media(media="print")
-    assert all(page.evaluate(seen))
+    assert all(page.evaluate(batch))
     page.close()

@@ -99,17 +99,17 @@ def test_spark_sums_up_what_plain_loops_sum_up(spark: Any) -> None:
 def test_a_long_history_is_drawn_by_the_worst_moment_of_each_stretch_and_the_last(spark: Any) -> None:
     history = restless(3, 60)
     whole = report_by_hand(history).clusters[0].history
-    drawn = summarized(spark, [history], moments_most=8).clusters[0].history
-    assert (len(drawn.moments), drawn.snapshots, drawn.condensed) == (8, 60, True)
-    assert drawn.moments[-1] == whole.moments[-1]
-    assert set(drawn.moments) <= set(whole.moments)
+    drawn = summarized(spark, [history], points_most=8).clusters[0].history
+    assert (len(drawn.points), drawn.snapshots, drawn.condensed) == (8, 60, True)
+    assert drawn.points[-1] == whole.points[-1]
+    assert set(drawn.points) <= set(whole.points)
     assert drawn.worst == whole.worst
 
     def badness(counts: StateCounts) -> list[int]:
         return [counts.of(state) for state in AT_RISK]
 
-    stretches = [[one for row, one in enumerate(whole.moments[:-1]) if row * 7 // 59 == part] for part in range(7)]
-    assert [max(part, key=lambda one: badness(one.counts)) for part in stretches] == list(drawn.moments[:-1])
+    stretches = [[one for row, one in enumerate(whole.points[:-1]) if row * 7 // 59 == part] for part in range(7)]
+    assert [max(part, key=lambda one: badness(one.counts)) for part in stretches] == list(drawn.points[:-1])
     # The numbers beside the picture are still those of all moments.
     assert _rounded(drawn).states == _rounded(whole).states
 

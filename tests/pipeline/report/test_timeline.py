@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.pipeline.report import timeline
-from rackspan.pipeline.report.data import AT_RISK, History, Moment, StateCounts
+from rackspan.pipeline.report.data import AT_RISK, History, HistoryPoint, StateCounts
 from tests.pipeline.report import story
 from tests.pipeline.report.html_checks import Element, drawn
 
@@ -20,7 +20,7 @@ def histories(draw: st.DrawFn) -> History:
     seconds = draw(spans)
     shares = sorted({0.0, 1.0, *draw(st.lists(st.floats(0, 1), max_size=20))})
     times = sorted({start + timedelta(seconds=round(share * seconds)) for share in shares})
-    moments = tuple(Moment(at, draw(counts)) for at in times)
+    moments = tuple(HistoryPoint(at, draw(counts)) for at in times)
     return History(len(moments), times[0], times[-1], moments, (), 0.0, 0.0)
 
 
@@ -48,15 +48,15 @@ def test_no_text_of_the_time_line_leaves_the_picture_or_covers_another(history: 
 @given(histories())
 def test_the_area_of_each_state_is_its_partitions_times_its_seconds(history: History) -> None:
     root = drawn(timeline.timeline(history, "t", 1040, 270))
-    top = timeline.top_of_axis(max(one.counts.at_risk for one in history.moments))
+    top = timeline.top_of_axis(max(one.counts.at_risk for one in history.points))
     left = min((float(one.attributes["d"][1:].split()[0]) for one in root.all("path", "grid")), default=40.0)
     frame = timeline.Frame(1040, 270, history.first_taken_at, history.last_taken_at, top, left)
-    edges = [*(frame.x(one.taken_at) for one in history.moments), frame.x_end]
+    edges = [*(frame.x(one.taken_at) for one in history.points), frame.x_end]
     for state in AT_RISK:
         paths = [one.attributes["d"] for one in root.all("path", state.value)]
         expected = sum(
             (right - left) * (frame.y(0) - frame.y(one.counts.of(state)))
-            for one, left, right in zip(history.moments, edges, edges[1:], strict=False)
+            for one, left, right in zip(history.points, edges, edges[1:], strict=False)
         )
         # A tenth of a pixel is the drawing's own grain.
         assert abs(sum(map(area, paths)) - expected) <= 0.2 * (frame.width + frame.height) + 0.002 * expected

@@ -1,7 +1,7 @@
-"""What a report tells, as values: a fleet of clusters, each with its verdict, its map, its history and its findings.
+"""The content of a report as values: clusters, each with its rack safety, topic map, history and findings.
 
-Everything here is a summary, bounded however large the warehouse is: at most TOPICS_MAX topics, MOMENTS_MAX moments
-and DRIFT_MAX groups of changes a cluster. Times are in UTC, durations in seconds.
+Everything here is a summary with a bounded size: at most TOPICS_MAX topics, POINTS_MAX points in time and DRIFT_MAX groups of
+changes a cluster. Times are in UTC, durations in seconds.
 """
 
 from collections.abc import Mapping
@@ -15,18 +15,18 @@ from rackspan.audit.outage import RackLoss, TopicHarm
 from rackspan.model.ids import RackId
 
 TOPICS_MAX: Final = 60
-"""Topics on a cluster's map, the worst first: more than anybody scrolls through, and under 500 KB with 30 racks."""
+"""Topics on a cluster's map, the worst first: more than a reader scrolls through, and under 500 KB with 30 racks."""
 
-MOMENTS_MAX: Final = 240
-"""Moments in a cluster's picture: on a phone each is already narrower than a pixel and a half."""
+POINTS_MAX: Final = 240
+"""Points in a cluster's picture: on a phone each is already narrower than a pixel and a half."""
 
 
 DRIFT_MAX: Final = 40
-"""Groups of changes told of a cluster, the latest first."""
+"""Groups of changes of a cluster, the latest first."""
 
 
 class DurabilityState(StrEnum):
-    """The worst that holds for a partition, as `partition_durability` has it. Worst first."""
+    """The state of a partition, as in the table partition_durability. Worst first."""
 
     OFFLINE = "offline"
     UNDER_MIN_ISR = "under-min-isr"
@@ -79,8 +79,8 @@ class StateCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
-    """One snapshot of the history."""
+class HistoryPoint:
+    """The states of all partitions in one snapshot of the history."""
 
     taken_at: datetime
     counts: StateCounts
@@ -88,7 +88,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class StateTime:
-    """How long at least one partition was in `state`, and the first moment when most were."""
+    """How long at least one partition was in `state`, and when the most were for the first time."""
 
     state: DurabilityState
     most: int
@@ -98,16 +98,16 @@ class StateTime:
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """Durability over time. A state is taken to last until the next snapshot; the last one lasts no time at all.
+    """Durability over time. A state lasts until the next snapshot; the last one has no duration.
 
-    `moments` is all of them, or the worst of each of MOMENTS_MAX stretches and the last. `states` names only those that
+    `points` has all snapshots, or the worst of each of POINTS_MAX stretches and the last. `states` names only those that
     occurred. `seconds_at_risk` counts the time when any partition was not ok.
     """
 
     snapshots: int
     first_taken_at: datetime
     last_taken_at: datetime
-    moments: tuple[Moment, ...]
+    points: tuple[HistoryPoint, ...]
     states: tuple[StateTime, ...]
     seconds_at_risk: float
     longest_gap_seconds: float
@@ -118,18 +118,18 @@ class History:
 
     @property
     def condensed(self) -> bool:
-        return len(self.moments) < self.snapshots
+        return len(self.points) < self.snapshots
 
     @property
-    def worst(self) -> Moment | None:
-        """The first moment that was worst: by partitions offline, then under min ISR, and so on. None if all were ok."""
-        worst = max(self.moments, key=lambda one: [one.counts.of(state) for state in AT_RISK])
+    def worst(self) -> HistoryPoint | None:
+        """The first of the worst points: by partitions offline, then under min ISR, and so on. None if all were ok."""
+        worst = max(self.points, key=lambda one: [one.counts.of(state) for state in AT_RISK])
         return worst if worst.counts.at_risk else None
 
 
 @dataclass(frozen=True, slots=True)
 class RackMembers:
-    """Who stands in a rack: broker and controller ids. `fenced` brokers are among `brokers`."""
+    """Broker and controller ids of a rack. `fenced` brokers are among `brokers`."""
 
     rack: RackId
     brokers: tuple[int, ...]
@@ -139,7 +139,7 @@ class RackMembers:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one rack holds of one topic: replicas, those of them in sync, leaders; and what its loss would do to it."""
+    """One topic in one rack: replicas, in-sync replicas, leaders, and the effect of the rack's loss on the topic."""
 
     replicas: int
     in_sync: int
@@ -202,7 +202,7 @@ class FindingGroup:
 
 @dataclass(frozen=True, slots=True)
 class LossHistory:
-    """What losing one rack would have done, over all snapshots that had the rack.
+    """The effect of the loss of one rack, over all snapshots that had the rack.
 
     `not_survived` of `snapshots`, for `seconds_not_survived` in all and last at `last_at` (None for never); the most
     partitions that any of them would have had in each state.
@@ -220,7 +220,7 @@ class LossHistory:
 
 @dataclass(frozen=True, slots=True)
 class DriftGroup:
-    """Changes of one kind, seen at one moment; where safety was lost or gained, of one cause and from one state to another.
+    """Changes of one kind between two snapshots; where safety was lost or gained, of one cause and between two states.
 
     The first of them by topic, partition and broker is named. `before` and `after` are the states, or what the first one
     was and is.
@@ -241,7 +241,7 @@ class DriftGroup:
 
 @dataclass(frozen=True, slots=True)
 class ClusterReport:
-    """One cluster: how it stands in its latest snapshot, and how it came there.
+    """One cluster: its latest snapshot and its history.
 
     `losses` has one entry a rack; `harmed` says how many partitions each of them harms, every partition counted once,
     however many thresholds it falls under. `drift` holds the latest of `drift_groups` in all.
@@ -268,7 +268,7 @@ class ClusterReport:
     def verdict(self) -> RackSafety:
         if any(not loss.survived for loss in self.losses):
             return RackSafety.NOT_SAFE
-        # Where there is nothing to lose, "survives" would be true of everything and say nothing.
+        # A cluster without racks or partitions would survive every loss, which has no meaning.
         return RackSafety.SAFE if self.losses and self.partitions else RackSafety.NOT_JUDGED
 
     @property
@@ -277,7 +277,7 @@ class ClusterReport:
 
     @property
     def worst_loss(self) -> RackLoss | None:
-        """The loss that costs most: what is offline first, then the controllers, then refused acknowledgements."""
+        """The worst loss: by partitions offline, then the controllers, then refused acknowledgements."""
         return max(self.losses, key=severity_of, default=None)
 
     @property
@@ -291,7 +291,7 @@ class ClusterReport:
 
 @dataclass(frozen=True, slots=True)
 class ReportData:
-    """A fleet, ordered by the need to look: clusters that are not rack-safe first, then by id."""
+    """All clusters of a warehouse: those that are not rack-safe first, then by id."""
 
     clusters: tuple[ClusterReport, ...]
     rackspan_version: str
@@ -307,7 +307,7 @@ class ReportData:
 
 
 def severity_of(loss: RackLoss) -> tuple[int, int, int, int]:
-    """How bad a loss is, to be compared."""
+    """A sort key: how bad a loss is."""
     return (
         loss.total("offline"),
         int(loss.quorum_lost),

@@ -1,4 +1,4 @@
-"""The frames under the report's two histories: of losses that would not have been survived, and of changes.
+"""The frames of the report's two histories: losses that would not have been survived, and changes.
 
 As in frames.py, times are microseconds since 1970 UTC.
 """
@@ -10,10 +10,10 @@ from rackspan.pipeline.report.frames import AT, lasting
 
 
 def loss_histories(impact: DataFrame, latest: DataFrame) -> DataFrame:
-    """How each rack's loss would have gone over time. Grain: cluster_id, rack."""
+    """The effect of each rack's loss over time. Grain: cluster_id, rack."""
     whole = impact.where("topic IS NULL").join(F.broadcast(latest.select("cluster_id")), "cluster_id")
     timed = whole.withColumn(AT, F.unix_micros("taken_at"))
-    # Every snapshot has one row for nothing lost, so those tell how long each lasted.
+    # Every snapshot has one row for the loss of no rack; these give the duration of each snapshot.
     waits = lasting(timed.where("size(lost_racks) = 0").select("cluster_id", AT))
     failed = ~F.col("survived")
     return (
@@ -31,7 +31,7 @@ def loss_histories(impact: DataFrame, latest: DataFrame) -> DataFrame:
 
 
 def drift_groups(drift: DataFrame, latest: DataFrame, most: int) -> DataFrame:
-    """Changes of a kind and moment, at most `most` groups a cluster, the latest first, and how many there are in all.
+    """Changes grouped by kind and time, at most `most` groups a cluster, the latest first, and the number of all groups.
 
     Grain: cluster_id, at_micros, change, cause, cause_broker, state_before, state_after.
     """

@@ -1,6 +1,6 @@
-"""The frames under the report: tables in, bounded summaries out, each with its grain.
+"""The frames of the report: tables in, bounded summaries out, each with its grain.
 
-Times are carried as microseconds since 1970 UTC, so that no session's or driver's time zone can shift them.
+Times are microseconds since 1970 UTC, so that no session's or driver's time zone can shift them.
 """
 
 from typing import Final
@@ -14,7 +14,7 @@ AT: Final = "at_micros"
 MICROS: Final = 1_000_000
 
 
-def moments(durability: DataFrame, latest: DataFrame) -> DataFrame:
+def points(durability: DataFrame, latest: DataFrame) -> DataFrame:
     """How many partitions were in each state, 0 for all where a latest snapshot has none.
 
     `latest` is (cluster_id, at_micros); clusters it does not name are left out. Grain: cluster_id, at_micros.
@@ -27,10 +27,10 @@ def moments(durability: DataFrame, latest: DataFrame) -> DataFrame:
     return counted.join(latest, ["cluster_id", AT], "full_outer").fillna(0)
 
 
-def lasting(moments: DataFrame) -> DataFrame:
-    """Each moment with the seconds until the next one of its cluster, 0 for the last. Grain: as `moments`."""
+def lasting(points: DataFrame) -> DataFrame:
+    """Each point with the seconds until the next one of its cluster, 0 for the last. Grain: as `points`."""
     following = F.lead(AT).over(Window.partitionBy("cluster_id").orderBy(AT))
-    return moments.withColumn("seconds", F.coalesce((following - F.col(AT)) / MICROS, F.lit(0.0)))
+    return points.withColumn("seconds", F.coalesce((following - F.col(AT)) / MICROS, F.lit(0.0)))
 
 
 def histories(lasting: DataFrame) -> DataFrame:
@@ -49,17 +49,17 @@ def histories(lasting: DataFrame) -> DataFrame:
     )
 
 
-def drawn_moments(moments: DataFrame, most: int) -> DataFrame:
-    """At most `most` moments a cluster, for its picture: the worst of each of `most` − 1 stretches, and the last.
+def drawn_points(points: DataFrame, most: int) -> DataFrame:
+    """At most `most` points a cluster, for its picture: the worst of each of `most` − 1 stretches, and the last.
 
     Stretches hold equally many snapshots. Grain: cluster_id, at_micros.
     """
     by_time = Window.partitionBy("cluster_id").orderBy(AT)
     whole = Window.partitionBy("cluster_id")
-    numbered = moments.withColumn("row", F.row_number().over(by_time) - 1).withColumn("rows", F.count("*").over(whole))
+    numbered = points.withColumn("row", F.row_number().over(by_time) - 1).withColumn("rows", F.count("*").over(whole))
     stretch = (
         F.when((F.col("rows") <= most) | (F.col("row") == F.col("rows") - 1), F.col("row").cast("double"))
-        # Halves keep a stretch's number apart from the last row's own.
+        # The half distinguishes a stretch's number from the number of the last row.
         .otherwise(F.floor(F.col("row") * (most - 1) / (F.col("rows") - 1)) - F.lit(0.5))
     )
     worst_first = Window.partitionBy("cluster_id", "stretch").orderBy(*(F.desc(one.field) for one in AT_RISK), AT)
@@ -67,7 +67,7 @@ def drawn_moments(moments: DataFrame, most: int) -> DataFrame:
         numbered.withColumn("stretch", stretch)
         .withColumn("rank", F.row_number().over(worst_first))
         .where("rank = 1")
-        .select(*moments.columns)
+        .select(*points.columns)
     )
 
 
@@ -89,7 +89,7 @@ def topics_at_risk(durability: DataFrame, latest: DataFrame, most: int) -> DataF
 
 
 def finding_groups(findings: DataFrame, latest: DataFrame) -> DataFrame:
-    """Findings by constraint and severity: how many are left, when last seen, one example of the last time.
+    """Findings by constraint and severity: how many there are now, when they last occurred, one example.
 
     Grain: cluster_id, constraint, severity.
     """

@@ -1,4 +1,4 @@
-"""A warehouse to ReportData: which files are in force, which snapshot of each cluster is the latest, then summarize."""
+"""Makes ReportData from a warehouse: the tables in force, and the latest snapshot of each cluster, summarized."""
 
 from collections.abc import Iterable, Mapping
 from datetime import datetime, timedelta
@@ -21,15 +21,15 @@ from rackspan.sources import snapshot_file
 
 
 def report_data(warehouse: Warehouse, policy: RackPolicy, master: str | None = None) -> ReportData:
-    """What the tables in force tell, and the verdict on the latest snapshot of each cluster that they know.
+    """A summary of the tables in force, and the outcome of each loss for the latest snapshot of each cluster in them.
 
-    Snapshots collected since the last run wait for the next one. Errors: InvalidWarehouse where nothing has been run;
+    Snapshots collected since the last run are left out. Errors: InvalidWarehouse where nothing has been run;
     MissingRequirement without pyspark or Java; UsageError where the policy refuses a cluster.
     """
     manifest = read_manifest(warehouse)
     with session.spark_session(master) as spark:
-        told = (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
-        tables = Tables(*(table_frame(spark, warehouse, manifest, table) for table in told))
+        read_tables = (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
+        tables = Tables(*(table_frame(spark, warehouse, manifest, table) for table in read_tables))
         latest = latest_known(warehouse, manifest, policy, last_rows(tables.impact))
         snapshots = {one.day.cluster_id: snapshot_file.read(one.folder).snapshot for one in latest}
         return summarize(tables, snapshots, policy)
@@ -43,7 +43,7 @@ def table_frame(spark: SparkSession, warehouse: Warehouse, manifest: Manifest, t
 
 
 def last_rows(impact: DataFrame) -> dict[str, datetime]:
-    """When the last snapshot of each cluster was taken that the tables know: outage_impact has rows for every one."""
+    """The time of each cluster's last snapshot in the tables: outage_impact has rows for every snapshot."""
     newest = impact.groupBy("cluster_id").agg(F.max(F.unix_micros("taken_at")).alias("at_micros"))
     return {row.cluster_id: EPOCH + timedelta(microseconds=row.at_micros) for row in newest.collect()}
 
@@ -51,10 +51,9 @@ def last_rows(impact: DataFrame) -> dict[str, datetime]:
 def latest_known(
     warehouse: Warehouse, manifest: Manifest, policy: RackPolicy, last: Mapping[str, datetime]
 ) -> Iterable[StoredSnapshot]:
-    """The latest snapshot of each cluster that the tables know.
+    """The latest snapshot of each cluster that is in the tables.
 
-    They know a snapshot that has rows, and every snapshot of a day that is up to date: one without partitions may have
-    no rows.
+    A snapshot is in the tables if it has rows, or if its day is up to date: one without partitions may have no rows.
     """
     known = (
         one

@@ -1,4 +1,4 @@
-"""ReportData to one HTML page. Pure: the same data gives the same bytes."""
+"""Renders ReportData as one HTML page. Pure: equal data gives equal bytes."""
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
@@ -16,7 +16,7 @@ from rackspan.pipeline.report.data import (
     DriftGroup,
     DurabilityState,
     History,
-    Moment,
+    HistoryPoint,
     RackSafety,
     ReportData,
     TopicMap,
@@ -37,13 +37,13 @@ RACKS_AS_CARDS: Final = 9
 WORST_AS_CARDS: Final = 3
 
 LONG_NAME: Final = 60
-"""Characters of a topic's name that surely fit on the map; longer ones are cut by the page and whole on hovering."""
+"""Characters of a topic's name that fit on the map; longer names are cut, and complete on hovering."""
 
 RACKS_IN_WORDS: Final = 6
 """With more racks, a cell of the map has only numbers, and the map scrolls on its own."""
 
 LONG_RACK: Final = 12
-"""Characters of a rack's name that fit beside its bar on a phone; a longer one stands above it."""
+"""Characters of a rack's name that fit beside its bar on a phone; a longer one is above it."""
 
 CHANGES_MAX: Final = 60
 """Lines of the table under the time line."""
@@ -76,7 +76,7 @@ def title(data: ReportData) -> str:
 
 
 def sign(verdict: RackSafety) -> str:
-    """The mark that stands for a verdict."""
+    """The name of the mark for a cluster's rack safety."""
     return {RackSafety.SAFE: "ok", RackSafety.NOT_SAFE: "offline"}.get(verdict, "unknown")
 
 
@@ -94,13 +94,13 @@ def cards(cluster: ClusterReport) -> list[RackLoss]:
 
 def members(cluster: ClusterReport, loss: RackLoss) -> str:
     """`brokers 1, 4 (4 fenced) · controller 101`."""
-    said = []
+    parts = []
     for rack in cluster.racks:
         if rack.rack in loss.racks:
             fenced = f" ({_ids(rack.fenced)} fenced)" if rack.fenced else ""
-            said.append(f"{_noun('broker', rack.brokers)}{fenced}")
-            said += [_noun("controller", rack.controllers)] if rack.controllers else []
-    return " · ".join(said)
+            parts.append(f"{_noun('broker', rack.brokers)}{fenced}")
+            parts += [_noun("controller", rack.controllers)] if rack.controllers else []
+    return " · ".join(parts)
 
 
 def worst_topics(loss: RackLoss) -> list[TopicHarm]:
@@ -122,7 +122,7 @@ def harm_words(harm: TopicHarm) -> str:
 
 
 def harm_state(harm: TopicHarm) -> DurabilityState:
-    """The worst that a loss does to a topic."""
+    """The worst state that a loss causes in a topic."""
     if harm.offline:
         return DurabilityState.OFFLINE
     return DurabilityState.UNDER_MIN_ISR if harm.under_min_isr else DurabilityState.UNDER_MIN_RACKS
@@ -175,20 +175,20 @@ def about(row: TopicRow) -> str:
     if not row.partitions:
         return "no partitions"
     factors = "–".join(str(one) for one in dict.fromkeys((min(row.replication_factors), max(row.replication_factors))))
-    said = [words.count(row.partitions, "partition"), f"replication factor\N{NO-BREAK SPACE}{factors}"]
-    said.append(f"min.insync.replicas\N{NO-BREAK SPACE}{row.min_insync_replicas}")
+    parts = [words.count(row.partitions, "partition"), f"replication factor\N{NO-BREAK SPACE}{factors}"]
+    parts.append(f"min.insync.replicas\N{NO-BREAK SPACE}{row.min_insync_replicas}")
     if row.min_insync_racks > 1:
-        said.append(f"min.insync.racks\N{NO-BREAK SPACE}{row.min_insync_racks}")
+        parts.append(f"min.insync.racks\N{NO-BREAK SPACE}{row.min_insync_racks}")
     if row.elsewhere:
-        said.append(f"{words.count(row.elsewhere, 'replica')} in no known rack")
-    return ", ".join(said)
+        parts.append(f"{words.count(row.elsewhere, 'replica')} in no known rack")
+    return ", ".join(parts)
 
 
-def changes(moments: tuple[Moment, ...]) -> list[Moment]:
-    """The moments at which the counts changed: the time line as a table. The latest CHANGES_MAX of them."""
+def changes(points: tuple[HistoryPoint, ...]) -> list[HistoryPoint]:
+    """The points at which the counts changed: the time line as a table. The latest CHANGES_MAX of them."""
     changed = [
         one
-        for before, one in zip((None, *moments), moments, strict=False)
+        for before, one in zip((None, *points), points, strict=False)
         if before is None or before.counts != one.counts
     ]
     return changed[-CHANGES_MAX:]
@@ -200,7 +200,7 @@ def occurred(history: History) -> list[DurabilityState]:
 
 
 def change_sign(group: DriftGroup) -> str | None:
-    """The mark of a change of safety: the state that partitions came to."""
+    """The mark of a change of safety: the later state of the partitions."""
     if group.change == "safety-gained":
         return "ok"
     return group.after if group.change == "safety-lost" else None

@@ -1,7 +1,7 @@
-"""From the tables to the report: Spark groups, counts and measures time; only what a page shows is collected.
+"""Summarizes the tables for a report: Spark groups, counts and adds up time; only what a page shows is collected.
 
-The states and findings come judged from the tables; the verdict comes from the latest snapshot of each cluster through
-the same `outage` that the CLI calls.
+States and findings are read from the tables; the losses are computed from the latest snapshot of each cluster by the same
+`outage` that the CLI calls.
 """
 
 from collections import defaultdict
@@ -23,15 +23,15 @@ from rackspan.pipeline.report import drift_frames, frames
 from rackspan.pipeline.report.data import (
     AT_RISK,
     DRIFT_MAX,
-    MOMENTS_MAX,
+    POINTS_MAX,
     TOPICS_MAX,
     ClusterReport,
     DriftGroup,
     DurabilityState,
     FindingGroup,
     History,
+    HistoryPoint,
     LossHistory,
-    Moment,
     ReportData,
     StateCounts,
     StateTime,
@@ -43,7 +43,7 @@ EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of a warehouse that a report is told from, each with its own grain."""
+    """The tables of a warehouse that a report reads, each with its own grain."""
 
     durability: DataFrame
     findings: DataFrame
@@ -53,7 +53,7 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class ClusterSummary:
-    """What came back from Spark for one cluster."""
+    """The summary of one cluster that Spark returned."""
 
     history: History
     topics_at_risk: Mapping[str, StateCounts]
@@ -69,18 +69,18 @@ def summarize(
     policy: RackPolicy,
     *,
     topics_most: int = TOPICS_MAX,
-    moments_most: int = MOMENTS_MAX,
+    points_most: int = POINTS_MAX,
 ) -> ReportData:
     """The report on every cluster of `latest`, which maps the tables' cluster_id to its latest snapshot.
 
-    ClusterSummary are, for each cluster, at most `topics_most` topics, `moments_most` moments, DRIFT_MAX groups of changes, a
-    group a constraint, a row a rack and one row of numbers.
+    For each cluster Spark returns at most `topics_most` topics, `points_most` points, DRIFT_MAX groups of changes, a group a
+    constraint, a row a rack and one row of numbers.
     Errors: InvalidSnapshot for a snapshot without a time; UsageError where the policy refuses a cluster.
     """
     if not latest:
         return ReportData((), __version__)
     at = {cluster_id: _micros(cluster_id, snapshot) for cluster_id, snapshot in latest.items()}
-    collected = collect(tables, at, topics_most, moments_most)
+    collected = collect(tables, at, topics_most, points_most)
     clusters = (
         cluster_report(cluster_id, snapshot, policy, collected[cluster_id], topics_most)
         for cluster_id, snapshot in latest.items()
@@ -91,20 +91,20 @@ def summarize(
 def cluster_report(
     cluster_id: str, snapshot: ClusterSnapshot, policy: RackPolicy, collected: ClusterSummary, topics_most: int
 ) -> ClusterReport:
-    """One cluster: the judge's word on its latest snapshot, beside what the tables tell."""
+    """One cluster: the losses of its latest snapshot, and the summary of its tables."""
     now, losses = outage(snapshot, policy)
-    seen = snapshot_batch(snapshot, policy)
+    partition_batch = snapshot_batch(snapshot, policy)
     return ClusterReport(
         cluster_id=cluster_id,
         taken_at=snapshot.taken_at or collected.history.last_taken_at,
         topics=len(snapshot.topics),
         partitions=len(snapshot.partitions),
-        racks=rack_members(seen.members),
+        racks=rack_members(partition_batch.members),
         rackless_brokers=tuple(int(broker.id) for broker in snapshot.brokers if broker.rack is None),
         now=now,
         losses=tuple(losses),
-        harmed=harmed_partitions(seen, losses),
-        topic_map=topic_map(snapshot, seen, losses, collected.topics_at_risk, topics_most),
+        harmed=harmed_partitions(partition_batch, losses),
+        topic_map=topic_map(snapshot, partition_batch, losses, collected.topics_at_risk, topics_most),
         history=collected.history,
         findings=collected.findings,
         partial=snapshot.partial,
@@ -114,16 +114,16 @@ def cluster_report(
     )
 
 
-def collect(tables: Tables, at: Mapping[str, int], topics_most: int, moments_most: int) -> dict[str, ClusterSummary]:
+def collect(tables: Tables, at: Mapping[str, int], topics_most: int, points_most: int) -> dict[str, ClusterSummary]:
     """Run the frames. `at` is when the latest snapshot of each cluster was taken, in microseconds since 1970 UTC."""
     durability = tables.durability
     latest = durability.sparkSession.createDataFrame(list(at.items()), f"cluster_id string, {frames.AT} long")
-    moments = frames.moments(durability, latest).cache()
+    points = frames.points(durability, latest).cache()
     try:
-        drawn = _by_cluster(frames.drawn_moments(moments, moments_most))
-        numbers = {row.cluster_id: row for row in frames.histories(frames.lasting(moments)).collect()}
+        drawn = _by_cluster(frames.drawn_points(points, points_most))
+        numbers = {row.cluster_id: row for row in frames.histories(frames.lasting(points)).collect()}
     finally:
-        moments.unpersist()
+        points.unpersist()
     topics = _by_cluster(frames.topics_at_risk(durability, latest, topics_most))
     groups = _by_cluster(frames.finding_groups(tables.findings, latest))
     losses = _by_cluster(drift_frames.loss_histories(tables.impact, latest))
@@ -151,9 +151,9 @@ def _by_cluster(frame: DataFrame) -> dict[str, list[Row]]:
 def _history(numbers: Row, drawn: Iterable[Row]) -> History:
     return History(
         snapshots=numbers.snapshots,
-        first_taken_at=_moment(numbers.first),
-        last_taken_at=_moment(numbers["last"]),
-        moments=tuple(Moment(_moment(row[frames.AT]), _counts(row)) for row in sorted(drawn, key=_at)),
+        first_taken_at=_timestamp(numbers.first),
+        last_taken_at=_timestamp(numbers["last"]),
+        points=tuple(HistoryPoint(_timestamp(row[frames.AT]), _counts(row)) for row in sorted(drawn, key=_at)),
         states=tuple(_state_time(numbers, state) for state in AT_RISK if numbers[f"{state.field}_most"]),
         seconds_at_risk=numbers.seconds_at_risk,
         longest_gap_seconds=numbers.longest_gap_seconds,
@@ -164,13 +164,13 @@ def _state_time(numbers: Row, state: DurabilityState) -> StateTime:
     return StateTime(
         state=state,
         most=numbers[f"{state.field}_most"],
-        most_at=_moment(numbers[f"{state.field}_most_at"]),
+        most_at=_timestamp(numbers[f"{state.field}_most_at"]),
         seconds=numbers[f"{state.field}_seconds"],
     )
 
 
 def _findings(rows: Iterable[Row]) -> tuple[FindingGroup, ...]:
-    """What still holds first, violations before warnings, the frequent before the rare."""
+    """Current findings first, violations before warnings, frequent before rare."""
     groups = (
         FindingGroup(
             constraint=row.constraint,
@@ -178,7 +178,7 @@ def _findings(rows: Iterable[Row]) -> tuple[FindingGroup, ...]:
             findings=row.findings,
             topics=row.topics,
             snapshots=row.snapshots,
-            last_seen_at=_moment(row.last_seen),
+            last_seen_at=_timestamp(row.last_seen),
             topic=row.topic,
             partition=row.partition,
             reason=row.reason,
@@ -191,13 +191,13 @@ def _findings(rows: Iterable[Row]) -> tuple[FindingGroup, ...]:
 
 def _loss_history(rows: Iterable[Row]) -> tuple[LossHistory, ...]:
     """The racks whose loss was not survived for longest come first."""
-    losses = (LossHistory(**_without(row, "cluster_id") | {"last_at": _moment_or_none(row.last_at)}) for row in rows)
+    losses = (LossHistory(**_without(row, "cluster_id") | {"last_at": _timestamp_or_none(row.last_at)}) for row in rows)
     return tuple(sorted(losses, key=lambda one: (-one.seconds_not_survived, -one.not_survived, one.rack)))
 
 
 def _drift_group(row: Row) -> DriftGroup:
-    said = _without(row, "cluster_id", frames.AT, "rank", "groups")
-    return DriftGroup(taken_at=_moment(row[frames.AT]), **said)
+    fields = _without(row, "cluster_id", frames.AT, "rank", "groups")
+    return DriftGroup(taken_at=_timestamp(row[frames.AT]), **fields)
 
 
 def _without(row: Row, *names: str) -> dict[str, Any]:
@@ -216,12 +216,12 @@ def _at(row: Row) -> int:
     return int(row[frames.AT])
 
 
-def _moment(micros: int) -> datetime:
+def _timestamp(micros: int) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
 
 
-def _moment_or_none(micros: int | None) -> datetime | None:
-    return None if micros is None else _moment(micros)
+def _timestamp_or_none(micros: int | None) -> datetime | None:
+    return None if micros is None else _timestamp(micros)
 
 
 def _micros(cluster_id: str, snapshot: ClusterSnapshot) -> int:

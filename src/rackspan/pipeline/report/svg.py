@@ -1,6 +1,6 @@
-"""Bars and signs: inline SVG of our own drawing, coloured by the page's style sheet.
+"""Bars and marks as inline SVG, coloured by the page's style sheet.
 
-Colour never speaks alone: each state has its own hatching (the patterns in templates/signs.svg), its own sign, and its
+Colour is never the only difference: each state has its own hatching (the patterns in templates/signs.svg), its own sign, and its
 count in words beside it. All is to scale in percent, so it fits a phone without a script.
 """
 
@@ -13,14 +13,14 @@ from rackspan.pipeline.report.data import Cell, DurabilityState, StateCounts
 
 
 def state_bar(counts: StateCounts, label: str) -> Markup:
-    """All partitions of one moment as one bar, the worst on the left."""
+    """All partitions of one point in time as one bar, the worst on the left."""
     return _bar([(state.value, counts.of(state)) for state in DurabilityState], label)
 
 
 def loss_bar(loss: RackLoss, harmed: int, partitions: int, label: str) -> Markup:
-    """What a loss leaves of all partitions, the worst on the left.
+    """The states of all partitions after a loss as one bar, the worst on the left.
 
-    A partition under both thresholds stands with those under min ISR, so that the bar's length is that of them all.
+    A partition under both minimums is drawn as under min ISR, so that the bar's length is that of all partitions.
     """
     offline, under_min_isr = loss.total("offline"), loss.total("under_min_isr")
     segments = (

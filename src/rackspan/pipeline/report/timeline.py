@@ -1,6 +1,6 @@
-"""Durability over time as a picture: partitions at risk, stacked in steps, the worst moment marked.
+"""The time line: partitions at risk as stacked steps in SVG, with the worst point marked.
 
-It has text inside, which cannot be stretched, so it is drawn once for each width and the page shows the one that fits.
+Its text cannot be stretched, so it is drawn once for each width and the page shows the one that fits.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,13 +13,13 @@ from typing import Final
 from markupsafe import Markup
 
 from rackspan.pipeline.report import words
-from rackspan.pipeline.report.data import AT_RISK, DurabilityState, History, Moment
+from rackspan.pipeline.report.data import AT_RISK, DurabilityState, History, HistoryPoint
 
 CHARACTER: Final = 6.4
 """Width in px that one character of the time line's text takes at most (11 px, any sans-serif)."""
 
-LAST_MOMENT: Final = 5.0
-"""Width in px of the last moment, which lasts no time and would not be seen."""
+LAST_POINT: Final = 5.0
+"""Width in px of the last point, which has no duration and would be invisible."""
 
 CALM_HEIGHT: Final = 110
 """Height in px where nothing ever happened."""
@@ -56,18 +56,18 @@ class Frame:
 
     def x(self, moment: datetime) -> float:
         share = (moment - self.start) / (self.end - self.start) if self.end > self.start else 0.0
-        return self.left + share * (self.x_end - LAST_MOMENT - self.left)
+        return self.left + share * (self.x_end - LAST_POINT - self.left)
 
     def y(self, value: int) -> float:
         return self.base - value / self.top_value * (self.base - self.top)
 
 
 def timeline(history: History, ident: str, width: int, height: int) -> Markup:
-    """Partitions at risk over time, stacked, the worst state at the bottom; the worst moment marked.
+    """Partitions at risk over time, stacked, the worst state at the bottom; the worst point marked.
 
     `ident` must be unique in the page: title and description are tied to it.
     """
-    highest = max(one.counts.at_risk for one in history.moments)
+    highest = max(one.counts.at_risk for one in history.points)
     frame = _frame(history, width, height if highest else CALM_HEIGHT, top_of_axis(highest))
     parts = [*(_eventful(frame, history) if highest else _calm(frame)), *_time_axis(frame)]
     return Markup(
@@ -87,7 +87,7 @@ def top_of_axis(highest: int) -> int:
 
 
 def time_ticks(start: datetime, end: datetime, most: int) -> list[datetime]:
-    """At most `most` round moments from `start` to `end`, counted from midnight UTC."""
+    """At most `most` round times from `start` to `end`, counted from midnight UTC."""
     seconds = (end - start).total_seconds()
     whole_days = ceil(seconds / most / 86400 + 1) * 86400
     step = next((one for one in _STEPS_SECONDS if seconds / one < most), whole_days)
@@ -108,7 +108,7 @@ def _frame(history: History, width: int, height: int, top_value: int) -> Frame:
 
 def _eventful(frame: Frame, history: History) -> Iterator[Markup]:
     yield from _value_axis(frame)
-    yield from _layers(frame, history.moments)
+    yield from _layers(frame, history.points)
     yield from _worst(frame, history)
 
 
@@ -146,24 +146,24 @@ def _time_axis(frame: Frame) -> Iterator[Markup]:
     yield _text(frame.x_end, 12, "times in UTC", "end")
 
 
-def _layers(frame: Frame, moments: Sequence[Moment]) -> Iterator[Markup]:
+def _layers(frame: Frame, points: Sequence[HistoryPoint]) -> Iterator[Markup]:
     for level, state in enumerate(AT_RISK):
-        path = "".join(_outline(run) for run in _runs(frame, moments, AT_RISK[:level], state))
+        path = "".join(_outline(run) for run in _runs(frame, points, AT_RISK[:level], state))
         if path:
             yield Markup('<path class="s {}" d="{}"/>').format(state.value, path)
 
 
-Step = tuple[float, float, float, float]
-"""A moment's block: left, right, top, bottom in px."""
+Block = tuple[float, float, float, float]
+"""The block of one point: left, right, top, bottom in px."""
 
 
 def _runs(
-    frame: Frame, moments: Sequence[Moment], below: Sequence[DurabilityState], state: DurabilityState
-) -> Iterator[list[Step]]:
+    frame: Frame, points: Sequence[HistoryPoint], below: Sequence[DurabilityState], state: DurabilityState
+) -> Iterator[list[Block]]:
     """Stretches in which a state occurs, as steps, so that where it does not nothing is drawn."""
-    edges = [*(frame.x(moment.taken_at) for moment in moments), frame.x_end]
-    run: list[Step] = []
-    for moment, (left, right) in zip(moments, pairwise(edges), strict=True):
+    edges = [*(frame.x(moment.taken_at) for moment in points), frame.x_end]
+    run: list[Block] = []
+    for moment, (left, right) in zip(points, pairwise(edges), strict=True):
         under = sum(moment.counts.of(one) for one in below)
         over = under + moment.counts.of(state)
         if over > under:
@@ -175,11 +175,11 @@ def _runs(
         yield run
 
 
-def _outline(run: Sequence[Step]) -> str:
-    """There along the tops, back along the bottoms."""
-    there = "".join(f"V{top:.1f}H{right:.1f}" for _, right, top, _ in run)
+def _outline(run: Sequence[Block]) -> str:
+    """The outline of a run as an SVG path: forward along the tops, back along the bottoms."""
+    forward = "".join(f"V{top:.1f}H{right:.1f}" for _, right, top, _ in run)
     back = "".join(f"V{bottom:.1f}H{left:.1f}" for left, _, _, bottom in reversed(run))
-    return f"M{run[0][0]:.1f} {run[0][3]:.1f}{there}{back}Z"
+    return f"M{run[0][0]:.1f} {run[0][3]:.1f}{forward}{back}Z"
 
 
 def _worst(frame: Frame, history: History) -> Iterator[Markup]:
@@ -195,9 +195,9 @@ def _worst(frame: Frame, history: History) -> Iterator[Markup]:
 
 def _lines(head: str, counts: str, width: float) -> list[str]:
     """One line if it fits, else two; what is too long even so is cut, since the table under the picture has it."""
-    room = int(width / CHARACTER)
-    lines = [f"{head} {counts}"] if len(head) + len(counts) < room else [head, counts]
-    return [line if len(line) <= room else f"{line[: room - 1]}…" for line in lines]
+    characters = int(width / CHARACTER)
+    lines = [f"{head} {counts}"] if len(head) + len(counts) < characters else [head, counts]
+    return [line if len(line) <= characters else f"{line[: characters - 1]}…" for line in lines]
 
 
 def _beside(x: float, y: float, text: str, frame: Frame, kind: str = "label") -> Markup:

@@ -1,6 +1,6 @@
-"""How a cluster stands in one snapshot: who is in each rack, and which topic has what there.
+"""The racks of one snapshot: their members, and the replicas and leaders of each topic in each rack.
 
-Pure: a snapshot, the judge's losses and the states from the tables come in, values for the page come out.
+Pure: a snapshot, its losses and the states from the tables in, values for the page out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -17,7 +17,7 @@ from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.pipeline.report.data import Cell, DurabilityState, RackMembers, StateCounts, TopicMap, TopicRow
 
 Harms = Mapping[str, Mapping[RackId, TopicHarm]]
-"""What the loss of each rack does to each topic; topics and racks without harm are left out."""
+"""The harm of each rack's loss to each topic; topics and racks without harm are left out."""
 
 
 def rack_members(registered: ClusterMembers) -> tuple[RackMembers, ...]:
@@ -38,14 +38,17 @@ def rack_members(registered: ClusterMembers) -> tuple[RackMembers, ...]:
     return tuple(members(rack) for rack in registered.failure_racks)
 
 
-def harmed_partitions(seen: PartitionBatch, losses: Sequence[RackLoss]) -> dict[RackId, int]:
+def harmed_partitions(partition_batch: PartitionBatch, losses: Sequence[RackLoss]) -> dict[RackId, int]:
     """How many partitions the loss of each rack harms, each counted once."""
-    return {loss.racks[0]: int(np.count_nonzero(judge_loss(seen, frozenset(loss.racks)).harmed)) for loss in losses}
+    return {
+        loss.racks[0]: int(np.count_nonzero(judge_loss(partition_batch, frozenset(loss.racks)).harmed))
+        for loss in losses
+    }
 
 
 def topic_map(
     snapshot: ClusterSnapshot,
-    seen: PartitionBatch,
+    partition_batch: PartitionBatch,
     losses: Sequence[RackLoss],
     states: Mapping[str, StateCounts],
     most: int,
@@ -56,8 +59,8 @@ def topic_map(
     state, by partitions in it, then by what the losses of single racks would do, then by name.
     """
     harms = harms_by_topic(losses)
-    counts = _Counts(seen, len(snapshot.topics))
-    partitions = np.bincount(seen.rows.topic, minlength=len(snapshot.topics))
+    counts = _Counts(partition_batch, len(snapshot.topics))
+    partitions = np.bincount(partition_batch.rows.topic, minlength=len(snapshot.topics))
     now = [states.get(topic.name, StateCounts(ok=int(partitions[code]))) for code, topic in enumerate(snapshot.topics)]
 
     def badness(code: int) -> tuple[object, ...]:
@@ -65,11 +68,11 @@ def topic_map(
 
     worst = sorted(range(len(snapshot.topics)), key=badness)[:most]
     rows = (counts.row(snapshot, code, now[code], harms.get(snapshot.topics[code].name, {})) for code in worst)
-    return TopicMap(seen.members.rack_map.racks, tuple(rows), len(snapshot.topics))
+    return TopicMap(partition_batch.members.rack_map.racks, tuple(rows), len(snapshot.topics))
 
 
 def harms_by_topic(losses: Sequence[RackLoss]) -> Harms:
-    """Losses of one rack each, turned to be asked by topic, then by rack."""
+    """Losses of one rack each, by topic and then by rack."""
     harms: dict[str, dict[RackId, TopicHarm]] = {}
     for loss in losses:
         for harm in loss.topics:
@@ -83,17 +86,19 @@ class _Counts:
     The last column counts what is in no rack.
     """
 
-    def __init__(self, seen: PartitionBatch, topics: int) -> None:
-        rack_map = seen.members.rack_map
-        self._seen = seen
+    def __init__(self, partition_batch: PartitionBatch, topics: int) -> None:
+        rack_map = partition_batch.members.rack_map
+        self._batch = partition_batch
         self._shape = (topics, len(rack_map.racks) + 1)
-        self.replicas = self._per_rack(rack_map.codes_at(seen.replica_index), seen.rows.replicas)
-        self.in_sync = self._per_rack(seen.isr_racks, seen.rows.isr)
-        self.leaders = self._per_rack(rack_map.codes_at(seen.leader_index)[:, None], seen.rows.leader[:, None])
+        self.replicas = self._per_rack(rack_map.codes_at(partition_batch.replica_index), partition_batch.rows.replicas)
+        self.in_sync = self._per_rack(partition_batch.isr_racks, partition_batch.rows.isr)
+        self.leaders = self._per_rack(
+            rack_map.codes_at(partition_batch.leader_index)[:, None], partition_batch.rows.leader[:, None]
+        )
 
     def _per_rack(self, rack_codes: Int32s, broker_ids: Int32s) -> Int64s:
         topics, columns = self._shape
-        topic = np.broadcast_to(self._seen.rows.topic[:, None], rack_codes.shape)
+        topic = np.broadcast_to(self._batch.rows.topic[:, None], rack_codes.shape)
         column = np.where(rack_codes == NO_RACK, columns - 1, rack_codes)
         present = broker_ids >= 0
         flat = topic[present].astype(np.int64) * columns + column[present]
@@ -103,15 +108,15 @@ class _Counts:
         self, snapshot: ClusterSnapshot, code: int, states: StateCounts, harms: Mapping[RackId, TopicHarm]
     ) -> TopicRow:
         topic = snapshot.topics[code]
-        mine = self._seen.rows.topic == code
-        racks = self._seen.members.rack_map.racks
+        mine = self._batch.rows.topic == code
+        racks = self._batch.members.rack_map.racks
         return TopicRow(
             topic=topic.name,
             internal=topic.internal,
             partitions=int(np.count_nonzero(mine)),
-            replication_factors=_distinct(lengths(self._seen.rows.replicas[mine])),
-            min_insync_replicas=_asked(self._seen.required.min_insync_replicas[mine]),
-            min_insync_racks=_asked(self._seen.required.min_insync_racks[mine]),
+            replication_factors=_distinct(lengths(self._batch.rows.replicas[mine])),
+            min_insync_replicas=_required(self._batch.required.min_insync_replicas[mine]),
+            min_insync_racks=_required(self._batch.required.min_insync_racks[mine]),
             states=states,
             cells=tuple(self._cell(code, column, harms.get(rack)) for column, rack in enumerate(racks)),
             elsewhere=int(self.replicas[code, -1]),
@@ -142,6 +147,6 @@ def _distinct(values: Int64s) -> tuple[int, ...]:
     return tuple(np.unique(values).tolist())
 
 
-def _asked(values: npt.NDArray[np.int64]) -> int:
-    """What a topic asks is the same for all its partitions; a topic without any asks nothing yet."""
+def _required(values: npt.NDArray[np.int64]) -> int:
+    """The minimum of a topic, which is equal for all its partitions; 1 for a topic without partitions."""
     return int(values.max(initial=1))

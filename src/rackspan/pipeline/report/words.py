@@ -1,4 +1,4 @@
-"""The report's sentences. The same words as the CLI, in the same order; a newcomer should understand the first one."""
+"""The sentences of the report: the same words as in the CLI, in the same order; the first is for newcomers."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -34,7 +34,7 @@ _UNITS: Final = ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s"))
 
 
 def fleet_headline(data: ReportData) -> str:
-    """The verdict on several clusters."""
+    """The result for several clusters."""
     unsafe = sum(cluster.verdict is RackSafety.NOT_SAFE for cluster in data.clusters)
     unjudged = sum(cluster.verdict is RackSafety.NOT_JUDGED for cluster in data.clusters)
     clusters = len(data.clusters)
@@ -47,7 +47,7 @@ def fleet_headline(data: ReportData) -> str:
 
 
 def headline(cluster: ClusterReport) -> str:
-    """The verdict on one cluster, in one sentence."""
+    """The result for one cluster, in one sentence."""
     if not cluster.losses:
         return "Whether this cluster survives the loss of a rack cannot be said: no broker has a rack."
     fatal = [loss for loss in cluster.losses if not loss.survived]
@@ -81,22 +81,24 @@ def already_harmed(cluster: ClusterReport) -> str | None:
 
 
 def caveats(cluster: ClusterReport) -> list[str]:
-    """What the verdict could not take into account."""
-    said = [f"Could not be read: {words}" for words in cluster.partial]
+    """What the result does not take into account."""
+    sentences = [f"Could not be read: {words}" for words in cluster.partial]
     quorum = cluster.now.quorum
     if quorum is None:
-        said.append("The snapshots tell of no controllers, so the controller quorum is not part of the verdict.")
+        sentences.append("The snapshots tell of no controllers, so the controller quorum is not part of the verdict.")
     elif quorum.unknown_rack:
         unknown = ", ".join(map(str, quorum.unknown_rack))
-        said.append(f"Racks of controllers {unknown} are not known; they are taken to survive every loss.")
+        sentences.append(f"Racks of controllers {unknown} are not known; they are taken to survive every loss.")
     if cluster.rackless_brokers:
         brokers = ", ".join(map(str, cluster.rackless_brokers[:20]))
-        said.append(f"Brokers without a rack: {brokers}{' and more' if len(cluster.rackless_brokers) > 20 else ''}.")
-    return said
+        sentences.append(
+            f"Brokers without a rack: {brokers}{' and more' if len(cluster.rackless_brokers) > 20 else ''}."
+        )
+    return sentences
 
 
 def effects(loss: RackLoss) -> list[str]:
-    """What a loss would do, each as a verb phrase; empty if it is survived."""
+    """The effects of a loss, each as a verb phrase; empty if it is survived."""
     done = []
     if offline := loss.total("offline"):
         done.append(f"take {count(offline, 'partition')} offline")
@@ -133,8 +135,8 @@ def losses_over_time(losses: Sequence[LossHistory], history: History) -> str:
     if not failed:
         return f"Every rack could have been lost at any time in {count(history.snapshots, 'snapshot')}."
     worst = failed[0]
-    said = f"Rack {shown(worst.rack)} could not have been lost for {span(worst.seconds_not_survived)} of {span(history.seconds)}"
-    return f"{said}, in {worst.not_survived:,} of {count(worst.snapshots, 'snapshot')}{_nor(failed[1:])}."
+    sentence = f"Rack {shown(worst.rack)} could not have been lost for {span(worst.seconds_not_survived)} of {span(history.seconds)}"
+    return f"{sentence}, in {worst.not_survived:,} of {count(worst.snapshots, 'snapshot')}{_nor(failed[1:])}."
 
 
 def what_changed(group: DriftGroup) -> str:
@@ -167,13 +169,13 @@ def from_to(group: DriftGroup) -> str:
 
 
 def caused_by(group: DriftGroup) -> str:
-    """`broker gone: 3`; `several changes together`; nothing where no cause is asked for."""
+    """`broker gone: 3`; `several changes together`; empty for a change without a cause."""
     if group.cause is None:
         return ""
     if group.cause == SEVERAL:
         return "several changes together"
-    said = spelled(group.cause)
-    return said if group.cause_broker is None else f"{said}: {group.cause_broker}"
+    cause = spelled(group.cause)
+    return cause if group.cause_broker is None else f"{cause}: {group.cause_broker}"
 
 
 def states(counts: StateCounts) -> str:

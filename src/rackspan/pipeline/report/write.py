@@ -1,4 +1,4 @@
-"""Writing the page: whole or not at all."""
+"""Writes the page atomically."""
 
 from pathlib import Path
 
@@ -12,5 +12,5 @@ def write_report(data: ReportData, path: Path) -> None:
     page = render(data)
     with writing_output(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # A rack's name may hold what UTF-8 cannot; a question mark for it is no reason to have no report.
+        # A rack's name may contain characters that UTF-8 cannot encode; they become question marks.
         replace_file(path, page, errors="replace")
