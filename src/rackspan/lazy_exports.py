@@ -1,7 +1,7 @@
-"""A room's front page that imports a name when it is first asked for (PEP 562).
+"""Lazy exports of a package: a name is imported from its module at its first use (PEP 562).
 
-A room gives names of several weights: whoever needs `rackspan.model.ids` alone should not wait for the NumPy behind
-`rackspan.model.ClusterSnapshot`. Type checkers and the import rules read the same page under TYPE_CHECKING.
+Importing `rackspan.model.ids` alone should not import the NumPy behind `rackspan.model.ClusterSnapshot`. Type checkers and
+the import contracts read the same exports under TYPE_CHECKING.
 """
 
 import sys
@@ -9,19 +9,19 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 
 
-def late_names(room: str, names_of: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
-    """The room's `__getattr__`: `names_of` lists, for each of its modules, the names found there.
+def lazy_getattr(package: str, names_of: Mapping[str, Sequence[str]]) -> Callable[[str], object]:
+    """The package's `__getattr__`; `names_of` maps each of its modules to the names that it exports.
 
-    A name must not be a module of the room too: importing the module would hide it.
+    A name must not be that of a module too: importing the module would hide it.
     """
-    module_of = {name: f"{room}.{module}" for module, names in names_of.items() for name in names}
+    module_of = {name: f"{package}.{module}" for module, names in names_of.items() for name in names}
 
     def getattribute(name: str) -> object:
         if name not in module_of:
-            raise AttributeError(f"module {room!r} has no attribute {name!r}")
-        found: object = getattr(import_module(module_of[name]), name)
-        # The next time it is found without asking.
-        setattr(sys.modules[room], name, found)
-        return found
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value: object = getattr(import_module(module_of[name]), name)
+        # From now on Python finds it without this function.
+        setattr(sys.modules[package], name, value)
+        return value
 
     return getattribute

@@ -7,7 +7,7 @@ Pure: it never reads a cluster or alters a config.
 
 from typing import TYPE_CHECKING
 
-from rackspan.lazy_exports import late_names
+from rackspan.lazy_exports import lazy_getattr
 
 if TYPE_CHECKING:
     from rackspan.acks.harden import HardenAdvice, HardenOutcome, RackLossCost, values_to_set
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rackspan.acks.produce_errors import produce_error
     from rackspan.acks.watch import Watch, watch_readings
 else:
-    __getattr__ = late_names(
+    __getattr__ = lazy_getattr(
         __name__,
         {
             "harden": ("HardenAdvice", "HardenOutcome", "RackLossCost", "values_to_set"),

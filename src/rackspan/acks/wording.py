@@ -7,11 +7,14 @@ from rackspan.acks.harden import HardenAdvice, HardenOutcome, RackLossCost
 from rackspan.acks.spreads import RackSpread
 from rackspan.model.ids import shown
 from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.text import count_noun
 
 
 def reason(advice: HardenAdvice) -> str:
     """Why the outcome is what it is."""
-    moving = f"; {_count(advice.moving, 'partition')} on the move, judged by where that leads" if advice.moving else ""
+    moving = (
+        f"; {count_noun(advice.moving, 'partition')} on the move, judged by where that leads" if advice.moving else ""
+    )
     return _REASONS[advice.outcome](advice) + moving
 
 
@@ -31,7 +34,7 @@ def loss_words(advice: HardenAdvice, loss: RackLossCost) -> str:
     alone = f"{loss.stopped_by_value} by the value alone" if loss.stopped_by_value else ""
     both = f"{loss.stopped_by_both} by {MIN_INSYNC_RACKS} too" if loss.stopped_by_both else ""
     return (
-        f"without {shown(loss.rack)} {stopped} of {_count(advice.partitions, 'partition')} "
+        f"without {shown(loss.rack)} {stopped} of {count_noun(advice.partitions, 'partition')} "
         f"{'refuses' if stopped == 1 else 'refuse'} writes: {', '.join(filter(None, (alone, both)))}"
     )
 
@@ -39,7 +42,9 @@ def loss_words(advice: HardenAdvice, loss: RackLossCost) -> str:
 def spread_words(spread: RackSpread) -> str:
     """`RF 4 as 2/2 has value 3 and survives any 1 broker`"""
     spare = spread.replication_factor - spread.least
-    survives = "any rack" if spread.survives_rack else f"any {_count(spare, 'broker')}" if spare else "no loss at all"
+    survives = (
+        "any rack" if spread.survives_rack else f"any {count_noun(spare, 'broker')}" if spare else "no loss at all"
+    )
     return f"RF {spread.replication_factor} as {counts_words(spread.counts)} has value {spread.least} and survives {survives}"
 
 
@@ -89,8 +94,8 @@ def _enforced(advice: HardenAdvice) -> str:
 
 def _impossible(advice: HardenAdvice) -> str:
     return (
-        f"no value forces {_count(advice.min_insync_racks, 'rack')}: "
-        f"{advice.too_few_racks} of {_count(advice.partitions, 'partition')} "
+        f"no value forces {count_noun(advice.min_insync_racks, 'rack')}: "
+        f"{advice.too_few_racks} of {count_noun(advice.partitions, 'partition')} "
         f"{'stands' if advice.too_few_racks == 1 else 'stand'} on fewer"
     )
 
@@ -110,7 +115,3 @@ def _deciding(advice: HardenAdvice) -> str:
 
 def _reassign(advice: HardenAdvice, spread: RackSpread) -> str:
     return f"rackspan reassign plan --topic {advice.topic} --replication-factor {spread.replication_factor}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

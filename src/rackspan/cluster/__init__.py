@@ -9,12 +9,12 @@ Never a production broker: nothing is written to a disk, and everything ends wit
 
 from typing import TYPE_CHECKING
 
-from rackspan.lazy_exports import late_names
+from rackspan.lazy_exports import lazy_getattr
 
 if TYPE_CHECKING:
     from rackspan.cluster.api.embedded import EmbeddedCluster
     from rackspan.cluster.core.settings import ClusterSettings
 else:
-    __getattr__ = late_names(__name__, {"core.settings": ("ClusterSettings",), "api.embedded": ("EmbeddedCluster",)})
+    __getattr__ = lazy_getattr(__name__, {"core.settings": ("ClusterSettings",), "api.embedded": ("EmbeddedCluster",)})
 
 __all__ = ["ClusterSettings", "EmbeddedCluster"]

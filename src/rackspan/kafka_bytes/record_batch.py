@@ -125,16 +125,6 @@ def verify_crc(data: bytes | bytearray | memoryview, header: BatchHeader, at: in
         raise CorruptRecords(f"a record batch with CRC-32C {header.crc:08x}, whose bytes have {actual:08x}")
 
 
-def read_headers(data: bytes | bytearray | memoryview) -> Iterator[tuple[int, BatchHeader]]:
-    """Every batch in a row of them, with where it begins. CRCs are checked. Errors: CorruptRecords."""
-    at = 0
-    while at < len(data):
-        header = read_header(data, at)
-        verify_crc(data, header, at)
-        yield at, header
-        at += header.size_bytes
-
-
 def write_batch(
     records: Sequence[KeyValue],
     timestamp_ms: int,

@@ -5,7 +5,7 @@ Begin with snapshot.py, then racks.py (the only place where racks are counted). 
 
 from typing import TYPE_CHECKING
 
-from rackspan.lazy_exports import late_names
+from rackspan.lazy_exports import lazy_getattr
 
 if TYPE_CHECKING:
     from rackspan.model.broker import Broker, Controller
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rackspan.model.snapshot import ClusterSnapshot
     from rackspan.model.topic import Topic
 else:
-    __getattr__ = late_names(
+    __getattr__ = lazy_getattr(
         __name__,
         {
             "broker": ("Broker", "Controller"),

@@ -14,8 +14,8 @@ import numpy.typing as npt
 
 from rackspan.errors import UsageError
 from rackspan.model.broker import Broker
-from rackspan.model.ids import NO_BROKER, UNNAMED_RACK, RackId
-from rackspan.model.partitions import Bools, Int32s, Int64s, count_in_row
+from rackspan.model.ids import UNNAMED_RACK, RackId
+from rackspan.model.partitions import Int32s, Int64s, count_in_row
 
 NO_RACK: Final = -1
 """Rack code of padding, of brokers the snapshot does not list, and of rackless brokers under `ignore`."""
@@ -194,8 +194,3 @@ def even_shares(rack_sizes: Int64s, replication_factor: int) -> tuple[Int64s, In
     fewest = np.minimum(rack_sizes, level)
     some_over = int(fewest.sum()) < replication_factor
     return fewest, np.where(some_over & (rack_sizes > level), level + 1, fewest)
-
-
-def present(broker_ids: Int32s) -> Bools:
-    """Where a matrix of broker ids is not padding."""
-    return np.asarray(broker_ids != NO_BROKER)

@@ -7,7 +7,7 @@ reads a cluster and never moves a replica that exists: that is `reassign`. Pure:
 
 from typing import TYPE_CHECKING
 
-from rackspan.lazy_exports import late_names
+from rackspan.lazy_exports import lazy_getattr
 
 if TYPE_CHECKING:
     from rackspan.placement.balanced.placer import BalancedReplicaPlacer
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rackspan.placement.registry import configured_placer, placer_named
     from rackspan.placement.usable_brokers import UsableBroker, usable
 else:
-    __getattr__ = late_names(
+    __getattr__ = lazy_getattr(
         __name__,
         {
             "balanced.placer": ("BalancedReplicaPlacer",),

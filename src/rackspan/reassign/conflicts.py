@@ -12,6 +12,7 @@ from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.reassign.plan_cost import Conflict
 from rackspan.reassign.problem import ReassignmentProblem
 from rackspan.reassign.request import ReassignmentRequest
+from rackspan.text import count_noun
 
 NAMED_MAX = 3
 """Topics that a sentence names before it counts the rest."""
@@ -23,7 +24,7 @@ def too_few_brokers(snapshot: ClusterSnapshot, problem: ReassignmentProblem, row
     for factor in np.unique(problem.target_factor[rows]).tolist():
         selected = rows[problem.target_factor[rows] == factor]
         yield Conflict(
-            reason=f"{_topics(snapshot, problem, selected)} replication factor {factor}, {_count(left, 'broker')} left to hold replicas",
+            reason=f"{_topics(snapshot, problem, selected)} replication factor {factor}, {count_noun(left, 'broker')} left to hold replicas",
             remedy="add brokers, drain fewer, or lower the replication factor",
             partitions=len(selected),
         )
@@ -73,7 +74,7 @@ def _too_few_racks(
         yield (
             selected,
             Conflict(
-                reason=f"{_topics(snapshot, problem, selected)} min.insync.racks {minimum}, draining {','.join(map(str, sorted(request.leaving)))} leaves {_count(left, 'rack')}",
+                reason=f"{_topics(snapshot, problem, selected)} min.insync.racks {minimum}, draining {','.join(map(str, sorted(request.leaving)))} leaves {count_noun(left, 'rack')}",
                 remedy="drain fewer brokers, or lower min.insync.racks",
                 partitions=len(selected),
             ),
@@ -104,8 +105,4 @@ def _topics(snapshot: ClusterSnapshot, problem: ReassignmentProblem, rows: Int64
     """`3 topics (a, b, c) have`."""
     names = [snapshot.topics[code].name for code in np.unique(problem.rows.topic[rows]).tolist()]
     listed = ", ".join(names[:NAMED_MAX]) + (", …" if len(names) > NAMED_MAX else "")
-    return f"{_count(len(names), 'topic')} ({listed}) {'has' if len(names) == 1 else 'have'}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    return f"{count_noun(len(names), 'topic')} ({listed}) {'has' if len(names) == 1 else 'have'}"

@@ -14,6 +14,7 @@ from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.findings import Finding, Severity
 from rackspan.model.ids import NO_BROKER, shown
 from rackspan.model.partitions import Bools, any_in_row, lengths, unpadded
+from rackspan.text import count_noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,8 +59,8 @@ def _rack_spread_reason(batch: PartitionBatch, row: int) -> str:
     factor = int(batch.replication_factor[row])
     even = [count for count in batch.members.even_counts(factor) if count]
     return (
-        f"{factor} replicas stand on {_count(int(batch.replica_rack_count[row]), 'rack')} ({_by_rack(batch, row)}); "
-        f"{_count(len(racks), 'rack')} would hold them as {'+'.join(map(str, even))}"
+        f"{factor} replicas stand on {count_noun(int(batch.replica_rack_count[row]), 'rack')} ({_by_rack(batch, row)}); "
+        f"{count_noun(len(racks), 'rack')} would hold them as {'+'.join(map(str, even))}"
     )
 
 
@@ -71,9 +72,9 @@ def _racks_unsatisfiable(batch: PartitionBatch) -> Bools:
 def _racks_unsatisfiable_reason(batch: PartitionBatch, row: int) -> str:
     required, racks = int(batch.required.min_insync_racks[row]), len(batch.members.rack_map.racks)
     factor = int(batch.replication_factor[row])
-    why = f"replicas stand on {_count(int(batch.replica_rack_count[row]), 'rack')} ({_by_rack(batch, row)})"
+    why = f"replicas stand on {count_noun(int(batch.replica_rack_count[row]), 'rack')} ({_by_rack(batch, row)})"
     if racks < required:
-        why += f", and the cluster has {_count(racks, 'rack')}"
+        why += f", and the cluster has {count_noun(racks, 'rack')}"
     elif factor < required:
         why += f", and replication factor {factor} cannot span {required}"
     return f"min.insync.racks {required} can never be met: {why}"
@@ -92,7 +93,7 @@ def _racks_not_forced(batch: PartitionBatch) -> Bools:
 def _racks_not_forced_reason(batch: PartitionBatch, row: int) -> str:
     required = int(batch.required.min_insync_racks[row])
     now = int(batch.required.min_insync_replicas[row])
-    text = f"min.insync.replicas {now} lets {_count(required - 1, 'rack')} alone acknowledge ({_by_rack(batch, row)}); "
+    text = f"min.insync.replicas {now} lets {count_noun(required - 1, 'rack')} alone acknowledge ({_by_rack(batch, row)}); "
     if batch.required.enforced[row]:
         return text + f"only brokers that enforce min.insync.racks {required} prevent it, as Apache Kafka's do not"
     return text + f"{int(batch.forcing_value[row])} would force {required} racks"
@@ -307,7 +308,3 @@ def _listed(items: Iterable[object]) -> str:
 
 def _brokers(ids: Sequence[int]) -> str:
     return f"broker {ids[0]}" if len(ids) == 1 else f"brokers {_listed(ids)}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"

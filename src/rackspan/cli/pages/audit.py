@@ -8,6 +8,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli.output import page, table
+from rackspan.text import count_noun
 
 GROUPS_SHOWN: Final = 40
 """Finding groups on one screen's worth of scrolling; -o json has them all."""
@@ -47,14 +48,14 @@ def partition_ranges(partitions: Sequence[int]) -> str:
 
 
 def _head(summary: dict[str, Any], racks: Sequence[str] | None = None) -> Text:
-    counts = f"{_count(summary['brokers'], 'broker')}"
+    counts = f"{count_noun(summary['brokers'], 'broker', ',')}"
     if racks is not None:
-        counts += f" in {_count(len(racks), 'rack')} ({', '.join(racks) or 'none'})"
+        counts += f" in {count_noun(len(racks), 'rack', ',')} ({', '.join(racks) or 'none'})"
     return Text.assemble(
         ("cluster ", "bold"),
         (summary["cluster_id"] or "without an id", "bold"),
-        f" at {summary['taken_at'] or 'an unknown time'}: {counts}, {_count(summary['topics'], 'topic')}, "
-        f"{_count(summary['partitions'], 'partition')}",
+        f" at {summary['taken_at'] or 'an unknown time'}: {counts}, {count_noun(summary['topics'], 'topic', ',')}, "
+        f"{count_noun(summary['partitions'], 'partition', ',')}",
     )
 
 
@@ -107,7 +108,7 @@ def _finding_row(group: Sequence[dict[str, Any]]) -> Sequence[object]:
     first = group[0]
     partitions = [one["partition"] for one in group if one["partition"] is not None]
     reasons = len({one["reason"] for one in group})
-    more = f" (and {_count(reasons - 1, 'reason')} more)" if reasons > 1 else ""
+    more = f" (and {count_noun(reasons - 1, 'reason', ',')} more)" if reasons > 1 else ""
     return (
         Text(first["severity"], style="bold red" if first["severity"] == "violation" else "yellow"),
         first["constraint"],
@@ -121,9 +122,12 @@ def _finding_row(group: Sequence[dict[str, Any]]) -> Sequence[object]:
 def _audit_verdict(summary: dict[str, Any]) -> Iterator[Text]:
     broken = summary["violations"]
     if broken:
-        yield Text(f"{_count(broken, 'violation')}, {_count(summary['warnings'], 'warning')}", style="bold red")
+        yield Text(
+            f"{count_noun(broken, 'violation', ',')}, {count_noun(summary['warnings'], 'warning', ',')}",
+            style="bold red",
+        )
     else:
-        yield Text(f"no violations, {_count(summary['warnings'], 'warning')}", style="bold green")
+        yield Text(f"no violations, {count_noun(summary['warnings'], 'warning', ',')}", style="bold green")
     yield _survival(summary["losses"])
 
 
@@ -197,7 +201,3 @@ def _quorum(quorum: dict[str, Any] | None) -> Text:
 def _racks(racks: Sequence[str], *, noun: bool = True) -> str:
     names = " and ".join(racks)
     return names if not noun else f"{'rack' if len(racks) == 1 else 'racks'} {names}"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"

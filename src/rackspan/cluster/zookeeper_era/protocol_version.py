@@ -53,11 +53,6 @@ def at_least(version: str, least: str) -> bool:
     return version_numbers(version) >= version_numbers(least)
 
 
-def has_feature(version: str, feature: ProtocolFeature) -> bool:
-    """Whether brokers of the protocol version have the feature."""
-    return at_least(version, feature.since) and not (feature.until is not None and at_least(version, feature.until))
-
-
 def registration_version(version: str) -> int:
     """The version of the JSON that a broker registers with: every broker of the protocol version can read it."""
     steps = (("2.7", 5), ("0.10.2", 4), ("0.10.0", 3), ("0.8.2", 2))

@@ -16,6 +16,7 @@ from rackspan.errors import RackLocatorFailed, UsageError
 from rackspan.model.broker import Broker
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.sources.rack_locator import ClusterView, Properties, refuse_unknown, required
+from rackspan.text import count_noun
 
 DEFAULT_TIMEOUT_MS: Final = 30_000
 DEFAULT_HOSTS_MAX: Final = 100
@@ -47,7 +48,7 @@ class TopologyCommand:
         racks = self._printed(hosts).split()
         if len(racks) != len(hosts):
             raise self._failed(
-                f"printed {_count(len(racks), 'rack')} for {_count(len(hosts), 'host')}; it must print one each"
+                f"printed {count_noun(len(racks), 'rack')} for {count_noun(len(hosts), 'host')}; it must print one each"
             )
         return [RackId(rack) for rack in racks]
 
@@ -116,7 +117,3 @@ def _number(properties: Properties, key: str, default: int) -> int:
     if not text.isascii() or not text.isdigit() or not 1 <= int(text) <= 2**31 - 1:
         raise UsageError(f"rack locator command: {key} is {text!r}; it is a whole number of at least 1")
     return int(text)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
