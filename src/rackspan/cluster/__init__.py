@@ -3,7 +3,7 @@
     api ─► host ─► net ─► handlers ─► context ─► core
 
 core/ makes every decision and is pure. host/ runs it in an event loop, net/ serves the sockets, handlers/ has one file per request,
-context/ is what handlers may use, api/ is for users: begin with api/embedded.py, or with handlers/metadata.py.
+context/ is what handlers may use, zookeeper_era/ has the formats of KIP-36, api/ is for users: begin with api/embedded.py, or with handlers/metadata.py.
 Never a production broker: nothing is written to a disk, and everything ends with the process.
 """
 

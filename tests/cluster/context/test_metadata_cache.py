@@ -33,7 +33,7 @@ def image() -> MetadataImage:
 
 
 class Writer:
-    """Writes topics as their names and remembers which."""
+    """Encodes topics as their names and records which."""
 
     def __init__(self) -> None:
         self.written: list[str] = []
@@ -68,7 +68,7 @@ def test_every_topic_is_encoded_again_when_a_broker_is_fenced_or_the_version_dif
     assert writer.written == ["a", "b"] * 3
 
 
-def test_answers_are_kept_until_the_metadata_moves_and_never_many() -> None:
+def test_responses_are_cached_until_the_metadata_changes_and_never_many() -> None:
     kept = MetadataCache()
     assert kept.response((12, None), lambda: b"first") == b"first"
     assert kept.response((12, None), lambda: b"second") == b"first"

@@ -17,7 +17,7 @@ CacheKey: TypeAlias = tuple[int, tuple[object, ...] | None]
 
 
 class MetadataCache:
-    """Of one broker process."""
+    """The cache of one running broker."""
 
     def __init__(self) -> None:
         self._responses: dict[CacheKey, bytes] = {}
