@@ -24,7 +24,9 @@ class WorldKind:
     rack. `trusted`: the controller knows that who is killed lost nothing, as is so where machines live on; a Kafka broker
     that is killed leaves no clean-shutdown mark, and is not electable until it has caught up. `falls_back`: where nobody
     may lead, the last known leader does. `restless`: many short faults, so that the ISR changes all the time. `groups`: a
-    consumer group instead of producers; the partition is its coordinator's. `fails`: the rules that some seeds break, and
+    consumer group instead of producers; the partition is its coordinator's. `transactions`: transactional producers, whose
+    partitions and coordinators' are four; `transaction_version` is 2 where every end bumps the epoch (KIP-890), 1 for older
+    clients. `fails`: the rules that some seeds break, and
     are to break.
     """
 
@@ -107,6 +109,14 @@ SHOWN_TO_FAIL: Final[Mapping[str, WorldKind]] = {
         replace(_LOSSY, name="lossy-kafka-elr-fallback", elr=Elr.KAFKA, falls_back=True, fails=_LOSES),
         replace(_LOSSY, name="lossy-fallback", falls_back=True, fails=_LOSES),
         replace(_CLEAN, name="unclean", unclean=True, fails=_LOSES | {"I5", "I6"}),
+        # Clients before KIP-890's second part: a late marker, or a late EndTxn, ends the next transaction of its epoch.
+        replace(
+            _CLEAN,
+            name="transactions-version-1",
+            transactions=True,
+            transaction_version=1,
+            fails=frozenset({"TX1", "TX2", "TX3", "TX4", "TX5"}),
+        ),
     )
 }
 

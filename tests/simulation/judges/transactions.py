@@ -284,8 +284,14 @@ class TransactionRules:
             if each != known:
                 self._break("TX2", f"{reader} was given (offset, record) {each}, where there is {known}")
 
-    def finished(self, healed_at: int, partitions: Mapping[TopicPartition, Sequence[RecordBatch]]) -> None:
+    def finished(
+        self, healed_at: int, partitions: Mapping[TopicPartition, Sequence[RecordBatch]], undecided_offsets: set[int]
+    ) -> None:
         """TX5, where every partition can be written to in the end; `partitions` with the logs of their leaders."""
+        if undecided_offsets:
+            self._break(
+                "TX5", f"the group holds back the offset of {self.transactions[min(undecided_offsets)]} for ever"
+            )
         for partition, batches in partitions.items():
             log = _Log.of(batches)
             if log.open:

@@ -7,7 +7,7 @@ from typing import Final
 from rackspan.cluster.core.broker import BrokerRules
 from rackspan.cluster.core.controller import ControllerRules
 from rackspan.cluster.core.groups import GroupCoordinator
-from tests.simulation.mistakes import groups, reassignment, replication
+from tests.simulation.mistakes import groups, reassignment, replication, transactions
 from tests.simulation.world import Build
 
 
@@ -36,6 +36,10 @@ def _controller(rules: type[ControllerRules], world: str, mean: float, *speak: s
 
 def _coordinator(coordinator: type[GroupCoordinator], world: str, mean: float, *speak: str) -> Planted:
     return Planted(Build(coordinator=coordinator), world, mean, frozenset(speak))
+
+
+def _transactions(build: Build, world: str, mean: float, *speak: str) -> Planted:
+    return Planted(build, world, mean, frozenset(speak))
 
 
 PLANTED: Final[Mapping[str, Planted]] = {
@@ -90,6 +94,50 @@ PLANTED: Final[Mapping[str, Planted]] = {
     "a partition assigned to two members": _coordinator(groups.GivesAllToEverybody, "groups", 1, "GS1"),
     "generations counted anew": _coordinator(groups.CountsAnew, "groups", 1.8, "GS1", "GS3"),
     "failed writes told as done": _coordinator(groups.ForgetsFailures, "groups", 1.5, "GS1", "GS2", "GS3", "GS4"),
+    # Transactions.
+    "commit decided before replicated": _transactions(
+        Build(transactions=transactions.EndsUnreplicated), "transactions", 40.5, "TX1", "TX2", "TX4"
+    ),
+    "markers never sent again": _transactions(
+        Build(transactions=transactions.NeverResendsMarkers), "transactions", 3.2, "TX1", "TX2", "TX5"
+    ),
+    "transaction complete with its first marker": _transactions(
+        Build(transactions=transactions.CompletesAtOnce), "transactions", 4, "TX1", "TX2", "TX5"
+    ),
+    "epoch kept on fencing": _transactions(
+        Build(transactions=transactions.KeepsEpochOnFencing), "transactions", 1.4, "TX1"
+    ),
+    "same epoch given twice": _transactions(
+        Build(transactions=transactions.GivesTheSameEpoch), "transactions", 2, "TX4", "TX5", "I1"
+    ),
+    "timeout aborts a decided commit": _transactions(
+        Build(transactions=transactions.TimesOutPrepared), "transactions", 2.4, "TX1", "TX2"
+    ),
+    "fenced end taken for a repetition": _transactions(
+        Build(transactions=transactions.TakesFencedForRepeated), "transactions-restless", 75, "TX4"
+    ),
+    "transaction coordinator loads half of its log": _transactions(
+        Build(transactions=transactions.LoadsHalfOfItsLog), "transactions", 1.6, "TX1", "I1"
+    ),
+    "decided transactions not finished by the next coordinator": _transactions(
+        Build(transactions=transactions.ForgetsPrepared), "transactions", 2.6, "TX2", "TX5"
+    ),
+    "offsets of aborted transactions kept": _transactions(
+        Build(coordinator=transactions.KeepsAbortedOffsets), "transactions", 1, "TX1"
+    ),
+    "markers ignored by the group": _transactions(
+        Build(coordinator=transactions.IgnoresMarkers), "transactions", 1, "TX5"
+    ),
+    "open transactions shown": _transactions(
+        Build(broker=transactions.IgnoresOpenTransactions), "transactions", 1, "TX1"
+    ),
+    "aborted transactions shown": _transactions(Build(broker=transactions.ForgetsAborted), "transactions", 1, "TX1"),
+    "unverified writes taken": _transactions(
+        Build(process=transactions.TrustsSilence), "transactions", 2.6, "TX1", "TX2", "TX5"
+    ),
+    "late markers taken": _transactions(
+        Build(process=transactions.TakesLateMarkers), "transactions-reassigning", 6.2, "TX1", "TX2"
+    ),
 }
 
 

@@ -284,9 +284,10 @@ class Transactions(Traffic):
             if leader is not None and partition in self.world.machines[leader].disk.logs:
                 logs[partition] = self.world.machines[leader].disk.logs[partition].batches
         orders = {each: logs[each] for each in self.orders if each in logs}
-        self.rules.settled(orders, *self._offsets_in_the_end())
+        offsets, undecided = self._offsets_in_the_end()
+        self.rules.settled(orders, offsets, undecided)
         if self.world.kind.trusted and self._may_write():
-            self.rules.finished(self._healed_at, logs)
+            self.rules.finished(self._healed_at, logs, undecided)
 
     def _offsets_in_the_end(self) -> tuple[set[int] | None, set[int]]:
         """The transactions whose offsets the group has, None where nobody coordinates it, and those it holds back."""
