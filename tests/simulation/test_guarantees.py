@@ -14,6 +14,7 @@ LOOKED_FROM: Final[Mapping[str, int]] = {
     "lossy-undetected": 10,
     "lossy-kafka-elr-fallback": 10,
     "unclean": 55,
+    "transactions-version-1-late": 0,
 }
 """A seed shortly before the first that fails. The other world, whose failures are rarer, is a soak's business."""
 
@@ -30,7 +31,8 @@ def test_an_assumption_taken_away_breaks_its_guarantee(world: str) -> None:
 @pytest.mark.parametrize("world", SHOWN_TO_FAIL)
 def test_it_breaks_now_and_then_and_nothing_else_does(world: str) -> None:
     broken = [one for seed in range(600) if isinstance(one := run(KINDS[world], seed), Violation)]
-    assert 3 <= len(broken) <= 120
+    # Late markers are a tenth of all, far more than an assumption about disks fails.
+    assert 3 <= len(broken) <= (240 if KINDS[world].transactions else 120)
     assert {one.rule for one in broken} <= KINDS[world].fails
 
 

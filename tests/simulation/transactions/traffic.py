@@ -202,9 +202,11 @@ class Transactions(Traffic):
             message, lambda response: self._pass_on(machine, process, request.request_id, response), source=source
         )
         drawn = self.world.rng.network.random() if isinstance(message, Produce) and not self._healed_at else 1.0
-        if drawn >= MARKERS_LOST:
+        if drawn >= MARKERS_LOST and not self.world.kind.late_markers:
+            self.world.network.send_once(source, request.destination, message)
+        elif drawn >= MARKERS_LOST:
             self.world.network.send(source, request.destination, message)
-        if MARKERS_LOST <= drawn < MARKERS_LOST + MARKERS_LATE:
+        if MARKERS_LOST <= drawn < MARKERS_LOST + MARKERS_LATE and self.world.kind.late_markers:
             late_ms = self.world.rng.network.randint(20, 500)
             self.world.clock.after(late_ms, lambda: self.world.network.send(source, request.destination, message))
 
