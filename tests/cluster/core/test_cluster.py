@@ -58,7 +58,7 @@ def test_an_idle_cluster_is_whole_within_two_seconds_of_a_racks_return() -> None
 
 
 @pytest.mark.parametrize("topics", [1, 200])
-def test_an_idle_cluster_says_as_much_however_many_partitions_it_has(topics: int) -> None:
+def test_an_idle_cluster_sends_as_much_however_many_partitions_it_has(topics: int) -> None:
     w = world()
     for topic in range(topics):
         w.create(f"t{topic}", *[[1, 2, 3], [2, 3, 1], [3, 1, 2]] * 3)
@@ -68,7 +68,7 @@ def test_an_idle_cluster_says_as_much_however_many_partitions_it_has(topics: int
     declared: list[FetchPosition] = []
     w.on_effect = lambda _source, effect: declared.extend(positions_in(effect))
     w.run(10_000)
-    # Per second: 80 ticks, 6 pairs of brokers x 2 fetches and answers, 10 heartbeats and metadata questions and answers.
+    # Per second: 80 ticks, 6 pairs of brokers x 2 fetches and responses, 10 heartbeats and metadata fetches and responses.
     assert w.events_done - before < 10 * 150
     assert declared == []
 
@@ -77,7 +77,7 @@ def positions_in(effect: Effect) -> tuple[FetchPosition, ...]:
     return effect.message.positions if isinstance(effect, Send) and isinstance(effect.message, ReplicaFetch) else ()
 
 
-def test_a_leader_that_thaws_learns_that_it_lost_its_office_and_gives_up_what_it_wrote_alone() -> None:
+def test_a_leader_that_thaws_resigns_and_truncates_what_it_wrote_alone() -> None:
     w = world()
     orders = w.create("orders", [1, 2, 3])
     w.settle()

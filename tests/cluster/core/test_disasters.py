@@ -45,7 +45,7 @@ class Producer:
             self.send(partition)
 
     def send(self, partition: TopicPartition) -> None:
-        # The judge must know whose correlation_id it is before the answer comes, and that may be at once.
+        # The judge needs the correlation id before the response comes, and that may be at once.
         self.judge.pending_responses[self.world.next_correlation_id] = partition
         sequence = self.sequence[partition]
         leader = self.believed_leader(partition)
@@ -64,14 +64,14 @@ class Producer:
 
 @dataclass
 class Judge:
-    """What must hold whenever something is acknowledged or begins to lead. `asked` racks."""
+    """Checks every acknowledgement and every new leadership: `required_racks` racks hold an acknowledged record."""
 
     world: World
-    asked: int
+    required_racks: int
     leaders: dict[tuple[TopicPartition, int], NodeId] = field(default_factory=dict)
     pending_responses: dict[int, TopicPartition] = field(default_factory=dict)
 
-    def see(self, source: NodeId, effect: Effect) -> None:
+    def check(self, source: NodeId, effect: Effect) -> None:
         if isinstance(effect, LeadershipChanged) and effect.leads:
             known = self.leaders.setdefault((effect.partition, effect.leader_epoch), source)
             assert known == source, f"two leaders in epoch {effect.leader_epoch}"
@@ -85,14 +85,14 @@ class Judge:
         partition = self.pending_responses[effect.correlation_id]
         offset = effect.response.base_offset
         leader = self.world.broker(source).leaders[partition]
-        held = entry(leader.log.batches, offset)
+        expected = entry(leader.log.batches, offset)
         racks = {
             self.world.rack_of[broker]
             for broker in leader.isr.committed
-            if entry(self.world.disks[broker].logs[partition].batches, offset) == held
+            if entry(self.world.disks[broker].logs[partition].batches, offset) == expected
         }
-        assert held is not None
-        assert len(racks) >= self.asked, f"acknowledged by racks {racks}"
+        assert expected is not None
+        assert len(racks) >= self.required_racks, f"acknowledged by racks {racks}"
 
 
 def entry(batches: tuple[RecordBatch, ...], offset: int) -> tuple[int, int] | None:
@@ -104,7 +104,7 @@ def run_disaster(seed: int, rules: BrokerRules | None = None) -> World:
     rng = Random(seed)
     shape: dict[int, str | None] = {1: "a", 2: "b", 3: rng.choice(["a", "b", "c"]), 4: rng.choice(["b", "c"])}
     racks = len(set(shape.values()))
-    asked = rng.randint(1, racks)
+    required_racks = rng.randint(1, racks)
     settings = ClusterSettings(
         session_timeout_ms=rng.randint(300, 900),
         heartbeat_interval_ms=60,
@@ -116,16 +116,16 @@ def run_disaster(seed: int, rules: BrokerRules | None = None) -> World:
         metadata_retry_ms=250,
         alter_partition_retry_ms=150,
         registration_retry_ms=100,
-        min_insync_racks=asked,
+        min_insync_racks=required_racks,
         min_insync_replicas=rng.randint(1, 2),
     )
     world = World(shape, settings, seed, rules or BrokerRules())
     world.run(600)
     first = world.create("t", [1, 2, 3, 4], [3, 4, 1, 2])
     partitions = [first, TopicPartition("t", 1)]
-    judge = Judge(world, asked)
+    judge = Judge(world, required_racks)
     producer = Producer(world, partitions, judge)
-    world.on_effect = judge.see
+    world.on_effect = judge.check
     disasters(world, rng, producer)
     heal_and_judge(world, producer, partitions)
     return world

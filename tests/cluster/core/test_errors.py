@@ -10,7 +10,7 @@ from rackspan.cluster.core.errors import KafkaError
 KAFKAS = {error for error in KafkaError if error < 1000}
 
 
-def test_every_code_of_kafkas_has_its_name_and_may_be_retried_as_kafka_says() -> None:
+def test_every_code_of_kafkas_has_its_name_and_is_retriable_as_in_kafka() -> None:
     theirs = {(code.name.upper(), code.value, code.retriable) for code in ErrorCode}
     assert {(error.name, error.value, error.retriable) for error in KAFKAS} <= theirs
 

@@ -95,7 +95,7 @@ def test_fewer_acks_than_all_are_never_checked(acks: int) -> None:
     assert w.produced(orders, acks=acks).error is KafkaError.NONE
 
 
-def test_the_watermark_stands_still_while_racks_are_missing_and_who_waits_times_out() -> None:
+def test_the_watermark_does_not_move_while_racks_are_missing_and_produces_time_out() -> None:
     w = world(ONE_A_RACK, replica_lag_time_max_ms=400)
     orders = w.create("orders", [1, 2, 3], min_insync_racks="2")
     w.settle()
@@ -115,7 +115,7 @@ class WatermarkByReplicas(BrokerRules):
         return True
 
 
-def test_before_the_answer_the_isr_that_let_the_watermark_pass_is_judged_again() -> None:
+def test_before_the_response_the_isr_is_checked_again() -> None:
     settings = ClusterSettings(replica_lag_time_max_ms=400)
     w = World(ONE_A_RACK, settings, broker_rules=WatermarkByReplicas())
     w.run(500)
@@ -177,7 +177,7 @@ def test_lowered_during_an_outage_producers_go_on_and_restored_it_rejects_nothin
     assert w.produced(orders).error is KafkaError.NONE
 
 
-def test_lowering_the_value_lets_go_who_waits() -> None:
+def test_lowering_the_value_acknowledges_waiting_produces() -> None:
     w = world(ONE_A_RACK, replica_lag_time_max_ms=400)
     orders = w.create("orders", [1, 2, 3], min_insync_racks="2")
     w.settle()
@@ -215,13 +215,13 @@ def test_a_coordinators_own_append_is_subject_to_the_rule() -> None:
     lose(w, 2, 3)
     correlation_id = 1_000_000
     internal = Produce(correlation_id, offsets, (RecordBatch(0, 0, -1),), internal=True)
-    (reply,) = w.broker(1).on_message(w.now, CLIENT, internal)
-    assert isinstance(reply, Respond)
-    assert isinstance(reply.response, ProduceResponse)
-    assert reply.response.error is KafkaError.NOT_ENOUGH_RACKS
+    (effect,) = w.broker(1).on_message(w.now, CLIENT, internal)
+    assert isinstance(effect, Respond)
+    assert isinstance(effect.response, ProduceResponse)
+    assert effect.response.error is KafkaError.NOT_ENOUGH_RACKS
 
 
-def test_more_replicas_than_there_are_is_never_asked_but_more_racks_are() -> None:
+def test_more_replicas_than_there_are_are_never_required_but_more_racks_are() -> None:
     """Real Kafka 3.9 and 4.1 acknowledge acks=all with one replica and min.insync.replicas=2."""
     w = world(ONE_A_RACK)
     single = w.create("single", [1], min_insync_replicas="2")
@@ -287,7 +287,7 @@ def test_what_is_accepted_though_odd_is_warned_of_once_with_names_and_numbers() 
 # Section 5: metrics.
 
 
-def test_metrics_say_under_at_and_how_many() -> None:
+def test_metrics_show_under_at_and_how_many() -> None:
     w = world(ONE_A_RACK)
     orders = w.create("orders", [1, 2, 3], min_insync_racks="3")
     w.settle()
@@ -308,7 +308,7 @@ def test_metrics_say_under_at_and_how_many() -> None:
 # Section 9: what k racks need besides.
 
 
-def test_whoever_lost_power_is_not_electable_until_it_has_caught_up() -> None:
+def test_a_broker_that_lost_power_is_not_electable_until_it_has_caught_up() -> None:
     """Two racks; one freezes and leaves the ISR, the other loses its tail: it must not lead (P1)."""
     w = world({1: "a", 2: "b"}, replica_lag_time_max_ms=400)
     orders = w.create("orders", [2, 1], min_insync_racks="1")
@@ -337,7 +337,7 @@ def test_a_killed_process_whose_disk_lost_nothing_leads_again() -> None:
 
 @pytest.mark.parametrize(("elr", "leader"), [(Elr.RACKS, 3), (Elr.KAFKA, -1), (Elr.OFF, -1)])
 def test_after_the_loss_of_a_rack_an_elr_that_counts_racks_leaves_a_clean_leader(elr: Elr, leader: int) -> None:
-    """b leaves the ISR, and a is lost: only the rack-counting ELR still knows that b holds all that was acknowledged."""
+    """b leaves the ISR, and a is lost: only the rack-counting ELR still shows that b holds all that was acknowledged."""
     w = world({1: "a", 2: "a", 3: "b"}, elr=elr)
     orders = w.create("orders", [1, 2, 3], min_insync_racks="2")
     w.settle()
@@ -352,7 +352,7 @@ def test_after_the_loss_of_a_rack_an_elr_that_counts_racks_leaves_a_clean_leader
     assert w.state(orders).leader == leader
 
 
-def test_a_follower_that_came_back_before_its_leader_heard_of_it_is_counted_once_it_has() -> None:
+def test_a_follower_that_returns_before_its_leader_has_the_metadata_counts_once_it_has() -> None:
     w = world(ONE_A_RACK)
     orders = w.create("orders", [1, 2, 3])
     w.settle()
@@ -367,11 +367,11 @@ def test_a_follower_that_came_back_before_its_leader_heard_of_it_is_counted_once
     assert w.isr(orders) == {1, 2, 3}
 
 
-def test_a_fetch_from_a_process_the_image_does_not_know_does_not_move_the_watermark() -> None:
+def test_a_fetch_from_a_process_that_is_not_in_the_image_does_not_move_the_watermark() -> None:
     w = world(ONE_A_RACK)
     orders = w.create("orders", [1, 2, 3], min_insync_racks="3")
     w.settle()
-    # The leader hears of nothing: to it broker 3 is the process that died, in the rack that it stood in.
+    # The leader gets no metadata: in its image broker 3 is the old process, in its old rack.
     w.cut.add((-1, 1))
     w.kill(3)
     w.rack_of[3] = "a"

@@ -25,8 +25,12 @@ def test_a_reader_sees_what_the_watermark_has_passed_and_no_more() -> None:
     w.freeze(2, w.now + 300)
     w.produce(1, orders)
     w.run(100)
-    seen = w.broker(1).read(orders, 0, 1_000)
-    assert (seen.error, seen.high_watermark, [one.base_offset for one in seen.batches]) == (KafkaError.NONE, 3, [0])
+    observed = w.broker(1).read(orders, 0, 1_000)
+    assert (observed.error, observed.high_watermark, [one.base_offset for one in observed.batches]) == (
+        KafkaError.NONE,
+        3,
+        [0],
+    )
     assert w.broker(1).read(orders, 3, 1_000).batches == ()
     assert w.broker(1).read(orders, 5, 1_000).error is KafkaError.OFFSET_OUT_OF_RANGE
     w.run(500)
@@ -54,7 +58,7 @@ def test_a_follower_out_of_the_isr_is_nobodys_preferred_replica() -> None:
     assert w.broker(1).read(orders, 0, 1_000, rack=RackId("b")).preferred_read_replica == -1
 
 
-def test_readers_of_another_leadership_are_told_which_way_they_err() -> None:
+def test_reads_of_an_older_or_a_newer_epoch_get_the_error_for_it() -> None:
     w, orders = world()
     broker = w.broker(1)
     assert broker.read(orders, 0, 10, current_leader_epoch=0).error is KafkaError.NONE
@@ -94,8 +98,8 @@ def test_a_transaction_is_read_committed_once_its_marker_is() -> None:
     w._take(1, broker.on_message(w.now, CLIENT, Produce(77, orders, (marker,), internal=True)))
     w.run_until(lambda: 77 in w.results)
     w.run(50)
-    seen = broker.read(orders, 0, 100, Isolation.READ_COMMITTED)
-    assert (seen.last_stable_offset, len(seen.batches), seen.aborted) == (3, 3, ((5, 0, 2),))
+    observed = broker.read(orders, 0, 100, Isolation.READ_COMMITTED)
+    assert (observed.last_stable_offset, len(observed.batches), observed.aborted) == (3, 3, ((5, 0, 2),))
     assert [disk.logs[orders].last_stable_offset for disk in w.disks.values()] == [3, 3, 3]
 
 
@@ -122,7 +126,7 @@ def test_bytes_between_racks_are_counted_by_topic() -> None:
     assert dict(w.broker(2).counters.replicated_bytes) == {("orders", "a", "b"): 100}
 
 
-def test_old_batches_are_forgotten_beyond_retention_bytes_and_never_of_a_compacted_topic() -> None:
+def test_old_batches_are_deleted_beyond_retention_bytes_and_never_of_a_compacted_topic() -> None:
     w = World(RACKS)
     w.run(500)
     deleted = w.create("deleted", [1, 2, 3], retention_bytes="1000")

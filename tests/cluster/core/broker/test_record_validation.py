@@ -1,4 +1,4 @@
-"""What a topic's configs ask of records: keys, times, whose time counts."""
+"""What a topic's configs require of records: keys, timestamps, LogAppendTime."""
 
 import pytest
 
@@ -27,14 +27,14 @@ def error(data: bytes, **configs: str) -> KafkaError | None:
         ((-1,), None),
     ],
 )
-def test_times_are_taken_as_far_as_the_topic_bears_them(times: tuple[int, ...], wanted: KafkaError | None) -> None:
+def test_timestamps_are_accepted_within_the_topics_limits(times: tuple[int, ...], wanted: KafkaError | None) -> None:
     data = batch(*[b"a"] * len(times), times=times)
     assert error(data) is wanted
     assert error(data, message_timestamp_type="LogAppendTime") is None
 
 
 @pytest.mark.parametrize("policy", ["compact", "delete,compact", "delete, compact"])
-def test_a_compacted_topic_wants_a_key_of_every_record(policy: str) -> None:
+def test_a_compacted_topic_requires_a_key_of_every_record(policy: str) -> None:
     two = batch(b"a", b"b", keys=[b"k", b"l"], times=[NOW, NOW])
     assert error(two, cleanup_policy=policy) is None
     assert error(batch(b"a", times=[NOW]), cleanup_policy=policy) is KafkaError.INVALID_RECORD

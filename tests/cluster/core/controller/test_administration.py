@@ -1,4 +1,4 @@
-"""What operators ask of the controller, and what they are told."""
+"""Operators' requests to the controller, and its responses."""
 
 from collections import Counter
 
@@ -48,8 +48,8 @@ def create(w: World, topic: NewTopic, **more: bool) -> CreateTopicResponse:
 
 
 def reassign(w: World, partition: TopicPartition, *replicas: int) -> AdminResponse:
-    asked = ReassignablePartition(partition, ids(*replicas) or None)
-    (result,) = w.admin(lambda correlation_id: AlterPartitionReassignments(correlation_id, (asked,)))
+    requested = ReassignablePartition(partition, ids(*replicas) or None)
+    (result,) = w.admin(lambda correlation_id: AlterPartitionReassignments(correlation_id, (requested,)))
     return result
 
 
@@ -62,7 +62,7 @@ def elect(w: World, *partitions: TopicPartition, unclean: bool = False) -> list[
 
 
 @pytest.mark.parametrize("placer", ["striped", "rack-alternated", "balanced"])
-def test_a_new_topic_and_what_it_gains_stand_on_as_many_racks_as_replicas(placer: str) -> None:
+def test_a_new_topic_and_its_added_partitions_span_as_many_racks_as_replicas(placer: str) -> None:
     w = world(extra_configs={"replica.placer.class.name": placer})
     result = create(w, NewTopic("orders", 12, 3))
     assert (result.error, result.partitions, result.replication_factor) == (KafkaError.NONE, 12, 3)
@@ -99,7 +99,7 @@ def test_defaults_are_the_clusters_and_a_dry_run_creates_nothing() -> None:
         (NewTopic("x", 1, assignments={0: ids(1)}), KafkaError.INVALID_REQUEST),
     ],
 )
-def test_what_cannot_be_created_says_so_and_changes_nothing(topic: NewTopic, error: KafkaError) -> None:
+def test_a_topic_that_cannot_be_created_gets_an_error_and_changes_nothing(topic: NewTopic, error: KafkaError) -> None:
     w = world()
     w.create("orders", [1, 2, 3])
     w.create("my.topic", [1, 2, 3])
@@ -145,8 +145,8 @@ def test_a_deleted_topics_logs_go_and_its_namesake_begins_anew() -> None:
     assert {w.disks[one].logs[orders].end_offset for one in (1, 2, 3)} == {1}
 
 
-def grow(w: World, asked: MorePartitions) -> KafkaError:
-    (result,) = w.admin(lambda correlation_id: CreatePartitions(correlation_id, (asked,)))
+def grow(w: World, requested: MorePartitions) -> KafkaError:
+    (result,) = w.admin(lambda correlation_id: CreatePartitions(correlation_id, (requested,)))
     return result.error
 
 
@@ -154,14 +154,14 @@ def test_a_topic_only_grows() -> None:
     w = world()
     w.create("orders", [1, 2, 3])
     by_hand = MorePartitions("orders", 2, (ids(4, 5, 6),))
-    for asked, error in (
+    for requested, error in (
         (MorePartitions("orders", 1), KafkaError.INVALID_PARTITIONS),
         (MorePartitions("nobody", 2), KafkaError.UNKNOWN_TOPIC_OR_PARTITION),
         (MorePartitions("orders", 3, (ids(1, 2, 3),)), KafkaError.INVALID_REPLICA_ASSIGNMENT),
         (MorePartitions("orders", 2, (ids(1, 2),)), KafkaError.INVALID_REPLICA_ASSIGNMENT),
         (by_hand, KafkaError.NONE),
     ):
-        assert grow(w, asked) is error
+        assert grow(w, requested) is error
     assert w.state(TopicPartition("orders", 1)).replicas == (4, 5, 6)
 
 
@@ -206,8 +206,8 @@ def test_a_reassignment_can_change_the_replication_factor_unless_that_is_forbidd
     w = world()
     orders = w.create("orders", [1, 2, 3])
     w.settle()
-    asked = (ReassignablePartition(orders, ids(1, 2)),)
-    (result,) = w.admin(lambda correlation_id: AlterPartitionReassignments(correlation_id, asked, False))
+    requested = (ReassignablePartition(orders, ids(1, 2)),)
+    (result,) = w.admin(lambda correlation_id: AlterPartitionReassignments(correlation_id, requested, False))
     assert result.error is KafkaError.INVALID_REPLICATION_FACTOR
     reassign(w, orders, 1, 2)
     w.run(200)
@@ -218,7 +218,7 @@ def test_a_reassignment_can_change_the_replication_factor_unless_that_is_forbidd
 # Elections and shutdown.
 
 
-def test_a_preferred_leader_leads_again_when_asked() -> None:
+def test_a_preferred_leader_leads_again_on_request() -> None:
     w = world()
     orders = w.create("orders", [1, 2, 3])
     w.settle()
@@ -238,7 +238,7 @@ def test_a_preferred_leader_leads_again_when_asked() -> None:
     assert w.produced(orders).error is KafkaError.NONE
 
 
-def test_preferred_leaders_return_by_themselves_where_the_cluster_says_so() -> None:
+def test_preferred_leaders_return_by_themselves_if_the_cluster_is_configured_so() -> None:
     w = world(auto_leader_rebalance=True, leader_imbalance_check_interval_ms=500)
     orders = w.create("orders", [1, 2, 3])
     w.settle()
@@ -249,7 +249,7 @@ def test_preferred_leaders_return_by_themselves_where_the_cluster_says_so() -> N
     assert w.state(orders).leader == 1
 
 
-@pytest.mark.parametrize("how", ["asked", "configured"])
+@pytest.mark.parametrize("how", ["requested", "configured"])
 def test_an_unclean_election_gives_up_what_only_the_dead_had(how: str) -> None:
     w = world({1: "a", 2: "b"})
     orders = w.create("orders", [1, 2], unclean_leader_election_enable=str(how == "configured").lower())
@@ -262,7 +262,7 @@ def test_an_unclean_election_gives_up_what_only_the_dead_had(how: str) -> None:
     assert w.state(orders).leader == -1
     w.heal()
     w.run(1_000)
-    if how == "asked":
+    if how == "requested":
         assert w.state(orders).leader == -1
         assert elect(w, orders, unclean=True) == [KafkaError.NONE]
         w.run(100)
@@ -289,7 +289,7 @@ def test_a_shutdown_in_order_moves_leaders_first_and_leaves_the_clean_mark() -> 
     assert w.isr(orders) == {1, 2, 3}
 
 
-def test_a_broker_can_be_forgotten() -> None:
+def test_a_broker_can_be_unregistered() -> None:
     w = world()
     w.kill(6)
     w.run(4_000)
@@ -303,8 +303,8 @@ def test_a_broker_can_be_forgotten() -> None:
 
 
 def alter(w: World, kind: int, name: str, *ops: ConfigOp, replace: bool = False) -> KafkaError:
-    asked = (AlterResource(kind, name, ops),)
-    (result,) = w.admin(lambda correlation_id: AlterConfigs(correlation_id, asked, replace=replace))
+    requested = (AlterResource(kind, name, ops),)
+    (result,) = w.admin(lambda correlation_id: AlterConfigs(correlation_id, requested, replace=replace))
     return result.error
 
 
@@ -349,14 +349,14 @@ def test_a_config_that_cannot_be_is_refused_whole(kind: int, name: str, op: Conf
     assert value(w, "segment.ms") == "604800000"
 
 
-def test_a_value_says_where_it_comes_from() -> None:
+def test_a_value_has_its_source() -> None:
     w = world()
     w.create("orders", [1, 2, 3])
     alter(w, 4, "", ConfigOp("log.retention.ms", 0, "7"))
     alter(w, 4, "1", ConfigOp("log.retention.ms", 0, "6"))
-    seen = topic_value(w.controller.image, w.settings, "orders", "retention.ms", BrokerId(1))
+    observed = topic_value(w.controller.image, w.settings, "orders", "retention.ms", BrokerId(1))
     sources = [ConfigSource.BROKER, ConfigSource.DEFAULT_BROKER, ConfigSource.DEFAULT]
-    assert (seen.value, [source for _, _, source in seen.synonyms]) == ("6", sources)
+    assert (observed.value, [source for _, _, source in observed.synonyms]) == ("6", sources)
     shown = {one.key: one.value for one in broker_values(w.controller.image, w.settings, BrokerId(2))}
     assert (shown["broker.rack"], shown["broker.id"], shown["log.retention.ms"]) == ("b", "2", "7")
 

@@ -35,23 +35,23 @@ def world(**changes: object) -> World:
 
 
 def change(w: World, *isr: int, **other: int) -> IsrChange:
-    """What the leader would ask now, but for `other`."""
+    """The request that the leader would send now, except for `other`."""
     state, image = w.state(ORDERS), w.controller.image
     members = tuple((BrokerId(one), image.brokers[BrokerId(one)].broker_epoch) for one in isr)
     facts = {"leader_epoch": state.leader_epoch, "partition_epoch": state.partition_epoch} | other
     return IsrChange(ORDERS, image.topics["orders"].topic_id, **facts, isr=members)
 
 
-def ask(w: World, *changes: IsrChange, attempt: int = 1_000, source: int = 1) -> list[AlterPartitionResponse]:
+def request(w: World, *changes: IsrChange, attempt: int = 1_000, source: int = 1) -> list[AlterPartitionResponse]:
     epoch = w.controller.image.brokers[BrokerId(source)].broker_epoch
     effects = w.controller.on_message(w.now, source, AlterPartition(BrokerId(source), epoch, attempt, changes))
     sent = [one.message for one in effects if isinstance(one, Send)]
     return [one for one in sent if isinstance(one, AlterPartitionResponse)]
 
 
-def error_of(w: World, asked: IsrChange, source: int = 1) -> KafkaError:
-    (answer,) = ask(w, asked, source=source)
-    return answer.changes[0].error
+def error_of(w: World, requested: IsrChange, source: int = 1) -> KafkaError:
+    (response,) = request(w, requested, source=source)
+    return response.changes[0].error
 
 
 def test_a_change_of_another_epoch_leader_or_member_is_refused_by_name() -> None:
@@ -86,24 +86,24 @@ def test_a_member_that_is_another_process_by_now_does_not_join() -> None:
 def test_an_attempt_that_is_not_newer_than_the_last_is_dropped() -> None:
     """The retry of a refused change, arriving late, would put in sync who is not."""
     w = world()
-    assert ask(w, change(w, 1, 2, partition_epoch=7), attempt=50)
-    assert ask(w, change(w, 1, 2), attempt=50) == []
-    assert ask(w, change(w, 1, 2), attempt=49) == []
+    assert request(w, change(w, 1, 2, partition_epoch=7), attempt=50)
+    assert request(w, change(w, 1, 2), attempt=50) == []
+    assert request(w, change(w, 1, 2), attempt=49) == []
     assert w.isr(ORDERS) == {1, 2, 3}
-    assert ask(w, change(w, 1, 2), attempt=51)
+    assert request(w, change(w, 1, 2), attempt=51)
     assert w.isr(ORDERS) == {1, 2}
 
 
-def test_an_answer_carries_the_version_of_the_thresholds_it_was_counted_by() -> None:
+def test_a_response_has_the_version_of_the_thresholds_it_was_counted_by() -> None:
     w = world()
     op = ConfigOp("min.insync.racks", 0, "2")
     w.admin(lambda correlation_id: AlterConfigs(correlation_id, (AlterResource(2, "orders", (op,)),)))
-    (answer,) = ask(w, change(w, 1, 2))
-    assert answer.thresholds_version == w.controller.image.offset - 1
+    (response,) = request(w, change(w, 1, 2))
+    assert response.thresholds_version == w.controller.image.offset - 1
     assert w.state(ORDERS).elr == ()
 
 
-def test_a_leader_heeds_no_answer_counted_by_thresholds_it_has_not_heard_of() -> None:
+def test_a_leader_does_not_apply_a_response_counted_by_newer_thresholds() -> None:
     w = world(replica_lag_time_max_ms=400)
     w.isolate(3)
     w.produce(1, ORDERS)
@@ -112,10 +112,12 @@ def test_a_leader_heeds_no_answer_counted_by_thresholds_it_has_not_heard_of() ->
     leader, epoch = w.broker(1).leaders[ORDERS], w.broker(1).broker_epoch
     assert leader.isr.pending == (1, 2)
     attempt = w.broker(1)._leaderships._isrs._requests.attempt
-    said = IsrChangeResponse(ORDERS, KafkaError.NONE, 0, leader.isr.partition_epoch + 1, (BrokerId(1), BrokerId(2)))
+    described = IsrChangeResponse(
+        ORDERS, KafkaError.NONE, 0, leader.isr.partition_epoch + 1, (BrokerId(1), BrokerId(2))
+    )
     ahead = w.broker(1).image.thresholds_version + 1
-    answer = AlterPartitionResponse(epoch, attempt, KafkaError.NONE, ahead, (said,))
-    w.broker(1).on_message(w.now, -1, answer)
+    response = AlterPartitionResponse(epoch, attempt, KafkaError.NONE, ahead, (described,))
+    w.broker(1).on_message(w.now, -1, response)
     assert leader.isr.committed == (1, 2, 3)
     assert leader.log.high_watermark == 0
 
@@ -143,7 +145,7 @@ def test_a_refused_joiner_goes_on_to_hold_the_watermark_until_the_image_speaks(e
         (IsrChangeResponse(ORDERS, KafkaError.INELIGIBLE_REPLICA),),
     )
     w.broker(1).on_message(w.now, -1, dead)
-    assert leader.isr.maximal == (1, 2, 3), "an answer counts once"
+    assert leader.isr.maximal == (1, 2, 3), "a response counts once"
 
 
 # Registration.
@@ -190,8 +192,8 @@ def test_an_older_process_does_not_push_out_a_newer_one() -> None:
 def test_a_heartbeat_of_another_registration_is_refused() -> None:
     w = world()
     effects = w.controller.on_message(w.now, 1, BrokerHeartbeat(BrokerId(1), 77, 5))
-    answers = [one.message for one in effects if isinstance(one, Send)]
-    assert answers == [BrokerHeartbeatResponse(77, KafkaError.STALE_BROKER_EPOCH)]
+    responses = [one.message for one in effects if isinstance(one, Send)]
+    assert responses == [BrokerHeartbeatResponse(77, KafkaError.STALE_BROKER_EPOCH)]
 
 
 def test_rules_can_be_replaced_one_by_one() -> None:

@@ -1,4 +1,4 @@
-"""The one function that changes a partition, over every small case: each answer against what the KIPs demand of it."""
+"""The one function that changes a partition, over every small case: each result against what the KIPs require."""
 
 from collections.abc import Iterator
 from itertools import combinations, product
@@ -36,15 +36,15 @@ def states() -> Iterator[PartitionState]:
                 yield PartitionState(REPLICAS, isr, leader, 5, 9, elr)
 
 
-def met(isr: Brokers, asked: Thresholds, elr: Elr) -> bool:
+def met(isr: Brokers, requested: Thresholds, elr: Elr) -> bool:
     racks = len({RACKS[one] for one in isr})
-    return len(isr) >= asked.min_insync_replicas and (elr is Elr.KAFKA or racks >= asked.min_insync_racks)
+    return len(isr) >= requested.min_insync_replicas and (elr is Elr.KAFKA or racks >= requested.min_insync_racks)
 
 
 def cases(elr: Elr) -> Iterator[tuple[PartitionState, PartitionChange, Conditions, Brokers]]:
     thresholds = [Thresholds(*pair) for pair in ((1, 1), (2, 1), (1, 2), (2, 2))]
     elections = list(Election)
-    for before, isr, alive, asked, election in product(
+    for before, isr, alive, requested, election in product(
         states(), subsets(REPLICAS), subsets(REPLICAS), thresholds, elections
     ):
         if elr is Elr.OFF and (before.elr or not before.isr):
@@ -54,7 +54,7 @@ def cases(elr: Elr) -> Iterator[tuple[PartitionState, PartitionChange, Condition
             not set(isr) <= set(before.isr) and before.leader not in isr
         ):
             continue
-        conditions = Conditions(alive.__contains__, BITS, asked, elr)
+        conditions = Conditions(alive.__contains__, BITS, requested, elr)
         yield before, PartitionChange(isr=isr, election=election), conditions, alive
 
 
@@ -95,8 +95,8 @@ def check_leader(
     alive: Brokers,
     after: PartitionState,
 ) -> None:
-    asked = change.isr or ()
-    isr = before.isr if not asked and conditions.elr is Elr.OFF else asked
+    requested = change.isr or ()
+    isr = before.isr if not requested and conditions.elr is Elr.OFF else requested
     electable = set()
     if conditions.elr is not Elr.OFF and not (isr and met(isr, conditions.required, conditions.elr)):
         electable = {*before.isr, *before.elr}
@@ -122,7 +122,7 @@ def check_elr(before: PartitionState, change: PartitionChange, conditions: Condi
         assert {*after.isr, *after.elr} >= {*before.isr, *before.elr}
 
 
-def test_whoever_shut_down_uncleanly_is_neither_in_the_isr_nor_electable() -> None:
+def test_a_broker_that_shut_down_uncleanly_is_neither_in_the_isr_nor_electable() -> None:
     before = PartitionState(REPLICAS, ids(1), ids(1)[0], 5, 9, ids(2))
     conditions = Conditions(lambda _broker: True, BITS, Thresholds(2, 1), Elr.KAFKA)
     after = changed(before, PartitionChange(isr=(), shut_down_uncleanly=ids(1)), conditions)
@@ -132,7 +132,7 @@ def test_whoever_shut_down_uncleanly_is_neither_in_the_isr_nor_electable() -> No
     assert (after.leader, after.isr, after.elr) == (NO_LEADER, (), ())
 
 
-def test_an_elr_that_counts_racks_always_spans_the_racks_asked_with_the_isr() -> None:
+def test_an_elr_that_counts_racks_always_spans_the_required_racks_with_the_isr() -> None:
     """Whatever leaves one after another, starting from a whole ISR: G3's premise."""
     conditions = Conditions(lambda _broker: False, BITS, Thresholds(1, 2), Elr.RACKS)
     for order in product(REPLICAS, repeat=3):
@@ -170,7 +170,7 @@ def test_a_replica_taken_away_raises_the_leader_epoch_though_the_leader_stays() 
     assert (after.leader, after.leader_epoch) == (1, 6)
 
 
-def test_the_controller_remembers_who_was_in_the_isr_last() -> None:
+def test_the_controller_keeps_when_each_replica_was_last_in_the_isr() -> None:
     conditions = Conditions(lambda _broker: True, BITS, Thresholds(), Elr.RACKS)
     state = PartitionState(REPLICAS, REPLICAS, ids(1)[0], 0, 4)
     state = changed(state, PartitionChange(isr=ids(1, 2)), conditions)

@@ -1,4 +1,4 @@
-"""Kafka's own placements and refusals, of its controller instead of its placers: registered brokers, requests, answers."""
+"""Kafka's own placements and refusals, of its controller instead of its placers: registered brokers, requests, responses."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -85,25 +85,25 @@ def register(controller: ControllerCore, number: int, rack: str | None, *, fence
         controller.on_message(0, broker, BrokerHeartbeat(broker, epoch, epoch + 1))
 
 
-def asked(controller: ControllerCore, request: AdminRequest) -> AdminResponse:
-    answers = [one.response for one in controller.on_message(0, CLIENT, request) if isinstance(one, Respond)]
-    assert isinstance(answers[0], tuple)
-    result: AdminResponse = answers[0][0]
+def requested(controller: ControllerCore, request: AdminRequest) -> AdminResponse:
+    responses = [one.response for one in controller.on_message(0, CLIENT, request) if isinstance(one, Respond)]
+    assert isinstance(responses[0], tuple)
+    result: AdminResponse = responses[0][0]
     return result
 
 
 def create(controller: ControllerCore, name: str, partitions: int, factor: int) -> AdminResponse:
-    return asked(controller, CreateTopics(1, (NewTopic(name, partitions, factor),)))
+    return requested(controller, CreateTopics(1, (NewTopic(name, partitions, factor),)))
 
 
 def by_hand(controller: ControllerCore, name: str, *rows: Sequence[int]) -> AdminResponse:
     given = {index: tuple(map(BrokerId, row)) for index, row in enumerate(rows)}
-    return asked(controller, CreateTopics(1, (NewTopic(name, assignments=given),)))
+    return requested(controller, CreateTopics(1, (NewTopic(name, assignments=given),)))
 
 
 def grow(controller: ControllerCore, name: str, total: int, *rows: Sequence[int]) -> AdminResponse:
     given = tuple(tuple(map(BrokerId, row)) for row in rows) or None
-    return asked(controller, CreatePartitions(1, (MorePartitions(name, total, given),)))
+    return requested(controller, CreatePartitions(1, (MorePartitions(name, total, given),)))
 
 
 def rows(controller: ControllerCore, name: str) -> list[list[int]]:
@@ -134,7 +134,7 @@ def test_the_controller_places_as_kafka_did(name: str) -> None:
 @pytest.mark.parametrize("name", REFUSED)
 def test_the_controller_refuses_what_kafka_refused(name: str) -> None:
     job, expected = CASES[name]["job"], CASES[name]["expect"]
-    # In a request -1 asks for the default; nothing else below 1 is different.
+    # In a request -1 is the default; nothing else below 1 is different.
     factor = -2 if job["rf"] == -1 else job["rf"]
     result = create(controller_of(job), "t0", job["partitions"], factor)
     assert result.error is KAFKA_CALLS_IT[expected["error_class"]]
@@ -190,6 +190,6 @@ CONTROLLER_CASES = {
 
 
 @pytest.mark.parametrize("name", CONTROLLERS)
-def test_the_controller_answers_in_kafkas_words(name: str) -> None:
+def test_the_controllers_errors_are_in_kafkas_words(name: str) -> None:
     result, expected = CONTROLLER_CASES[name](), CASES[name]["expect"]
     assert (result.error.name, result.message) == (expected["code"], expected["error"])

@@ -42,7 +42,7 @@ def test_what_is_appended_after_the_election_is_not_waited_for() -> None:
     assert begun(loads, log) == [(7, 5)]
 
 
-def test_who_is_deposed_while_it_waits_never_begins() -> None:
+def test_a_coordinator_that_resigns_while_it_waits_never_loads() -> None:
     loads, log = PendingLoads(), log_of(3, committed=2)
     loads.add(7, 5, log)
     loads.remove(7)

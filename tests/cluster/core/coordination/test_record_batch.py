@@ -28,7 +28,7 @@ def test_a_coordinator_reads_it_at_the_leaders_offsets(records: list[Coordinator
 
 
 @given(st.sampled_from(Marker), st.integers(0, 2**31))
-def test_a_marker_says_of_itself_what_its_header_says(marker: Marker, producer_id: int) -> None:
+def test_a_marker_has_the_fields_of_its_header(marker: Marker, producer_id: int) -> None:
     batch = marker_batch(producer_id, 4, marker, 9, 7)
     header = read_header(batch.data)
     verify_crc(batch.data, header)

@@ -1,4 +1,4 @@
-"""Whatever clients, brokers and the log do: what the coordinator promised holds. The judge reads answers alone."""
+"""Whatever clients, brokers and the log do: the coordinator keeps its promises. The judge reads responses alone."""
 
 import json
 from collections import defaultdict
@@ -37,7 +37,7 @@ SESSION_MS, REBALANCE_MS = 6_000, 9_000
 
 
 class Client:
-    """A consumer as far as it goes: its last answers, and the one request it waits on. Clients 3 and 4 are static."""
+    """A consumer as far as it goes: its last responses, and the one request it waits on. Clients 3 and 4 are static."""
 
     def __init__(self, number: int) -> None:
         self.instance_id = f"i{number}" if number >= 3 else None
@@ -64,9 +64,9 @@ class Groups(RuleBasedStateMachine):
         self.in_transaction: dict[int, dict[TopicPartition, int]] = defaultdict(dict)
         self.deleted: set[int] = set()
 
-    def ask(self, client: Client, request: GroupRequest) -> None:
+    def send(self, client: Client, request: GroupRequest) -> None:
         client.correlation_id = self.world.send(request)
-        self.read_answers()
+        self.read_responses()
 
     # What clients do.
 
@@ -80,7 +80,7 @@ class Groups(RuleBasedStateMachine):
             *("g", "consumer", protocols, SESSION_MS, REBALANCE_MS, client.member_id, client.instance_id),
             can_skip_assignment=flipped,
         )
-        self.ask(client, request)
+        self.send(client, request)
 
     @rule(number=CLIENTS, turn=st.integers(0, 2))
     def sync(self, number: int, turn: int) -> None:
@@ -90,13 +90,13 @@ class Groups(RuleBasedStateMachine):
         for partition in range(len(PARTITIONS) if members else 0):
             given[members[(partition + turn) % len(members)]].append(partition)
         assignments = {member_id: json.dumps(each).encode() for member_id, each in given.items()}
-        self.ask(
+        self.send(
             client, SyncGroup("g", client.generation, client.member_id, client.instance_id, assignments=assignments)
         )
 
     @rule(numbers=st.sets(CLIENTS, min_size=1), turn=st.integers(0, 2))
     def gather(self, numbers: set[int], turn: int) -> None:
-        """These join, and whoever is a member joins with them: a generation begins, which single joins rarely reach."""
+        """These join, and all present members join with them: a generation begins, which single joins rarely reach."""
         known = {number for number, client in enumerate(self.clients) if client.joined}
         for number in [*sorted(numbers), *sorted(numbers | known)]:
             if self.clients[number].correlation_id is None:
@@ -111,13 +111,13 @@ class Groups(RuleBasedStateMachine):
             self.sync(number, turn)
         if safe:
             self.world.settle()
-            self.read_answers()
+            self.read_responses()
 
     @rule(number=CLIENTS)
     def heartbeat(self, number: int) -> None:
         client = self.clients[number]
         correlation_id = self.world.send(Heartbeat("g", client.generation, client.member_id, client.instance_id))
-        error = self.world.answer(correlation_id, HeartbeatResponse).error
+        error = self.world.response(correlation_id, HeartbeatResponse).error
         if error in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID):
             self.clients[number] = Client(number)
 
@@ -126,7 +126,7 @@ class Groups(RuleBasedStateMachine):
         client = self.clients[number]
         self.world.send(LeaveGroup("g", (LeavingMember(client.member_id, client.instance_id),)))
         self.clients[number] = Client(number)
-        self.read_answers()
+        self.read_responses()
 
     @rule(number=CLIENTS, partition=st.sampled_from(PARTITIONS), outside=st.booleans())
     def commit(self, number: int, partition: TopicPartition, outside: bool) -> None:
@@ -137,18 +137,18 @@ class Groups(RuleBasedStateMachine):
             OffsetCommit("g", offsets, client.generation, client.member_id, client.instance_id)
         )
         self.commits[correlation_id] = (partition, self.sent, None)
-        self.read_answers()
+        self.read_responses()
 
     @rule(producer=st.integers(7, 8), partition=st.sampled_from(PARTITIONS))
     def commit_in_transaction(self, producer: int, partition: TopicPartition) -> None:
         self.sent += 1
         correlation_id = self.world.send(TxnOffsetCommit("g", producer, 0, {partition: CommittedOffset(self.sent)}))
         self.commits[correlation_id] = (partition, self.sent, producer)
-        self.read_answers()
+        self.read_responses()
 
     @rule(producer=st.integers(7, 8), committed=st.booleans())
     def end_transaction(self, producer: int, committed: bool) -> None:
-        """A producer ends its transaction when all it asked for was answered, as real ones do."""
+        """A producer ends its transaction when all its requests have a response, as real ones do."""
         if any(p == producer and self.world.waits(t) for t, (_, _, p) in self.commits.items()):
             return
         self.world.end_transaction(producer, Marker.COMMIT if committed else Marker.ABORT)
@@ -161,69 +161,73 @@ class Groups(RuleBasedStateMachine):
     @rule(milliseconds=st.sampled_from([1, 500, 1_000, SESSION_MS]))
     def time_passes(self, milliseconds: int) -> None:
         self.world.passes(milliseconds)
-        self.read_answers()
+        self.read_responses()
 
     @precondition(lambda self: self.world.in_flight)
     @rule()
     def a_write_is_safe(self) -> None:
         self.world.acknowledge()
-        self.read_answers()
+        self.read_responses()
 
     @precondition(lambda self: self.world.in_flight)
     @rule(error=st.sampled_from([*AFTER_APPEND, KafkaError.NOT_ENOUGH_REPLICAS]))
     def a_write_fails(self, error: KafkaError) -> None:
         self.world.acknowledge(error, kept=error in AFTER_APPEND)
-        self.read_answers()
+        self.read_responses()
 
     @rule(kept=st.integers(0, 3))
     def the_coordinator_is_lost(self, kept: int) -> None:
         self.world.fail_over(kept)
-        assert all(not self.world.waits(correlation_id) for correlation_id in range(1, self.world.asked + 1))
-        self.read_answers()
+        assert all(not self.world.waits(correlation_id) for correlation_id in range(1, self.world.request_count + 1))
+        self.read_responses()
 
     # The judge.
 
-    def read_answers(self) -> None:
+    def read_responses(self) -> None:
         for client in self.clients:
             if client.correlation_id is not None and not self.world.waits(client.correlation_id):
                 correlation_id, client.correlation_id = client.correlation_id, None
-                self.read_answer(client, self.world.answers[correlation_id])
+                self.read_response(client, self.world.responses[correlation_id])
         for correlation_id in [
             correlation_id for correlation_id in self.commits if not self.world.waits(correlation_id)
         ]:
-            self.read_commit(*self.commits.pop(correlation_id), self.world.answer(correlation_id, OffsetCommitResponse))
+            self.read_commit(
+                *self.commits.pop(correlation_id), self.world.response(correlation_id, OffsetCommitResponse)
+            )
 
-    def read_answer(self, client: Client, answer: object) -> None:
-        if getattr(answer, "error", None) in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID):
+    def read_response(self, client: Client, response: object) -> None:
+        if getattr(response, "error", None) in (KafkaError.UNKNOWN_MEMBER_ID, KafkaError.FENCED_INSTANCE_ID):
             client.member_id, client.joined = "", None
-        if isinstance(answer, JoinGroupResponse):
-            self.read_join(client, answer)
-        if isinstance(answer, SyncGroupResponse) and answer.error is KafkaError.NONE:
-            self.read_assignment(client, answer)
+        if isinstance(response, JoinGroupResponse):
+            self.read_join(client, response)
+        if isinstance(response, SyncGroupResponse) and response.error is KafkaError.NONE:
+            self.read_assignment(client, response)
 
-    def read_join(self, client: Client, answer: JoinGroupResponse) -> None:
-        if answer.error in (KafkaError.NONE, KafkaError.MEMBER_ID_REQUIRED):
-            client.member_id = answer.member_id
-        if answer.error is KafkaError.NONE:
-            client.joined = answer
-            assert answer.generation >= self.synced_generation, "generations only rise"
+    def read_join(self, client: Client, response: JoinGroupResponse) -> None:
+        if response.error in (KafkaError.NONE, KafkaError.MEMBER_ID_REQUIRED):
+            client.member_id = response.member_id
+        if response.error is KafkaError.NONE:
+            client.joined = response
+            assert response.generation >= self.synced_generation, "generations only rise"
             if not client.instance_id:
-                said = (answer.leader, answer.protocol)
-                assert self.leaders.setdefault((self.world.epoch, answer.generation), said)[1] == answer.protocol
+                described = (response.leader, response.protocol)
+                assert (
+                    self.leaders.setdefault((self.world.epoch, response.generation), described)[1] == response.protocol
+                )
 
-    def read_assignment(self, client: Client, answer: SyncGroupResponse) -> None:
+    def read_assignment(self, client: Client, response: SyncGroupResponse) -> None:
         generation = client.generation
         assert generation >= self.synced_generation, "an assignment of a generation that is over"
         self.synced_generation = generation
-        for partition in json.loads(answer.assignment or b"[]"):
+        for partition in json.loads(response.assignment or b"[]"):
             identity = client.instance_id or client.member_id
             owner = self.owners[0, generation].setdefault(partition, identity)
             assert owner == identity, f"partition {partition} is owned twice in generation {generation}"
 
     def read_commit(
-        self, partition: TopicPartition, offset: int, producer: int | None, answer: OffsetCommitResponse
+        self, partition: TopicPartition, offset: int, producer: int | None, response: OffsetCommitResponse
     ) -> None:
-        if answer.errors[partition] is not KafkaError.NONE:
+        if response.errors[partition] is not KafkaError.NONE:
             return
         if producer is None:
             self.acked[partition] = max(self.acked[partition], offset)
@@ -232,19 +236,19 @@ class Groups(RuleBasedStateMachine):
 
     @invariant()
     def what_was_committed_is_found(self) -> None:
-        answer = self.world.coordinator.fetch_offsets(OffsetFetch("g", tuple(PARTITIONS)))
-        for partition, fetched in answer.offsets.items():
+        response = self.world.coordinator.fetch_offsets(OffsetFetch("g", tuple(PARTITIONS)))
+        for partition, fetched in response.offsets.items():
             assert self.acked[partition] <= fetched.offset <= self.sent
 
     def teardown(self) -> None:
-        """Nobody waits for ever: in the end every request is answered."""
+        """No request waits for ever: in the end each has its response."""
         if not hasattr(self, "world"):
             return
         for _ in range(4):
             self.world.settle()
             self.world.passes(400_000)
         self.world.settle()
-        assert [t for t in range(1, self.world.asked + 1) if self.world.waits(t)] == []
+        assert [t for t in range(1, self.world.request_count + 1) if self.world.waits(t)] == []
 
 
 TestGroups = Groups.TestCase

@@ -21,12 +21,12 @@ from tests.cluster.core.groups.world import RANGE, World
 
 
 def assignment(world: World, joined: JoinGroupResponse) -> SyncGroupResponse:
-    return world.answer(world.sync(joined, lambda _member: b""), SyncGroupResponse)
+    return world.response(world.sync(joined, lambda _member: b""), SyncGroupResponse)
 
 
 def beat(world: World, joined: JoinGroupResponse, instance_id: str | None = None) -> KafkaError:
     request = Heartbeat("g", joined.generation, joined.member_id, instance_id)
-    return world.ask(request, HeartbeatResponse).error
+    return world.call(request, HeartbeatResponse).error
 
 
 def state(world: World) -> str:
@@ -46,7 +46,7 @@ def test_a_client_of_before_kip_394_joins_at_once() -> None:
     assert world.joined(world.join(require_known_member_id=False)).generation == 1
 
 
-def test_the_leader_alone_is_told_who_is_in_the_generation() -> None:
+def test_the_leader_alone_gets_the_members_of_the_generation() -> None:
     leader, follower = World().stable(2)
     assert {member.member_id for member in leader.members} == {leader.member_id, follower.member_id}
     assert follower.members == ()
@@ -59,12 +59,12 @@ def test_each_member_receives_what_the_leader_gave_it() -> None:
         assert assignment(world, member).assignment == member.member_id.encode()
 
 
-def test_nobody_is_told_an_assignment_before_it_is_safe() -> None:
+def test_no_member_gets_an_assignment_before_it_is_committed() -> None:
     world = World()
     correlation_id = world.sync(world.joined(world.new_member()))
     assert world.waits(correlation_id)
     world.acknowledge()
-    assert world.answer(correlation_id, SyncGroupResponse).error is KafkaError.NONE
+    assert world.response(correlation_id, SyncGroupResponse).error is KafkaError.NONE
     assert state(world) == "Stable"
 
 
@@ -73,7 +73,7 @@ def test_an_assignment_that_could_not_be_written_begins_another_rebalance() -> N
     joined = world.joined(world.new_member())
     correlation_id = world.sync(joined)
     world.acknowledge(KafkaError.NOT_ENOUGH_REPLICAS, kept=False)
-    assert world.answer(correlation_id, SyncGroupResponse).error is KafkaError.COORDINATOR_NOT_AVAILABLE
+    assert world.response(correlation_id, SyncGroupResponse).error is KafkaError.COORDINATOR_NOT_AVAILABLE
     assert state(world) == "PreparingRebalance"
     assert beat(world, joined) is KafkaError.REBALANCE_IN_PROGRESS
 
@@ -84,12 +84,12 @@ def test_the_first_of_two_assignments_of_one_generation_counts_for_every_later_c
     world.sync(joined, lambda _member: b"first")
     second = world.sync(joined, lambda _member: b"second")
     world.settle()
-    assert world.answer(second, SyncGroupResponse).assignment == b"first"
+    assert world.response(second, SyncGroupResponse).assignment == b"first"
     world.fail_over()
     assert assignment(world, joined).assignment == b"first"
 
 
-def test_a_member_that_comes_starts_a_rebalance_and_heartbeats_say_so() -> None:
+def test_a_member_that_joins_starts_a_rebalance_and_heartbeats_report_it() -> None:
     world = World()
     (member,) = world.stable(1)
     newcomer = world.new_member()
@@ -130,7 +130,7 @@ def test_a_member_that_waits_for_the_others_is_alive_without_heartbeats() -> Non
     assert world.waits(correlation_id)
 
 
-def test_members_who_never_come_for_their_assignment_are_put_out() -> None:
+def test_members_that_never_sync_are_removed() -> None:
     world = World()
     pending_responses = [world.new_member(require_known_member_id=True)]
     joined = world.joined(pending_responses[0])
@@ -144,22 +144,22 @@ def test_members_who_never_come_for_their_assignment_are_put_out() -> None:
 def test_the_last_member_to_leave_leaves_an_empty_group_of_a_later_generation() -> None:
     world = World()
     (member,) = world.stable(1)
-    answer = world.ask(LeaveGroup("g", (LeavingMember(member.member_id),)), LeaveGroupResponse)
-    assert [error for _, error in answer.members] == [KafkaError.NONE]
+    response = world.call(LeaveGroup("g", (LeavingMember(member.member_id),)), LeaveGroupResponse)
+    assert [error for _, error in response.members] == [KafkaError.NONE]
     assert state(world) == "Empty"
     world.fail_over()
     assert world.joined(world.new_member()).generation == 3
 
 
-def test_members_who_leave_together_are_answered_one_by_one() -> None:
+def test_members_that_leave_together_get_an_error_each() -> None:
     world = World()
     first, second = world.stable(2)
     leaving = tuple(LeavingMember(member_id) for member_id in (first.member_id, "stranger", second.member_id))
-    answer = world.ask(LeaveGroup("g", leaving), LeaveGroupResponse)
-    assert [error for _, error in answer.members] == [KafkaError.NONE, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NONE]
+    response = world.call(LeaveGroup("g", leaving), LeaveGroupResponse)
+    assert [error for _, error in response.members] == [KafkaError.NONE, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NONE]
 
 
-def test_the_protocol_most_members_prefer_is_chosen_among_those_all_know() -> None:
+def test_the_protocol_that_most_members_prefer_is_elected_among_those_all_support() -> None:
     world = World()
     a, b, c = Protocol("a", b""), Protocol("b", b""), Protocol("c", b"")
     pending_responses = [world.new_member(protocols=(c, a, b))]
@@ -168,9 +168,9 @@ def test_the_protocol_most_members_prefer_is_chosen_among_those_all_know() -> No
         world.join(world.joined(pending_responses[0]).member_id, protocols=(c, a, b)),
         pending_responses[1],
     ]
-    for answer in map(world.joined, pending_responses):
-        assert answer.protocol in ("a", "b")
-        assert answer.protocol != "c"
+    for response in map(world.joined, pending_responses):
+        assert response.protocol in ("a", "b")
+        assert response.protocol != "c"
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def test_a_join_that_makes_no_sense_is_refused(fields: dict[str, Any], error: Ka
     assert world.joined(world.join(**fields)).error is error
 
 
-def test_a_full_group_takes_nobody_more() -> None:
+def test_a_full_group_takes_no_more_members() -> None:
     world = World(GroupSettings(offsets_topic_num_partitions=1, group_max_size=2))
     world.stable(2)
     assert world.joined(world.join()).error is KafkaError.GROUP_MAX_SIZE_REACHED
@@ -218,7 +218,7 @@ def test_a_sync_that_is_not_of_this_generation_is_refused(change: dict[str, Any]
     world = World()
     (member,) = world.stable(1)
     fields: dict[str, Any] = {"group_id": "g", "generation": 1, "member_id": member.member_id} | change
-    assert world.ask(SyncGroup(**fields), SyncGroupResponse).error is error
+    assert world.call(SyncGroup(**fields), SyncGroupResponse).error is error
 
 
 def test_an_initial_delay_gathers_a_group_that_starts_up() -> None:
@@ -259,7 +259,7 @@ def test_a_static_member_that_restarts_keeps_its_assignment_without_a_rebalance(
     assert assignment(world, after).assignment == before.member_id.encode()
 
 
-def test_a_static_leader_that_understands_it_is_told_to_skip_the_assignment() -> None:
+def test_a_static_leader_that_supports_it_skips_the_assignment() -> None:
     world = World()
     stable_static(world)
     correlation_id = static(world, can_skip_assignment=True)
@@ -270,14 +270,14 @@ def test_a_static_leader_that_understands_it_is_told_to_skip_the_assignment() ->
     assert len(after.members) == 1
 
 
-def test_whoever_still_uses_the_old_id_is_fenced() -> None:
+def test_a_client_with_the_old_id_is_fenced() -> None:
     world = World()
     before = stable_static(world)
     static(world)
     world.settle()
     assert beat(world, before, "i") is KafkaError.FENCED_INSTANCE_ID
     leaving = LeaveGroup("g", (LeavingMember(before.member_id, "i"),))
-    assert world.ask(leaving, LeaveGroupResponse).members[0][1] is KafkaError.FENCED_INSTANCE_ID
+    assert world.call(leaving, LeaveGroupResponse).members[0][1] is KafkaError.FENCED_INSTANCE_ID
 
 
 def test_a_new_id_that_could_not_be_kept_is_taken_back() -> None:
@@ -315,8 +315,8 @@ def test_a_static_member_outlives_a_rebalance_it_missed() -> None:
 def test_a_static_member_leaves_by_its_instance_id() -> None:
     world = World()
     stable_static(world)
-    answer = world.ask(LeaveGroup("g", (LeavingMember("", "i"),)), LeaveGroupResponse)
-    assert answer.members[0][1] is KafkaError.NONE
+    response = world.call(LeaveGroup("g", (LeavingMember("", "i"),)), LeaveGroupResponse)
+    assert response.members[0][1] is KafkaError.NONE
     assert state(world) == "Empty"
 
 
@@ -332,7 +332,7 @@ def test_members_go_on_under_the_next_coordinator_without_a_rebalance() -> None:
         assert assignment(world, member).assignment == member.member_id.encode()
 
 
-def test_whoever_waits_is_sent_to_the_next_coordinator() -> None:
+def test_waiting_requests_get_not_coordinator() -> None:
     world = World()
     world.stable(1)
     joining = world.new_member()
@@ -340,14 +340,14 @@ def test_whoever_waits_is_sent_to_the_next_coordinator() -> None:
     assert world.joined(joining).error is KafkaError.NOT_COORDINATOR
 
 
-def test_another_brokers_group_is_not_answered_for() -> None:
+def test_another_brokers_group_gets_not_coordinator() -> None:
     world = World()
     world.coordinator.on_resigned(world.now, 0)
     assert world.joined(world.join()).error is KafkaError.NOT_COORDINATOR
     assert world.coordinator.describe("g").error is KafkaError.NOT_COORDINATOR
 
 
-def test_groups_of_a_topic_that_was_made_anew_are_answered_for() -> None:
+def test_groups_of_a_topic_that_was_created_again_are_coordinated() -> None:
     world = World()
     world.fail_over()
     world.coordinator.on_resigned(world.now, 0)
@@ -356,7 +356,7 @@ def test_groups_of_a_topic_that_was_made_anew_are_answered_for() -> None:
     assert world.joined(world.join()).error is KafkaError.MEMBER_ID_REQUIRED
 
 
-def test_an_id_nobody_joined_with_leaves_nothing_behind() -> None:
+def test_an_unused_member_id_leaves_nothing_behind() -> None:
     world = World()
     world.join()
     assert [group.group_id for group in world.coordinator.list_groups()] == ["g"]
@@ -374,7 +374,7 @@ def test_groups_are_listed_by_state_and_type(states: tuple[str, ...], types: tup
     assert len(world.coordinator.list_groups(states, types)) == found
 
 
-def test_a_group_says_what_its_members_own_while_it_is_stable() -> None:
+def test_a_groups_description_has_assignments_while_it_is_stable() -> None:
     world = World()
     (member,) = world.stable(1)
     described = world.coordinator.describe("g")

@@ -1,4 +1,4 @@
-"""A group coordinator, the log it writes to, and whoever asks: all on one table, so that a test decides what happens when."""
+"""A group coordinator, its log and its clients in one object, so that a test decides the order of events."""
 
 from collections import deque
 from collections.abc import Callable
@@ -28,8 +28,8 @@ class World:
     epoch: int = 0
     log: list[RecordBatch] = field(default_factory=list)
     in_flight: deque[Append] = field(default_factory=deque)
-    answers: dict[int, object] = field(default_factory=dict)
-    asked: int = 0
+    responses: dict[int, object] = field(default_factory=dict)
+    request_count: int = 0
 
     def __post_init__(self) -> None:
         self.elect()
@@ -42,31 +42,31 @@ class World:
     def took(self, effects: list[CoordinatorEffect]) -> None:
         for effect in effects:
             if isinstance(effect, Respond):
-                assert effect.correlation_id not in self.answers, "a request is answered once"
-                self.answers[effect.correlation_id] = effect.response
+                assert effect.correlation_id not in self.responses, "a request gets one response"
+                self.responses[effect.correlation_id] = effect.response
             else:
                 self.in_flight.append(effect)
 
-    # Asking.
+    # Requests.
 
     def send(self, request: GroupRequest) -> int:
-        self.asked += 1
-        self.took(self.coordinator.on_request(self.now, self.asked, request))
-        return self.asked
+        self.request_count += 1
+        self.took(self.coordinator.on_request(self.now, self.request_count, request))
+        return self.request_count
 
-    def ask(self, request: GroupRequest, answer: type[T]) -> T:
-        """The answer, once all that was written on the way is safe."""
+    def call(self, request: GroupRequest, response: type[T]) -> T:
+        """The response, once every record is committed."""
         correlation_id = self.send(request)
         self.settle()
-        return self.answer(correlation_id, answer)
+        return self.response(correlation_id, response)
 
-    def answer(self, correlation_id: int, answer: type[T]) -> T:
-        found = self.answers[correlation_id]
-        assert isinstance(found, answer)
-        return found
+    def response(self, correlation_id: int, response: type[T]) -> T:
+        received = self.responses[correlation_id]
+        assert isinstance(received, response)
+        return received
 
     def waits(self, correlation_id: int) -> bool:
-        return correlation_id not in self.answers
+        return correlation_id not in self.responses
 
     def passes(self, milliseconds: int) -> None:
         self.now += milliseconds
@@ -112,12 +112,12 @@ class World:
 
     def new_member(self, **fields: Any) -> int:
         """Both rounds of a dynamic member's first join; the correlation_id of the second."""
-        first = self.answer(self.join(**fields), JoinGroupResponse)
+        first = self.response(self.join(**fields), JoinGroupResponse)
         assert first.error is KafkaError.MEMBER_ID_REQUIRED
         return self.join(first.member_id, **fields)
 
     def joined(self, correlation_id: int) -> JoinGroupResponse:
-        return self.answer(correlation_id, JoinGroupResponse)
+        return self.response(correlation_id, JoinGroupResponse)
 
     def sync(self, joined: JoinGroupResponse, assign: Callable[[str], bytes] | None = None, group_id: str = "g") -> int:
         """A member's sync; a leader gives everybody what `assign` says, by default its own member id."""
@@ -133,8 +133,8 @@ class World:
             pending_responses = [self.join(self.joined(t).member_id, group_id=group_id) for t in pending_responses] + [
                 newcomer
             ]
-        answers = sorted((self.joined(t) for t in pending_responses), key=lambda a: a.member_id != a.leader)
-        for answer in answers:
-            self.sync(answer, group_id=group_id)
+        responses = sorted((self.joined(t) for t in pending_responses), key=lambda a: a.member_id != a.leader)
+        for response in responses:
+            self.sync(response, group_id=group_id)
         self.settle()
-        return answers
+        return responses

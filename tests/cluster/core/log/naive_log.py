@@ -1,4 +1,4 @@
-"""A log as a plain list of records, every question answered by walking it. Shares no code with the log under test."""
+"""A log as a plain list of records, where every read walks the list. Shares no code with the log under test."""
 
 from dataclasses import dataclass, field
 
@@ -25,7 +25,7 @@ class NaiveLog:
     records: list[Record] = field(default_factory=list)
     deleted: list[Record] = field(default_factory=list)
     epoch_of_the_empty: int | None = None
-    """The last epoch of a log from which everything was deleted; Kafka remembers it until something is appended."""
+    """The last epoch of a log from which everything was deleted; Kafka keeps it until something is appended."""
 
     def append(self, records: list[Record]) -> None:
         self.epoch_of_the_empty = None

@@ -158,7 +158,7 @@ def assert_transactions(twins: Twins) -> None:
         assert list(log.aborted_transactions(offset, naive.end)) == wanted
 
 
-def test_reading_stops_at_the_limit_but_answers_at_least_one_batch() -> None:
+def test_a_read_stops_at_the_limit_but_returns_at_least_one_batch() -> None:
     log = PartitionLog(TOPIC_ID)
     for _ in range(5):
         log.append_as_leader(RecordBatch(0, 0, -1, bytes(100)), 0)

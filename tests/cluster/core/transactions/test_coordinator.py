@@ -46,14 +46,14 @@ def test_every_partition_is_marked_and_the_transaction_is_complete(commit: bool,
     assert world.state == ("CompleteCommit" if commit else "CompleteAbort")
 
 
-def test_a_commit_is_answered_once_it_cannot_be_undone() -> None:
+def test_the_response_to_a_commit_waits_until_it_cannot_be_undone() -> None:
     world = World()
     who = world.init()
     world.add(who, P0)
     correlation_id = world.send(EndTransaction("t", who.producer_id, 0, commit=True))
-    assert correlation_id not in world.answers
+    assert correlation_id not in world.responses
     world.acknowledge()
-    assert correlation_id in world.answers
+    assert correlation_id in world.responses
     assert world.markers == []
 
 
@@ -143,11 +143,11 @@ def test_while_it_ends_nothing_is_added() -> None:
     world.send(EndTransaction("t", who.producer_id, 0, commit=True))
     world.acknowledge()
     correlation_id = world.send(AddPartitions("t", who.producer_id, 0, frozenset({P1})))
-    assert getattr(world.answers[correlation_id], "error", None) is KafkaError.CONCURRENT_TRANSACTIONS
+    assert getattr(world.responses[correlation_id], "error", None) is KafkaError.CONCURRENT_TRANSACTIONS
     assert world.init().error is KafkaError.CONCURRENT_TRANSACTIONS
 
 
-def test_strangers_are_told_so() -> None:
+def test_unknown_producers_get_an_error() -> None:
     world = World()
     stranger = as_producer(1, 0)
     assert world.add(stranger, P0) is KafkaError.INVALID_PRODUCER_ID_MAPPING
@@ -165,36 +165,36 @@ def test_a_timeout_beyond_what_is_allowed_is_refused(timeout_ms: int) -> None:
 def test_an_id_without_a_name_is_refused_and_another_brokers_sent_away() -> None:
     world = World()
     correlation_id = world.send(InitProducerId("", 1_000, 1))
-    assert getattr(world.answers[correlation_id], "error", None) is KafkaError.INVALID_REQUEST
+    assert getattr(world.responses[correlation_id], "error", None) is KafkaError.INVALID_REQUEST
     world.coordinator.on_resigned(world.now, 0)
     assert world.init().error is KafkaError.NOT_COORDINATOR
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "expected"),
     [
         (KafkaError.NOT_ENOUGH_REPLICAS, KafkaError.COORDINATOR_NOT_AVAILABLE),
         (KafkaError.NOT_LEADER_OR_FOLLOWER, KafkaError.NOT_COORDINATOR),
     ],
 )
-def test_what_could_not_be_written_has_not_happened(error: KafkaError, told: KafkaError) -> None:
+def test_what_could_not_be_written_has_not_happened(error: KafkaError, expected: KafkaError) -> None:
     world = World()
     who = world.init()
     correlation_id = world.send(AddPartitions("t", who.producer_id, 0, frozenset({P0})))
     world.acknowledge(error, kept=False)
-    assert getattr(world.answers[correlation_id], "error", None) is told
+    assert getattr(world.responses[correlation_id], "error", None) is expected
     assert world.state == "Empty"
     assert world.add(who, P0) is KafkaError.NONE
 
 
-def test_a_producer_that_recovers_says_who_it_is() -> None:
+def test_a_producer_that_recovers_sends_its_id_and_epoch() -> None:
     """KIP-360."""
     world = World()
     who = world.init()
     again = world.init(producer_id=who.producer_id, epoch=who.producer_epoch)
     assert again.producer_epoch == 1
     repeated = world.init(producer_id=who.producer_id, epoch=who.producer_epoch)
-    assert repeated.producer_epoch == 1, "its answer was lost"
+    assert repeated.producer_epoch == 1, "its response was lost"
     world.init()
     assert world.init(producer_id=who.producer_id, epoch=0).error is KafkaError.PRODUCER_FENCED
 
@@ -219,14 +219,14 @@ def test_when_epochs_are_used_up_a_new_producer_id_begins() -> None:
 # From version 5 of EndTxn on (KIP-890, part 2).
 
 
-def test_an_end_bumps_the_epoch_and_says_so() -> None:
+def test_an_end_bumps_the_epoch_and_returns_it() -> None:
     world = World()
     who = world.init()
     world.add(who, P0)
     ended = world.end(who, commit=True, bump=True)
     assert (ended.producer_id, ended.producer_epoch) == (who.producer_id, 1)
     assert world.markers == [(P0, who.producer_id, 1, Marker.COMMIT)]
-    assert world.end(who, commit=True, bump=True) == ended, "its answer was lost"
+    assert world.end(who, commit=True, bump=True) == ended, "its response was lost"
     assert world.add(who, P0) is KafkaError.PRODUCER_FENCED
     assert world.add(as_producer(ended.producer_id, 1), P0) is KafkaError.NONE
 
@@ -245,7 +245,7 @@ def test_an_end_by_a_producer_that_was_fenced_is_no_repetition(commit: bool, beg
 
 
 @pytest.mark.parametrize("adds", [True, False], ids=["added by writing", "added by its producer"])
-def test_markers_tell_whether_the_epoch_of_their_transaction_is_smaller(adds: bool) -> None:
+def test_markers_show_whether_the_epoch_of_their_transaction_is_smaller(adds: bool) -> None:
     """Of a client that bumps its epoch at every end, also where its first transaction times out after a change of coordinator."""
     world = World()
     who = world.init(timeout_ms=5_000)
@@ -276,7 +276,7 @@ def test_at_the_last_epoch_an_end_gives_a_new_producer_id() -> None:
 # Queries.
 
 
-def test_partitions_leaders_are_told_whether_they_are_in_a_transaction() -> None:
+def test_leaders_can_verify_that_their_partition_is_in_a_transaction() -> None:
     world = World()
     who = world.init()
     world.add(who, P0)

@@ -1,4 +1,4 @@
-"""Whatever producers, brokers and the log do: a transaction ends one way, everywhere. The judge reads answers and markers."""
+"""Whatever producers, brokers and the log do: a transaction ends one way, everywhere. The judge reads responses and markers."""
 
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -37,7 +37,7 @@ class Transactions(RuleBasedStateMachine):
         self.perhaps_added = False
         """A lost coordinator may have written an addition that its client takes for failed."""
 
-    def ask(self, producer: int, request: TransactionRequest) -> None:
+    def send(self, producer: int, request: TransactionRequest) -> None:
         self.open[self.world.send(request)] = (producer, request)
         self.look()
 
@@ -46,7 +46,7 @@ class Transactions(RuleBasedStateMachine):
     @rule(producer=st.integers(0, 1))
     def init(self, producer: int) -> None:
         self.world.producer_ids += 1
-        self.ask(producer, InitProducerId("t", TIMEOUT_MS, self.world.producer_ids))
+        self.send(producer, InitProducerId("t", TIMEOUT_MS, self.world.producer_ids))
 
     @rule(producer=st.integers(0, 1), again=st.booleans(), partitions=st.sets(st.sampled_from(PARTITIONS), min_size=1))
     def begin_a_transaction(self, producer: int, again: bool, partitions: set[TopicPartition]) -> None:
@@ -61,14 +61,14 @@ class Transactions(RuleBasedStateMachine):
     @rule(producer=st.integers(0, 1), partition=st.sampled_from(PARTITIONS))
     def add(self, producer: int, partition: TopicPartition) -> None:
         who = self.known[producer]
-        self.ask(producer, AddPartitions("t", who.producer_id, who.producer_epoch, frozenset({partition})))
+        self.send(producer, AddPartitions("t", who.producer_id, who.producer_epoch, frozenset({partition})))
 
     @rule(producer=st.integers(0, 1), commit=st.booleans(), bump=st.booleans())
     def end(self, producer: int, commit: bool, bump: bool) -> None:
         who = self.known[producer]
         self.world.producer_ids += 1
         fresh = self.world.producer_ids
-        self.ask(producer, EndTransaction("t", who.producer_id, who.producer_epoch, commit, bump, fresh))
+        self.send(producer, EndTransaction("t", who.producer_id, who.producer_epoch, commit, bump, fresh))
 
     # What befalls them.
 
@@ -103,28 +103,30 @@ class Transactions(RuleBasedStateMachine):
     # The judge.
 
     def look(self) -> None:
-        # Markers first: what is answered now was not known when they were written.
+        # Markers first: they were written before these responses.
         for partition, _, _, marker in self.world.markers[self.marked :]:
             self.read_marker(partition, marker)
         self.marked = len(self.world.markers)
-        for correlation_id in [correlation_id for correlation_id in self.open if correlation_id in self.world.answers]:
-            self.read_answer(*self.open.pop(correlation_id), self.world.answers[correlation_id])
+        for correlation_id in [
+            correlation_id for correlation_id in self.open if correlation_id in self.world.responses
+        ]:
+            self.read_response(*self.open.pop(correlation_id), self.world.responses[correlation_id])
 
     def read_marker(self, partition: TopicPartition, marker: Marker) -> None:
         if self.ended is None or (self.perhaps_added and marker is not self.ended):
             self.begin_anew(marker)
-        assert marker is self.ended, f"{partition} is told {marker.name}, others {self.ended}"
+        assert marker is self.ended, f"{partition} has {marker.name}, others {self.ended}"
 
-    def read_answer(self, producer: int, request: TransactionRequest, answer: object) -> None:
-        match answer:
+    def read_response(self, producer: int, request: TransactionRequest, response: object) -> None:
+        match response:
             case InitProducerIdResponse(error=KafkaError.NONE):
-                rank = (answer.producer_id, answer.producer_epoch)
+                rank = (response.producer_id, response.producer_epoch)
                 assert rank > self.newest, "no two producers have the same epoch"
-                self.newest, self.known[producer] = rank, answer
+                self.newest, self.known[producer] = rank, response
             case AddPartitionsResponse(error=KafkaError.NONE):
                 self.read_added(request)
             case EndTransactionResponse(error=KafkaError.NONE):
-                self.read_ended(producer, request, answer)
+                self.read_ended(producer, request, response)
 
     def read_added(self, request: TransactionRequest) -> None:
         assert isinstance(request, AddPartitions)
@@ -140,7 +142,7 @@ class Transactions(RuleBasedStateMachine):
             self.added = set()
         self.ended, self.perhaps_added = marker, False
 
-    def read_ended(self, producer: int, request: TransactionRequest, answer: EndTransactionResponse) -> None:
+    def read_ended(self, producer: int, request: TransactionRequest, response: EndTransactionResponse) -> None:
         assert isinstance(request, EndTransaction)
         wanted = Marker.COMMIT if request.commit else Marker.ABORT
         # An epoch may be bumped by ending a transaction that never began: nothing is marked then (KIP-890).
@@ -148,14 +150,16 @@ class Transactions(RuleBasedStateMachine):
         if self.added and not empty:
             if self.perhaps_added and self.ended not in (None, wanted):
                 self.begin_anew(wanted)
-            assert self.ended in (None, wanted), "a producer is told the opposite of what was marked"
+            assert self.ended in (None, wanted), "a producer's response is the opposite of the markers"
             self.ended = wanted
         if request.bump_epoch:
-            self.known[producer] = InitProducerIdResponse(KafkaError.NONE, answer.producer_id, answer.producer_epoch)
-            self.newest = max(self.newest, (answer.producer_id, answer.producer_epoch))
+            self.known[producer] = InitProducerIdResponse(
+                KafkaError.NONE, response.producer_id, response.producer_epoch
+            )
+            self.newest = max(self.newest, (response.producer_id, response.producer_epoch))
 
     def teardown(self) -> None:
-        """In the end every request is answered and nothing is left half ended."""
+        """In the end every request has its response and nothing is left half ended."""
         if not hasattr(self, "world"):
             return
         for _ in range(4):
@@ -166,8 +170,8 @@ class Transactions(RuleBasedStateMachine):
         self.look()
         assert [
             correlation_id
-            for correlation_id in range(1, self.world.asked + 1)
-            if correlation_id not in self.world.answers
+            for correlation_id in range(1, self.world.request_count + 1)
+            if correlation_id not in self.world.responses
         ] == []
         assert self.world.state in ("", "Empty", "CompleteCommit", "CompleteAbort")
         last = {partition: marker for partition, _, _, marker in self.world.markers}

@@ -37,8 +37,8 @@ class World:
     in_flight: deque[Append] = field(default_factory=deque)
     unwritten: deque[WriteMarker] = field(default_factory=deque)
     markers: list[tuple[TopicPartition, int, int, Marker]] = field(default_factory=list)
-    answers: dict[int, object] = field(default_factory=dict)
-    asked: int = 0
+    responses: dict[int, object] = field(default_factory=dict)
+    request_count: int = 0
     producer_ids: int = 100
 
     def __post_init__(self) -> None:
@@ -53,42 +53,42 @@ class World:
         for effect in effects:
             match effect:
                 case Respond(correlation_id, response):
-                    assert correlation_id not in self.answers, "a request is answered once"
-                    self.answers[correlation_id] = response
+                    assert correlation_id not in self.responses, "a request gets one response"
+                    self.responses[correlation_id] = response
                 case Append():
                     self.in_flight.append(effect)
                 case WriteMarker():
                     self.unwritten.append(effect)
 
-    # Asking.
+    # Requests.
 
     def send(self, request: TransactionRequest) -> int:
-        self.asked += 1
-        self.took(self.coordinator.on_request(self.now, self.asked, request))
-        return self.asked
+        self.request_count += 1
+        self.took(self.coordinator.on_request(self.now, self.request_count, request))
+        return self.request_count
 
-    def ask(self, request: TransactionRequest, answer: type[T]) -> T:
-        """The answer, once all that was written on the way is safe and marked."""
+    def call(self, request: TransactionRequest, response: type[T]) -> T:
+        """The response, once every record is committed and every marker written."""
         correlation_id = self.send(request)
         self.settle()
-        found = self.answers[correlation_id]
-        assert isinstance(found, answer)
-        return found
+        received = self.responses[correlation_id]
+        assert isinstance(received, response)
+        return received
 
     def init(self, timeout_ms: int = 60_000, producer_id: int = -1, epoch: int = -1) -> InitProducerIdResponse:
         self.producer_ids += 1
         request = InitProducerId("t", timeout_ms, self.producer_ids, producer_id, epoch)
-        return self.ask(request, InitProducerIdResponse)
+        return self.call(request, InitProducerIdResponse)
 
     def add(self, who: InitProducerIdResponse, *partitions: TopicPartition, adds: bool = False) -> KafkaError:
         """`adds`: by writing (KIP-890, part 2)."""
         request = AddPartitions("t", who.producer_id, who.producer_epoch, frozenset(partitions), by_writing=adds)
-        return self.ask(request, AddPartitionsResponse).error
+        return self.call(request, AddPartitionsResponse).error
 
     def end(self, who: InitProducerIdResponse, commit: bool, bump: bool = False) -> EndTransactionResponse:
         self.producer_ids += 1
         request = EndTransaction("t", who.producer_id, who.producer_epoch, commit, bump, self.producer_ids)
-        return self.ask(request, EndTransactionResponse)
+        return self.call(request, EndTransactionResponse)
 
     @property
     def state(self) -> str:

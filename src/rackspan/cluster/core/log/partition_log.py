@@ -20,7 +20,7 @@ _TRIM_TO: Final = 0.9
 
 
 class PartitionLog:
-    """A log belongs to a disk and outlives broker processes. `topic_id` tells it from a deleted topic's of the same name."""
+    """A log belongs to a disk and outlives broker processes. `topic_id` distinguishes it from a deleted topic's log."""
 
     __slots__ = (
         "_bases",

@@ -55,7 +55,7 @@ class Respond:
 class SendRequest:
     """Send a request to a broker, perhaps this one, and pass its response on with `request_id`.
 
-    The correlation id of `message` is 0: whoever carries this out sets one that is unique in the cluster. A response after
+    The correlation id of `message` is 0: the executor sets one that is unique in the cluster. A response after
     `timeout_ms` is not used any more.
     """
 

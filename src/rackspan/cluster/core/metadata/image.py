@@ -34,7 +34,7 @@ THRESHOLD_KEYS: Final = frozenset({MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS})
 
 @dataclass(frozen=True, slots=True)
 class BrokerImage:
-    """One registered broker. `broker_epoch` is the offset of its registration: it tells its incarnations apart."""
+    """One registered broker. `broker_epoch` is the offset of its registration: it distinguishes its incarnations."""
 
     id: BrokerId
     broker_epoch: int

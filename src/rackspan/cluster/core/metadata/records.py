@@ -26,7 +26,7 @@ class ConfigResource:
 
 @dataclass(frozen=True, slots=True)
 class BrokerRegistered:
-    """A broker registered. It is fenced until it has caught up with the metadata. `incarnation` tells its processes apart."""
+    """A broker registered. It is fenced until it has caught up with the metadata. `incarnation` distinguishes its processes."""
 
     broker: BrokerId
     broker_epoch: int

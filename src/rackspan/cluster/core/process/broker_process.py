@@ -89,7 +89,7 @@ class BrokerProcess:
             self._on_transactional_produce(now, message)
         else:
             self._apply(now, self.broker.on_message(now, source, message))
-        return self._taken()
+        return self._flushed()
 
     def on_request(
         self, now: int, correlation_id: CorrelationId, request: GroupRequest | TransactionRequest
@@ -101,12 +101,12 @@ class BrokerProcess:
             self._on_transactional_commit(now, correlation_id, request)
         else:
             self._group_runner.carry_out(now, self.groups.on_request(now, correlation_id, request))
-        return self._taken()
+        return self._flushed()
 
     def on_response(self, now: int, request_id: int, response: object) -> list[Effect]:
         """Take the response to a `SendRequest`. One that comes after its timeout is dropped."""
         self._complete(now, request_id, response)
-        return self._taken()
+        return self._flushed()
 
     def on_tick(self, now: int) -> list[Effect]:
         """Handle a clock tick."""
@@ -115,9 +115,9 @@ class BrokerProcess:
         self._transaction_runner.on_tick(now)
         for request_id in [request_id for request_id, sent in self._sent.items() if sent.deadline <= now]:
             self._complete(now, request_id, None)
-        return self._taken()
+        return self._flushed()
 
-    def _taken(self) -> list[Effect]:
+    def _flushed(self) -> list[Effect]:
         effects, self._effects = self._effects, []
         return effects
 

@@ -47,7 +47,7 @@ def controller_with(diary: Diary, brokers: int = 3) -> ControllerCore:
     return controller
 
 
-def test_a_placer_is_configured_once_asked_for_each_topic_alone_and_closed_with_the_controller() -> None:
+def test_a_placer_is_configured_once_called_for_each_topic_alone_and_closed_with_the_controller() -> None:
     diary = Diary()
     controller = controller_with(diary)
     controller.open()

@@ -29,7 +29,7 @@ NOTHING = FetchedOffset()
 
 def commit(world: World, offset: int, member: JoinGroupResponse | None = None, metadata: str = "") -> KafkaError:
     request = OffsetCommit("g", {P0: CommittedOffset(offset, 3, metadata)}, *_who(member))
-    return world.ask(request, OffsetCommitResponse).errors[P0]
+    return world.call(request, OffsetCommitResponse).errors[P0]
 
 
 def _who(member: JoinGroupResponse | None) -> tuple[int, str]:
@@ -38,7 +38,7 @@ def _who(member: JoinGroupResponse | None) -> tuple[int, str]:
 
 def commit_in_transaction(world: World, offset: int, producer: int = 7) -> None:
     request = TxnOffsetCommit("g", producer, 0, {P0: CommittedOffset(offset)})
-    assert world.ask(request, OffsetCommitResponse).errors[P0] is KafkaError.NONE
+    assert world.call(request, OffsetCommitResponse).errors[P0] is KafkaError.NONE
 
 
 def fetched(world: World, require_stable: bool = False) -> FetchedOffset:
@@ -57,7 +57,7 @@ def test_nothing_committed_is_no_error() -> None:
     assert fetched(World()) == NOTHING
 
 
-def test_an_offset_is_neither_answered_nor_fetched_before_it_is_safe() -> None:
+def test_an_offset_is_neither_acknowledged_nor_fetched_before_it_is_committed() -> None:
     world = World()
     correlation_id = world.send(OffsetCommit("g", {P0: CommittedOffset(5)}))
     assert world.waits(correlation_id)
@@ -68,7 +68,7 @@ def test_an_offset_is_neither_answered_nor_fetched_before_it_is_safe() -> None:
 
 
 @pytest.mark.parametrize(
-    ("error", "told"),
+    ("error", "expected"),
     [
         (KafkaError.NOT_ENOUGH_RACKS, KafkaError.COORDINATOR_NOT_AVAILABLE),
         (KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND, KafkaError.COORDINATOR_NOT_AVAILABLE),
@@ -78,11 +78,11 @@ def test_an_offset_is_neither_answered_nor_fetched_before_it_is_safe() -> None:
         (KafkaError.INVALID_PRODUCER_EPOCH, KafkaError.INVALID_PRODUCER_EPOCH),
     ],
 )
-def test_the_logs_troubles_are_told_as_the_coordinators(error: KafkaError, told: KafkaError) -> None:
+def test_the_logs_errors_become_the_coordinators(error: KafkaError, expected: KafkaError) -> None:
     world = World()
     correlation_id = world.send(OffsetCommit("g", {P0: CommittedOffset(5)}))
     world.acknowledge(error, kept=False)
-    assert world.answer(correlation_id, OffsetCommitResponse).errors[P0] is told
+    assert world.response(correlation_id, OffsetCommitResponse).errors[P0] is expected
 
 
 def test_members_commit_in_their_generation_and_strangers_while_it_is_empty() -> None:
@@ -115,8 +115,8 @@ def test_a_generation_of_an_unknown_group_is_illegal() -> None:
 def test_a_note_too_long_spoils_its_own_partition_alone() -> None:
     world = World()
     request = OffsetCommit("g", {P0: CommittedOffset(1, metadata="x" * 4097), P1: CommittedOffset(2)})
-    answer = world.ask(request, OffsetCommitResponse)
-    assert answer.errors == {P0: KafkaError.OFFSET_METADATA_TOO_LARGE, P1: KafkaError.NONE}
+    response = world.call(request, OffsetCommitResponse)
+    assert response.errors == {P0: KafkaError.OFFSET_METADATA_TOO_LARGE, P1: KafkaError.NONE}
 
 
 # Transactions.
@@ -138,7 +138,7 @@ def test_an_offset_in_a_transaction_counts_once_it_commits(marker: Marker, found
     assert fetched(world, require_stable=True).offset == found
 
 
-def test_a_plain_commit_made_after_a_transactions_own_stands() -> None:
+def test_a_plain_commit_made_after_a_transactions_own_wins() -> None:
     world = World()
     commit_in_transaction(world, 5)
     commit(world, 6)
@@ -161,26 +161,26 @@ def test_another_producers_marker_ends_nothing() -> None:
 def test_a_deleted_group_is_gone_for_every_later_coordinator() -> None:
     world = World()
     commit(world, 5)
-    assert world.ask(DeleteGroup("g"), DeleteGroupResponse).error is KafkaError.NONE
+    assert world.call(DeleteGroup("g"), DeleteGroupResponse).error is KafkaError.NONE
     assert world.coordinator.list_groups() == []
     world.fail_over()
     assert fetched(world) == NOTHING
-    assert world.ask(DeleteGroup("g"), DeleteGroupResponse).error is KafkaError.GROUP_ID_NOT_FOUND
+    assert world.call(DeleteGroup("g"), DeleteGroupResponse).error is KafkaError.GROUP_ID_NOT_FOUND
 
 
 def test_a_group_with_members_is_not_deleted() -> None:
     world = World()
     world.stable(1)
-    assert world.ask(DeleteGroup("g"), DeleteGroupResponse).error is KafkaError.NON_EMPTY_GROUP
+    assert world.call(DeleteGroup("g"), DeleteGroupResponse).error is KafkaError.NON_EMPTY_GROUP
 
 
-def test_a_group_on_its_way_out_takes_nobody_in_and_is_itself_again_if_that_fails() -> None:
+def test_a_group_that_is_being_deleted_takes_no_members_and_is_restored_if_that_fails() -> None:
     world = World()
     commit(world, 5)
     deleting = world.send(DeleteGroup("g"))
     assert world.joined(world.join()).error is KafkaError.COORDINATOR_NOT_AVAILABLE
     world.acknowledge(KafkaError.NOT_ENOUGH_REPLICAS, kept=False)
-    assert world.answer(deleting, DeleteGroupResponse).error is KafkaError.COORDINATOR_NOT_AVAILABLE
+    assert world.response(deleting, DeleteGroupResponse).error is KafkaError.COORDINATOR_NOT_AVAILABLE
     assert fetched(world).offset == 5
 
 
@@ -192,17 +192,17 @@ def test_offsets_of_topics_that_members_read_stay() -> None:
     member = world.coordinator.describe("g").members[0].member_id
     world.join(member, protocols=(Protocol("range", subscription),))
     request = OffsetDelete("g", (P0, TopicPartition("other", 0)))
-    errors = world.ask(request, OffsetDeleteResponse).errors
+    errors = world.call(request, OffsetDeleteResponse).errors
     assert errors == {P0: KafkaError.GROUP_SUBSCRIBED_TO_TOPIC, TopicPartition("other", 0): KafkaError.NONE}
 
 
 def test_offsets_of_an_empty_group_are_deleted_for_good() -> None:
     world = World()
     commit(world, 5)
-    assert world.ask(OffsetDelete("g", (P0,)), OffsetDeleteResponse).errors == {P0: KafkaError.NONE}
+    assert world.call(OffsetDelete("g", (P0,)), OffsetDeleteResponse).errors == {P0: KafkaError.NONE}
     world.fail_over()
     assert fetched(world) == NOTHING
-    assert world.ask(OffsetDelete("unknown", (P0,)), OffsetDeleteResponse).error is KafkaError.GROUP_ID_NOT_FOUND
+    assert world.call(OffsetDelete("unknown", (P0,)), OffsetDeleteResponse).error is KafkaError.GROUP_ID_NOT_FOUND
 
 
 def test_committed_offsets_are_deleted_with_their_topic() -> None:

@@ -79,7 +79,7 @@ def _check_name(context: ControllerContext, name: str) -> None:
 
 
 def _check_collision(context: ControllerContext, name: str) -> None:
-    """Refuse a name that differs from another only in dots and underscores: metric names do not tell them apart."""
+    """Refuse a name that differs from another only in dots and underscores: in metric names they are the same."""
     if "." not in name and "_" not in name:
         return
     same = (other for other in context.image.topics if other.replace(".", "_") == name.replace(".", "_"))
