@@ -1,4 +1,4 @@
-"""Files as rackspan writes them: whole or not at all, and on the disk when it says so."""
+"""Durable writes: a file is replaced in one step, and is on the disk when the function returns."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ from rackspan.errors import UsageError
 
 
 def to_disk(path: Path) -> None:
-    """Return once a file's bytes, or a folder's names, would outlive a power cut."""
+    """Flush a file's bytes, or a folder's names, so that they survive a power loss."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
@@ -22,7 +22,7 @@ def to_disk(path: Path) -> None:
 def replace_file(path: Path, text: str, errors: str = "strict") -> None:
     """Write a text file in UTF-8, replacing an older one in a single step. Errors: OSError, and nothing is left behind.
 
-    `errors` says what becomes of characters that UTF-8 cannot hold, as in `str.encode`.
+    `errors` is the handling of characters that UTF-8 cannot encode, as in `str.encode`.
     """
     if path.exists() and not path.is_file():
         # A device such as /dev/stdout: a rename would put a file in its place.
@@ -33,27 +33,27 @@ def replace_file(path: Path, text: str, errors: str = "strict") -> None:
         to_disk(staging)
         staging.replace(path)
     except BaseException:
-        # Where the folder itself is wrong there is nothing to remove, and that is no second error.
+        # If the folder itself is wrong there is no file to remove, and the first error is the one to raise.
         with suppress(OSError):
             staging.unlink()
         raise
 
 
 def append_line(file: BinaryIO, line: str) -> None:
-    """Add a line in UTF-8 and return once it is on the disk; a kill in between leaves part of it, without its line feed."""
+    """Append a line in UTF-8 and flush it to the disk. A kill meanwhile leaves a part of it, without its line feed."""
     file.write(line.encode() + b"\n")
     file.flush()
     os.fsync(file.fileno())
 
 
 def staged(path: Path) -> Path:
-    """The name beside `path` under which this process prepares it: hidden, and no other process's."""
+    """The hidden name beside `path` under which this process writes it; other processes use other names."""
     return path.with_name(f".{path.name}.{os.getpid()}.partial")
 
 
 @contextmanager
 def writing_output(path: Path, flag: str = "--out") -> Iterator[None]:
-    """Tell a user's wrong --out, or other `flag`, in one line. Errors: UsageError, naming the path."""
+    """Turn an OSError of a wrong --out, or of another `flag`, into one line. Errors: UsageError, naming the path."""
     try:
         yield
     except OSError as error:

@@ -1,6 +1,6 @@
 """Finds the Java that Spark and real Kafka run on. Everything else works without one.
 
-Order: `JAVA_HOME`, then the first `java` on the PATH; the first of them that is new enough is taken.
+Order: `JAVA_HOME`, then the first `java` on the PATH; the first one that is new enough is used.
 """
 
 import os
@@ -18,7 +18,7 @@ LEAST_VERSION: Final = 17
 """Spark 4 and Kafka 4 brokers are both compiled for Java 17."""
 
 _VERSION_SECONDS: Final = 20.0
-"""How long `java -version` may take; it is a fraction of a second unless the machine is drowning."""
+"""How long `java -version` may take; it takes a fraction of a second unless the machine is overloaded."""
 
 _HOW_TO_INSTALL: Final = (
     "install a JDK (Debian, Ubuntu: apt install openjdk-17-jdk-headless; macOS: brew install openjdk@17) "
@@ -28,7 +28,7 @@ _HOW_TO_INSTALL: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Java:
-    """A Java that was asked for its version. `home` is what JAVA_HOME would be."""
+    """A Java installation and its version. `home` is the value for JAVA_HOME."""
 
     executable: Path
     version: int
@@ -39,14 +39,14 @@ class Java:
 
 
 def find_java(environ: Mapping[str, str] | None = None, least: int = LEAST_VERSION) -> Java:
-    """The first Java of at least version `least`. Errors: MissingRequirement, naming what was found instead."""
-    found = []
+    """The first Java of at least version `least`. Errors: MissingRequirement, naming the ones that were tried."""
+    refused = []
     for executable in _candidates(os.environ if environ is None else environ):
         version = _version(executable)
         if version is not None and version >= least:
             return Java(executable, version)
-        found.append(f"{executable} {'does not start' if version is None else f'is version {version}'}")
-    what = "; ".join(found) or "none was found in JAVA_HOME or on the PATH"
+        refused.append(f"{executable} {'does not start' if version is None else f'is version {version}'}")
+    what = "; ".join(refused) or "none was found in JAVA_HOME or on the PATH"
     raise MissingRequirement(f"Java {least} or newer is needed for Spark and real Kafka, but {what}; {_HOW_TO_INSTALL}")
 
 
@@ -66,9 +66,9 @@ def _candidates(environ: Mapping[str, str]) -> Iterator[Path]:
 
 def _version(executable: Path) -> int | None:
     try:
-        answer = subprocess.run(
+        process = subprocess.run(
             [executable, "-version"], capture_output=True, text=True, timeout=_VERSION_SECONDS, check=False
         )
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return version_number(answer.stderr + answer.stdout)
+    return version_number(process.stderr + process.stdout)

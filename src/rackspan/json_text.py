@@ -1,7 +1,7 @@
-"""JSON as users hand it over: read strictly, shown briefly. Knows no format; what a document means is its room's to say.
+"""Strict parsing of users' JSON, and short quotations of it for messages. The formats are in other packages.
 
-Stricter than Python's json in what it would pass over in silence: NaN and Infinity, which are no JSON; a key given twice,
-of which it keeps the last; and half of a surrogate pair, which is no character, so that nobody could write it again.
+Python's json accepts three things that are refused here: NaN and Infinity, which are no JSON; a key given twice, of which
+it keeps the last; and half of a surrogate pair, which is no character and cannot be written again.
 """
 
 import json
@@ -14,12 +14,12 @@ _SHOWN_LENGTH: Final = 40
 _ESCAPES: Final = re.compile(
     r"\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"  # a whole pair
     r"|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})"
-    r"|\\."  # an escaped backslash too, so that what follows it is not taken for an escape
+    r"|\\."  # an escaped backslash too, so that the next character is not read as an escape
 )
 
 
 class NotJson(ValueError):
-    """One line: what is wrong with the text and what to do. Rooms raise it again under their own name."""
+    """One line: what is wrong with the text and what to do. Packages raise an error of their own in its place."""
 
 
 def parse(content: str | bytes) -> Any:
@@ -63,17 +63,17 @@ def _decoded(content: str | bytes) -> str:
 
 
 def _encoding(content: bytes) -> str:
-    found = json.detect_encoding(content)
-    return "utf-8-sig" if found == "utf-8" else found
+    encoding = json.detect_encoding(content)
+    return "utf-8-sig" if encoding == "utf-8" else encoding
 
 
 def _keys_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    document = dict(pairs)
+    if len(document) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for at, key in enumerate(keys) if key in keys[:at])
         raise NotJson(f"key {shown(twice)} stands twice in one object; leave one of them out")
-    return found
+    return document
 
 
 def _no_number(name: str) -> NoReturn:

@@ -1,7 +1,7 @@
-"""Metrics over HTTP on loopback, as Prometheus reads them. Which metrics there are, and their words: acks/metrics.py.
+"""Prometheus metrics, served over HTTP on loopback. The metrics and their help texts: acks/metrics.py.
 
-Told apart by labels `broker` and `rack`. A series a partition is served only where it is asked for: a cluster has few
-brokers and may have very many partitions.
+Series have the labels `broker` and `rack`. One series per partition is served only on request: a cluster has few brokers
+and may have very many partitions.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -32,9 +32,9 @@ _FAMILIES: Final[Mapping[MetricKind, type[GaugeMetricFamily] | type[CounterMetri
 
 @dataclass(frozen=True, slots=True)
 class BrokerMetrics:
-    """What is said of one broker, and of the partitions it leads where that is asked for: topic, number, values.
+    """The values of one broker, and on request of the partitions that it leads: topic, partition number, values.
 
-    `broker` None: of partitions that nobody leads.
+    `broker` None: the partitions without a leader.
     """
 
     broker: BrokerId | None
@@ -44,11 +44,11 @@ class BrokerMetrics:
 
 
 Collect: TypeAlias = Callable[[], Iterable[Family]]
-"""Asked at each scrape."""
+"""Called at each scrape."""
 
 
 class MetricsServer:
-    """Listening from its making to `close`. `listen` is HOST:PORT on loopback, port 0 for any free one."""
+    """Listens from its construction until `close`. `listen` is HOST:PORT on loopback, port 0 for any free one."""
 
     def __init__(self, listen: str, collect: Collect) -> None:
         host, port = loopback_address(listen)
@@ -75,7 +75,7 @@ class MetricsServer:
 
 
 def loopback_address(listen: str) -> tuple[str, int]:
-    """Errors: UsageError for what is no address, or one that others could reach."""
+    """Host and port. Errors: UsageError for text that is no address, or an address that other machines could reach."""
     host, _, port = listen.rpartition(":")
     if host not in _LOOPBACK:
         raise UsageError(f"metrics listener {listen!r}: metrics are served on loopback alone; give 127.0.0.1:PORT")
@@ -95,13 +95,13 @@ class _Collecting(Collector):
 def broker_families(
     metrics: Iterable[Metric], brokers: Sequence[BrokerMetrics], *, partitions: bool
 ) -> Iterator[Family]:
-    """Those of brokers, and those of partitions where they are asked for."""
+    """The families of brokers, and on request of partitions."""
     scopes = (MetricScope.BROKER, MetricScope.PARTITION) if partitions else (MetricScope.BROKER,)
     return (_family(metric, brokers) for metric in metrics if metric.scope in scopes)
 
 
 def cluster_family(metric: Metric, value: float) -> Family:
-    """One that has a single series."""
+    """A family of a single series."""
     family = _empty(metric)
     family.add_metric((), value)
     return family
@@ -124,11 +124,11 @@ def _family(metric: Metric, brokers: Iterable[BrokerMetrics]) -> Family:
 
 
 def watch_families(watch: Watch, *, partitions: bool) -> Iterator[Family]:
-    """What a watch serves: of itself always, of the cluster while it is seen."""
+    """The families of a watch: its own always, the cluster's while readings succeed."""
     values = _watch_values(watch)
     yield from (cluster_family(metric, values[metric.name]) for metric in WATCH_METRICS if metric.name in values)
     if watch.latest is not None:
-        yield from broker_families(METADATA_METRICS, _seen_brokers(watch.latest, partitions), partitions=partitions)
+        yield from broker_families(METADATA_METRICS, _broker_metrics(watch.latest, partitions), partitions=partitions)
 
 
 def _watch_values(watch: Watch) -> dict[str, float]:
@@ -146,9 +146,9 @@ def _watch_values(watch: Watch) -> dict[str, float]:
     }
 
 
-def _seen_brokers(seen: ClusterIsr, partitions: bool) -> list[BrokerMetrics]:
+def _broker_metrics(reading: ClusterIsr, partitions: bool) -> list[BrokerMetrics]:
     led: dict[int, list[tuple[str, int, Mapping[str, int]]]] = {}
-    for one in seen.partitions() if partitions else ():
+    for one in reading.partitions() if partitions else ():
         led.setdefault(one.leader, []).append((one.topic, one.partition, _partition_values(one)))
     brokers = [
         BrokerMetrics(
@@ -157,7 +157,7 @@ def _seen_brokers(seen: ClusterIsr, partitions: bool) -> list[BrokerMetrics]:
             {"rackspan_under_min_rack_isr_partitions": one.under, "rackspan_at_min_rack_isr_partitions": one.at},
             led.get(one.broker, ()),
         )
-        for one in seen.leaders
+        for one in reading.leaders
     ]
     return [*brokers, BrokerMetrics(None, None, {}, led.get(NO_BROKER, ()))]
 

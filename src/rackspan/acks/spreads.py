@@ -10,7 +10,7 @@ from rackspan.model.racks import even_spread, forcing_value
 
 @dataclass(frozen=True, slots=True)
 class RackSpread:
-    """Replicas per rack, the fullest first, none empty, and what forcing `min_insync_racks` racks means there."""
+    """Replicas per rack, the fullest first, none empty, and what it takes to force `min_insync_racks` racks there."""
 
     counts: tuple[int, ...]
     min_insync_racks: int
@@ -30,12 +30,12 @@ class RackSpread:
 
     @property
     def survives_broker(self) -> bool:
-        """Whether writes go on after any one replica is lost."""
+        """Whether writes continue after any one replica is lost."""
         return self.least <= self.replication_factor - 1
 
     @property
     def survives_rack(self) -> bool:
-        """Whether writes go on after any one rack is lost, the fullest included."""
+        """Whether writes continue after any one rack is lost, the fullest included."""
         return self.possible and self.least <= self.replication_factor - self.counts[0]
 
 
@@ -54,16 +54,16 @@ def better_spreads(
     Cost: even_spread for at most m + `replication_factor` factors.
     """
     racks, brokers = len(rack_sizes), sum(rack_sizes)
-    # Fewer replicas than racks asked force nothing.
+    # Fewer replicas than the required racks force nothing.
     first = min(max(replication_factor, min_insync_racks), brokers)
     upwards = [*_spreads(rack_sizes, min_insync_racks, range(first, min(first + racks, brokers) + 1))]
     downwards = [*_spreads(rack_sizes, min_insync_racks, range(first - 1, 0, -1))]
-    found = [
-        _first(upwards, lambda one: one.possible),
-        _first(upwards, lambda one: one.survives_broker),
-        _first([*upwards, *downwards], lambda one: one.survives_rack),
+    candidates = [
+        _first(upwards, lambda spread: spread.possible),
+        _first(upwards, lambda spread: spread.survives_broker),
+        _first([*upwards, *downwards], lambda spread: spread.survives_rack),
     ]
-    return tuple(dict.fromkeys(one for one in found if one is not None))
+    return tuple(dict.fromkeys(spread for spread in candidates if spread is not None))
 
 
 def _spreads(rack_sizes: tuple[int, ...], min_insync_racks: int, factors: range) -> Iterator[RackSpread]:
@@ -72,5 +72,5 @@ def _spreads(rack_sizes: tuple[int, ...], min_insync_racks: int, factors: range)
         yield RackSpread(tuple(count for count in counts if count), min_insync_racks)
 
 
-def _first(spreads: list[RackSpread], wanted: Callable[[RackSpread], bool]) -> RackSpread | None:
-    return next((one for one in spreads if wanted(one)), None)
+def _first(spreads: list[RackSpread], condition: Callable[[RackSpread], bool]) -> RackSpread | None:
+    return next((spread for spread in spreads if condition(spread)), None)

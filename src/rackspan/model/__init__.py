@@ -1,6 +1,6 @@
-"""What a cluster is, as values: brokers, racks, partitions in columns, and one moment of it all.
+"""A cluster as values: brokers, racks, partitions in columns, and the snapshot that holds them all.
 
-Begin with snapshot.py, then racks.py (the only place where racks are counted). Pure; never reads a clock or a file.
+Begin with snapshot.py, then racks.py (the only place where racks are counted). Pure: it never reads a clock or a file.
 """
 
 from typing import TYPE_CHECKING

@@ -31,7 +31,7 @@ class Broker:
                 f"broker {self.id}: port {self.port} is outside 0 to {PORT_MAX}; correct it and run again"
             )
         if self.rack == UNNAMED_RACK:
-            # Kafka refuses an empty broker.rack; a null one says the same without two ways to say it.
+            # Kafka refuses an empty broker.rack, so that None is the one value for a broker without a rack.
             object.__setattr__(self, "rack", None)
 
 

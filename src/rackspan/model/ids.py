@@ -7,14 +7,14 @@ RackId = NewType("RackId", str)
 TopicName = NewType("TopicName", str)
 
 NO_BROKER: Final = -1
-"""Kafka's own mark for "no leader", and our padding in replica columns."""
+"""Kafka's value for "no leader", and the padding in replica columns."""
 
 UNNAMED_RACK: Final = RackId("")
-"""The rack that all brokers without `broker.rack` share, as min.insync.racks has it ("unnamed rack (empty string)")."""
+"""The rack that all brokers without `broker.rack` share (min.insync.racks: "unnamed rack (empty string)")."""
 
 
 class TopicPartition(NamedTuple):
-    """One partition by topic name. A named tuple: it is hashed at every message, and equal to the clients' own of that name."""
+    """One partition by topic name. A named tuple: fast to hash, and equal to the class of that name in Kafka clients."""
 
     topic: str
     partition: int
@@ -28,5 +28,5 @@ INT64_MAX: Final = 2**63 - 1
 
 
 def shown(rack: RackId) -> str:
-    """A rack's name as people read it."""
+    """A rack's name for messages."""
     return rack if rack != UNNAMED_RACK else "(no rack)"

@@ -1,7 +1,7 @@
 """The snapshot as JSON, version 1: read strictly, written canonically, lossless both ways.
 
-Reading refuses what contradicts the format, naming the topic and partition, and warns of keys it does not know. Writing
-gives equal snapshots equal bytes.
+Reading refuses a document that contradicts the format, naming the topic and partition, and warns about unknown keys.
+Equal snapshots are written as equal bytes.
 """
 
 import json
@@ -32,14 +32,14 @@ _PARTITION_KEYS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class ReadSnapshot:
-    """A snapshot and what its reader should be told."""
+    """A snapshot and the warnings about its document."""
 
     snapshot: ClusterSnapshot
     warnings: tuple[str, ...]
 
 
 def read(text: str | bytes) -> ReadSnapshot:
-    """Parse a snapshot. Errors: InvalidSnapshot, one line that names the place."""
+    """Parse a snapshot. Errors: InvalidSnapshot, one line that names the key, topic or partition."""
     try:
         return from_document(json_text.parse(text))
     except NotJson as error:
@@ -54,12 +54,12 @@ def from_document(document: object) -> ReadSnapshot:
 
 
 def write(snapshot: ClusterSnapshot) -> str:
-    """The canonical text: keys in a fixed order, a partition a line."""
+    """The canonical text: keys in a fixed order, one line per partition."""
     head = {
         "version": VERSION,
         "cluster_id": snapshot.cluster_id,
         "taken_at": None if snapshot.taken_at is None else utc_text(snapshot.taken_at),
-        "controllers": [{"id": one.id, "rack": one.rack, "voter": one.voter} for one in snapshot.controllers],
+        "controllers": [{"id": item.id, "rack": item.rack, "voter": item.voter} for item in snapshot.controllers],
         "partial": list(snapshot.partial),
     }
     brokers = [
@@ -75,7 +75,7 @@ def write(snapshot: ClusterSnapshot) -> str:
 
 
 def partition_document(row: Partition) -> dict[str, object]:
-    """One partition as it stands in the JSON."""
+    """One partition as in the JSON."""
     return {
         "partition": row.partition,
         "leader": row.leader,
@@ -87,8 +87,8 @@ def partition_document(row: Partition) -> dict[str, object]:
     }
 
 
-def utc_text(moment: datetime) -> str:
-    return moment.isoformat().replace("+00:00", "Z")
+def utc_text(time: datetime) -> str:
+    return time.isoformat().replace("+00:00", "Z")
 
 
 def _text(value: object) -> str:
@@ -216,7 +216,7 @@ class _Reader:
         return value
 
     def _warn_once(self, place: str, key: str) -> None:
-        # One line for each kind of place: a million partitions with the same unknown key are one piece of news.
+        # One warning per kind of object: a million partitions with the same unknown key give one line.
         kind = place.split("[")[0] if "[" in place else place.split(" ")[-1]
         if (kind, key) not in self._warned:
             self._warned.add((kind, key))

@@ -18,12 +18,12 @@ Int64s: TypeAlias = npt.NDArray[np.int64]
 Bools: TypeAlias = npt.NDArray[np.bool_]
 
 UNKNOWN_SIZE = -1
-"""In `size_bytes`: nobody could say how large the partition is."""
+"""In `size_bytes`: the size of the partition is not known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One row, for eyes and messages. `topic` is the code of the topic within its snapshot."""
+    """One row of PartitionColumns, for messages and documents. `topic` is the code of the topic within its snapshot."""
 
     topic: int
     partition: int
@@ -78,7 +78,7 @@ class PartitionColumns:
         return (self.row(index) for index in range(len(self)))
 
     def take(self, rows: npt.NDArray[Any]) -> "PartitionColumns":
-        """The rows chosen by a mask or by indices, in that order."""
+        """The rows selected by a mask or by indices, in that order."""
         return PartitionColumns(**{field.name: getattr(self, field.name)[rows] for field in fields(self)})
 
     def same_as(self, other: "PartitionColumns") -> bool:
@@ -125,11 +125,11 @@ def lengths(matrix: Int32s) -> Int64s:
 
 
 def any_in_row(mask: Bools) -> Bools:
-    """Which rows hold a True. Column by column: NumPy's own reduction over three columns takes ten times as long."""
-    found = np.zeros(len(mask), dtype=np.bool_)
+    """Which rows have a True. Column by column, since NumPy's reduction over three columns takes ten times as long."""
+    rows = np.zeros(len(mask), dtype=np.bool_)
     for column in mask.T:
-        found |= column
-    return found
+        rows |= column
+    return rows
 
 
 def count_in_row(mask: Bools) -> Int64s:
@@ -145,7 +145,7 @@ def padded(values: Int32s, offsets: Int64s) -> Int32s:
     sizes = np.diff(offsets)
     width = int(sizes.max(initial=0))
     if bool((sizes == width).all()):
-        # The everyday case, one replication factor for all, is a reshape.
+        # The usual case, one replication factor for all, is a reshape.
         return values[offsets[0] : offsets[-1]].reshape(len(sizes), width)
     matrix = np.full((len(sizes), width), NO_BROKER, dtype=np.int32)
     matrix[np.arange(width) < sizes[:, None]] = values[offsets[0] : offsets[-1]]

@@ -1,6 +1,6 @@
-"""Counting racks: which rack each broker counts in, how many racks a replica set spans, what would force more.
+"""Rack counts: the rack of each broker, the racks that a replica set spans, and the min.insync.replicas that forces more.
 
-The one place where racks are counted; audit, acks, placement and the Spark tables all come here.
+Racks are counted nowhere else: audit, acks, placement and the Spark tables call these functions.
 """
 
 from collections.abc import Sequence
@@ -28,13 +28,13 @@ class UnrackedPolicy(StrEnum):
     """What a broker without `broker.rack` counts as (`--unracked`)."""
 
     SHARED = "shared"
-    """All such brokers are in one unnamed rack: the words of min.insync.racks. The default."""
+    """All such brokers are in one unnamed rack, as in min.insync.racks. The default."""
     OWN = "own"
-    """Each is a rack of its own, as Cruise Control has it."""
+    """Each is a rack of its own, as in Cruise Control."""
     ERROR = "error"
-    """There must be none."""
+    """A cluster with such a broker is refused."""
     IGNORE = "ignore"
-    """They count in no rack."""
+    """Such brokers count in no rack."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +58,7 @@ class RackMap:
     def _index_by_id(self) -> Int32s | None:
         if len(self.broker_ids) == 0 or self.broker_ids[-1] > DENSE_IDS_MAX:
             return None
-        # One slot past the largest id stands for every id beyond it; index -1 (padding) lands there too.
+        # The slot after the largest id is for every id beyond it, and for index -1 (padding).
         table = np.full(int(self.broker_ids[-1]) + 2, -1, dtype=np.int32)
         table[self.broker_ids] = np.arange(len(self.broker_ids), dtype=np.int32)
         return table
@@ -78,12 +78,12 @@ class RackMap:
         return self.codes_at(self.broker_index(broker_ids))
 
     def codes_at(self, broker_index: Int32s) -> Int32s:
-        """Rack codes of what `broker_index` returned."""
+        """Rack codes by the positions that `broker_index` returned."""
         return self._codes_and_none[broker_index]
 
     @cached_property
     def _codes_and_none(self) -> Int32s:
-        # One NO_RACK at the end, for index −1 to read.
+        # One NO_RACK at the end, at index −1.
         return np.append(self.rack_codes, np.int32(NO_RACK))
 
     @cached_property
@@ -98,7 +98,7 @@ class RackMap:
 
 
 def rack_map(brokers: Sequence[Broker], unracked: UnrackedPolicy = UnrackedPolicy.SHARED) -> RackMap:
-    """Count every broker in its rack, the rackless ones as `unracked` says.
+    """The rack in which each broker counts; `unracked` decides about those without `broker.rack`.
 
     Errors: UsageError under UnrackedPolicy.ERROR, naming the brokers.
     """
@@ -132,7 +132,7 @@ def _counted_in(broker: Broker, unracked: UnrackedPolicy) -> RackId | None:
 
 
 def counts_descending(rack_codes: Int32s) -> Int64s:
-    """How many replicas each of a partition's racks holds, largest first: c1 ≥ c2 ≥ …, zeros after.
+    """Replicas in each of a partition's racks, largest first: c1 ≥ c2 ≥ …, then zeros.
 
     `rack_codes` is (P, width) with NO_RACK wherever nothing counts; so is the result. Cost: one sort of each row,
     whatever the number of racks in the cluster.
@@ -149,7 +149,7 @@ def counts_descending(rack_codes: Int32s) -> Int64s:
 
 
 def distinct_racks(rack_codes: Int32s) -> Int64s:
-    """How many racks each row names. Shape (P,)."""
+    """The number of distinct racks in each row. Shape (P,)."""
     ordered = np.sort(rack_codes, axis=1)
     counted = ordered != NO_RACK
     counted[:, 1:] &= ordered[:, 1:] != ordered[:, :-1]
@@ -186,7 +186,7 @@ def even_shares(rack_sizes: Int64s, replication_factor: int) -> tuple[Int64s, In
     """The fewest and the most replicas of one partition that an even spread puts into each rack, shape (racks,).
 
     The same spread as `even_spread`, rack by rack instead of sorted: a partition is spread evenly exactly if every rack
-    holds between the two. Method: water-filling, a round of one replica a rack until all are placed or all racks full.
+    holds between the two. Method: water-filling, in rounds of one replica per rack until all are placed or all racks full.
     """
     level, full = 0, int(rack_sizes.max(initial=0))
     while level < min(replication_factor, full) and int(np.minimum(rack_sizes, level + 1).sum()) <= replication_factor:

@@ -1,4 +1,4 @@
-"""One moment of a cluster: what every judge and planner is given."""
+"""ClusterSnapshot: the state of a cluster at one time, the input of audits and planners."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,7 +15,7 @@ from rackspan.model.topic import Topic
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ClusterSnapshot:
-    """One moment of a cluster. Immutable; checked once, here.
+    """The state of a cluster at one time. Immutable, and checked once, here.
 
     Brokers are ordered by id, topics by name, partitions by topic and partition id. `partial` says in words what could
     not be read; a judge that needs it says so. `taken_at` is in UTC.
@@ -45,7 +45,7 @@ class ClusterSnapshot:
         _check_partitions(self.topics, self.partitions)
 
     def same_as(self, other: "ClusterSnapshot") -> bool:
-        """Whether both say the same, whatever the padding of their columns."""
+        """Whether both are equal, whatever the padding of their columns."""
         return self._head() == other._head() and self.partitions.same_as(other.partitions)
 
     def _head(self) -> tuple[object, ...]:
@@ -62,12 +62,12 @@ class ClusterSnapshot:
         return next((broker for broker in self.brokers if broker.id == BrokerId(broker_id)), None)
 
 
-def _in_utc(moment: datetime) -> datetime:
+def _in_utc(time: datetime) -> datetime:
     try:
-        return moment.astimezone(UTC)
+        return time.astimezone(UTC)
     except OverflowError:
         raise InvalidSnapshot(
-            f"taken_at {moment.isoformat()}: beyond the years 1 to 9999 in UTC; correct it and run again"
+            f"taken_at {time.isoformat()}: beyond the years 1 to 9999 in UTC; correct it and run again"
         ) from None
 
 
@@ -80,7 +80,7 @@ def _refuse_twice(what: str, names: Sequence[object]) -> None:
 
 
 def _sort_brokers_and_topics(snapshot: ClusterSnapshot) -> None:
-    """Canonical order: equal clusters have equal snapshots, whoever wrote them."""
+    """Canonical order, so that equal clusters have equal snapshots whatever their source."""
     by_name = sorted(range(len(snapshot.topics)), key=lambda code: snapshot.topics[code].name)
     new_code = np.empty(len(by_name), dtype=np.int32)
     new_code[by_name] = np.arange(len(by_name), dtype=np.int32)
@@ -104,7 +104,9 @@ def _sort_brokers_and_topics(snapshot: ClusterSnapshot) -> None:
         object.__setattr__(snapshot, "partitions", renamed)
     object.__setattr__(snapshot, "topics", tuple(snapshot.topics[code] for code in by_name))
     object.__setattr__(snapshot, "brokers", tuple(sorted(snapshot.brokers, key=lambda broker: broker.id)))
-    object.__setattr__(snapshot, "controllers", tuple(sorted(snapshot.controllers, key=lambda one: one.id)))
+    object.__setattr__(
+        snapshot, "controllers", tuple(sorted(snapshot.controllers, key=lambda controller: controller.id))
+    )
 
 
 def _check_partitions(topics: tuple[Topic, ...], rows: PartitionColumns) -> None:

@@ -1,4 +1,4 @@
-"""A topic without its partitions, and the two configs that say what its ISR must be."""
+"""A topic without its partitions, and its two configs that set the minimum ISR."""
 
 import re
 from collections.abc import Mapping
