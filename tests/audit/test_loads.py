@@ -4,28 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackspan.audit import RackPolicy
-from rackspan.audit.batch import PartitionBatch, snapshot_batch
-from rackspan.audit.loads import loads, replica_bound, summed
-from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, rack_map
+from rackspan.audit.loads import replica_bound
+from rackspan.model import Broker, BrokerId, RackId, rack_map
 from rackspan.model.racks import even_spread
-from tests.strategies import policies, snapshots
-
-
-@given(snapshots(), policies(), st.integers(1, 4))
-def test_loads_of_batches_sum_to_the_loads_of_the_whole(
-    snapshot: ClusterSnapshot, policy: RackPolicy, batches: int
-) -> None:
-    whole = snapshot_batch(snapshot, policy)
-    parts = [_part(whole, np.arange(len(whole.rows)) % batches == one) for one in range(batches)]
-    together, expected = summed(map(loads, parts)), loads(whole)
-    for name in ("leaders", "preferred", "preferred_led", "replicas", "bytes"):
-        assert getattr(together, name).tolist() == getattr(expected, name).tolist()
-    assert (
-        np.trim_zeros(together.by_replication_factor, "b").tolist()
-        == np.trim_zeros(expected.by_replication_factor, "b").tolist()
-    )
-    assert together.largest_partition_bytes == expected.largest_partition_bytes
 
 
 @given(st.lists(st.integers(1, 3), min_size=1, max_size=3), st.integers(1, 3), st.integers(1, 3))
@@ -36,14 +17,6 @@ def test_the_replica_bound_is_what_the_best_of_all_placements_reaches(
     counts = np.zeros(factor + 1, dtype=np.int64)
     counts[factor] = partitions
     assert replica_bound(rack_map(_brokers(sizes)), counts) == _least_possible_maximum(sizes, partitions, factor)
-
-
-def _part(whole: PartitionBatch, rows: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> PartitionBatch:
-    taken = whole.rows.take(rows)
-    required = type(whole.required)(
-        whole.required.min_insync_replicas[rows], whole.required.min_insync_racks[rows], whole.required.enforced[rows]
-    )
-    return PartitionBatch(whole.members, whole.topics, taken, required)
 
 
 def _brokers(sizes: list[int]) -> list[Broker]:

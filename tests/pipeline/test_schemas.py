@@ -4,18 +4,19 @@ import pytest
 
 from rackspan.errors import UsageError
 from rackspan.pipeline import schemas
+from tools.tables import document
 
 DOCUMENT = Path(__file__).parent.parent.parent / "docs" / "tables.md"
 
 
 def test_the_document_is_what_the_schemas_say() -> None:
-    assert DOCUMENT.read_text(encoding="utf-8") == schemas.document(), (
-        "write it anew: .venv/bin/python tools/tables.py > docs/tables.md"
+    assert DOCUMENT.read_text(encoding="utf-8") == document(), (
+        "write it again: .venv/bin/python tools/tables.py > docs/tables.md"
     )
 
 
 @pytest.mark.parametrize("table", schemas.TABLES.values(), ids=lambda table: table.name)
-def test_every_table_is_keyed_by_cluster_and_moment_and_ends_with_its_version(table: schemas.Table) -> None:
+def test_every_table_is_keyed_by_cluster_and_time_and_ends_with_its_version(table: schemas.Table) -> None:
     names = table.schema.names
     assert names[:2] == list(table.grain[:2]) == ["cluster_id", "taken_at"]
     assert names[-1] == "schema_version"

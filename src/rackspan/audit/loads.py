@@ -48,17 +48,6 @@ def loads(batch: PartitionBatch) -> BrokerLoads:
     )
 
 
-def summed(batches: Iterable[BrokerLoads]) -> BrokerLoads:
-    """The loads of several batches of one snapshot together."""
-    first, *others = batches
-    for other in others:
-        first = BrokerLoads(
-            largest_partition_bytes=max(first.largest_partition_bytes, other.largest_partition_bytes),
-            **{name: _added(getattr(first, name), getattr(other, name)) for name in _summed_fields()},
-        )
-    return first
-
-
 @dataclass(frozen=True, slots=True)
 class Figure:
     """One number of BrokerLoads: its field, its index there, its value. Figures of batches add up, except LARGEST."""
@@ -149,8 +138,3 @@ def _bytes_per_broker(replicas: Int32s, size_bytes: Int64s, brokers: int) -> Int
 
 def _summed_fields() -> list[str]:
     return [field.name for field in fields(BrokerLoads) if field.name != LARGEST]
-
-
-def _added(mine: Int64s, theirs: Int64s) -> Int64s:
-    wide = max(len(mine), len(theirs))
-    return np.pad(mine, (0, wide - len(mine))) + np.pad(theirs, (0, wide - len(theirs)))

@@ -3,13 +3,12 @@
 Spark's DDL and docs/tables.md (`python tools/tables.py > docs/tables.md`) are both generated from here. A change of columns or meaning raises the table's `version`, and every day of it is made again.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
 import pyarrow as pa
 
-from rackspan.audit.drift.changes import CHANGES
 from rackspan.errors import UsageError
 
 MOMENT: Final = pa.timestamp("us", "UTC")
@@ -220,7 +219,7 @@ def table_named(name: str) -> Table:
 
 
 def ddl(columns: Iterable[TableColumn]) -> str:
-    return ", ".join(f"`{column.name}` {_spark_type(column.type)}" for column in columns)
+    return ", ".join(f"`{column.name}` {spark_type(column.type)}" for column in columns)
 
 
 _SPARK_TYPES: Final = {
@@ -232,41 +231,10 @@ _SPARK_TYPES: Final = {
 }
 
 
-def _spark_type(kind: pa.DataType) -> str:
+def spark_type(kind: pa.DataType) -> str:
+    """The name of an Arrow type in Spark's DDL."""
     if pa.types.is_list(kind):
-        return f"ARRAY<{_spark_type(kind.value_type)}>"
+        return f"ARRAY<{spark_type(kind.value_type)}>"
     if pa.types.is_struct(kind):
-        return f"STRUCT<{', '.join(f'{field.name}: {_spark_type(field.type)}' for field in kind)}>"
+        return f"STRUCT<{', '.join(f'{field.name}: {spark_type(field.type)}' for field in kind)}>"
     return _SPARK_TYPES[kind]
-
-
-def document() -> str:
-    """The text of docs/tables.md."""
-    return "\n".join(_lines()) + "\n"
-
-
-def _lines() -> Iterator[str]:
-    yield "# Tables"
-    yield ""
-    yield "Drawn from `src/rackspan/pipeline/schemas.py`; a test holds the two equal."
-    yield ""
-    yield (
-        "A table lies at `DIR/tables/NAME` as Parquet, a folder for each cluster and UTC day. `DIR/tables/manifest.json` "
-        "names the files in force: read those and no others, or let `rackspan pipeline table NAME --warehouse DIR` do it. "
-        "Times are in UTC. Rows are sorted by the grain, in which nulls come first."
-    )
-    for table in TABLES.values():
-        yield from _described(table)
-    yield "\n| change | what happened |"
-    yield "|---|---|"
-    yield from (f"| `{name}` | {meaning} |" for name, meaning in CHANGES.items())
-
-
-def _described(table: Table) -> Iterator[str]:
-    yield f"\n## {table.name}\n"
-    yield f"{table.meaning} Version {table.version}.\n"
-    yield f"Grain: {', '.join(f'`{name}`' for name in table.grain)}.\n"
-    yield "| column | type | null | meaning |"
-    yield "|---|---|---|---|"
-    for column in table.columns:
-        yield f"| `{column.name}` | {_spark_type(column.type).lower()} | {'yes' if column.nullable else 'no'} | {column.meaning} |"
