@@ -8,11 +8,11 @@ the load of brokers.
 
 from typing import TYPE_CHECKING
 
-from rackspan.lazy_exports import late_names
+from rackspan.lazy_exports import lazy_getattr
 
 if TYPE_CHECKING:
     from rackspan.placement.kafka.rack_alternated import add_partitions, assign_replicas
 else:
-    __getattr__ = late_names(__name__, {"rack_alternated": ("add_partitions", "assign_replicas")})
+    __getattr__ = lazy_getattr(__name__, {"rack_alternated": ("add_partitions", "assign_replicas")})
 
 __all__ = ["add_partitions", "assign_replicas"]
