@@ -204,10 +204,10 @@ def test_the_same_seed_gives_the_same_run() -> None:
 class ProposalAsWritten(BrokerRules):
     """The check before the append, and no other."""
 
-    def watermark_may_advance(self, *_asked: object) -> bool:
+    def watermark_may_advance(self, *_arguments: object) -> bool:
         return True
 
-    def before_acknowledgement(self, *_asked: object) -> ProduceVerdict:
+    def before_acknowledgement(self, *_arguments: object) -> ProduceVerdict:
         return ProduceVerdict.ACCEPT
 
 
@@ -218,12 +218,12 @@ class IgnoresTheSlowest(BrokerRules):
         return max(one.end_offset for one in followers.values())
 
 
-class AnswersDuplicatesAtOnce(BrokerRules):
+class AcknowledgesDuplicatesAtOnce(BrokerRules):
     def duplicate_waits(self) -> bool:
         return False
 
 
-@pytest.mark.parametrize("mistake", [ProposalAsWritten, IgnoresTheSlowest, AnswersDuplicatesAtOnce])
+@pytest.mark.parametrize("mistake", [ProposalAsWritten, IgnoresTheSlowest, AcknowledgesDuplicatesAtOnce])
 def test_a_planted_mistake_is_found_within_ten_disasters(mistake: type[BrokerRules]) -> None:
     """About half of all seeds find each; a judge that finds none of ten is broken."""
     assert any(fails(seed, mistake()) for seed in range(10))

@@ -111,7 +111,7 @@ def test_the_watermark_does_not_move_while_racks_are_missing_and_produces_time_o
 class WatermarkByReplicas(BrokerRules):
     """Kafka's own rule for the watermark: racks do not hold it."""
 
-    def watermark_may_advance(self, *_asked: object) -> bool:
+    def watermark_may_advance(self, *_arguments: object) -> bool:
         return True
 
 
@@ -194,7 +194,7 @@ def test_lowering_the_value_acknowledges_waiting_produces() -> None:
 def test_with_the_value_one_racks_are_never_counted(monkeypatch: pytest.MonkeyPatch) -> None:
     counted = 0
 
-    def count(*_asked: object) -> int:
+    def count(*_arguments: object) -> int:
         nonlocal counted
         counted += 1
         return 9

@@ -141,51 +141,11 @@ class KafkaError(IntEnum):
     """KIP-660. Clients get UNKNOWN_SERVER_ERROR instead."""
 
     @property
-    def retriable(self) -> bool:
-        """Whether a client may send the same again (Kafka's RetriableException)."""
-        return self in _RETRIABLE
-
-    @property
     def for_every_client(self) -> "KafkaError":
         """The code of Kafka's table for clients that do not have ours."""
         return _IN_KAFKAS_TABLE.get(self, self)
 
 
-_RETRIABLE: Final = frozenset(
-    {
-        KafkaError.CORRUPT_MESSAGE,
-        KafkaError.UNKNOWN_TOPIC_OR_PARTITION,
-        KafkaError.LEADER_NOT_AVAILABLE,
-        KafkaError.NOT_LEADER_OR_FOLLOWER,
-        KafkaError.REQUEST_TIMED_OUT,
-        KafkaError.REPLICA_NOT_AVAILABLE,
-        KafkaError.NETWORK_EXCEPTION,
-        KafkaError.COORDINATOR_LOAD_IN_PROGRESS,
-        KafkaError.COORDINATOR_NOT_AVAILABLE,
-        KafkaError.NOT_COORDINATOR,
-        KafkaError.NOT_ENOUGH_REPLICAS,
-        KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,
-        KafkaError.NOT_CONTROLLER,
-        KafkaError.CONCURRENT_TRANSACTIONS,
-        KafkaError.KAFKA_STORAGE_ERROR,
-        KafkaError.FETCH_SESSION_ID_NOT_FOUND,
-        KafkaError.INVALID_FETCH_SESSION_EPOCH,
-        KafkaError.LISTENER_NOT_FOUND,
-        KafkaError.FENCED_LEADER_EPOCH,
-        KafkaError.UNKNOWN_LEADER_EPOCH,
-        KafkaError.OFFSET_NOT_AVAILABLE,
-        KafkaError.PREFERRED_LEADER_NOT_AVAILABLE,
-        KafkaError.ELIGIBLE_LEADERS_NOT_AVAILABLE,
-        KafkaError.ELECTION_NOT_NEEDED,
-        KafkaError.UNSTABLE_OFFSET_COMMIT,
-        KafkaError.THROTTLING_QUOTA_EXCEEDED,
-        KafkaError.UNKNOWN_TOPIC_ID,
-        KafkaError.INCONSISTENT_TOPIC_ID,
-        KafkaError.FETCH_SESSION_TOPIC_ID_ERROR,
-        KafkaError.NOT_ENOUGH_RACKS,
-        KafkaError.NOT_ENOUGH_RACKS_AFTER_APPEND,
-    }
-)
 _IN_KAFKAS_TABLE: Final = {
     KafkaError.NOT_ENOUGH_RACKS: KafkaError.NOT_ENOUGH_REPLICAS,
     KafkaError.NOT_ENOUGH_RACKS_AFTER_APPEND: KafkaError.NOT_ENOUGH_REPLICAS_AFTER_APPEND,

@@ -198,7 +198,7 @@ def test_a_heartbeat_of_another_registration_is_refused() -> None:
 
 def test_rules_can_be_replaced_one_by_one() -> None:
     class Anything(ControllerRules):
-        def is_current(self, *_asked: object) -> bool:
+        def is_current(self, *_arguments: object) -> bool:
             return True
 
     w = World(RACKS, controller_rules=Anything())

@@ -200,7 +200,7 @@ def test_a_producer_that_recovers_sends_its_id_and_epoch() -> None:
 
 
 def test_a_producer_that_a_newer_one_has_fenced_does_not_recover() -> None:
-    """Its epoch is the one before the newer producer's, as that of a producer whose own recovery was not answered."""
+    """Its epoch is the one before the newer producer's, as that of a producer whose own recovery got no response."""
     world = World()
     old = world.init()
     new = world.init()

@@ -231,7 +231,7 @@ class TransactionCoordinator:
         def done(_now: int, error: KafkaError) -> None:
             value = transaction.value
             if error is KafkaError.NONE and request.producer_id == NO_PRODUCER:
-                # Whoever had the last epoch is another process: it is fenced, and does not repeat a request of this one.
+                # The last epoch is another process's, which is fenced: no request with it repeats one of this producer.
                 transaction.last_epoch = NO_PRODUCER_EPOCH
             good = InitProducerIdResponse(error, value.producer_id, value.producer_epoch)
             self._writes.respond(correlation_id, good if error is KafkaError.NONE else InitProducerIdResponse(error))
