@@ -1,4 +1,5 @@
-"""What must hold, judged from outside: evidence.py gathers, rules.py judges every step, survival.py asks what is left.
+"""What must hold, judged from outside: observer.py turns what happened into evidence, the other modules hold the rules.
 
-groups.py holds a group's members to what they are told, reassigning.py the controller to what an operator asked for.
+Begin with evidence.py, then rules.py (every acknowledgement, election, truncation and watermark) and survival.py (what the
+loss of racks leaves). groups.py and transactions.py hold what clients rely on, reassignments.py what an operator does.
 """

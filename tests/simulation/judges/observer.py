@@ -13,7 +13,7 @@ from rackspan.cluster.core.metadata import PartitionState
 from rackspan.model.ids import BrokerId, TopicPartition
 from tests.simulation.environment.machine import Machine
 from tests.simulation.judges.evidence import Committed, Entry, Evidence, LeaderView, Replica, Violation
-from tests.simulation.judges.reassigning import ReassignmentRules, Request
+from tests.simulation.judges.reassignments import ReassignmentRules, Request
 from tests.simulation.judges.rules import Rules
 from tests.simulation.judges.survival import Survival
 from tests.simulation.kinds import WorldKind
