@@ -12,7 +12,7 @@ from rackspan.kafka_process import node_config
 from rackspan.kafka_process.data_folder import DataFolder
 from rackspan.kafka_process.node_process import NodeProcess, stop_deadline
 from rackspan.kafka_process.ports import LOOPBACK, HeldPorts
-from rackspan.kafka_process.release.jars import Progress, resolve_jars
+from rackspan.kafka_process.release.jars import ProgressCallback, resolve_jars
 from rackspan.kafka_process.release.runtime import KafkaRuntime, random_cluster_id
 from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
 from rackspan.kafka_process.topology import KafkaNode, distribute_nodes
@@ -40,7 +40,7 @@ class KafkaCluster:
         data_dir: Path | None = None,
         config: Mapping[str, str] | None = None,
         listeners: Mapping[str, str] | None = None,
-        progress: Progress | None = None,
+        progress: ProgressCallback | None = None,
         ready_seconds: float = 120.0,
     ) -> None:
         self.version = KafkaVersion.parse(version)

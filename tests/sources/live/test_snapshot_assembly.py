@@ -12,9 +12,9 @@ from rackspan.sources.live.responses import (
     ClusterResponses,
     LogDirs,
     OngoingReassignment,
-    PartitionResponse,
+    PartitionMetadata,
     QuorumMember,
-    TopicResponse,
+    TopicMetadata,
 )
 from rackspan.sources.live.snapshot_assembly import assemble, controllers
 
@@ -31,9 +31,9 @@ RESPONSES = ClusterResponses(
     cluster_id="c",
     brokers=BROKERS,
     topics=(
-        TopicResponse("z", "id-z", False, (PartitionResponse(0, -1, (3, 4), ()),)),
-        TopicResponse(
-            "a", "id-a", True, (PartitionResponse(1, 2, (2, 1), (2,)), PartitionResponse(0, 1, (1, 2, 3), (1, 2)))
+        TopicMetadata("z", "id-z", False, (PartitionMetadata(0, -1, (3, 4), ()),)),
+        TopicMetadata(
+            "a", "id-a", True, (PartitionMetadata(1, 2, (2, 1), (2,)), PartitionMetadata(0, 1, (1, 2, 3), (1, 2)))
         ),
     ),
     configs={"a": {"min.insync.replicas": "2"}},

@@ -23,7 +23,7 @@ from rackspan.java import Java, find_java
 from rackspan.kafka_process.release import ivy
 from rackspan.kafka_process.release.versions import SCALA_VERSION, KafkaVersion
 
-Progress = Callable[[str], None]
+ProgressCallback = Callable[[str], None]
 """Called with each line of progress."""
 
 Fetch = Callable[[KafkaVersion, Java, Path, Path, Path], None]
@@ -33,7 +33,7 @@ _MANIFEST: Final = "manifest.json"
 
 def resolve_jars(
     version: KafkaVersion,
-    progress: Progress | None = None,
+    progress: ProgressCallback | None = None,
     *,
     cache: Path | None = None,
     java: Java | None = None,

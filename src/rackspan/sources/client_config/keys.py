@@ -12,8 +12,8 @@ from typing import Any, Final
 from rackspan.errors import UsageError
 from rackspan.sources.client_config.jaas import login
 
-Settings = Mapping[str, Any]
-Translate = Callable[[str], Settings]
+ClientSettings = Mapping[str, Any]
+Translate = Callable[[str], ClientSettings]
 """From a value to settings of the other client. Errors: UsageError, whose message is about the value alone.
 
 A name that begins with "tls." is an argument of tls.tls_context.
@@ -23,7 +23,7 @@ SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 SASL_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 
 
-def _nothing(_: str) -> Settings:
+def _nothing(_: str) -> ClientSettings:
     return {}
 
 
@@ -42,7 +42,7 @@ def _renamed(new: str) -> Translate:
 
 
 def _milliseconds(new: str) -> Translate:
-    def translate(value: str) -> Settings:
+    def translate(value: str) -> ClientSettings:
         if not re.fullmatch(r"[0-9]{1,9}", value.strip()):
             raise UsageError(f"{value!r} is not a number of milliseconds")
         return {new: int(value)}
@@ -51,7 +51,7 @@ def _milliseconds(new: str) -> Translate:
 
 
 def _one_of(allowed: tuple[str, ...], new: str) -> Translate:
-    def translate(value: str) -> Settings:
+    def translate(value: str) -> ClientSettings:
         if value.upper() not in allowed:
             raise UsageError(f"{value!r} is none of {', '.join(allowed)}, which are what rackspan can do")
         return {new: value.upper()}
@@ -60,7 +60,7 @@ def _one_of(allowed: tuple[str, ...], new: str) -> Translate:
 
 
 def _login(username: str, password: str) -> Translate:
-    def translate(value: str) -> Settings:
+    def translate(value: str) -> ClientSettings:
         credentials = login(value)
         return {username: credentials.username, password: credentials.password}
 
@@ -68,7 +68,7 @@ def _login(username: str, password: str) -> Translate:
 
 
 def _host_check(new: str, *, checked: object, unchecked: object) -> Translate:
-    def translate(value: str) -> Settings:
+    def translate(value: str) -> ClientSettings:
         if value.lower() not in ("https", ""):
             raise UsageError(f"{value!r} is neither https nor empty")
         return {new: checked if value else unchecked}
@@ -76,7 +76,7 @@ def _host_check(new: str, *, checked: object, unchecked: object) -> Translate:
     return translate
 
 
-def _key_file(value: str) -> Settings:
+def _key_file(value: str) -> ClientSettings:
     """A PEM keystore holds a key and its certificates in one file; librdkafka has two settings for it."""
     return {"ssl.certificate.location": value, "ssl.key.location": value}
 

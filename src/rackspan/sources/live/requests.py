@@ -23,7 +23,7 @@ from rackspan.model import Broker, BrokerId, RackId
 from rackspan.model.ids import TopicPartition
 from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 from rackspan.sources.live.connection import ClusterConnection
-from rackspan.sources.live.responses import OngoingReassignment, PartitionResponse, QuorumMember, TopicResponse
+from rackspan.sources.live.responses import OngoingReassignment, PartitionMetadata, QuorumMember, TopicMetadata
 
 CONFIG_KEYS: Final = (MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS)
 """A Kafka without one of these keys leaves it out of its response."""
@@ -54,7 +54,7 @@ class MetadataResponse:
 
     cluster_id: str | None
     brokers: tuple[Broker, ...]
-    topics: tuple[TopicResponse, ...]
+    topics: tuple[TopicMetadata, ...]
     refused: Mapping[str, str]
 
 
@@ -185,13 +185,13 @@ def _broker(broker_id: int, described: Any, *, fenced: bool) -> Broker:
     )
 
 
-def _topic(described: Any) -> TopicResponse:
-    return TopicResponse(
+def _topic(described: Any) -> TopicMetadata:
+    return TopicMetadata(
         name=described.name,
         topic_id=_topic_id(described),
         internal=bool(described.is_internal),
         partitions=tuple(
-            PartitionResponse(one.partition_index, one.leader_id, tuple(one.replica_nodes), tuple(one.isr_nodes))
+            PartitionMetadata(one.partition_index, one.leader_id, tuple(one.replica_nodes), tuple(one.isr_nodes))
             for one in described.partitions
         ),
     )

@@ -8,7 +8,7 @@ from rackspan.model.ids import TopicPartition
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionResponse:
+class PartitionMetadata:
     """One partition in a Metadata response."""
 
     partition: int
@@ -18,13 +18,13 @@ class PartitionResponse:
 
 
 @dataclass(frozen=True, slots=True)
-class TopicResponse:
+class TopicMetadata:
     """One topic in a Metadata response. `topic_id` as Kafka's tools print it, None from a Kafka without topic ids."""
 
     name: str
     topic_id: str | None
     internal: bool
-    partitions: tuple[PartitionResponse, ...]
+    partitions: tuple[PartitionMetadata, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +61,7 @@ class ClusterResponses:
     cluster_id: str | None
     brokers: tuple[Broker, ...]
     """Those alive and, where `lists_fenced`, all others that are registered."""
-    topics: tuple[TopicResponse, ...]
+    topics: tuple[TopicMetadata, ...]
     configs: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     reassignments: Mapping[TopicPartition, OngoingReassignment] = field(default_factory=dict)
     quorum: tuple[QuorumMember, ...] = ()

@@ -23,8 +23,8 @@ from rackspan.sources.live.responses import (
     ClusterResponses,
     LogDirs,
     OngoingReassignment,
-    PartitionResponse,
-    TopicResponse,
+    PartitionMetadata,
+    TopicMetadata,
 )
 
 _NO_REASSIGNMENT = OngoingReassignment((), ())
@@ -69,7 +69,7 @@ def _rack_of_hosts(hosts: Sequence[str], brokers: Sequence[Broker]) -> RackId | 
     return racks.pop() if len(racks) == 1 else None
 
 
-def _topic(topic: TopicResponse, configs: Mapping[str, Mapping[str, str]]) -> Topic:
+def _topic(topic: TopicMetadata, configs: Mapping[str, Mapping[str, str]]) -> Topic:
     return Topic(TopicName(topic.name), topic.topic_id, topic.internal, configs.get(topic.name, {}))
 
 
@@ -91,11 +91,11 @@ def _columns(responses: ClusterResponses, sizes: Mapping[TopicPartition, int]) -
     )
 
 
-def _rows(topics: Sequence[TopicResponse]) -> Iterator[tuple[int, TopicResponse, PartitionResponse]]:
+def _rows(topics: Sequence[TopicMetadata]) -> Iterator[tuple[int, TopicMetadata, PartitionMetadata]]:
     return ((code, topic, row) for code, topic in enumerate(topics) for row in topic.partitions)
 
 
-def _of_known_replicas(reassignment: OngoingReassignment | None, row: PartitionResponse) -> OngoingReassignment:
+def _of_known_replicas(reassignment: OngoingReassignment | None, row: PartitionMetadata) -> OngoingReassignment:
     """The part of a reassignment that matches the replicas in Metadata: the two responses are not simultaneous."""
     if reassignment is None:
         return _NO_REASSIGNMENT
