@@ -74,6 +74,10 @@ def test_an_export_of_a_package_is_used(shop: Path) -> None:
     assert {name for name in unused_names.unused(shop, "shop") if "Drawer" in name} == {"shop.till.Drawer.opened"}
 
 
+def test_nothing_public_is_unused() -> None:
+    assert unused_names.complaints() == []
+
+
 def test_every_exception_still_exists_and_has_a_reason() -> None:
     assert set(unused_names.ALLOWED) <= set(unused_names.unused())
     assert all(unused_names.ALLOWED.values())

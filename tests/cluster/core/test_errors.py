@@ -35,3 +35,5 @@ def test_clients_receive_19_and_20_for_the_codes_of_our_own(
     verdict: ProduceVerdict, code: int, code_for_every_client: int
 ) -> None:
     assert (ERROR_CODES[verdict], KafkaError(code).for_every_client) == (code, code_for_every_client)
+    # Kafka's own table has the refusals as retriable, so that clients send the batch again.
+    assert ErrorCode(code_for_every_client).retriable is (code != 0)
