@@ -13,7 +13,7 @@ import pytest
 from rackspan.acks import ProduceVerdict
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerRules
-from rackspan.cluster.core.broker.leadership.replica_state import FollowerState
+from rackspan.cluster.core.broker.replica_state import FollowerState
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CONTROLLER, NodeId
 from rackspan.cluster.core.messages import Effect, LeadershipChanged, ProduceResponse, Respond

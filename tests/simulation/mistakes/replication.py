@@ -7,7 +7,7 @@ from types import MappingProxyType
 from rackspan.acks import ProduceVerdict, RackBits, Thresholds
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import BrokerRules
-from rackspan.cluster.core.broker.leadership.replica_state import FollowerState, Isr
+from rackspan.cluster.core.broker.replica_state import FollowerState, Isr
 from rackspan.cluster.core.controller import Conditions, ControllerRules, PartitionChange
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log import Duplicate, PartitionLog

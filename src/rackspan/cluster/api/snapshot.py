@@ -3,12 +3,12 @@
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from rackspan.cluster.context import CONTROLLER_ID
 from rackspan.cluster.core.configs import topic_values
 from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.metadata import MetadataImage, TopicImage
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.cluster.host.controller_host import CONTROLLER_ID
 from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import BrokerId, TopicName, TopicPartition
 from rackspan.model.partitions import columns

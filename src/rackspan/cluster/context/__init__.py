@@ -3,7 +3,7 @@
 Begin with call.py. Nothing here imports a handler or the broker host.
 """
 
-from rackspan.cluster.context.broker_context import BrokerContext
+from rackspan.cluster.context.broker_context import CONTROLLER_ID, BrokerContext
 from rackspan.cluster.context.call import Call, EncodedResponse, Handler, Response
 from rackspan.cluster.context.delayed_fetches import DelayedFetches
 from rackspan.cluster.context.metadata_cache import MAX_CACHED_RESPONSES, MetadataCache
@@ -13,6 +13,7 @@ from rackspan.cluster.context.record_traffic import Flow, Path, RecordTraffic
 from rackspan.cluster.context.requests import BuildRequest, CoordinatorRequest, PendingResponses, Requests
 
 __all__ = [
+    "CONTROLLER_ID",
     "MAX_CACHED_RESPONSES",
     "BrokerContext",
     "BuildRequest",

@@ -1,7 +1,7 @@
 """BrokerContext: what a request handler may use of the broker that received the request."""
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
+from typing import Final, Protocol
 
 from rackspan.cluster.context.delayed_fetches import DelayedFetches
 from rackspan.cluster.context.metadata_cache import MetadataCache
@@ -18,6 +18,9 @@ from rackspan.cluster.core.metadata import BrokerImage, MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.cluster.core.transactions import TransactionCoordinator
 from rackspan.model.ids import BrokerId, TopicPartition
+
+CONTROLLER_ID: Final = BrokerId(3000)
+"""The controller's id in responses to clients. Kafka's own examples number controllers from 3000."""
 
 
 class BrokerContext(Protocol):

@@ -6,11 +6,10 @@ Any broker forwards the request to the controller, which holds each broker's off
 from collections.abc import Iterable
 from typing import Final
 
-from rackspan.cluster.context import Call
+from rackspan.cluster.context import CONTROLLER_ID, Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import DescribeQuorum, DescribeQuorumResponse, Observer
 from rackspan.cluster.handlers.common import ADMIN_TIMEOUT_MS
-from rackspan.cluster.host.controller_host import CONTROLLER_ID
 from rackspan.wire.messages.describe_quorum import (
     DescribeQuorumRequestData,
     DescribeQuorumRequestTopicData,

@@ -2,7 +2,6 @@
 
 import logging
 from collections.abc import Iterable
-from typing import Final
 
 from rackspan.cluster.context import PendingResponses
 from rackspan.cluster.core import messages
@@ -15,9 +14,6 @@ from rackspan.cluster.host.network import Network
 from rackspan.model.ids import BrokerId
 
 log = logging.getLogger(__name__)
-
-CONTROLLER_ID: Final = BrokerId(3000)
-"""The controller's id in responses to clients. Kafka's own examples number controllers from 3000."""
 
 
 class ControllerHost:

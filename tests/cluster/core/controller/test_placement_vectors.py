@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rackspan.cluster.core.controller import ControllerCore
-from rackspan.cluster.core.controller.placement.new_assignments import refuse_impossible
+from rackspan.cluster.core.controller.admin.new_assignments import refuse_impossible
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT, NO_EPOCH
 from rackspan.cluster.core.messages import (

@@ -5,6 +5,7 @@ from typing import Any, Final, TypeAlias
 
 from rackspan.cluster.core.batch import RecordBatch
 from rackspan.cluster.core.broker import reading
+from rackspan.cluster.core.broker.broker_state import BrokerState
 from rackspan.cluster.core.broker.follower import Follower, ReplicaFetchers
 from rackspan.cluster.core.broker.leadership.leader import Leader
 from rackspan.cluster.core.broker.leadership.leaderships import Leaderships
@@ -14,7 +15,6 @@ from rackspan.cluster.core.broker.reading import Isolation, OffsetResponse, Read
 from rackspan.cluster.core.broker.record_validation import LacksAKey, validated_batch
 from rackspan.cluster.core.broker.roles import Roles
 from rackspan.cluster.core.broker.rules import BrokerRules
-from rackspan.cluster.core.broker.shared import BrokerState
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CONTROLLER, NO_EPOCH, NodeId

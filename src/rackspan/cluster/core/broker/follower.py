@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import Enum
 
+from rackspan.cluster.core.broker.broker_state import BrokerState
 from rackspan.cluster.core.broker.rules import BrokerRules
-from rackspan.cluster.core.broker.shared import BrokerState
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import TopicId
 from rackspan.cluster.core.log import PartitionLog

@@ -6,9 +6,9 @@ only by the last state of each partition. Else it would lead in epochs long gone
 
 from collections.abc import Iterable
 
+from rackspan.cluster.core.broker.broker_state import BrokerState
 from rackspan.cluster.core.broker.follower import ReplicaFetchers
 from rackspan.cluster.core.broker.leadership.leaderships import Leaderships
-from rackspan.cluster.core.broker.shared import BrokerState
 from rackspan.cluster.core.ids import NO_EPOCH
 from rackspan.cluster.core.messages import FetchMetadataResponse, MetadataUpdated
 from rackspan.cluster.core.metadata import (

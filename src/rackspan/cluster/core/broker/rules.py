@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping
 
 from rackspan.acks.min_insync_racks import before_acknowledgement, before_append, watermark_may_advance
 from rackspan.cluster.core.batch import RecordBatch
-from rackspan.cluster.core.broker.leadership.replica_state import FollowerState, Isr
+from rackspan.cluster.core.broker.replica_state import FollowerState, Isr
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, NO_OFFSET
 from rackspan.cluster.core.log import Duplicate, PartitionLog

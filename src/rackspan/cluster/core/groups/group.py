@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from enum import Enum
 from typing import Final
 
+from rackspan.cluster.core.groups.committed_offsets import Offsets
 from rackspan.cluster.core.groups.member import Member
-from rackspan.cluster.core.groups.offsets.committed_offsets import Offsets
 from rackspan.cluster.core.groups.records import GroupMetadataValue
 from rackspan.cluster.core.groups.requests import Protocol
 

@@ -5,9 +5,9 @@ from dataclasses import dataclass, field
 
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.coordination import decode_batch
+from rackspan.cluster.core.groups.committed_offsets import Offsets
 from rackspan.cluster.core.groups.group import Group, GroupState
 from rackspan.cluster.core.groups.member import loaded_member
-from rackspan.cluster.core.groups.offsets.committed_offsets import Offsets
 from rackspan.cluster.core.groups.records import (
     GroupMetadataKey,
     GroupMetadataValue,

@@ -8,8 +8,8 @@ final leaves the change pending.
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
+from rackspan.cluster.core.broker.broker_state import BrokerState
 from rackspan.cluster.core.broker.leadership.leader import Leader
-from rackspan.cluster.core.broker.shared import BrokerState
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CONTROLLER, NO_EPOCH
 from rackspan.cluster.core.messages import AlterPartition, AlterPartitionResponse, IsrChange, IsrChangeResponse, Send

@@ -5,15 +5,15 @@ original; the high watermark never goes back within a leadership; produces that 
 """
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 
-from rackspan.acks import ProduceVerdict, RackBits, Thresholds
+from rackspan.acks import ProduceVerdict, Thresholds
 from rackspan.acks.min_insync_racks import Threshold, is_checked, missed_threshold
 from rackspan.acks.produce_errors import BY_RACKS, ERROR_CODES, error_message
 from rackspan.cluster.core.batch import Marker, RecordBatch
+from rackspan.cluster.core.broker.broker_state import LeaderConfig
 from rackspan.cluster.core.broker.leadership.delayed_produces import DelayedProduce, DelayedProduces
-from rackspan.cluster.core.broker.leadership.replica_state import FollowerState, Isr
 from rackspan.cluster.core.broker.metrics import Counters
+from rackspan.cluster.core.broker.replica_state import FollowerState, Isr
 from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_OFFSET
@@ -21,16 +21,6 @@ from rackspan.cluster.core.log import Duplicate, PartitionLog
 from rackspan.cluster.core.messages import Produce, ProduceResponse, Respond, TransactionEnded
 from rackspan.cluster.core.metadata import PartitionState
 from rackspan.model.ids import BrokerId, TopicPartition
-
-
-@dataclass(frozen=True, slots=True)
-class LeaderConfig:
-    """A leader's configs and racks, as of the metadata. Sizes in bytes; `retained_bytes` None keeps everything."""
-
-    required: Thresholds
-    racks: RackBits
-    max_message_bytes: int
-    retained_bytes: int | None
 
 
 class Leader:

@@ -1,5 +1,6 @@
 """All the partitions that one broker leads: produces, its followers' fetches, the ISR, the clock."""
 
+from rackspan.cluster.core.broker.broker_state import BrokerState
 from rackspan.cluster.core.broker.leadership.fetch_sessions import (
     FetchSession,
     next_fetched,
@@ -8,7 +9,6 @@ from rackspan.cluster.core.broker.leadership.fetch_sessions import (
 )
 from rackspan.cluster.core.broker.leadership.isr import IsrMaintenance
 from rackspan.cluster.core.broker.leadership.leader import Leader
-from rackspan.cluster.core.broker.shared import BrokerState
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import TopicId
 from rackspan.cluster.core.messages import (
@@ -60,7 +60,17 @@ class Leaderships:
 
     def _begin(self, now: int, partition: TopicPartition, topic_id: TopicId, state: PartitionState) -> None:
         self.resign(partition)
-        leader = self.leaders[partition] = self._shared.new_leader(partition, topic_id, state, now)
+        shared = self._shared
+        leader = self.leaders[partition] = Leader(
+            shared.id,
+            partition,
+            shared.log(partition, topic_id),
+            state,
+            shared.leader_config(partition.topic),
+            shared.rules,
+            shared.counters,
+            now,
+        )
         self._lagging[partition] = None
         self._shared.effects.append(LeadershipChanged(partition, True, state.leader_epoch))
         self._settle(leader)

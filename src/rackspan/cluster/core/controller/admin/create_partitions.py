@@ -1,7 +1,7 @@
 """CreatePartitions: raises a topic's number of partitions."""
 
+from rackspan.cluster.core.controller.admin.new_assignments import assignment_complaint, first_state, placed
 from rackspan.cluster.core.controller.context import ControllerContext
-from rackspan.cluster.core.controller.placement.new_assignments import assignment_complaint, first_state, placed
 from rackspan.cluster.core.controller.refusals import Refused, placement_refusals
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AdminResponse, CreatePartitions, Effect, MorePartitions, Respond

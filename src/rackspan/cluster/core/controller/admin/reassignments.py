@@ -3,9 +3,9 @@
 A reassignment lists old and new replicas together; when all that were added are in sync, partition_change.py ends it.
 """
 
+from rackspan.cluster.core.controller.admin.new_assignments import assignment_complaint
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.partition_change import PartitionChange
-from rackspan.cluster.core.controller.placement.new_assignments import assignment_complaint
 from rackspan.cluster.core.controller.refusals import Refused
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import (

@@ -5,8 +5,8 @@ from uuid import UUID
 
 from rackspan.acks.config import judge_topic_config
 from rackspan.cluster.core.configs import TOPIC_CONFIGS, topic_resource
+from rackspan.cluster.core.controller.admin.new_assignments import assignment_complaint, first_state, placed
 from rackspan.cluster.core.controller.context import ControllerContext
-from rackspan.cluster.core.controller.placement.new_assignments import assignment_complaint, first_state, placed
 from rackspan.cluster.core.controller.refusals import Refused, not_replicated, placement_refusals
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import (

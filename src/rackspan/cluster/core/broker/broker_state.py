@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from rackspan.cluster.core.broker.leadership.leader import Leader, LeaderConfig
+from rackspan.acks import RackBits, Thresholds
 from rackspan.cluster.core.broker.lifecycle import Lifecycle
 from rackspan.cluster.core.broker.metrics import Counters
 from rackspan.cluster.core.broker.record_validation import RECORD_CONFIG_KEYS, RecordConfig
@@ -12,10 +12,20 @@ from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.ids import TopicId
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.messages import Effect
-from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage, PartitionState
+from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model.config_list import parse_config_list
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
+
+
+@dataclass(frozen=True, slots=True)
+class LeaderConfig:
+    """A leader's configs and racks, as of the metadata. Sizes in bytes; `retained_bytes` None keeps everything."""
+
+    required: Thresholds
+    racks: RackBits
+    max_message_bytes: int
+    retained_bytes: int | None
 
 
 @dataclass(slots=True)
@@ -48,12 +58,6 @@ class BrokerState:
         if log is None or log.topic_id != topic_id:
             log = self.disk.logs[partition] = PartitionLog(topic_id)
         return log
-
-    def new_leader(self, partition: TopicPartition, topic_id: TopicId, state: PartitionState, now: int) -> Leader:
-        log = self.log(partition, topic_id)
-        return Leader(
-            self.id, partition, log, state, self.leader_config(partition.topic), self.rules, self.counters, now
-        )
 
     def leader_config(self, topic: str) -> LeaderConfig:
         """Of every partition of the topic led here; kept until the configs or the racks change."""
