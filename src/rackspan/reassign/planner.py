@@ -10,10 +10,11 @@ from rackspan.model.ids import NO_BROKER
 from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.reassign.conflicts import broken_minimums, fenced_racks, too_few_brokers
-from rackspan.reassign.optimizer.balance import balance_replicas
+from rackspan.reassign.optimizer.balance import BalancedTargets, balance_replicas
 from rackspan.reassign.optimizer.leaders import even_leaders
+from rackspan.reassign.optimizer.placement_flow import even_repair
 from rackspan.reassign.optimizer.repair import in_need, repair
-from rackspan.reassign.optimizer.replica_lists import led_by, with_changes
+from rackspan.reassign.optimizer.replica_lists import in_order_of, led_by, with_changes
 from rackspan.reassign.plan_cost import Balance, Conflict, LoadRange, PlanCost
 from rackspan.reassign.problem import ReassignmentProblem, reassignment_problem
 from rackspan.reassign.reassignment_plan import ReassignmentColumns, ReassignmentPlan, Step
@@ -45,8 +46,13 @@ def plan(
     done = np.setdiff1d(rows, changes.blocked)
     bound = _Bound(int(needed.additions[done].sum()))
     if request.balance:
-        targets = balance_replicas(problem, targets, _without(problem.chosen, np.concatenate([rows, infeasible_rows])))
-        bound = bound.or_additions(problem, targets)
+        repaired = np.zeros(len(problem.chosen), dtype=np.bool_)
+        repaired[done] = True
+        balanced = balance_replicas(problem, targets, _without(problem.chosen, infeasible_rows), repaired)
+        targets = in_order_of(problem.replica_index, balanced.targets)
+        bound = bound.with_balance(problem, balanced)
+    elif len(done):
+        targets = in_order_of(problem.replica_index, even_repair(problem, targets, done))
     if request.reorder_leaders:
         targets = _with_even_leaders(problem, targets, infeasible_rows)
     return _plan_of(
@@ -65,25 +71,38 @@ def plan(
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """Moves that no plan can undercut: those that the constraints need, or the loads reached, whichever is more."""
+    """Moves that no plan can undercut: those that the constraints need, or the loads reached, whichever is more.
+
+    `even`: moves that every plan needs whose loads are as even, 0 where that is not proven. `load_gap`: replicas that more
+    even loads, if there are any, have elsewhere; None where nothing is proven.
+    """
 
     constraints: int
     loads: int = 0
+    even: int = 0
+    load_gap: int | None = 0
 
     @property
     def moves(self) -> int:
-        return max(self.constraints, self.loads)
+        return max(self.constraints, self.loads, self.even)
 
-    def or_additions(self, problem: ReassignmentProblem, targets: Int32s) -> "_Bound":
+    def with_balance(self, problem: ReassignmentProblem, balanced: BalancedTargets) -> "_Bound":
         """A broker that ends with more than it has now receives at least the difference."""
-        after = np.bincount(targets[targets >= 0], minlength=len(problem.loads))
-        return replace(self, loads=int(np.maximum(after - problem.loads, 0).sum()))
+        after = np.bincount(balanced.targets[balanced.targets >= 0], minlength=len(problem.loads))
+        loads = int(np.maximum(after - problem.loads, 0).sum())
+        return replace(self, loads=loads, even=balanced.moves_bound or 0, load_gap=balanced.load_gap)
 
     def why(self, moves: int) -> str | None:
+        if self.load_gap:
+            replicas = "1 replica" if self.load_gap == 1 else f"{self.load_gap} replicas"
+            return (
+                f"the loads may not be the most even: at best, {replicas} would be on other brokers; "
+                "whether a plan can place them there is not proven"
+            )
         if moves == self.moves:
             return None
         return (
-            f"the constraints alone need {self.constraints} moves and the loads reached {self.loads}; "
+            f"the constraints alone need {self.constraints} moves and the loads reached {max(self.loads, self.even)}; "
             "a plan for both needs more than either, how many more is not proven"
         )
 

@@ -24,7 +24,7 @@ def test_nobody_meets_a_broker_twice_and_quotas_are_kept_where_they_can(seed: in
     for _, rack in additions:
         quotas[rng.choice([broker for broker in range(brokers) if rack_of[broker] == rack])] += 1
     rows, into = np.array(additions, dtype=np.int64).reshape(-1, 2).T
-    dealt = distribute_additions(rows, into, quotas, rack_of, held)
+    dealt = distribute_additions(rows, into, quotas, rack_of, held, np.ones(brokers, dtype=np.bool_))
     assert (rack_of[dealt.broker] == into).all()
     for one in range(20):
         selected = [*held[one][held[one] >= 0].tolist(), *dealt.broker[rows == one].tolist()]
@@ -39,6 +39,7 @@ def test_neighbours_go_to_different_brokers_and_quotas_are_exact_without_conflic
         np.array([4, 4, 4]),
         np.zeros(3, dtype=np.int32),
         np.full((12, 1), -1, dtype=np.int32),
+        np.ones(3, dtype=np.bool_),
     )
     assert np.bincount(dealt.broker).tolist() == [4, 4, 4]
     assert (dealt.broker[1:] != dealt.broker[:-1]).all()
@@ -47,5 +48,7 @@ def test_neighbours_go_to_different_brokers_and_quotas_are_exact_without_conflic
 def test_an_optional_arrival_that_fits_nowhere_is_given_up() -> None:
     held = np.array([[0, 1]], dtype=np.int32)
     one = np.zeros(1, dtype=np.int64)
-    dealt = distribute_additions(one, one, np.array([1, 0]), np.zeros(2, dtype=np.int32), held, optional=True)
+    dealt = distribute_additions(
+        one, one, np.array([1, 0]), np.zeros(2, dtype=np.int32), held, np.ones(2, dtype=np.bool_), optional=True
+    )
     assert dealt.broker.tolist() == [-1]

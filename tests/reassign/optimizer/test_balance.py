@@ -64,6 +64,31 @@ def test_new_brokers_are_filled_to_the_water_level_with_no_move_too_many(
     assert judged(snapshot, planned) == set()
 
 
+def _in_turn(partitions: int, brokers: int) -> list[list[int]]:
+    return [[(nth + shift) % brokers for shift in range(3)] for nth in range(partitions)]
+
+
+@pytest.mark.parametrize(
+    ("placed", "brokers", "moves", "replicas"),
+    [
+        (_in_turn(100, 6), 12, 150, LoadRange(25, 25)),
+        (_in_turn(100, 3), 12, 225, LoadRange(25, 25)),
+        (_in_turn(100, 3), 9, 198, LoadRange(33, 34)),
+        (_in_turn(2, 3), 6, 3, LoadRange(1, 1)),
+    ],
+)
+@pytest.mark.parametrize("reorder_leaders", [True, False])
+def test_a_partition_gives_as_many_replicas_as_the_new_brokers_need(
+    placed: list[list[int]], brokers: int, moves: int, replicas: LoadRange, reorder_leaders: bool
+) -> None:
+    snapshot = cluster(placed, {broker: f"r{broker % 3}" for broker in range(brokers)})
+    planned = plan(snapshot, request=ReassignmentRequest(balance=True, reorder_leaders=reorder_leaders))
+    assert (planned.moves, cost(planned).lower_bound, cost(planned).gap_reason) == (moves, moves, None)
+    assert cost(planned).after.replicas == replicas
+    if reorder_leaders:
+        assert cost(planned).after.leaders.most - cost(planned).after.leaders.fewest <= 1
+
+
 def test_small_partitions_are_moved_first() -> None:
     snapshot = cluster([[0], [0], [0], [0]], {0: "a", 1: "a"})
     planned = plan(snapshot, request=ReassignmentRequest(balance=True))

@@ -16,14 +16,21 @@ class Additions:
 
 
 def distribute_additions(
-    row: Int64s, rack: Int64s, quotas: Int64s, rack_of_broker: Int32s, held: Int32s, *, optional: bool = False
+    row: Int64s,
+    rack: Int64s,
+    quotas: Int64s,
+    rack_of_broker: Int32s,
+    held: Int32s,
+    can_receive: Bools,
+    *,
+    optional: bool = False,
 ) -> Additions:
     """Give every addition a broker of its rack.
 
     `row` and `rack` (M,) are the additions, `quotas` (B,) how many each broker takes, summing to M rack by rack,
-    `held` (P, width) the broker indices that each row had before. An `optional` addition that fits no quota gets −1.
+    `held` (P, width) the broker indices that each row had before, `can_receive` (B,). An `optional` addition that fits no quota gets −1.
 
-    Constraints: the broker of an addition is in its rack; no partition gets a broker twice.
+    Constraints: the broker of an addition is in its rack and can receive; no partition gets a broker twice.
     Goal: the quotas; neighbours in row order, which are partitions of one topic, go to different brokers.
     Method: brokers in interleaved order against additions in row order, then conflicting neighbours swap. Where no swap
     helps, the least excess broker that fits gets it and the quotas differ by one.
@@ -35,7 +42,7 @@ def distribute_additions(
     for code in range(len(starts) - 1):
         selected = order[starts[code] : starts[code + 1]]
         if len(selected):
-            brokers = np.flatnonzero(rack_of_broker == code)
+            brokers = np.flatnonzero((rack_of_broker == code) & can_receive)
             broker[selected] = _interleaved(brokers, quotas[brokers])
             broker[selected] = _Swapper(row[selected], broker[selected], held, brokers, quotas).settled(optional)
     return Additions(row, broker)

@@ -1,192 +1,139 @@
 """Balance: moves replicas from brokers that hold many to brokers that hold few, new ones above all."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.flow import solve
 from rackspan.model.partitions import Bools, Int32s, Int64s
-from rackspan.reassign.optimizer.additions import distribute_additions
-from rackspan.reassign.optimizer.load_costs import load_costs
-from rackspan.reassign.optimizer.network_builder import NetworkBuilder
-from rackspan.reassign.optimizer.repair_groups import slots_per_rack
-from rackspan.reassign.optimizer.replica_lists import with_changes
-from rackspan.reassign.optimizer.row_groups import RowGroups, group_rows
+from rackspan.reassign.optimizer.load_costs import LoadCosts, load_costs
+from rackspan.reassign.optimizer.placement_flow import PLACEMENT_ARCS_MAX, place, placement_limits
+from rackspan.reassign.optimizer.rack_relaxation import RackRelaxation, proposed_moves, relax
 from rackspan.reassign.problem import ReassignmentProblem
 
 ROUNDS_MAX = 8
-"""A partition gives at most one replica a round. One round does nearly all; the rest is what partitions could not give twice."""
+"""Exact flows over parts of a cluster that is too large for one. What the racks' flow leaves over is little: one or two do it."""
+
+IDLE_ROUNDS_MAX = 2
+"""Rounds that find nothing better before the search ends."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Donors:
-    """Partitions that may give one replica: `rows` (N,), grouped by rack counts. Per group and rack (G, racks): `spare`,
-    whether one may leave the rack; `open`, whether one may come; `free`, whether a broker there does not hold it yet.
+class BalancedTargets:
+    """`targets` (P, width) broker indices, and what is proven of them.
+
+    `moves_bound`: moves that every plan needs whose loads are as even; None where nothing is proven. `load_gap`: replicas that
+    more even loads, if there are any, have on other brokers at most; None where nothing is proven.
     """
 
-    rows: Int64s
-    groups: RowGroups
-    spare: Bools
-    open: Bools
-    free: Bools
+    targets: Int32s
+    moves_bound: int | None
+    load_gap: int | None
 
 
-def balance_replicas(problem: ReassignmentProblem, targets: Int32s, movable: Bools) -> Int32s:
+def balance_replicas(problem: ReassignmentProblem, targets: Int32s, movable: Bools, repaired: Bools) -> BalancedTargets:
     """`targets` (P, width, broker indices) with replicas moved until brokers are as even as racks and replica sets allow.
 
-    `movable` (P,): legal partitions that may be touched.
+    `movable` (P,): legal partitions that may be touched; `repaired` (P,): those of them that moved into the constraints.
 
     Constraints: every partition stays as evenly spread over racks as it is; no broker twice; nothing comes to a fenced
-    broker.
-    Goals, in order: the least sum of squared replicas per broker; the fewest moves; small partitions first.
-    Method: one min-cost flow a round: broker → its rack → broker, and, where a kind of partition may exchange one rack
-    for another, broker → group → other rack → broker. Every move costs 1, every evening more than any chain of moves.
-    Bound: a plan that ends with these loads needs at least sum (load after − load before)+ additions.
+    broker, and nothing leaves it.
+    Goals, in order: the least sum of squared replicas per broker; the fewest moves, repair included; small partitions first.
+    Method: one exact flow from partitions to brokers (placement_flow.py). Where that is too large: the flow of racks
+    (rack_relaxation.py), its moves as far as each partition allows them, then exact flows over parts, until the loads and the
+    moves are those of the flow of racks.
+    Bound: the exact flow is best. For large clusters the flow of racks bounds both goals; what is above it is said.
     """
-    movable = movable.copy()
-    for _ in range(ROUNDS_MAX):
-        state = replace(problem, replica_index=targets)
-        if _is_balanced(state) or not movable.any():
-            break
-        row, from_broker, rack, quotas = _round(state, movable)
-        if not len(row):
-            break
-        added = distribute_additions(row, rack, quotas, problem.rack_map.rack_codes, targets, optional=True)
-        placed = added.broker >= 0
-        leaving = np.zeros(targets.shape, dtype=np.bool_)
-        leaving[row[placed], (targets[row] == from_broker[:, None]).argmax(axis=1)[placed]] = True
-        targets = with_changes(targets, leaving, row[placed], added.broker[placed].astype(np.int32))
-        movable[row] = False
+    rows = np.flatnonzero(movable)
+    if not len(rows) or not problem.can_receive.any():
+        return BalancedTargets(targets, None, None)
+    limits = placement_limits(problem, targets, rows, fenced_may_give=False)
+    if limits is not None:
+        placed = place(problem, targets, limits, even_first=True)
+        return BalancedTargets(placed, _moves(problem, placed), 0)
+    best = relax(problem, targets, rows)
+    targets = _with_racks_flow(problem, targets, best, movable & ~repaired, bool((movable & repaired).any()))
+    return _in_parts(problem, targets, rows, best)
+
+
+def _with_racks_flow(
+    problem: ReassignmentProblem, targets: Int32s, best: RackRelaxation | None, movable: Bools, again: bool
+) -> Int32s:
+    """The moves of the flow of racks, over rows that needed no repair. `again`: `best` covers others too."""
+    flow = relax(problem, targets, np.flatnonzero(movable)) if again else best
+    if flow is None:
+        return targets
+    row, from_broker, to_broker = proposed_moves(problem, flow)
+    targets = targets.copy()
+    column = (targets[row] == from_broker[:, None]).argmax(axis=1)
+    targets[row, column] = to_broker
     return targets
 
 
-def _is_balanced(state: ReassignmentProblem) -> bool:
-    able = state.loads[state.can_receive]
-    return not len(able) or int(able.max()) - int(able.min()) <= 1
+def _in_parts(
+    problem: ReassignmentProblem, targets: Int32s, rows: Int64s, best: RackRelaxation | None
+) -> BalancedTargets:
+    """Exact flows over some of the rows at a time, as long as they help and the bound is not reached."""
+    steps = load_costs(problem)
+    lowest = None if best is None else (_unevenness(steps, best.loads), best.moves)
+    reached = _unevenness(steps, _loads(problem, targets)), _moves(problem, targets)
+    idle = 0
+    for turn in range(ROUNDS_MAX):
+        if reached == lowest or idle == IDLE_ROUNDS_MAX:
+            break
+        part = _part(problem, targets, rows, None if best is None else best.loads, turn)
+        limits = placement_limits(problem, targets, part, fenced_may_give=False)
+        if limits is None:
+            break
+        targets = place(problem, targets, limits, even_first=True)
+        before, reached = reached, (_unevenness(steps, _loads(problem, targets)), _moves(problem, targets))
+        idle = idle + 1 if reached == before else 0
+    if best is None or lowest is None:
+        return BalancedTargets(targets, None, None)
+    if reached[0] == lowest[0]:
+        return BalancedTargets(targets, lowest[1], 0)
+    gap = int(np.maximum(_loads(problem, targets) - best.loads, 0).sum())
+    return BalancedTargets(targets, None, gap)
 
 
-def _round(state: ReassignmentProblem, movable: Bools) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-    """One replica each of some partitions: row, broker that gives it, rack that takes it; and quotas of the takers."""
-    donors = _donors(state, movable)
-    builder = NetworkBuilder()
-    brokers = builder.nodes(state.loads)
-    (sink,) = builder.nodes(np.zeros(1, dtype=np.int64)).tolist()
-    racks = builder.nodes(np.zeros(state.shares.racks, dtype=np.int64))
-    held = _held(state, donors)
-    rack_of = state.rack_map.rack_codes[held.broker]
-    stays = np.where(donors.free[held.group, rack_of], held.count, 0)
-    within = builder.add(brokers[held.broker], racks[rack_of], stays, 1)
-    across, into = _add_exchanges(builder, state, donors, held, brokers, racks)
-    receivers = np.flatnonzero(state.can_receive & (state.rack_map.rack_codes >= 0))
-    arrival_arcs = builder.add(racks[state.rack_map.rack_codes[receivers]], brokers[receivers], len(state.rows) + 1)
-    steps = load_costs(state)
-    # Evenness before movement: a step outweighs every chain of moves.
-    builder.add(
-        brokers[steps.broker], np.full(len(steps.broker), sink), steps.capacity, steps.unit_cost * (len(brokers) + 1)
-    )
-    flow = solve(builder.network(sink)).flow
-    quotas = np.zeros(len(brokers), dtype=np.int64)
-    quotas[receivers] = flow[arrival_arcs]
-    return _realised(state, donors, held, flow[within], flow[across], flow[into], quotas)
+def _part(problem: ReassignmentProblem, targets: Int32s, rows: Int64s, loads: Int64s | None, turn: int) -> Int64s:
+    """As many rows as one exact flow takes: half of them that moved or are on a broker that holds too much, half any."""
+    size = max(2, PLACEMENT_ARCS_MAX // len(problem.loads))
+    present = _loads(problem, targets)
+    too_full = np.append(present > (present.mean() if loads is None else loads), False)
+    urgent = rows[too_full[targets[rows]].any(axis=1)]
+    if not len(urgent):
+        urgent = rows[_is_new(problem, targets)[rows].any(axis=1)]
+    half = _every(urgent, size // 2, turn)
+    return np.unique(np.concatenate([half, _every(rows, size - len(half), turn)]))
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Held:
-    """Which donors stand on which broker, by pairs of broker and group: `broker`, `group`, `count` (K,).
-
-    `rows`: the donors of pair k are the next `count[k]` of them, the smallest first.
-    """
-
-    broker: Int64s
-    group: Int64s
-    count: Int64s
-    rows: Int64s
-
-    def donors_of(self) -> list[Int64s]:
-        return np.split(self.rows, np.cumsum(self.count)[:-1])
+def _every(rows: Int64s, count: int, turn: int) -> Int64s:
+    """At most `count` of the rows, evenly from all of them; others at each turn."""
+    if len(rows) <= count:
+        return rows
+    return rows[(np.arange(count) * (len(rows) // max(1, count)) + turn) % len(rows)]
 
 
-def _donors(state: ReassignmentProblem, movable: Bools) -> _Donors:
-    rows = np.flatnonzero(movable)
-    index = state.replica_index[rows]
-    slots = np.sort(np.where(index >= 0, state.replica_racks[rows] * 2 + state.can_receive[index], -2), axis=1)
-    target_factor = state.target_factor[rows]
-    groups = group_rows(np.column_stack([slots, target_factor]))
-    held, usable = slots_per_rack(slots[groups.first], state.shares.racks)
-    target_factor, rack_map = target_factor[groups.first], state.rack_map
-    usable_brokers = np.bincount(
-        rack_map.rack_codes[state.can_receive & (rack_map.rack_codes >= 0)], minlength=state.shares.racks
-    )
-    free = usable < usable_brokers
-    least, most = state.shares.least[target_factor, :-1], state.shares.most[target_factor, :-1]
-    return _Donors(rows, groups, held > least, (held < most) & free, free)
+def _loads(problem: ReassignmentProblem, targets: Int32s) -> Int64s:
+    return np.bincount(targets[targets >= 0], minlength=len(problem.loads))
 
 
-def _held(state: ReassignmentProblem, donors: _Donors) -> _Held:
-    index = state.replica_index[donors.rows]
-    # A fenced broker keeps what it holds until it is back or drained.
-    row, column = np.nonzero((state.replica_racks[donors.rows] >= 0) & state.can_receive[index])
-    group_count = max(1, len(donors.groups))
-    pair = index[row, column].astype(np.int64) * group_count + donors.groups.of_row[row]
-    order = np.lexsort((state.rows.size_bytes[donors.rows[row]], pair))
-    distinct, count = np.unique(pair, return_counts=True)
-    return _Held(distinct // group_count, distinct % group_count, count, donors.rows[row[order]])
+def _moves(problem: ReassignmentProblem, targets: Int32s) -> int:
+    return int(np.count_nonzero(_is_new(problem, targets)))
 
 
-def _add_exchanges(
-    builder: NetworkBuilder, state: ReassignmentProblem, donors: _Donors, held: _Held, brokers: Int64s, racks: Int64s
-) -> tuple[slice, slice]:
-    """Arcs broker → group, for replicas that may leave their rack, and group → rack that may take them."""
-    size, none = donors.groups.size, np.zeros(len(donors.groups), dtype=np.int64)
-    gather, scatter = builder.nodes(none), builder.nodes(none)
-    builder.add(gather, scatter, size)
-    may = donors.spare[held.group, state.rack_map.rack_codes[held.broker]]
-    across = builder.add(brokers[held.broker], gather[held.group], np.where(may, held.count, 0), 1)
-    group, rack = np.nonzero(donors.open)
-    into = builder.add(scatter[group], racks[rack], size[group])
-    return across, into
+def _is_new(problem: ReassignmentProblem, targets: Int32s) -> Bools:
+    """Which targets are on brokers that do not hold the partition now. Shape as `targets`."""
+    new = targets >= 0
+    for column in problem.replica_index.T:
+        new &= targets != column[:, None]
+    return np.asarray(new)
 
 
-def _realised(
-    state: ReassignmentProblem,
-    donors: _Donors,
-    held: _Held,
-    within: Int64s,
-    across: Int64s,
-    into: Int64s,
-    quotas: Int64s,
-) -> tuple[Int64s, Int64s, Int64s, Int64s]:
-    """Actual partitions for the units of flow, the smallest first, each giving once."""
-    none = np.zeros(0, dtype=np.int64)
-    given = [(none, none, none), *_given(state, held, within, across)]
-    row, pair, leaves = (np.concatenate(column) for column in zip(*given, strict=True))
-    rack = state.rack_map.rack_codes[held.broker[pair]].astype(np.int64)
-    group, open_rack = np.nonzero(donors.open)
-    for code in np.unique(held.group[pair[leaves > 0]]).tolist():
-        selected = np.flatnonzero((leaves > 0) & (held.group[pair] == code))
-        rack[selected] = np.repeat(open_rack[group == code], into[group == code])[: len(selected)]
-    return row, held.broker[pair], rack, _trimmed(state, quotas, rack)
-
-
-def _given(
-    state: ReassignmentProblem, held: _Held, within: Int64s, across: Int64s
-) -> Iterator[tuple[Int64s, Int64s, Int64s]]:
-    """For each pair that gives: rows, the pair's number, and whether each row's replica leaves its rack."""
-    used, donors_of = np.zeros(len(state.rows), dtype=np.bool_), held.donors_of()
-    for pair in np.flatnonzero(within + across).tolist():
-        able = donors_of[pair]
-        selected = able[~used[able]][: int(within[pair] + across[pair])]
-        used[selected] = True
-        yield selected, np.full(len(selected), pair), (np.arange(len(selected)) < across[pair]).astype(np.int64)
-
-
-def _trimmed(state: ReassignmentProblem, quotas: Int64s, rack: Int64s) -> Int64s:
-    """Quotas lowered to what really arrives in each rack, at the brokers that would hold most."""
-    quotas = quotas.copy()
-    for code in range(state.shares.racks):
-        brokers = np.flatnonzero(state.rack_map.rack_codes == code)
-        for _ in range(int(quotas[brokers].sum()) - int(np.count_nonzero(rack == code))):
-            fullest = brokers[np.argmax(np.where(quotas[brokers] > 0, state.loads[brokers] + quotas[brokers], -1))]
-            quotas[fullest] -= 1
-    return quotas
+def _unevenness(steps: LoadCosts, loads: Int64s) -> int:
+    """The cost of `loads` by the steps, as the flows count it."""
+    starts = np.flatnonzero(np.diff(steps.broker, prepend=-1))
+    filled_before = np.cumsum(steps.capacity) - steps.capacity
+    filled_before -= filled_before[starts][steps.broker]
+    units = np.clip(loads[steps.broker] - filled_before, 0, steps.capacity)
+    return sum(map(int.__mul__, units.tolist(), steps.unit_cost.tolist()))

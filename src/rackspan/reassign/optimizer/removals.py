@@ -47,7 +47,7 @@ def removal_choices(problem: ReassignmentProblem, repair_groups: RepairGroups, i
     )
     some = may_leave.any(axis=1)
     repair_group, brokers = repair_group[some], len(problem.rack_map.broker_ids)
-    slots = (racks * brokers + index) * 2 + _in_sync(problem, repair_groups.rows[included])
+    slots = (racks * brokers + index) * 2 + in_sync(problem, repair_groups.rows[included])
     candidates = np.sort(np.where(may_leave, slots, -1)[some], axis=1)
     target_factor = problem.target_factor[repair_groups.rows[included]][some]
     groups = group_rows(np.column_stack([candidates, target_factor, repair_groups.free_removals[repair_group]]))
@@ -74,7 +74,7 @@ def removal_choices(problem: ReassignmentProblem, repair_groups: RepairGroups, i
     )
 
 
-def _in_sync(problem: ReassignmentProblem, rows: Int64s) -> Bools:
+def in_sync(problem: ReassignmentProblem, rows: Int64s) -> Bools:
     """Which replicas are in the ISR. Shape as `replica_index[rows]`."""
     isr = problem.rack_map.broker_index(problem.rows.isr[rows])
     found = np.zeros(problem.replica_index[rows].shape, dtype=np.bool_)

@@ -55,7 +55,9 @@ def repair(problem: ReassignmentProblem, needed: Needs, rows: Int64s) -> Changes
     removed, (row, rack), quotas = _solved(problem, groups, reachable, included)
     out_of, broker = removed
     leaving[out_of, (problem.replica_index[out_of] == broker[:, None]).argmax(axis=1)] = True
-    additions = distribute_additions(row, rack, quotas, problem.rack_map.rack_codes, problem.replica_index)
+    additions = distribute_additions(
+        row, rack, quotas, problem.rack_map.rack_codes, problem.replica_index, problem.can_receive
+    )
     return Changes(leaving, additions, rows[~reachable[groups.row_groups.of_row]])
 
 

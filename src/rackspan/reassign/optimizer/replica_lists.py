@@ -24,6 +24,18 @@ def with_changes(held: Int32s, leaving: Bools, row: Int64s, broker: Int64s) -> I
     return compacted(free_first)
 
 
+def in_order_of(held: Int32s, targets: Int32s) -> Int32s:
+    """`targets` (P, width) with the replicas that `held` (P, width) has in its order, new ones in the positions of those that left."""
+    stays = np.zeros(held.shape, dtype=np.bool_)
+    new = targets >= 0
+    for column in targets.T:
+        stays |= held == column[:, None]
+    for column in held.T:
+        new &= targets != column[:, None]
+    row, column = np.nonzero(new)
+    return with_changes(held, ~stays, row.astype(np.int64), targets[row, column].astype(np.int32))
+
+
 def compacted(matrix: Int32s) -> Int32s:
     """Padding moved to the right of each row, columns of nothing but padding cut off. The order of the rest is kept."""
     absent = matrix == NO_BROKER

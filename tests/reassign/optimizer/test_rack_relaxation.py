@@ -1,0 +1,58 @@
+import os
+from collections import Counter
+from itertools import chain, product
+from random import Random
+
+import pytest
+
+from rackspan.reassign import LoadRange, ReassignmentRequest, plan, snapshot_after
+from rackspan.reassign.optimizer import balance, placement_flow
+from tests.reassign.instances import cluster, spread
+from tests.reassign.optimizer.test_placement_flow import Instance
+from tests.reassign.plans import cost
+from tests.reassign.test_planner import judged
+
+RANDOM_CLUSTERS = 3_000 if os.environ.get("RACKSPAN_SOAK") else 200
+
+
+@pytest.fixture(autouse=True)
+def _exact_flows_are_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a large cluster: the flow of racks does the bulk, exact flows take a few partitions at a time."""
+    monkeypatch.setattr(placement_flow, "PLACEMENT_ARCS_MAX", 12)
+    monkeypatch.setattr(balance, "PLACEMENT_ARCS_MAX", 12)
+
+
+@pytest.mark.parametrize("seed", range(RANDOM_CLUSTERS))
+def test_a_plan_without_a_gap_is_the_best_there_is_and_every_plan_is_legal(seed: int) -> None:
+    instance = Instance(Random(seed))
+    if not instance.can_be_enumerated or instance.fenced:
+        return
+    planned = plan(instance.snapshot, request=ReassignmentRequest(drain=instance.drain, balance=True))
+    ends = [row.replicas for row in snapshot_after(instance.snapshot, planned).partitions]
+    reached = _unevenness(ends), instance.moves(ends)
+    best = min((_unevenness(placed), instance.moves(placed)) for placed in product(*instance.legal))
+    assert reached >= best
+    assert (reached == best) if cost(planned).gap_reason is None else True
+    assert all(tuple(sorted(end)) in legal for end, legal in zip(ends, instance.legal, strict=True))
+    assert cost(planned).lower_bound <= planned.moves
+
+
+def _unevenness(placed: list[tuple[int, ...]] | tuple[tuple[int, ...], ...]) -> int:
+    return sum(count**2 for count in Counter(chain.from_iterable(placed)).values())
+
+
+@pytest.mark.parametrize(("racks", "new"), [(3, 9), (3, 27), (6, 6), (6, 18), (5, 5), (4, 3)])
+def test_new_brokers_are_filled_to_the_level_without_one_exact_flow(racks: int, new: int) -> None:
+    brokers = 2 * racks
+    placed = spread(600, brokers, racks, 3, 1)
+    snapshot = cluster(placed, {broker: f"r{broker % racks}" for broker in range(brokers + new)})
+    planned = plan(snapshot, request=ReassignmentRequest(balance=True))
+    assert (cost(planned).gap_reason, planned.moves) == (None, cost(planned).lower_bound)
+    assert cost(planned).after.replicas.most == cost(planned).replicas_bound
+    assert judged(snapshot, planned) == set()
+
+
+def test_several_replicas_of_a_partition_move_in_one_plan() -> None:
+    snapshot = cluster([[0, 1, 2]] * 100, {broker: f"r{broker % 3}" for broker in range(12)})
+    planned = plan(snapshot, request=ReassignmentRequest(balance=True))
+    assert (planned.moves, cost(planned).after.replicas) == (225, LoadRange(25, 25))
