@@ -29,7 +29,7 @@ def test_a_value_that_is_no_number_of_racks_is_refused_by_key_and_value(text: st
         (SetAt.BROKER_DYNAMIC, ConfigOutcome.INVALID_CONFIG),
     ],
 )
-def test_a_broker_without_a_rack_cannot_ask_for_racks(at: SetAt, outcome: ConfigOutcome) -> None:
+def test_a_broker_without_a_rack_cannot_require_racks(at: SetAt, outcome: ConfigOutcome) -> None:
     verdict = judge_broker_config("2", at, None, BROKERS)
     assert (verdict.outcome, verdict.value) == (outcome, None)
     assert verdict.error == ("min.insync.racks 2: this broker has no broker.rack; set it, or leave the value at 1")
@@ -62,7 +62,7 @@ def test_what_may_become_true_later_is_accepted_with_a_warning(
     assert (verdict.outcome, verdict.value, verdict.warnings) == (ConfigOutcome.ACCEPTED, int(text), warnings)
 
 
-def test_more_racks_than_the_broker_knows_is_one_warning_for_it_too() -> None:
+def test_more_racks_than_the_cluster_has_is_one_warning_for_it_too() -> None:
     verdict = judge_broker_config("3", SetAt.BROKER_START, RackId("a"), BROKERS)
     assert verdict.outcome is ConfigOutcome.ACCEPTED
     assert verdict.warnings == ("min.insync.racks 3: the cluster has 2 racks; acks=all is refused until it has more",)

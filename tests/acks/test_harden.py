@@ -65,7 +65,7 @@ def test_the_least_value_is_the_least_of_all_that_force_the_racks(
         k = min_racks(topics[one.topic], policy)
         assert one.current == min_replicas(topics[one.topic])
         if k == 1:
-            assert (one.outcome, one.least, one.losses, one.better) == (HardenOutcome.NOTHING_ASKED, 1, (), ())
+            assert (one.outcome, one.least, one.losses, one.better) == (HardenOutcome.NOTHING_REQUIRED, 1, (), ())
             continue
         least = next((value for value in range(1, 99) if forces(value, sets, racks, k)), None)
         assert (one.outcome is HardenOutcome.IMPOSSIBLE) == (least is None)

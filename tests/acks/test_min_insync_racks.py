@@ -21,7 +21,7 @@ from tests.strategies import brokers
 RACKS = rack_bits([Broker(BrokerId(i), RackId(r) if r else None) for i, r in enumerate(["a", "a", "b", "c", "", ""])])
 
 CASES = [
-    # in sync, replicas asked, racks asked -> verdict before the append
+    # in sync, replicas required, racks required -> verdict before the append
     ("0123", 2, 2, "ACCEPT"),
     ("02", 2, 2, "ACCEPT"),
     ("01", 2, 2, "NOT_ENOUGH_RACKS"),
@@ -45,18 +45,18 @@ def isr(text: str) -> tuple[BrokerId, ...]:
 
 @pytest.mark.parametrize(("in_sync", "replicas", "racks", "verdict"), CASES)
 def test_each_threshold_is_checked_in_its_turn(in_sync: str, replicas: int, racks: int, verdict: str) -> None:
-    asked = Thresholds(replicas, racks)
+    required = Thresholds(replicas, racks)
     after = verdict if verdict == "ACCEPT" else f"{verdict}_AFTER_APPEND"
-    assert before_append(isr(in_sync), RACKS, asked) is ProduceVerdict[verdict]
-    assert before_acknowledgement(isr(in_sync), RACKS, asked) is ProduceVerdict[after]
-    assert watermark_may_advance(isr(in_sync), RACKS, asked) is (verdict == "ACCEPT")
+    assert before_append(isr(in_sync), RACKS, required) is ProduceVerdict[verdict]
+    assert before_acknowledgement(isr(in_sync), RACKS, required) is ProduceVerdict[after]
+    assert watermark_may_advance(isr(in_sync), RACKS, required) is (verdict == "ACCEPT")
 
 
 @given(brokers(), st.integers(1, 4), st.integers(1, 4))
 def test_the_verdict_is_that_of_the_racks_named_one_by_one(
     listed: tuple[Broker, ...], replicas: int, racks: int
 ) -> None:
-    bits, asked = rack_bits(listed), Thresholds(replicas, racks)
+    bits, required = rack_bits(listed), Thresholds(replicas, racks)
     for size in range(min(len(listed), 4) + 1):
         for chosen in combinations(listed, size):
             named = {broker.rack or "" for broker in chosen}
@@ -64,8 +64,8 @@ def test_the_verdict_is_that_of_the_racks_named_one_by_one(
             expected = (
                 "NOT_ENOUGH_REPLICAS" if size < replicas else "NOT_ENOUGH_RACKS" if len(named) < racks else "ACCEPT"
             )
-            # min.insync.racks 1 asks nothing, and an ISR that has replicas enough has a rack.
-            assert before_append(in_sync, bits, asked).name == expected
+            # min.insync.racks 1 requires nothing, and an ISR that has replicas enough has a rack.
+            assert before_append(in_sync, bits, required).name == expected
             assert set(bits.names(in_sync)) == named
 
 
@@ -78,11 +78,11 @@ def test_racks_are_not_counted_where_the_value_is_1(monkeypatch: pytest.MonkeyPa
         return original(racks, in_sync)
 
     monkeypatch.setattr(RackBits, "count", watched)
-    for moment in (before_append, before_acknowledgement, watermark_may_advance):
-        moment(isr("012"), RACKS, Thresholds(2, 1))
+    for check in (before_append, before_acknowledgement, watermark_may_advance):
+        check(isr("012"), RACKS, Thresholds(2, 1))
     assert counted == []
-    for moment in (before_append, before_acknowledgement, watermark_may_advance):
-        moment(isr("012"), RACKS, Thresholds(2, 2))
+    for check in (before_append, before_acknowledgement, watermark_may_advance):
+        check(isr("012"), RACKS, Thresholds(2, 2))
     assert counted == [isr("012")] * 3
 
 

@@ -24,9 +24,9 @@ BY_RACKS = "orders-3: in-sync racks a,b = 2 < min.insync.racks 3"
     ],
 )
 def test_the_message_names_the_racks(in_sync: str, message: str) -> None:
-    asked = Thresholds(1, 4 if in_sync == "4520" else 3)
+    required = Thresholds(1, 4 if in_sync == "4520" else 3)
     for verdict in (ProduceVerdict.NOT_ENOUGH_RACKS, ProduceVerdict.NOT_ENOUGH_RACKS_AFTER_APPEND):
-        assert error_message(verdict, "orders", 3, isr(in_sync), RACKS, asked) == message
+        assert error_message(verdict, "orders", 3, isr(in_sync), RACKS, required) == message
 
 
 @pytest.mark.parametrize("verdict", [ProduceVerdict.ACCEPT, ProduceVerdict.NOT_ENOUGH_REPLICAS])

@@ -1,4 +1,4 @@
-"""What a watch knows after each reading. The oracle counts racks partition by partition over the document."""
+"""The state of a watch after each reading. The oracle counts racks partition by partition over the document."""
 
 from dataclasses import replace
 
@@ -39,33 +39,31 @@ def after(*readings: tuple[float, ClusterSnapshot | RackspanError]) -> list[Watc
     return list(watch_readings(readings, TWO))
 
 
-def led(seen: ClusterIsr | None) -> list[tuple[int, int, int]]:
-    assert seen is not None
-    return [(one.broker, one.under, one.at) for one in seen.leaders]
+def led(isr: ClusterIsr | None) -> list[tuple[int, int, int]]:
+    assert isr is not None
+    return [(one.broker, one.under, one.at) for one in isr.leaders]
 
 
 @given(snapshots(), policies())
 def test_partitions_are_counted_as_plain_loops_count_them(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
     try:
-        seen = cluster_isr(snapshot, policy)
+        isr = cluster_isr(snapshot, policy)
     except UsageError:
         assert policy.unracked is UnrackedPolicy.ERROR
         return
-    said = document(snapshot)
-    racks = rack_of(said, policy)
+    described = document(snapshot)
+    racks = rack_of(described, policy)
     wanted = {}
-    for topic in said["topics"]:
+    for topic in described["topics"]:
         for one in topic["partitions"]:
             spanned = len({racks[broker] for broker in one["isr"] if broker in racks})
             wanted[topic["name"], one["partition"]] = (one["leader"], spanned, min_racks(topic, policy))
-    assert {
-        (one.topic, one.partition): (one.leader, one.isr_racks, one.required) for one in seen.partitions()
-    } == wanted
-    assert seen.under == sum(spanned < asked for _, spanned, asked in wanted.values())
-    assert seen.at == sum(spanned == asked for _, spanned, asked in wanted.values())
-    assert seen.leaderless == sum(leader == -1 for leader, _, _ in wanted.values())
-    for broker in seen.leaders:
-        mine = [(spanned, asked) for leader, spanned, asked in wanted.values() if leader == broker.broker]
+    assert {(one.topic, one.partition): (one.leader, one.isr_racks, one.required) for one in isr.partitions()} == wanted
+    assert isr.under == sum(spanned < required for _, spanned, required in wanted.values())
+    assert isr.at == sum(spanned == required for _, spanned, required in wanted.values())
+    assert isr.leaderless == sum(leader == -1 for leader, _, _ in wanted.values())
+    for broker in isr.leaders:
+        mine = [(spanned, required) for leader, spanned, required in wanted.values() if leader == broker.broker]
         assert (broker.under, broker.at) == (sum(s < a for s, a in mine), sum(s == a for s, a in mine))
 
 
@@ -74,7 +72,7 @@ def test_partitions_are_counted_with_their_leader_and_fenced_brokers_lead_nothin
     assert led(watch.latest) == [(1, 0, 1), (2, 2, 0), (3, 0, 0)]
 
 
-def test_a_partition_without_a_leader_is_nobodys_and_told_apart() -> None:
+def test_a_partition_without_a_leader_has_no_broker_and_is_counted_apart() -> None:
     (watch,) = after((0, cluster([1], [2, 3], leaders=[-1, 2])))
     assert watch.latest is not None
     assert (watch.latest.leaderless, watch.latest.under) == (1, 1)

@@ -31,9 +31,9 @@ def test_the_forcing_value_is_one_more_than_the_fullest_racks_hold(held: list[in
     counts = np.array([sorted(held, reverse=True)], dtype=np.int64)
     members = [rack for rack, count in enumerate(held) for _ in range(count)]
     too_few = [
-        sum(taken)
-        for taken in product((0, 1), repeat=len(members))
-        if len({rack for rack, one in zip(members, taken, strict=True) if one}) < k
+        sum(chosen)
+        for chosen in product((0, 1), repeat=len(members))
+        if len({rack for rack, one in zip(members, chosen, strict=True) if one}) < k
     ]
     assert forcing_value(counts, k).tolist() == [max(too_few) + 1]
 
@@ -74,5 +74,5 @@ def test_the_error_policy_names_the_rackless_brokers() -> None:
 @pytest.mark.parametrize("largest", [9, 2_000_000])
 def test_padding_and_unlisted_brokers_have_no_rack_whatever_the_ids(largest: int) -> None:
     counted = rack_map([Broker(BrokerId(0), RackId("a")), Broker(BrokerId(largest), RackId("b"))])
-    asked = np.array([[-1, 0, 1], [largest, largest + 1, 2**31 - 1]], dtype=np.int32)
-    assert counted.codes(asked).tolist() == [[-1, 0, -1], [1, -1, -1]]
+    ids = np.array([[-1, 0, 1], [largest, largest + 1, 2**31 - 1]], dtype=np.int32)
+    assert counted.codes(ids).tolist() == [[-1, 0, -1], [1, -1, -1]]

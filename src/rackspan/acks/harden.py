@@ -25,7 +25,7 @@ from rackspan.model.topic import Topic
 class HardenOutcome(StrEnum):
     """What to do about a topic's min.insync.replicas."""
 
-    NOTHING_ASKED = "nothing-asked"
+    NOTHING_REQUIRED = "nothing-asked"
     """One rack is enough: every acknowledged record is on one."""
     SUFFICES = "suffices"
     """The current value forces the racks."""
@@ -82,7 +82,7 @@ class HardenAdvice:
     @property
     def outcome(self) -> HardenOutcome:
         if self.min_insync_racks <= 1:
-            return HardenOutcome.NOTHING_ASKED
+            return HardenOutcome.NOTHING_REQUIRED
         if self.too_few_racks:
             return HardenOutcome.IMPOSSIBLE
         if self.current >= self.least:
@@ -106,7 +106,7 @@ def harden(
     Goal: the least such value, over all partitions of the topic.
     Method: the k − 1 fullest racks hold c1 + … + c(k−1) replicas, replicas in no rack are counted as if among them, and
     one more must stand elsewhere. That is at most the partition's own replication factor where its replicas stand on k
-    racks at all, so that a value which another partition asks for, counted as all replicas here, forces them too. Columns
+    racks at all, so that a value which another partition requires, counted as all replicas here, forces them too. Columns
     throughout: a few sorts of the replica matrix.
     Source: min.insync.racks, Motivation ("the operator must set min.insync.replicas=3 (or higher)"), made exact.
     """

@@ -81,15 +81,15 @@ def spread_document(spread: RackSpread) -> dict[str, Any]:
     }
 
 
-def watch_document(seen: ClusterIsr) -> dict[str, Any]:
+def watch_document(isr: ClusterIsr) -> dict[str, Any]:
     """One reading of a watch: counts of partitions, of the whole cluster and by leading broker."""
     return {
-        "cluster_id": seen.cluster_id,
-        "under_min_rack_isr": seen.under,
-        "at_min_rack_isr": seen.at,
-        "leaderless": seen.leaderless,
+        "cluster_id": isr.cluster_id,
+        "under_min_rack_isr": isr.under,
+        "at_min_rack_isr": isr.at,
+        "leaderless": isr.leaderless,
         "brokers": [
             {"id": one.broker, "rack": one.rack, "under_min_rack_isr": one.under, "at_min_rack_isr": one.at}
-            for one in seen.leaders
+            for one in isr.leaders
         ],
     }

@@ -58,7 +58,7 @@ def produce_error(code: int, message: str | None) -> RetriableProduceError | Non
     """The exception for a partition's error in a Produce response; None for a code that is not one of the four.
 
     `message` is the response's `error_message` (Produce version 8 and later). Codes 19 and 20 stand for both thresholds:
-    only the message tells which of the two was missed.
+    only the message names which of the two was missed.
     """
     by_racks = message is not None and f" < {MIN_INSYNC_RACKS} " in message
     kind = _EXCEPTIONS.get((code, by_racks)) or _EXCEPTIONS.get((code, True))

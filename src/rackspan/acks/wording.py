@@ -101,7 +101,7 @@ def _impossible(advice: HardenAdvice) -> str:
 
 
 _REASONS: Final[Mapping[HardenOutcome, Callable[[HardenAdvice], str]]] = {
-    HardenOutcome.NOTHING_ASKED: lambda _advice: "1 rack is enough",
+    HardenOutcome.NOTHING_REQUIRED: lambda _advice: "1 rack is enough",
     HardenOutcome.SUFFICES: _suffices,
     HardenOutcome.RAISE: _raise,
     HardenOutcome.ENFORCED: _enforced,

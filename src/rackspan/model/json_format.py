@@ -134,7 +134,7 @@ class _Reader:
             )
         return ClusterSnapshot(
             cluster_id=_optional_string(top, "cluster_id", "snapshot"),
-            taken_at=_moment(top),
+            taken_at=_timestamp(top),
             controllers=tuple(self._controllers(top.get("controllers"))),
             partial=tuple(_strings(top.get("partial"), "partial")),
             brokers=tuple(self._brokers(top["brokers"])),
@@ -292,7 +292,7 @@ def _config(value: object, place: str) -> dict[str, str]:
     return value
 
 
-def _moment(top: Mapping[str, Any]) -> datetime | None:
+def _timestamp(top: Mapping[str, Any]) -> datetime | None:
     text = _optional_string(top, "taken_at", "snapshot")
     if text is None:
         return None

@@ -74,8 +74,8 @@ def _in_utc(time: datetime) -> datetime:
 def _refuse_twice(what: str, names: Sequence[object]) -> None:
     if len(set(names)) == len(names):
         return
-    seen: set[object] = set()
-    twice = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+    earlier: set[object] = set()
+    twice = next(name for name in names if name in earlier or earlier.add(name))  # type: ignore[func-returns-value]
     raise InvalidSnapshot(f"{what} {twice}: listed twice; leave one of them out")
 
 

@@ -81,7 +81,7 @@ def _applied(document: dict[str, Any]) -> Iterator[RenderableType]:
 
 
 def _verdict(outcomes: dict[str, int]) -> Text:
-    if not outcomes.keys() - {HardenOutcome.NOTHING_ASKED}:
+    if not outcomes.keys() - {HardenOutcome.NOTHING_REQUIRED}:
         return Text("no topic asks for more than 1 rack: say how many with --min-insync-racks N", style="bold yellow")
     wrong = [
         f"{outcomes[outcome]} {words}"
