@@ -3,4 +3,4 @@
 Begin with api.py: the whole system on one page.
 """
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"
