@@ -1,5 +1,9 @@
 """librdkafka (confluent-kafka) against the embedded cluster."""
 
+import json
+import logging
+import time
+from typing import Any
 from uuid import uuid4
 
 import pytest
@@ -175,3 +179,41 @@ def test_what_kafka_refuses_is_refused(cluster: EmbeddedCluster, admin: AdminCli
     with pytest.raises(KafkaException) as refused:
         admin.create_topics([new])[new.topic].result(30)
     assert refused.value.args[0].code() == code
+
+
+@pytest.mark.parametrize("recreated", [False, True])
+def test_a_deleted_topic_is_fetched_without_protocol_errors_and_with_pauses(
+    cluster: EmbeddedCluster, admin: AdminClient, recreated: bool
+) -> None:
+    topic, lines, requests = created(admin), _LogLines(), [0]
+
+    def count_fetches(statistics: str) -> None:
+        brokers: list[dict[str, Any]] = list(json.loads(statistics)["brokers"].values())
+        requests.append(sum(broker["req"].get("Fetch", 0) for broker in brokers))
+
+    produced(cluster, topic, [b"old"])
+    config = {"bootstrap.servers": cluster.bootstrap_servers, "group.id": name(), "statistics.interval.ms": 100}
+    consumer = Consumer({**config, "stats_cb": count_fetches}, logger=lines.logger)
+    consumer.assign([TopicPartition(topic, 0, 0)])
+    message = consumer.poll(30)
+    assert message is not None and message.value() == b"old"
+    admin.delete_topics([topic])[topic].result(30)
+    if recreated:
+        admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(30)
+    before, end = requests[-1], time.monotonic() + 2
+    while time.monotonic() < end:
+        consumer.poll(0.1)
+    consumer.close()
+    assert [line for line in lines if "PROTOERR" in line] == []
+    assert requests[-1] - before < 50
+
+
+class _LogLines(list[str]):
+    """What librdkafka logs, through a logger of its own."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.logger = logging.Logger("librdkafka", logging.DEBUG)
+        handler = logging.Handler()
+        handler.emit = lambda record: self.append(record.getMessage())  # type: ignore[method-assign]
+        self.logger.addHandler(handler)

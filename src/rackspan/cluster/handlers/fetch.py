@@ -97,8 +97,7 @@ def _partition_fetches(call: Call[FetchRequestData]) -> Iterator[PartitionFetch]
 def _partition_data(
     call: Call[FetchRequestData], fetch: PartitionFetch, response: ReadResponse
 ) -> FetchResponsePartitionData:
-    if not fetch.topic_known:
-        return FetchResponsePartitionData(partition_index=fetch.partition.partition, error_code=response.error)
+    # Records are never null, though the protocol permits it: librdkafka cannot parse that, and fetches again without a pause.
     partition = FetchResponsePartitionData(
         partition_index=fetch.partition.partition,
         error_code=call.broker.code(response.error),
