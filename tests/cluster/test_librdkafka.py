@@ -196,7 +196,8 @@ def test_a_deleted_topic_is_fetched_without_protocol_errors_and_with_pauses(
     consumer = Consumer({**config, "stats_cb": count_fetches}, logger=lines.logger)
     consumer.assign([TopicPartition(topic, 0, 0)])
     message = consumer.poll(30)
-    assert message is not None and message.value() == b"old"
+    assert message is not None
+    assert message.value() == b"old"
     admin.delete_topics([topic])[topic].result(30)
     if recreated:
         admin.create_topics([NewTopic(topic, 1, 3)])[topic].result(30)

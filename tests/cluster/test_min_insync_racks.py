@@ -190,6 +190,20 @@ def test_a_broker_without_a_rack_accepts_no_value_above_1_dynamically_or_at_star
         EmbeddedCluster(racks=("r1", None), config={"min.insync.racks": "2"})
 
 
+def test_a_broker_that_loses_its_rack_ends_with_an_error_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
+    reason = "min.insync.racks 2: this broker has no broker.rack; set it, or leave the value at 1"
+    with cluster_of() as cluster:
+        set_default_of_brokers(cluster, "2")
+        with pytest.raises(UsageError, match=f"broker 1 refuses to start: {reason}"):
+            cluster.change_rack(1, None)
+        assert ("ERROR", f"broker 1 refuses to start: {reason}") in [
+            (record.levelname, record.getMessage()) for record in caplog.records
+        ]
+        cluster.change_rack(1, "r1")
+        cluster.create_topic("orders", 3, 3)
+        cluster.wait_for_isr("orders")
+
+
 def test_an_accepted_but_unusual_value_is_warned_of_in_the_log(caplog: pytest.LogCaptureFixture) -> None:
     with cluster_of(racks=("r1", "r2", None)) as cluster, caplog.at_level(logging.WARNING):
         cluster.create_topic("orders", 1, 3, config={"min.insync.racks": "4"})

@@ -20,8 +20,10 @@ from rackspan.cluster.core.messages import (
     Produce,
     ProduceResponse,
     Respond,
+    StartRefused,
 )
 from rackspan.cluster.core.settings import ClusterSettings, Elr
+from rackspan.model.ids import BrokerId
 from tests.cluster.world import World
 
 TWO_A_RACK: dict[int, str | None] = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c"}
@@ -45,6 +47,10 @@ def result_of(w: World, correlation_id: int) -> ProduceResponse:
     result = w.results[correlation_id]
     assert isinstance(result, ProduceResponse)
     return result
+
+
+def refusals(w: World) -> dict[int, str]:
+    return {source: effect.reason for source, effect in w.effects if isinstance(effect, StartRefused)}
 
 
 def lose(w: World, *brokers: int) -> None:
@@ -270,8 +276,77 @@ def test_a_broker_without_a_rack_refuses_a_dynamic_value_above_one_and_nothing_c
 def test_a_broker_without_a_rack_does_not_start_with_a_value_above_one() -> None:
     w = world({1: None, 2: "b", 3: "c"}, min_insync_racks=2)
     assert set(w.controller.image.brokers) == {2, 3}
+    assert refusals(w) == {1: "min.insync.racks 2: this broker has no broker.rack; set it, or leave the value at 1"}
     assert w.broker(1).phase.value == "refused"
-    assert any("broker.rack" in warning for warning in w.warnings())
+
+
+@pytest.mark.parametrize(
+    ("own", "everyones", "static", "starts"),
+    [
+        (None, None, 2, False),
+        (None, "2", 1, False),
+        ("2", None, 1, False),
+        ("2", "1", 1, False),
+        # The most specific value applies, as for every broker config.
+        ("1", "2", 2, True),
+        (None, "1", 2, True),
+        ("1", None, 2, True),
+        (None, None, 1, True),
+    ],
+)
+def test_a_broker_that_lost_its_rack_starts_by_the_value_that_applies_to_it(
+    own: str | None, everyones: str | None, static: int, starts: bool
+) -> None:
+    w = world(ONE_A_RACK, min_insync_racks=static)
+    for name, value in (("1", own), ("", everyones)):
+        if value is not None:
+            assert alter(w, 4, name, value).error is KafkaError.NONE
+    w.kill(1)
+    w.rack_of[1] = None
+    w.start(1)
+    w.run(5_000)
+    assert (w.broker(1).phase.value == "running") is starts
+    assert w.controller.image.brokers[BrokerId(1)].fenced is not starts
+
+
+def test_a_value_of_its_own_cannot_be_deleted_where_a_broker_without_a_rack_then_gets_one_above_one() -> None:
+    w = world(ONE_A_RACK)
+    alter(w, 4, "1", "1")
+    alter(w, 4, "", "2")
+    w.kill(1)
+    w.rack_of[1] = None
+    w.start(1)
+    w.run(500)
+    assert alter(w, 4, "1", None).error is KafkaError.INVALID_CONFIG
+    replacement = AlterResource(4, "1", (ConfigOp("message.max.bytes", 0, "2000000"),))
+    (replaced,) = w.admin(lambda correlation_id: AlterConfigs(correlation_id, (replacement,), replace=True))
+    assert replaced.error is KafkaError.INVALID_CONFIG
+    assert alter(w, 4, "", None).error is KafkaError.NONE
+    assert alter(w, 4, "1", None).error is KafkaError.NONE
+
+
+def test_a_default_that_does_not_apply_to_the_broker_without_a_rack_is_accepted() -> None:
+    w = world({1: None, 2: "b", 3: "c"})
+    alter(w, 4, "1", "1")
+    assert alter(w, 4, "", "2").error is KafkaError.NONE
+
+
+@pytest.mark.parametrize("level", ["static", "default", "own"])
+def test_at_start_a_value_above_the_known_racks_is_warned_of_wherever_it_is_set(level: str) -> None:
+    w = world(ONE_A_RACK, min_insync_racks=4 if level == "static" else 1)
+    if level != "static":
+        assert alter(w, 4, "1" if level == "own" else "", "4").error is KafkaError.NONE
+        w.effects.clear()
+        w.kill(1)
+        w.start(1)
+        w.run(500)
+    warning = "broker 1: min.insync.racks 4: the cluster has 3 racks; acks=all is refused until it has more"
+    assert w.warnings().count(warning) == 1
+
+
+def test_at_start_a_value_that_the_cluster_has_racks_for_is_not_warned_of() -> None:
+    """Not even by the first broker, which is registered before there are other racks."""
+    assert world(ONE_A_RACK, min_insync_racks=3).warnings() == []
 
 
 def test_what_is_accepted_though_odd_is_warned_of_once_with_names_and_numbers() -> None:

@@ -19,6 +19,7 @@ from rackspan.cluster.host.controller_host import ControllerHost
 from rackspan.cluster.host.network import Network
 from rackspan.cluster.host.rack_locator import configured_locator
 from rackspan.cluster.host.shared_services import SharedServices
+from rackspan.errors import UsageError
 from rackspan.model.ids import BrokerId, RackId
 
 _POLL_SECONDS: Final = 0.002
@@ -68,11 +69,19 @@ class Assembly:
         await self.start_brokers(self.hosts, seconds)
 
     async def start_brokers(self, brokers: Iterable[BrokerId], seconds: float) -> None:
-        """Start those that are not running. Returns when the controller has unfenced them. Errors: TimeoutError."""
+        """Start those that are not running. Returns when the controller has unfenced them. Errors: TimeoutError, UsageError."""
         started = [broker for broker in brokers if not self.hosts[broker].running]
         for broker in started:
             await self.hosts[broker].start()
-        await self.wait_for(lambda: all(self.is_active(broker) for broker in started), seconds)
+        await self.wait_for(lambda: all(self._has_started(broker) for broker in started), seconds)
+
+    def _has_started(self, broker: BrokerId) -> bool:
+        """Whether the broker's newest process may lead. Errors: UsageError if it may not start."""
+        host = self.hosts[broker]
+        if host.start_error is not None:
+            raise UsageError(f"broker {broker} refuses to start: {host.start_error}")
+        registered = self.image.brokers.get(broker)
+        return registered is not None and registered.incarnation == host.incarnation and not registered.fenced
 
     def is_active(self, broker: BrokerId) -> bool:
         """Registered, and not fenced."""

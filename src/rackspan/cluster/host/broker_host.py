@@ -9,7 +9,7 @@ from rackspan.cluster.core import messages
 from rackspan.cluster.core.broker import BrokerIdentity
 from rackspan.cluster.core.configs import LATEST_PROTOCOL, PROTOCOL_VERSION
 from rackspan.cluster.core.disk import Disk
-from rackspan.cluster.core.ids import CLIENT, NodeId
+from rackspan.cluster.core.ids import CLIENT, NO_EPOCH, NodeId
 from rackspan.cluster.host.broker_runner import BrokerRunner
 from rackspan.cluster.host.shared_services import SharedServices
 from rackspan.cluster.net.server import BrokerServer
@@ -28,7 +28,9 @@ class BrokerHost:
         self.server = BrokerServer()
         self._shared = shared
         self._runner: BrokerRunner | None = None
-        self._incarnation = 0
+        self.incarnation = 0
+        self.start_error: str | None = None
+        """Why the last start was refused."""
 
     @property
     def running(self) -> bool:
@@ -46,9 +48,10 @@ class BrokerHost:
 
     async def start(self) -> None:
         """Start a new process, which registers with the controller by itself."""
-        self._incarnation += 1
-        identity = BrokerIdentity(self.id, self._incarnation, self._registered_rack(), *self.server.address)
-        runner = BrokerRunner(self._shared, identity, self.rack, self.disk, self.kill)
+        self.incarnation += 1
+        self.start_error = None
+        identity = BrokerIdentity(self.id, self.incarnation, self._registered_rack(), *self.server.address)
+        runner = BrokerRunner(self._shared, identity, self.rack, self.disk, self.kill, self._refuse)
         runner.frozen = self.frozen
         await self.server.open(runner)
         self._runner = runner
@@ -78,11 +81,15 @@ class BrokerHost:
         if self._runner is None:
             return
         runner, self._runner = self._runner, None
-        if not power_loss:
+        if not power_loss and runner.core.broker_epoch != NO_EPOCH:
             self.disk.clean_shutdown_epoch = runner.core.broker_epoch
         self._shared.network.detach(self.id)
         runner.stop()
         self.server.close()
+
+    def _refuse(self, reason: str) -> None:
+        self.start_error = reason
+        self.kill()
 
     def freeze(self) -> None:
         """As SIGSTOP: connections are accepted, no request gets a response, messages wait."""

@@ -42,7 +42,8 @@ _PRODUCER_IDS_TIMEOUT_MS: Final = 5_000
 
 
 class BrokerRunner:
-    """Implements BrokerContext for the request handlers. `on_stopped` is called when a shutdown is complete.
+    """Implements BrokerContext for the request handlers. `on_stopped` is called when a shutdown is complete,
+    `on_refused` with the reason if the broker may not start.
 
     `rack` is the broker's own; `identity.rack` is the one it registers, which old protocol versions leave out.
     """
@@ -54,6 +55,7 @@ class BrokerRunner:
         rack: RackId | None,
         disk: Disk,
         on_stopped: Callable[[], None],
+        on_refused: Callable[[str], None],
     ) -> None:
         self.id = identity.id
         self.cluster_id = shared.cluster_id
@@ -65,6 +67,7 @@ class BrokerRunner:
         self._identity = identity
         self._rack = rack
         self._on_stopped = on_stopped
+        self._on_refused = on_refused
         self._stopped = False
         self._held: deque[Callable[[], None]] = deque()
         configs = shared.settings.extra_configs
@@ -183,6 +186,9 @@ class BrokerRunner:
                     self._update_metadata()
                 case messages.Stopped():
                     self._on_stopped()
+                case messages.StartRefused(reason):
+                    log.error("broker %d refuses to start: %s", self.id, reason)
+                    self._on_refused(reason)
                 case messages.Warned(line):
                     log.warning("broker %d: %s", self.id, line)
 

@@ -34,6 +34,7 @@ from rackspan.cluster.core.messages import (
     ReplicaFetchResponse,
     Send,
     ShutDown,
+    StartRefused,
     Stopped,
 )
 from rackspan.cluster.core.metadata import MetadataImage
@@ -115,6 +116,8 @@ class BrokerCore:
             self._fetchers.start_over()
             self._roles.act_on_all(now)
             self._heartbeat()
+        elif self._shared.lifecycle.phase is Phase.REFUSED:
+            self._shared.effects.append(StartRefused(message.message or message.error.name))
 
     def _heartbeat(self) -> None:
         """Send one at once: the sooner the controller has the metadata offset, the sooner it unfences the broker."""

@@ -1,7 +1,7 @@
 """A broker's session with the controller: registration, heartbeats, controlled shutdown."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
 
 from rackspan.cluster.core.errors import KafkaError
@@ -18,14 +18,13 @@ from rackspan.model.ids import BrokerId, RackId
 
 @dataclass(frozen=True, slots=True)
 class BrokerIdentity:
-    """A broker's registration data for one process. `incarnation` rises with every start; `configs` are its static ones."""
+    """A broker's registration data for one process. `incarnation` rises with every start."""
 
     id: BrokerId
     incarnation: int
     rack: RackId | None = None
     host: str = "127.0.0.1"
     port: int = 0
-    configs: Mapping[str, str] = field(default_factory=dict)
 
 
 class Phase(Enum):
@@ -68,7 +67,6 @@ class Lifecycle:
         return BrokerRegistration(
             *(identity.id, identity.incarnation, identity.rack, identity.host, identity.port),
             self.previous_broker_epoch,
-            identity.configs,
         )
 
     def heartbeat(self, metadata_offset: int) -> BrokerHeartbeat:

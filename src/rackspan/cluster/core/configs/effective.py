@@ -65,10 +65,12 @@ def topic_value(
 
 def broker_values(image: MetadataImage, settings: ClusterSettings, broker: BrokerId) -> tuple[ConfigValue, ...]:
     """Every config of a broker."""
-    return tuple(
-        _value(key, list(_of_broker(image, settings, key, broker)), definition.default)
-        for key, definition in BROKER_CONFIGS.items()
-    )
+    return tuple(broker_value(image, settings, key, broker) for key in BROKER_CONFIGS)
+
+
+def broker_value(image: MetadataImage, settings: ClusterSettings, key: str, broker: BrokerId) -> ConfigValue:
+    """One config of a broker, registered or not."""
+    return _value(key, list(_of_broker(image, settings, key, broker)), BROKER_CONFIGS[key].default)
 
 
 def thresholds_of(image: MetadataImage, settings: ClusterSettings, topic: str, broker: BrokerId | None) -> Thresholds:

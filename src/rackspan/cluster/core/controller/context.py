@@ -28,6 +28,8 @@ class Session:
     metadata_offset: int = -1
     last_attempt: int = -1
     """The newest AlterPartition of this broker epoch."""
+    warned_of_racks: bool = False
+    """Whether this start's warning about min.insync.racks was given, if there was one to give."""
     shutting_down_since: int | None = None
     """The metadata offset from which on it leads nothing; set by its request to shut down."""
 

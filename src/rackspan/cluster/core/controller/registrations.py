@@ -4,9 +4,10 @@ A broker's epoch is the offset of its registration in the metadata. It is fenced
 when its session runs out, and when it has shut down.
 """
 
-from rackspan.acks.config import SetAt, judge_broker_config
+from rackspan.acks.config import SetAt
 from rackspan.cluster.core.controller.context import ControllerContext, Session
 from rackspan.cluster.core.controller.elections import elect_where_leaderless, leave_isr
+from rackspan.cluster.core.controller.rack_requirement import judge_min_insync_racks
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, NodeId
 from rackspan.cluster.core.messages import (
@@ -21,9 +22,7 @@ from rackspan.cluster.core.messages import (
     UnregisterBroker,
 )
 from rackspan.cluster.core.metadata import BrokerChanged, BrokerImage, BrokerRegistered, BrokerUnregistered
-from rackspan.model.broker import Broker
 from rackspan.model.ids import BrokerId
-from rackspan.model.topic import MIN_INSYNC_RACKS
 
 
 def register(context: ControllerContext, now: int, source: NodeId, message: BrokerRegistration) -> list[Effect]:
@@ -38,11 +37,15 @@ def register(context: ControllerContext, now: int, source: NodeId, message: Brok
                 BrokerRegistrationResponse(message.incarnation, KafkaError.DUPLICATE_BROKER_REGISTRATION, NO_EPOCH),
             )
         ]
-    complaint = _config_error(context, message)
-    if complaint is not None:
-        context.warnings.append(f"broker {message.broker} refused: {complaint}")
+    verdict = judge_min_insync_racks(context, context.image, SetAt.BROKER_START, message.broker, message.rack)
+    if verdict.error is not None:
         return [
-            Send(source, BrokerRegistrationResponse(message.incarnation, KafkaError.INVALID_REGISTRATION, NO_EPOCH))
+            Send(
+                source,
+                BrokerRegistrationResponse(
+                    message.incarnation, KafkaError.INVALID_REGISTRATION, NO_EPOCH, verdict.error
+                ),
+            )
         ]
     _replace_registration(context, now, before, message)
     epoch = context.image.brokers[message.broker].broker_epoch
@@ -52,15 +55,6 @@ def register(context: ControllerContext, now: int, source: NodeId, message: Brok
 def _is_older(before: BrokerImage, message: BrokerRegistration) -> bool:
     """Whether the registration is of an older process of the broker: a delayed one must not replace a newer."""
     return message.incarnation < before.incarnation
-
-
-def _config_error(context: ControllerContext, message: BrokerRegistration) -> str | None:
-    """min.insync.racks above 1 in a broker's own configs needs a rack (min.insync.racks, Validation)."""
-    text = message.configs.get(MIN_INSYNC_RACKS, str(context.settings.min_insync_racks))
-    itself = Broker(message.broker, message.rack)
-    others = [broker for broker in context.image.model_brokers() if broker.id != message.broker]
-    verdict = judge_broker_config(text, SetAt.BROKER_START, message.rack, [*others, itself])
-    return verdict.error
 
 
 def _replace_registration(
@@ -126,6 +120,16 @@ def _all_have_applied_shutdown(context: ControllerContext, session: Session) -> 
 def _unfence(context: ControllerContext, broker: BrokerImage) -> None:
     context.write(BrokerChanged(broker.id, broker.broker_epoch, fenced=False, in_controlled_shutdown=False))
     elect_where_leaderless(context, broker.id)
+    _warn_of_racks(context, broker)
+
+
+def _warn_of_racks(context: ControllerContext, broker: BrokerImage) -> None:
+    """Once per start, and when the broker begins to serve: brokers that start together are all registered by then."""
+    session = context.sessions[broker.id]
+    if not session.warned_of_racks:
+        session.warned_of_racks = True
+        verdict = judge_min_insync_racks(context, context.image, SetAt.BROKER_START, broker.id, broker.rack)
+        context.warnings.extend(f"broker {broker.id}: {warning}" for warning in verdict.warnings)
 
 
 def _fence(context: ControllerContext, broker: BrokerImage, in_controlled_shutdown: bool) -> None:

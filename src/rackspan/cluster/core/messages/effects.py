@@ -106,6 +106,13 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True)
+class StartRefused:
+    """The controller has refused to register the broker: its process ends."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Warned:
     """One line for the log."""
 
@@ -121,5 +128,6 @@ Effect: TypeAlias = (
     | TransactionEnded
     | MetadataUpdated
     | Stopped
+    | StartRefused
     | Warned
 )

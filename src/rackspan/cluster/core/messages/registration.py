@@ -1,7 +1,6 @@
 """Broker and controller: registration, heartbeats, metadata."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import MetadataImage, Record
@@ -18,7 +17,6 @@ class BrokerRegistration:
     host: str
     port: int
     previous_broker_epoch: int
-    configs: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +26,7 @@ class BrokerRegistrationResponse:
     incarnation: int
     error: KafkaError
     broker_epoch: int
+    message: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,16 +6,23 @@ any leader can count by it.
 
 from collections.abc import Iterable
 
-from rackspan.acks.config import SetAt, judge_broker_config, judge_topic_config
-from rackspan.cluster.core.configs import BROKER_CONFIGS, DEFAULT_BROKER, TOPIC_CONFIGS, ConfigDefinition, ConfigType
+from rackspan.acks.config import ConfigVerdict, SetAt, judge_topic_config
+from rackspan.cluster.core.configs import (
+    BROKER_CONFIGS,
+    DEFAULT_BROKER,
+    TOPIC_CONFIGS,
+    ConfigDefinition,
+    ConfigType,
+    broker_resource,
+)
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.controller.partition_change import PartitionChange
+from rackspan.cluster.core.controller.rack_requirement import judge_min_insync_racks
 from rackspan.cluster.core.controller.refusals import Refused
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import AlterConfigResponse, AlterConfigs, AlterResource, ConfigOp, Effect, Respond
-from rackspan.cluster.core.metadata import ConfigResource, ConfigSet, ResourceType
+from rackspan.cluster.core.metadata import ConfigResource, ConfigSet, ResourceType, apply_records
 from rackspan.cluster.core.metadata.image import THRESHOLD_KEYS
-from rackspan.model.ids import BrokerId
 from rackspan.model.topic import MIN_INSYNC_RACKS
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
@@ -33,6 +40,8 @@ def _alter(context: ControllerContext, alteration: AlterResource, message: Alter
         values, warnings = _values(context, resource, alteration.ops)
         if message.replace:
             values = dict.fromkeys(context.image.config_of(resource)) | values
+        if resource.type is ResourceType.BROKER and MIN_INSYNC_RACKS in values:
+            warnings.extend(_rack_warnings(context, resource, values[MIN_INSYNC_RACKS]))
     except Refused as refused:
         return AlterConfigResponse(alteration, refused.error, refused.message)
     if not message.validate_only:
@@ -135,24 +144,28 @@ def _warnings(
     context: ControllerContext, resource: ConfigResource, definition: ConfigDefinition, value: str
 ) -> tuple[str, ...]:
     """The warnings about a value. Errors: Refused with INVALID_CONFIG; then no config of the resource changes."""
-    if definition.key == MIN_INSYNC_RACKS:
-        return _rack_warnings(context, resource, value)
+    if definition.key == MIN_INSYNC_RACKS and resource.type is ResourceType.TOPIC:
+        return _accepted([judge_topic_config(value, context.image.model_brokers())])
     complaint = definition.complaint(value)
     if complaint is not None:
         raise Refused(KafkaError.INVALID_CONFIG, complaint)
     return ()
 
 
-def _rack_warnings(context: ControllerContext, resource: ConfigResource, value: str) -> tuple[str, ...]:
-    brokers = context.image.model_brokers()
-    if resource.type is ResourceType.TOPIC:
-        verdicts = [judge_topic_config(value, brokers)]
-    else:
-        concerned = (
-            brokers if resource == DEFAULT_BROKER else [b for b in brokers if b.id == BrokerId(int(resource.name))]
-        )
-        verdicts = [judge_broker_config(value, SetAt.BROKER_DYNAMIC, broker.rack, brokers) for broker in concerned]
-    error = next((verdict.error for verdict in verdicts if verdict.error), None)
+def _rack_warnings(context: ControllerContext, resource: ConfigResource, value: str | None) -> tuple[str, ...]:
+    """Whether each broker may run by the value that then applies to it, also if that is another's because this is deleted."""
+    after = apply_records(context.image, [ConfigSet(resource, MIN_INSYNC_RACKS, value)])
+    return _accepted(
+        judge_min_insync_racks(context, after, SetAt.BROKER_DYNAMIC, broker.id, broker.rack)
+        for broker in after.model_brokers()
+        if resource in (DEFAULT_BROKER, broker_resource(broker.id))
+    )
+
+
+def _accepted(verdicts: Iterable[ConfigVerdict]) -> tuple[str, ...]:
+    """The warnings, each once. Errors: Refused with the first verdict that is no acceptance."""
+    judged = tuple(verdicts)
+    error = next((verdict.error for verdict in judged if verdict.error), None)
     if error is not None:
         raise Refused(KafkaError.INVALID_CONFIG, error)
-    return tuple(dict.fromkeys(warning for verdict in verdicts for warning in verdict.warnings))
+    return tuple(dict.fromkeys(warning for verdict in judged for warning in verdict.warnings))
