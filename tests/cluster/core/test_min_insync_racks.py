@@ -1,5 +1,7 @@
 """min.insync.racks in the brokers themselves: the rule's table, its validation, its metrics, what k racks need besides."""
 
+from itertools import combinations
+
 import pytest
 
 from rackspan.acks import min_insync_racks
@@ -80,6 +82,49 @@ def test_two_brokers_of_one_rack_are_one_rack() -> None:
     lose(w, 3)
     assert w.isr(orders) == {1, 2}
     assert w.produced(orders).error is KafkaError.NOT_ENOUGH_RACKS
+
+
+FIVE: dict[int, str | None] = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c"}
+"""The proposal's example: three zones and five replicas, so 2, 2 and 1."""
+
+LOST = [set(lost) for size in range(5) for lost in combinations(FIVE, size)]
+
+
+@pytest.mark.parametrize("racks", [1, 2])
+@pytest.mark.parametrize("lost", LOST, ids=str)
+def test_five_replicas_over_three_zones_are_acknowledged_across_two_zones_or_not_at_all(
+    lost: set[int], racks: int
+) -> None:
+    """min.insync.replicas=2 and min.insync.racks=2, whatever brokers are lost before. With 1 rack, 2 replicas suffice."""
+    w = world(FIVE)
+    orders = w.create("orders", [1, 2, 3, 4, 5], min_insync_replicas="2", min_insync_racks=str(racks))
+    w.settle()
+    lose(w, *lost)
+    left = set(FIVE) - lost
+    zones = {FIVE[broker] for broker in left}
+    assert w.isr(orders) == left
+    error = KafkaError.NONE if len(zones) >= racks else KafkaError.NOT_ENOUGH_RACKS
+    assert w.produced(orders).error is (KafkaError.NOT_ENOUGH_REPLICAS if len(left) < 2 else error)
+    written = error is KafkaError.NONE and len(left) >= 2
+    holders = {broker for broker in left if w.disks[broker].logs[orders].end_offset == 1}
+    assert holders == (left if written else set())
+
+
+@pytest.mark.parametrize("zone", ["a", "b", "c"])
+def test_a_record_acknowledged_across_two_zones_outlives_the_loss_of_either(zone: str) -> None:
+    """The fewest replicas that may acknowledge: one in each of two zones."""
+    kept = {"a": {3, 5}, "b": {1, 5}, "c": {1, 3}}[zone]
+    w = world(FIVE)
+    orders = w.create("orders", [1, 2, 3, 4, 5], min_insync_replicas="2", min_insync_racks="2")
+    w.settle()
+    lose(w, *(set(FIVE) - kept))
+    assert w.produced(orders).error is KafkaError.NONE
+    for lost in kept:
+        (survivor,) = kept - {lost}
+        assert w.disks[survivor].logs[orders].end_offset == 1
+    lose(w, max(kept))
+    assert w.state(orders).leader == min(kept)
+    assert w.produced(orders).error is KafkaError.NOT_ENOUGH_REPLICAS
 
 
 def test_each_threshold_alone_gives_its_own_error_and_replicas_go_first() -> None:
