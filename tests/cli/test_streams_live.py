@@ -4,7 +4,8 @@ The judges are Kafka's own tools: kafka-consumer-groups for who reads which part
 are, and the application itself for its standbys.
 """
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -114,11 +115,16 @@ def topics(kafka: KafkaCluster) -> str:
 
 
 @contextmanager
-def running(cluster: KafkaCluster, cli: Cli, folder: Path, strategy: str) -> Iterator[Application]:
-    group = f"app-{strategy.replace('_', '-')}"
+def running(
+    cluster: KafkaCluster, cli: Cli, folder: Path, strategy: str, zones: Mapping[str, str] | None = None
+) -> Iterator[Application]:
+    """The application under a strategy; with `zones`, the tag `zone` of each process, also with rack-aware tags."""
+    group = f"app-{strategy.replace('_', '-')}" + ("-tagged" if zones else "")
     with ExitStack() as stack:
         processes = {
-            name: stack.enter_context(StreamsProcess(folder, config(cluster, group, strategy, name, threads)))
+            name: stack.enter_context(
+                StreamsProcess(folder, config(cluster, group, strategy, name, threads) | tag_config(zones, name))
+            )
             for name, threads in CLIENTS.items()
         }
         yield Application(group, cluster, cli, processes)
@@ -137,6 +143,10 @@ def config(cluster: KafkaCluster, group: str, strategy: str, client: str, thread
         "session.timeout.ms": "10000",
         "sources.prefix": "app-",
     }
+
+
+def tag_config(zones: Mapping[str, str] | None, client: str) -> dict[str, str]:
+    return {} if zones is None else {"rack.aware.assignment.tags": "zone", "client.tag.zone": zones[client]}
 
 
 def test_a_group_without_rack_awareness_costs_what_kafkas_tools_count(
@@ -179,6 +189,43 @@ def test_under_min_traffic_a_settled_group_is_at_best(
         assigned = cli("streams", "assign", "--problem", "group.json", "--assignor", "high-availability").document
         assert sum(len(held["active"]) for held in assigned["assignment"].values()) == 16
         an_old_member_turns_it_off_until_it_leaves(app, tmp_path)
+
+
+ZONES = {"r1-a": "south", "r2-a": "north", "r3-a": "south", "r3-b": "north"}
+"""Two zones over three racks: rack r3 is in both, so that racks alone would not give the zones."""
+
+
+def test_with_client_rack_and_tags_standbys_follow_the_tags_and_active_tasks_the_racks(
+    kafka: KafkaCluster, topics: str, cli: Cli, tmp_path: Path
+) -> None:
+    with running(kafka, cli, tmp_path, "min_traffic", ZONES) as app:
+        audit = app.settled()
+        assert audit["now"]["cross_rack"]["active"] == app.active_across_racks() == audit["at_best"]["active"]
+        tasks = {name: process.tasks() for name, process in app.processes.items()}
+        standby_zone = {task: ZONES[name] for name, held in tasks.items() for task in held.standby}
+        active_zone = {task: ZONES[name] for name, held in tasks.items() for task in held.active}
+        assert len(standby_zone) == 12
+        assert all(zone != active_zone[task] for task, zone in standby_zone.items())
+        tells_of_tags_that_a_group_does_not_send(app, audit)
+
+
+def tells_of_tags_that_a_group_does_not_send(app: Application, audit: dict[str, Any]) -> None:
+    """Part of the test above: the captured problem, with the tags added by hand, has its standbys in the other zone too."""
+    assert audit["unknown"] == [
+        "client.tag.zone is set, but a group does not send rack.aware.assignment.tags: standbys are placed as if it named none"
+    ]
+    assert app.audit("--capture", "tagged.json").code == 0
+    problem = json.loads(Path("tagged.json").read_text())
+    problem["config"] |= {"rack.aware.assignment.tags": ["zone"], "acceptable.recovery.lag": 2**63 - 1}
+    Path("tagged.json").write_text(json.dumps(problem))
+    ran = app.cli("streams", "assign", "--problem", "tagged.json", "--assignor", "high-availability")
+    assert "rack.aware.assignment.tags does not name rack: standbys are spread by the tags alone" in ran.err
+    zone = {client["process_id"]: client["tags"]["zone"] for client in problem["clients"]}
+    assigned = ran.document["assignment"]
+    active = {task: zone[process_id] for process_id, held in assigned.items() for task in held["active"]}
+    standby = {task: zone[process_id] for process_id, held in assigned.items() for task in held["standby"]}
+    assert len(standby) == 12
+    assert all(zone != active[task] for task, zone in standby.items())
 
 
 def an_old_member_turns_it_off_until_it_leaves(app: Application, folder: Path) -> None:

@@ -86,6 +86,7 @@ def audit(
 ) -> None:
     """Audit a running Kafka Streams group: partitions read across racks now, at best, and under each strategy.
 
+    Audits and prices only: Kafka's own assignor assigns the tasks of a running group, and nothing is changed there.
     Exits 0 if no strategy of Kafka would read less across racks, 2 if min_traffic would, 1 on errors.
     """
     cluster = running.cluster()

@@ -10,6 +10,9 @@ TOPICS = {
 }
 
 
+TAGS_NOT_SENT = "client.tag.zone is set, but a group does not send rack.aware.assignment.tags: standbys are placed as if it named none"
+
+
 def captured(*, changelogs: dict[str, list[str]] | None = None, **topics: Any) -> CapturedGroup:
     """Three clients in three racks; sub-topology 0 without state, 1 with it and a standby each."""
     members = [
@@ -28,7 +31,7 @@ def captured(*, changelogs: dict[str, list[str]] | None = None, **topics: Any) -
 
 def test_a_captured_group_is_a_problem_with_the_running_assignment() -> None:
     found = captured()
-    assert found.unknown == ()
+    assert found.unknown == (TAGS_NOT_SENT,)
     assert found.document["config"] == {"strategy": "min_traffic", "num_standbys": 1}
     assert found.document["clients"][0] == {
         "process_id": PROCESS.format(1),
@@ -67,7 +70,10 @@ def test_a_topic_that_the_cluster_does_not_show_is_left_out() -> None:
 
 def test_partitions_without_a_task_are_named() -> None:
     found = captured(orders=[[1], [2], [3], [1]])
-    assert found.unknown == ("sub-topology 0 has 3 tasks for 4 partitions of orders; a rebalance is to come",)
+    assert found.unknown == (
+        "sub-topology 0 has 3 tasks for 4 partitions of orders; a rebalance is to come",
+        TAGS_NOT_SENT,
+    )
 
 
 def test_standbys_without_a_known_changelog_have_no_known_cost() -> None:

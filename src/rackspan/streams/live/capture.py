@@ -49,11 +49,27 @@ def capture_group(group: StreamsGroup, snapshot: ClusterSnapshot, given: Mapping
         "initial_standby": _initial_standby(group, unpriced),
     }
     return CapturedGroup(
-        document, (*group.notes(), *_idle_partitions(group, replica_racks.counts), *changelogs.unknown, *unpriced)
+        document,
+        (
+            *group.notes(),
+            *_idle_partitions(group, replica_racks.counts),
+            *changelogs.unknown,
+            *unpriced,
+            *(_unsent_tags(group) if standbys else ()),
+        ),
     )
 
 
 _UNPRICED_STANDBYS = "standby tasks have no price: not every sub-topology with state has a known changelog"
+
+
+def _unsent_tags(group: StreamsGroup) -> Iterator[str]:
+    """Clients send their tags, but not which of them `rack.aware.assignment.tags` names."""
+    for key in sorted({key for thread in group.threads for key in thread.subscription.tags}):
+        yield (
+            f"client.tag.{key} is set, but a group does not send rack.aware.assignment.tags: "
+            "standbys are placed as if it named none"
+        )
 
 
 def _idle_partitions(group: StreamsGroup, counts: Mapping[str, int]) -> Iterator[str]:
