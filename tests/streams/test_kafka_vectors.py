@@ -23,7 +23,7 @@ import pytest
 
 from rackspan.errors import InvalidProblem
 from rackspan.flow import network, solve
-from rackspan.streams import KAFKA, assign_problem
+from rackspan.streams import KAFKA, assign, assign_problem
 from rackspan.streams.active import optimize_states
 from rackspan.streams.client_state import ClientState
 from rackspan.streams.costs import cross_rack, owned_tasks
@@ -31,7 +31,7 @@ from rackspan.streams.formats import from_document
 from rackspan.streams.problem import Costs, Problem, judge_rack_awareness
 from rackspan.streams.standby.exchange import StandbyCosts, exchange_standby_tasks
 from rackspan.streams.standby.placement import ByLoad, ByTags, placer_for
-from tests.streams.vectors import VECTORS, counts, document, named, of_kind, problem, states
+from tests.streams.vectors import TAG_CASES, VECTORS, counts, document, named, of_kind, problem, states, tag_case_id
 
 OF_THE_FALLBACK = (11, 192, 193)
 """Recorded as sticky inside FallbackPriorTaskAssignor, which is not part of rackspan: a problem always has its lags."""
@@ -120,6 +120,17 @@ def test_standbys_by_tags_are_on_kafkas_clients(vector: dict[str, Any]) -> None:
         _table(given, _placed_by_tags(vector, given, order)) == _sorted(vector["out"])
         for order in permutations(given.stateful.tolist())
     )
+
+
+@pytest.mark.parametrize("case", TAG_CASES, ids=tag_case_id)
+def test_with_tags_and_racks_every_task_is_where_kafka_puts_it(case: dict[str, Any]) -> None:
+    """Kafka's high-availability assignor follows the tags with standbys, its sticky one does not, and ours do the same."""
+    assigned = assign(case["problem"], case["assignor"])
+    assert assigned["assignment"] == case["assignment"]
+    assert (assigned["enabled"], assigned["probing_rebalance"]) == (case["enabled"], case["probing_rebalance"])
+    untagged = {**case["problem"], "config": {**case["problem"]["config"], "rack_aware_assignment_tags": []}}
+    follows = assign(untagged, case["assignor"])["assignment"] != case["assignment"]
+    assert follows == (case["assignor"] == "high-availability")
 
 
 def _placed_by_tags(vector: dict[str, Any], given: Problem, order: tuple[int, ...]) -> list[ClientState]:

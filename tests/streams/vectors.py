@@ -11,6 +11,9 @@ from rackspan.streams.problem import Problem
 _FILE = Path(__file__).parent.parent / "vectors" / "streams.json"
 VECTORS: list[dict[str, Any]] = json.loads(_FILE.read_text())["vectors"]
 
+TAG_CASES: list[dict[str, Any]] = json.loads((_FILE.parent / "streams_tags.json").read_text())["cases"]
+"""Groups with tags and racks, and what Kafka Streams' assignors did with them: recorded by tests/compat/streams_tags.py."""
+
 NOWHERE = "nowhere:0"
 """A source for tasks of cases that say nothing of partitions."""
 
@@ -21,6 +24,12 @@ def of_kind(*kinds: str) -> list[dict[str, Any]]:
 
 def named(vector: dict[str, Any]) -> str:
     return f"{vector['id']}-{vector['test']}"
+
+
+def tag_case_id(case: dict[str, Any]) -> str:
+    config = case["problem"]["config"]
+    tags = "-".join(config["rack_aware_assignment_tags"])
+    return f"{case['assignor']}-{config['strategy']}-{tags}-{config['num_standbys']}"
 
 
 def document(vector: dict[str, Any]) -> dict[str, Any]:

@@ -4,6 +4,8 @@
 // The problem has rackspan's own format. Answer: {"cpu_ms": ..., "enabled": ..., "cost": {...}, "probing_rebalance": ...,
 // "assignment": {...}} or {"error": ...}.
 //
+// {"mode": "configs"} gets {"defaults": {...}} for every config of Kafka Streams.
+//
 // Racks are replayed as one imaginary broker a rack; nothing is contacted.
 import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
@@ -61,11 +63,29 @@ public final class KafkaAssignors {
 
     private static ObjectNode answer(final JsonNode request) {
         try {
+            if (request.get("mode").asText().equals("configs")) {
+                return configs();
+            }
             return new Group(request.get("problem")).run(request.get("mode").asText(), request.path("movable").asText("any"));
         } catch (final Throwable thrown) {
             final Throwable cause = thrown.getCause() == null ? thrown : thrown.getCause();
             return JSON.createObjectNode().put("error", cause.toString());
         }
+    }
+
+    /** The default of each config of Kafka Streams; null where it has none. */
+    private static ObjectNode configs() {
+        final ObjectNode out = JSON.createObjectNode();
+        out.set("defaults", JSON.valueToTree(new TreeMap<>(defaults())));
+        return out;
+    }
+
+    private static Map<String, Object> defaults() {
+        final Map<String, Object> found = new HashMap<>();
+        StreamsConfig.configDef().configKeys().forEach((name, key) ->
+            found.put(name, key.hasDefault() && (key.defaultValue instanceof Number || key.defaultValue instanceof List
+                || key.defaultValue instanceof String) ? key.defaultValue : null));
+        return found;
     }
 
     /** Answers from the problem where Kafka would run_requests the admin client. */
