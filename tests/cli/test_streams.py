@@ -85,7 +85,7 @@ def test_people_get_a_table(cli: Cli, problem: Path) -> None:
         ),
         (
             ("--problem", "problem.json", "--beyond", "magic"),
-            "option 'magic' is unknown; choose among floating-quotas, joint-standbys, partition-weights, rack-spread-standbys",
+            "option 'magic' is unknown; choose among floating-quotas, joint-standbys, partition-weights, previous-overlap, rack-spread-standbys",
         ),
         ((), "Missing option '--problem'; see rackspan streams assign --help"),
     ],

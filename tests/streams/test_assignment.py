@@ -10,9 +10,11 @@ from hypothesis import strategies as st
 
 from rackspan.errors import InvalidProblem, UsageError
 from rackspan.streams import Beyond, Options, assign, options_named
-from tests.streams.formats.test_problem import GOOD, A, B, drop, put
+from tests.streams.formats.test_problem import GOOD, A, B, Change, drop, put
 from tests.streams.problem.test_rack_awareness import changed
 from tests.streams.problems import Document, problem, with_standbys
+
+C = "00000000-0000-0000-0000-00000000000c"
 
 CROSSED = changed(put("initial_active", {A: ["0_1", "1_0"], B: ["0_0"]}), drop("initial_standby"))
 
@@ -63,11 +65,85 @@ def test_an_unknown_cost_is_null() -> None:
     assert assigned["cross_rack"] == {"active": None, "standby": None}
 
 
+def test_a_client_without_a_rack_is_warned_of_where_rack_awareness_is_configured() -> None:
+    rackless = changed(put("clients", 1, "rack", None))
+    for assignor in ("optimize", "high-availability", "sticky"):
+        assigned = assign(rackless, assignor)
+        assert assigned["reason"] == f"client {B} has no client.rack; set it on every consumer"
+        assert assigned["warnings"] == [f"rack awareness is off for every client: {assigned['reason']}"]
+    for off in (put("config", "strategy", "none"), put("config", "enabled", False)):
+        off(rackless)
+        assert assign(rackless, "optimize")["warnings"] == []
+
+
+def test_every_client_without_one_rack_is_warned_of() -> None:
+    several = changed(
+        drop_rack(0), put("clients", 0, "consumers", {"a": "r1", "b": "r2"}), put("clients", 1, "rack", "")
+    )
+    assert assign(several, "optimize")["warnings"] == [
+        f"rack awareness is off for every client: client {A}: its consumers differ in client.rack; set the same on all of them",
+        f"rack awareness is off for every client: client {B} has no client.rack; set it on every consumer",
+    ]
+
+
+def drop_rack(client: int) -> Change:
+    return lambda document: document["clients"][client].pop("rack")
+
+
+TAGS_HAVE_NO_EFFECT = (
+    "rack.aware.assignment.tags has no effect: the sticky assignor, as Kafka's, places standbys by load and by where they "
+    "were; choose high-availability to spread them by tags"
+)
+
+
+def test_under_the_sticky_assignor_tags_have_no_effect_and_the_output_says_so() -> None:
+    """As in Kafka, whose LegacyStickyTaskAssignor has its own way to place standbys."""
+    for seed in range(20):
+        document = problem(Random(seed), "none", standbys=1, tags=("zone",))
+        untagged = {**document, "config": {**document["config"], "rack_aware_assignment_tags": []}}
+        tagged = assign(document, "sticky")
+        assert tagged["assignment"] == assign(untagged, "sticky")["assignment"]
+        assert tagged["warnings"] == [TAGS_HAVE_NO_EFFECT]
+        for other in ("high-availability", "optimize"):
+            assert TAGS_HAVE_NO_EFFECT not in assign(document, other)["warnings"]
+        alone = {**document, "config": {**document["config"], "num_standbys": 0}}
+        assert assign(alone, "sticky")["warnings"] == []
+
+
+def test_a_warning_of_tags_and_racks_that_differ_says_which_of_them_counts() -> None:
+    document = changed(
+        put("config", "rack_aware_assignment_tags", ["rack"]),
+        put("clients", 0, "tags", {"rack": "r1"}),
+        put("clients", 1, "tags", {"rack": "r3"}),
+    )
+    differ = f"client {B}: client.tag.rack is r3, but client.rack is r2; "
+    assert assign(document, "high-availability")["warnings"] == [differ + "standbys follow the tag"]
+    assert assign(document, "sticky")["warnings"] == [TAGS_HAVE_NO_EFFECT, differ + "only client.rack counts"]
+
+
 def test_equal_costs_stay_enabled_and_are_noted() -> None:
     everywhere = {name: ["r1", "r2"] for name in GOOD["partitions"]}
     assigned = assign({**CROSSED, "partitions": everywhere}, "optimize")
     assert (assigned["enabled"], assigned["note"]) == (True, "equal-cost")
     assert assigned["certificate"]["stateful"]["moved"] == 0
+
+
+@pytest.mark.parametrize("strategy", ["min_traffic", "balance_subtopology"])
+@pytest.mark.parametrize("assignor", ["optimize", "high-availability", "sticky"])
+def test_where_costs_are_equal_no_strategy_moves_a_task(assignor: str, strategy: str) -> None:
+    """KIP-925, section 6: rack awareness is used only where the cost of some partition differs. Without it: the same tasks."""
+    for seed in range(40):
+        document = problem(Random(seed), strategy, standbys=seed % 3)
+        racks = sorted({client["rack"] for client in document["clients"]})
+        # In every rack, or in one without clients: no partition costs anything, or each the same everywhere.
+        document["partitions"] = dict.fromkeys(document["partitions"], racks if seed % 2 else ["elsewhere"])
+        assigned = assign(document, assignor)
+        unaware = assign({**document, "config": {**document["config"], "strategy": "none"}}, assignor)
+        assert assigned["note"] == "equal-cost"
+        assert assigned["assignment"] == unaware["assignment"], seed
+        assert [proof["moved"] for proof in assigned["certificate"].values()] == [0, 0]
+        for kind in ("stateful", "stateless"):
+            assert assigned["certificate"][kind]["lower_bound"] == assigned["cost"][kind], seed
 
 
 def test_an_empty_topology_has_an_empty_assignment() -> None:
@@ -150,6 +226,66 @@ def test_weights_move_the_heavy_partition_to_its_rack() -> None:
     assert weighted["assignment"][A]["active"] == ["0_1", "1_0"]
     # cross_rack counts partitions, whatever their weight.
     assert unweighted["cross_rack"]["active"] == weighted["cross_rack"]["active"] == 1
+
+
+PREVIOUS_CLIENTS: Document = {
+    "config": {"strategy": "min_traffic", "acceptable_recovery_lag": 2**63 - 1},
+    "clients": [
+        {"process_id": A, "rack": "r1", "threads": 1, "prev_active": ["0_1"]},
+        {"process_id": B, "rack": "r1", "threads": 1, "prev_active": ["0_0"]},
+        {"process_id": C, "rack": "r2", "threads": 1},
+    ],
+    "tasks": [{"id": f"0_{n}", "stateful": True, "source": [f"in:{n}"]} for n in range(3)],
+    "partitions": {"in:0": ["r1"], "in:1": ["r1"], "in:2": ["r2"]},
+    "initial_active": {A: ["0_0"], B: ["0_1"], C: ["0_2"]},
+}
+"""No partition crosses racks wherever the two tasks of rack r1 are; they ran the other way round."""
+
+
+@pytest.mark.parametrize("assignor", ["optimize", "high-availability"])
+def test_tasks_stay_where_they_ran_under_the_option_of_previous_overlap(assignor: str) -> None:
+    plain = assign(PREVIOUS_CLIENTS, assignor)
+    assert [held["active"] for held in plain["assignment"].values()] == [["0_0"], ["0_1"], ["0_2"]]
+    assigned = assign(PREVIOUS_CLIENTS, assignor, options_named("previous-overlap"))
+    assert [held["active"] for held in assigned["assignment"].values()] == [["0_1"], ["0_0"], ["0_2"]]
+    assert assigned["cost"]["stateful"] == 0
+    assert assigned["certificate"]["stateful"] == {"lower_bound": 0, "moved": 0}
+
+
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from(["min_traffic", "balance_subtopology"]),
+    st.sampled_from(["optimize", "high-availability", "sticky"]),
+)
+def test_previous_overlap_never_costs_more_against_the_previous_assignment_and_keeps_the_quotas(
+    seed: int, strategy: str, assignor: str
+) -> None:
+    rng = Random(seed)
+    document = problem(rng, strategy)
+    document["config"] |= {"acceptable_recovery_lag": 2**63 - 1, "traffic_cost": 2, "non_overlap_cost": 3}
+    ran = {task for client in document["clients"] for task in client["prev_active"]}
+    for task in document["tasks"]:
+        if task["id"] not in ran:
+            rng.choice(document["clients"])["prev_active"].append(task["id"])
+    plain, assigned = assign(document, assignor), assign(document, assignor, options_named("previous-overlap"))
+    assert assigned["cost"]["stateful"] <= _cost_against_previous(document, plain)
+    if assigned["note"] is None:
+        assert assigned["cost"]["stateful"] == _cost_against_previous(document, assigned)
+    assert [len(held["active"]) for held in assigned["assignment"].values()] == [
+        len(held["active"]) for held in plain["assignment"].values()
+    ]
+
+
+def _cost_against_previous(document: Document, assigned: Document) -> int:
+    """Counted by hand: 2 for each partition across racks, 3 for each stateful task that has left its client."""
+    sources = {task["id"]: task["source"] for task in document["tasks"] if task["stateful"]}
+    return sum(
+        2 * sum(client["rack"] not in document["partitions"][source] for source in sources[task])
+        + 3 * (task not in client["prev_active"])
+        for client in document["clients"]
+        for task in assigned["assignment"][client["process_id"]]["active"]
+        if task in sources
+    )
 
 
 def test_a_task_that_moves_onto_its_standby_swaps_roles_with_it() -> None:

@@ -22,6 +22,7 @@ from rackspan.streams.problem import (
     RackAwareness,
     changelogs_known,
     judge_rack_awareness,
+    rack_warnings,
     sources_known,
     tag_warnings,
 )
@@ -56,7 +57,12 @@ def assignment_document(
         "enabled": awareness.enabled,
         "reason": awareness.reason,
         "note": "equal-cost" if awareness.enabled and equal_cost(problem) else None,
-        "warnings": [*problem.warnings, *tag_warnings(problem), *_missing_standbys(problem, output)],
+        "warnings": [
+            *problem.warnings,
+            *rack_warnings(problem),
+            *tag_warnings(problem, output.tags_followed),
+            *_missing_standbys(problem, output),
+        ],
         "cost": _cost(problem, output),
         "cross_rack": _cross_rack(problem, output.assignment),
         "certificate": {"stateful": _proof(output.stateful), "stateless": _proof(output.stateless)},

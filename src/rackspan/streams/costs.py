@@ -81,6 +81,6 @@ def crossings(crossing: Int64s, client_rack: Int32s, held: Sequence[AbstractSet[
 
 
 def equal_cost(problem: Problem) -> bool:
-    """Whether every task costs the same in all racks: there is nothing to optimise (KIP-925)."""
+    """Whether every task costs the same in all racks, so that rack awareness has nothing to optimise (KIP-925, section 6)."""
     crossing = cross_rack(problem.tasks.source, problem.partitions)
     return crossing.shape[1] < 2 or bool((crossing == crossing[:, :1]).all())

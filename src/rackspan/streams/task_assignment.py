@@ -33,6 +33,7 @@ class AssignorOutput:
     `stateful` and `stateless` are the optima of both sets of active tasks, `standby_cost` the traffic of optimised
     standbys; None where nothing was optimised. `missing_standbys` has (task, number of standbys for which there is no
     client). `probing_rebalance` requests another rebalance, as Kafka's assignors do while tasks warm up (KIP-441).
+    `tags_followed` is False for an assignor that places standbys without rack.aware.assignment.tags.
     """
 
     assignment: TaskAssignment
@@ -41,6 +42,7 @@ class AssignorOutput:
     standby_cost: int | None = None
     probing_rebalance: bool = False
     missing_standbys: tuple[tuple[int, int], ...] = ()
+    tags_followed: bool = True
 
 
 def frozen(states: Sequence[ClientState]) -> TaskAssignment:

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
@@ -33,6 +35,22 @@ def test_floating_quotas_are_the_optimum_of_their_bounds_and_never_cost_more(tas
     assert (optimum.cost, optimum.moved) == best(tasks, allowed)
     assert optimum.cost <= min_traffic(tasks).cost
     assert balance_subtopology(tasks, quotas).cost <= balance_subtopology(tasks).cost
+
+
+@given(owned_sets(), st.data())
+def test_an_overlap_with_other_owners_is_the_optimum_of_the_quotas(tasks: OwnedTasks, data: st.DataObject) -> None:
+    """`owner` decides what a move costs, the quotas how many tasks a client gets: they need not be of one assignment."""
+    clients = len(tasks.client_rack)
+    assigned = data.draw(st.lists(st.integers(0, clients - 1), min_size=len(tasks), max_size=len(tasks)))
+    quotas = as_held(replace(tasks, owner=np.array(assigned, dtype=np.int32)))
+    optimum = min_traffic_within(tasks, quotas)
+    allowed = (
+        client
+        for client in every_assignment(tasks)
+        if np.array_equal(np.bincount(client, minlength=clients), quotas.most)
+    )
+    assert (optimum.cost, optimum.moved) == best(tasks, allowed)
+    assert balance_subtopology(tasks, quotas).cost >= optimum.cost
 
 
 @given(owned_sets())

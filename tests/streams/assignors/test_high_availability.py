@@ -5,14 +5,17 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rackspan.streams import assign
+from tests.streams.churn import REBALANCES_TO_WARM_UP, Churn
 from tests.streams.problems import problem
 
 Document = dict[str, Any]
 
+A_QUARTER = settings(max_examples=settings().max_examples // 4)
+"""Each example is many rebalances."""
 STRATEGIES = st.sampled_from(["none", "min_traffic", "balance_subtopology"])
 
 
@@ -63,6 +66,36 @@ def test_probing_rebalances_converge_and_a_converged_assignment_stays_put(docume
     again = assign(settled, "high-availability")
     assert again["assignment"] == assigned["assignment"]
     assert not again["probing_rebalance"]
+
+
+@A_QUARTER
+@given(groups(), st.integers(1, 6), st.randoms(use_true_random=False))
+def test_a_group_converges_after_random_joins_and_leaves_and_partial_warm_ups(
+    document: Document, disturbances: int, rng: Random
+) -> None:
+    """As Kafka's TaskAssignorConvergenceTest does it, with racks: it ends in the lasting assignment, and no sooner is it quiet."""
+    group = Churn(document, rng)
+    tasks = sorted(task["id"] for task in document["tasks"])
+    for _ in range(disturbances):
+        group.disturb()
+        held = group.rebalance()["assignment"].values()
+        assert sorted(task for client in held for task in client["active"]) == tasks
+        assert all(not set(client["active"]) & set(client["standby"]) for client in held)
+        group.warm_up()
+    assigned = group.rebalance()
+    rounds = 0
+    while assigned["probing_rebalance"]:
+        rounds += 1
+        assert rounds <= REBALANCES_TO_WARM_UP * (len(tasks) * (1 + document["config"]["num_standbys"]) + 1)
+        group.warm_up()
+        assigned = group.rebalance()
+    strategy = document["config"]["strategy"]
+    assert assigned["assignment"] == group.lasting(strategy)["assignment"]
+    if strategy == "min_traffic" and document["config"]["traffic_cost"] != 0:
+        assert assigned["cross_rack"]["active"] <= group.lasting("none")["cross_rack"]["active"]
+    group.warm_up()
+    again = group.rebalance()
+    assert (again["assignment"], again["probing_rebalance"]) == (assigned["assignment"], False)
 
 
 @given(groups())

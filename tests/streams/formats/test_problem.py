@@ -8,6 +8,7 @@ import pytest
 
 from rackspan.errors import InvalidProblem, RackspanError
 from rackspan.streams import AssignmentConfigs, from_document
+from rackspan.streams.formats.configs import KAFKA_KEYS
 from rackspan.streams.problem import Strategy
 
 A, B = "00000000-0000-0000-0000-00000000000a", "00000000-0000-0000-0000-00000000000b"
@@ -162,6 +163,18 @@ WRONG: list[tuple[Change, str]] = [
         put("config", "num.standby.replicas", 2),
         "config: num_standbys is given twice, also as num.standby.replicas; leave one of them out",
     ),
+    (
+        put("config", "rack.aware.assignment.stategy", "min_traffic"),
+        "config: rack.aware.assignment.stategy is unknown; the nearest key is rack.aware.assignment.strategy",
+    ),
+    (
+        put("config", "rack.aware.asignment.trafic.cost", 3),
+        "config: rack.aware.asignment.trafic.cost is unknown; the nearest key is rack.aware.assignment.traffic_cost",
+    ),
+    (
+        put("config", "rack_aware_assignment_tag", ["zone"]),
+        "config: rack_aware_assignment_tag is unknown; the nearest key is rack_aware_assignment_tags",
+    ),
 ]
 
 
@@ -216,6 +229,30 @@ def test_kafkas_own_keys_and_the_proposals_names_are_accepted() -> None:
     configs = {"rack.aware.assignment.strategy": "balanced_min_cost", "rack.aware.assignment.traffic_cost": 3}
     read_configs = from_document({**GOOD, "config": configs}).configs
     assert (read_configs.strategy, read_configs.traffic_cost) == (Strategy.BALANCE_SUBTOPOLOGY, 3)
+
+
+CONFIGS: list[tuple[str, object, AssignmentConfigs]] = [
+    ("rack.aware.assignment.strategy", "min_traffic", AssignmentConfigs(strategy=Strategy.MIN_TRAFFIC)),
+    ("rack.aware.assignment.enabled", False, AssignmentConfigs(enabled=False)),
+    ("rack.aware.assignment.traffic_cost", 3, AssignmentConfigs(traffic_cost=3)),
+    ("rack.aware.assignment.non_overlap_cost", 4, AssignmentConfigs(non_overlap_cost=4)),
+    ("rack.aware.assignment.tags", ["zone"], AssignmentConfigs(rack_aware_assignment_tags=("zone",))),
+    ("num.standby.replicas", 2, AssignmentConfigs(num_standbys=2)),
+    ("max.warmup.replicas", 5, AssignmentConfigs(max_warmup_replicas=5)),
+    ("acceptable.recovery.lag", 6, AssignmentConfigs(acceptable_recovery_lag=6)),
+    ("probing.rebalance.interval.ms", 60_001, AssignmentConfigs(probing_rebalance_interval_ms=60_001)),
+]
+"""Kafka's configs by Kafka's names, written out here: the table that reads them must have these and no others."""
+
+
+@pytest.mark.parametrize(("key", "value", "configs"), CONFIGS, ids=[key for key, _, _ in CONFIGS])
+def test_a_config_by_kafkas_name_sets_that_config_alone(key: str, value: object, configs: AssignmentConfigs) -> None:
+    read = from_document({**GOOD, "config": {key: value}})
+    assert (read.configs, read.warnings) == (configs, ())
+
+
+def test_every_config_that_is_read_by_kafkas_name_is_asserted() -> None:
+    assert [key for key, _, _ in CONFIGS] == list(KAFKA_KEYS)
 
 
 def test_unknown_keys_and_tasks_that_are_gone_are_warned_of() -> None:

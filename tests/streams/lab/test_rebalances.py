@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rackspan.streams import assign, from_document
+from rackspan.streams import assign, from_document, options_named
 from rackspan.streams.lab.rebalances import after, settle
 from tests.streams.assignors.test_high_availability import next_generation
 from tests.streams.problems import problem
@@ -39,6 +39,14 @@ def test_a_settled_group_takes_no_further_round(assignor: str) -> None:
         again = settle(after(first.problem, first.output.assignment), assignor)
         assert (again.rounds, again.converged) == (0, True)
         assert again.output.assignment == first.output.assignment
+
+
+@pytest.mark.parametrize("assignor", ["optimize", "high-availability", "sticky"])
+def test_a_group_settles_also_where_the_overlap_is_with_its_previous_assignment(assignor: str) -> None:
+    """KIP-925, 4.B.III, names convergence as the difficulty of that overlap."""
+    for seed in range(20):
+        first = settle(from_document(problem(Random(seed), standbys=1)), assignor, options_named("previous-overlap"))
+        assert first.converged, seed
 
 
 def test_rounds_have_an_end_even_where_the_group_has_none() -> None:

@@ -45,5 +45,6 @@ def proven(tasks: OwnedTasks, client: Int32s, solution: CertifiedFlow) -> Optimu
 
 
 def unmoved(tasks: OwnedTasks) -> Optimum:
-    """The optimum of a set without tasks."""
-    return Optimum(tasks.owner, 0, 0, 0)
+    """The optimum of a set without tasks, or of tasks that each cost the same on every client: all stay."""
+    cost = tasks.cost(tasks.owner)
+    return Optimum(tasks.owner, cost, lower_bound=cost, moved=0)

@@ -20,7 +20,7 @@ def sticky(problem: Problem, awareness: RackAwareness, options: Options = KAFKA)
     Constraints: each task is active on one client; a client has a task once.
     Goals in order: tasks on their previous owner, within its quota of floor(tasks / threads) for each thread; on a previous
     standby; even load; different pairs of tasks on one client; then the least cost, in which a task that leaves its client
-    weighs as much as ten partitions across racks.
+    weighs as much as ten partitions across racks. Client tags do not count, as in Kafka: the output says so.
     Method: Kafka's, step by step; greedy, then the flows of active/ and the exchanges of standby/. No probing rebalance.
     Bound: T · C comparisons of clients and T² / C pairs before the optimisation. Proven by tests/streams/test_kafka_vectors.py (recorded from Kafka) and
     tests/compat/test_streams.py (Kafka's classes).
@@ -34,7 +34,14 @@ def sticky(problem: Problem, awareness: RackAwareness, options: Options = KAFKA)
     stateful, stateless = _optimize_active(problem, table.states, awareness, options)
     missing = table.assign_standbys(problem.stateful.tolist(), problem.configs.num_standbys)
     standby_cost = _optimize_standbys(problem, table.states, awareness, options)
-    return AssignorOutput(frozen(table.states), stateful, stateless, standby_cost, missing_standbys=tuple(missing))
+    return AssignorOutput(
+        frozen(table.states),
+        stateful,
+        stateless,
+        standby_cost,
+        missing_standbys=tuple(missing),
+        tags_followed=False,
+    )
 
 
 def _optimize_active(

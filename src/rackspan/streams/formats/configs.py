@@ -1,6 +1,7 @@
 """The `config` of a problem document: short keys or Kafka's own keys; null stands for Kafka's default."""
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -30,6 +31,10 @@ KAFKA_KEYS: Final[Mapping[str, str]] = MappingProxyType(
     }
 )
 
+_RACK_AWARE_KEYS: Final = tuple(
+    key for key in (*KAFKA_KEYS, *KAFKA_KEYS.values()) if key.startswith(("rack.aware.", "rack_aware_"))
+)
+
 
 def read_configs(value: object) -> tuple[AssignmentConfigs, list[str]]:
     """Configs and warnings. Errors: InvalidProblem for a wrong type, UsageError for a value out of range."""
@@ -43,12 +48,23 @@ def read_configs(value: object) -> tuple[AssignmentConfigs, list[str]]:
 def _by_short_key(document: Mapping[str, Any]) -> dict[str, Any]:
     given: dict[str, Any] = {}
     for key, value in document.items():
+        _refuse_misspelt(key)
         short = KAFKA_KEYS.get(key, key)
         if short in given:
             refuse("config", f"{short} is given twice, also as {key}; leave one of them out")
         if value is not None:
             given[short] = value
     return given
+
+
+def _refuse_misspelt(key: str) -> None:
+    """Refuse an unknown rack.aware.* key: with a warning alone, rack awareness would be off or at other costs than meant.
+
+    Other unknown keys are configs of Kafka Streams that do not count for an assignment, and are warned of.
+    """
+    if key.replace("_", ".").startswith("rack.aware") and key not in _RACK_AWARE_KEYS:
+        [nearest] = get_close_matches(key, _RACK_AWARE_KEYS, n=1, cutoff=0)
+        refuse("config", f"{key} is unknown; the nearest key is {nearest}")
 
 
 def _strategy(given: Mapping[str, Any]) -> dict[str, Any]:

@@ -15,6 +15,9 @@ class Beyond(StrEnum):
     """All standbys optimised at once, at a cost never above that of Kafka's exchanges between pairs of clients."""
     FLOATING_QUOTAS = "floating-quotas"
     """The remainder of an uneven division of tasks goes where it costs least; the total cost is never higher."""
+    PREVIOUS_OVERLAP = "previous-overlap"
+    """An active task that leaves the client where it ran before the rebalance costs the overlap (KIP-925, end of 4.B), not one
+    that leaves the client where the assignor has just put it. A task that ran nowhere keeps Kafka's rule."""
     PARTITION_WEIGHTS = "partition-weights"
     """A partition counts by its weight (bytes, records) instead of as 1."""
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +12,11 @@ from rackspan.streams.problem.problem import Bools, Client, PartitionLists, Prob
 
 RACK_TAG = "rack"
 """The tag for the rack where no tags are configured; KIP-925 compares it with client.rack."""
+
+TAGS_NOT_FOLLOWED: Final = (
+    "rack.aware.assignment.tags has no effect: the sticky assignor, as Kafka's, places standbys by load and by where they "
+    "were; choose high-availability to spread them by tags"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +63,19 @@ def _configs_reason(configs: AssignmentConfigs) -> str | None:
 
 def client_rack_reason(clients: tuple[Client, ...]) -> str | None:
     """Why client racks are unusable; None where each process has consumers, all with one rack. One bad client is enough."""
+    return next(_rackless(clients), None)
+
+
+def _rackless(clients: tuple[Client, ...]) -> Iterator[str]:
+    """One line for each client whose rack is unknown."""
     for client in clients:
         racks = client.consumer_racks
         if not racks:
-            return f"client {client.process_id} has no consumers; its rack is unknown"
-        if None in racks:
-            return f"client {client.process_id} has no client.rack; set it on every consumer"
-        if len(set(racks)) > 1:
-            return f"client {client.process_id}: its consumers differ in client.rack; set the same on all of them"
-    return None
+            yield f"client {client.process_id} has no consumers; its rack is unknown"
+        elif None in racks:
+            yield f"client {client.process_id} has no client.rack; set it on every consumer"
+        elif len(set(racks)) > 1:
+            yield f"client {client.process_id}: its consumers differ in client.rack; set the same on all of them"
 
 
 def source_reason(problem: Problem) -> str | None:
@@ -105,11 +115,18 @@ def _partition_reason(problem: Problem, needed: Bools) -> str | None:
     return None
 
 
-def tag_warnings(problem: Problem) -> tuple[str, ...]:
-    """Warnings of tags that a client lacks, and of tags that contradict client.rack.
+def rack_warnings(problem: Problem) -> tuple[str, ...]:
+    """A warning of each client without a usable rack, where rack awareness is configured (KIP-925, section 6)."""
+    if _configs_reason(problem.configs):
+        return ()
+    return tuple(f"rack awareness is off for every client: {line}" for line in _rackless(problem.clients))
 
-    The latter is KIP-925 4.D.III; Kafka's code has no such warning. The assignment follows the tags, which can be finer than
-    racks.
+
+def tag_warnings(problem: Problem, tags_followed: bool = True) -> tuple[str, ...]:
+    """Warnings of tags that a client lacks, that have no effect, and that contradict client.rack.
+
+    The last is KIP-925 4.D.III; Kafka's code has no such warning. With `tags_followed` the assignor places standbys by the
+    tags, which can be finer than racks. Kafka's sticky assignor does not.
     """
     keys = problem.configs.rack_aware_assignment_tags
     lacking = tuple(
@@ -118,17 +135,23 @@ def tag_warnings(problem: Problem) -> tuple[str, ...]:
         for key in keys
         if key not in client.tags
     )
-    if problem.configs.strategy is Strategy.NONE or not keys:
+    if not keys:
         return lacking
-    return (*lacking, *_contradicting(problem))
+    if problem.configs.num_standbys and not tags_followed:
+        lacking = (*lacking, TAGS_NOT_FOLLOWED)
+    if problem.configs.strategy is Strategy.NONE:
+        return lacking
+    return (*lacking, *_contradicting(problem, tags_followed))
 
 
-def _contradicting(problem: Problem) -> Iterator[str]:
+def _contradicting(problem: Problem, tags_followed: bool) -> Iterator[str]:
     racked = [client for client in problem.clients if client.rack is not None]
     if racked and RACK_TAG not in problem.configs.rack_aware_assignment_tags:
-        yield "client.rack is set, but rack.aware.assignment.tags does not name rack: standbys are spread by the tags alone"
+        effect = "standbys are spread by the tags alone" if tags_followed else "only client.rack counts"
+        yield f"client.rack is set, but rack.aware.assignment.tags does not name rack: {effect}"
         return
+    effect = "standbys follow the tag" if tags_followed else "only client.rack counts"
     for client in racked:
         tag = client.tags.get(RACK_TAG)
         if tag not in (None, client.rack):
-            yield f"client {client.process_id}: client.tag.rack is {tag}, but client.rack is {client.rack}; standbys follow the tag"
+            yield f"client {client.process_id}: client.tag.rack is {tag}, but client.rack is {client.rack}; {effect}"
