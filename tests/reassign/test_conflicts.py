@@ -1,3 +1,7 @@
+from dataclasses import replace
+
+import numpy as np
+
 from rackspan.audit import RackPolicy
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.reassign import ReassignmentRequest, plan
@@ -91,3 +95,31 @@ def test_partitions_on_the_move_are_left_out_with_a_word() -> None:
         "1 partition is being reassigned already: wait for it, or rackspan reassign cancel, then plan again",
     )
     assert {topic for topic, _, _ in targets(planned)} == {"b", "c"}
+
+
+def test_a_partition_under_both_minimums_is_counted_once() -> None:
+    snapshot = three_topics({1: "a", 2: "b", 3: "c"}, [1, 2, 3], min_insync_replicas="3", min_insync_racks="3")
+    (conflict,) = cost(plan(snapshot, request=ReassignmentRequest(replication_factor=2))).infeasible
+    assert conflict.reason == (
+        "3 topics (a, b, c) have min.insync.replicas 3 and min.insync.racks 3, the replication factor asked for is 2"
+    )
+    assert conflict.remedy == "ask for 3 or more, or lower min.insync.replicas and min.insync.racks"
+    assert conflict.partitions == 3
+
+
+def test_a_partition_that_a_drain_and_a_factor_make_impossible_is_counted_once() -> None:
+    snapshot = three_topics({1: "a", 2: "b", 3: "c"}, [1, 2, 3], min_insync_replicas="3", min_insync_racks="3")
+    request = ReassignmentRequest(replication_factor=2, drain=frozenset({3}))
+    assert sum(conflict.partitions for conflict in cost(plan(snapshot, request=request)).infeasible) == 3
+
+
+def test_a_partition_without_a_leader_is_impossible_and_names_who_was_in_sync() -> None:
+    snapshot = three_topics(FOUR, [9], min_insync_replicas="1")
+    leaderless = replace(snapshot, partitions=replace(snapshot.partitions, leader=np.full(3, -1, dtype=np.int32)))
+    planned = plan(leaderless)
+    (conflict,) = cost(planned).infeasible
+    assert (
+        conflict.reason == "3 topics (a, b, c) have 3 partitions without a leader, which a new replica cannot copy from"
+    )
+    assert "bring back a replica that was in sync (broker 9)" in conflict.remedy
+    assert (conflict.partitions, len(planned), cost(planned).lower_bound) == (3, 0, 0)

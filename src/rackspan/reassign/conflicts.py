@@ -1,13 +1,14 @@
 """Reasons why a request cannot be met in full, in words: which requirements contradict each other."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from rackspan.audit.batch import Requirements, requirements
 from rackspan.audit.policy import RackPolicy
-from rackspan.model.ids import shown
-from rackspan.model.partitions import Int64s
+from rackspan.model.ids import NO_BROKER, shown
+from rackspan.model.partitions import Bools, Int64s
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.reassign.plan_cost import Conflict
 from rackspan.reassign.problem import ReassignmentProblem
@@ -16,6 +17,13 @@ from rackspan.text import count_noun
 
 NAMED_MAX = 3
 """Topics that a sentence names before it counts the rest."""
+
+
+def without_rows(mask: Bools, rows: Int64s) -> Bools:
+    """The mask without these rows."""
+    rest = mask.copy()
+    rest[rows] = False
+    return rest
 
 
 def too_few_brokers(snapshot: ClusterSnapshot, problem: ReassignmentProblem, rows: Int64s) -> Iterator[Conflict]:
@@ -58,7 +66,9 @@ def broken_minimums(
     """Partitions that a drain or a lower factor would bring under a minimum they meet today: these are not touched."""
     required = requirements(snapshot.topics, policy).of(problem.rows.topic)
     if request.leaving:
-        yield from _too_few_racks(snapshot, problem, required, request)
+        for selected, conflict in _too_few_racks(snapshot, problem, required, request):
+            problem = replace(problem, chosen=without_rows(problem.chosen, selected))
+            yield selected, conflict
     if request.replication_factor is not None:
         yield from _too_low_factor(snapshot, problem, required, request.replication_factor)
 
@@ -84,21 +94,41 @@ def _too_few_racks(
 def _too_low_factor(
     snapshot: ClusterSnapshot, problem: ReassignmentProblem, required: Requirements, factor: int
 ) -> Iterator[tuple[Int64s, Conflict]]:
-    for name, minimum in (
-        ("min.insync.replicas", required.min_insync_replicas),
-        ("min.insync.racks", required.min_insync_racks),
-    ):
-        broken = problem.chosen & (minimum > factor) & (minimum <= problem.current_factor)
-        for value in np.unique(minimum[broken]).tolist():
-            selected = np.flatnonzero(broken & (minimum == value))
-            yield (
-                selected,
-                Conflict(
-                    reason=f"{_topics(snapshot, problem, selected)} {name} {value}, the replication factor asked for is {factor}",
-                    remedy=f"ask for {value} or more, or lower {name}",
-                    partitions=len(selected),
-                ),
-            )
+    """A partition under both minimums is in one conflict that names both."""
+    names = ("min.insync.replicas", "min.insync.racks")
+    minimums = np.column_stack([required.min_insync_replicas, required.min_insync_racks]).astype(np.int64)
+    broken = problem.chosen[:, None] & (minimums > factor) & (minimums <= problem.current_factor[:, None])
+    values = np.where(broken, minimums, 0)
+    for pair in np.unique(values[broken.any(axis=1)], axis=0)[::-1].tolist():
+        selected = np.flatnonzero((values == pair).all(axis=1))
+        named = [(name, value) for name, value in zip(names, pair, strict=True) if value]
+        yield (
+            selected,
+            Conflict(
+                reason=f"{_topics(snapshot, problem, selected)} {' and '.join(f'{name} {value}' for name, value in named)}, the replication factor asked for is {factor}",
+                remedy=f"ask for {max(pair)} or more, or lower {' and '.join(name for name, _ in named)}",
+                partitions=len(selected),
+            ),
+        )
+
+
+def without_leader(snapshot: ClusterSnapshot, problem: ReassignmentProblem, rows: Int64s) -> Iterator[Conflict]:
+    """Partitions that no new replica can copy from."""
+    if not len(rows):
+        return
+    isr = problem.rows.isr[rows]
+    in_sync = np.unique(isr[isr != NO_BROKER]).tolist()
+    brokers = "" if not in_sync else f" ({_broker_list(in_sync)})"
+    yield Conflict(
+        reason=f"{_topics(snapshot, problem, rows)} {count_noun(len(rows), 'partition')} without a leader, which a new replica cannot copy from",
+        remedy=f"bring back a replica that was in sync{brokers}, or accept the loss of data and elect a leader uncleanly; then plan again",
+        partitions=len(rows),
+    )
+
+
+def _broker_list(brokers: list[int]) -> str:
+    listed = ", ".join(map(str, brokers[:NAMED_MAX])) + (", …" if len(brokers) > NAMED_MAX else "")
+    return f"{'broker' if len(brokers) == 1 else 'brokers'} {listed}"
 
 
 def _topics(snapshot: ClusterSnapshot, problem: ReassignmentProblem, rows: Int64s) -> str:

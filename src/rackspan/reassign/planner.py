@@ -7,9 +7,9 @@ import numpy as np
 from rackspan.audit.loads import BELIEVED_BYTES_MAX, replica_bound
 from rackspan.audit.policy import RackPolicy
 from rackspan.model.ids import NO_BROKER
-from rackspan.model.partitions import Bools, Int32s, Int64s
+from rackspan.model.partitions import Int32s, Int64s
 from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.reassign.conflicts import broken_minimums, fenced_racks, too_few_brokers
+from rackspan.reassign.conflicts import broken_minimums, fenced_racks, too_few_brokers, without_leader, without_rows
 from rackspan.reassign.optimizer.balance import BalancedTargets, balance_replicas
 from rackspan.reassign.optimizer.leaders import even_leaders
 from rackspan.reassign.optimizer.placement_flow import even_repair
@@ -38,8 +38,13 @@ def plan(
     """
     problem = reassignment_problem(snapshot, policy, request)
     untouchable, conflicts = _untouchable(snapshot, policy, problem, request)
-    problem = replace(problem, chosen=_without(problem.chosen, untouchable))
+    problem = replace(problem, chosen=without_rows(problem.chosen, untouchable))
     needed, rows, too_many = in_need(problem)
+    # Without a leader there is nothing to copy from: such a partition would hold up its step for good.
+    leaderless = np.flatnonzero(problem.rows.leader == NO_BROKER)
+    waiting = np.intersect1d(np.concatenate([rows, too_many]), leaderless)
+    problem = replace(problem, chosen=without_rows(problem.chosen, leaderless))
+    rows, too_many = np.setdiff1d(rows, leaderless), np.setdiff1d(too_many, leaderless)
     changes = repair(problem, needed, rows)
     targets = with_changes(problem.replica_index, changes.leaving, changes.additions.row, changes.additions.broker)
     infeasible_rows = np.concatenate([changes.blocked, too_many])
@@ -48,7 +53,7 @@ def plan(
     if request.balance:
         repaired = np.zeros(len(problem.chosen), dtype=np.bool_)
         repaired[done] = True
-        balanced = balance_replicas(problem, targets, _without(problem.chosen, infeasible_rows), repaired)
+        balanced = balance_replicas(problem, targets, without_rows(problem.chosen, infeasible_rows), repaired)
         targets = in_order_of(problem.replica_index, balanced.targets)
         bound = bound.with_balance(problem, balanced)
     elif len(done):
@@ -65,6 +70,7 @@ def plan(
             *conflicts,
             *too_few_brokers(snapshot, problem, too_many),
             *fenced_racks(snapshot, problem, changes.blocked),
+            *without_leader(snapshot, problem, waiting),
         ),
     )
 
@@ -107,12 +113,6 @@ class _Bound:
         )
 
 
-def _without(mask: Bools, rows: Int64s) -> Bools:
-    rest = mask.copy()
-    rest[rows] = False
-    return rest
-
-
 def _untouchable(
     snapshot: ClusterSnapshot, policy: RackPolicy, problem: ReassignmentProblem, request: ReassignmentRequest
 ) -> tuple[Int64s, tuple[Conflict, ...]]:
@@ -122,7 +122,7 @@ def _untouchable(
 
 
 def _with_even_leaders(problem: ReassignmentProblem, targets: Int32s, infeasible_rows: Int64s) -> Int32s:
-    rows, leader = even_leaders(targets, _without(problem.chosen, infeasible_rows), problem.can_receive)
+    rows, leader = even_leaders(targets, without_rows(problem.chosen, infeasible_rows), problem.can_receive)
     return led_by(targets, rows, leader)
 
 
@@ -137,7 +137,7 @@ def _plan_of(
 ) -> ReassignmentPlan:
     ids = np.append(problem.rack_map.broker_ids, np.int32(NO_BROKER))[targets]
     rows = snapshot.partitions
-    changed = np.flatnonzero(_without(problem.chosen, infeasible_rows) & _differ(ids, rows.replicas))
+    changed = np.flatnonzero(without_rows(problem.chosen, infeasible_rows) & _differ(ids, rows.replicas))
     columns = ReassignmentColumns(
         topics=[topic.name for topic in snapshot.topics],
         topic=rows.topic[changed],

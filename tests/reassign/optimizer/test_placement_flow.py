@@ -25,9 +25,9 @@ class Instance:
         brokers = rng.randint(2, 6)
         racks = {broker: f"r{rng.randrange(rng.randint(1, 4))}" for broker in range(brokers)}
         gone = rng.random() < 0.2
-        self.placed = [
-            rng.sample(range(brokers + gone), rng.randint(1, min(3, brokers))) for _ in range(rng.randint(1, 4))
-        ]
+        held = [rng.sample(range(brokers + gone), rng.randint(1, min(3, brokers))) for _ in range(rng.randint(1, 4))]
+        # Of a partition without any live replica nothing can be copied: it is not planned.
+        self.placed = [replicas for replicas in held if replicas != [brokers]] or [[0]]
         self.fenced = {broker for broker in range(brokers) if rng.random() < 0.1}
         self.snapshot = cluster(self.placed, racks, fenced=sorted(self.fenced))
         self.drain = frozenset({rng.randrange(brokers)}) if rng.random() < 0.3 else frozenset[int]()
