@@ -61,6 +61,7 @@ EXCEPTIONS: Final[dict[tuple[str, str], str]] = {
     ("tests/", "oracle"): "the word of software testing for a reference that shares no code",
     ("benchmarks/", "oracle"): "as in tests",
     ("tests/test_prometheus_metrics.py", "exposition"): "a module of prometheus-client",
+    ("", "migration plan"): "a section of every KIP: Compatibility, Deprecation, and Migration Plan",
     ("", "wall clock"): "the usual word for the time of day",
     ("", "wall-clock"): "the usual word for the time of day",
     ("src/rackspan/wire/messages", "zk migration ready"): "Kafka's field ZkMigrationReady",

@@ -1,4 +1,4 @@
-"""make sim SEED=n [WORLD=clean] [COUNT=1] [TRACE=file]: run seeds, and say how to see a failure again."""
+"""make sim SEED=n [WORLD=clean] [COUNT=1] [TRACE=file]: run seeds, and print how to replay a failure."""
 
 import argparse
 import sys
@@ -12,23 +12,23 @@ from tests.simulation.runs.replay import explained, run, traced
 
 
 def main() -> int:
-    asked = _arguments()
-    kind = KINDS[asked.world]
+    arguments = _arguments()
+    kind = KINDS[arguments.world]
     events = acknowledged = offline = crc = 0
     started = time.monotonic()
-    for seed in range(asked.seed, asked.seed + asked.count):
+    for seed in range(arguments.seed, arguments.seed + arguments.count):
         outcome = run(kind, seed)
         if isinstance(outcome, Violation):
-            return _say_broken(kind, seed, outcome, asked.trace)
+            return _print_violation(kind, seed, outcome, arguments.trace)
         events += outcome.events
         acknowledged += outcome.acknowledged
         offline += outcome.offline
         crc = zlib.crc32(outcome.crc.to_bytes(4, "big"), crc)
-    if asked.trace is not None:
-        _write_trace(asked.trace, traced(kind, asked.seed, None))
+    if arguments.trace is not None:
+        _write_trace(arguments.trace, traced(kind, arguments.seed, None))
     seconds = time.monotonic() - started
     print(
-        f"{asked.count} seeds of world {kind.name}: no rule broken; {events:,} events, {acknowledged:,} batches"
+        f"{arguments.count} seeds of world {kind.name}: no rule broken; {events:,} events, {acknowledged:,} batches"
         f" acknowledged, {offline} ended offline; {events / seconds:,.0f} events/s, hash {crc:08x}"
     )
     return 0
@@ -43,7 +43,7 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _say_broken(kind: WorldKind, seed: int, violation: Violation, trace: Path | None) -> int:
+def _print_violation(kind: WorldKind, seed: int, violation: Violation, trace: Path | None) -> int:
     broken = explained(kind, seed, violation)
     print(broken, file=sys.stderr)
     if trace is not None:

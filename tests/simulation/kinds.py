@@ -21,7 +21,7 @@ class WorldKind:
     another rack. `dynamic`: min.insync.racks and min.insync.replicas are changed while traffic flows. `reassigning`:
     replicas are moved while all this goes on. `relocating`: the partition begins on some of the brokers, and all of its
     replicas are sent elsewhere, cancelled or sent on before they arrive. `unclean`: unclean election is allowed. `unnamed`: some brokers have no
-    rack. `trusted`: the controller knows that who is killed lost nothing, as is so where machines live on; a Kafka broker
+    rack. `trusted`: the controller treats a killed broker as having lost nothing, as is so where machines live on; a Kafka broker
     that is killed leaves no clean-shutdown mark, and is not electable until it has caught up. `falls_back`: where nobody
     may lead, the last known leader does. `restless`: many short faults, so that the ISR changes all the time. `groups`: a
     consumer group instead of producers; the partition is its coordinator's. `transactions`: transactional producers, whose

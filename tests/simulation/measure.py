@@ -43,8 +43,8 @@ def _means(mistakes: Mapping[str, Planted], seeds: int, enough: int) -> Iterator
     for name, one in mistakes.items():
         tried, rules = _caught(one, seeds, enough)
         mean = f"{tried / rules.total():.1f}" if rules else f"more than {tried}"
-        said = ", ".join(f"{rule} {count}" for rule, count in sorted(rules.items()))
-        yield f"{name} ({one.world}): {mean} seeds, {rules.total()} of {tried}; {said}"
+        counts = ", ".join(f"{rule} {count}" for rule, count in sorted(rules.items()))
+        yield f"{name} ({one.world}): {mean} seeds, {rules.total()} of {tried}; {counts}"
 
 
 def _caught(one: Planted, seeds: int, enough: int) -> tuple[int, Counter[str]]:
@@ -73,8 +73,8 @@ def failing(seeds: int) -> Iterator[str]:
 def availability(seeds: int) -> Iterator[str]:
     for name in ("no-elr", "kafka-elr", "clean"):
         outcomes = [one for seed in range(seeds) if isinstance(one := run(KINDS[name], seed), Outcome)]
-        asked, left = sum(one.asked for one in outcomes), sum(one.available for one in outcomes)
-        yield f"{name}: {left:,} of {asked:,}, {left / asked:.1%}"
+        checked, left = sum(one.checked for one in outcomes), sum(one.available for one in outcomes)
+        yield f"{name}: {left:,} of {checked:,}, {left / checked:.1%}"
 
 
 def exhaustive(depth: int) -> Iterator[str]:
@@ -123,9 +123,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.simulation.measure", description="The page's figures.")
     parser.add_argument("what", choices=list(MEASURES))
     parser.add_argument("count", type=int, nargs="?", help="seeds, or for `exhaustive` the depth")
-    asked = parser.parse_args()
-    measure, usual = MEASURES[asked.what]
-    for line in measure(asked.count or usual):
+    arguments = parser.parse_args()
+    measure, usual = MEASURES[arguments.what]
+    for line in measure(arguments.count or usual):
         print(f"{line} [load {os.getloadavg()[0]:.1f}]", flush=True)
 
 

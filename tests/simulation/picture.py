@@ -1,7 +1,7 @@
 """Draw one run twice, the proposal as written above and the rule below: python -m tests.simulation.picture
 
 Each broker is a row in its rack: full where it is in the committed ISR, pale where it is not; the dashed frame is the fault.
-Dots are acknowledgements, red where fewer racks hold the record than were asked for. Writes docs/pictures/rack-leak.svg.
+Dots are acknowledgements, red where fewer racks hold the record than were required. Writes docs/pictures/rack-leak.svg.
 """
 
 from collections.abc import Iterator
@@ -24,7 +24,7 @@ from tests.simulation.runs.replay import explained
 from tests.simulation.world import ORDERS, Build, Running, World
 
 SEED: Final = 38
-"""Three brokers in three racks, two racks asked for: one fault suffices."""
+"""Three brokers in three racks, two racks required: one fault suffices."""
 
 TARGET: Final = Path(__file__).parents[2] / "docs" / "pictures" / "rack-leak.svg"
 
@@ -78,7 +78,7 @@ class Recorded(Running):
         self.story.acknowledged.append((self.clock.now, BrokerId(node), len(racks)))
 
 
-def told(faults: tuple[Fault, ...], build: Build) -> Recorded:
+def recorded(faults: tuple[Fault, ...], build: Build) -> Recorded:
     running = Recorded(World(KINDS["clean"], SEED, faults, build))
     try:
         running.run()
@@ -92,7 +92,7 @@ def picture() -> str:
     build = PLANTED["the proposal as written"].build
     violation = _violation(build)
     faults = explained(KINDS["clean"], SEED, violation, build).faults
-    leak, held = told(faults, build), told(faults, Build())
+    leak, held = recorded(faults, build), recorded(faults, Build())
     span = (leak.story.ended - SHOWN_MS, leak.story.ended + SHOWN_MS)
     body = [
         *_panel(leak, span, 0, "The proposal as written: racks are counted before the append only"),
@@ -135,11 +135,11 @@ def _leader(run: Recorded) -> BrokerId | None:
 
 
 def _words(run: Recorded, span: tuple[int, int]) -> str:
-    asked = run.parameters.min_insync_racks
+    required = run.parameters.min_insync_racks
     if run.story.violation is not None:
-        return f"{run.story.ended} ms: readers see, and a producer is told of, a record that one rack holds; {asked} were asked for."
-    seen = sum(span[0] <= time <= span[1] for time, _, _ in run.story.acknowledged)
-    return f"No rule broken. {seen} batches acknowledged between {span[0]} and {span[1]} ms, each held by {asked} racks or more. * leads"
+        return f"{run.story.ended} ms: readers see, and a producer is told of, a record that one rack holds; {required} were asked for."
+    count = sum(span[0] <= time <= span[1] for time, _, _ in run.story.acknowledged)
+    return f"No rule broken. {count} batches acknowledged between {span[0]} and {span[1]} ms, each held by {required} racks or more. * leads"
 
 
 def _bars(story: Story, broker: BrokerId, span: tuple[int, int], y: int) -> Iterator[Markup]:

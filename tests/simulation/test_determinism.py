@@ -25,8 +25,8 @@ def crc(world: str, seed: int) -> int:
     return outcome.crc
 
 
-def told(python: str | Path, world: str, hash_seed: str) -> str:
-    """The hash of five seeds as another process says it."""
+def printed_hash(python: str | Path, world: str, hash_seed: str) -> str:
+    """The hash of five seeds, as another process prints it."""
     ran = subprocess.run(
         [str(python), "-m", "tests.simulation", "0", "--world", world, "--count", "5"],
         cwd=ROOT,
@@ -52,7 +52,7 @@ def test_two_seeds_and_two_worlds_are_different_runs() -> None:
 
 @pytest.mark.parametrize("world", ["clean", "reassigning", "groups", "transactions"])
 def test_another_process_with_other_hashes_runs_the_same(world: str) -> None:
-    assert told(sys.executable, world, "1") == told(sys.executable, world, "4711")
+    assert printed_hash(sys.executable, world, "1") == printed_hash(sys.executable, world, "4711")
 
 
 def uv() -> str:
@@ -86,4 +86,4 @@ def test_another_python_runs_the_same(tmp_path: Path) -> None:
     subprocess.run([uv(), "venv", "--quiet", "--python", other, str(tmp_path / "venv")], check=True)
     subprocess.run(install, check=True)
     for world in ("clean", "lossy", "reassigning", "groups", "relocating", "transactions"):
-        assert told(python, world, "7") == told(sys.executable, world, "8")
+        assert printed_hash(python, world, "7") == printed_hash(sys.executable, world, "8")

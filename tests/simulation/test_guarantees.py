@@ -1,4 +1,4 @@
-"""What the guarantees need: each assumption taken away is seen to break one (docs/min-insync-racks.md has the figures)."""
+"""What the guarantees need: each assumption taken away breaks one (docs/min-insync-racks.md has the figures)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -37,10 +37,10 @@ def test_it_breaks_now_and_then_and_nothing_else_does(world: str) -> None:
 
 
 def availability(world: str, seeds: int) -> float:
-    """The share of rack losses, asked for at every fault, after which somebody who may lead was left."""
+    """The share of rack losses, checked at every fault, after which a replica that may lead was left."""
     outcomes = [run(DEMANDED[world], seed) for seed in range(seeds)]
     held = [one for one in outcomes if isinstance(one, Outcome)]
-    return sum(one.available for one in held) / sum(one.asked for one in held)
+    return sum(one.available for one in held) / sum(one.checked for one in held)
 
 
 def test_only_an_elr_that_counts_racks_always_leaves_somebody_to_lead() -> None:

@@ -43,7 +43,7 @@ def test_no_rule_breaks(world: str, seeds: range) -> None:
 
 @pytest.mark.soak
 def test_no_rule_breaks_in_thousands_of_seeds(capsys: pytest.CaptureFixture[str]) -> None:
-    """Seeds, events and their rate are told, for they are what this is worth."""
+    """Prints seeds, events and their rate, for they measure what the test covers."""
     lines = []
     for line in soak(SOAK_SEEDS):
         lines.append(line)

@@ -79,7 +79,7 @@ class Outcome:
     events: int
     acknowledged: int
     crc: int
-    asked: int
+    checked: int
     available: int
     offline: bool
     elections: int = 0
@@ -158,7 +158,7 @@ class Running:
             events,
             self.traffic.acknowledged,
             self.trace.crc,
-            sum(observer.survival.asked for observer in observers),
+            sum(observer.survival.checked for observer in observers),
             sum(observer.survival.available for observer in observers),
             any(observer.evidence.committed.leader is None for observer in observers),
             sum(observer.evidence.committed.leader_epoch for observer in observers),
@@ -180,7 +180,7 @@ class Running:
         for partition in self.partitions:
             assignments.setdefault(partition.topic, {})[partition.partition] = self._replicas()
         topics = tuple(self._topic(name, replicas) for name, replicas in assignments.items())
-        self.ask_controller(CreateTopics(self.next("correlation_id"), topics))
+        self.send_to_controller(CreateTopics(self.next("correlation_id"), topics))
 
     def _replicas(self) -> tuple[BrokerId, ...]:
         replicas = list(self.parameters.brokers)
@@ -223,7 +223,7 @@ class Running:
             self.clock.after(self.rng.network.randint(0, self.settings.tick_interval_ms), lambda: self._tick(machine))
 
     def stop_broker(self, machine: Machine) -> None:
-        """The process ends at once; whoever asked it something hears nothing."""
+        """The process ends at once; requests that it has not handled get no response."""
         machine.stop()
         for observer in self.observers.values():
             observer.stopped(machine)
@@ -246,7 +246,7 @@ class Running:
     def deliver(self, source: NodeId, destination: NodeId, message: NetworkMessage) -> None:
         """A message has arrived. A frozen machine takes it when it wakes, in order; a dead one never."""
         if destination == CONTROLLER and not isinstance(message, ClientRequest):
-            self._took(source, destination, message)
+            self._received(source, destination, message)
             self.carry_out(CONTROLLER, self.controller.on_message(self.clock.now, source, message))
             return
         machine = self.machines[BrokerId(destination)]
@@ -255,17 +255,17 @@ class Running:
         if machine.frozen_until > self.clock.now:
             self.clock.at(machine.frozen_until, lambda: self.deliver(source, destination, message))
             return
-        self._took(source, destination, message)
+        self._received(source, destination, message)
         if isinstance(message, ClientRequest):
-            self.traffic.took(machine, message)
+            self.traffic.received(machine, message)
             return
         self.carry_out(destination, machine.on_message(self.clock.now, source, self.traffic.arriving(message)))
 
-    def _took(self, source: NodeId, destination: NodeId, message: NetworkMessage) -> None:
+    def _received(self, source: NodeId, destination: NodeId, message: NetworkMessage) -> None:
         self.trace.add(self.clock.now, source, destination, message)
 
     def carry_out(self, node: NodeId, effects: list[Effect]) -> None:
-        """First what the node's state says, then what it answers: an answer promises what is on the disks by then."""
+        """First the node's state is observed, then its responses: a response promises what is on the disks by then."""
         for observer in self.observers.values():
             observer.moved(node)
         self.traffic.moved(node)
@@ -273,7 +273,7 @@ class Running:
             if isinstance(effect, Send):
                 self.network.send(node, effect.destination, effect.message)
             elif isinstance(effect, Respond):
-                self.traffic.replied(node, effect)
+                self.traffic.responded(node, effect)
             elif isinstance(effect, SendRequest):
                 self.traffic.send_request(self.machines[BrokerId(node)], effect)
             elif isinstance(effect, LeadershipChanged):
@@ -288,11 +288,11 @@ class Running:
 
     # Clients
 
-    def ask_controller(self, message: AdminRequest) -> None:
+    def send_to_controller(self, message: AdminRequest) -> None:
         self.deliver(CLIENT, CONTROLLER, message)
 
     def to_client(self, node: NodeId, callback: Callback) -> None:
-        """An answer on its way to a client, who may never get it."""
+        """A response on its way to a client. It may never arrive."""
         if not self.network.cut.get((node, CLIENT)):
             self.clock.after(self.rng.network.randint(*self.parameters.network_ms), callback)
 

@@ -72,7 +72,7 @@ def test_a_reader_of_the_0_9_kind_refuses_what_it_does_not_know(version: int) ->
 
 
 @pytest.mark.parametrize("version", [*range(1, 6), 9])
-def test_the_mended_reader_takes_any_version_and_knows_no_rack(version: int) -> None:
+def test_the_fixed_reader_accepts_any_version_and_reads_no_rack(version: int) -> None:
     text = json.dumps({**json.loads(write_registration(ONE, 3)), "version": version})
     assert read_registration(text, RegistrationReader.V0_9_0_1).rack is None
     assert read_registration(text, RegistrationReader.V0_10_0).rack == "dc1"

@@ -75,8 +75,8 @@ BROKERS = st.builds(UpdateMetadataBroker, NUMBERS, st.lists(POINTS, max_size=3).
 
 @given(st.lists(BROKERS, max_size=4))
 def test_what_version_2_writes_it_reads(brokers: list[UpdateMetadataBroker]) -> None:
-    asked = request(*brokers)
-    assert read_update_metadata(write_update_metadata(asked, 2)) == asked
+    update = request(*brokers)
+    assert read_update_metadata(write_update_metadata(update, 2)) == update
 
 
 @given(st.integers(0, 200))

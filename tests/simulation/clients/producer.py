@@ -60,7 +60,7 @@ class Producer:
     sequence: int = 0
     current: Attempt | None = None
     acknowledged: int = 0
-    answers: dict[CorrelationId, Attempt] = field(default_factory=dict)
+    attempts: dict[CorrelationId, Attempt] = field(default_factory=dict)
 
     def start(self) -> None:
         if self.idempotent:
@@ -83,7 +83,7 @@ class Producer:
             self._give_up()
             return
         attempt.correlation_id = self.next_correlation_id()
-        self.answers[attempt.correlation_id] = attempt
+        self.attempts[attempt.correlation_id] = attempt
         leader = self.find_leader()
         if leader is not None:
             self.send(leader, Produce(attempt.correlation_id, self.partition, (self._batch(attempt),), -1, REQUEST_MS))
@@ -103,7 +103,7 @@ class Producer:
             data=_DATA,
         )
 
-    def answered(self, correlation_id: CorrelationId, result: ProduceResponse) -> None:
+    def on_response(self, correlation_id: CorrelationId, result: ProduceResponse) -> None:
         attempt = self.current
         if attempt is None or attempt.correlation_id != correlation_id:
             return

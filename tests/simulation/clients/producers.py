@@ -60,11 +60,11 @@ class Producers(Traffic):
             self.world.observer.rules.idempotent.update(range(first, first + count))
         return first
 
-    def replied(self, node: NodeId, reply: Respond) -> None:
-        waiting = self._waiting.pop(reply.correlation_id, None)
-        result = reply.response
-        if waiting is None or not isinstance(result, ProduceResponse):
+    def responded(self, node: NodeId, effect: Respond) -> None:
+        waiting = self._waiting.pop(effect.correlation_id, None)
+        response = effect.response
+        if waiting is None or not isinstance(response, ProduceResponse):
             return
         producer, request = waiting
-        self.world.observer.answered(self.world.machines[BrokerId(node)], request, result)
-        self.world.to_client(node, lambda: producer.answered(reply.correlation_id, result))
+        self.world.observer.responded(self.world.machines[BrokerId(node)], request, response)
+        self.world.to_client(node, lambda: producer.on_response(effect.correlation_id, response))

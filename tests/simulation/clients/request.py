@@ -9,12 +9,12 @@ from rackspan.cluster.core.ids import CorrelationId
 
 Request: TypeAlias = GroupRequest | OffsetFetch
 Then: TypeAlias = Callable[[object], None]
-"""What a client does with an answer."""
+"""What a client does with a response."""
 
 
 @dataclass(frozen=True, slots=True)
 class ClientRequest:
-    """Answered on `correlation_id`, at most once."""
+    """Its response carries `correlation_id`, and comes at most once."""
 
     correlation_id: CorrelationId
     request: Any

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 class Traffic:
-    """Told of what happens; every answer to a client comes through `replied`."""
+    """Receives the events of a world; every response to a client comes through `responded`."""
 
     acknowledged = 0
 
@@ -41,11 +41,11 @@ class Traffic:
     def send_request(self, machine: Machine, request: SendRequest) -> None:
         """A process sends another broker a request, and awaits the response."""
 
-    def took(self, machine: Machine, ask: ClientRequest) -> None:
+    def received(self, machine: Machine, message: ClientRequest) -> None:
         """A client's request has arrived."""
 
-    def replied(self, node: NodeId, reply: Respond) -> None:
-        """A node answers a correlation_id."""
+    def responded(self, node: NodeId, effect: Respond) -> None:
+        """A node has sent a response."""
 
     def healed(self) -> None:
         """Nothing goes wrong any more."""

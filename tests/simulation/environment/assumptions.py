@@ -10,14 +10,14 @@ from tests.simulation.kinds import WorldKind
 
 
 class Trusting(ControllerRules):
-    """Knows that in this world who is killed loses nothing: machines live on."""
+    """Treats every shutdown as a clean one: in this world machines live on, and a killed broker loses nothing."""
 
     def shut_down_cleanly(self, before: BrokerImage, registration: BrokerRegistration) -> bool:
         return True
 
 
 class FallsBack(ControllerRules):
-    """Where nobody is left in ISR and ELR, elects whoever led last as soon as it is back (KIP-966's last known leader)."""
+    """Where ISR and ELR are empty, elects the last leader as soon as it is back (KIP-966's last known leader)."""
 
     def __init__(self) -> None:
         self._last = NO_LEADER

@@ -26,7 +26,7 @@ class Clock:
         self.at(self.now + delay_ms, callback)
 
     def run_until(self, time_ms: int) -> int:
-        """Let everything happen up to and including that moment; how many events there were."""
+        """Runs every event up to and including `time_ms`. Returns how many events there were."""
         events = 0
         heap = self._heap
         while heap and heap[0][0] <= time_ms:

@@ -16,7 +16,7 @@ Deliver: TypeAlias = Callable[[NodeId, NodeId, NetworkMessage], None]
 
 @dataclass(slots=True)
 class Network:
-    """`between_ms` and `controller_ms` are (least, greatest) delay; the sets hold what is broken at the moment.
+    """`between_ms` and `controller_ms` are (least, greatest) delay; the sets hold what is broken now.
 
     Sets are counted, since two faults may break the same link and end at different times.
     """

@@ -12,14 +12,14 @@ from tests.simulation.kinds import WorldKind
 FAULTS_MS: Final = 3_500
 HEALING_MS: Final = 2_500
 LONG_HEALING_MS: Final = 4_500
-"""After the last fault everything heals; then one leader and equal logs are asked for. The long one is for transactions, whose timeouts and markers follow."""
+"""After the last fault everything heals; then one leader and equal logs are required. The long one is for transactions, whose timeouts and markers follow."""
 
 RACKS: Final = tuple(RackId(name) for name in "abc")
 
 
 @dataclass(frozen=True, slots=True)
 class Parameters:
-    """One partition `orders-0` on all `brokers`, told by rack. Milliseconds."""
+    """One partition `orders-0` on all `brokers`; `racks` is the rack of each. Times in milliseconds."""
 
     kind: WorldKind
     racks: dict[BrokerId, RackId | None]
@@ -59,7 +59,7 @@ def draw_parameters(kind: WorldKind, rng: Random) -> Parameters:
 
 
 def _racks(kind: WorldKind, rng: Random) -> dict[BrokerId, RackId | None]:
-    """Two or three racks of one or two brokers; one broker a rack never tells brokers from racks."""
+    """Two or three racks of one or two brokers. With one broker a rack, counting brokers would be counting racks."""
     names = RACKS[: rng.randint(2, 3)]
     racks: dict[BrokerId, RackId | None] = {}
     for name in names:

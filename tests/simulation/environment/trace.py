@@ -12,7 +12,7 @@ Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | Non
 
 
 class Trace:
-    """Hashes each line as it comes, and keeps the lines only when asked: they are many."""
+    """Hashes each line as it comes, and keeps the lines only if `keep`: they are many."""
 
     def __init__(self, *, keep: bool = False) -> None:
         self.crc = 0
@@ -22,7 +22,7 @@ class Trace:
     def add(self, time_ms: int, source: object, destination: object, message: object) -> None:
         self.count += 1
         if self.lines is None:
-            # The kind and the moment of every message are enough to tell two runs apart, at a tenth of the cost.
+            # The type and the time of every message are enough to distinguish two runs, at a tenth of the cost.
             line = f"{self.count} {time_ms} {source} {destination} {type(message).__name__}"
         else:
             line = f"{self.count} {time_ms} {source} {destination} {type(message).__name__}"

@@ -133,7 +133,7 @@ def _up(world: "Running", machines: list[Machine]) -> None:
 
 
 def _shut_down(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
-    """Whoever has not stopped in order by the end is killed."""
+    """A controlled shutdown. A broker that has not stopped by the end of the fault is killed."""
     for machine in machines:
         machine.down += 1
         if machine.broker is not None:
@@ -216,7 +216,7 @@ def _disk(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
 
 
 def _lossy(world: "Running", fault: Fault, machines: list[Machine], lose: "Callable[[Running, Machine], None]") -> Undo:
-    """In fewer racks than are asked for: more is beyond any promise. One rack at a time, so that something is left."""
+    """In fewer racks than are required: more is beyond any promise. One rack at a time, so that something is left."""
     already = {rack for _, rack in world.observer.evidence.losses}
     allowed = [
         machine for machine in machines if len(already | {machine.rack or ""}) < world.parameters.min_insync_racks
@@ -270,16 +270,18 @@ def _thresholds(world: "Running", fault: Fault, machines: list[Machine]) -> Undo
 
 def _set(world: "Running", topic: str, key: str, value: int) -> None:
     op = ConfigOp(key, 0, str(value))
-    world.ask_controller(AlterConfigs(world.next("correlation_id"), (AlterResource(ResourceType.TOPIC, topic, (op,)),)))
+    world.send_to_controller(
+        AlterConfigs(world.next("correlation_id"), (AlterResource(ResourceType.TOPIC, topic, (op,)),))
+    )
 
 
 def _preferred(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
-    world.ask_controller(ElectLeaders(world.next("correlation_id"), (_observer(world, fault).partition,)))
+    world.send_to_controller(ElectLeaders(world.next("correlation_id"), (_observer(world, fault).partition,)))
     return _nothing
 
 
 def _reassign(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
-    """Leave one replica out, or take back whoever was left out; half of them are cancelled."""
+    """Removes one replica, or adds back the one that was removed; half of these reassignments are cancelled."""
     observer = _observer(world, fault)
     replicas = list(observer.evidence.committed.replicas)
     out = [broker for broker in world.parameters.brokers if broker not in replicas]
@@ -287,13 +289,13 @@ def _reassign(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
         replicas.append(out[fault.choice % len(out)])
     elif len(replicas) > world.parameters.min_insync_racks:
         replicas.remove(replicas[fault.choice % len(replicas)])
-    _ask_reassignment(world, observer, tuple(replicas))
-    return (lambda: _ask_reassignment(world, observer, None)) if fault.choice % 2 else _nothing
+    _request_reassignment(world, observer, tuple(replicas))
+    return (lambda: _request_reassignment(world, observer, None)) if fault.choice % 2 else _nothing
 
 
-def _ask_reassignment(world: "Running", observer: Observer, replicas: tuple[BrokerId, ...] | None) -> None:
-    observer.asked_to_reassign(replicas)
-    world.ask_controller(
+def _request_reassignment(world: "Running", observer: Observer, replicas: tuple[BrokerId, ...] | None) -> None:
+    observer.reassignment_requested(replicas)
+    world.send_to_controller(
         AlterPartitionReassignments(
             world.next("correlation_id"), (ReassignablePartition(observer.partition, replicas),)
         )
@@ -302,17 +304,17 @@ def _ask_reassignment(world: "Running", observer: Observer, replicas: tuple[Brok
 
 
 def _relocate(world: "Running", fault: Fault, machines: list[Machine]) -> Undo:
-    """Let any brokers hold it, as many as are asked for or more; a third are cancelled, a third are replaced later."""
+    """Let any brokers hold it, as many as are required or more; a third are cancelled, a third are replaced later."""
     rng, observer = Random(fault.choice), _observer(world, fault)
     brokers = list(world.parameters.brokers)
     rng.shuffle(brokers)
     least = min(len(brokers), max(2, world.parameters.min_insync_racks))
-    _ask_reassignment(world, observer, tuple(brokers[: rng.randint(least, len(brokers))]))
+    _request_reassignment(world, observer, tuple(brokers[: rng.randint(least, len(brokers))]))
     if fault.choice % 3 == 0:
-        return lambda: _ask_reassignment(world, observer, None)
+        return lambda: _request_reassignment(world, observer, None)
     if fault.choice % 3 == 1:
         rng.shuffle(brokers)
-        return lambda: _ask_reassignment(world, observer, tuple(brokers[:least]))
+        return lambda: _request_reassignment(world, observer, tuple(brokers[:least]))
     return _nothing
 
 

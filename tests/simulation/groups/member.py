@@ -41,15 +41,15 @@ PROTOCOLS: Final = (Protocol("range", b""),)
 
 @dataclass(slots=True)
 class Member:
-    """`ask` puts a request on the network towards whoever seems to coordinate; the answer may never come.
+    """One member. `send` puts a request on the network to the broker that seems to coordinate; a response may never come.
 
-    `generation` and `owned` are what it believes. `turn` numbers its requests, so that a late answer is known as one.
+    `generation` and `owned` are the member's view. `turn` numbers its requests, so that a late response is dropped.
     """
 
     name: str
     clock: Clock
     rng: Random
-    ask: Callable[[Request, Then], None]
+    send: Callable[[Request, Then], None]
     next_value: Callable[[], int]
     session_ms: int
     rebalance_ms: int
@@ -65,10 +65,10 @@ class Member:
 
     # One request.
 
-    def _ask(self, request: Request, then: Then, timeout_ms: int = REQUEST_MS) -> None:
+    def _request(self, request: Request, then: Then, timeout_ms: int = REQUEST_MS) -> None:
         self.turn += 1
         turn = self.turn
-        self.ask(request, lambda answer: self._awake(lambda: then(answer) if self.turn == turn else None))
+        self.send(request, lambda response: self._awake(lambda: then(response) if self.turn == turn else None))
         self.clock.after(timeout_ms, lambda: self._awake(lambda: self._gave_up(turn)))
 
     def _gave_up(self, turn: int) -> None:
@@ -98,35 +98,35 @@ class Member:
         request = JoinGroup(
             GROUP, "consumer", PROTOCOLS, self.session_ms, self.rebalance_ms, self.member_id, client_id=self.name
         )
-        self._ask(request, self._joined, self.rebalance_ms + REQUEST_MS)
+        self._request(request, self._joined, self.rebalance_ms + REQUEST_MS)
 
-    def _joined(self, answer: object) -> None:
-        assert isinstance(answer, JoinGroupResponse)
-        if answer.error is KafkaError.NONE:
-            self.member_id = answer.member_id
-            self._sync(answer)
-        elif answer.error is KafkaError.MEMBER_ID_REQUIRED:
-            self.member_id = answer.member_id
+    def _joined(self, response: object) -> None:
+        assert isinstance(response, JoinGroupResponse)
+        if response.error is KafkaError.NONE:
+            self.member_id = response.member_id
+            self._sync(response)
+        elif response.error is KafkaError.MEMBER_ID_REQUIRED:
+            self.member_id = response.member_id
             self._join()
         else:
-            self._refused(answer.error)
+            self._refused(response.error)
 
     def _sync(self, joined: JoinGroupResponse) -> None:
         """The leader deals the partitions in turn."""
         members = sorted(member.member_id for member in joined.members)
         dealt = {one: bytes(range(at, len(READ), len(members))) for at, one in enumerate(members)}
-        self._ask(
+        self._request(
             SyncGroup(GROUP, joined.generation, joined.member_id, assignments=dealt),
-            lambda answer: self._synced(joined.generation, answer),
+            lambda response: self._synced(joined.generation, response),
         )
 
-    def _synced(self, generation: int, answer: object) -> None:
-        assert isinstance(answer, SyncGroupResponse)
-        if answer.error is not KafkaError.NONE:
-            self._refused(answer.error)
+    def _synced(self, generation: int, response: object) -> None:
+        assert isinstance(response, SyncGroupResponse)
+        if response.error is not KafkaError.NONE:
+            self._refused(response.error)
             return
-        self.generation, self.owned = generation, tuple(answer.assignment)
-        self._ask(OffsetFetch(GROUP, tuple(READ[number] for number in self.owned)), lambda _: self._next())
+        self.generation, self.owned = generation, tuple(response.assignment)
+        self._request(OffsetFetch(GROUP, tuple(READ[number] for number in self.owned)), lambda _: self._next())
 
     def _refused(self, error: KafkaError) -> None:
         """Join anew; under a new name where the old one is unknown."""
@@ -150,9 +150,9 @@ class Member:
         elif drawn < 0.06:
             self._leave()
         elif drawn < 0.14:
-            self._ask(OffsetFetch(GROUP, READ), lambda _: self._next())
+            self._request(OffsetFetch(GROUP, READ), lambda _: self._next())
         elif drawn < 0.45 or not self.owned:
-            self._ask(Heartbeat(GROUP, self.generation, self.member_id), self._beat)
+            self._request(Heartbeat(GROUP, self.generation, self.member_id), self._beat)
         else:
             self._commit()
 
@@ -163,31 +163,31 @@ class Member:
     def _leave(self) -> None:
         left = LeaveGroup(GROUP, (LeavingMember(self.member_id),))
         self.member_id, self.generation, self.owned = "", -1, ()
-        self._ask(left, lambda _: self._next())
+        self._request(left, lambda _: self._next())
 
     def _commit(self) -> None:
-        self._ask(self._commit_of_one(), self._committed)
+        self._request(self._commit_of_one(), self._committed)
 
     def _commit_late(self) -> None:
         """What was read by then another thread commits, at its leisure: the next generation may have begun."""
         request = self._commit_of_one()
-        self.clock.after(self.rng.randint(0, MOST_LATE_MS), lambda: self.ask(request, lambda _: None))
+        self.clock.after(self.rng.randint(0, MOST_LATE_MS), lambda: self.send(request, lambda _: None))
 
     def _commit_of_one(self) -> OffsetCommit:
         partition = READ[self.rng.choice(self.owned)]
         return OffsetCommit(GROUP, {partition: CommittedOffset(self.next_value())}, self.generation, self.member_id)
 
-    def _beat(self, answer: object) -> None:
-        assert isinstance(answer, HeartbeatResponse)
-        self._go_on(answer.error)
+    def _beat(self, response: object) -> None:
+        assert isinstance(response, HeartbeatResponse)
+        self._go_on(response.error)
 
-    def _committed(self, answer: object) -> None:
-        assert isinstance(answer, OffsetCommitResponse)
-        (error,) = answer.errors.values()
+    def _committed(self, response: object) -> None:
+        assert isinstance(response, OffsetCommitResponse)
+        (error,) = response.errors.values()
         self._go_on(error)
 
     def _go_on(self, error: KafkaError) -> None:
-        """Trouble of the coordinator's is no reason to join again, and being told to is."""
+        """Joins again on the errors that require it. The coordinator's other errors are no reason to."""
         if error in _REJOIN:
             self._refused(error)
         else:

@@ -1,8 +1,8 @@
-"""A group in a world: a coordinator beside every broker, its writes a produce like any other, and members that ask it.
+"""A consumer group in a world: a group coordinator in every broker, and the members that send requests to it.
 
-The coordinator is the product's own. It is told of leaderships and time as a broker's process would tell it; what it
-writes goes through its broker's door with acks=all, so that the partition of `__consumer_offsets` is under the same
-judges as any other, and its answers are under judges/groups.py.
+The coordinator is the product's own. It receives leadership changes and clock ticks as it does in a broker's process. Its
+records are appended by its broker with acks=all, so that the partition of `__consumer_offsets` has the same judges as any
+other. Its responses are judged by judges/groups.py.
 """
 
 from collections import deque
@@ -48,13 +48,13 @@ APPEND_MS: Final = 600
 
 
 @dataclass(slots=True)
-class Desk:
-    """One broker process's coordinator. `seat` once it leads; `effects` are carried out in order, one at a time."""
+class RunningCoordinator:
+    """The coordinator of one broker's process. `seat` is set while it leads; `effects` run in order, one at a time."""
 
     machine: Machine
     coordinator: GroupCoordinator
     seat: Seat | None = None
-    offices: PendingLoads = field(default_factory=PendingLoads)
+    pending_loads: PendingLoads = field(default_factory=PendingLoads)
     effects: deque[CoordinatorEffect] = field(default_factory=deque)
     busy: bool = False
 
@@ -65,9 +65,9 @@ class Groups(Traffic):
     def __init__(self, world: "Running") -> None:
         super().__init__(world)
         self.rules = GroupRules(world.observer.evidence)
-        self._desks: dict[BrokerId, Desk] = {}
-        self._asked: dict[CorrelationId, tuple[Request, Then]] = {}
-        self._appended: dict[CorrelationId, tuple[Desk, Append, Produce]] = {}
+        self._coordinators: dict[BrokerId, RunningCoordinator] = {}
+        self._waiting: dict[CorrelationId, tuple[Request, Then]] = {}
+        self._appended: dict[CorrelationId, tuple[RunningCoordinator, Append, Produce]] = {}
         self._healed_at = 0
 
     @property
@@ -83,7 +83,7 @@ class Groups(Traffic):
                 f"m{index}",
                 self.world.clock,
                 rng,
-                self._ask,
+                self._send,
                 lambda: self.world.next("value"),
                 session_ms=rng.randint(150, 500),
                 rebalance_ms=rng.randint(100, 300),
@@ -91,107 +91,107 @@ class Groups(Traffic):
             )
             self.world.clock.at(MEMBERS_FROM_MS + index, member.start)
 
-    def _ask(self, request: Request, then: Then) -> None:
+    def _send(self, request: Request, then: Then) -> None:
         broker = self.world.find_leader()
         if broker is not None:
             correlation_id = self.world.next("correlation_id")
-            self._asked[correlation_id] = (request, then)
+            self._waiting[correlation_id] = (request, then)
             self.world.network.send_once(CLIENT, broker, ClientRequest(correlation_id, request))
 
     # Coordinators.
 
     def started(self, machine: Machine) -> None:
         rng = Random(f"groups {self.world.seed} {machine.id} {machine.incarnation}")
-        self._desks[machine.id] = Desk(machine, self.world.build.coordinator(SETTINGS, rng))
+        self._coordinators[machine.id] = RunningCoordinator(machine, self.world.build.coordinator(SETTINGS, rng))
 
     def led(self, machine: Machine, change: LeadershipChanged) -> None:
-        desk = self._desks[machine.id]
+        running = self._coordinators[machine.id]
         if change.leads:
-            desk.offices.add(0, change.leader_epoch, machine.disk.logs[self.world.partition])
-            self._take_office(desk)
+            running.pending_loads.add(0, change.leader_epoch, machine.disk.logs[self.world.partition])
+            self._load_ready(running)
         else:
-            desk.offices.remove(0)
-            desk.seat = None
-            self._carry_out(desk, desk.coordinator.on_resigned(self.world.clock.now, 0))
+            running.pending_loads.remove(0)
+            running.seat = None
+            self._carry_out(running, running.coordinator.on_resigned(self.world.clock.now, 0))
 
-    def _take_office(self, desk: Desk) -> None:
-        log = desk.machine.disk.logs.get(self.world.partition)
+    def _load_ready(self, running: RunningCoordinator) -> None:
+        log = running.machine.disk.logs.get(self.world.partition)
         if log is None:
             return
-        for partition, epoch in desk.offices.pop_ready(lambda _: log):
-            desk.seat = Seat(desk.machine.id, desk.machine.incarnation, epoch)
+        for partition, epoch in running.pending_loads.pop_ready(lambda _: log):
+            running.seat = Seat(running.machine.id, running.machine.incarnation, epoch)
             now = self.world.clock.now
-            self._carry_out(desk, desk.coordinator.on_elected(now, partition, epoch, log.batches))
+            self._carry_out(running, running.coordinator.on_elected(now, partition, epoch, log.batches))
 
     def ticked(self, machine: Machine) -> None:
         if self.world.clock.now < COORDINATORS_UNTIL_MS:
-            desk = self._desks[machine.id]
-            self._take_office(desk)
-            self._carry_out(desk, desk.coordinator.on_tick(self.world.clock.now))
+            running = self._coordinators[machine.id]
+            self._load_ready(running)
+            self._carry_out(running, running.coordinator.on_tick(self.world.clock.now))
 
-    def took(self, machine: Machine, ask: ClientRequest) -> None:
-        desk, request = self._desks[machine.id], ask.request
+    def received(self, machine: Machine, message: ClientRequest) -> None:
+        running, request = self._coordinators[machine.id], message.request
         if isinstance(request, OffsetFetch):
-            self._carry_out(desk, [Respond(ask.correlation_id, desk.coordinator.fetch_offsets(request))])
+            self._carry_out(running, [Respond(message.correlation_id, running.coordinator.fetch_offsets(request))])
             return
         if isinstance(request, OffsetCommit):
-            self._arrives(desk, request)
-        self._carry_out(desk, desk.coordinator.on_request(self.world.clock.now, ask.correlation_id, request))
+            self._arrives(running, request)
+        self._carry_out(running, running.coordinator.on_request(self.world.clock.now, message.correlation_id, request))
 
-    def _arrives(self, desk: Desk, request: OffsetCommit) -> None:
+    def _arrives(self, running: RunningCoordinator, request: OffsetCommit) -> None:
         for partition, offset in request.offsets.items():
             number = READ.index(partition)
-            self.rules.arrives(desk.seat, request.member_id, request.generation, number, offset.offset)
+            self.rules.arrives(running.seat, request.member_id, request.generation, number, offset.offset)
 
-    # Effects, in their order: an append that is answered at once may bring others.
+    # Effects, in their order: an append that is acknowledged at once may bring others.
 
-    def _carry_out(self, desk: Desk, effects: Iterable[CoordinatorEffect]) -> None:
-        desk.effects.extend(effects)
-        if desk.busy:
+    def _carry_out(self, running: RunningCoordinator, effects: Iterable[CoordinatorEffect]) -> None:
+        running.effects.extend(effects)
+        if running.busy:
             return
-        desk.busy = True
-        while desk.effects:
-            effect = desk.effects.popleft()
+        running.busy = True
+        while running.effects:
+            effect = running.effects.popleft()
             if isinstance(effect, Append):
-                self._append(desk, effect)
+                self._append(running, effect)
             else:
-                self._answer(desk, effect)
-        desk.busy = False
+                self._respond(running, effect)
+        running.busy = False
 
-    def _append(self, desk: Desk, append: Append) -> None:
+    def _append(self, running: RunningCoordinator, append: Append) -> None:
         """Records are numbered as a producer's are, for the judges of the log; their bytes stay the coordinator's."""
-        broker = desk.machine.broker
+        broker = running.machine.broker
         if broker is None:
             return
         first = self.world.next("record", append.batch.record_count) - append.batch.record_count
         batch = replace(append.batch, max_timestamp=first)
         correlation_id = self.world.next("correlation_id")
         request = Produce(correlation_id, self.world.partition, (batch,), -1, APPEND_MS, internal=True)
-        self._appended[correlation_id] = (desk, append, request)
-        self.world.carry_out(desk.machine.id, broker.on_message(self.world.clock.now, CLIENT, request))
+        self._appended[correlation_id] = (running, append, request)
+        self.world.carry_out(running.machine.id, broker.on_message(self.world.clock.now, CLIENT, request))
 
-    def replied(self, node: NodeId, reply: Respond) -> None:
-        waiting = self._appended.pop(reply.correlation_id, None)
-        result = reply.response
+    def responded(self, node: NodeId, effect: Respond) -> None:
+        waiting = self._appended.pop(effect.correlation_id, None)
+        result = effect.response
         if waiting is None or not isinstance(result, ProduceResponse):
             return
-        desk, append, request = waiting
-        self.world.observer.answered(desk.machine, request, result)
+        running, append, request = waiting
+        self.world.observer.responded(running.machine, request, result)
         now = self.world.clock.now
-        self._carry_out(desk, desk.coordinator.on_appended(now, append.write, result.error, result.base_offset))
+        self._carry_out(running, running.coordinator.on_appended(now, append.write, result.error, result.base_offset))
 
-    def _answer(self, desk: Desk, answer: Respond) -> None:
-        asked = self._asked.pop(answer.correlation_id, None)
-        if asked is None:
+    def _respond(self, running: RunningCoordinator, effect: Respond) -> None:
+        waiting = self._waiting.pop(effect.correlation_id, None)
+        if waiting is None:
             return
-        request, then = asked
-        self._judge(desk.seat, request, answer.response)
-        self.world.to_client(desk.machine.id, lambda: then(answer.response))
+        request, then = waiting
+        self._judge(running.seat, request, effect.response)
+        self.world.to_client(running.machine.id, lambda: then(effect.response))
 
-    # What the judges are told: good news alone.
+    # What the judges receive: responses without an error.
 
-    def _judge(self, seat: Seat | None, request: Request, answer: object) -> None:
-        match request, answer:
+    def _judge(self, seat: Seat | None, request: Request, response: object) -> None:
+        match request, response:
             case OffsetCommit(), OffsetCommitResponse(errors):
                 for partition, error in errors.items():
                     if error is KafkaError.NONE:
@@ -199,14 +199,14 @@ class Groups(Traffic):
             case _ if seat is None:
                 return
             case JoinGroup(), JoinGroupResponse(KafkaError.NONE):
-                self.rules.joined(seat, answer.member_id, answer.generation)
+                self.rules.joined(seat, response.member_id, response.generation)
             case SyncGroup(), SyncGroupResponse(KafkaError.NONE):
-                self.rules.synced(seat, request.member_id, request.generation, frozenset(answer.assignment))
+                self.rules.synced(seat, request.member_id, request.generation, frozenset(response.assignment))
             case OffsetFetch(), OffsetFetchResponse(KafkaError.NONE):
-                self._judge_fetch(seat, answer)
+                self._judge_fetch(seat, response)
 
-    def _judge_fetch(self, seat: Seat, answer: OffsetFetchResponse) -> None:
-        for partition, fetched in answer.offsets.items():
+    def _judge_fetch(self, seat: Seat, response: OffsetFetchResponse) -> None:
+        for partition, fetched in response.offsets.items():
             if fetched.error is KafkaError.NONE:
                 self.rules.fetched(seat, READ.index(partition), fetched.offset)
 
@@ -214,15 +214,17 @@ class Groups(Traffic):
         self._healed_at = self.world.observer.evidence.event
 
     def settled(self) -> None:
-        """Whoever coordinates in the end is asked for all that was committed."""
+        """Fetches every committed offset from the coordinator of the end of the run."""
         leader = self.world.observer.evidence.committed.leader
-        desk = None if leader is None else self._desks[leader]
-        if desk is not None and desk.seat is not None:
-            self._judge(desk.seat, OffsetFetch(GROUP, READ), desk.coordinator.fetch_offsets(OffsetFetch(GROUP, READ)))
+        running = None if leader is None else self._coordinators[leader]
+        if running is not None and running.seat is not None:
+            self._judge(
+                running.seat, OffsetFetch(GROUP, READ), running.coordinator.fetch_offsets(OffsetFetch(GROUP, READ))
+            )
         self.rules.settled(self._healed_at, demanded=self.world.kind.trusted and self._may_write())
 
     def _may_write(self) -> bool:
-        """Whether what is in sync in the end meets what is asked: an operator may have moved too much away."""
+        """Whether the ISR of the end meets the thresholds: an operator may have moved too many replicas away."""
         evidence, parameters = self.world.observer.evidence, self.world.parameters
         isr = evidence.committed.isr
         return len(isr) >= parameters.min_insync_replicas and len(evidence.racks_of(isr)) >= parameters.min_insync_racks

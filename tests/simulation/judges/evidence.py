@@ -1,4 +1,4 @@
-"""What the judges know, gathered from outside: disks as they are, answers as they left, the controller's own record.
+"""What the judges read, observed from outside: logs on disk, responses as they were sent, the controller's record.
 
 No rule of Kafka's stands here, and nothing of the code under test is called: only its logs are read.
 """
@@ -29,27 +29,27 @@ class Entry(NamedTuple):
 
 
 class LeaderView(NamedTuple):
-    """What a leader goes by when it moves its watermark or answers: the committed ISR and threshold as it knows them."""
+    """What a leader uses when it moves its watermark or responds: the committed ISR and the threshold of its metadata."""
 
     broker: BrokerId
     isr: tuple[BrokerId, ...]
     partition_epoch: int
-    racks_asked: int
+    required_racks: int
 
 
 @dataclass(slots=True)
 class Acked:
-    """An acknowledged record: where it stood, how many racks were asked for, which racks lost something since."""
+    """An acknowledged record: where it stood, how many racks were required, which racks lost something since."""
 
     offset: int
     entry: Entry
-    racks_asked: int
+    required_racks: int
     lost_racks: set[str]
 
     @property
     def guaranteed(self) -> bool:
         """Fewer racks have lost data since it was appended than held it."""
-        return len(self.lost_racks) < self.racks_asked
+        return len(self.lost_racks) < self.required_racks
 
 
 @dataclass(slots=True)
@@ -72,7 +72,7 @@ class Replica:
             self.rack = rack
 
     def racks_of_copy(self, offset: int) -> set[str]:
-        """Wherever this replica's copy has stood: a leader cannot know of a move before it is told."""
+        """Every rack in which this replica's copy has stood: a leader learns of a move only from later metadata."""
         return {self.rack or "", *(before or "" for first, before in self.moves if offset < first)}
 
     def holds(self, offset: int, entry: Entry) -> bool:
@@ -105,7 +105,7 @@ class Evidence:
     losses: list[tuple[int, str]] = field(default_factory=list)
     appended_at: dict[Entry, int] = field(default_factory=dict)
     not_replica: set[tuple[BrokerId, int]] = field(default_factory=set)
-    """(broker, partition epoch) in which the controller counted it among no replicas: whoever knows of it deletes its log."""
+    """(broker, partition epoch) in which the controller counted it among no replicas: a broker that learns of that epoch deletes its log."""
 
     def appended(self, broker: BrokerId, entry: Entry) -> None:
         replica = self.replicas[broker]
@@ -138,9 +138,9 @@ class Evidence:
             if acked is not None:
                 yield acked
 
-    def acknowledged(self, offset: int, entry: Entry, racks_asked: int) -> Acked:
+    def acknowledged(self, offset: int, entry: Entry, required_racks: int) -> Acked:
         first = self.appended_at.get(entry, self.event)
-        acked = Acked(offset, entry, racks_asked, {rack for event, rack in self.losses if event >= first})
+        acked = Acked(offset, entry, required_racks, {rack for event, rack in self.losses if event >= first})
         self.acked[entry.record] = acked
         for replica in self.replicas.values():
             if not replica.holds(offset, entry):

@@ -1,12 +1,12 @@
-"""What members of a consumer group rely on, judged by the answers that leave its coordinators and by nothing else.
+"""What members of a consumer group rely on, judged by the responses that its coordinators send and by nothing else.
 
-GS1 in one generation a partition has one owner, and nobody is told two assignments.
+GS1 in one generation a partition has one owner, and no member receives two assignments.
 GS2 a commit that was acknowledged is what its group reads, unless a later one stands; what was read once is not unread.
 GS3 generations only grow: no coordinator falls behind what an earlier one, or itself, has handed out.
 GS4 a member's commit is refused once a later generation was handed out, and so is one of nobody in its generation.
 GS5 after everything healed the group commits again.
 
-A coordinator that was deposed and does not know it yet may go on answering from memory: what it says is held against the
+A coordinator that was deposed may go on responding from memory until it learns that. Its responses are held against the
 epochs up to its own. So "later" is an order of (leader epoch, event), which is that of the records in the log: a request
 is appended when it arrives, and no leader takes in what an older one appended after it.
 """
@@ -58,22 +58,22 @@ class GroupRules:
     acknowledged: dict[int, Commit] = field(default_factory=dict)
     """The last acknowledged commit, by partition."""
     shown: dict[int, Commit] = field(default_factory=dict)
-    """The last commit that the coordinator in office has told a reader of, by partition."""
+    """The last commit that the current coordinator has returned to a reader, by partition."""
     count: int = 0
     last_at_event: int = 0
-    _told: dict[Seat, int] = field(default_factory=dict)
+    _reported: dict[Seat, int] = field(default_factory=dict)
     _handed_out: dict[int, int] = field(default_factory=dict)
-    """By leader epoch, the newest generation whose assignments anybody was told."""
+    """By leader epoch, the newest generation whose assignments any member has received."""
 
     # Membership.
 
     def joined(self, seat: Seat, member: str, generation: int) -> None:
-        """A join was answered."""
+        """A JoinGroup response without an error."""
         self._grows(seat, generation, f"lets {member} join")
         self.members.setdefault(generation, set()).add(member)
 
     def synced(self, seat: Seat, member: str, generation: int, owned: frozenset[int]) -> None:
-        """A member was told what it owns."""
+        """A SyncGroup response: a member receives what it owns."""
         self._grows(seat, generation, f"gives {member} its partitions")
         owners = self.owners.setdefault(generation, {})
         self._owns_alone(owners, member, generation, owned)
@@ -91,10 +91,10 @@ class GroupRules:
                 self._break("GS1", f"{other} and {member} both own {shared} in generation {generation}")
 
     def _grows(self, seat: Seat, generation: int, what: str) -> None:
-        newest = max(self._told.get(seat, -1), self._newest_up_to(seat.epoch))
+        newest = max(self._reported.get(seat, -1), self._newest_up_to(seat.epoch))
         if generation < newest:
             self._break("GS3", f"broker {seat.broker} {what} in generation {generation} after generation {newest}")
-        self._told[seat] = generation
+        self._reported[seat] = generation
 
     def _newest_up_to(self, epoch: int) -> int:
         return max((newest for known, newest in self._handed_out.items() if known <= epoch), default=-1)
@@ -123,19 +123,19 @@ class GroupRules:
             self.acknowledged[commit.partition] = commit
 
     def fetched(self, seat: Seat, partition: int, value: int) -> None:
-        """A reader was told this value, -1 being nothing. Only the coordinator in office is held to it."""
+        """A reader received this value, -1 being nothing. Only the current coordinator is held to it."""
         if (seat.broker, seat.epoch) != (self.evidence.committed.leader, self.evidence.committed.leader_epoch):
             return
-        told = self.commits.get(value)
+        commit = self.commits.get(value)
         for kind, known in (("acknowledged", self.acknowledged), ("read", self.shown)):
             last = known.get(partition)
-            if last is not None and (told is None or told.place < last.place):
+            if last is not None and (commit is None or commit.place < last.place):
                 self._break(
                     "GS2",
                     f"broker {seat.broker} tells {value} for partition {partition}, where {last.value} of {last.member} was {kind}",
                 )
-        if told is not None:
-            self.shown[partition] = told
+        if commit is not None:
+            self.shown[partition] = commit
 
     def settled(self, healed_at_event: int, *, demanded: bool) -> None:
         """GS5."""

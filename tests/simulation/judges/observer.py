@@ -1,4 +1,4 @@
-"""Between the world and the judges: turns what moved inside a node into evidence, at the cost of what moved."""
+"""Between the world and the judges: turns what changed inside a node into evidence, at the cost of what changed."""
 
 from dataclasses import dataclass, field
 
@@ -21,7 +21,7 @@ from tests.simulation.kinds import WorldKind
 
 @dataclass(slots=True)
 class Mirror:
-    """What of a log has been told to the judges: its last batch by identity, so that a look costs no scan.
+    """How much of a log the judges have: its last batch by identity, so that comparing costs no scan.
 
     `end` is its (end offset, last epoch): while that stands, so does the log.
     """
@@ -77,15 +77,15 @@ class Observer:
         end = (log.end_offset, log.last_epoch)
         if end != mirror.end:
             mirror.end = end
-            self._tell_what_changed(machine, log, mirror)
+            self._report_changes(machine, log, mirror)
 
-    def _tell_what_changed(self, machine: Machine, log: PartitionLog, mirror: Mirror) -> None:
-        told = len(self.evidence.replicas[machine.id].entries)
+    def _report_changes(self, machine: Machine, log: PartitionLog, mirror: Mirror) -> None:
+        reported = len(self.evidence.replicas[machine.id].entries)
         if mirror.last is not None and not _holds(log, mirror.last):
-            told = self._truncated(machine, log)
-        if log.end_offset > told:
-            for batch in log.read(told, log.end_offset, 1 << 30):
-                self._tell(machine, batch)
+            reported = self._truncated(machine, log)
+        if log.end_offset > reported:
+            for batch in log.read(reported, log.end_offset, 1 << 30):
+                self._report_batch(machine, batch)
                 mirror.last = batch
 
     def _another_log(self, machine: Machine, log: PartitionLog | None) -> Mirror:
@@ -97,14 +97,14 @@ class Observer:
             self.rules.truncated(machine.id, gone)
         return mirror
 
-    def _tell(self, machine: Machine, batch: RecordBatch) -> None:
+    def _report_batch(self, machine: Machine, batch: RecordBatch) -> None:
         for index in range(batch.record_count):
             entry = Entry(batch.leader_epoch, batch.max_timestamp + index)
             self.rules.appended(machine.id, entry)
             self.evidence.appended(machine.id, entry)
 
     def _truncated(self, machine: Machine, log: PartitionLog) -> int:
-        """Find where the log and its mirror part; what went beyond is told. Returns the offset told so far."""
+        """Find where the log and its mirror part; what the log lacks is reported. Returns the offset reported so far."""
         entries = self.evidence.replicas[machine.id].entries
         batches = log.batches
         kept = 0
@@ -122,18 +122,18 @@ class Observer:
         if leader is None:
             self._watermarks.pop(machine.id, None)
             return
-        seen = (leader.leader_epoch, leader.log.high_watermark)
-        if self._watermarks.get(machine.id) == seen:
+        observed = (leader.leader_epoch, leader.log.high_watermark)
+        if self._watermarks.get(machine.id) == observed:
             return
-        self._watermarks[machine.id] = seen
-        self.rules.watermark(_view(machine.id, leader), machine.incarnation, *seen)
+        self._watermarks[machine.id] = observed
+        self.rules.watermark(_view(machine.id, leader), machine.incarnation, *observed)
 
     def leadership(self, machine: Machine, effect: LeadershipChanged) -> None:
         if effect.leads and effect.partition == self.partition:
             self.rules.leads(machine.id, machine.incarnation, effect.leader_epoch)
 
-    def answered(self, machine: Machine, request: Produce, result: ProduceResponse) -> None:
-        """An answer leaves. Only what acks=all promised is held against the racks."""
+    def responded(self, machine: Machine, request: Produce, result: ProduceResponse) -> None:
+        """A produce response is sent. Only what acks=all promised is held against the racks."""
         if result.error is not KafkaError.NONE or request.acks != -1 or machine.broker is None:
             return
         leader = machine.broker.leaders.get(self.partition)
@@ -164,11 +164,11 @@ class Observer:
         self.reassigning.committed(before, after)
 
     def _committed(self, state: PartitionState) -> Committed:
-        """Who was last in the ISR is remembered here anew, not taken from the code under test."""
+        """When each replica was last in the ISR is recorded here anew, not taken from the code under test."""
         others = set(self.machines) - set(state.replicas)
         self.evidence.not_replica.update((broker, state.partition_epoch) for broker in others)
-        seen = dict(self.evidence.committed.last_in_isr)
-        seen.update(dict.fromkeys(state.isr, state.partition_epoch))
+        last_in_isr = dict(self.evidence.committed.last_in_isr)
+        last_in_isr.update(dict.fromkeys(state.isr, state.partition_epoch))
         return Committed(
             state.leader if state.leader >= 0 else None,
             state.leader_epoch,
@@ -176,13 +176,13 @@ class Observer:
             state.isr,
             state.elr,
             state.replicas,
-            seen,
+            last_in_isr,
             state.adding,
             state.removing,
         )
 
-    def asked_to_reassign(self, replicas: tuple[BrokerId, ...] | None) -> None:
-        """By an operator, at this event; the controller's own comes next, if anything comes of it."""
+    def reassignment_requested(self, replicas: tuple[BrokerId, ...] | None) -> None:
+        """By an operator, at this event. The controller commits its change next, if it makes one."""
         self.reassigning.request = Request(replicas)
 
     # What the world did

@@ -1,13 +1,13 @@
 """What a reassignment may do to a partition, judged on every state the controller commits.
 
 RS1 ISR, ELR, adding and removing are replicas; ISR and ELR are apart, so are adding and removing; a leader is in the ISR.
-RS2 only an operator's request changes where the replicas go: it leads to the brokers asked for, and a cancelled one back to
+RS2 only an operator's request changes where the replicas go: it leads to the requested brokers, and a cancelled one back to
     those there were. By itself a reassignment only ends; then nothing is left adding or removing.
 RS3 it ends when everybody it added is in sync, and somebody stays: no replica is given up before.
 RS4 a replica that is given up is fenced: the leader epoch rises.
-RS5 after everything healed none is under way, and the replicas are those last asked for.
+RS5 after everything healed none is under way, and the replicas are those last requested.
 
-That no acknowledged record is lost meanwhile is asked by rules.py.
+That no acknowledged record is lost meanwhile is judged by rules.py.
 """
 
 from dataclasses import dataclass
@@ -25,11 +25,11 @@ class Request:
 
 @dataclass(slots=True)
 class ReassignmentRules:
-    """`request` is the operator's that the controller is carrying out at this very event."""
+    """`request` is the operator's that the controller executes in this event."""
 
     evidence: Evidence
     request: Request | None = None
-    wanted: tuple[BrokerId, ...] | None = None
+    requested: tuple[BrokerId, ...] | None = None
     started: int = 0
     ended: int = 0
 
@@ -38,12 +38,12 @@ class ReassignmentRules:
         if not before.replicas:
             return
         if self.request is not None:
-            self._as_asked(before, after, self.request)
+            self._follows_request(before, after, self.request)
             self.request = None
         else:
             self._by_itself(before, after)
         if set(before.replicas) - set(after.replicas) and after.leader_epoch <= before.leader_epoch:
-            self._break("RS4", f"epoch {after.leader_epoch} stands though replicas went: {_told(before, after)}")
+            self._break("RS4", f"epoch {after.leader_epoch} stands though replicas went: {_change_text(before, after)}")
 
     def _members(self, state: Committed) -> None:
         replicas = set(state.replicas)
@@ -60,37 +60,37 @@ class ReassignmentRules:
         if state.leader is not None and state.leader not in state.isr:
             self._break("RS1", f"leader {state.leader} is not in ISR {state.isr}")
 
-    def _as_asked(self, before: Committed, after: Committed, request: Request) -> None:
-        """What was adding for another target and is not asked for may go at once; the others stay till the end."""
+    def _follows_request(self, before: Committed, after: Committed, request: Request) -> None:
+        """What was adding for another target and is not requested may go at once; the others stay till the end."""
         original = tuple(one for one in before.replicas if one not in before.adding)
         target = original if request.target is None else request.target
-        self.wanted = target
+        self.requested = target
         if before.isr and not after.isr:
-            self._break("RS3", f"a request leaves nobody in sync: {_told(before, after)}")
+            self._break("RS3", f"a request leaves nobody in sync: {_change_text(before, after)}")
         if not (after.adding or after.removing):
             self._ended(set(target) - set(original), target, before, after)
             return
         self.started += 1
         kept, dropped = set(original), set(before.adding) - set(target)
         if after.replicas[: len(target)] != target or not kept <= set(after.replicas):
-            self._break("RS2", f"{target} was asked for: {_told(before, after)}")
+            self._break("RS2", f"{target} was asked for: {_change_text(before, after)}")
         if dropped & set(after.replicas) - set(after.removing):
-            self._break("RS2", f"{sorted(dropped)} is not asked for any more: {_told(before, after)}")
+            self._break("RS2", f"{sorted(dropped)} is not asked for any more: {_change_text(before, after)}")
 
     def _by_itself(self, before: Committed, after: Committed) -> None:
         if (after.replicas, after.adding, after.removing) == (before.replicas, before.adding, before.removing):
             return
         target = tuple(one for one in before.replicas if one not in before.removing)
         if after.adding or after.removing:
-            self._break("RS2", f"nobody asked for this: {_told(before, after)}")
+            self._break("RS2", f"nobody asked for this: {_change_text(before, after)}")
         self._ended(set(before.adding), target, before, after)
 
     def _ended(self, added: set[BrokerId], target: tuple[BrokerId, ...], before: Committed, after: Committed) -> None:
         self.ended += 1
         if after.replicas != target:
-            self._break("RS2", f"it ends with {after.replicas} and not {target}: {_told(before, after)}")
+            self._break("RS2", f"it ends with {after.replicas} and not {target}: {_change_text(before, after)}")
         if not added <= set(after.isr) or (before.isr and not after.isr):
-            self._break("RS3", f"it ends before {sorted(added)} are in sync: {_told(before, after)}")
+            self._break("RS3", f"it ends before {sorted(added)} are in sync: {_change_text(before, after)}")
 
     def settled(self, *, demanded: bool) -> None:
         state = self.evidence.committed
@@ -98,14 +98,14 @@ class ReassignmentRules:
             return
         if state.adding or state.removing:
             self._break("RS5", f"still adding {state.adding} and removing {state.removing} after everything healed")
-        if self.wanted is not None and state.replicas != self.wanted:
-            self._break("RS5", f"replicas {state.replicas} in the end, {self.wanted} were asked for last")
+        if self.requested is not None and state.replicas != self.requested:
+            self._break("RS5", f"replicas {state.replicas} in the end, {self.requested} were asked for last")
 
     def _break(self, rule: str, text: str) -> None:
         raise Violation(rule, self.evidence.event, text)
 
 
-def _told(before: Committed, after: Committed) -> str:
+def _change_text(before: Committed, after: Committed) -> str:
     return " to ".join(
         f"replicas {one.replicas} (adding {one.adding}, removing {one.removing}, ISR {one.isr}, leader {one.leader})"
         for one in (before, after)

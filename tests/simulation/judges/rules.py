@@ -1,16 +1,16 @@
 """The rules an acknowledgement, an election, a truncation and a watermark are held against.
 
-I1 an acknowledgement leaves a broker: the members of the committed ISR that hold the record span the racks asked for;
+I1 an acknowledgement leaves a broker: the members of the committed ISR that hold the record span the required racks;
    a broker that has moved counts for any one of the racks in which its copy has stood.
 I2 every change of the controller's partition: every member of ISR and ELR holds every acknowledged record.
 I3 a broker begins to lead: one process an epoch; it holds what was acknowledged in lower epochs.
 I4 a log is truncated: nothing acknowledged goes.
 I5 a watermark moves: never back within one leadership; committed entries are the same on every leader; ISR members have
-   reached it; no idempotent record stands in a log twice; what readers may see is held by the racks asked for.
+   reached it; no idempotent record stands in a log twice; what readers may see is held by the required racks.
 I6 at every fault and at the end: see survival.py.
 I7 after everything healed: one leader, equal logs.
 
-While as many racks lost data as were asked for, nothing is promised of a record.
+While as many racks lost data as are required, nothing is promised of a record.
 """
 
 from collections.abc import Collection
@@ -23,7 +23,7 @@ from tests.simulation.kinds import WorldKind
 
 @dataclass(slots=True)
 class Rules:
-    """Judges one run of one partition. `min_insync_racks` is what the acknowledging broker asked for, where it matters."""
+    """Judges one run of one partition. `min_insync_racks` is what the acknowledging broker required, where it matters."""
 
     kind: WorldKind
     evidence: Evidence
@@ -34,14 +34,14 @@ class Rules:
 
     def acknowledged(self, leader: LeaderView, offset: int, entry: Entry) -> None:
         """I1, then I2 for the record that has just become a promise."""
-        acked = self.evidence.acknowledged(offset, entry, leader.racks_asked)
+        acked = self.evidence.acknowledged(offset, entry, leader.required_racks)
         holders = self._holders(leader, offset, entry)
         racks = self.evidence.racks_with_copy(holders, offset, acked.lost_racks)
-        if racks < leader.racks_asked:
+        if racks < leader.required_racks:
             self._break(
                 "I1",
                 f"broker {leader.broker} acknowledged record {entry.record} at offset {offset} of epoch {entry.epoch},"
-                f" held in sync by {holders} in {racks} racks of {leader.racks_asked} asked for (its ISR"
+                f" held in sync by {holders} in {racks} racks of {leader.required_racks} asked for (its ISR"
                 f" {sorted(leader.isr)})",
             )
         self._members_hold_all(self.evidence.committed, "after an acknowledgement")
@@ -49,7 +49,7 @@ class Rules:
     def _holders(self, leader: LeaderView, offset: int, entry: Entry) -> list[BrokerId]:
         """Members that hold it, and those that an operator has had taken away: the leader cannot know that yet.
 
-        Whether what stays in the ISR holds it, I2 asks.
+        Whether what stays in the ISR holds it, I2 checks.
         """
         found = [one for one in leader.isr if self.evidence.replicas[one].holds(offset, entry)]
         if len(found) < len(leader.isr) and self.evidence.not_replica:
@@ -137,11 +137,11 @@ class Rules:
 
     def _readers_safe(self, leader: LeaderView, offset: int, entry: Entry) -> None:
         racks = self.evidence.racks_with_copy(self._holders(leader, offset, entry), offset)
-        if racks < leader.racks_asked:
+        if racks < leader.required_racks:
             self._break(
                 "I5",
                 f"broker {leader.broker} shows readers offset {offset}, held in sync by {racks} racks of"
-                f" {leader.racks_asked} asked for",
+                f" {leader.required_racks} asked for",
             )
 
     def _members_reached(self, broker: BrokerId, offset: int) -> None:

@@ -1,7 +1,7 @@
 """I6: which records outlive the loss of racks, judged on the disks without touching the run.
 
-G2, survival: for every set X of fewer racks than were asked for, among the replicas outside X the one that was a member
-of the controller's ISR last (greatest partition epoch) holds the record. Nothing is said of the longest log: it is not
+G2, survival: for every set X of fewer racks than were required, among the replicas outside X the one that was a member
+of the controller's ISR last (greatest partition epoch) holds the record. Nothing is required of the longest log: it is not
 always the truest. G3, availability: some member of ISR or ELR outside X holds it, and so may lead.
 """
 
@@ -16,11 +16,11 @@ from tests.simulation.kinds import WorldKind
 
 @dataclass(slots=True)
 class Survival:
-    """Asked at every fault and at the end. The counts say how often a clean leader was left (G3)."""
+    """Judged at every fault and at the end. `available` of `checked` times a clean leader was left (G3)."""
 
     kind: WorldKind
     evidence: Evidence
-    asked: int = 0
+    checked: int = 0
     available: int = 0
 
     def judge(self) -> None:
@@ -31,7 +31,7 @@ class Survival:
 
     def _losses_to_try(self) -> Iterator[tuple[str, ...]]:
         racks = sorted({replica.rack or "" for replica in self.evidence.replicas.values()})
-        most = max((acked.racks_asked for acked in self.evidence.acked.values()), default=1)
+        most = max((acked.required_racks for acked in self.evidence.acked.values()), default=1)
         for size in range(min(most, len(racks))):
             yield from combinations(racks, size)
 
@@ -57,9 +57,9 @@ class Survival:
         electable = set(self.evidence.committed.isr) | set(self.evidence.committed.elr)
         found = any(one in electable and self._first_missing(one, lost) is None for one in left)
         if lost:
-            self.asked += 1
+            self.checked += 1
             self.available += found
-        if not found and self.kind.demands_availability and self._asked_more_than(lost):
+        if not found and self.kind.demands_availability and self._all_should_survive(lost):
             self._break(
                 "I6",
                 f"without racks {sorted(lost)} nobody of ISR {self.evidence.committed.isr} or ELR {self.evidence.committed.elr} may lead with every acknowledged record",
@@ -68,11 +68,11 @@ class Survival:
     def _first_missing(self, broker: BrokerId, lost: frozenset[str]) -> Acked | None:
         records = sorted(self.evidence.replicas[broker].missing)
         found = (self.evidence.acked[record] for record in records)
-        return next((one for one in found if len(lost | one.lost_racks) < one.racks_asked), None)
+        return next((one for one in found if len(lost | one.lost_racks) < one.required_racks), None)
 
-    def _asked_more_than(self, lost: frozenset[str]) -> bool:
+    def _all_should_survive(self, lost: frozenset[str]) -> bool:
         """Whether every acknowledged record was to survive this."""
-        return all(len(lost) < acked.racks_asked for acked in self.evidence.acked.values())
+        return all(len(lost) < acked.required_racks for acked in self.evidence.acked.values())
 
     def _break(self, rule: str, text: str) -> None:
         raise Violation(rule, self.evidence.event, text)

@@ -41,7 +41,7 @@ class Incarnation:
 
 
 class Outcome(Enum):
-    """What the client knows of a transaction's end."""
+    """How a transaction ended, as far as its client has learnt."""
 
     UNKNOWN = "unknown"
     COMMITTED = "committed"

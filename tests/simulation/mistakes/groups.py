@@ -13,7 +13,7 @@ from rackspan.cluster.core.ids import NO_OFFSET, CorrelationId
 
 
 class AcknowledgesAtOnce(GroupCoordinator):
-    """Takes what it has asked to be written for written."""
+    """Treats an append as written as soon as it is requested."""
 
     def kinds(self) -> tuple[type, ...]:
         raise NotImplementedError
@@ -66,8 +66,8 @@ class TakesAnybody(GroupCoordinator):
         return super().on_request(now, correlation_id, request)
 
 
-class RemembersOldLeadership(GroupCoordinator):
-    """Elected again, it goes on from what it knew, and does not read what others wrote meanwhile."""
+class KeepsOldLeadership(GroupCoordinator):
+    """Elected again, it resumes from its old state, and does not read what others wrote meanwhile."""
 
     def on_elected(
         self, now: int, partition: int, leader_epoch: int, batches: Iterable[RecordBatch]
@@ -111,7 +111,7 @@ class CountsAnew(GroupCoordinator):
 
 
 class ForgetsFailures(GroupCoordinator):
-    """A write that failed is told as one that went well."""
+    """A write that failed is reported as one that succeeded."""
 
     def on_appended(
         self, now: int, write: int, error: KafkaError, base_offset: int = NO_OFFSET

@@ -53,7 +53,7 @@ PLANTED: Final[Mapping[str, Planted]] = {
     "watermark ignores the slowest member": _broker(replication.IgnoresSlowestMember, "clean", 1.1, "I2", "I5"),
     "smaller ISR used before agreed": _broker(replication.ShrinksBeforeAgreed, "clean", 2.2, "I2", "I5"),
     "pending member ignored by the watermark": _broker(replication.IgnoresPendingMember, "restless", 13.3, "I2", "I5"),
-    "duplicate answered at once": _broker(replication.DuplicateAnsweredAtOnce, "clean", 1.5, "I1", "I2"),
+    "duplicate answered at once": _broker(replication.AcknowledgesDuplicatesAtOnce, "clean", 1.5, "I1", "I2"),
     "idempotent retry appended twice": _broker(replication.AppendsRetries, "clean", 1.2, "I5"),
     "producers forgotten with the leadership": _broker(replication.ForgetsProducers, "clean", 5.3, "I5"),
     "acknowledged on resigning": _broker(replication.AcknowledgesOnResigning, "clean", 4.1, "I1"),
@@ -61,7 +61,7 @@ PLANTED: Final[Mapping[str, Planted]] = {
     "joins at the watermark": _broker(replication.JoinsAtWatermark, "restless", 200, "I2"),
     "reverts on every error": _broker(replication.RevertsOnError, "restless", 400, "I2", "I5"),
     "heeds answers that outrun the thresholds": _broker(
-        replication.HeedsOutrunAnswers, "restless-dynamic", 80, "I2", "I5"
+        replication.AppliesOutrunResponses, "restless-dynamic", 80, "I2", "I5"
     ),
     "any process counted for its broker": _broker(replication.CountsAnyProcess, "restless-moving", 340, "I1", "I5"),
     "no truncation": _broker(replication.NeverTruncates, "clean", 3.4, "I7"),
@@ -86,7 +86,7 @@ PLANTED: Final[Mapping[str, Planted]] = {
     "commit of any generation taken": _coordinator(groups.TakesAnyGeneration, "groups", 1, "GS4"),
     "commit of anybody taken": _coordinator(groups.TakesAnybody, "groups", 1, "GS4"),
     "coordinator does not read again": _coordinator(
-        groups.RemembersOldLeadership, "groups-reassigning", 7.7, "GS1", "GS2", "GS3", "GS4"
+        groups.KeepsOldLeadership, "groups-reassigning", 7.7, "GS1", "GS2", "GS3", "GS4"
     ),
     "coordinator reads the end of its log alone": _coordinator(
         groups.ReadsTheLastBatchAlone, "groups", 5.1, "GS1", "GS2", "GS3"

@@ -7,7 +7,7 @@ from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
 
 
 class DropsOldFirst(ControllerRules):
-    """The old replicas go as soon as the new ones are named: whoever is in sync among the target is in sync."""
+    """The old replicas are removed as soon as a reassignment begins; the ISR keeps those of its members that are in the target."""
 
     def changed(self, before: PartitionState, change: PartitionChange, conditions: Conditions) -> PartitionState:
         after = super().changed(before, change, conditions)
@@ -24,7 +24,7 @@ class EndsWithTheFirst(ControllerRules):
 
 
 def _ended_early(before: PartitionState, after: PartitionState) -> PartitionState:
-    """Not where nobody of the target is in sync: that would be seen by anyone."""
+    """Not where no broker of the target is in sync: that would be obvious."""
     replicas = tuple(one for one in after.replicas if one not in after.removing)
     isr = tuple(one for one in after.isr if one in replicas)
     if not isr:
@@ -52,7 +52,7 @@ class KeepsRemovedLeader(ControllerRules):
 
 
 class FencesNobody(ControllerRules):
-    """Whoever is reassigned away is not fenced by a new leader epoch, unless it led."""
+    """A replica that is reassigned away is not fenced by a new leader epoch, unless it led."""
 
     def changed(self, before: PartitionState, change: PartitionChange, conditions: Conditions) -> PartitionState:
         after = super().changed(before, change, conditions)

@@ -21,18 +21,20 @@ from rackspan.model.ids import BrokerId, RackId
 class ProposalAsWritten(BrokerRules):
     """Racks are counted before the append and never again."""
 
-    def watermark_may_advance(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> bool:
-        return super().watermark_may_advance(isr, racks, Thresholds(asked.min_insync_replicas, 1))
+    def watermark_may_advance(self, isr: Collection[BrokerId], racks: RackBits, thresholds: Thresholds) -> bool:
+        return super().watermark_may_advance(isr, racks, Thresholds(thresholds.min_insync_replicas, 1))
 
-    def before_acknowledgement(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> ProduceVerdict:
-        return super().before_acknowledgement(isr, racks, Thresholds(asked.min_insync_replicas, 1))
+    def before_acknowledgement(
+        self, isr: Collection[BrokerId], racks: RackBits, thresholds: Thresholds
+    ) -> ProduceVerdict:
+        return super().before_acknowledgement(isr, racks, Thresholds(thresholds.min_insync_replicas, 1))
 
 
 class OnlyTheCheckAfter(BrokerRules):
-    """Producers hear the truth, and readers see what one rack holds: the watermark does not count racks."""
+    """Producers get correct responses, and readers see what one rack holds: the watermark does not count racks."""
 
-    def watermark_may_advance(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> bool:
-        return super().watermark_may_advance(isr, racks, Thresholds(asked.min_insync_replicas, 1))
+    def watermark_may_advance(self, isr: Collection[BrokerId], racks: RackBits, thresholds: Thresholds) -> bool:
+        return super().watermark_may_advance(isr, racks, Thresholds(thresholds.min_insync_replicas, 1))
 
 
 class CountsThePending(BrokerRules):
@@ -45,40 +47,42 @@ class CountsThePending(BrokerRules):
 class CountsOtherwise(BrokerRules):
     """Racks are counted by a map that is not the image's."""
 
-    def seen(self, racks: RackBits) -> RackBits:
+    def counted_racks(self, racks: RackBits) -> RackBits:
         raise NotImplementedError
 
-    def before_append(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> ProduceVerdict:
-        return super().before_append(isr, self.seen(racks), asked)
+    def before_append(self, isr: Collection[BrokerId], racks: RackBits, thresholds: Thresholds) -> ProduceVerdict:
+        return super().before_append(isr, self.counted_racks(racks), thresholds)
 
-    def watermark_may_advance(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> bool:
-        return super().watermark_may_advance(isr, self.seen(racks), asked)
+    def watermark_may_advance(self, isr: Collection[BrokerId], racks: RackBits, thresholds: Thresholds) -> bool:
+        return super().watermark_may_advance(isr, self.counted_racks(racks), thresholds)
 
-    def before_acknowledgement(self, isr: Collection[BrokerId], racks: RackBits, asked: Thresholds) -> ProduceVerdict:
-        return super().before_acknowledgement(isr, self.seen(racks), asked)
+    def before_acknowledgement(
+        self, isr: Collection[BrokerId], racks: RackBits, thresholds: Thresholds
+    ) -> ProduceVerdict:
+        return super().before_acknowledgement(isr, self.counted_racks(racks), thresholds)
 
 
 class CountsBrokers(CountsOtherwise):
     """Every broker is a rack of its own."""
 
-    def seen(self, racks: RackBits) -> RackBits:
+    def counted_racks(self, racks: RackBits) -> RackBits:
         return _own_racks(racks, list(racks.bit_of))
 
 
 class CountsUnnamedAsSeveral(CountsOtherwise):
     """Every broker without a rack is a rack of its own."""
 
-    def seen(self, racks: RackBits) -> RackBits:
+    def counted_racks(self, racks: RackBits) -> RackBits:
         return _own_racks(racks, [broker for broker, bit in racks.bit_of.items() if bit == 1])
 
 
 class KeepsFirstRackMap(CountsOtherwise):
-    """A broker is counted for the rack it was first seen in."""
+    """A broker is always counted for the first rack it was in."""
 
     def __init__(self) -> None:
         self._first: dict[BrokerId, RackId] = {}
 
-    def seen(self, racks: RackBits) -> RackBits:
+    def counted_racks(self, racks: RackBits) -> RackBits:
         for broker in racks.bit_of:
             self._first.setdefault(broker, racks.names((broker,))[0])
         names = sorted(set(self._first.values()))
@@ -113,7 +117,7 @@ class IgnoresSlowestMember(BrokerRules):
 
 
 class ShrinksBeforeAgreed(BrokerRules):
-    """The leader does without a straggler as soon as it has asked to."""
+    """The leader stops waiting for a slow follower as soon as it has sent AlterPartition."""
 
     def maximal(self, isr: Isr) -> tuple[BrokerId, ...]:
         return isr.committed if isr.pending is None else isr.pending
@@ -126,7 +130,7 @@ class IgnoresPendingMember(BrokerRules):
         return isr.committed
 
 
-class DuplicateAnsweredAtOnce(BrokerRules):
+class AcknowledgesDuplicatesAtOnce(BrokerRules):
     """A retry of a batch the log holds is acknowledged without waiting for anybody."""
 
     def duplicate_waits(self) -> bool:
@@ -175,16 +179,16 @@ class JoinsAtWatermark(BrokerRules):
 
 
 class RevertsOnError(BrokerRules):
-    """Whatever error the controller answers, the leader goes back to the ISR it had."""
+    """Whatever error the controller returns, the leader goes back to the ISR it had."""
 
     def is_dead(self, error: KafkaError) -> bool:
         return True
 
 
-class HeedsOutrunAnswers(BrokerRules):
-    """An ISR counted under thresholds that the leader has not heard of is taken as it comes."""
+class AppliesOutrunResponses(BrokerRules):
+    """An ISR counted under thresholds that the leader's image does not have yet is applied at once."""
 
-    def outruns(self, answered_version: int, known_version: int) -> bool:
+    def outruns(self, response_version: int, image_version: int) -> bool:
         return False
 
 
@@ -210,7 +214,7 @@ class TakesOldAttempts(ControllerRules):
 
 
 class IgnoresBrokerEpoch(ControllerRules):
-    """Whoever bears the name may join the ISR, be it another process than the one that caught up (KIP-903)."""
+    """Any process with the broker's id may join the ISR, even another one than the process that caught up (KIP-903)."""
 
     def may_join(self, image: MetadataImage, broker: BrokerId, broker_epoch: int) -> bool:
         registered = image.brokers.get(broker)

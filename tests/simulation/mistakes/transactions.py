@@ -162,7 +162,7 @@ class IgnoresOpenTransactions(BrokerCore):
 
 
 class ForgetsAborted(BrokerCore):
-    """Readers of committed data are not told which transactions were aborted."""
+    """Readers of committed data get no list of the aborted transactions."""
 
     def read(
         self,

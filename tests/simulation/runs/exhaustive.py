@@ -3,7 +3,7 @@
     start(racks, build)          three brokers, one partition, all in sync, two records on their way to the leader
     explore(small, depth)        every sequence of `depth` actions from there, each judged by the same judges
 
-Constraints: messages of one link arrive in order, links are independent of each other; at most `ticks` moments at which
+Constraints: messages of one link arrive in order, links are independent of each other; at most `ticks` times
 so much time passes that a member behind has lagged too long; at most one broker crashes, or freezes, and comes back.
 Method: depth first; a state is known by a digest of its bytes, and one met before with as many actions left is not entered
 again, so that orders which lead to the same state are tried once. What is immutable (images, messages, batches) is shared
@@ -126,7 +126,7 @@ class Small:
             self.carry_out(node, broker.on_message(self.now, source, message))
 
     def tick(self, node: BrokerId) -> None:
-        """So much time passes that whoever is behind has lagged too long; this broker notices."""
+        """So much time passes that every follower behind has lagged too long; this broker notices."""
         self.ticks -= 1
         self.now += LAG_MS + 1
         self.wake(node)
@@ -176,7 +176,7 @@ class Small:
             self.observer.leadership(self.machines[BrokerId(node)], effect)
         elif isinstance(effect, Respond) and isinstance(effect.response, ProduceResponse):
             request = self.waiting.pop(effect.correlation_id)
-            self.observer.answered(self.machines[BrokerId(node)], request, effect.response)
+            self.observer.responded(self.machines[BrokerId(node)], request, effect.response)
 
     def send(self, source: NodeId, destination: NodeId, message: Message) -> None:
         self.links.setdefault((source, destination), []).append(message)
@@ -234,17 +234,17 @@ class Explored:
 def explore(small: Small, depth: int, explored: Explored | None = None) -> Explored:
     """Raises Violation at the first rule that breaks; `explored.path` then holds the actions that led there."""
     found = explored or Explored()
-    seen: dict[bytes, int] = {}
-    _enter(small, depth, Store(), seen, found)
-    found.states = len(seen)
+    depths: dict[bytes, int] = {}
+    _enter(small, depth, Store(), depths, found)
+    found.states = len(depths)
     return found
 
 
-def _enter(small: Small, depth: int, store: "Store", seen: dict[bytes, int], found: Explored) -> None:
+def _enter(small: Small, depth: int, store: "Store", depths: dict[bytes, int], found: Explored) -> None:
     kept = store.keep(small)
     digest = blake2b(kept, digest_size=16).digest()
-    known = seen.get(digest, -1)
-    seen[digest] = max(known, depth)
+    known = depths.get(digest, -1)
+    depths[digest] = max(known, depth)
     if depth == 0 or known >= depth:
         return
     for action in list(small.actions()):
@@ -252,7 +252,7 @@ def _enter(small: Small, depth: int, store: "Store", seen: dict[bytes, int], fou
         found.path.append(action)
         found.steps += 1
         following.take(action)
-        _enter(following, depth - 1, store, seen, found)
+        _enter(following, depth - 1, store, depths, found)
         found.path.pop()
 
 

@@ -19,16 +19,16 @@ def test_no_order_of_seven_events_without_a_fault_breaks_a_rule(racks: str) -> N
 
 
 def test_orders_that_lead_to_the_same_state_are_one_state() -> None:
-    """The leader's two followers each take an answer: either may be first."""
+    """The leader's two followers each take a response: either may be first."""
     small, store = start("abc", faults=0), Store()
     small.take(("deliver", CLIENT, 1))
     kept = store.keep(small)
 
     def after(*nodes: int) -> bytes:
-        taken = store.restored(kept)
+        copy = store.restored(kept)
         for node in nodes:
-            taken.take(("deliver", 1, node))
-        return store.keep(taken)
+            copy.take(("deliver", 1, node))
+        return store.keep(copy)
 
     assert after(2, 3) == after(3, 2)
     assert after(2) != after(3)

@@ -34,7 +34,7 @@ def test_a_failure_names_the_line_that_replays_it_and_the_faults_that_suffice() 
     assert str(again) == str(violation)
 
 
-def test_its_trace_ends_with_what_the_judge_said() -> None:
+def test_its_trace_ends_with_the_violation() -> None:
     seed, violation = first_failure()
     lines = traced(CLEAN, seed, None, PROPOSAL)
     assert violation.rule in lines[-1]

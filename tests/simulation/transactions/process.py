@@ -1,4 +1,4 @@
-"""A broker's process in a world with transactions: the core's, with records that the judges of the logs can tell apart."""
+"""A broker's process in a world with transactions: the core's, with numbered records, which the judges can distinguish."""
 
 from collections.abc import Callable
 from dataclasses import replace

@@ -25,7 +25,7 @@ from rackspan.kafka_bytes.record_batch import HEADER_BYTES
 from rackspan.model.ids import TopicPartition
 from tests.simulation.environment.clock import Clock
 from tests.simulation.judges.transactions import Incarnation, TransactionRules, Written
-from tests.simulation.transactions.script import Ask, Step, Steps, Wait
+from tests.simulation.transactions.script import RequestStep, Step, Steps, Wait
 
 GROUP: Final = "readers"
 INPUT: Final = "input"
@@ -111,11 +111,11 @@ class TransactionalProducer:
 
     # One request, until there is a response that counts.
 
-    def _ask(self, partition: TopicPartition, make: Callable[[], object], within_ms: int) -> _Steps:
+    def _request(self, partition: TopicPartition, make: Callable[[], object], within_ms: int) -> _Steps:
         """Send until the response is no error that passes. Raises Fenced or MustAbort, which the time may also lead to."""
         give_up_at = self.clock.now + within_ms
         while True:
-            response = yield Ask(partition, make())
+            response = yield RequestStep(partition, make())
             error = _error_of(response)
             if error is KafkaError.NONE:
                 return response
@@ -131,7 +131,7 @@ class TransactionalProducer:
         known = (self.producer_id, self.epoch)
         request = InitProducerId(self.transactional_id, self.timeout_ms, fresh, *known)
         try:
-            response: InitProducerIdResponse = yield from self._ask(self.coordinator, lambda: request, GIVE_UP_MS)
+            response: InitProducerIdResponse = yield from self._request(self.coordinator, lambda: request, GIVE_UP_MS)
         except MustAbort as failure:
             raise Fenced from failure
         self._continue_as(response.producer_id, response.producer_epoch)
@@ -183,7 +183,7 @@ class TransactionalProducer:
             )
 
         try:
-            yield from self._ask(partition, produce, DELIVERY_MS)
+            yield from self._request(partition, produce, DELIVERY_MS)
         except MustAbort:
             self._in_doubt = True
             raise
@@ -196,7 +196,7 @@ class TransactionalProducer:
         who = (self.transactional_id, self.producer_id, self.epoch)
         request = AddPartitions(*who, frozenset({partition}))
         try:
-            yield from self._ask(self.coordinator, lambda: request, DELIVERY_MS)
+            yield from self._request(self.coordinator, lambda: request, DELIVERY_MS)
         except MustAbort:
             self._in_doubt = True
             raise
@@ -211,7 +211,7 @@ class TransactionalProducer:
             transactional_id=self.transactional_id,
             support=self._support,
         )
-        yield from self._ask(self.group_coordinator, lambda: request, DELIVERY_MS)
+        yield from self._request(self.group_coordinator, lambda: request, DELIVERY_MS)
 
     def _end(self, written: Written, *, commit: bool) -> _Steps:
         request = EndTransaction(
@@ -221,9 +221,9 @@ class TransactionalProducer:
         )
         self.rules.ends(written, (self.producer_id, self.epoch), commit=commit)
         try:
-            response: EndTransactionResponse = yield from self._ask(self.coordinator, lambda: request, GIVE_UP_MS)
+            response: EndTransactionResponse = yield from self._request(self.coordinator, lambda: request, GIVE_UP_MS)
         except MustAbort as failure:
-            # Whether it was committed this incarnation will never know.
+            # Whether it was committed this incarnation never learns.
             raise Fenced from failure
         self.rules.acknowledged(written, commit=commit)
         if self.version > 1:

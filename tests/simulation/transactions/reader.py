@@ -15,7 +15,7 @@ from rackspan.cluster.core.log import AbortedTransaction
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 from tests.simulation.environment.clock import Clock
 from tests.simulation.judges.transactions import TransactionRules
-from tests.simulation.transactions.script import Ask, Steps, Wait
+from tests.simulation.transactions.script import RequestStep, Steps, Wait
 
 NO_BROKER: Final = -1
 
@@ -32,7 +32,7 @@ class ReadRequest:
 
 @dataclass(slots=True)
 class Reader:
-    """`number` tells readers apart; `positions` are the next offsets to read."""
+    """`number` identifies the reader; `positions` are the next offsets to read."""
 
     number: int
     isolation: Isolation
@@ -50,7 +50,7 @@ class Reader:
             for partition in self.partitions:
                 near = self._nearest.get(partition)
                 request = ReadRequest(partition, self.positions.get(partition, 0), self.isolation, self.rack)
-                response: Any = yield Ask(partition, request, near)
+                response: Any = yield RequestStep(partition, request, near)
                 self._take(partition, response)
             yield Wait(self.rng.randint(5, 60))
 

@@ -13,7 +13,7 @@ NO_LEADER_MS: Final = 40
 
 
 @dataclass(frozen=True, slots=True)
-class Ask:
+class RequestStep:
     """Send `request` to the leader of `partition`, or to `broker`; resumed with the response, or None after REQUEST_MS."""
 
     partition: TopicPartition
@@ -28,7 +28,7 @@ class Wait:
     ms: int
 
 
-Step: TypeAlias = Ask | Wait
+Step: TypeAlias = RequestStep | Wait
 Steps: TypeAlias = Generator[Step, Any, None]
 
 
@@ -42,7 +42,7 @@ class Script:
     clock: Clock
     rng: Random
     steps: Steps
-    send: Callable[[Ask, Callable[[object], None]], bool]
+    send: Callable[[RequestStep, Callable[[object], None]], bool]
     number: int = 0
     paused_until: int = 0
 
@@ -61,9 +61,9 @@ class Script:
         else:
             self._resume_after(NO_LEADER_MS)
 
-    def _send(self, ask: Ask) -> bool:
+    def _send(self, step: RequestStep) -> bool:
         number = self.number
-        return self.send(ask, lambda response: self._at(number, response))
+        return self.send(step, lambda response: self._at(number, response))
 
     def _resume_after(self, ms: int) -> None:
         number = self.number

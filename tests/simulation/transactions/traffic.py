@@ -28,7 +28,7 @@ from tests.simulation.judges.transactions import Incarnation, TransactionRules
 from tests.simulation.transactions.process import SimulatedProcess
 from tests.simulation.transactions.producer import GROUP, INPUT, TransactionalProducer
 from tests.simulation.transactions.reader import Reader, ReadRequest
-from tests.simulation.transactions.script import Ask, Script, Steps, Wait
+from tests.simulation.transactions.script import RequestStep, Script, Steps, Wait
 
 if TYPE_CHECKING:
     from tests.simulation.world import Running
@@ -101,7 +101,7 @@ class Transactions(Traffic):
             self.world.clock,
             self.world.rng.clients,
             steps,
-            lambda ask, then: self._ask(ask, then, incarnation),
+            lambda step, then: self._send(step, then, incarnation),
         )
         self.world.clock.at(at_ms, script.resume)
         return script
@@ -145,19 +145,19 @@ class Transactions(Traffic):
 
     def _fetch_offsets(self) -> Steps:
         while self.world.clock.now < READERS_UNTIL_MS:
-            yield Ask(self.offsets, OffsetFetch(GROUP))
+            yield RequestStep(self.offsets, OffsetFetch(GROUP))
             yield Wait(self.world.rng.clients.randint(20, 150))
 
-    def _ask(self, ask: Ask, then: Callable[[object], None], incarnation: Incarnation | None) -> bool:
-        broker = self.world.find_leader(ask.partition) if ask.broker is None else ask.broker
+    def _send(self, step: RequestStep, then: Callable[[object], None], incarnation: Incarnation | None) -> bool:
+        broker = self.world.find_leader(step.partition) if step.broker is None else step.broker
         if broker is None:
             return False
         message: Produce | ClientRequest
-        if isinstance(ask.request, Produce):
-            message = ask.request
+        if isinstance(step.request, Produce):
+            message = step.request
         else:
-            message = ClientRequest(self.world.next("correlation_id"), ask.request)
-        self._waiting[message.correlation_id] = _Waiting(ask.request, then, incarnation)
+            message = ClientRequest(self.world.next("correlation_id"), step.request)
+        self._waiting[message.correlation_id] = _Waiting(step.request, then, incarnation)
         self.world.network.send_once(CLIENT, broker, message)
         return True
 
@@ -173,18 +173,18 @@ class Transactions(Traffic):
     def _next_record(self, count: int) -> int:
         return self.world.next("record", count) - count
 
-    def took(self, machine: Machine, ask: ClientRequest) -> None:
-        """Queries are answered at once, as a handler does; the rest is for a coordinator."""
-        now, request, process = self.world.clock.now, ask.request, machine.process
+    def received(self, machine: Machine, message: ClientRequest) -> None:
+        """Reads get their response at once, as from a handler; the rest is for a coordinator."""
+        now, request, process = self.world.clock.now, message.request, machine.process
         assert process is not None
         if isinstance(request, OffsetFetch):
-            self.replied(machine.id, Respond(ask.correlation_id, process.groups.fetch_offsets(request)))
+            self.responded(machine.id, Respond(message.correlation_id, process.groups.fetch_offsets(request)))
         elif isinstance(request, ReadRequest):
-            self.replied(machine.id, Respond(ask.correlation_id, _read(process.broker, request)))
+            self.responded(machine.id, Respond(message.correlation_id, _read(process.broker, request)))
         else:
             if isinstance(request, EndTransaction) and request.commit:
                 self.rules.commit_arrives((request.producer_id, request.producer_epoch))
-            self.world.carry_out(machine.id, process.on_request(now, ask.correlation_id, request))
+            self.world.carry_out(machine.id, process.on_request(now, message.correlation_id, request))
 
     def arriving(self, message: Message) -> Message:
         """Each copy of a marker is a record of its own."""
@@ -211,7 +211,7 @@ class Transactions(Traffic):
             self.world.clock.after(late_ms, lambda: self.world.network.send(source, request.destination, message))
 
     def _pass_on(self, machine: Machine, process: BrokerProcess | None, request_id: int, response: object) -> None:
-        """To the process that asked, when it is awake; one that has ended is gone."""
+        """To the process that sent the request, when it is awake; one that has ended gets nothing."""
         if process is None or machine.process is not process:
             return
         now = self.world.clock.now
@@ -220,17 +220,17 @@ class Transactions(Traffic):
         else:
             self.world.carry_out(machine.id, process.on_response(now, request_id, response))
 
-    def replied(self, node: NodeId, reply: Respond) -> None:
-        """A response leaves a broker. A second one to the same request has nobody who waits."""
-        waiting = self._waiting.pop(reply.correlation_id, None)
+    def responded(self, node: NodeId, effect: Respond) -> None:
+        """A response leaves a broker. A second one to the same request is dropped."""
+        waiting = self._waiting.pop(effect.correlation_id, None)
         if waiting is None:
             return
         machine = self.world.machines[BrokerId(node)]
-        if isinstance(waiting.request, Produce) and isinstance(reply.response, ProduceResponse):
-            self._judge_append(machine, waiting.request, reply.response)
-        respond = partial(waiting.respond, reply.response)
+        if isinstance(waiting.request, Produce) and isinstance(effect.response, ProduceResponse):
+            self._judge_append(machine, waiting.request, effect.response)
+        respond = partial(waiting.respond, effect.response)
         if waiting.source == CLIENT:
-            self._judge(machine, waiting, reply.response)
+            self._judge(machine, waiting, effect.response)
             self.world.to_client(machine.id, respond)
         else:
             self.world.network.call_later(machine.id, waiting.source, respond)
@@ -259,7 +259,7 @@ class Transactions(Traffic):
                 and entries[response.base_offset].record == copy.batches[0].max_timestamp
             ):
                 break
-        observer.answered(machine, request, response)
+        observer.responded(machine, request, response)
 
     def _judge(self, machine: Machine, waiting: _Waiting, response: object) -> None:
         match waiting.request, response:
@@ -267,10 +267,10 @@ class Transactions(Traffic):
                 assert waiting.incarnation is not None
                 recovering = waiting.request.producer_id >= 0
                 self.rules.let_in(waiting.incarnation, response.producer_epoch, recovering=recovering)
-            case OffsetFetch(), OffsetFetchResponse(KafkaError.NONE) if self._in_office(machine):
+            case OffsetFetch(), OffsetFetchResponse(KafkaError.NONE) if self._is_coordinator(machine):
                 self.rules.shows_offsets(_committed(response))
 
-    def _in_office(self, machine: Machine) -> bool:
+    def _is_coordinator(self, machine: Machine) -> bool:
         """Whether the controller's leader of `__consumer_offsets` is this process, in its epoch."""
         committed = self.world.observers[self.offsets].evidence.committed
         leader = None if machine.broker is None else machine.broker.leaders.get(self.offsets)
@@ -295,10 +295,10 @@ class Transactions(Traffic):
         """The transactions whose offsets the group has, None where nobody coordinates it, and those it holds back."""
         leader = self.world.observers[self.offsets].evidence.committed.leader
         machine = None if leader is None else self.world.machines[leader]
-        if machine is None or machine.process is None or not self._in_office(machine):
+        if machine is None or machine.process is None or not self._is_coordinator(machine):
             return None, set()
-        asked = tuple(TopicPartition(INPUT, written.number) for written in self.rules.transactions)
-        response = machine.process.groups.fetch_offsets(OffsetFetch(GROUP, asked, require_stable=True))
+        inputs = tuple(TopicPartition(INPUT, written.number) for written in self.rules.transactions)
+        response = machine.process.groups.fetch_offsets(OffsetFetch(GROUP, inputs, require_stable=True))
         if response.error is not KafkaError.NONE:
             return None, set()
         return _committed(response), {partition.partition for partition, each in response.offsets.items() if each.error}
