@@ -72,8 +72,18 @@ EXCEPTIONS: Final[dict[tuple[str, str], str]] = {
 """(path prefix, phrase): the reason. The phrase is cut out before words are looked for."""
 
 PENDING: tuple[str, ...] = (
-    "src/",
-    "tests/",
+    "src/rackspan/kafka_process/",
+    "src/rackspan/pipeline/",
+    "src/rackspan/placement/",
+    "src/rackspan/reassign/",
+    "src/rackspan/sources/",
+    "tests/audit/",
+    "tests/cli/",
+    "tests/kafka_bytes/",
+    "tests/kafka_process/",
+    "tests/pipeline/",
+    "tests/placement/",
+    "tests/sources/",
     "docs/tables.md",
     "ARCHITECTURE.md",
 )
