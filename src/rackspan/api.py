@@ -25,9 +25,8 @@ from rackspan.acks import Watch, watch_readings
 from rackspan.acks import harden as _harden
 from rackspan.acks.harden import HardenAdvice
 from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
-from rackspan.model import ClusterSnapshot
+from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot
 from rackspan.model.json_format import ReadSnapshot
-from rackspan.model.topic import MIN_INSYNC_REPLICAS
 from rackspan.placement import RandomGenerator
 from rackspan.placement import generate as _generate
 from rackspan.placement import new_partitions as _new_partitions

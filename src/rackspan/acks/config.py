@@ -9,9 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from rackspan.model.broker import Broker
-from rackspan.model.ids import INT32_MAX, RackId
-from rackspan.model.topic import MIN_INSYNC_RACKS
+from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, Broker, RackId
 
 
 class SetAt(Enum):

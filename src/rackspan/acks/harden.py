@@ -15,11 +15,7 @@ import numpy as np
 from rackspan.acks.spreads import RackSpread, better_spreads
 from rackspan.audit.batch import PartitionBatch, effective_min_isr, snapshot_batch
 from rackspan.audit.policy import RackPolicy
-from rackspan.model.ids import NO_BROKER, RackId, TopicName
-from rackspan.model.partitions import Bools, Int32s, Int64s
-from rackspan.model.racks import NO_RACK
-from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.model.topic import Topic
+from rackspan.model import NO_BROKER, NO_RACK, Bools, ClusterSnapshot, Int32s, Int64s, RackId, Topic, TopicName
 
 
 class HardenOutcome(StrEnum):

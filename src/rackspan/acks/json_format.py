@@ -10,9 +10,8 @@ from rackspan.acks.watch import ClusterIsr
 from rackspan.acks.wording import kafka_configs, loss_words, reason, remedies
 from rackspan.audit.findings import Finding
 from rackspan.audit.json_format import finding_document, head_document
+from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot
 from rackspan.model.ids import shown
-from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.model.topic import MIN_INSYNC_REPLICAS
 
 JUDGED_BY: Final = "min-insync-replicas-forces-racks"
 """The constraint of audit that a hardened topic meets."""

@@ -17,8 +17,7 @@ from types import MappingProxyType
 from typing import Final
 
 from rackspan.errors import UsageError
-from rackspan.model.broker import Broker
-from rackspan.model.ids import UNNAMED_RACK, BrokerId, RackId
+from rackspan.model import UNNAMED_RACK, Broker, BrokerId, RackId
 
 ACKS_ALL: Final = -1
 

@@ -13,9 +13,7 @@ import numpy as np
 from rackspan.audit.batch import PartitionBatch, snapshot_batch
 from rackspan.audit.policy import RackPolicy
 from rackspan.errors import RackspanError
-from rackspan.model.ids import NO_BROKER, BrokerId, RackId
-from rackspan.model.partitions import Bools
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model import NO_BROKER, Bools, BrokerId, ClusterSnapshot, RackId
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,27 @@ from functools import cached_property
 import numpy as np
 
 from rackspan.audit.policy import RackPolicy
-from rackspan.model.broker import Broker, Controller
-from rackspan.model.ids import NO_BROKER, RackId
-from rackspan.model.partitions import Bools, Int32s, Int64s, PartitionColumns, count_in_row, lengths
-from rackspan.model.racks import RackMap, counts_descending, distinct_racks, even_spread, forcing_value, rack_map
-from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Topic
+from rackspan.model import (
+    MIN_INSYNC_RACKS,
+    MIN_INSYNC_REPLICAS,
+    NO_BROKER,
+    Bools,
+    Broker,
+    ClusterSnapshot,
+    Controller,
+    Int32s,
+    Int64s,
+    PartitionColumns,
+    RackId,
+    RackMap,
+    Topic,
+    distinct_racks,
+    even_spread,
+    forcing_value,
+    rack_map,
+)
+from rackspan.model.partitions import count_in_row, lengths
+from rackspan.model.racks import counts_descending
 
 
 @dataclass(frozen=True)

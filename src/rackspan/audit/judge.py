@@ -13,10 +13,7 @@ from rackspan.audit.goals import goal_findings
 from rackspan.audit.loads import loads
 from rackspan.audit.outage import RackLoss, judge_losses, losses_to_judge
 from rackspan.audit.policy import RackPolicy
-from rackspan.model.ids import RackId
-from rackspan.model.partitions import Bools
-from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.model.topic import Topic
+from rackspan.model import Bools, ClusterSnapshot, RackId, Topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from rackspan.errors import UsageError
-from rackspan.model.ids import RackId
-from rackspan.model.racks import UnrackedPolicy
+from rackspan.model import RackId, UnrackedPolicy
 
 
 @dataclass(frozen=True, slots=True)

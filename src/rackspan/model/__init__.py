@@ -9,39 +9,89 @@ from rackspan.lazy_exports import lazy_getattr
 
 if TYPE_CHECKING:
     from rackspan.model.broker import Broker, Controller
-    from rackspan.model.ids import NO_BROKER, UNNAMED_RACK, BrokerId, RackId, TopicName
-    from rackspan.model.partitions import UNKNOWN_SIZE, Partition, PartitionColumns, columns
-    from rackspan.model.racks import RackMap, UnrackedPolicy, rack_map
+    from rackspan.model.ids import (
+        INT32_MAX,
+        INT64_MAX,
+        NO_BROKER,
+        UNNAMED_RACK,
+        BrokerId,
+        RackId,
+        TopicName,
+        TopicPartition,
+    )
+    from rackspan.model.partitions import UNKNOWN_SIZE, Bools, Int32s, Int64s, Partition, PartitionColumns, columns
+    from rackspan.model.racks import (
+        NO_RACK,
+        RackMap,
+        UnrackedPolicy,
+        distinct_racks,
+        even_shares,
+        even_spread,
+        forcing_value,
+        rack_map,
+    )
     from rackspan.model.snapshot import ClusterSnapshot
-    from rackspan.model.topic import Topic
+    from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, TOPIC_NAME_RULE, Topic
 else:
     __getattr__ = lazy_getattr(
         __name__,
         {
             "broker": ("Broker", "Controller"),
-            "ids": ("NO_BROKER", "UNNAMED_RACK", "BrokerId", "RackId", "TopicName"),
-            "partitions": ("UNKNOWN_SIZE", "Partition", "PartitionColumns", "columns"),
-            "racks": ("RackMap", "UnrackedPolicy", "rack_map"),
+            "ids": (
+                "INT32_MAX",
+                "INT64_MAX",
+                "NO_BROKER",
+                "UNNAMED_RACK",
+                "BrokerId",
+                "RackId",
+                "TopicName",
+                "TopicPartition",
+            ),
+            "partitions": ("UNKNOWN_SIZE", "Bools", "Int32s", "Int64s", "Partition", "PartitionColumns", "columns"),
+            "racks": (
+                "NO_RACK",
+                "RackMap",
+                "UnrackedPolicy",
+                "distinct_racks",
+                "even_shares",
+                "even_spread",
+                "forcing_value",
+                "rack_map",
+            ),
             "snapshot": ("ClusterSnapshot",),
-            "topic": ("Topic",),
+            "topic": ("MIN_INSYNC_RACKS", "MIN_INSYNC_REPLICAS", "TOPIC_NAME_RULE", "Topic"),
         },
     )
 
 __all__ = [
+    "INT32_MAX",
+    "INT64_MAX",
+    "MIN_INSYNC_RACKS",
+    "MIN_INSYNC_REPLICAS",
     "NO_BROKER",
+    "NO_RACK",
+    "TOPIC_NAME_RULE",
     "UNKNOWN_SIZE",
     "UNNAMED_RACK",
+    "Bools",
     "Broker",
     "BrokerId",
     "ClusterSnapshot",
     "Controller",
+    "Int32s",
+    "Int64s",
     "Partition",
     "PartitionColumns",
     "RackId",
     "RackMap",
     "Topic",
     "TopicName",
+    "TopicPartition",
     "UnrackedPolicy",
     "columns",
+    "distinct_racks",
+    "even_shares",
+    "even_spread",
+    "forcing_value",
     "rack_map",
 ]

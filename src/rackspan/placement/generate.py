@@ -12,8 +12,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.errors import UsageError
-from rackspan.model.partitions import Partition
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model import ClusterSnapshot, Partition
 from rackspan.placement.kafka.java_random import RandomGenerator
 from rackspan.placement.new_partitions import PlacerChoice, brokers_for_placer
 from rackspan.placement.registry import Installed, installed_placers, placer_named

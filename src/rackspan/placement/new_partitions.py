@@ -11,10 +11,7 @@ from random import Random
 import numpy as np
 
 from rackspan.errors import InvalidPartitions, UsageError
-from rackspan.model.ids import NO_BROKER, TopicName
-from rackspan.model.partitions import PartitionColumns
-from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.model.topic import TOPIC_NAME_RULE
+from rackspan.model import NO_BROKER, TOPIC_NAME_RULE, ClusterSnapshot, PartitionColumns, TopicName
 from rackspan.placement.kafka.java_random import RandomGenerator
 from rackspan.placement.kafka.rack_alternated import START_INDEX_CONFIG, index_of_leader
 from rackspan.placement.placer import TopicAssignment

@@ -12,8 +12,7 @@ from typing import NoReturn, Protocol
 import numpy as np
 
 from rackspan.errors import ReplicaPlacementException, cause
-from rackspan.model.ids import BrokerId
-from rackspan.model.partitions import Bools, Int32s
+from rackspan.model import Bools, BrokerId, Int32s
 from rackspan.model.racks import DENSE_IDS_MAX
 from rackspan.placement.usable_brokers import UsableBroker
 

@@ -8,9 +8,7 @@ import numpy as np
 from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.loads import loads
 from rackspan.audit.policy import RackPolicy
-from rackspan.model.ids import BrokerId
-from rackspan.model.partitions import Int64s
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model import BrokerId, ClusterSnapshot, Int64s
 from rackspan.placement.balanced.broker_quotas import replica_quotas
 from rackspan.placement.balanced.broker_table import broker_table
 from rackspan.placement.balanced.settings import LEADERS_CONFIG, REPLICAS_CONFIG, BalancedSettings

@@ -10,10 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from rackspan.audit.loads import replica_bound
-from rackspan.model.broker import Broker
-from rackspan.model.ids import RackId
-from rackspan.model.partitions import Int32s, Int64s
-from rackspan.model.racks import rack_map
+from rackspan.model import Broker, Int32s, Int64s, RackId, rack_map
 from rackspan.placement.kafka.java_random import JavaRandom, Lcg64, RandomGenerator
 from rackspan.placement.kafka.rack_alternated import START_INDEX_CONFIG
 from rackspan.placement.placer import TopicAssignment

@@ -3,8 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from rackspan.model.broker import Broker
-from rackspan.model.ids import BrokerId, RackId
+from rackspan.model import Broker, BrokerId, RackId
 
 
 @dataclass(frozen=True, slots=True)

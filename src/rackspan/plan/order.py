@@ -10,9 +10,7 @@ from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.loads import BELIEVED_BYTES_MAX
 from rackspan.audit.policy import RackPolicy
 from rackspan.errors import UsageError
-from rackspan.model.ids import NO_BROKER
-from rackspan.model.partitions import Bools, Int64s
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model import NO_BROKER, Bools, ClusterSnapshot, Int64s
 from rackspan.reassign import FORCES_RACKS, ReassignmentColumns, ReassignmentPlan, Step, snapshot_rows
 
 

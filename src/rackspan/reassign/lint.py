@@ -13,9 +13,8 @@ from rackspan.audit.batch import PartitionBatch, requirements, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.policy import RackPolicy
-from rackspan.model.ids import INT32_MAX, NO_BROKER
-from rackspan.model.partitions import Int64s, PartitionColumns, lengths, padded_lists, unpadded
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model import INT32_MAX, NO_BROKER, ClusterSnapshot, Int64s, PartitionColumns
+from rackspan.model.partitions import lengths, padded_lists, unpadded
 from rackspan.reassign.document import Fault, ListedPartition, ReassignmentDocument, faults
 from rackspan.reassign.optimizer.bounds import needs
 from rackspan.reassign.problem import PLANNED_FACTOR_MAX, reassignment_problem

@@ -8,9 +8,7 @@ import numpy as np
 from rackspan.audit.batch import PartitionBatch, snapshot_batch
 from rackspan.audit.policy import RackPolicy
 from rackspan.errors import UsageError
-from rackspan.model.partitions import Bools, Int32s, Int64s, PartitionColumns
-from rackspan.model.racks import RackMap, UnrackedPolicy, rack_map
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model import Bools, ClusterSnapshot, Int32s, Int64s, PartitionColumns, RackMap, UnrackedPolicy, rack_map
 from rackspan.reassign.rack_shares import RackShares, rack_shares
 from rackspan.reassign.request import ReassignmentRequest, chosen_topics
 

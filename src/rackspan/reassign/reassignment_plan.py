@@ -12,9 +12,8 @@ from functools import cached_property
 import numpy as np
 
 from rackspan.errors import InvalidReassignment, UsageError
-from rackspan.model.ids import INT32_MAX, NO_BROKER, TopicPartition
-from rackspan.model.partitions import Bools, Int32s, Int64s, count_in_row, padded_lists, unpadded
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model import INT32_MAX, NO_BROKER, Bools, ClusterSnapshot, Int32s, Int64s, TopicPartition
+from rackspan.model.partitions import count_in_row, padded_lists, unpadded
 from rackspan.reassign.plan_cost import Conflict, PlanCost
 
 

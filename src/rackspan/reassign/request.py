@@ -7,9 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rackspan.errors import UsageError
-from rackspan.model.ids import INT32_MAX
-from rackspan.model.partitions import Bools
-from rackspan.model.topic import Topic
+from rackspan.model import INT32_MAX, Bools, Topic
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from rackspan.errors import RackLocatorFailed, RackspanError, UsageError
-from rackspan.model.broker import Broker, Controller
-from rackspan.model.ids import INT32_MAX, BrokerId, RackId
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model import INT32_MAX, Broker, BrokerId, ClusterSnapshot, Controller, RackId
 
 Properties: TypeAlias = Mapping[str, str]
 

@@ -9,9 +9,8 @@ from pathlib import Path
 
 from rackspan.disk import replace_file, staged, writing_output
 from rackspan.errors import InvalidSnapshot, UsageError
-from rackspan.model import json_format
+from rackspan.model import ClusterSnapshot, json_format
 from rackspan.model.json_format import ReadSnapshot
-from rackspan.model.snapshot import ClusterSnapshot
 
 
 def read(path: Path) -> ReadSnapshot:

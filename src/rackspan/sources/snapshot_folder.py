@@ -15,13 +15,21 @@ import pyarrow.parquet as pq
 
 from rackspan.disk import to_disk
 from rackspan.errors import InvalidSnapshot
-from rackspan.model import json_format
-from rackspan.model.broker import Broker, Controller
-from rackspan.model.ids import BrokerId, RackId, TopicName
+from rackspan.model import (
+    UNKNOWN_SIZE,
+    Broker,
+    BrokerId,
+    ClusterSnapshot,
+    Controller,
+    Int32s,
+    PartitionColumns,
+    RackId,
+    Topic,
+    TopicName,
+    json_format,
+)
 from rackspan.model.json_format import ReadSnapshot
-from rackspan.model.partitions import UNKNOWN_SIZE, Int32s, PartitionColumns, flattened, padded
-from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.model.topic import Topic
+from rackspan.model.partitions import flattened, padded
 
 BROKER_IDS: Final = pa.list_(pa.int32())
 

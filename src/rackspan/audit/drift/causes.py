@@ -17,8 +17,7 @@ import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.durability import states
-from rackspan.model.ids import NO_BROKER
-from rackspan.model.partitions import Bools, Int64s, Partition
+from rackspan.model import NO_BROKER, Bools, Int64s, Partition
 
 SEVERAL: Final = "several"
 """The cause where no change is enough by itself."""

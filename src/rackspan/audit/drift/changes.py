@@ -16,8 +16,7 @@ import numpy as np
 from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.drift.causes import PartitionPair, isr_change, leader_change, replica_change, safety_causes
 from rackspan.audit.durability import OK, STATES, states
-from rackspan.model.ids import NO_BROKER
-from rackspan.model.partitions import Partition
+from rackspan.model import NO_BROKER, Partition
 
 CHANGES: Final[Mapping[str, str]] = {
     "safety-lost": "a partition's state got worse, or it appeared in a state other than `ok`; before and after are states",

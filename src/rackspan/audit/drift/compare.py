@@ -17,8 +17,7 @@ from rackspan.audit.drift.changes import (
     topic_changes,
 )
 from rackspan.audit.policy import RackPolicy
-from rackspan.model.partitions import Bools, Int64s
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model import Bools, ClusterSnapshot, Int64s
 
 
 def drift(before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy) -> list[Change]:

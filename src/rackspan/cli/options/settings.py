@@ -8,8 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rackspan.errors import UsageError
-from rackspan.model.ids import INT32_MAX, RackId
-from rackspan.model.topic import MIN_INSYNC_RACKS
+from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, RackId
 
 FILE: Final = "rackspan.toml"
 

@@ -14,8 +14,7 @@ from rackspan.api import Cluster, Source
 from rackspan.audit import RackPolicy
 from rackspan.cli.options import settings
 from rackspan.errors import UsageError
-from rackspan.model.ids import INT32_MAX, INT64_MAX
-from rackspan.model.racks import UnrackedPolicy
+from rackspan.model import INT32_MAX, INT64_MAX, UnrackedPolicy
 from rackspan.placement import RandomGenerator
 from rackspan.placement.kafka.java_random import JavaRandom
 from rackspan.placement.new_partitions import PlacerChoice

@@ -9,11 +9,7 @@ from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.log import PartitionLog
 from rackspan.cluster.core.metadata import MetadataImage, TopicImage
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.model.broker import Broker, Controller
-from rackspan.model.ids import BrokerId, TopicName, TopicPartition
-from rackspan.model.partitions import columns
-from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.model.topic import Topic
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, Topic, TopicName, TopicPartition, columns
 
 Disks = Mapping[BrokerId, Mapping[TopicPartition, PartitionLog]]
 

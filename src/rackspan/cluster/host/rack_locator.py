@@ -9,8 +9,7 @@ from typing import Final
 
 from rackspan.cluster.core.controller.context import Locate
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.model.broker import Broker
-from rackspan.model.ids import BrokerId, RackId
+from rackspan.model import Broker, BrokerId, RackId
 
 LOCATOR_CLASS: Final = "rack.locator.class"
 LOCATOR_PROPERTIES: Final = "rack.locator.properties"

@@ -10,8 +10,7 @@ from pyspark.sql import DataFrame
 
 from rackspan.audit.batch import PartitionBatch
 from rackspan.audit.durability import STATES, states
-from rackspan.model.partitions import UNKNOWN_SIZE, Int32s
-from rackspan.model.racks import NO_RACK
+from rackspan.model import NO_RACK, UNKNOWN_SIZE, Int32s
 from rackspan.pipeline.frames.batches import NumberedBatch, partition_batches
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.pipeline.frames.requirements import BatchFunction

@@ -9,8 +9,7 @@ from pyspark.sql import functions as F
 
 from rackspan.audit import RackPolicy
 from rackspan.audit.batch import requirements
-from rackspan.model import Topic, TopicName
-from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Topic, TopicName
 
 BatchFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.RecordBatch]]
 

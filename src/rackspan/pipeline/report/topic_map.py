@@ -10,10 +10,8 @@ import numpy.typing as npt
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.outage import RackLoss, TopicHarm, judge_loss
-from rackspan.model.ids import RackId
-from rackspan.model.partitions import Int32s, Int64s, lengths
-from rackspan.model.racks import NO_RACK
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model import NO_RACK, ClusterSnapshot, Int32s, Int64s, RackId
+from rackspan.model.partitions import lengths
 from rackspan.pipeline.report.data import Cell, DurabilityState, RackMembers, StateCounts, TopicMap, TopicRow
 
 Harms = Mapping[str, Mapping[RackId, TopicHarm]]

@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.model.partitions import Int64s
-from rackspan.model.racks import even_shares
+from rackspan.model import Int64s, even_shares
 from rackspan.placement.balanced.broker_table import BrokerTable
 from rackspan.placement.balanced.water_fill import Vessels, rack_fill, water_fill
 

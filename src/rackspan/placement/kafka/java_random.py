@@ -13,8 +13,7 @@ from typing import ClassVar, Final, Protocol, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rackspan.model.ids import RackId
-from rackspan.model.partitions import Int64s
+from rackspan.model import Int64s, RackId
 
 _T = TypeVar("_T")
 _UInt64s: TypeAlias = npt.NDArray[np.uint64]

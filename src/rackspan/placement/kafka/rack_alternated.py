@@ -17,8 +17,7 @@ from rackspan.errors import (
     PartialRacks,
     ReplicaPlacementException,
 )
-from rackspan.model.ids import INT32_MAX, BrokerId, RackId, TopicName
-from rackspan.model.partitions import Int64s
+from rackspan.model import INT32_MAX, BrokerId, Int64s, RackId, TopicName
 from rackspan.placement.kafka.follower_search import follower_search
 from rackspan.placement.kafka.java_random import RandomGenerator, java_rng, utf16
 from rackspan.placement.placer import TopicAssignment

@@ -4,8 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from rackspan.model import ClusterSnapshot
-from rackspan.model.ids import TopicPartition
+from rackspan.model import ClusterSnapshot, TopicPartition
 from rackspan.plan.execution.throttle import ConfigKey
 from rackspan.reassign import Direction, PartitionReassignment
 

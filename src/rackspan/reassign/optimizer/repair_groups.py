@@ -4,8 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rackspan.model.partitions import Bools, Int64s
-from rackspan.model.racks import NO_RACK
+from rackspan.model import NO_RACK, Bools, Int64s
 from rackspan.reassign.optimizer.bounds import Needs
 from rackspan.reassign.optimizer.row_groups import RowGroups, group_rows
 from rackspan.reassign.problem import ReassignmentProblem

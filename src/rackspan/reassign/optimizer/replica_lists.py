@@ -2,8 +2,7 @@
 
 import numpy as np
 
-from rackspan.model.ids import NO_BROKER
-from rackspan.model.partitions import Bools, Int32s, Int64s
+from rackspan.model import NO_BROKER, Bools, Int32s, Int64s
 
 
 def with_changes(held: Int32s, leaving: Bools, row: Int64s, broker: Int64s) -> Int32s:

@@ -10,8 +10,7 @@ from typing import Any, Final, TypeVar
 from kafka.errors import AuthorizationError, KafkaError
 
 from rackspan.errors import ClusterUnauthorized
-from rackspan.model import Broker
-from rackspan.model.ids import TopicPartition
+from rackspan.model import Broker, TopicPartition
 from rackspan.sources.live import requests
 from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 from rackspan.sources.live.error_messages import cause, listed, needs, request_failed

@@ -19,9 +19,7 @@ from kafka.protocol.admin import (
 )
 from kafka.protocol.metadata import MetadataRequest
 
-from rackspan.model import Broker, BrokerId, RackId
-from rackspan.model.ids import TopicPartition
-from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Broker, BrokerId, RackId, TopicPartition
 from rackspan.sources.live.connection import ClusterConnection
 from rackspan.sources.live.responses import OngoingReassignment, PartitionMetadata, QuorumMember, TopicMetadata
 

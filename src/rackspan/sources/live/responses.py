@@ -3,8 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from rackspan.model import Broker
-from rackspan.model.ids import TopicPartition
+from rackspan.model import Broker, TopicPartition
 
 
 @dataclass(frozen=True, slots=True)

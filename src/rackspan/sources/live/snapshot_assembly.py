@@ -15,9 +15,9 @@ from rackspan.model import (
     RackId,
     Topic,
     TopicName,
+    TopicPartition,
     columns,
 )
-from rackspan.model.ids import TopicPartition
 from rackspan.sources.live.error_messages import listed, needs
 from rackspan.sources.live.responses import (
     ClusterResponses,

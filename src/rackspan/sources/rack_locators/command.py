@@ -13,8 +13,7 @@ from contextlib import suppress
 from typing import Final
 
 from rackspan.errors import RackLocatorFailed, UsageError
-from rackspan.model.broker import Broker
-from rackspan.model.ids import BrokerId, RackId
+from rackspan.model import Broker, BrokerId, RackId
 from rackspan.sources.rack_locator import ClusterView, Properties, refuse_unknown, required
 from rackspan.text import count_noun
 

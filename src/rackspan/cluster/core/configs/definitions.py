@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
 
+from rackspan.model import INT32_MAX, INT64_MAX, MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 from rackspan.model.config_list import parse_config_list
-from rackspan.model.ids import INT32_MAX, INT64_MAX
-from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
 
 
 class ConfigType(IntEnum):

@@ -9,8 +9,7 @@ from rackspan.acks import Thresholds
 from rackspan.cluster.core.configs.definitions import BROKER_CONFIGS, TOPIC_CONFIGS
 from rackspan.cluster.core.metadata import ConfigResource, MetadataImage, ResourceType
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.model.ids import BrokerId
-from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, BrokerId
 
 DEFAULT_BROKER: Final = ConfigResource(ResourceType.BROKER, "")
 """The configs of every broker that has no value of its own."""

@@ -12,8 +12,7 @@ from rackspan.cluster.core.controller.placement.configured_placers import Config
 from rackspan.cluster.core.controller.rules import ControllerRules
 from rackspan.cluster.core.metadata import MetadataImage, PartitionSet, PartitionState, Record
 from rackspan.cluster.core.settings import ClusterSettings
-from rackspan.model.broker import Broker
-from rackspan.model.ids import BrokerId, RackId, TopicPartition
+from rackspan.model import Broker, BrokerId, RackId, TopicPartition
 
 Locate: TypeAlias = Callable[[Sequence[Broker]], Mapping[BrokerId, RackId]]
 """Rack by broker, called at every creation (KIP-36, draft: RackLocator.getRackInfo)."""

@@ -25,9 +25,7 @@ from rackspan.cluster.core.metadata.records import (
     TopicCreated,
     TopicDeleted,
 )
-from rackspan.model.broker import Broker
-from rackspan.model.ids import BrokerId, RackId, TopicPartition
-from rackspan.model.topic import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, Broker, BrokerId, RackId, TopicPartition
 
 THRESHOLD_KEYS: Final = frozenset({MIN_INSYNC_REPLICAS, MIN_INSYNC_RACKS})
 

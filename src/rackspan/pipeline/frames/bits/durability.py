@@ -7,8 +7,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rackspan.audit.durability import ONE_RACK, STATES
-from rackspan.model.ids import NO_BROKER
-from rackspan.model.partitions import UNKNOWN_SIZE
+from rackspan.model import NO_BROKER, UNKNOWN_SIZE
 from rackspan.pipeline.frames.bits.broker_bits import BrokerBits, any_of, how_many, number
 
 

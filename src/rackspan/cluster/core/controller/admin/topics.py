@@ -19,8 +19,7 @@ from rackspan.cluster.core.messages import (
     Respond,
 )
 from rackspan.cluster.core.metadata import ConfigSet, PartitionSet, PartitionState, Record, TopicCreated, TopicDeleted
-from rackspan.model.ids import BrokerId, TopicPartition
-from rackspan.model.topic import MIN_INSYNC_RACKS, TOPIC_NAME_RULE
+from rackspan.model import MIN_INSYNC_RACKS, TOPIC_NAME_RULE, BrokerId, TopicPartition
 
 _Assignments = tuple[tuple[BrokerId, ...], ...]
 
