@@ -8,9 +8,7 @@ from rackspan.acks.config import ConfigVerdict, SetAt, judge_broker_config
 from rackspan.cluster.core.configs import broker_value
 from rackspan.cluster.core.controller.context import ControllerContext
 from rackspan.cluster.core.metadata import MetadataImage
-from rackspan.model.broker import Broker
-from rackspan.model.ids import BrokerId, RackId
-from rackspan.model.topic import MIN_INSYNC_RACKS
+from rackspan.model import MIN_INSYNC_RACKS, Broker, BrokerId, RackId
 
 
 def judge_min_insync_racks(
