@@ -6,9 +6,7 @@ import numpy as np
 
 from rackspan.audit.loads import BELIEVED_BYTES_MAX, replica_bound
 from rackspan.audit.policy import RackPolicy
-from rackspan.model.ids import NO_BROKER
-from rackspan.model.partitions import Int32s, Int64s
-from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.model import NO_BROKER, ClusterSnapshot, Int32s, Int64s
 from rackspan.reassign.conflicts import broken_minimums, fenced_racks, too_few_brokers, without_leader, without_rows
 from rackspan.reassign.optimizer.balance import BalancedTargets, balance_replicas
 from rackspan.reassign.optimizer.leaders import even_leaders
