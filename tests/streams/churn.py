@@ -25,6 +25,7 @@ class Churn:
         self.rng = rng
         self.members: list[Document] = document["clients"]
         self.gone: list[Document] = []
+        self.joined = 0
         self.stateful = {task["id"] for task in document["tasks"] if task["stateful"]}
         for client in self.members:
             client.update(prev_active=[], prev_standby=[], lags={})
@@ -40,7 +41,9 @@ class Churn:
             self.members.append(self.gone.pop(self.rng.randrange(len(self.gone))))
         elif kind == "join":
             rack = self.rng.choice(self.members)["rack"]
-            process_id = f"{self.rng.getrandbits(32):08x}-0000-4000-8000-{self.rng.getrandbits(48):012x}"
+            # Random in Kafka's order of clients, and never one that the group has or had.
+            self.joined += 1
+            process_id = f"{self.rng.getrandbits(32):08x}-0000-4000-8000-{self.joined:012x}"
             tags = {
                 key: f"{key}{self.rng.randint(0, 2)}" for key in self.document["config"]["rack_aware_assignment_tags"]
             }
