@@ -116,6 +116,23 @@ def test_the_labs_document_has_every_setting_of_every_problem(cli: Cli, problem:
     assert [len(one["runs"]) for one in document["problems"]] == [10, 10]
 
 
+def test_the_lab_warns_of_what_a_problem_configures_in_vain(cli: Cli, problem: Path, tmp_path: Path) -> None:
+    """Once for each problem, however many settings it is replayed under."""
+    tasks = [{**task, "changelog": task["source"]} for task in PROBLEM["tasks"]]
+    clients = [{**client, "tags": {"rack": client["rack"]}} for client in PROBLEM["clients"]]
+    config = {"num_standbys": 1, "rack.aware.assignment.tags": ["rack"], "poll.ms": 5}
+    problem.write_text(json.dumps({**PROBLEM, "config": config, "tasks": tasks, "clients": clients}))
+    sticky = (
+        "rack.aware.assignment.tags has no effect: the sticky assignor, as Kafka's, places standbys by load and by where they "
+        "were; choose high-availability to spread them by tags"
+    )
+    unknown = "config: unknown key 'poll.ms' ignored"
+    ran = cli(*LAB, "problem.json", "-o", "json")
+    assert ran.document["problems"][0]["warnings"] == [unknown, sticky]
+    assert ran.err == "".join(f"warning: problem.json: {each}\n" for each in (unknown, sticky))
+    assert cli(*LAB, "problem.json", "--assignor", "high-availability").err == f"warning: problem.json: {unknown}\n"
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

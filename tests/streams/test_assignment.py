@@ -143,7 +143,7 @@ def test_where_costs_are_equal_no_strategy_moves_a_task(assignor: str, strategy:
         assert assigned["assignment"] == unaware["assignment"], seed
         assert [proof["moved"] for proof in assigned["certificate"].values()] == [0, 0]
         for kind in ("stateful", "stateless"):
-            assert assigned["certificate"][kind]["lower_bound"] == assigned["cost"][kind], seed
+            assert assigned["certificate"][kind]["lower_bound"] == assigned["cost"][kind] == unaware["cost"][kind], seed
 
 
 def test_an_empty_topology_has_an_empty_assignment() -> None:

@@ -133,6 +133,7 @@ def lab(
     """Replay groups under strategies and weights: cost, balance, moved tasks, and rounds until they settle."""
     chosen = settings(assignor or [], strategy or [], weights or [])
     document = api.streams_lab(_documents(problem), chosen, beyond or [])
+    output.warn(f"{replayed['problem']}: {line}" for replayed in document["problems"] for line in replayed["warnings"])
     if out is not None:
         _write(out, lab_picture(document), "--out")
         output.note(f"{out}: drawn")

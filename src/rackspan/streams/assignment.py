@@ -12,7 +12,6 @@ from rackspan.streams.assignors import assignor_named
 from rackspan.streams.costs import cross_rack, crossings, equal_cost, owned_tasks
 from rackspan.streams.formats import from_document
 from rackspan.streams.problem import (
-    HIGH_AVAILABILITY_COSTS,
     KAFKA,
     STATELESS_COSTS,
     Beyond,
@@ -97,7 +96,7 @@ def _running_cost(problem: Problem, output: AssignorOutput, stateful: bool) -> i
     if not sources_known(problem):
         return None
     members = problem.stateful if stateful else problem.stateless
-    costs = problem.configs.costs(HIGH_AVAILABILITY_COSTS) if stateful else STATELESS_COSTS
+    costs = problem.configs.costs(output.default_costs) if stateful else STATELESS_COSTS
     owner = output.assignment.owner(len(problem.tasks))
     tasks = owned_tasks(problem, members, owner, costs)
     return tasks.cost(tasks.owner)

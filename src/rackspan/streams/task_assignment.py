@@ -8,7 +8,7 @@ import numpy as np
 
 from rackspan.streams.active import Optimum
 from rackspan.streams.client_state import ClientState
-from rackspan.streams.problem import Int32s, Problem
+from rackspan.streams.problem import HIGH_AVAILABILITY_COSTS, Costs, Int32s, Problem
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class AssignorOutput:
     `stateful` and `stateless` are the optima of both sets of active tasks, `standby_cost` the traffic of optimised
     standbys; None where nothing was optimised. `missing_standbys` has (task, number of standbys for which there is no
     client). `probing_rebalance` requests another rebalance, as Kafka's assignors do while tasks warm up (KIP-441).
-    `tags_followed` is False for an assignor that places standbys without rack.aware.assignment.tags.
+    `default_costs` are the assignor's for stateful tasks. `tags_followed` is False for an assignor that places standbys without rack.aware.assignment.tags.
     """
 
     assignment: TaskAssignment
@@ -42,6 +42,7 @@ class AssignorOutput:
     standby_cost: int | None = None
     probing_rebalance: bool = False
     missing_standbys: tuple[tuple[int, int], ...] = ()
+    default_costs: Costs = HIGH_AVAILABILITY_COSTS
     tags_followed: bool = True
 
 

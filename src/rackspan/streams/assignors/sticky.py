@@ -40,6 +40,7 @@ def sticky(problem: Problem, awareness: RackAwareness, options: Options = KAFKA)
         stateless,
         standby_cost,
         missing_standbys=tuple(missing),
+        default_costs=STICKY_COSTS,
         tags_followed=False,
     )
 

@@ -21,7 +21,9 @@ from rackspan.streams.problem import (
     Problem,
     Strategy,
     judge_rack_awareness,
+    rack_warnings,
     strategy_named,
+    tag_warnings,
 )
 from rackspan.streams.task_assignment import TaskAssignment, moved_tasks, running_assignment
 
@@ -73,17 +75,19 @@ def replay(documents: Mapping[str, object], chosen: Sequence[Setting], options: 
 
 
 def _problem(name: str, problem: Problem, chosen: Sequence[Setting], options: Options) -> Document:
+    replayed = [_run(problem, setting, options) for setting in chosen]
     return {
         "problem": name,
         "tasks": len(problem.tasks),
         "clients": len(problem.clients),
         "racks": len(problem.racks),
-        "runs": [_run(problem, setting, options) for setting in chosen],
+        "warnings": list(dict.fromkeys([*problem.warnings, *(line for _, lines in replayed for line in lines)])),
+        "runs": [run for run, _ in replayed],
     }
 
 
-def _run(problem: Problem, setting: Setting, options: Options) -> Document:
-    """One setting: cost, balance, moved tasks and rounds of the group once it has settled.
+def _run(problem: Problem, setting: Setting, options: Options) -> tuple[Document, tuple[str, ...]]:
+    """Cost, balance, moved tasks and rounds of the group once it has settled under a setting, and warnings of racks and tags.
 
     `cost` is traffic alone, times the setting's weight: non-overlap costs differ by assignor and would not compare. `moved`
     counts tasks on another client than at the start: `at_once` after the first round, `in_all` in the settled group.
@@ -93,7 +97,8 @@ def _run(problem: Problem, setting: Setting, options: Options) -> Document:
     first = ASSIGNORS[setting.assignor](configured, awareness, options)
     settled = settle(configured, setting.assignor, options)
     crossing = assignment_document(configured, awareness, settled.output, 0.0)["cross_rack"]
-    return {
+    warnings = (*rack_warnings(configured), *tag_warnings(configured, settled.output.tags_followed))
+    run = {
         "assignor": setting.assignor,
         "strategy": setting.strategy.value,
         "traffic_cost": setting.weights.traffic,
@@ -110,6 +115,7 @@ def _run(problem: Problem, setting: Setting, options: Options) -> Document:
         "rounds": settled.rounds,
         "converged": settled.converged,
     }
+    return run, warnings
 
 
 def _configured(problem: Problem, setting: Setting) -> Problem:
