@@ -1,6 +1,7 @@
 """Replicas of new partitions, from the cluster's placer (KIP-660): for created topics, added partitions, auto-creation."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from rackspan.cluster.core.controller.context import ControllerContext
@@ -9,6 +10,7 @@ from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import NO_LEADER, PartitionState
 from rackspan.errors import InvalidReplicationFactor
 from rackspan.model.ids import BrokerId
+from rackspan.placement.rack_modes import RackAwareMode, aware
 from rackspan.placement.usable_brokers import UsableBroker, usable
 
 if TYPE_CHECKING:
@@ -33,7 +35,10 @@ def placed(
         raise InvalidReplicationFactor("All brokers are currently fenced or in controlled shutdown.")
     brokers = usable(context.brokers_for_placement())
     refuse_impossible(brokers, replication_factor)
-    placer = context.placers.placer(automatic, lambda: _load(context).configs)
+    if automatic and not aware(brokers, RackAwareMode.SAFE):
+        # KIP-36: with partial racks as if there were none, under every placer. A broker upgrade then goes on.
+        brokers = tuple(replace(broker, rack=None) for broker in brokers)
+    placer = context.placers.placer(lambda: _load(context).configs)
     placements = placer.place(start_partition, partitions, replication_factor, brokers)
     return tuple(row.replicas for row in placements)
 

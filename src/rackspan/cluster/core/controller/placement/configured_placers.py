@@ -1,22 +1,18 @@
 """The cluster's placer (KIP-660): created and configured once, used for every topic, closed with the controller.
 
-Two of rackspan's own placers are configured more often, which the proposal permits ("via an external mean"): `balanced`
-before every placement, since it uses the brokers' load; and both placers that can require racks have a lenient second
-instance for auto-created topics (KIP-36: with partial racks those are placed as if there were none).
+`balanced` is configured before every placement, since it uses the brokers' load. The proposal permits that ("via an external
+mean").
 """
 
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
-from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode
 from rackspan.placement.registry import BROKER_DEFAULT, PLACER_CLASS_CONFIG
 
 if TYPE_CHECKING:
     from rackspan.placement import CheckedPlacer
 
 LOAD_AWARE: Final = frozenset({"balanced"})
-RACK_STRICT: Final = frozenset({"balanced", "rack-alternated"})
-LENIENT: Final = {RACK_AWARE_CONFIG: RackAwareMode.SAFE.value}
 
 
 class ConfiguredPlacers:
@@ -25,7 +21,7 @@ class ConfiguredPlacers:
     def __init__(self, configs: Mapping[str, str], make: "Callable[[Mapping[str, str]], CheckedPlacer]") -> None:
         self._configs = configs
         self._make = make
-        self._placers: dict[bool, CheckedPlacer] = {}
+        self._placer: CheckedPlacer | None = None
 
     @property
     def name(self) -> str:
@@ -38,25 +34,22 @@ class ConfiguredPlacers:
         The default placer cannot fail, so that it is created with the first topic: importing it takes time.
         """
         if self.name != BROKER_DEFAULT:
-            self._instance(lenient=False)
+            self._created()
 
-    def placer(self, automatic: bool, load: Callable[[], Mapping[str, str]]) -> "CheckedPlacer":
+    def placer(self, load: Callable[[], Mapping[str, str]]) -> "CheckedPlacer":
         """For one topic; `load` returns the brokers' load as configs. Errors: UsageError, ReplicaPlacementException."""
-        lenient = automatic and self.name in RACK_STRICT
-        placer = self._instance(lenient)
+        placer = self._created()
         if self.name in LOAD_AWARE:
-            placer.configure({**load(), **self._configs_for(lenient)})
+            placer.configure({**load(), **self._configs})
         return placer
 
     def close(self) -> None:
-        """Close the placers: the controller ends."""
-        while self._placers:
-            self._placers.popitem()[1].close()
+        """Close the placer: the controller ends."""
+        placer, self._placer = self._placer, None
+        if placer is not None:
+            placer.close()
 
-    def _instance(self, lenient: bool) -> "CheckedPlacer":
-        if lenient not in self._placers:
-            self._placers[lenient] = self._make(self._configs_for(lenient))
-        return self._placers[lenient]
-
-    def _configs_for(self, lenient: bool) -> Mapping[str, str]:
-        return {**self._configs, **LENIENT} if lenient else self._configs
+    def _created(self) -> "CheckedPlacer":
+        if self._placer is None:
+            self._placer = self._make(self._configs)
+        return self._placer
