@@ -134,6 +134,12 @@ def test_partial_racks_are_placed_without_racks_with_ignore_racks(cli: Cli, file
         assert (ran.code, ran.document["replicas"]) == (0, {"min": 6, "max": 6, "bound": 6})
 
 
+def test_ignore_racks_places_otherwise_than_by_rack(cli: Cli, files: Path) -> None:
+    words = (*CREATE, "--placer", "rack-alternated", "--seed", "3", "-o", "json")
+    by_rack, ignoring, kafkas = cli(*words), cli(*words, "--ignore-racks"), cli(*words, "--disable-rack-aware")
+    assert ignoring.document["assignments"] == kafkas.document["assignments"] != by_rack.document["assignments"]
+
+
 def test_generate_prints_what_kafkas_tool_prints(cli: Cli, files: Path) -> None:
     ran = cli(*GENERATE, "topics.json", "--broker-list", "1,2,3", "--seed", "5")
     first, current, blank, third, proposed, end = ran.out.split("\n")

@@ -24,8 +24,8 @@ from tests.conformance.wire import send
 OLD, NEW = "0.9.0.X", "0.10.0"
 
 
-def racks_in_metadata(cluster: EmbeddedCluster, version: int = 1) -> dict[int, str | None]:
-    response = send(cluster.address(1), "Metadata", version, {"topics": []})
+def racks_in_metadata(cluster: EmbeddedCluster, version: int = 1, broker: int = 1) -> dict[int, str | None]:
+    response = send(cluster.address(broker), "Metadata", version, {"topics": []})
     return {broker["node_id"]: broker.get("rack") for broker in response["brokers"]}
 
 
@@ -69,17 +69,22 @@ def test_the_rolling_upgrade_step_by_step() -> None:
         # 3. Once the whole cluster is upgraded, bump the protocol version; 4. restart the brokers one by one.
         cluster.change_protocol_version(1, NEW)
         assert racks_in_metadata(cluster) == {1: "r1", 2: None, 3: None}
+        # Brokers of the old version receive UpdateMetadata 1: they work with the new one, and have no rack of it.
+        assert [set(racks_in_metadata(cluster, broker=old).values()) for old in (2, 3)] == [{None}, {None}]
         # In between only some racks are registered: topics are still created automatically, tools refuse.
         assert created_by_itself(cluster, "halfway") == 0
         with pytest.raises(PartialRacks):
             tools_take_racks(cluster)
         with pytest.raises(KafkaException, match="rack information"):
             create(cluster, "by-hand")
-        for later in (2, 3):
-            cluster.change_protocol_version(later, NEW)
+        cluster.change_protocol_version(2, NEW)
+        assert racks_in_metadata(cluster, broker=2) == {1: "r1", 2: "r2", 3: None}
+        assert set(racks_in_metadata(cluster, broker=3).values()) == {None}
+        cluster.change_protocol_version(3, NEW)
 
         # Only now is the rack-aware feature used. A reader that is not upgraded would fail.
-        assert racks_in_metadata(cluster) == {1: "r1", 2: "r2", 3: "r3"}
+        for broker in cluster.brokers:
+            assert racks_in_metadata(cluster, broker=broker) == {1: "r1", 2: "r2", 3: "r3"}
         assert tools_take_racks(cluster) is True
         create(cluster, "spread")
         cluster.wait_for_isr("spread")

@@ -54,6 +54,23 @@ def test_the_tool_refuses_partial_racks_whatever_the_placer(placer: str) -> None
     assert all(broker.rack is None for broker in ignoring.brokers)
 
 
+@pytest.mark.parametrize("placer", ["balanced", "rack-alternated", "striped"])
+@pytest.mark.parametrize("racks", ["aaabbb", "aaabb-"])
+def test_with_racks_ignored_the_placement_is_that_of_brokers_without_racks(placer: str, racks: str) -> None:
+    """Both with all and with partial racks, where placing by the racks would give another placement."""
+    nowhere = np.array([[0]], dtype=np.int32)
+    rack_of = [None if rack == "-" else rack for rack in racks]
+    snapshot = snapshot_of(brokers_in(*rack_of), nowhere)
+    ignoring = new_topic(snapshot, "new", 12, 2, PlacerChoice(placer, ignore_racks=True), JavaRandom(0))
+    without = new_topic(
+        snapshot_of(brokers_in(*[None] * 6), nowhere), "new", 12, 2, PlacerChoice(placer), JavaRandom(0)
+    )
+    assert ignoring.assignment.replicas.tolist() == without.assignment.replicas.tolist()
+    by_rack = new_topic(snapshot_of(brokers_in(*"aaabbb"), nowhere), "new", 12, 2, PlacerChoice(placer), JavaRandom(0))
+    assert all(len({"aaabbb"[broker] for broker in row}) == 2 for row in by_rack.assignment.replicas.tolist())
+    assert any(len({"aaabbb"[broker] for broker in row}) == 1 for row in ignoring.assignment.replicas.tolist())
+
+
 def test_names_that_are_equal_in_metrics_are_refused() -> None:
     snapshot = snapshot_of(brokers_in("a"), np.array([[0]], dtype=np.int32))
     assert new_topic(snapshot, "place.d", 1, 1, PlacerChoice(), JavaRandom(0)).topic == "place.d"

@@ -108,6 +108,10 @@ class BrokerHost:
 
     def _receive(self, source: NodeId, message: messages.Message) -> None:
         """A message from another broker or the controller."""
+        if isinstance(message, messages.FetchMetadataResponse) and self.protocol_version != LATEST_PROTOCOL:
+            from rackspan.cluster.zookeeper_era import received_metadata
+
+            message = received_metadata(message, self.protocol_version)
         if self.slow_disk_ms and isinstance(message, messages.ReplicaFetchResponse):
             asyncio.get_running_loop().call_later(self.slow_disk_ms / 1000, self.runner.receive, source, message)
         else:
