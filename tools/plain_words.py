@@ -75,17 +75,13 @@ PENDING: tuple[str, ...] = (
     "src/rackspan/kafka_process/",
     "src/rackspan/pipeline/",
     "src/rackspan/placement/",
-    "src/rackspan/reassign/",
     "src/rackspan/sources/",
     "tests/audit/",
-    "tests/cli/",
-    "tests/kafka_bytes/",
     "tests/kafka_process/",
     "tests/pipeline/",
     "tests/placement/",
     "tests/sources/",
     "docs/tables.md",
-    "ARCHITECTURE.md",
 )
 """Path prefixes that have not had their pass yet."""
 

@@ -206,10 +206,10 @@ def test_with_client_rack_and_tags_standbys_follow_the_tags_and_active_tasks_the
         active_zone = {task: ZONES[name] for name, held in tasks.items() for task in held.active}
         assert len(standby_zone) == 12
         assert all(zone != active_zone[task] for task, zone in standby_zone.items())
-        tells_of_tags_that_a_group_does_not_send(app, audit)
+        reports_tags_that_a_group_does_not_send(app, audit)
 
 
-def tells_of_tags_that_a_group_does_not_send(app: Application, audit: dict[str, Any]) -> None:
+def reports_tags_that_a_group_does_not_send(app: Application, audit: dict[str, Any]) -> None:
     """Part of the test above: the captured problem, with the tags added by hand, has its standbys in the other zone too."""
     assert audit["unknown"] == [
         "client.tag.zone is set, but a group does not send rack.aware.assignment.tags: standbys are placed as if it named none"

@@ -4,6 +4,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 
 
@@ -29,6 +31,7 @@ def test_a_rack_is_lost_in_fifteen_lines(tmp_path: Path) -> None:
     assert len(code) <= 15
 
 
+@pytest.mark.slow
 def test_the_tests_of_an_application_pass_in_a_pytest_of_its_own(tmp_path: Path) -> None:
     output = ran(
         "-m", "pytest", "-q", "-p", "no:cacheprovider", str(EXAMPLES / "test_orders_survive.py"), folder=tmp_path

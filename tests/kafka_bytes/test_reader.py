@@ -82,7 +82,7 @@ def test_no_cut_string_is_read(text: str, data: st.DataObject) -> None:
 
 
 @pytest.mark.parametrize("data", ["7fffffff00", "ffffffff", "fffffffe"])
-def test_an_array_asks_for_no_more_than_is_there(data: str) -> None:
+def test_an_array_reads_no_more_than_is_there(data: str) -> None:
     reader = ByteReader(bytes.fromhex(data))
     with pytest.raises(MalformedBytes, match="elements are announced"):
         reader.array(reader.int8)

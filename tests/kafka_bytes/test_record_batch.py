@@ -87,9 +87,11 @@ def test_a_batch_that_is_cut_off_is_noticed(wanted: list[bytes], data: st.DataOb
         read_header(batch[: data.draw(st.integers(1, len(batch) - 1))])
 
 
-@pytest.mark.parametrize(("at", "byte", "said"), [(16, 1, "version 1"), (23, 0x7F, "offset delta"), (8, 0xFF, "bytes")])
-def test_a_header_that_contradicts_itself_is_refused(at: int, byte: int, said: str) -> None:
+@pytest.mark.parametrize(
+    ("at", "byte", "message"), [(16, 1, "version 1"), (23, 0x7F, "offset delta"), (8, 0xFF, "bytes")]
+)
+def test_a_header_that_contradicts_itself_is_refused(at: int, byte: int, message: str) -> None:
     batch = bytearray(built([b"one"]))
     batch[at] = byte
-    with pytest.raises(CorruptRecords, match=said):
+    with pytest.raises(CorruptRecords, match=message):
         read_header(batch)

@@ -108,6 +108,7 @@ def wanted(min_insync_racks: int) -> dict[str, list[Any]]:
     }
 
 
+@pytest.mark.slow
 def test_a_run_that_was_killed_left_the_old_tables_or_the_new_ones(
     forked: Victims, tmp_path: Path, given: Path
 ) -> None:

@@ -41,7 +41,7 @@ def balance_replicas(problem: ReassignmentProblem, targets: Int32s, movable: Boo
     Method: one exact flow from partitions to brokers (placement_flow.py). Where that is too large: the flow of racks
     (rack_relaxation.py), its moves as far as each partition allows them, then exact flows over parts, until the loads and the
     moves are those of the flow of racks.
-    Bound: the exact flow is best. For large clusters the flow of racks bounds both goals; what is above it is said.
+    Bound: the exact flow is best. For large clusters the flow of racks bounds both goals; a plan above it reports the gap.
     """
     rows = np.flatnonzero(movable)
     if not len(rows) or not problem.can_receive.any():

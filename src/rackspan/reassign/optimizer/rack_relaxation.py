@@ -193,8 +193,8 @@ def _exchanges(problem: ReassignmentProblem, relaxation: RackRelaxation) -> _Exc
     rack[changing[enough]] = offered[position[enough]]
     fits[changing[~enough]] = False
     into = np.flatnonzero(across & fits)
-    room = (relaxation.most - relaxation.counts)[group[into], rack[into]]
-    fits[into] &= _nth(row[into] * racks + rack[into]) < room
+    spare = (relaxation.most - relaxation.counts)[group[into], rack[into]]
+    fits[into] &= _nth(row[into] * racks + rack[into]) < spare
     return _Exchanges(row[fits], broker[fits], rack[fits])
 
 
