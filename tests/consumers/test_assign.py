@@ -1,11 +1,14 @@
+import importlib
 from dataclasses import replace
 from random import Random
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rackspan.consumers import ConsumerGroup, GroupMember, assign
+from rackspan.consumers import ConsumerGroup, GroupAssignment, GroupMember, assign
 from rackspan.consumers.group import MemberId
+from rackspan.errors import UnprovenResult
 from rackspan.model import RackId
 from rackspan.model.ids import TopicPartition
 from tests.consumers.groups import best_by_trying_all, cost_of, groups, valid
@@ -52,3 +55,43 @@ def test_two_topics_mix_on_every_member() -> None:
     members = tuple(GroupMember(MemberId(f"m{one}"), frozenset({"cold", "hot"}), RackId("r1")) for one in range(4))
     assigned = assign(ConsumerGroup(members, racks)).partitions.values()
     assert all({partition.topic for partition in partitions} == {"cold", "hot"} for partitions in assigned)
+
+
+@pytest.mark.parametrize(
+    ("given", "line"),
+    [
+        ((4, 0), "loads of 0 to 4 are not as even as proven; report this as a bug"),
+        ((0, 4), "loads of 0 to 4 are not as even as proven; report this as a bug"),
+    ],
+)
+def test_an_assignment_less_even_than_proven_is_refused(
+    monkeypatch: pytest.MonkeyPatch, given: tuple[int, int], line: str
+) -> None:
+    """The partitions distributed otherwise than the flow says."""
+    with pytest.raises(UnprovenResult, match=f"^{line}$"):
+        _assign_distributed(monkeypatch, [PARTITIONS[: given[0]], PARTITIONS[: given[1]]])
+
+
+def test_an_assignment_that_crosses_racks_more_than_proven_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(
+        UnprovenResult, match=r"^4 cross-rack partitions and 0 moves do not match their proof; report this"
+    ):
+        _assign_distributed(monkeypatch, [PARTITIONS[2:], PARTITIONS[:2]])
+
+
+def test_an_assignment_as_proven_is_accepted(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert _assign_distributed(monkeypatch, [PARTITIONS[:2], PARTITIONS[2:]]).cross_rack == 0
+
+
+PARTITIONS = [TopicPartition("t", number) for number in range(4)]
+
+
+def _assign_distributed(monkeypatch: pytest.MonkeyPatch, given: list[list[TopicPartition]]) -> GroupAssignment:
+    """Two members in racks r1 and r2, four partitions, two in each rack, distributed as `given` says."""
+    module = importlib.import_module("rackspan.consumers.assign")
+    monkeypatch.setattr(module, "distribute_partitions", lambda *_: dict(enumerate(given)))
+    members = tuple(
+        GroupMember(MemberId(name), frozenset({"t"}), RackId(rack)) for name, rack in (("a", "r1"), ("b", "r2"))
+    )
+    racks = {partition: frozenset({RackId("r1" if partition.partition < 2 else "r2")}) for partition in PARTITIONS}
+    return assign(ConsumerGroup(members, racks))
