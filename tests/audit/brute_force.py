@@ -51,7 +51,7 @@ def staying(partition: Document) -> list[int]:
 
 
 def can_be_evened(counts: dict[str, int], sizes: Counter[str], places_open: int) -> bool:
-    """Whether some racks for the open places leave no rack two above another that has room."""
+    """Whether some racks for the open places leave no rack two above another that has a broker without a replica."""
     names = sorted(sizes)
     if places_open == 0:
         return not any(
@@ -111,7 +111,7 @@ def least_forcing(members: list[str | None], k: int) -> int:
     """Try every in-sync set: one more than the largest that stands on fewer than k racks. None counts in no rack."""
     largest = 0
     for chosen in product((False, True), repeat=len(members)):
-        in_sync = [rack for rack, taken in zip(members, chosen, strict=True) if taken]
+        in_sync = [rack for rack, is_in_sync in zip(members, chosen, strict=True) if is_in_sync]
         if len({rack for rack in in_sync if rack is not None}) < k:
             largest = max(largest, len(in_sync))
     return largest + 1

@@ -229,7 +229,7 @@ def relabel(before: Document, after: Document, broker: int) -> tuple[str, int]:
 def behind(
     whole: Document, less: Document, held: Document, fewer: Document, absent: str = "gone", fenced: str = "fenced"
 ) -> tuple[str, int | None]:
-    """`whole` and `held` are of the better moment, be it the earlier one or the later."""
+    """`whole` and `held` are of the snapshot with more safety, whether it is the earlier one or the later."""
     out = sorted(one for one in held["isr"] if one not in fewer["isr"])
     first = [held["leader"]] if held["leader"] not in (-1, fewer["leader"]) else []
     was_fenced, is_fenced = ({one["id"]: one["fenced"] for one in side["brokers"]} for side in (whole, less))

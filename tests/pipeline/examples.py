@@ -31,7 +31,7 @@ def small(cluster_id: str | None = "one", taken_at: datetime | None = NOON, lead
 
 
 def generated(count: int, cluster_ids: Sequence[str] = CLUSTER_IDS) -> list[ClusterSnapshot]:
-    """So many generated snapshots, the same every time, each of its own moment, over a few clusters and two days."""
+    """So many generated snapshots, the same every time, each with a timestamp of its own, over a few clusters and two days."""
     drawn: list[ClusterSnapshot] = []
 
     @settings(
@@ -43,7 +43,7 @@ def generated(count: int, cluster_ids: Sequence[str] = CLUSTER_IDS) -> list[Clus
 
     draw()
     return [
-        replace(one, cluster_id=cluster_ids[number % len(cluster_ids)], taken_at=_moment(number))
+        replace(one, cluster_id=cluster_ids[number % len(cluster_ids)], taken_at=_timestamp(number))
         for number, one in enumerate(drawn[:count])
     ]
 
@@ -54,7 +54,7 @@ def recorded() -> list[ClusterSnapshot]:
     return found
 
 
-def _moment(number: int) -> datetime:
+def _timestamp(number: int) -> datetime:
     """Two days' worth, with microseconds, some right at midnight."""
     return datetime(2026, 11, 21, tzinfo=UTC) + timedelta(
         minutes=7 * (number // 2) * (-1) ** number, microseconds=number % 3

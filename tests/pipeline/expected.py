@@ -1,6 +1,6 @@
 """What the tables must hold of a snapshot, worked out a partition at a time with plain sets: no column, no Spark.
 
-Findings are the audit's own list; states and racks are told from the words of docs/tables.md.
+Findings are the audit's own list; states and racks follow the definitions of docs/tables.md.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
-"""Work that is killed at a chosen moment: SIGKILL just before the Nth time it touches a file of the warehouse.
+"""Work that is killed at a chosen point: SIGKILL just before the Nth time it touches a file of the warehouse.
 
-Python tells of every open, mkdir, rename and unlink beforehand (audit events), so that each of them can be the last
-thing a process did not do. A victim is forked from a server (this file as a program) that has imported everything, for
+Python raises an audit event before every open, mkdir, rename and unlink, so that the process can be killed before any
+of them. A victim is forked from a server (this file as a program) that has imported everything, for
 imports would take a hundred times as long as the work.
 """
 
@@ -28,7 +28,7 @@ from rackspan.pipeline import collect, from_folder, incremental, open_warehouse
 from tests.pipeline import plain_build
 
 NEVER = -1
-Moment: TypeAlias = int | tuple[str, int]
+KillPoint: TypeAlias = int | tuple[str, int]
 """The number of a touch, or that of one counted from the first touch of a file whose name has this in it."""
 
 READ_EVERY = 0.25
@@ -43,34 +43,34 @@ class Victims:
 
     server: "subprocess.Popen[str]"
 
-    def killed_at(self, moment: Moment, work: Callable[..., None], root: Path, *more: Any) -> bool:
+    def killed_at(self, kill_point: KillPoint, work: Callable[..., None], root: Path, *more: Any) -> bool:
         """Do `work(root, *more)` and kill it at its Nth touch. False where it was done before that."""
-        self._ask(moment, work, root, *more)
+        self._send_request(kill_point, work, root, *more)
         return self._ended() != 0
 
     def killed_while(
-        self, reading: Callable[[], None], moment: Moment, work: Callable[..., None], root: Path, *more: Any
+        self, reading: Callable[[], None], kill_point: KillPoint, work: Callable[..., None], root: Path, *more: Any
     ) -> bool:
         """As killed_at, and go on reading until the victim has ended."""
-        answers = self.server.stdout
-        assert answers is not None
-        self._ask(moment, work, root, *more)
-        while not select.select([answers], [], [], READ_EVERY)[0]:
+        responses = self.server.stdout
+        assert responses is not None
+        self._send_request(kill_point, work, root, *more)
+        while not select.select([responses], [], [], READ_EVERY)[0]:
             reading()
         return self._ended() != 0
 
     @contextmanager
     def at_work(self, work: Callable[..., None], root: Path, *more: Any) -> Iterator[Callable[[], bool]]:
-        """Do `work(root, *more)` beside the block, which is given a function that says whether it is done."""
-        answers = self.server.stdout
-        assert answers is not None
-        self._ask(-1, work, root, *more)
-        yield lambda: bool(select.select([answers], [], [], 0)[0])
+        """Do `work(root, *more)` beside the block, which is given a function that returns whether it is done."""
+        responses = self.server.stdout
+        assert responses is not None
+        self._send_request(-1, work, root, *more)
+        yield lambda: bool(select.select([responses], [], [], 0)[0])
         assert self._ended() == 0
 
-    def _ask(self, moment: Moment, work: Callable[..., None], root: Path, *more: Any) -> None:
+    def _send_request(self, kill_point: KillPoint, work: Callable[..., None], root: Path, *more: Any) -> None:
         assert self.server.stdin is not None
-        self.server.stdin.write(json.dumps([moment, work.__name__, str(root), *more], default=str) + "\n")
+        self.server.stdin.write(json.dumps([kill_point, work.__name__, str(root), *more], default=str) + "\n")
         self.server.stdin.flush()
 
     def _ended(self) -> int:
@@ -136,23 +136,23 @@ def last_touch(root: Path) -> str:
     return (root.parent / "last-touch").read_text(encoding="utf-8")
 
 
-def kill_myself_at(moment: Moment, root: Path) -> None:
+def kill_myself_at(kill_point: KillPoint, root: Path) -> None:
     """From here on count the touches below `root`, and die before the one of that number. Counted from 0."""
-    name, left = ("", moment) if isinstance(moment, int) else moment
-    seen = 0
+    name, left = ("", kill_point) if isinstance(kill_point, int) else kill_point
+    touches = 0
     counting = not name
     log = os.open(root.parent / "last-touch", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
     def watch(event: str, args: tuple[Any, ...]) -> None:
-        nonlocal left, seen, counting
+        nonlocal left, touches, counting
         if event in TOUCHES and isinstance(args[0], str | Path) and str(args[0]).startswith(str(root)):
-            seen += 1
+            touches += 1
             counting = counting or name in str(args[0])
             if counting and left == 0:
                 os.pwrite(log, f"{event} {Path(str(args[0])).relative_to(root)}".encode(), 0)
                 os.kill(os.getpid(), signal.SIGKILL)
             left -= counting
-            os.pwrite(log, str(seen).encode(), 0)
+            os.pwrite(log, str(touches).encode(), 0)
 
     sys.addaudithook(watch)
 
@@ -170,22 +170,22 @@ WORK = {work.__name__: work for work in (collected, refreshed, run_on_spark)}
 
 
 def serve() -> None:
-    """Answer each request, a line of JSON, with the exit code of a forked victim."""
+    """Read requests, each a line of JSON, and write the exit code of a victim forked for each."""
     without_fsync()
     # Arrow imports pandas with its first table: here once instead of in every victim.
     for name in ("pandas", *sys.argv[1:]):
         importlib.import_module(name)
     for line in sys.stdin:
-        moment, work, root, *more = json.loads(line)
+        kill_point, work, root, *more = json.loads(line)
         victim = os.fork()
         if not victim:
-            _die_or_work(moment, WORK[work], Path(root), more)
+            _die_or_work(kill_point, WORK[work], Path(root), more)
         print(os.waitstatus_to_exitcode(os.waitpid(victim, 0)[1]), flush=True)
 
 
-def _die_or_work(moment: Moment, work: Callable[..., None], root: Path, more: list[Any]) -> None:
+def _die_or_work(kill_point: KillPoint, work: Callable[..., None], root: Path, more: list[Any]) -> None:
     try:
-        kill_myself_at(moment, root)
+        kill_myself_at(kill_point, root)
         work(root, *more)
         os._exit(0)
     except BaseException:

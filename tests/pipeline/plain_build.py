@@ -28,8 +28,8 @@ def build(work: Mapping[str, list[Work]], policy: RackPolicy, staging: Path) -> 
 
 
 def _typed(rows: Sequence[Mapping[str, Any]], table: Table) -> pa.Table:
-    moments = [name for name in table.schema.names if name.endswith("taken_at")]
-    typed = [{**row, **{name: datetime.fromisoformat(row[name]) for name in moments}} for row in rows]
+    timestamps = [name for name in table.schema.names if name.endswith("taken_at")]
+    typed = [{**row, **{name: datetime.fromisoformat(row[name]) for name in timestamps}} for row in rows]
     return pa.Table.from_pylist(typed, table.schema)
 
 

@@ -19,7 +19,7 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def source(name: str, *readings: ReadSnapshot | Exception) -> Source:
-    """Answers one after the other, then the last one again and again."""
+    """A source that returns one reading after the other, then the last one again and again."""
     left = list(readings)
 
     def read() -> ReadSnapshot:
@@ -38,7 +38,7 @@ def test_a_stored_snapshot_is_the_one_given(warehouse: Warehouse) -> None:
         assert snapshot_file.read(stored.path).snapshot.same_as(snapshot)
 
 
-def test_its_folder_says_cluster_day_and_moment(warehouse: Warehouse) -> None:
+def test_its_folder_names_cluster_day_and_timestamp(warehouse: Warehouse) -> None:
     path = store(small(), warehouse).path
     assert path.relative_to(warehouse.root).as_posix() == (
         "snapshots/cluster_id=one/day=2026-11-20/taken_at=20261120T120000.000000Z"
@@ -53,7 +53,7 @@ def test_storing_it_again_touches_nothing(warehouse: Warehouse) -> None:
     assert {file: file.stat().st_mtime_ns for file in first.path.rglob("*")} == before
 
 
-def test_another_snapshot_of_the_same_moment_is_refused_and_the_first_one_kept(warehouse: Warehouse) -> None:
+def test_another_snapshot_with_the_same_timestamp_is_refused_and_the_first_one_kept(warehouse: Warehouse) -> None:
     first = store(small(), warehouse)
     with pytest.raises(InvalidSnapshot, match=r"another snapshot of this cluster and moment is kept already"):
         store(small(leader=2), warehouse)
@@ -127,6 +127,6 @@ def test_a_snapshot_taken_by_two_collectors_is_kept_once(warehouse: Warehouse) -
     assert [one.stored.new for one in came if one.stored] == [True, False]
 
 
-def test_time_zones_do_not_make_two_moments_of_one(warehouse: Warehouse) -> None:
+def test_time_zones_do_not_make_two_timestamps_of_one(warehouse: Warehouse) -> None:
     assert store(small(), warehouse).new
     assert not store(replace(small(), taken_at=NOON.astimezone()), warehouse).new

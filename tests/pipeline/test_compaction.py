@@ -25,8 +25,8 @@ def warehouse(tmp_path: Path) -> Warehouse:
 
 
 def at(days: int, cluster_id: str = "one", hours: float = 0) -> ClusterSnapshot:
-    moment = OCTOBER + timedelta(days=days, hours=hours)
-    return small(cluster_id, moment, leader=1 + (days + round(hours)) % 3)
+    taken_at = OCTOBER + timedelta(days=days, hours=hours)
+    return small(cluster_id, taken_at, leader=1 + (days + round(hours)) % 3)
 
 
 def kept(warehouse: Warehouse, snapshots: list[ClusterSnapshot]) -> list[ClusterSnapshot]:

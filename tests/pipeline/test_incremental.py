@@ -85,9 +85,9 @@ def test_a_snapshot_that_comes_late_is_put_in_its_place(warehouse: Warehouse) ->
     for hours in (2, 26, 1):
         store(small(taken_at=NOON + timedelta(hours=hours)), warehouse)
         refresh(warehouse)
-    moments = [row["taken_at"] for row in rows(warehouse, "partition_durability")]
-    assert moments == sorted(moments)
-    assert len(moments) == 6
+    timestamps = [row["taken_at"] for row in rows(warehouse, "partition_durability")]
+    assert timestamps == sorted(timestamps)
+    assert len(timestamps) == 6
 
 
 def test_another_policy_makes_every_day_anew(warehouse: Warehouse) -> None:
@@ -274,7 +274,7 @@ def test_drift_stays_after_its_snapshot_is_deleted(warehouse: Warehouse) -> None
         assert drift(warehouse) == rows_read
 
 
-def test_a_snapshot_taken_again_for_the_same_moment_is_compared_with_anew(warehouse: Warehouse) -> None:
+def test_a_snapshot_taken_again_with_the_same_timestamp_is_compared_with_anew(warehouse: Warehouse) -> None:
     folder = store(at(0, 1), warehouse).path
     store(at(24, 2), warehouse)
     refresh(warehouse)
@@ -282,7 +282,7 @@ def test_a_snapshot_taken_again_for_the_same_moment_is_compared_with_anew(wareho
     store(replace(small(), topics=(Topic(TopicName("other")),)), warehouse)
     report = refresh(warehouse)
     assert ("drift", Day("one", "2026-11-21")) in report.written
-    assert "topic-deleted" in {change for _moment, change in drift(warehouse)}
+    assert "topic-deleted" in {change for _taken_at, change in drift(warehouse)}
 
 
 def test_clusters_of_one_warehouse_are_not_compared_with_each_other(warehouse: Warehouse) -> None:

@@ -24,7 +24,7 @@ from tests.pipeline.killed import Victims, collected, last_touch, refreshed, vic
 SNAPSHOTS = [small(taken_at=NOON + timedelta(hours=18 * number), leader=-1 + 2 * (number % 2)) for number in range(3)]
 
 STRIDE = 1 if os.environ.get("RACKSPAN_SOAK") else 3
-"""Every moment in make soak, every third in make check."""
+"""Every touch of a file in make soak, every third in make check."""
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +50,14 @@ def given(tmp_path: Path) -> Path:
 def deaths(
     forked: Victims, fresh: Callable[[], Path], work: Callable[..., None], *more: Any
 ) -> Iterator[tuple[Path, str]]:
-    """A warehouse for each moment at which the work can die, and what it was about to do. Prints them, counted."""
+    """A warehouse for each touch at which the work can die, and what it was about to do. Prints them, counted."""
     histogram: Counter[str] = Counter()
-    moment = 0
-    while forked.killed_at(moment, work, root := fresh(), *more):
+    kill_point = 0
+    while forked.killed_at(kill_point, work, root := fresh(), *more):
         histogram[phase(last_touch(root))] += 1
         yield root, last_touch(root)
-        moment += STRIDE
-    print(f"\n{work.__name__}: killed at {histogram.total()} of its moments: {dict(histogram)}")
+        kill_point += STRIDE
+    print(f"\n{work.__name__}: killed at {histogram.total()} of its touches: {dict(histogram)}")
     assert histogram.total() >= 18
 
 
@@ -137,15 +137,15 @@ def test_readers_find_one_run_or_the_other_while_runs_go_on(forked: Victims, tmp
         store(snapshot, open_warehouse(root))
     refreshed(root, 1)
     known = {1: wanted(1), 2: wanted(2)}
-    seen: Counter[int] = Counter()
+    reads: Counter[int] = Counter()
     for racks in [2, 1] * 5:
         with forked.at_work(refreshed, root, racks) as done:
             while not done():
                 for name in TABLES:
                     read = list(rows(open_warehouse(root), name))
                     assert read in [known[1][name], known[2][name]]
-                    seen[1 if read == known[1][name] else 2] += 1
-    assert set(seen) == {1, 2}
+                    reads[1 if read == known[1][name] else 2] += 1
+    assert set(reads) == {1, 2}
 
 
 def unreferenced(warehouse: Warehouse) -> list[str]:

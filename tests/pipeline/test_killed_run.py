@@ -24,7 +24,7 @@ from rackspan.pipeline.schemas import TABLES
 from tests.pipeline import expected
 from tests.pipeline.conftest import QUICK_JAVA
 from tests.pipeline.examples import generated
-from tests.pipeline.killed import NEVER, Moment, Victims, last_touch, refreshed, run_on_spark, victims
+from tests.pipeline.killed import NEVER, KillPoint, Victims, last_touch, refreshed, run_on_spark, victims
 
 pytestmark = pytest.mark.spark
 
@@ -47,7 +47,7 @@ def wanted(racks: int) -> dict[str, list[Any]]:
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A warehouse whose tables ask for one rack; runs below ask for two."""
+    """A warehouse whose tables require one rack; runs below require two."""
     warehouse = pipeline.create_warehouse(tmp_path / "warehouse")
     for snapshot in SNAPSHOTS:
         pipeline.store(snapshot, warehouse)
@@ -88,7 +88,7 @@ def staged(root: Path, pattern: str) -> bool:
     try:
         return any((root / "staging").rglob(pattern))
     except FileNotFoundError:
-        # Spark took away a folder that was being looked into; the next look tells.
+        # Spark took away a folder while it was being listed; the next call lists what is left.
         return False
 
 
@@ -114,8 +114,8 @@ def test_a_run_killed_while_spark_writes_leaves_the_old_tables(root: Path, spark
 
 
 @pytest.mark.soak
-def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spark: SparkSession) -> None:
-    """Without its JVM, which stays warm for the next victim, at most moments; whole, JVM and all, at three."""
+def test_a_run_killed_at_many_points_loses_and_doubles_nothing(root: Path, spark: SparkSession) -> None:
+    """Without its JVM, which stays warm for the next victim, at most points; with its JVM, at three."""
     histogram: Counter[str] = Counter()
     touched: list[str] = []
     template = Path(shutil.copytree(root, root.parent / "template"))
@@ -126,7 +126,7 @@ def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spar
         shutil.copytree(template, root)
 
     def reading() -> None:
-        """What a reader finds at any moment: all tables as they were, or all as they will be."""
+        """What a reader finds at any time: all tables as they were, or all as they will be."""
         warehouse = open_warehouse(root)
         before, found, after = read_manifest(warehouse), tables(warehouse), read_manifest(warehouse)
         for name, rows in found.items():
@@ -136,14 +136,14 @@ def test_a_run_killed_at_many_moments_loses_and_doubles_nothing(root: Path, spar
             read[(wanted(1), wanted(2)).index(found)] += 1
 
     with victims("pyspark.sql", "rackspan.pipeline.jobs.build") as at_work:
-        for number, (moment, staged_files) in enumerate(warm_moments(root, at_work, spark, anew)):
+        for number, (kill_point, staged_files) in enumerate(warm_kill_points(root, at_work, spark, anew)):
             anew()
-            if at_work.killed_while(reading, moment, run_on_spark, root, 2, gateway(spark), staged_files):
+            if at_work.killed_while(reading, kill_point, run_on_spark, root, 2, gateway(spark), staged_files):
                 by_name = last_touch(root) if staged_files == NEVER else ""
                 touched.append(by_name)
                 histogram[by_touch(by_name) if by_name else "spark writes"] += 1
             let_spark_end(spark)
-            # The next run cannot tell who filled its staging folder; with Spark it takes five times as long.
+            # What the next run does depends on the staged files, not on what wrote them; with Spark it takes five times as long.
             check_and_repair(root, on_spark=number % 5 == 0)
     for where, reached in COLD.items():
         anew()
@@ -168,9 +168,9 @@ COLD: Mapping[str, Callable[[Path], bool]] = {
 }
 
 
-def warm_moments(
+def warm_kill_points(
     root: Path, at_work: Victims, spark: SparkSession, anew: Callable[[], None]
-) -> Iterator[tuple[Moment, int]]:
+) -> Iterator[tuple[KillPoint, int]]:
     """Pairs of a touch and a number of staged files to die at, spread over what a run that ends has of both."""
     anew()
     assert not at_work.killed_at(10**9, run_on_spark, root, 2, gateway(spark), NEVER)

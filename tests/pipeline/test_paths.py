@@ -8,7 +8,7 @@ from rackspan.errors import InvalidSnapshot
 from rackspan.pipeline import paths
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=20)
-MOMENTS = st.datetimes(min_value=datetime(1000, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - a bound is naive
+TIMESTAMPS = st.datetimes(min_value=datetime(1000, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001 - a bound is naive
 
 
 @given(NAMES)
@@ -33,21 +33,21 @@ def test_a_name_that_no_folder_can_have_is_refused_in_one_line(name: str) -> Non
         paths.pair("cluster_id", name)
 
 
-@given(st.lists(MOMENTS, min_size=2, max_size=2))
-def test_moments_come_back_and_sort_as_time_does(moments: list[datetime]) -> None:
-    texts = [paths.timestamp_text(moment) for moment in moments]
-    assert [paths.timestamp_of(text) for text in texts] == moments
-    assert (texts[0] < texts[1]) == (moments[0] < moments[1])
+@given(st.lists(TIMESTAMPS, min_size=2, max_size=2))
+def test_timestamps_are_parsed_back_and_sort_as_time_does(timestamps: list[datetime]) -> None:
+    texts = [paths.timestamp_text(timestamp) for timestamp in timestamps]
+    assert [paths.timestamp_of(text) for text in texts] == timestamps
+    assert (texts[0] < texts[1]) == (timestamps[0] < timestamps[1])
 
 
-def test_a_moment_is_named_in_utc() -> None:
-    moment = datetime(2026, 11, 21, 1, 30, tzinfo=timezone(timedelta(hours=2)))
-    assert paths.timestamp_text(moment) == "20261120T233000.000000Z"
-    assert paths.day_text(moment) == "2026-11-20"
+def test_a_timestamp_is_written_in_utc() -> None:
+    timestamp = datetime(2026, 11, 21, 1, 30, tzinfo=timezone(timedelta(hours=2)))
+    assert paths.timestamp_text(timestamp) == "20261120T233000.000000Z"
+    assert paths.day_text(timestamp) == "2026-11-20"
 
 
 @pytest.mark.parametrize(
     "text", ["", "20261120T233000Z", "2026-11-20", "20261120T233000.0Z", "20261320T233000.000000Z"]
 )
-def test_what_is_no_moment_is_none(text: str) -> None:
+def test_what_is_no_timestamp_is_none(text: str) -> None:
     assert paths.timestamp_of(text) is None

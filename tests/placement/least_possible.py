@@ -8,7 +8,7 @@ from rackspan.model.racks import even_spread
 
 
 def least_leaders(held: Sequence[int], partitions: int) -> list[int]:
-    """Leaders per broker, each further one given to whoever has least: no choice of leaders can be more level."""
+    """Leaders per broker, each further one given to the broker that has least: no choice of leaders can be more level."""
     led = list(held)
     for _ in range(partitions):
         led[led.index(min(led))] += 1
@@ -20,7 +20,7 @@ def least_replicas(
 ) -> int:
     """The least maximum of replicas per broker, `held` included, over all evenly spread placements of one topic.
 
-    `least`: replicas each broker gets in any case. Partition by partition, rack by rack: a flow that knows nothing of
+    `least`: replicas each broker gets in any case. Partition by partition, rack by rack: a flow without
     levels or shares, tried for one maximum after the other.
     """
     maximum = max(have + more for have, more in zip(held, least, strict=True))

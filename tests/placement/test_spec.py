@@ -70,8 +70,8 @@ def test_a_seed_makes_a_placer_repeatable_whatever_the_callers_rng(placer: str) 
 
 def test_without_a_seed_the_callers_rng_decide() -> None:
     assert run(document(partitions=99), Random(1)) == run(document(partitions=99), Random(1))
-    answers = [json.dumps(run(document(partitions=99), Random(rng))) for rng in range(3)]
-    assert all(one != other for one, other in combinations(answers, 2))
+    plans = [json.dumps(run(document(partitions=99), Random(rng))) for rng in range(3)]
+    assert all(one != other for one, other in combinations(plans, 2))
 
 
 @pytest.mark.parametrize("mode", ["safe", "disabled"])

@@ -1,6 +1,6 @@
 """Placements of Kafka's own tests, comments and KIP texts, and some that its 4.0.0 classes made.
 
-No placement, so tested elsewhere: `ctl-*` (what a controller answers), `topics-*` (an option of kafka-topics.sh),
+No placement, so tested elsewhere: `ctl-*` (what a controller responds), `topics-*` (an option of kafka-topics.sh),
 `r-*` (kafka-reassign-partitions.sh), `t-assignment-string` (directories, which brokers choose). `modes` is
 test_rack_modes.py's, `brokerlist` test_rack_stripes.py's, `kip-draft-racks` a property in test_rack_alternated.py,
 `t-assignment-equal` test_placer.py's.

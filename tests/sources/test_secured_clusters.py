@@ -88,7 +88,7 @@ def test_a_user_who_can_log_in_reads_the_whole_cluster(secured: Secured, listene
 def test_a_client_certificate_is_accepted_and_needs_rights(
     secured: Secured, listener: str, properties: Properties
 ) -> None:
-    # alice has none: that she is told so by name of the rights shows that the broker took her certificate.
+    # alice has none. An error that names the missing rights shows that the broker accepted her certificate.
     with pytest.raises(RackspanError) as error:
         read(secured.at(listener), properties(secured))
     assert str(error.value) == f"{secured.at(listener)} {UNAUTHORIZED}"

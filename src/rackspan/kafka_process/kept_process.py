@@ -91,7 +91,7 @@ class KeptProcess:
             return  # It has just ended, which is the purpose of most signals.
 
     def _first_line(self) -> int:
-        assert self._keeper.stdout is not None  # noqa: S101 - we asked for the pipe; this is for the type checker
+        assert self._keeper.stdout is not None  # noqa: S101 - Popen was given stdout=PIPE; this is for the type checker
         line = self._keeper.stdout.readline()
         if not line:
             self.kill()

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from rackspan.errors import UsageError
 
-MOMENT: Final = pa.timestamp("us", "UTC")
+TIMESTAMP: Final = pa.timestamp("us", "UTC")
 RACK_NAMES: Final = pa.list_(pa.string())
 LEADER_SURGE: Final = pa.list_(pa.struct([("broker", pa.int32()), ("leaders", pa.int64())]))
 
@@ -50,7 +50,7 @@ class Table:
 
 
 CLUSTER_ID: Final = TableColumn("cluster_id", pa.string(), "The cluster, as Kafka names itself.")
-TAKEN_AT: Final = TableColumn("taken_at", MOMENT, "When the snapshot was taken, in UTC.")
+TAKEN_AT: Final = TableColumn("taken_at", TIMESTAMP, "When the snapshot was taken, in UTC.")
 SCHEMA_VERSION: Final = TableColumn(
     "schema_version", pa.int32(), "The version of this table that the row was written by."
 )
@@ -63,7 +63,7 @@ def _table(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[Ta
 
 PARTITION_DURABILITY: Final = _table(
     "partition_durability",
-    "How well each partition was held: the racks of its replicas and of its ISR, what was asked of it, and its state.",
+    "How durable each partition was: the racks of its replicas and of its ISR, the minimums it has to meet, and its state.",
     ("topic", "partition"),
     (
         TableColumn("topic", pa.string(), "The topic."),
@@ -93,7 +93,7 @@ PARTITION_DURABILITY: Final = _table(
         TableColumn(
             "min_insync_racks",
             pa.int32(),
-            "The racks asked for: the topic's own `min.insync.racks` where its brokers know it, the policy's otherwise.",
+            "The racks required: the topic's own `min.insync.racks` where its brokers have that config, the policy's otherwise.",
         ),
         TableColumn(
             "state",
@@ -102,7 +102,9 @@ PARTITION_DURABILITY: Final = _table(
             "brokers count it), `under-min-racks` (fewer racks in sync than `min.insync.racks`), `one-rack` (no two in-sync replicas are "
             "known to be in different racks, though the cluster has more than one), `ok`.",
         ),
-        TableColumn("size_bytes", pa.int64(), "Size of the largest replica's log; null where nobody could say.", True),
+        TableColumn(
+            "size_bytes", pa.int64(), "Size of the largest replica's log; null where no broker reported it.", True
+        ),
     ),
 )
 
@@ -112,22 +114,20 @@ FINDINGS: Final = _table(
     ("constraint", "topic", "partition", "reason"),
     (
         TableColumn("constraint", pa.string(), "The constraint or goal that is not met, such as `rack-spread`."),
-        TableColumn(
-            "severity", pa.string(), "`violation` (something must be done) or `warning` (somebody should look)."
-        ),
+        TableColumn("severity", pa.string(), "`violation` (must be repaired) or `warning` (should be looked at)."),
         TableColumn("topic", pa.string(), "The topic; null where the cluster itself is meant.", True),
         TableColumn("partition", pa.int32(), "The partition; null where the cluster itself is meant.", True),
         TableColumn("reason", pa.string(), "Why, with the racks and brokers named."),
-        TableColumn("remedy", pa.string(), "What mends it: a rackspan verb or an act of the operator."),
+        TableColumn("remedy", pa.string(), "What repairs it: a rackspan command or a step that the operator takes."),
     ),
 )
 
 OUTAGE_IMPACT: Final = _table(
     "outage_impact",
-    "What losing each rack would do, as `rackspan outage` has it: for each snapshot and each loss a row for the whole "
-    "cluster, whether or not it is harmed, and a row for each topic that is. Losses are nothing at all, which tells what "
-    "is harmed already and is counted by every loss, and each rack by itself; pairs of racks are left to "
-    "`rackspan outage --pairs`.",
+    "What losing each rack would do, as `rackspan outage` computes it: for each snapshot and each loss a row for the "
+    "whole cluster, whether or not it is harmed, and a row for each topic that is. The losses are each rack by itself and "
+    "no rack at all. The rows for no rack show what is harmed already, which every other loss counts too. Pairs of racks "
+    "are left to `rackspan outage --pairs`.",
     ("lost_racks", "topic"),
     (
         TableColumn(
@@ -147,7 +147,7 @@ OUTAGE_IMPACT: Final = _table(
         TableColumn(
             "under_min_isr", pa.int64(), "Partitions online that refuse `acks=all` for want of replicas in sync."
         ),
-        TableColumn("under_min_racks", pa.int64(), "Partitions online whose ISR spans fewer racks than asked."),
+        TableColumn("under_min_racks", pa.int64(), "Partitions online whose ISR spans fewer racks than required."),
         TableColumn(
             "survived",
             pa.bool_(),
@@ -157,7 +157,7 @@ OUTAGE_IMPACT: Final = _table(
         TableColumn(
             "quorum_holds",
             pa.bool_(),
-            "Whether a majority of the controllers is left; null for a topic, and where the snapshot tells of no voters.",
+            "Whether a majority of the controllers is left; null for a topic, and where the snapshot lists no voters.",
             True,
         ),
         TableColumn(
@@ -172,13 +172,14 @@ OUTAGE_IMPACT: Final = _table(
 DRIFT: Final = replace(
     _table(
         "drift",
-        "What changed between each snapshot and the one before it of the same cluster: what, when it was first seen, which "
-        "safety it took or gave, and which change caused that. The first snapshot of a cluster has no rows.",
+        "The changes between each snapshot and the one before it of the same cluster: what changed, when the change was "
+        "first observed, where safety was lost or gained, and which change caused that. The first snapshot of a cluster has "
+        "no rows.",
         ("change", "topic", "partition", "broker"),
         (
             TableColumn(
                 "previous_taken_at",
-                MOMENT,
+                TIMESTAMP,
                 "When the snapshot before was taken; the change happened between the two.",
             ),
             TableColumn("change", pa.string(), "What happened, one of the words below."),
@@ -189,12 +190,12 @@ DRIFT: Final = replace(
             TableColumn(
                 "broker", pa.int32(), "The broker, or the voting controller; null for topics and partitions.", True
             ),
-            TableColumn("before", pa.string(), "What was, as said below; null for nothing.", True),
-            TableColumn("after", pa.string(), "What is, in the same way.", True),
+            TableColumn("before", pa.string(), "The value before, as described below; null for none.", True),
+            TableColumn("after", pa.string(), "The value after, in the same way.", True),
             TableColumn(
                 "cause",
                 pa.string(),
-                "Only where safety was lost or gained: the `change` of the same moment that would have done it alone, of "
+                "Only where safety was lost or gained: the `change` in the same snapshot that would have done it alone, of "
                 "the same partition, its topic, or the broker `cause_broker`; `several` where none would.",
                 True,
             ),
@@ -227,7 +228,7 @@ _SPARK_TYPES: Final = {
     pa.bool_(): "BOOLEAN",
     pa.int32(): "INT",
     pa.int64(): "BIGINT",
-    MOMENT: "TIMESTAMP",
+    TIMESTAMP: "TIMESTAMP",
 }
 
 

@@ -85,11 +85,11 @@ def _brokers(value: object) -> tuple[UsableBroker, ...]:
     if not value:
         _refuse("brokers", "is empty; list at least one")
     brokers = tuple(_broker(item, f"brokers[{index}]") for index, item in enumerate(value))
-    seen: set[BrokerId] = set()
+    listed: set[BrokerId] = set()
     for broker in brokers:
-        if broker.id in seen:
+        if broker.id in listed:
             _refuse(f"broker {broker.id}", "listed twice; leave one of them out")
-        seen.add(broker.id)
+        listed.add(broker.id)
     return brokers
 
 

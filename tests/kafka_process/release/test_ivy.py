@@ -24,9 +24,9 @@ def test_neither_settings_nor_folders_of_the_user_are_touched(tmp_path: Path) ->
     arguments = (tmp_path / "arguments").read_text().splitlines()
     assert f"-Divy.default.ivy.user.dir={tmp_path}/work/ivy" in arguments
     assert arguments[arguments.index("-settings") + 1] == f"{tmp_path}/work/ivysettings.xml"
-    asked = (tmp_path / "work" / "ivy.xml").read_text()
-    assert 'name="kafka_2.13" rev="4.1.0"' in asked
-    assert 'name="kafka-tools" rev="4.1.0"' in asked
+    required = (tmp_path / "work" / "ivy.xml").read_text()
+    assert 'name="kafka_2.13" rev="4.1.0"' in required
+    assert 'name="kafka-tools" rev="4.1.0"' in required
 
 
 def test_a_release_that_does_not_exist_is_one_line(tmp_path: Path) -> None:

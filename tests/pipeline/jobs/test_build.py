@@ -48,7 +48,7 @@ def everything() -> list[ClusterSnapshot]:
 
 
 def odd() -> ClusterSnapshot:
-    """What the generator is unlikely to make: a moment before Spark's calendar changes, sizes beyond a float's reach."""
+    """What the generator is unlikely to make: a timestamp before Spark's calendar changes, sizes beyond a float's reach."""
     big = 2**53 + 1
     return ClusterSnapshot(
         cluster_id="odd",

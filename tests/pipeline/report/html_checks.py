@@ -33,7 +33,7 @@ class Element:
 
     @property
     def text(self) -> str:
-        """Its words, white space folded as a browser folds it."""
+        """Its words, white space collapsed as a browser collapses it."""
         return " ".join("".join(self._texts()).split())
 
     def _texts(self) -> Iterator[str]:

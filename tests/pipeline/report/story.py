@@ -120,13 +120,13 @@ SHOP = (
 def shop_history(count: int = 20, voters: Mapping[int, str | None] | None = None) -> list[ClusterSnapshot]:
     """A shop whose rack r2 is lost at the 7th snapshot, back at the 12th and in sync again at the 15th."""
     voters = {101: "r1", 102: "r2", 103: "r3"} if voters is None else voters
-    taken = []
+    snapshots = []
     for index in range(count):
         gone = [2, 5] if 6 <= index < 11 else []
         lagging = [2, 5] if 11 <= index < 13 else [5] if index == 13 else []
         at = NOON + timedelta(seconds=30 * index, microseconds=1000 * index)
-        taken.append(snapshot(SHOP, brokers=SIX_BROKERS, gone=gone, lagging=lagging, at=at, voters=voters))
-    return taken
+        snapshots.append(snapshot(SHOP, brokers=SIX_BROKERS, gone=gone, lagging=lagging, at=at, voters=voters))
+    return snapshots
 
 
 def safe_cluster(cluster_id: str = "calm", at: datetime = NOON) -> ClusterSnapshot:
@@ -148,17 +148,17 @@ def empty_cluster(cluster_id: str = "new") -> ClusterSnapshot:
     return snapshot([], brokers=SIX_BROKERS, cluster_id=cluster_id)
 
 
-def durability_rows(taken: ClusterSnapshot) -> Iterator[dict[str, object]]:
+def durability_rows(cluster: ClusterSnapshot) -> Iterator[dict[str, object]]:
     """The rows of `partition_durability`, by loops."""
-    rack = {int(broker.id): broker.rack or UNNAMED_RACK for broker in taken.brokers}
-    for row in taken.partitions:
-        topic = taken.topics[row.topic]
+    rack = {int(broker.id): broker.rack or UNNAMED_RACK for broker in cluster.brokers}
+    for row in cluster.partitions:
+        topic = cluster.topics[row.topic]
         replica_racks = sorted({rack[one] for one in row.replicas if one in rack})
         isr_racks = sorted({rack[one] for one in row.isr if one in rack})
-        asked, racks_asked = (int(topic.config.get(key, "1")) for key in ("min.insync.replicas", "min.insync.racks"))
+        min_isr, min_racks = (int(topic.config.get(key, "1")) for key in ("min.insync.replicas", "min.insync.racks"))
         yield {
-            "cluster_id": taken.cluster_id,
-            "taken_at": taken.taken_at,
+            "cluster_id": cluster.cluster_id,
+            "taken_at": cluster.taken_at,
             "topic": topic.name,
             "partition": row.partition,
             "internal": topic.internal,
@@ -169,14 +169,14 @@ def durability_rows(taken: ClusterSnapshot) -> Iterator[dict[str, object]]:
             "isr_racks": isr_racks,
             "replica_rack_count": len(replica_racks),
             "isr_rack_count": len(isr_racks),
-            "min_insync_replicas": asked,
-            "min_insync_racks": racks_asked,
+            "min_insync_replicas": min_isr,
+            "min_insync_racks": min_racks,
             "state": _state(
                 row.leader,
                 len(row.isr),
                 len(isr_racks),
-                min(asked, len(row.replicas)),
-                racks_asked,
+                min(min_isr, len(row.replicas)),
+                min_racks,
                 len(set(rack.values())),
             ),
             "size_bytes": None,
@@ -184,12 +184,12 @@ def durability_rows(taken: ClusterSnapshot) -> Iterator[dict[str, object]]:
         }
 
 
-def finding_rows(taken: ClusterSnapshot) -> Iterator[dict[str, object]]:
-    """The rows of `findings`: the judge's."""
-    for one in audit(taken, POLICY).findings:
+def finding_rows(cluster: ClusterSnapshot) -> Iterator[dict[str, object]]:
+    """The rows of `findings`, as the audit returns them."""
+    for one in audit(cluster, POLICY).findings:
         yield {
-            "cluster_id": taken.cluster_id,
-            "taken_at": taken.taken_at,
+            "cluster_id": cluster.cluster_id,
+            "taken_at": cluster.taken_at,
             "constraint": one.constraint,
             "severity": one.severity.value,
             "topic": one.topic,
@@ -200,26 +200,26 @@ def finding_rows(taken: ClusterSnapshot) -> Iterator[dict[str, object]]:
         }
 
 
-def _state(leader: int, isr: int, isr_racks: int, asked: int, racks_asked: int, cluster_racks: int) -> str:
+def _state(leader: int, isr: int, isr_racks: int, min_isr: int, min_racks: int, cluster_racks: int) -> str:
     if leader < 0:
         return "offline"
-    if isr < asked:
+    if isr < min_isr:
         return "under-min-isr"
-    if racks_asked > 1 and isr_racks < racks_asked:
+    if min_racks > 1 and isr_racks < min_racks:
         return "under-min-racks"
     return "one-rack" if isr_racks == 1 and cluster_racks > 1 else "ok"
 
 
 def report_by_hand(*histories: Sequence[ClusterSnapshot]) -> ReportData:
-    """What the report must say: each history is one cluster, in time order."""
+    """What the report must hold: each history is one cluster, in time order."""
     return ReportData(tuple(_cluster(list(history)) for history in histories), __version__)
 
 
-def _cluster(taken: Sequence[ClusterSnapshot]) -> ClusterReport:
-    latest = taken[-1]
+def _cluster(snapshots: Sequence[ClusterSnapshot]) -> ClusterReport:
+    latest = snapshots[-1]
     now, losses = outage(latest, POLICY)
     partition_batch = snapshot_batch(latest, POLICY)
-    history, drift = _history(taken), _drift_groups(taken)
+    history, drift = _history(snapshots), _drift_groups(snapshots)
     return ClusterReport(
         cluster_id=latest.cluster_id or "",
         taken_at=history.last_taken_at,
@@ -232,36 +232,36 @@ def _cluster(taken: Sequence[ClusterSnapshot]) -> ClusterReport:
         harmed={loss.racks[0]: harmed_by_hand(latest, loss.racks[0]) for loss in losses},
         topic_map=topic_map(latest, partition_batch, losses, _states_by_topic(latest), TOPICS_MAX),
         history=history,
-        findings=tuple(_groups(taken)),
+        findings=tuple(_groups(snapshots)),
         partial=latest.partial,
-        loss_history=tuple(_loss_history(taken)),
+        loss_history=tuple(_loss_history(snapshots)),
         drift=tuple(drift[:DRIFT_MAX]),
         drift_groups=len(drift),
     )
 
 
-def impact_rows(taken: Iterable[ClusterSnapshot]) -> list[dict[str, object]]:
-    return [timed(row) for row in expected.table("outage_impact", taken, POLICY)]
+def impact_rows(snapshots: Iterable[ClusterSnapshot]) -> list[dict[str, object]]:
+    return [timed(row) for row in expected.table("outage_impact", snapshots, POLICY)]
 
 
-def drift_rows(taken: Iterable[ClusterSnapshot]) -> list[dict[str, object]]:
-    return [timed(row) for row in expected.table("drift", taken, POLICY)]
+def drift_rows(snapshots: Iterable[ClusterSnapshot]) -> list[dict[str, object]]:
+    return [timed(row) for row in expected.table("drift", snapshots, POLICY)]
 
 
 def timed(row: Mapping[str, Any]) -> dict[str, object]:
     return {name: datetime.fromisoformat(value) if name.endswith("taken_at") else value for name, value in row.items()}
 
 
-def _loss_history(taken: Sequence[ClusterSnapshot]) -> list[LossHistory]:
-    waits = [(_at(after) - _at(before)).total_seconds() for before, after in pairwise(taken)]
+def _loss_history(snapshots: Sequence[ClusterSnapshot]) -> list[LossHistory]:
+    waits = [(_at(after) - _at(before)).total_seconds() for before, after in pairwise(snapshots)]
     timed = [
         (_at(one), wait, loss)
-        for one, wait in zip(taken, [*waits, 0.0], strict=True)
+        for one, wait in zip(snapshots, [*waits, 0.0], strict=True)
         for loss in outage(one, POLICY)[1]
     ]
     racks = {loss.racks[0] for _at, _wait, loss in timed}
-    told = [_loss_of_rack(rack, [one for one in timed if one[2].racks == (rack,)]) for rack in racks]
-    return sorted(told, key=lambda one: (-one.seconds_not_survived, -one.not_survived, one.rack))
+    losses = [_loss_of_rack(rack, [one for one in timed if one[2].racks == (rack,)]) for rack in racks]
+    return sorted(losses, key=lambda one: (-one.seconds_not_survived, -one.not_survived, one.rack))
 
 
 def _loss_of_rack(rack: RackId, timed: Sequence[tuple[datetime, float, RackLoss]]) -> LossHistory:
@@ -277,10 +277,10 @@ def _loss_of_rack(rack: RackId, timed: Sequence[tuple[datetime, float, RackLoss]
     )
 
 
-def _drift_groups(taken: Sequence[ClusterSnapshot]) -> list[DriftGroup]:
+def _drift_groups(snapshots: Sequence[ClusterSnapshot]) -> list[DriftGroup]:
     """In the order of the page."""
     groups: dict[tuple[Any, ...], list[dict[str, Any]]] = defaultdict(list)
-    for row in drift_rows(taken):
+    for row in drift_rows(snapshots):
         states = (row["before"], row["after"]) if str(row["change"]).startswith("safety-") else (None, None)
         groups[row["taken_at"], row["change"], row["cause"], row["cause_broker"], *states].append(row)
     ordered = sorted(groups.items(), key=_drift_order)
@@ -299,30 +299,30 @@ def _drift_group(
     names = ("topic", "partition", "broker", "before", "after")
     first = min(rows, key=lambda row: [(row[name] is not None, row[name]) for name in names])
     topics = {row["topic"] for row in rows} - {None}
-    said = {name: first[name] for name in names}
-    return DriftGroup(at, change, len(rows), len(topics), **said, cause=cause, cause_broker=broker)
+    example = {name: first[name] for name in names}
+    return DriftGroup(at, change, len(rows), len(topics), **example, cause=cause, cause_broker=broker)
 
 
-def harmed_by_hand(taken: ClusterSnapshot, lost: RackId) -> int:
+def harmed_by_hand(cluster: ClusterSnapshot, lost: RackId) -> int:
     """Partitions that are offline or refuse acks=all once a rack's brokers are gone, each judged on its own."""
-    alive = {int(one.id): one.rack or UNNAMED_RACK for one in taken.brokers if not one.fenced}
+    alive = {int(one.id): one.rack or UNNAMED_RACK for one in cluster.brokers if not one.fenced}
     alive = {broker: rack for broker, rack in alive.items() if rack != lost}
-    of_broker = {int(one.id): one.rack for one in taken.brokers}
-    voters = {int(one.id): one.rack or of_broker.get(int(one.id)) for one in taken.controllers if one.voter}
+    of_broker = {int(one.id): one.rack for one in cluster.brokers}
+    voters = {int(one.id): one.rack or of_broker.get(int(one.id)) for one in cluster.controllers if one.voter}
     majority = not voters or 2 * sum(rack != lost for rack in voters.values()) > len(voters)
     harmed = 0
-    for row in taken.partitions:
-        config = taken.topics[row.topic].config
+    for row in cluster.partitions:
+        config = cluster.topics[row.topic].config
         left = [alive[broker] for broker in row.isr if broker in alive]
         leads = row.leader >= 0 and (bool(left) if majority else row.leader in alive)
-        asked, racks = (int(config.get(key, "1")) for key in ("min.insync.replicas", "min.insync.racks"))
-        harmed += not leads or len(left) < min(asked, len(row.replicas)) or len(set(left)) < racks
+        min_isr, racks = (int(config.get(key, "1")) for key in ("min.insync.replicas", "min.insync.racks"))
+        harmed += not leads or len(left) < min(min_isr, len(row.replicas)) or len(set(left)) < racks
     return harmed
 
 
-def _states_by_topic(taken: ClusterSnapshot) -> dict[str, StateCounts]:
+def _states_by_topic(cluster: ClusterSnapshot) -> dict[str, StateCounts]:
     found: dict[str, list[dict[str, object]]] = defaultdict(list)
-    for row in durability_rows(taken):
+    for row in durability_rows(cluster):
         found[str(row["topic"])].append(row)
     return {topic: _counts(rows) for topic, rows in found.items()}
 
@@ -332,8 +332,8 @@ def _counts(rows: Iterable[Mapping[str, object]]) -> StateCounts:
     return StateCounts(**numbers)
 
 
-def _history(taken: Sequence[ClusterSnapshot]) -> History:
-    points = [HistoryPoint(_at(one), _counts(durability_rows(one))) for one in taken]
+def _history(snapshots: Sequence[ClusterSnapshot]) -> History:
+    points = [HistoryPoint(_at(one), _counts(durability_rows(one))) for one in snapshots]
     waits = [(after.taken_at - before.taken_at).total_seconds() for before, after in pairwise(points)]
     seconds = [*waits, 0.0]
     timed = list(zip(points, seconds, strict=True))
@@ -358,24 +358,22 @@ def _state_time(timed: Sequence[tuple[HistoryPoint, float]], state: DurabilitySt
     )
 
 
-def _groups(taken: Sequence[ClusterSnapshot]) -> list[FindingGroup]:
-    by_moment = [(_at(one), audit(one, POLICY).findings) for one in taken]
-    kinds = {(one.constraint, one.severity) for _, findings in by_moment for one in findings}
-    groups = [_group(by_moment, constraint, severity) for constraint, severity in kinds]
+def _groups(snapshots: Sequence[ClusterSnapshot]) -> list[FindingGroup]:
+    by_time = [(_at(one), audit(one, POLICY).findings) for one in snapshots]
+    kinds = {(one.constraint, one.severity) for _, findings in by_time for one in findings}
+    groups = [_group(by_time, constraint, severity) for constraint, severity in kinds]
     return sorted(
         groups, key=lambda one: (one.findings == 0, one.severity is Severity.WARNING, -one.findings, one.constraint)
     )
 
 
-def _group(
-    by_moment: Sequence[tuple[datetime, Sequence[Finding]]], constraint: str, severity: Severity
-) -> FindingGroup:
+def _group(by_time: Sequence[tuple[datetime, Sequence[Finding]]], constraint: str, severity: Severity) -> FindingGroup:
     of_kind = [
         (at, [one for one in findings if (one.constraint, one.severity) == (constraint, severity)])
-        for at, findings in by_moment
+        for at, findings in by_time
     ]
     having = [(at, findings) for at, findings in of_kind if findings]
-    last_seen_at, last = having[-1]
+    last_found_at, last = having[-1]
     example = min(last, key=lambda one: (one.topic or "", -1 if one.partition is None else one.partition, one.reason))
     left = of_kind[-1][1]
     return FindingGroup(
@@ -384,7 +382,7 @@ def _group(
         findings=len(left),
         topics=len({one.topic for one in left if one.topic is not None}),
         snapshots=len(having),
-        last_seen_at=last_seen_at,
+        last_found_at=last_found_at,
         topic=example.topic,
         partition=example.partition,
         reason=example.reason,
@@ -392,11 +390,11 @@ def _group(
     )
 
 
-def _at(taken: ClusterSnapshot) -> datetime:
-    assert taken.taken_at is not None
-    return taken.taken_at
+def _at(cluster: ClusterSnapshot) -> datetime:
+    assert cluster.taken_at is not None
+    return cluster.taken_at
 
 
-def at_times(taken: ClusterSnapshot, times: Iterable[datetime]) -> list[ClusterSnapshot]:
+def at_times(cluster: ClusterSnapshot, times: Iterable[datetime]) -> list[ClusterSnapshot]:
     """The same cluster at several times."""
-    return [replace(taken, taken_at=time) for time in times]
+    return [replace(cluster, taken_at=time) for time in times]

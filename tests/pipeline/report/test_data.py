@@ -42,7 +42,7 @@ def test_one_partition_offline_is_worse_than_ten_under_min_isr() -> None:
     assert history.seconds == 60.0
 
 
-def test_a_history_that_was_always_ok_has_no_worst_moment() -> None:
+def test_a_history_that_was_always_ok_has_no_worst_point() -> None:
     assert story.report_by_hand([story.safe_cluster()]).clusters[0].history.worst is None
 
 

@@ -35,10 +35,10 @@ def warehouse(tmp_path_factory: pytest.TempPathFactory, spark: Any) -> Warehouse
 
 
 def test_the_report_on_a_warehouse_is_that_worked_out_by_hand(warehouse: Warehouse, tmp_path: Path) -> None:
-    told = to_the_microsecond(report_data(warehouse, story.POLICY))
-    write_report(told, tmp_path / "report.html")
+    data = to_the_microsecond(report_data(warehouse, story.POLICY))
+    write_report(data, tmp_path / "report.html")
     expected = to_the_microsecond(report_by_hand(SHOP, ODD_NAME, EMPTY))
-    for mine, theirs in zip(told.clusters, expected.clusters, strict=True):
+    for mine, theirs in zip(data.clusters, expected.clusters, strict=True):
         for field in theirs.__slots__:
             assert getattr(mine, field) == getattr(theirs, field), (theirs.cluster_id, field)
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == render(expected)
@@ -66,7 +66,7 @@ def test_tables_of_another_policy_still_say_which_snapshots_they_know(warehouse:
     assert [one.day.cluster_id for one in latest] == ["new"]
 
 
-def test_a_warehouse_that_was_never_run_is_told_to_run(tmp_path: Path, spark: Any) -> None:
+def test_a_report_on_a_warehouse_without_tables_names_the_command_that_makes_them(tmp_path: Path, spark: Any) -> None:
     fresh = create_warehouse(tmp_path / "fresh")
     store(SHOP[0], fresh)
     assert stored_snapshots(fresh)

@@ -95,8 +95,8 @@ def test_a_fleet_of_forty_clusters_stays_below_1_mb() -> None:
 def test_names_are_text_whatever_they_hold() -> None:
     brokers = {broker: f"{HOSTILE}{rack}" for broker, rack in story.SIX_BROKERS.items()}
     plans = [TopicPlan("payments", [[1, 4]], min_insync_replicas=1)]
-    taken = story.snapshot(plans, brokers=brokers, cluster_id=HOSTILE, partial=(HOSTILE,))
-    data = report_by_hand([taken])
+    hostile = story.snapshot(plans, brokers=brokers, cluster_id=HOSTILE, partial=(HOSTILE,))
+    data = report_by_hand([hostile])
     finding = replace(data.clusters[0].findings[0], reason=HOSTILE, remedy=f"rackspan {HOSTILE}")
     data = ReportData((replace(data.clusters[0], findings=(finding,)),), HOSTILE)
     root = parsed(render(data))
@@ -131,21 +131,21 @@ def test_a_safe_verdict_on_a_partial_snapshot_says_so() -> None:
     assert root.all("p", "caveat")[0].text == "Could not be read: topic secret: not authorized"
 
 
-def test_each_card_tells_the_numbers_of_its_loss_in_the_words_of_outage(data: ReportData) -> None:
+def test_each_card_shows_the_numbers_of_its_loss_in_the_words_of_outage(data: ReportData) -> None:
     if len(data.clusters) != 1:
         return
     cluster = data.clusters[0]
     drawn = parsed(render(data)).all("article", "card")
     assert len(drawn) == len(cards(cluster))
     for card, loss in zip(drawn, cards(cluster), strict=True):
-        told = {pair.all("dt")[0].text: pair.all("dd")[0].text for pair in card.all("dl")[0].all("div")}
-        assert list(told) == [
+        numbers = {pair.all("dt")[0].text: pair.all("dd")[0].text for pair in card.all("dl")[0].all("div")}
+        assert list(numbers) == [
             *("offline", "unclean election only", "under min ISR", "under min racks"),
             *("controllers left", "leaders move"),
         ]
         fields = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
-        assert list(told.values())[:4] == [f"{loss.total(field):,}" for field in fields]
-        assert told["controllers left"] == words.quorum(loss)
+        assert list(numbers.values())[:4] == [f"{loss.total(field):,}" for field in fields]
+        assert numbers["controllers left"] == words.quorum(loss)
         assert card.all("p", "chip")[0].text == ("survived" if loss.survived else "not survived")
         assert [one.text for one in card.all("summary")] == (
             [words.count(len(loss.topics), "topic") + " harmed"] if loss.topics else []
@@ -164,7 +164,7 @@ def map_rows(root: Element) -> Sequence[Element]:
     return root.all("table", "map")[0].all("tbody")[0].all("tr")
 
 
-def test_the_map_tells_of_each_topic_and_rack_what_stands_there() -> None:
+def test_the_map_shows_the_replicas_and_leaders_of_each_topic_in_each_rack() -> None:
     root, cluster = parsed(render(STORIES["during the loss"])), STORIES["during the loss"].clusters[0]
     rows = map_rows(root)
     assert len(rows) == len(cluster.topic_map.rows) == 7
@@ -186,9 +186,9 @@ def test_the_dense_map_has_a_number_in_every_cell_that_holds_replicas() -> None:
     for row, drawn in zip(cluster.topic_map.rows, map_rows(parsed(render(STORIES["thirty racks"]))), strict=True):
         assert drawn.all("b")[0].attributes["title"] == row.topic
         assert len(row.topic) == 249
-        told = [re.match(r"\d+", cell.text) for cell in drawn.all("td", "c")]
+        counts = [re.match(r"\d+", cell.text) for cell in drawn.all("td", "c")]
         # A replica count and "1 led" stand on two lines, which the text alone runs together.
-        assert all(one is not None for one in told)
+        assert all(one is not None for one in counts)
         assert [cell.all("i")[0].text for cell in drawn.all("td", "c")] == ["2"] * 30
         assert [cell.all("small")[0].text for cell in drawn.all("td", "c")] == [
             f"{cell.leaders} led" for cell in row.cells
@@ -202,19 +202,19 @@ def test_a_map_that_leaves_topics_out_says_how_many_there_are() -> None:
     assert len(map_rows(root)) == 60
 
 
-def test_time_in_each_state_is_told_as_computed() -> None:
+def test_time_in_each_state_is_shown_as_computed() -> None:
     cluster = STORIES["shop"].clusters[0]
     table = next(
         one
         for one in parsed(render(STORIES["shop"])).all("div")
         if one.attributes.get("aria-label") == "Time in each state"
     )
-    told = [[cell.text for cell in row.walk() if cell.tag in ("th", "td")] for row in table.all("tbody")[0].all("tr")]
-    assert told == [
+    lines = [[cell.text for cell in row.walk() if cell.tag in ("th", "td")] for row in table.all("tbody")[0].all("tr")]
+    assert lines == [
         [one.state.value, words.span(one.seconds), f"{one.most:,}", words.utc(one.most_at)]
         for one in cluster.history.states
     ]
-    assert told[0] == ["offline", "2 min 30 s", "4", "2026-11-21 12:03:00 UTC"]
+    assert lines[0] == ["offline", "2 min 30 s", "4", "2026-11-21 12:03:00 UTC"]
 
 
 def test_the_picture_stands_as_a_table_too_a_line_a_change() -> None:
@@ -223,13 +223,13 @@ def test_the_picture_stands_as_a_table_too_a_line_a_change() -> None:
         for one in parsed(render(STORIES["shop"])).all("div")
         if one.attributes.get("aria-label") == "Durability over time as a table"
     )
-    told = [[cell.text for cell in row.walk() if cell.tag in ("th", "td")] for row in table.all("tr")]
-    assert told[0] == ["from", *(state.value for state in DurabilityState)]
-    assert [line[0][11:19] for line in told[1:]] == ["12:00:00", "12:03:00", "12:05:30", "12:06:30"]
-    assert told[2][1:] == ["4", "4", "0", "2", "37"]
+    lines = [[cell.text for cell in row.walk() if cell.tag in ("th", "td")] for row in table.all("tr")]
+    assert lines[0] == ["from", *(state.value for state in DurabilityState)]
+    assert [line[0][11:19] for line in lines[1:]] == ["12:00:00", "12:03:00", "12:05:30", "12:06:30"]
+    assert lines[2][1:] == ["4", "4", "0", "2", "37"]
 
 
-def test_one_snapshot_is_drawn_as_a_moment() -> None:
+def test_one_snapshot_is_drawn_without_a_timeline() -> None:
     root = parsed(render(STORIES["one snapshot"]))
     assert not root.all("svg", "timeline")
     assert root.all("figcaption")[0].text == "2026-11-21 12:00:00 UTC: 47 partitions, 6 one-rack"
@@ -259,15 +259,15 @@ def test_a_fleet_begins_with_a_table_that_links_to_every_cluster() -> None:
 
 
 def test_where_no_broker_counts_in_a_rack_the_page_says_what_to_set() -> None:
-    taken = story.snapshot([TopicPlan("orders", [[1, 2]])], brokers={1: None, 2: None})
+    cluster_snapshot = story.snapshot([TopicPlan("orders", [[1, 2]])], brokers={1: None, 2: None})
     ignoring = RackPolicy(unracked=UnrackedPolicy.IGNORE)
-    partition_batch = snapshot_batch(taken, ignoring)
+    partition_batch = snapshot_batch(cluster_snapshot, ignoring)
     cluster = replace(
-        report_by_hand([taken]).clusters[0],
+        report_by_hand([cluster_snapshot]).clusters[0],
         losses=(),
         harmed={},
         racks=(),
-        topic_map=topic_map(taken, partition_batch, (), {}, 60),
+        topic_map=topic_map(cluster_snapshot, partition_batch, (), {}, 60),
     )
     root = parsed(render(ReportData((cluster,), "0")))
     assert root.all("h1")[0].text == "not judged"

@@ -61,13 +61,13 @@ def test_nothing_leaves_the_screen_is_cut_or_covers_another(
     browser: Any, files: dict[str, Path], name: str, width: int
 ) -> None:
     page = browser.new_page(viewport={"width": width, "height": 800})
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
+    requested: list[str] = []
+    page.on("request", lambda request: requested.append(request.url))
     complaints: list[str] = []
     page.on("console", lambda message: complaints.append(message.text))
     page.goto(files[name].as_uri())
     page.evaluate("() => document.querySelectorAll('details').forEach(one => { one.open = true })")
-    assert asked == [files[name].as_uri()]
+    assert requested == [files[name].as_uri()]
     assert complaints == []
     assert page.evaluate("() => document.documentElement.scrollWidth") <= width
     assert page.evaluate(OVERFLOWING) == []
@@ -99,7 +99,9 @@ CONTRAST = """() => {
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_words_stand_out_as_wcag_asks_in_both_colour_schemes(browser: Any, files: dict[str, Path], scheme: str) -> None:
+def test_text_has_the_contrast_that_wcag_requires_in_both_colour_schemes(
+    browser: Any, files: dict[str, Path], scheme: str
+) -> None:
     page = browser.new_page(viewport={"width": DESK, "height": 800}, color_scheme=scheme)
     page.goto(files["during the loss"].as_uri())
     assert page.evaluate(CONTRAST) >= 4.5
@@ -118,7 +120,7 @@ def test_only_the_drawing_that_fits_the_screen_is_shown(browser: Any, files: dic
     page.close()
 
 
-def test_on_paper_everything_folded_is_open(browser: Any, files: dict[str, Path]) -> None:
+def test_on_paper_everything_collapsed_is_open(browser: Any, files: dict[str, Path]) -> None:
     page = browser.new_page(viewport={"width": DESK, "height": 800})
     page.goto(files["shop"].as_uri())
     batch = "() => [...document.querySelectorAll('details ul, details table')].map(one => one.checkVisibility())"

@@ -22,17 +22,17 @@ pytestmark = [pytest.mark.java, pytest.mark.spark]
 def restless(seed: int, count: int) -> list[ClusterSnapshot]:
     """A cluster whose brokers come and go, at uneven times."""
     rng = Random(seed)
-    at, taken = datetime(2026, 11, 20, 22, 0, tzinfo=UTC), []
+    at, snapshots = datetime(2026, 11, 20, 22, 0, tzinfo=UTC), []
     for _ in range(count):
         at += timedelta(microseconds=rng.randrange(1, 3_600_000_000))
         gone = [broker for broker in range(1, 7) if rng.random() < 0.3]
         lagging = [broker for broker in range(1, 7) if rng.random() < 0.2]
-        taken.append(
+        snapshots.append(
             story.snapshot(
                 story.SHOP, brokers=story.SIX_BROKERS, gone=gone, lagging=lagging, at=at, cluster_id=f"restless {seed}"
             )
         )
-    return taken
+    return snapshots
 
 
 HISTORIES: Sequence[list[ClusterSnapshot]] = (
@@ -47,15 +47,15 @@ HISTORIES: Sequence[list[ClusterSnapshot]] = (
 
 
 def summarized(spark: Any, histories: Sequence[list[ClusterSnapshot]], **bounds: int) -> ReportData:
-    taken = [one for history in histories for one in history]
-    rows = [row for one in taken for row in story.durability_rows(one)]
-    findings = [row for one in taken for row in story.finding_rows(one)]
+    snapshots = [one for history in histories for one in history]
+    rows = [row for one in snapshots for row in story.durability_rows(one)]
+    findings = [row for one in snapshots for row in story.finding_rows(one)]
     Random(7).shuffle(rows)
     tables = Tables(
         _frame(spark, rows, PARTITION_DURABILITY.ddl),
         _frame(spark, findings, FINDINGS.ddl),
-        _frame(spark, story.impact_rows(taken), OUTAGE_IMPACT.ddl),
-        _frame(spark, story.drift_rows(taken), DRIFT.ddl),
+        _frame(spark, story.impact_rows(snapshots), OUTAGE_IMPACT.ddl),
+        _frame(spark, story.drift_rows(snapshots), DRIFT.ddl),
     )
     return summarize(
         tables,
@@ -89,14 +89,14 @@ def _rounded(history: History) -> History:
 
 
 def test_spark_sums_up_what_plain_loops_sum_up(spark: Any) -> None:
-    told, expected = to_the_microsecond(summarized(spark, HISTORIES)), to_the_microsecond(report_by_hand(*HISTORIES))
-    assert [one.cluster_id for one in told.clusters] == [one.cluster_id for one in expected.clusters]
-    for mine, theirs in zip(told.clusters, expected.clusters, strict=True):
+    summary, expected = to_the_microsecond(summarized(spark, HISTORIES)), to_the_microsecond(report_by_hand(*HISTORIES))
+    assert [one.cluster_id for one in summary.clusters] == [one.cluster_id for one in expected.clusters]
+    for mine, theirs in zip(summary.clusters, expected.clusters, strict=True):
         for field in theirs.__slots__:
             assert getattr(mine, field) == getattr(theirs, field), (theirs.cluster_id, field)
 
 
-def test_a_long_history_is_drawn_by_the_worst_moment_of_each_stretch_and_the_last(spark: Any) -> None:
+def test_a_long_history_is_drawn_by_the_worst_point_of_each_stretch_and_the_last(spark: Any) -> None:
     history = restless(3, 60)
     whole = report_by_hand(history).clusters[0].history
     drawn = summarized(spark, [history], points_most=8).clusters[0].history
@@ -110,15 +110,15 @@ def test_a_long_history_is_drawn_by_the_worst_moment_of_each_stretch_and_the_las
 
     stretches = [[one for row, one in enumerate(whole.points[:-1]) if row * 7 // 59 == part] for part in range(7)]
     assert [max(part, key=lambda one: badness(one.counts)) for part in stretches] == list(drawn.points[:-1])
-    # The numbers beside the picture are still those of all moments.
+    # The numbers beside the picture are still those of all snapshots.
     assert _rounded(drawn).states == _rounded(whole).states
 
 
 def test_of_many_topics_at_risk_the_worst_are_brought_back(spark: Any) -> None:
     plans = [TopicPlan(f"t{code:03}", [[1, 4]] * (1 + code % 3), min_insync_replicas=1) for code in range(80)]
     plans.append(TopicPlan("zzz", [[1, 2]], min_insync_replicas=2))
-    taken = story.snapshot(plans, brokers=story.SIX_BROKERS, lagging=[2])
-    rows = summarized(spark, [[taken]], topics_most=5).clusters[0].topic_map.rows
+    cluster = story.snapshot(plans, brokers=story.SIX_BROKERS, lagging=[2])
+    rows = summarized(spark, [[cluster]], topics_most=5).clusters[0].topic_map.rows
     assert [row.topic for row in rows] == ["zzz", "t002", "t005", "t008", "t011"]
     assert rows[1].states == StateCounts(one_rack=3)
 
@@ -129,7 +129,7 @@ def test_a_warehouse_without_snapshots_makes_an_empty_report(spark: Any) -> None
 
 def test_a_snapshot_without_a_time_is_refused_by_name(spark: Any) -> None:
     timeless = replace(story.safe_cluster("calm"), taken_at=None)
-    told = (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
-    empty = Tables(*(_frame(spark, [], table.ddl) for table in told))
+    tables = (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
+    empty = Tables(*(_frame(spark, [], table.ddl) for table in tables))
     with pytest.raises(InvalidSnapshot, match="cluster 'calm': its latest snapshot has no taken_at; collect it again"):
         summarize(empty, {"calm": timeless}, story.POLICY)

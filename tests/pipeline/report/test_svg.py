@@ -18,11 +18,11 @@ def test_a_bar_of_states_is_as_long_as_all_partitions() -> None:
 
 
 def test_a_partition_under_both_minimums_is_drawn_once() -> None:
-    taken = story.shop_history(9)[-1]
-    loss = next(one for one in outage(taken, RackPolicy())[1] if one.racks == ("r1",))
-    harmed = story.report_by_hand([taken]).clusters[0].harmed[loss.racks[0]]
+    cluster = story.shop_history(9)[-1]
+    loss = next(one for one in outage(cluster, RackPolicy())[1] if one.racks == ("r1",))
+    harmed = story.report_by_hand([cluster]).clusters[0].harmed[loss.racks[0]]
     assert loss.total("offline") + loss.total("under_min_isr") + loss.total("under_min_racks") > harmed
-    bar = widths(svg.loss_bar(loss, harmed, len(taken.partitions), "so"))
+    bar = widths(svg.loss_bar(loss, harmed, len(cluster.partitions), "so"))
     assert abs(sum(bar.values()) - 100) < 0.2
     assert bar["ok"] == round(100 * (47 - harmed) / 47, 1)
 

@@ -20,8 +20,8 @@ def histories(draw: st.DrawFn) -> History:
     seconds = draw(spans)
     shares = sorted({0.0, 1.0, *draw(st.lists(st.floats(0, 1), max_size=20))})
     times = sorted({start + timedelta(seconds=round(share * seconds)) for share in shares})
-    moments = tuple(HistoryPoint(at, draw(counts)) for at in times)
-    return History(len(moments), times[0], times[-1], moments, (), 0.0, 0.0)
+    points = tuple(HistoryPoint(at, draw(counts)) for at in times)
+    return History(len(points), times[0], times[-1], points, (), 0.0, 0.0)
 
 
 def text_boxes(root: Element) -> list[tuple[float, float, float, float]]:
@@ -111,16 +111,16 @@ def test_ten_minutes_are_ticked_in_whole_minutes_and_three_days_at_midnight() ->
     ]
 
 
-def test_the_worst_moment_is_marked_with_its_time_and_counts() -> None:
+def test_the_worst_point_is_marked_with_its_time_and_counts() -> None:
     history = story.report_by_hand(story.shop_history(20)).clusters[0].history
     root = drawn(timeline.timeline(history, "t", 1040, 270))
     assert [one.text for one in root.all("text", "worst")] == ["12:03:00 worst: 4 offline, 4 under-min-isr, 2 one-rack"]
     assert len(root.all("path", "worst")) == 1
 
 
-def test_days_are_told_where_a_history_spans_them() -> None:
-    taken = story.shop_history(1) + story.at_times(story.shop_history(9)[-1], [story.NOON + timedelta(days=2)])
-    root = drawn(timeline.timeline(story.report_by_hand(taken).clusters[0].history, "t", 1040, 270))
+def test_days_are_shown_where_a_history_spans_them() -> None:
+    snapshots = story.shop_history(1) + story.at_times(story.shop_history(9)[-1], [story.NOON + timedelta(days=2)])
+    root = drawn(timeline.timeline(story.report_by_hand(snapshots).clusters[0].history, "t", 1040, 270))
     assert root.all("text", "worst")[0].text.startswith("23 Nov 12:00:00 worst")
     assert {"22 Nov", "23 Nov"} <= {one.text for one in root.all("text")}
 

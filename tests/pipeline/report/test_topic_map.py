@@ -56,12 +56,12 @@ def test_harmed_partitions_are_those_that_cannot_lead_or_acknowledge_any_more(sn
 
 
 @given(snapshots())
-def test_a_cell_tells_the_harm_that_outage_tells_of_that_rack(snapshot: ClusterSnapshot) -> None:
+def test_a_cell_holds_the_harm_that_outage_reports_for_that_rack(snapshot: ClusterSnapshot) -> None:
     _, losses = outage(snapshot, story.POLICY)
-    told = {(loss.racks[0], harm.topic): harm for loss in losses for harm in loss.topics}
+    harms = {(loss.racks[0], harm.topic): harm for loss in losses for harm in loss.topics}
     drawn = mapped(snapshot)
     for row in drawn.rows:
-        assert [cell.harm for cell in row.cells] == [told.get((rack, row.topic)) for rack in drawn.racks]
+        assert [cell.harm for cell in row.cells] == [harms.get((rack, row.topic)) for rack in drawn.racks]
 
 
 def test_what_is_worst_now_comes_first_then_what_a_loss_would_harm_most() -> None:

@@ -10,8 +10,8 @@ from tests.pipeline.report import story
 from tests.pipeline.report.story import TopicPlan, spread
 
 
-def only(*taken: object, **named: object) -> ClusterReport:
-    cluster = story.snapshot(*taken, **{"brokers": story.SIX_BROKERS, **named})  # type: ignore[arg-type]
+def only(*plans: object, **named: object) -> ClusterReport:
+    cluster = story.snapshot(*plans, **{"brokers": story.SIX_BROKERS, **named})  # type: ignore[arg-type]
     return story.report_by_hand([cluster]).clusters[0]
 
 
@@ -38,13 +38,13 @@ def test_the_verdict_on_a_safe_cluster_says_what_keeps_working() -> None:
     )
 
 
-def test_controllers_that_nobody_saw_are_not_said_to_keep_their_majority() -> None:
+def test_the_majority_of_controllers_that_were_not_read_is_left_out() -> None:
     cluster = only([TopicPlan("orders", spread(6, 3))])
     assert "controllers" not in words.headline(cluster)
     assert "controller quorum is not part of the verdict" in words.caveats(cluster)[0]
 
 
-def test_a_cluster_in_one_rack_is_said_to_be_in_one_rack() -> None:
+def test_the_verdict_on_a_cluster_in_one_rack_names_that_rack() -> None:
     cluster = only([TopicPlan("orders", [[1, 2, 3]])], brokers={1: "a", 2: "a", 3: "a"})
     assert (
         words.headline(cluster) == "All of this cluster is in one rack: losing rack a would take 1 partition offline."
@@ -57,7 +57,7 @@ def test_brokers_without_a_rack_are_one_rack_without_a_name() -> None:
     assert "Brokers without a rack: 1, 2, 3." in words.caveats(cluster)
 
 
-def test_what_is_harmed_already_is_told_apart_from_what_a_loss_would_add() -> None:
+def test_what_is_harmed_already_is_counted_apart_from_what_a_loss_would_add() -> None:
     cluster = story.report_by_hand(story.shop_history(9)).clusters[0]
     assert words.already_harmed(cluster) == (
         "Already harmed, with no rack lost: 4 partitions offline and 4 partitions under min ISR."
@@ -80,7 +80,7 @@ def test_many_bad_racks_are_counted_after_the_first_four() -> None:
     assert "eu-central-1, eu-central-10, eu-central-11, eu-central-12 or 26 more racks" in words.headline(cluster)
 
 
-def test_controllers_left_are_told_as_audit_tells_them() -> None:
+def test_controllers_left_are_described_as_audit_describes_them() -> None:
     voters = {101: "r1", 102: "r1", 103: "r2"}
     _, losses = outage(story.snapshot([], brokers=story.SIX_BROKERS, voters=voters), RackPolicy())
     assert [words.quorum(loss) for loss in losses] == ["1 of 3: no majority", "2 of 3", "3 of 3"]
@@ -111,7 +111,7 @@ def test_a_policy_that_counts_rackless_brokers_in_no_rack_leaves_nothing_to_lose
 
 
 @pytest.mark.parametrize(
-    ("seconds", "said"),
+    ("seconds", "text"),
     [
         (0, "0 s"),
         (0.25, "0.2 s"),
@@ -123,19 +123,19 @@ def test_a_policy_that_counts_rackless_brokers_in_no_rack_leaves_nothing_to_lose
         (400 * 86400 + 7200, "400 d 2 h"),
     ],
 )
-def test_a_span_is_told_in_its_two_largest_units(seconds: float, said: str) -> None:
-    assert words.span(seconds) == said
+def test_a_span_is_written_in_its_two_largest_units(seconds: float, text: str) -> None:
+    assert words.span(seconds) == text
 
 
-def test_times_are_told_in_utc_to_the_second() -> None:
+def test_times_are_written_in_utc_to_the_second() -> None:
     assert words.utc(story.NOON + timedelta(microseconds=999_999)) == "2026-11-21 12:00:00 UTC"
 
 
-def test_one_snapshot_is_said_to_be_no_history() -> None:
+def test_the_risk_of_one_snapshot_is_that_there_is_no_history() -> None:
     assert words.risk(story.report_by_hand(story.shop_history(1)).clusters[0].history).startswith("One snapshot so far")
 
 
-def test_risk_is_told_in_time() -> None:
+def test_risk_is_written_as_time() -> None:
     history = story.report_by_hand(story.shop_history(20)).clusters[0].history
     assert (
         words.risk(history) == "20 snapshots over 9 min 30 s: for 9 min 30 s of it at least one partition was not ok."
@@ -146,13 +146,13 @@ def test_risk_is_told_in_time() -> None:
     )
 
 
-def group(change: str, changes: int = 1, **said: object) -> DriftGroup:
+def group(change: str, changes: int = 1, **fields: object) -> DriftGroup:
     about = {"topics": 0, "topic": None, "partition": None, "broker": None, "before": None, "after": None}
-    return DriftGroup(story.NOON, change, changes, **{**about, "cause": None, "cause_broker": None, **said})  # type: ignore[arg-type]
+    return DriftGroup(story.NOON, change, changes, **{**about, "cause": None, "cause_broker": None, **fields})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("told", "what", "where", "from_to", "cause"),
+    ("drift_group", "what", "where", "from_to", "cause"),
     [
         (
             group("safety-lost", 12, topics=2, topic="orders", partition=3, before="ok", after="offline",
@@ -168,13 +168,13 @@ def group(change: str, changes: int = 1, **said: object) -> DriftGroup:
         (group("isr-shrunk", topics=1, topic="t", partition=1, before="1,2", after="1"), "ISR shrunk", "t-1", "1,2 → 1", ""),
     ],
 )  # fmt: skip
-def test_a_change_is_told_in_four_short_phrases(
-    told: DriftGroup, what: str, where: str, from_to: str, cause: str
+def test_a_change_is_described_in_four_short_phrases(
+    drift_group: DriftGroup, what: str, where: str, from_to: str, cause: str
 ) -> None:
-    assert words.what_changed(told) == what
-    assert words.where_changed(told) == where
-    assert words.from_to(told) == from_to
-    assert words.caused_by(told) == cause
+    assert words.what_changed(drift_group) == what
+    assert words.where_changed(drift_group) == where
+    assert words.from_to(drift_group) == from_to
+    assert words.caused_by(drift_group) == cause
 
 
 def test_losses_over_time_are_summed_up_in_one_sentence() -> None:
@@ -188,7 +188,7 @@ def test_losses_over_time_are_summed_up_in_one_sentence() -> None:
 
 
 @pytest.mark.parametrize(
-    ("snapshots_not_survived", "said"),
+    ("snapshots_not_survived", "ending"),
     [
         ((20, 2), "; 1 other rack could not at times either."),
         ((2, 2, 2), "; 2 other racks could not at times either."),
@@ -197,12 +197,12 @@ def test_losses_over_time_are_summed_up_in_one_sentence() -> None:
         ((20, 0, 0), ", in 20 of 20 snapshots."),
     ],
 )
-def test_racks_that_could_never_be_lost_are_told_from_those_that_sometimes_could(
-    snapshots_not_survived: tuple[int, ...], said: str
+def test_racks_that_could_never_be_lost_are_counted_apart_from_those_that_sometimes_could(
+    snapshots_not_survived: tuple[int, ...], ending: str
 ) -> None:
     past = story.report_by_hand(story.shop_history(20)).clusters[0].history
     losses = [
         LossHistory(RackId(f"r{at}"), 20, number, 30.0 * number, story.NOON if number else None, number, 0, 0)
         for at, number in enumerate(snapshots_not_survived)
     ]
-    assert words.losses_over_time(losses, past).endswith(said)
+    assert words.losses_over_time(losses, past).endswith(ending)

@@ -40,13 +40,13 @@ def test_a_failed_write_leaves_the_older_report(tmp_path: Path, monkeypatch: pyt
     assert [one.name for one in tmp_path.iterdir()] == ["report.html"]
 
 
-def test_a_place_that_is_no_folder_is_told_in_one_line(tmp_path: Path) -> None:
+def test_a_path_below_a_file_is_refused_in_one_line(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(UsageError, match="cannot be written"):
         write_report(DATA, tmp_path / "file" / "report.html")
 
 
 def test_a_name_that_utf_8_cannot_hold_does_not_prevent_the_report(tmp_path: Path) -> None:
-    taken = story.snapshot([TopicPlan("orders", [[1]])], brokers={1: RackId("r\udc80")})
-    write_report(report_by_hand([taken]), tmp_path / "report.html")
+    cluster = story.snapshot([TopicPlan("orders", [[1]])], brokers={1: RackId("r\udc80")})
+    write_report(report_by_hand([cluster]), tmp_path / "report.html")
     assert "without rack r?" in (tmp_path / "report.html").read_text(encoding="utf-8")

@@ -29,8 +29,8 @@ def test_a_rack_gives_live_brokers_before_fenced_ones() -> None:
 
 
 def test_kafka_takes_the_first_partition_after_a_shuffle_for_one_before_it() -> None:
-    # Two brokers on two racks, one replica. Broker 0 was asked in epoch 0, then broker 1 in epoch 1, then comes a shuffle.
-    # Back in epoch 0 broker 0 believes to be asked for the same partition again, and broker 1 has to lead.
+    # Two brokers on two racks, one replica. Broker 0 led a partition in epoch 0, then broker 1 in epoch 1, then comes a shuffle.
+    # Back in epoch 0, rack a takes the partition for the one that broker 0 was used in already, and broker 1 has to lead.
     stripes = rack_stripes([on_rack(0, "a"), on_rack(1, "b")], ZeroRng())
     racks = list(stripes.striped)
     assert [stripes.next_partition(1) for _ in range(2)] == [[0], [1]]

@@ -39,8 +39,8 @@ def as_described(snapshot: ClusterSnapshot) -> dict[tuple[str, int], Described]:
 def agreed(cluster: KafkaCluster) -> ClusterSnapshot:
     """A snapshot whose partitions are just what `kafka-topics --describe` says.
 
-    Asked between two equal snapshots: on a busy machine a replica may leave or join an ISR while the tool starts,
-    and the broker the tool asks may hear of it later than the one the snapshots ask.
+    The tool runs between two equal snapshots: on a busy machine a replica may leave or join an ISR while the tool starts,
+    and the broker that the tool reads may learn of it later than the one that the snapshots read.
     """
     before, described_by_kafka, after = snapshot(cluster), described(cluster), snapshot(cluster)
     for _ in range(5):
@@ -140,7 +140,7 @@ def is_current(read: ClusterSnapshot) -> bool:
 
 @pytest.fixture
 def rack_lost(busy_kafka: KafkaCluster) -> Iterator[KafkaCluster]:
-    """Rack r2, brokers 2 and 5, without power, and the controller knows."""
+    """Rack r2, brokers 2 and 5, without power, and fenced by the controller."""
     busy_kafka.lose_rack("r2")
     try:
         eventually(

@@ -81,7 +81,7 @@ def test_a_script_that_is_late_is_ended_with_all_it_started(tmp_path: Path) -> N
 
 
 def alive(stat: Path) -> bool:
-    """A killed process may wait as a zombie for whoever inherits it."""
+    """A killed process may stay a zombie until the process that inherits it reaps it."""
     try:
         return stat.read_text().rsplit(")", 1)[1].split()[0] not in "ZX"
     except FileNotFoundError:

@@ -34,8 +34,8 @@ def pairs(inputs: Inputs, known: Registrations) -> DataFrame:
 
 def compared_with(rows: DataFrame, pairs: DataFrame, snapshots: DataFrame) -> DataFrame:
     """The rows with the time of the snapshot they are compared with. Grain: as `rows`."""
-    moments = snapshots.select(F.col("snapshot").alias("previous"), F.col("taken_at").alias("previous_taken_at"))
-    return rows.join(F.broadcast(pairs.join(moments, "previous").drop("previous", "relabelled")), "snapshot")
+    times = snapshots.select(F.col("snapshot").alias("previous"), F.col("taken_at").alias("previous_taken_at"))
+    return rows.join(F.broadcast(pairs.join(times, "previous").drop("previous", "relabelled")), "snapshot")
 
 
 def registration_drift(inputs: Inputs, known: Registrations) -> DataFrame:

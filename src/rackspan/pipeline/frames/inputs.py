@@ -44,8 +44,8 @@ class Inputs:
     def snapshots(self) -> DataFrame:
         """Which snapshot is which. Grain: snapshot."""
         numbered = self.spark.createDataFrame(_numbered(self.stored, self.days))
-        moment = F.timestamp_micros("taken_at_micros")
-        return numbered.select("snapshot", "unit", "cluster_id", "day", "folder_key", moment.alias("taken_at"))
+        taken_at = F.timestamp_micros("taken_at_micros")
+        return numbered.select("snapshot", "unit", "cluster_id", "day", "folder_key", taken_at.alias("taken_at"))
 
     @property
     def pairs(self) -> Sequence[tuple[int, int]]:

@@ -30,7 +30,7 @@ def registrations(inputs: Inputs, policy: RackPolicy) -> Registrations:
     Errors: InvalidSnapshot; UsageError where the policy refuses a cluster.
     """
     with ThreadPoolExecutor() as readers:
-        seen = list(readers.map(lambda one: read_registration(one.folder), inputs.stored))
-    places = {registration: place for place, registration in enumerate(dict.fromkeys(seen))}
-    distinct = tuple(ClusterMembers(brokers, controllers, policy) for brokers, controllers in places)
-    return Registrations(distinct, np.array([places[one] for one in seen], dtype=np.int32))
+        by_snapshot = list(readers.map(lambda one: read_registration(one.folder), inputs.stored))
+    indexes = {registration: index for index, registration in enumerate(dict.fromkeys(by_snapshot))}
+    distinct = tuple(ClusterMembers(brokers, controllers, policy) for brokers, controllers in indexes)
+    return Registrations(distinct, np.array([indexes[one] for one in by_snapshot], dtype=np.int32))

@@ -185,7 +185,7 @@ class FindingGroup:
     """All findings of one constraint and severity.
 
     `findings` and `topics` count those of the latest snapshot, 0 where it is over; `topic`, `partition`, `reason` and
-    `remedy` are the first of them in the last snapshot that had any. `snapshots` had it, the last at `last_seen_at`.
+    `remedy` are the first of them in the last snapshot that had any. `snapshots` had it, the last at `last_found_at`.
     """
 
     constraint: str
@@ -193,7 +193,7 @@ class FindingGroup:
     findings: int
     topics: int
     snapshots: int
-    last_seen_at: datetime
+    last_found_at: datetime
     topic: str | None
     partition: int | None
     reason: str

@@ -104,10 +104,10 @@ def finding_groups(findings: DataFrame, latest: DataFrame) -> DataFrame:
             F.sum(F.when(now, 1).otherwise(0)).alias("findings"),
             F.count_distinct(F.when(now, F.col("topic"))).alias("topics"),
             F.count_distinct(at).alias("snapshots"),
-            F.max(at).alias("last_seen"),
+            F.max(at).alias("last_found"),
             F.min_by(example, first_of_last).alias("example"),
         )
-        .select("cluster_id", "constraint", "severity", "findings", "topics", "snapshots", "last_seen", "example.*")
+        .select("cluster_id", "constraint", "severity", "findings", "topics", "snapshots", "last_found", "example.*")
     )
 
 

@@ -178,7 +178,7 @@ def _findings(rows: Iterable[Row]) -> tuple[FindingGroup, ...]:
             findings=row.findings,
             topics=row.topics,
             snapshots=row.snapshots,
-            last_seen_at=_timestamp(row.last_seen),
+            last_found_at=_timestamp(row.last_found),
             topic=row.topic,
             partition=row.partition,
             reason=row.reason,

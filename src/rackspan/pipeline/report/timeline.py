@@ -54,8 +54,8 @@ class Frame:
     def base(self) -> float:
         return self.height - self.bottom
 
-    def x(self, moment: datetime) -> float:
-        share = (moment - self.start) / (self.end - self.start) if self.end > self.start else 0.0
+    def x(self, time: datetime) -> float:
+        share = (time - self.start) / (self.end - self.start) if self.end > self.start else 0.0
         return self.left + share * (self.x_end - LAST_POINT - self.left)
 
     def y(self, value: int) -> float:
@@ -161,11 +161,11 @@ def _runs(
     frame: Frame, points: Sequence[HistoryPoint], below: Sequence[DurabilityState], state: DurabilityState
 ) -> Iterator[list[Block]]:
     """Stretches in which a state occurs, as steps, so that where it does not nothing is drawn."""
-    edges = [*(frame.x(moment.taken_at) for moment in points), frame.x_end]
+    edges = [*(frame.x(point.taken_at) for point in points), frame.x_end]
     run: list[Block] = []
-    for moment, (left, right) in zip(points, pairwise(edges), strict=True):
-        under = sum(moment.counts.of(one) for one in below)
-        over = under + moment.counts.of(state)
+    for point, (left, right) in zip(points, pairwise(edges), strict=True):
+        under = sum(point.counts.of(lower) for lower in below)
+        over = under + point.counts.of(state)
         if over > under:
             run.append((left, right, frame.y(over), frame.y(under)))
         elif run:
@@ -214,9 +214,9 @@ def _text(x: float, y: float, text: str, anchor: str, kind: str = "label") -> Ma
     return Markup('<text class="{}" x="{:.1f}" y="{:.1f}" text-anchor="{}">{}</text>').format(kind, x, y, anchor, text)
 
 
-def _clock(history: History, moment: datetime) -> str:
+def _clock(history: History, time: datetime) -> str:
     one_day = history.first_taken_at.date() == history.last_taken_at.date()
-    return f"{moment:%H:%M:%S}" if one_day else f"{moment:%d %b %H:%M:%S}"
+    return f"{time:%H:%M:%S}" if one_day else f"{time:%d %b %H:%M:%S}"
 
 
 def _described(history: History) -> str:

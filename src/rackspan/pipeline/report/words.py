@@ -191,8 +191,8 @@ def named(losses: Sequence[RackLoss], joined_by: str) -> str:
     return listed(names, joined_by)
 
 
-def utc(moment: datetime) -> str:
-    return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+def utc(time: datetime) -> str:
+    return f"{time:%Y-%m-%d %H:%M:%S} UTC"
 
 
 def span(seconds: float) -> str:

@@ -12,5 +12,5 @@ def write_report(data: ReportData, path: Path) -> None:
     page = render(data)
     with writing_output(path):
         path.parent.mkdir(parents=True, exist_ok=True)
-        # A rack's name may contain characters that UTF-8 cannot encode; they become question marks.
+        # A rack's name may contain characters that UTF-8 cannot encode; each becomes a `?`.
         replace_file(path, page, errors="replace")

@@ -210,7 +210,7 @@ def racked(count: int) -> list[Broker]:
 
 
 @pytest.mark.parametrize(
-    ("registered", "width", "carried"),
+    ("registered", "width", "representable"),
     [
         (known(*racked(3)), 3, True),
         (known(*racked(62)), 6, True),
@@ -222,6 +222,6 @@ def racked(count: int) -> list[Broker]:
     ],
 )
 def test_what_bits_cannot_represent_is_left_to_arrow_batches(
-    registered: Registrations, width: int, carried: bool
+    registered: Registrations, width: int, representable: bool
 ) -> None:
-    assert (broker_bits.broker_bits(registered, width) is not None) is carried
+    assert (broker_bits.broker_bits(registered, width) is not None) is representable

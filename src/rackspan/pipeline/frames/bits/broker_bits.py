@@ -62,15 +62,15 @@ class BrokerBits:
         most, known = _most_racks(self.known), self.known.distinct
         start = self._of_snapshot([place * most for place in range(len(known))], "INT")
         names = _literal((name for one in known for name in _padded(one.failure_racks, most)), "STRING")
-        taken = []
+        lowest_names = []
         rest = bits
         for _ in range(self.width):
             below = rest - F.lit(1)
             # The number of ones below the lowest set bit is its index.
-            place = F.bit_count(F.bitwise_not(rest).bitwiseAND(below))
-            taken.append(F.get(names, start + place))
+            index = F.bit_count(F.bitwise_not(rest).bitwiseAND(below))
+            lowest_names.append(F.get(names, start + index))
             rest = rest.bitwiseAND(below)
-        return F.slice(F.array(*taken), F.lit(1), F.bit_count(bits))
+        return F.slice(F.array(*lowest_names), F.lit(1), F.bit_count(bits))
 
     @property
     def several(self) -> Column:
