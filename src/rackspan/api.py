@@ -258,10 +258,16 @@ def snapshot_after(
 
 
 def lint_reassignment(
-    snapshot: ClusterSnapshot, policy: RackPolicy, reassignment: ReassignmentPlan | ReassignmentDocument
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy,
+    reassignment: ReassignmentPlan | ReassignmentDocument,
+    request: ReassignmentRequest = ReassignmentRequest(),
 ) -> list[Finding]:
-    """What is wrong with a plan, or with a file of any tool: its targets, the replicas on the way, needless copies."""
-    return _reassign.lint(snapshot, policy, reassignment)
+    """What is wrong with a plan, or with a file of any tool: its targets, the replicas on the way, needless copies.
+
+    `request`: what it was made for; the brokers that it drains and its replication factor count as required.
+    """
+    return _reassign.lint(snapshot, policy, reassignment, request)
 
 
 def check_reassignment(

@@ -162,3 +162,56 @@ def test_a_plan_and_its_file_have_the_same_findings() -> None:
     planned = plan(snapshot, request=ReassignmentRequest(replication_factor=2))
     document = ReassignmentDocument(tuple(ListedPartition(*target) for target in targets(planned)))
     assert lint(snapshot, RackPolicy(), planned) == lint(snapshot, RackPolicy(), document) != []
+
+
+def test_a_plan_that_drains_a_broker_is_clean_for_the_request_it_was_made_for() -> None:
+    snapshot = cluster([[1, 2, 4]], {1: "a", 2: "b", 3: "b", 4: "c"})
+    request = ReassignmentRequest(drain=frozenset({4}))
+    planned = plan(snapshot, request=request)
+    assert lint(snapshot, RackPolicy(), planned, request) == []
+    assert "rack-spread" in {one.constraint for one in lint(snapshot, RackPolicy(), planned)}
+    kept = ReassignmentDocument((ListedPartition("topic-000000", 0, (1, 3, 4)),))
+    assert "plan-drained-broker" in {one.constraint for one in lint(snapshot, RackPolicy(), kept, request)}
+
+
+def test_a_replication_factor_that_was_required_is_no_finding_and_another_is() -> None:
+    snapshot, request = cluster([[1, 3]], {1: "a", 2: "b", 3: "b", 4: "c"}), ReassignmentRequest(replication_factor=3)
+    assert lint(snapshot, RackPolicy(), plan(snapshot, request=request), request) == []
+    two = ReassignmentDocument((ListedPartition("topic-000000", 0, (1, 4)),))
+    (found, *_) = (
+        one for one in lint(snapshot, RackPolicy(), two, request) if one.constraint == "plan-replication-factor"
+    )
+    assert found.reason == "it has 2 replicas where 3 are required"
+
+
+@given(
+    snapshots(), policies(), st.sampled_from([None, 1, 2, 3, 4]), st.booleans(), st.booleans(), st.booleans(), st.data()
+)
+def test_lint_refuses_nothing_that_plan_makes_for_the_same_request(
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy,
+    factor: int | None,
+    reorder: bool,
+    balance: bool,
+    replaced: bool,
+    data: st.DataObject,
+) -> None:
+    ids = [int(broker.id) for broker in snapshot.brokers]
+    away = frozenset(data.draw(st.sets(st.sampled_from(ids), max_size=len(ids) - 1)))
+    request = ReassignmentRequest(
+        drain=frozenset() if replaced else away,
+        replace=away if replaced else frozenset(),
+        replication_factor=factor,
+        reorder_leaders=reorder,
+        balance=balance,
+    )
+    planned = plan(snapshot, policy, request)
+    found = lint(snapshot, policy, planned, request)
+    refused = {one.constraint for one in found if one.severity is Severity.VIOLATION}
+    # What a topic demands of its racks or minimums may have been impossible before; a plan does not change configs.
+    assert refused <= {
+        "min-insync-racks-satisfiable",
+        "min-insync-replicas-satisfiable",
+        "min-insync-replicas-forces-racks",
+    }
+    assert not {"plan-needless-moves", "plan-replication-factor"} & {one.constraint for one in found}

@@ -38,12 +38,16 @@ REMEDY = "mend the file, or let rackspan reassign plan write one"
 
 
 def lint(
-    snapshot: ClusterSnapshot, policy: RackPolicy, reassignment: ReassignmentPlan | ReassignmentDocument
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy,
+    reassignment: ReassignmentPlan | ReassignmentDocument,
+    request: ReassignmentRequest = ReassignmentRequest(),
 ) -> list[Finding]:
     """Everything wrong with a plan, or a file, for this cluster, violations first.
 
     A violation means that Kafka refuses the plan or that racks are less safe than required, during it or after. Faults of
-    a file use the words of Kafka's own tool. A plan that moves nothing has no findings.
+    a file use the words of Kafka's own tool. A plan that moves nothing has no findings. `request`: what the plan was made for;
+    what it drains does not count as a place for replicas, and what it requires is no finding.
     """
     if isinstance(reassignment, ReassignmentPlan) and not len(reassignment):
         return []
@@ -54,9 +58,12 @@ def lint(
     fenced = {int(broker.id) for broker in snapshot.brokers if broker.fenced}
     found = [*map(_finding, broken), *_unknown(snapshot, document)]
     for entry, row in zip(entries, rows.tolist(), strict=True):
-        found += _of_entry(batch, fenced, entry, row)
+        found += _of_entry(batch, fenced, request, entry, row)
     if len(rows):
-        found += [*_placement(batch, snapshot, policy, entries, rows), *_needless(snapshot, policy, entries, rows)]
+        found += [
+            *_placement(batch, snapshot, policy, request, entries, rows),
+            *_needless(snapshot, policy, request, entries, rows),
+        ]
     return in_order(found)
 
 
@@ -103,7 +110,9 @@ def _unknown(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> Itera
                 yield Finding("plan-unknown-broker", Severity.VIOLATION, entry.topic, entry.partition, why, REMEDY)
 
 
-def _of_entry(batch: PartitionBatch, fenced_brokers: Set[int], entry: ListedPartition, row: int) -> Iterator[Finding]:
+def _of_entry(
+    batch: PartitionBatch, fenced_brokers: Set[int], request: ReassignmentRequest, entry: ListedPartition, row: int
+) -> Iterator[Finding]:
     """What one entry does to its partition, placement apart."""
 
     def finding(constraint: str, severity: Severity, reason: str, remedy: str) -> Finding:
@@ -111,12 +120,18 @@ def _of_entry(batch: PartitionBatch, fenced_brokers: Set[int], entry: ListedPart
 
     now, factor = batch.rows.row(row), int(batch.replication_factor[row])
     new = [broker for broker in entry.replicas if broker not in now.replicas]
-    if len(entry.replicas) != factor:
+    if len(entry.replicas) != (factor if request.replication_factor is None else request.replication_factor):
         why = f"the replication factor changes from {factor} to {len(entry.replicas)}"
+        if request.replication_factor is not None:
+            why = f"it has {len(entry.replicas)} replicas where {request.replication_factor} are required"
         yield finding("plan-replication-factor", Severity.WARNING, why, "say so on purpose, or keep the factor")
     if now.adding_replicas or now.removing_replicas:
         why = "it is being reassigned already: the plan would replace that"
         yield finding("plan-reassignment-in-progress", Severity.WARNING, why, "wait for it, or cancel it first")
+    drained = [broker for broker in entry.replicas if broker in request.leaving]
+    if drained:
+        why = f"brokers to drain would hold it: {','.join(map(str, drained))}"
+        yield finding("plan-drained-broker", Severity.VIOLATION, why, REMEDY)
     if new and now.leader == NO_BROKER:
         why = f"it has no leader to copy from: replicas {','.join(map(str, new))} would wait for ever"
         yield finding("plan-offline-partition", Severity.VIOLATION, why, "bring back a replica that was in sync first")
@@ -130,17 +145,27 @@ def _of_entry(batch: PartitionBatch, fenced_brokers: Set[int], entry: ListedPart
 
 
 def _placement(
-    batch: PartitionBatch, snapshot: ClusterSnapshot, policy: RackPolicy, entries: list[ListedPartition], rows: Int64s
+    batch: PartitionBatch,
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy,
+    request: ReassignmentRequest,
+    entries: list[ListedPartition],
+    rows: Int64s,
 ) -> Iterator[Finding]:
     """Audit's constraints on the targets, and on target ∪ current while the copies run."""
     targets = [_valid_ids(entry.replicas) for entry in entries]
-    arrived = _batch_with(batch, snapshot, policy, rows, targets)
+    # Replicas are spread evenly over the racks that are left once the drained brokers are empty.
+    staying = tuple(broker for broker in snapshot.brokers if broker.id not in request.leaving)
+    left = snapshot_batch(replace(snapshot, brokers=staying), policy) if request.leaving and staying else batch
+    arrived = _batch_with(left, snapshot, policy, rows, targets)
     for constraint in PARTITION_CONSTRAINTS:
         if constraint.name in OF_THE_TARGET:
             yield from constraint.findings(arrived)
     current = [batch.rows.row(row).replicas for row in rows.tolist()]
     unions = [tuple(dict.fromkeys((*new, *old))) for new, old in zip(targets, current, strict=True)]
-    yield from _on_the_way(arrived, _batch_with(batch, snapshot, policy, rows, unions))
+    yield from _on_the_way(
+        _batch_with(batch, snapshot, policy, rows, targets), _batch_with(batch, snapshot, policy, rows, unions)
+    )
 
 
 def _on_the_way(arrived: PartitionBatch, moving: PartitionBatch) -> Iterator[Finding]:
@@ -181,10 +206,16 @@ def _batch_with(
 
 
 def _needless(
-    snapshot: ClusterSnapshot, policy: RackPolicy, entries: list[ListedPartition], rows: Int64s
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy,
+    request: ReassignmentRequest,
+    entries: list[ListedPartition],
+    rows: Int64s,
 ) -> Iterator[Finding]:
-    """A warning for copies beyond what the constraints need."""
-    now = reassignment_problem(snapshot, policy, ReassignmentRequest())
+    """A warning for copies beyond what the constraints and the request need; balance may need any."""
+    if request.balance:
+        return
+    now = reassignment_problem(snapshot, policy, replace(request, topics=None))
     targets, current = padded_lists([_valid_ids(entry.replicas) for entry in entries]), now.rows.replicas[rows]
     moves = int(np.count_nonzero(~(targets[:, :, None] == current[:, None, :]).any(axis=2) & (targets != NO_BROKER)))
     wanted = np.minimum(lengths(targets), min(len(now.shares.least) - 1, PLANNED_FACTOR_MAX))

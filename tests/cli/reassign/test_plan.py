@@ -1,7 +1,9 @@
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -48,6 +50,23 @@ def test_the_file_written_is_the_one_lint_finds_clean(tmp_path: Path) -> None:
     assert run(tmp_path, snapshot, "plan", "--out", str(file))[0] == 2
     code, document = run(tmp_path, snapshot, "lint", "--reassignment-json-file", str(file))
     assert (code, document["summary"]["violations"]) == (0, 0)
+
+
+@pytest.mark.parametrize("options", [["--drain", "3"], ["--replication-factor", "2"], ["--drain", "3", "--balance"]])
+def test_lint_takes_what_plan_was_given_and_is_clean(tmp_path: Path, options: list[str]) -> None:
+    snapshot, file = cluster([[1, 2], [1, 3]], {1: "a", 2: "b", 3: "c", 4: "c"}), tmp_path / "plan.json"
+    run(tmp_path, snapshot, "plan", *options, "--out", str(file))
+    code, document = run(tmp_path, snapshot, "lint", *options, "--reassignment-json-file", str(file))
+    assert (code, document["findings"]) == (0, [])
+
+
+def test_moves_of_unknown_size_print_as_unknown(tmp_path: Path) -> None:
+    file, placed = tmp_path / "snapshot.json", cluster([[0, 2]], {0: "a", 2: "a", 1: "b"})
+    unsized = replace(placed.partitions, size_bytes=np.full(1, -1, dtype=np.int64))
+    snapshot_file.write(replace(placed, partitions=unsized), file)
+    printed = CliRunner().invoke(plan.app, ["plan", "--snapshot", str(file)]).stdout
+    assert "1 move, an unknown number of bytes, 1 partition" in printed
+    assert " 0 bytes" not in printed
 
 
 def test_a_plan_that_breaks_a_rule_exits_2(tmp_path: Path) -> None:

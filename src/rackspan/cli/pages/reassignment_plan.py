@@ -30,7 +30,13 @@ def generate_page(
 
 def plan_page(document: dict[str, Any]) -> RenderableType:
     """Steps, then balance, then what is infeasible; the summary is last."""
-    return page(*_steps(document["steps"]), _balances(document), Text(), *_notes(document), _verdict(document))
+    return page(
+        *_steps(document["steps"], unsized=document["moves_of_unknown_size"] > 0),
+        _balances(document),
+        Text(),
+        *_notes(document),
+        _verdict(document),
+    )
 
 
 def lint_page(document: dict[str, Any]) -> RenderableType:
@@ -48,19 +54,34 @@ def lint_page(document: dict[str, Any]) -> RenderableType:
     return page(*parts, Text(words, style="bold red" if summary["violations"] else "bold green"))
 
 
-def _steps(steps: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
+def _steps(steps: Sequence[dict[str, Any]], *, unsized: bool) -> Iterator[RenderableType]:
+    """`unsized`: some sizes are not known, so that a step of moves and 0 bytes is one of unknown size."""
     if not steps:
         return
     yield table(
         ("step", "partitions", "moves", "bytes", "because"),
         (
-            (step["step"], len(step["partitions"]), step["moves"], step["bytes"], step["reason"])
+            (step["step"], len(step["partitions"]), step["moves"], _step_bytes(step, unsized), step["reason"])
             for step in steps[:STEPS_SHOWN]
         ),
     )
     if len(steps) > STEPS_SHOWN:
         yield Text(f"and {len(steps) - STEPS_SHOWN} more steps: -o json lists them all", style="dim")
     yield Text()
+
+
+def _step_bytes(step: dict[str, Any], unsized: bool) -> str:
+    return "unknown" if unsized and step["moves"] and not step["bytes"] else str(step["bytes"])
+
+
+def _bytes(document: dict[str, Any]) -> str:
+    """What is copied, as far as it is known."""
+    unsized = document["moves_of_unknown_size"]
+    if not unsized:
+        return f"{document['bytes']} bytes"
+    if unsized == document["moves"]:
+        return "an unknown number of bytes"
+    return f"{document['bytes']} bytes and {count(unsized, 'move')} of unknown size"
 
 
 def _balances(document: dict[str, Any]) -> RenderableType:
@@ -87,9 +108,13 @@ def _verdict(document: dict[str, Any]) -> Text:
     moves, bound = document["moves"], document["lower_bound"]
     if not document["partitions"]:
         return Text("nothing to move", style="bold red" if document["infeasible"] else "bold green")
-    proof = "no plan needs fewer" if moves == bound else f"at least {bound} are needed: {document['gap_reason']}"
+    proof = (
+        "no plan needs fewer"
+        if document["gap_reason"] is None
+        else f"at least {bound} are needed: {document['gap_reason']}"
+    )
     return Text(
-        f"{count(moves, 'move')}, {document['bytes']} bytes, {count(len(document['partitions']), 'partition')}; {proof}",
+        f"{count(moves, 'move')}, {_bytes(document)}, {count(len(document['partitions']), 'partition')}; {proof}",
         style="bold",
     )
 

@@ -3,7 +3,7 @@
 import json
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
@@ -29,6 +29,19 @@ ERROR = 1
 SOMETHING_TO_ACT_ON = 2
 
 REASSIGNMENT: Final = "reassignment file"
+
+Drain: TypeAlias = Annotated[
+    str | None, typer.Option("--drain", metavar="ID[,ID]", help="Brokers that hold nothing afterwards.")
+]
+Replace: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--replace", metavar="ID[,ID]", help="As --drain, and what they held stays in their rack where possible."
+    ),
+]
+ReplicationFactor: TypeAlias = Annotated[
+    int | None, typer.Option("--replication-factor", metavar="N", help="The replicas of each partition afterwards.")
+]
 
 app = typer.Typer(help="Move replicas: the least movement that makes a cluster rack-safe.", no_args_is_help=True)
 
@@ -80,19 +93,10 @@ def plan(
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
     policy_options: options.PolicyOptions,
-    drain: Annotated[
-        str | None, typer.Option("--drain", metavar="ID[,ID]", help="Brokers that hold nothing afterwards.")
-    ] = None,
-    replace: Annotated[
-        str | None,
-        typer.Option(
-            "--replace", metavar="ID[,ID]", help="As --drain, and what they held stays in their rack where possible."
-        ),
-    ] = None,
+    drain: Drain = None,
+    replace: Replace = None,
     topic: options.TopicPattern = None,
-    replication_factor: Annotated[
-        int | None, typer.Option("--replication-factor", metavar="N", help="The replicas of each partition afterwards.")
-    ] = None,
+    replication_factor: ReplicationFactor = None,
     balance: Annotated[
         bool, typer.Option("--balance", help="Also move replicas to brokers that hold too few, new ones above all.")
     ] = False,
@@ -150,16 +154,29 @@ def lint(
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
     policy_options: options.PolicyOptions,
+    drain: Drain = None,
+    replace: Replace = None,
+    replication_factor: ReplicationFactor = None,
+    balance: Annotated[
+        bool, typer.Option("--balance", help="The file was made with --balance: more moves are meant.")
+    ] = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Check a reassignment file: its targets, the replicas on the way, needless copies.
 
+    Give --drain, --replace, --replication-factor and --balance as to `reassign plan`: what they require is then no finding.
     Exits 0 when it breaks no constraint, 2 when it does, 1 on errors.
     """
+    request = ReassignmentRequest(
+        drain=_ids("--drain", drain),
+        replace=_ids("--replace", replace),
+        replication_factor=replication_factor,
+        balance=balance,
+    )
     document = read_file(reassignment_json_file, read_reassignment, REASSIGNMENT)
     read = rack_options.of(source_options.source()).read()
     output.warn_of(read)
-    found = api.lint_reassignment(read.snapshot, policy_options.policy(), document)
+    found = api.lint_reassignment(read.snapshot, policy_options.policy(), document, request)
     written = lint_document(len(document.partitions), found)
     output.write(written, output_format, lint_page(written))
     if any(finding.severity is Severity.VIOLATION for finding in found):
