@@ -17,8 +17,12 @@ RunTool = Callable[..., str]
 
 @pytest.fixture(scope="session")
 def cluster() -> Iterator[EmbeddedCluster]:
-    """Six brokers in three racks. A test that injects a fault undoes it."""
-    with EmbeddedCluster(racks=3, brokers=6, seed=1) as started:
+    """Six brokers in three racks. A test that injects a fault undoes it.
+
+    Sessions of 1 s are allowed, so that the group of a member that crashes goes on soon.
+    """
+    config = {"group.min.session.timeout.ms": "1000"}
+    with EmbeddedCluster(racks=3, brokers=6, config=config, seed=1) as started:
         yield started
 
 

@@ -91,7 +91,7 @@ def _value(field: Any, value: Any, version: int) -> Any:
 
 def batch(
     *values: bytes | None,
-    keys: Sequence[bytes] = (),
+    keys: Sequence[bytes | None] = (),
     headers: Sequence[tuple[str, bytes]] = (),
     times: Sequence[int] = (),
     compression: int = 0,

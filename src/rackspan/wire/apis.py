@@ -32,6 +32,9 @@ class ApiKey(IntEnum):
     END_TXN = 26
     WRITE_TXN_MARKERS = 27
     TXN_OFFSET_COMMIT = 28
+    DESCRIBE_ACLS = 29
+    CREATE_ACLS = 30
+    DELETE_ACLS = 31
     DESCRIBE_CONFIGS = 32
     ALTER_CONFIGS = 33
     DESCRIBE_LOG_DIRS = 35
@@ -77,6 +80,9 @@ VERSIONS: Final[Mapping[ApiKey, range]] = {
     ApiKey.END_TXN: range(6),
     ApiKey.WRITE_TXN_MARKERS: range(1, 2),
     ApiKey.TXN_OFFSET_COMMIT: range(6),
+    ApiKey.DESCRIBE_ACLS: range(1, 4),
+    ApiKey.CREATE_ACLS: range(1, 4),
+    ApiKey.DELETE_ACLS: range(1, 4),
     ApiKey.DESCRIBE_CONFIGS: range(1, 5),
     ApiKey.ALTER_CONFIGS: range(3),
     ApiKey.DESCRIBE_LOG_DIRS: range(1, 5),
@@ -92,7 +98,7 @@ VERSIONS: Final[Mapping[ApiKey, range]] = {
     ApiKey.DESCRIBE_PRODUCERS: range(1),
     ApiKey.UNREGISTER_BROKER: range(1),
     ApiKey.DESCRIBE_TRANSACTIONS: range(1),
-    ApiKey.LIST_TRANSACTIONS: range(2),
+    ApiKey.LIST_TRANSACTIONS: range(3),
     ApiKey.LIST_CONFIG_RESOURCES: range(2),
     ApiKey.DESCRIBE_TOPIC_PARTITIONS: range(1),
 }

@@ -8,6 +8,7 @@ from confluent_kafka.cimpl import NewTopic, TopicPartition
 
 from rackspan.cluster import ClusterSettings, EmbeddedCluster
 from rackspan.cluster.api.broker_configs import apply_broker_configs
+from rackspan.cluster.host.coordinator_settings import group_settings, transaction_settings
 from rackspan.errors import UsageError
 
 
@@ -27,6 +28,47 @@ def test_a_config_without_a_settings_field_is_kept_by_its_name() -> None:
 def test_an_unknown_config_or_value_is_an_error(wrong: dict[str, str]) -> None:
     with pytest.raises(UsageError, match=next(iter(wrong))):
         EmbeddedCluster(config=wrong)
+
+
+BROKER_TIMES = {
+    "broker.heartbeat.interval.ms": "200",
+    "broker.session.timeout.ms": "4000",
+    "leader.imbalance.check.interval.seconds": "7",
+    "replica.fetch.backoff.ms": "60",
+    "replica.fetch.max.bytes": "2000000",
+    "replica.fetch.response.max.bytes": "3000000",
+    "replica.fetch.wait.max.ms": "400",
+}
+COORDINATOR_LIMITS = {
+    "group.initial.rebalance.delay.ms": "300",
+    "group.max.session.timeout.ms": "60000",
+    "group.max.size": "5",
+    "group.min.session.timeout.ms": "500",
+    "offset.metadata.max.bytes": "10",
+    "transaction.max.timeout.ms": "70000",
+}
+
+
+def test_every_setting_of_brokers_and_coordinators_is_set_by_kafkas_name() -> None:
+    settings = apply_broker_configs(ClusterSettings(), {**BROKER_TIMES, **COORDINATOR_LIMITS}, 3)
+    assert (settings.heartbeat_interval_ms, settings.session_timeout_ms) == (200, 4_000)
+    assert (settings.fetch_backoff_ms, settings.fetch_max_wait_ms) == (60, 400)
+    assert (settings.fetch_max_partition_bytes, settings.fetch_max_bytes) == (2_000_000, 3_000_000)
+    assert settings.leader_imbalance_check_interval_ms == 7_000
+    groups = group_settings(settings.extra_configs)
+    assert (groups.group_initial_rebalance_delay_ms, groups.group_max_size) == (300, 5)
+    assert (groups.group_min_session_timeout_ms, groups.group_max_session_timeout_ms) == (500, 60_000)
+    assert groups.offset_metadata_max_bytes == 10
+    assert transaction_settings(settings.extra_configs).transaction_max_timeout_ms == 70_000
+
+
+def test_a_cluster_describes_the_settings_of_brokers_and_coordinators() -> None:
+    with EmbeddedCluster(racks=1, brokers=1, config={**BROKER_TIMES, **COORDINATOR_LIMITS}) as cluster:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+        resource = ConfigResource(ConfigResource.Type.BROKER, "1")
+        described = admin.describe_configs([resource])[resource].result(30)
+    given = {**BROKER_TIMES, **COORDINATOR_LIMITS}
+    assert {key: described[key].value for key in given} == given
 
 
 def test_two_brokers_hold_two_replicas_where_three_are_not_required() -> None:

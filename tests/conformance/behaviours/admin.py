@@ -270,3 +270,43 @@ def a_lost_broker_counts_for_replication_and_is_given_replicas(subject: Subject)
     yield
     subject.await_isr(name)
     return [codes, isr]
+
+
+@behaviour("admin")
+def without_an_authorizer_a_client_may_do_everything(subject: Subject) -> Outcome:
+    """Operations by Kafka's numbers, where the request includes them."""
+    topic, flags = subject.topic(), ("include_cluster_authorized_operations", "include_topic_authorized_operations")
+    found: list[Outcome] = []
+    for included in (True, False):
+        for name in (topic, fresh("none")):
+            body: Body = {"topics": [{"topic_id": None, "name": name}], "allow_auto_topic_creation": False}
+            metadata = subject.request("Metadata", 10, **body, **dict.fromkeys(flags, included))
+            (one,) = metadata["topics"]
+            found.append([one["error_code"], _operations(metadata), _operations(one)])
+        found.append(_operations(subject.request("DescribeCluster", 0, **{flags[0]: included}, endpoint_type=1)))
+    return found
+
+
+def _operations(described: Body) -> Outcome:
+    found = described.get("authorized_operations")
+    return sorted(found) if isinstance(found, set) else found
+
+
+@behaviour("admin")
+def acls_are_refused_where_no_authorizer_is_configured(subject: Subject) -> Outcome:
+    """ACL numbers: 2 topic, 3 literal, 3 read, 3 allow."""
+    acl = {"principal": "User:a", "host": "*", "operation": 3, "permission_type": 3}
+    created = {"resource_type": 2, "resource_name": "t", "resource_pattern_type": 3, **acl}
+    filters: Body = {
+        "resource_type_filter": 2,
+        "resource_name_filter": "t",
+        "pattern_type_filter": 3,
+        "principal_filter": "User:a",
+        "host_filter": "*",
+        "operation": 3,
+        "permission_type": 3,
+    }
+    described = subject.request("DescribeAcls", 3, **filters)
+    creations = subject.request("CreateAcls", 3, creations=[created, created])["results"]
+    deletions = subject.request("DeleteAcls", 3, filters=[filters, filters])["filter_results"]
+    return [[one["error_code"], one["error_message"]] for one in (described, *creations, *deletions)]

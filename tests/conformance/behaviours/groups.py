@@ -430,3 +430,20 @@ def a_group_and_its_offsets_move_with_their_coordinator(subject: Subject) -> Act
     lost = [moved.describe()["group_state"], moved.committed(topic)]
     yield
     return lost
+
+
+@behaviour("groups")
+def a_described_group_has_its_authorized_operations_on_request(subject: Subject) -> Outcome:
+    group, found = Group.of(subject), list[Outcome]()
+    for included in (True, False):
+        body: Body = {"groups": [group.id], "include_authorized_operations": included}
+        (described,) = group.request("DescribeGroups", 4, **body)["groups"]
+        operations = described["authorized_operations"]
+        found.append([described["error_code"], sorted(operations) if isinstance(operations, set) else operations])
+    return found
+
+
+@behaviour("groups")
+def sessions_are_at_least_six_seconds(subject: Subject) -> Outcome:
+    group = Group.of(subject)
+    return [group.join(session_ms=one)["error_code"] for one in (5_999, 6_000)]

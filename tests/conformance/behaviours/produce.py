@@ -93,6 +93,15 @@ def a_compacted_topic_refuses_records_without_keys(subject: Subject) -> Outcome:
 
 
 @behaviour("produce")
+def records_without_keys_are_named_one_by_one(subject: Subject) -> Outcome:
+    topic = subject.topic(cleanup_policy="compact")
+    response = subject.produce(topic, batch(b"a", b"b", b"c", keys=[None, b"k", None]))
+    errors = [[error["batch_index"], error["batch_index_error_message"]] for error in response["record_errors"]]
+    named = [[index, message.replace(topic, "TOPIC")] for index, message in errors]
+    return [response["error_code"], named, response["error_message"].replace(topic, "TOPIC")]
+
+
+@behaviour("produce")
 def blanks_in_a_cleanup_policy_change_nothing(subject: Subject) -> Outcome:
     topic = subject.topic(cleanup_policy=" delete , compact ")
     codes = [subject.produce(topic, one)["error_code"] for one in (batch(b"a"), batch(b"a", keys=[b"k"]))]

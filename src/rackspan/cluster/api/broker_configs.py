@@ -40,9 +40,9 @@ def check_racks(settings: ClusterSettings, rack_of: Mapping[BrokerId, RackId | N
 
 def _check(key: str, value: str) -> None:
     definition = BROKER_CONFIGS.get(key)
-    if definition is None and key not in _COORDINATOR_CONFIGS:
+    if definition is None:
         raise UsageError(f"config {key!r}: not a broker config of this cluster; correct its name")
-    complaint = definition.complaint(value) if definition is not None else None
+    complaint = definition.complaint(value)
     if key == PROTOCOL_VERSION:
         from rackspan.cluster.zookeeper_era.protocol_version import version_error
 
@@ -55,15 +55,27 @@ def _parse_bool(text: str) -> bool:
     return text.strip().lower() == "true"
 
 
+def _parse_seconds(text: str) -> int:
+    """Milliseconds."""
+    return int(text) * 1000
+
+
 _FIELDS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
     "auto.create.topics.enable": ("auto_create_topics", _parse_bool),
     "auto.leader.rebalance.enable": ("auto_leader_rebalance", _parse_bool),
+    "broker.heartbeat.interval.ms": ("heartbeat_interval_ms", int),
+    "broker.session.timeout.ms": ("session_timeout_ms", int),
     "default.replication.factor": ("default_replication_factor", int),
     "extended.error.codes": ("extended_error_codes", _parse_bool),
+    "leader.imbalance.check.interval.seconds": ("leader_imbalance_check_interval_ms", _parse_seconds),
     "message.max.bytes": ("message_max_bytes", int),
     "min.insync.racks": ("min_insync_racks", int),
     "min.insync.replicas": ("min_insync_replicas", int),
     "num.partitions": ("num_partitions", int),
+    "replica.fetch.backoff.ms": ("fetch_backoff_ms", int),
+    "replica.fetch.max.bytes": ("fetch_max_partition_bytes", int),
+    "replica.fetch.response.max.bytes": ("fetch_max_bytes", int),
+    "replica.fetch.wait.max.ms": ("fetch_max_wait_ms", int),
     "replica.lag.time.max.ms": ("replica_lag_time_max_ms", int),
     "unclean.leader.election.enable": ("unclean_leader_election", _parse_bool),
 }
@@ -71,13 +83,3 @@ _LISTENER_CONFIGS: Final = {"listener.name.plaintext.extended.error.codes": "ext
 """Kafka's names for configs of one listener. A broker of this cluster has one listener, PLAINTEXT."""
 
 _INTERNAL_TOPIC_FACTORS: Final = ("offsets.topic.replication.factor", "transaction.state.log.replication.factor")
-_COORDINATOR_CONFIGS: Final = frozenset(
-    {
-        "group.max.session.timeout.ms",
-        "group.max.size",
-        "group.min.session.timeout.ms",
-        "offset.metadata.max.bytes",
-        "transaction.max.timeout.ms",
-    }
-)
-"""Configs that the coordinators read and DescribeConfigs does not show."""

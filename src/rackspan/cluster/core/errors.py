@@ -133,6 +133,7 @@ class KafkaError(IntEnum):
     TELEMETRY_TOO_LARGE = 118
     INVALID_REGISTRATION = 119
     TRANSACTION_ABORTABLE = 120
+    INVALID_REGULAR_EXPRESSION = 128
     NOT_ENOUGH_RACKS = 1001
     """Before the append. Clients get 19 instead, unless extended.error.codes is set."""
     NOT_ENOUGH_RACKS_AFTER_APPEND = 1002

@@ -5,6 +5,7 @@ from typing import Final
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import BrokerImage
+from rackspan.cluster.handlers.common import CLUSTER_OPERATIONS, NOT_REQUESTED
 from rackspan.wire.messages.describe_cluster import (
     DescribeClusterBroker,
     DescribeClusterRequestData,
@@ -26,6 +27,9 @@ def handle(call: Call[DescribeClusterRequestData]) -> DescribeClusterResponseDat
         endpoint_type=BROKERS,
         cluster_id=call.broker.cluster_id,
         controller_id=call.broker.id,
+        cluster_authorized_operations=CLUSTER_OPERATIONS
+        if call.request.include_cluster_authorized_operations
+        else NOT_REQUESTED,
         brokers=[_broker(broker) for _, broker in brokers if call.request.include_fenced_brokers or not broker.fenced],
     )
 

@@ -6,6 +6,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.groups import GroupState
 from rackspan.cluster.core.groups.requests import DescribeGroupResponse
+from rackspan.cluster.handlers.common import GROUP_OPERATIONS, NOT_REQUESTED
 from rackspan.wire.messages.describe_groups import (
     DescribedGroupMember,
     DescribeGroupsRequestData,
@@ -21,15 +22,18 @@ def handle(call: Call[DescribeGroupsRequestData]) -> DescribeGroupsResponseData:
     return DescribeGroupsResponseData(groups=[_group(call, group) for group in groups])
 
 
-def _group(call: Call[object], group: DescribeGroupResponse) -> DescribeGroupsResponseDescribedGroup:
+def _group(call: Call[DescribeGroupsRequestData], group: DescribeGroupResponse) -> DescribeGroupsResponseDescribedGroup:
     unknown = call.version >= NOT_FOUND_SINCE and group.state == GroupState.DEAD.value
+    error = KafkaError.GROUP_ID_NOT_FOUND if unknown else group.error
+    authorized = call.request.include_authorized_operations and error is KafkaError.NONE
     return DescribeGroupsResponseDescribedGroup(
-        error_code=call.broker.code(KafkaError.GROUP_ID_NOT_FOUND if unknown else group.error),
+        error_code=call.broker.code(error),
         error_message=f"Group {group.group_id} not found." if unknown else None,
         group_id=group.group_id,
         group_state=group.state,
         protocol_type=group.protocol_type,
         protocol_data=group.protocol,
+        authorized_operations=GROUP_OPERATIONS if authorized else NOT_REQUESTED,
         members=[
             DescribedGroupMember(
                 member_id=member.member_id,

@@ -7,7 +7,7 @@ from rackspan.cluster.context import Call
 from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
-from rackspan.cluster.handlers.common import offline_replicas
+from rackspan.cluster.handlers.common import TOPIC_OPERATIONS, offline_replicas
 from rackspan.wire.messages.describe_topic_partitions import (
     DescribeTopicPartitionsRequestData,
     DescribeTopicPartitionsResponseCursor,
@@ -58,6 +58,7 @@ def _topic(image: MetadataImage, name: str, begin: int, limit: int) -> DescribeT
         name=name,
         topic_id=topic.topic_id,
         is_internal=name in INTERNAL_TOPICS,
+        topic_authorized_operations=TOPIC_OPERATIONS,
         partitions=[_partition(image, index, state) for index, state in page],
     )
 

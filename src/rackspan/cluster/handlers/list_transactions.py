@@ -1,6 +1,13 @@
-"""ListTransactions (key 66), versions 0-1: the transactions this broker coordinates. By duration from v1 on (KIP-994)."""
+"""ListTransactions (key 66), versions 0-2: the transactions this broker coordinates.
+
+By duration from v1 on (KIP-994), by a pattern of the transactional id from v2 on (KIP-1152). Kafka's patterns are those of
+RE2; here they are Python's, which for common patterns mean the same.
+"""
+
+import re
 
 from rackspan.cluster.context import Call
+from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.transactions.queries import STATE_NAMES
 from rackspan.wire.messages.list_transactions import (
     ListTransactionsRequestData,
@@ -11,6 +18,10 @@ from rackspan.wire.messages.list_transactions import (
 
 def handle(call: Call[ListTransactionsRequestData]) -> ListTransactionsResponseData:
     request = call.request
+    try:
+        pattern = re.compile(request.transactional_id_pattern or ".*", re.DOTALL)
+    except re.error:
+        return ListTransactionsResponseData(error_code=KafkaError.INVALID_REGULAR_EXPRESSION)
     transactions = call.broker.transactions.list_transactions(
         call.broker.now, request.state_filters, request.producer_id_filters, request.duration_filter
     )
@@ -23,5 +34,6 @@ def handle(call: Call[ListTransactionsRequestData]) -> ListTransactionsResponseD
                 transaction_state=transaction.state,
             )
             for transaction in transactions
+            if pattern.fullmatch(transaction.transactional_id)
         ],
     )

@@ -13,7 +13,12 @@ from rackspan.cluster.core.coordination import INTERNAL_TOPICS
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import NewTopic
 from rackspan.cluster.core.metadata import NO_LEADER, MetadataImage, PartitionState, TopicImage
-from rackspan.cluster.handlers.common import create_missing_topics, offline_replicas
+from rackspan.cluster.handlers.common import (
+    CLUSTER_OPERATIONS,
+    TOPIC_OPERATIONS,
+    create_missing_topics,
+    offline_replicas,
+)
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.codec import write_body, write_element
 from rackspan.wire.messages.metadata import (
@@ -54,15 +59,33 @@ def _to_create(call: Call[MetadataRequestData], topics: Sequence[MetadataRequest
     return [topic.name for topic in topics if topic.name is not None and topic.name not in known]
 
 
-async def _create(call: Call[object], topics: Sequence[MetadataRequestTopic], missing: Sequence[str]) -> Response:
+async def _create(
+    call: Call[MetadataRequestData], topics: Sequence[MetadataRequestTopic], missing: Sequence[str]
+) -> Response:
     refused = await create_missing_topics(call.broker, [NewTopic(name) for name in dict.fromkeys(missing)])
     return _response(call, topics, refused) if refused else _cached(call, topics)
 
 
-def _cached(call: Call[object], topics: RequestedTopics) -> EncodedResponse:
+def _cached(call: Call[MetadataRequestData], topics: RequestedTopics) -> Response:
+    request = call.request
+    if request.include_topic_authorized_operations or request.include_cluster_authorized_operations:
+        return _with_operations(call, topics)
     names = None if topics is None else tuple(topic.name or topic.topic_id for topic in topics)
     encoded = call.broker.metadata_cache.response((call.version, names), lambda: _encode(call, topics))
     return EncodedResponse((encoded,))
+
+
+def _with_operations(call: Call[MetadataRequestData], topics: RequestedTopics) -> MetadataResponseData:
+    """The operations that the client requested with it (KIP-430). Admin clients do, and rarely: nothing is cached."""
+    if topics is None:
+        topics = [MetadataRequestTopic(name=name) for name in sorted(call.broker.image.topics)]
+    response = _response(call, topics, {})
+    if call.request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS
+    if call.request.include_topic_authorized_operations:
+        for topic in response.topics:
+            topic.topic_authorized_operations = TOPIC_OPERATIONS
+    return response
 
 
 def _encode(call: Call[object], topics: RequestedTopics) -> bytes:

@@ -14,9 +14,10 @@ from rackspan.cluster.core.batch import NO_TIMESTAMP
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import Produce, ProduceResponse
 from rackspan.cluster.core.process import transaction_support
-from rackspan.cluster.handlers.common import LEADER_CHANGED, lacks_a_key, led_partition, topic_name
+from rackspan.cluster.handlers.common import LEADER_CHANGED, keyless_records, led_partition, topic_name
 from rackspan.model.ids import BrokerId, TopicPartition
 from rackspan.wire.messages.produce import (
+    BatchIndexAndErrorMessage,
     PartitionProduceData,
     PartitionProduceResponse,
     ProduceRequestData,
@@ -74,6 +75,10 @@ class _PendingResponse:
         response.log_append_time = log_append_time if appended else result.log_append_time
         response.log_start_offset = result.log_start
         response.error_message = result.message
+        response.record_errors = [
+            BatchIndexAndErrorMessage(batch_index=error.index, batch_index_error_message=error.message)
+            for error in result.record_errors
+        ]
         if result.error in LEADER_CHANGED and (state := led_partition(self.call, partition)) is not None:
             # The client then needs no Metadata request to find the leader (KIP-951).
             response.current_leader = ProduceResponseLeaderIdAndEpoch(
@@ -113,7 +118,9 @@ def _append(
     pending.expect()
     partition = TopicPartition(topic or "", data.index)
     now = call.broker.now
-    batch = call.broker.core.validated_batch(topic, data.records, call.request.acks, now, lacks_a_key)
+    batch = call.broker.core.validated_batch(
+        None if topic is None else partition, data.records, call.request.acks, now, keyless_records
+    )
     if isinstance(batch, ProduceResponse):
         pending.complete(response, partition, batch)
         return

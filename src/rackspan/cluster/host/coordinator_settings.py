@@ -13,6 +13,7 @@ _GROUP_CONFIGS: Final = (
     "group_min_session_timeout_ms",
     "group_max_session_timeout_ms",
     "group_max_size",
+    "offset_metadata_max_bytes",
 )
 
 

@@ -1,4 +1,4 @@
-"""ListTransactions (key 66), versions 0-1. Generated from kio's schemas by tools/wire_messages.py: do not edit."""
+"""ListTransactions (key 66), versions 0-2. Generated from kio's schemas by tools/wire_messages.py: do not edit."""
 
 from collections.abc import Mapping, Sequence
 from typing import ClassVar
@@ -7,7 +7,7 @@ from rackspan.wire.messages.base import WireStruct
 
 
 class ListTransactionsRequestData(WireStruct):
-    __slots__ = ("state_filters", "producer_id_filters", "duration_filter")
+    __slots__ = ("state_filters", "producer_id_filters", "duration_filter", "transactional_id_pattern")
 
     def __init__(
         self,
@@ -15,10 +15,12 @@ class ListTransactionsRequestData(WireStruct):
         state_filters: Sequence[str] = (),
         producer_id_filters: Sequence[int] = (),
         duration_filter: int = -1,
+        transactional_id_pattern: str | None = None,
     ) -> None:
         self.state_filters = state_filters
         self.producer_id_filters = producer_id_filters
         self.duration_filter = duration_filter
+        self.transactional_id_pattern = transactional_id_pattern
 
 
 class ListTransactionsResponseTransactionState(WireStruct):

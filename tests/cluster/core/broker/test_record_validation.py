@@ -4,17 +4,19 @@ import pytest
 
 from rackspan.cluster.core.broker.record_validation import AFTER, BEFORE, CLEANUP, TIMESTAMP_TYPE, RecordConfig
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.handlers.common import lacks_a_key
+from rackspan.cluster.handlers.common import keyless_records
 from rackspan.kafka_bytes.record_batch import read_header, stamp_append_time, verify_crc
+from rackspan.model.ids import TopicPartition
 from tests.conformance.wire import batch
 
 NOW = 1_000_000
+ORDERS = TopicPartition("orders", 3)
 DEFAULTS = {CLEANUP: "delete", TIMESTAMP_TYPE: "CreateTime", BEFORE: "1000", AFTER: "500"}
 
 
 def error(data: bytes, **configs: str) -> KafkaError | None:
     named = {**DEFAULTS, **{key.replace("_", "."): value for key, value in configs.items()}}
-    refusal = RecordConfig.of(named).error(read_header(data), memoryview(data), NOW, lacks_a_key)
+    refusal = RecordConfig.of(named).error(ORDERS, read_header(data), memoryview(data), NOW, keyless_records)
     return None if refusal is None else refusal.error
 
 
@@ -39,6 +41,23 @@ def test_a_compacted_topic_requires_a_key_of_every_record(policy: str) -> None:
     assert error(two, cleanup_policy=policy) is None
     assert error(batch(b"a", times=[NOW]), cleanup_policy=policy) is KafkaError.INVALID_RECORD
     assert error(batch(b"a", times=[NOW], compression=1), cleanup_policy=policy) is KafkaError.INVALID_RECORD
+
+
+def test_a_batch_is_refused_for_each_of_its_records_without_a_key() -> None:
+    """KIP-467: an entry for each, and the first three in the message."""
+    data = batch(b"a", b"b", b"c", b"d", b"e", keys=[None, b"k", None, None, None], times=[NOW] * 5)
+    refusal = RecordConfig.of({**DEFAULTS, CLEANUP: "compact"}).error(
+        ORDERS, read_header(data), memoryview(data), NOW, keyless_records
+    )
+    assert refusal is not None
+    assert [error.index for error in refusal.record_errors] == [0, 2, 3, 4]
+    message = "Compacted topic cannot accept message without key in topic partition orders-3"
+    assert {error.message for error in refusal.record_errors} == {message}
+    shown = ", ".join(f"RecordError(batchIndex={index}, message='{message}')" for index in (0, 2, 3))
+    assert refusal.message == (
+        "One or more records have been rejected due to 4 record errors in total, "
+        f"and only showing the first three errors at most: [{shown}]"
+    )
 
 
 def test_the_time_of_append_is_stamped_and_the_bytes_stay_sound() -> None:

@@ -12,7 +12,7 @@ from rackspan.cluster.core.broker.leadership.leaderships import Leaderships
 from rackspan.cluster.core.broker.lifecycle import BrokerIdentity, Lifecycle, Phase
 from rackspan.cluster.core.broker.metrics import Counters, broker_metrics, partition_metrics
 from rackspan.cluster.core.broker.reading import Isolation, OffsetResponse, ReadResponse
-from rackspan.cluster.core.broker.record_validation import LacksAKey, validated_batch
+from rackspan.cluster.core.broker.record_validation import KeylessRecords, validated_batch
 from rackspan.cluster.core.broker.roles import Roles
 from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.disk import Disk
@@ -244,18 +244,23 @@ class BrokerCore:
         return self._shared.record_config(topic).append_time
 
     def validated_batch(
-        self, topic: str | None, records: memoryview | None, acks: int, now: int, lacks_a_key: LacksAKey
+        self,
+        partition: TopicPartition | None,
+        records: memoryview | None,
+        acks: int,
+        now: int,
+        keyless_records: KeylessRecords,
     ) -> RecordBatch | ProduceResponse:
-        """The produced batch, or why it cannot be appended. `topic` None is a topic id that the broker does not have."""
+        """The produced batch, or why it cannot be appended. `partition` None is one of a topic id that is not known here."""
         if acks not in VALID_ACKS:
             return ProduceResponse(KafkaError.INVALID_REQUIRED_ACKS)
-        if topic is None:
+        if partition is None:
             return ProduceResponse(KafkaError.UNKNOWN_TOPIC_ID)
         if not records:
             return ProduceResponse(KafkaError.INVALID_RECORD, message="no record batch; exactly one is wanted")
-        if topic not in self.image.topics:
+        if partition.topic not in self.image.topics:
             return ProduceResponse(KafkaError.UNKNOWN_TOPIC_OR_PARTITION)
-        return validated_batch(records, self._shared.record_config(topic), now, lacks_a_key)
+        return validated_batch(partition, records, self._shared.record_config(partition.topic), now, keyless_records)
 
     def metrics(self) -> dict[str, int]:
         """The broker's metrics by name (acks/metrics.py)."""

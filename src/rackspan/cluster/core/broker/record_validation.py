@@ -4,16 +4,17 @@ Unlike LogValidator it checks the first and the greatest timestamp of the batch'
 decoded only for a compacted topic, where every record needs a key; the decoding itself is the caller's.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeAlias
 
 from rackspan.cluster.core.batch import NO_TIMESTAMP, RecordBatch
 from rackspan.cluster.core.errors import KafkaError
-from rackspan.cluster.core.messages import ProduceResponse
+from rackspan.cluster.core.messages import ProduceResponse, RecordError
 from rackspan.errors import CorruptRecords
 from rackspan.kafka_bytes.record_batch import MAGIC, MAGIC_AT, BatchHeader, read_header, stamp_append_time, verify_crc
 from rackspan.model.config_list import parse_config_list
+from rackspan.model.ids import TopicPartition
 
 CLEANUP: Final = "cleanup.policy"
 TIMESTAMP_TYPE: Final = "message.timestamp.type"
@@ -24,8 +25,11 @@ RECORD_CONFIG_KEYS: Final = (CLEANUP, TIMESTAMP_TYPE, BEFORE, AFTER)
 KEPT_IN_PLACE_BYTES: Final = 16 * 1024
 """A batch of at least this size stays where it was received and keeps all of its request in memory; smaller ones are copied."""
 
-LacksAKey: TypeAlias = Callable[[memoryview], bool]
-"""Whether a record of the batch has no key. It may have to decompress the batch."""
+KeylessRecords: TypeAlias = Callable[[memoryview], Sequence[int]]
+"""The places in the batch of records without a key. It may have to decompress the batch."""
+
+RECORD_ERRORS_SHOWN: Final = 3
+"""In the message for the whole batch; the response has an entry for each record (KIP-467)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,12 +51,17 @@ class RecordConfig:
             int(values[AFTER] or 0),
         )
 
-    def error(self, header: BatchHeader, data: memoryview, now: int, lacks_a_key: LacksAKey) -> ProduceResponse | None:
+    def error(
+        self,
+        partition: TopicPartition,
+        header: BatchHeader,
+        data: memoryview,
+        now: int,
+        keyless_records: KeylessRecords,
+    ) -> ProduceResponse | None:
         """Why the batch cannot be appended at `now` (ms since 1970); None if it can."""
-        if self.compacted and lacks_a_key(data):
-            return ProduceResponse(
-                KafkaError.INVALID_RECORD, message="Compacted topic cannot accept message without key"
-            )
+        if self.compacted and (keyless := keyless_records(data)):
+            return _keyless_error(partition, keyless)
         if self.append_time or NO_TIMESTAMP in (header.base_timestamp, header.max_timestamp):
             return None
         earliest, latest = now - self.before_max_ms, now + self.after_max_ms
@@ -65,8 +74,22 @@ class RecordConfig:
         return None
 
 
+def _keyless_error(partition: TopicPartition, keyless: Sequence[int]) -> ProduceResponse:
+    """In the words of Kafka's LogValidator."""
+    message = f"Compacted topic cannot accept message without key in topic partition {partition}"
+    shown = ", ".join(
+        f"RecordError(batchIndex={index}, message='{message}')" for index in keyless[:RECORD_ERRORS_SHOWN]
+    )
+    return ProduceResponse(
+        KafkaError.INVALID_RECORD,
+        message=f"One or more records have been rejected due to {len(keyless)} record errors in total, "
+        f"and only showing the first three errors at most: [{shown}]",
+        record_errors=tuple(RecordError(index, message) for index in keyless),
+    )
+
+
 def validated_batch(
-    records: memoryview, config: RecordConfig, now: int, lacks_a_key: LacksAKey
+    partition: TopicPartition, records: memoryview, config: RecordConfig, now: int, keyless_records: KeylessRecords
 ) -> RecordBatch | ProduceResponse:
     """The one batch of a partition, in memory of its own, stamped with `now` (ms) if the topic has LogAppendTime."""
     if len(records) > MAGIC_AT and records[MAGIC_AT] < MAGIC:
@@ -78,7 +101,7 @@ def validated_batch(
         return ProduceResponse(KafkaError.CORRUPT_MESSAGE, message=str(error))
     if header.size_bytes != len(records):
         return ProduceResponse(KafkaError.INVALID_RECORD, message="more than one record batch; exactly one is wanted")
-    refusal = config.error(header, records, now, lacks_a_key)
+    refusal = config.error(partition, header, records, now, keyless_records)
     return refusal or _batch(header, records, config, now)
 
 

@@ -116,6 +116,13 @@ def static_configs(settings: ClusterSettings) -> Mapping[str, str]:
         "default.replication.factor": str(settings.default_replication_factor),
         "num.partitions": str(settings.num_partitions),
         "replica.lag.time.max.ms": str(settings.replica_lag_time_max_ms),
+        "broker.heartbeat.interval.ms": str(settings.heartbeat_interval_ms),
+        "broker.session.timeout.ms": str(settings.session_timeout_ms),
+        "leader.imbalance.check.interval.seconds": str(settings.leader_imbalance_check_interval_ms // 1000),
+        "replica.fetch.backoff.ms": str(settings.fetch_backoff_ms),
+        "replica.fetch.max.bytes": str(settings.fetch_max_partition_bytes),
+        "replica.fetch.response.max.bytes": str(settings.fetch_max_bytes),
+        "replica.fetch.wait.max.ms": str(settings.fetch_max_wait_ms),
         "message.max.bytes": str(settings.message_max_bytes),
         "extended.error.codes": str(settings.extended_error_codes).lower(),
     }

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 class GroupSettings:
     """Times in ms.
 
-    Kafka's defaults, but for three: no initial delay (3,000 in Kafka), sessions from 100 ms on (6,000), and ten
-    partitions of `__consumer_offsets` (50), because a test's cluster should start at once and its
-    members are killed on purpose.
+    Kafka's defaults, but for two: no initial delay (3,000 in Kafka) and ten partitions of `__consumer_offsets` (50),
+    because a test's cluster should start at once. A test that kills members lowers `group.min.session.timeout.ms`.
     """
 
     group_initial_rebalance_delay_ms: int = 0
-    group_min_session_timeout_ms: int = 100
+    group_min_session_timeout_ms: int = 6_000
     group_max_session_timeout_ms: int = 1_800_000
     group_max_size: int = 2**31 - 1
     offset_metadata_max_bytes: int = 4096

@@ -36,6 +36,14 @@ class Produce:
 
 
 @dataclass(frozen=True, slots=True)
+class RecordError:
+    """`index` is the record's place in its batch."""
+
+    index: int
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
 class ProduceResponse:
     """`log_append_time` in ms where the topic stamps time of append, else -1. `message` names what was missing."""
 
@@ -44,6 +52,8 @@ class ProduceResponse:
     log_append_time: int = -1
     log_start: int = NO_OFFSET
     message: str | None = None
+    record_errors: tuple[RecordError, ...] = ()
+    """The records for which the whole batch is refused (KIP-467)."""
 
 
 @dataclass(frozen=True, slots=True)

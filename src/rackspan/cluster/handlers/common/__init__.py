@@ -3,10 +3,22 @@
 A function used by one handler stays in that handler's file.
 """
 
+from rackspan.cluster.handlers.common.acl_requests import NO_AUTHORIZER
 from rackspan.cluster.handlers.common.admin_responses import ADMIN_TIMEOUT_MS, timeout_responses
+from rackspan.cluster.handlers.common.authorized_operations import (
+    CLUSTER_OPERATIONS,
+    GROUP_OPERATIONS,
+    NOT_REQUESTED,
+    TOPIC_OPERATIONS,
+)
 from rackspan.cluster.handlers.common.config_changes import ConfigResourceType, alter_resources
 from rackspan.cluster.handlers.common.group_requests import committed_offsets, group_response, partition_exists
-from rackspan.cluster.handlers.common.record_reader import RecordPosition, first_record_at, lacks_a_key, latest_record
+from rackspan.cluster.handlers.common.record_reader import (
+    RecordPosition,
+    first_record_at,
+    keyless_records,
+    latest_record,
+)
 from rackspan.cluster.handlers.common.topic_creation import create_missing_topics, internal_partition, partition_count
 from rackspan.cluster.handlers.common.topics import (
     LEADER_CHANGED,
@@ -21,8 +33,13 @@ from rackspan.cluster.handlers.common.transaction_requests import transaction_er
 
 __all__ = [
     "ADMIN_TIMEOUT_MS",
+    "CLUSTER_OPERATIONS",
+    "GROUP_OPERATIONS",
     "LEADER_CHANGED",
+    "NOT_REQUESTED",
+    "NO_AUTHORIZER",
     "READ_COMMITTED",
+    "TOPIC_OPERATIONS",
     "ConfigResourceType",
     "RecordPosition",
     "alter_resources",
@@ -32,7 +49,7 @@ __all__ = [
     "first_record_at",
     "group_response",
     "internal_partition",
-    "lacks_a_key",
+    "keyless_records",
     "latest_record",
     "led_partition",
     "offline_replicas",

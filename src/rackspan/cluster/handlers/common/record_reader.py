@@ -25,9 +25,9 @@ def latest_record(batch: RecordBatch) -> RecordPosition:
     return first_record_at(batch, batch.max_timestamp)
 
 
-def lacks_a_key(data: bytes | bytearray | memoryview) -> bool:
-    """Whether a record of the batch has no key; a batch that cannot be decompressed here passes."""
-    return any(record.key is None for record in _records(data))
+def keyless_records(data: bytes | bytearray | memoryview) -> list[int]:
+    """The places in the batch of records without a key; none if the batch cannot be decompressed here."""
+    return [index for index, record in enumerate(_records(data)) if record.key is None]
 
 
 def _positions(batch: RecordBatch) -> list[RecordPosition]:

@@ -1,0 +1,107 @@
+"""DeleteAcls (key 31), versions 1-3. Generated from kio's schemas by tools/wire_messages.py: do not edit."""
+
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+from rackspan.wire.messages.base import WireStruct
+
+
+class DeleteAclsFilter(WireStruct):
+    __slots__ = (
+        "resource_type_filter",
+        "resource_name_filter",
+        "pattern_type_filter",
+        "principal_filter",
+        "host_filter",
+        "operation",
+        "permission_type",
+    )
+
+    def __init__(
+        self,
+        *,
+        resource_type_filter: int = 0,
+        resource_name_filter: str | None = None,
+        pattern_type_filter: int = 3,
+        principal_filter: str | None = None,
+        host_filter: str | None = None,
+        operation: int = 0,
+        permission_type: int = 0,
+    ) -> None:
+        self.resource_type_filter = resource_type_filter
+        self.resource_name_filter = resource_name_filter
+        self.pattern_type_filter = pattern_type_filter
+        self.principal_filter = principal_filter
+        self.host_filter = host_filter
+        self.operation = operation
+        self.permission_type = permission_type
+
+
+class DeleteAclsRequestData(WireStruct):
+    __slots__ = ("filters",)
+    STRUCTS: ClassVar[Mapping[str, type[WireStruct]]] = {"filters": DeleteAclsFilter}
+
+    def __init__(self, *, filters: Sequence[DeleteAclsFilter] = ()) -> None:
+        self.filters = filters
+
+
+class DeleteAclsMatchingAcl(WireStruct):
+    __slots__ = (
+        "error_code",
+        "error_message",
+        "resource_type",
+        "resource_name",
+        "pattern_type",
+        "principal",
+        "host",
+        "operation",
+        "permission_type",
+    )
+
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        error_message: str | None = None,
+        resource_type: int = 0,
+        resource_name: str = "",
+        pattern_type: int = 3,
+        principal: str = "",
+        host: str = "",
+        operation: int = 0,
+        permission_type: int = 0,
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
+        self.resource_type = resource_type
+        self.resource_name = resource_name
+        self.pattern_type = pattern_type
+        self.principal = principal
+        self.host = host
+        self.operation = operation
+        self.permission_type = permission_type
+
+
+class DeleteAclsFilterResult(WireStruct):
+    __slots__ = ("error_code", "error_message", "matching_acls")
+    STRUCTS: ClassVar[Mapping[str, type[WireStruct]]] = {"matching_acls": DeleteAclsMatchingAcl}
+
+    def __init__(
+        self,
+        *,
+        error_code: int = 0,
+        error_message: str | None = None,
+        matching_acls: Sequence[DeleteAclsMatchingAcl] = (),
+    ) -> None:
+        self.error_code = error_code
+        self.error_message = error_message
+        self.matching_acls = matching_acls
+
+
+class DeleteAclsResponseData(WireStruct):
+    __slots__ = ("throttle_time", "filter_results")
+    STRUCTS: ClassVar[Mapping[str, type[WireStruct]]] = {"filter_results": DeleteAclsFilterResult}
+
+    def __init__(self, *, throttle_time: int = 0, filter_results: Sequence[DeleteAclsFilterResult] = ()) -> None:
+        self.throttle_time = throttle_time
+        self.filter_results = filter_results
