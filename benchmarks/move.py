@@ -10,20 +10,24 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from benchmarks._measure import Figures, machine
 from rackspan.errors import MissingRequirement
 from rackspan.model import ClusterSnapshot
 from rackspan.plan import order_steps
-from rackspan.reassign import plan
+from rackspan.reassign import ReassignmentRequest, plan
 from rackspan.sources import snapshot_file
 from tests.compat.reassign_tool import generated, moves
-from tests.reassign.instances import NAMES, instance
+from tests.reassign.instances import NAMES, instance, resized
 
 RUNS = 3
 
 AIMS_SECONDS = {100_000: 3.0, 1_000_000: 45.0}
+RESIZED = (1.5, 2.0, 4.0, 0.5)
+"""Brokers afterwards, as a multiple of those before."""
+
 AIM_MEGABYTES = 6_000
 
 
@@ -42,18 +46,29 @@ def main() -> None:
     for partitions in (10_000, 100_000, 1_000_000):
         for name in NAMES:
             medians[name, partitions] = _case(name, partitions)
+    print("plan --balance on an even cluster whose brokers become so many times as many; fewer are drained:")
+    for partitions in (10_000, 100_000, 1_000_000):
+        for ratio in RESIZED:
+            snapshot, drained = resized(partitions, ratio)
+            _measured_case(f"x {ratio:g}", snapshot, partitions, ("--balance", *map(str, drained)))
     for name in NAMES:
         _growth(name, medians)
 
 
 def _case(name: str, partitions: int) -> float:
+    return _measured_case(name, instance(name, partitions), partitions, ())
+
+
+def _measured_case(name: str, snapshot: ClusterSnapshot, partitions: int, request: tuple[str, ...]) -> float:
+    """`request`: --balance, then the brokers to drain."""
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch) / "snapshot"
-        snapshot = instance(name, partitions)
         snapshot_file.write(snapshot, folder)
-        theirs = _generate(snapshot, Path(scratch))
+        drained = {int(broker) for broker in request[1:]}
+        staying = tuple(broker for broker in snapshot.brokers if broker.id not in drained)
+        theirs = _generate(replace(snapshot, brokers=staying), Path(scratch))
         del snapshot
-        runs = [_measured(folder) for _ in range(RUNS)]
+        runs = [_measured(folder, request) for _ in range(RUNS)]
     seconds = Figures(tuple(run["read"] + run["plan"] + run["steps"] for run in runs))
     one = min(runs, key=lambda run: run["plan"])
     print(
@@ -90,20 +105,21 @@ def _growth(name: str, medians: dict[tuple[str, int], float]) -> None:
     )
 
 
-def _measured(folder: Path) -> dict[str, float]:
+def _measured(folder: Path, request: tuple[str, ...]) -> dict[str, float]:
     run = subprocess.run(
-        [sys.executable, "-m", "benchmarks.move", str(folder)], capture_output=True, check=True, text=True
+        [sys.executable, "-m", "benchmarks.move", str(folder), *request], capture_output=True, check=True, text=True
     )
     figures: dict[str, float] = json.loads(run.stdout)
     return figures
 
 
-def _run(folder: Path) -> dict[str, float]:
+def _run(folder: Path, *request: str) -> dict[str, float]:
     """One run in this process: seconds of each part and the figures of the plan."""
     started, cpu_started = time.perf_counter(), time.process_time()
     snapshot = snapshot_file.read(folder).snapshot
     read = time.perf_counter()
-    planned = plan(snapshot)
+    drain = frozenset(map(int, request[1:]))
+    planned = plan(snapshot, request=ReassignmentRequest(balance=bool(request), drain=drain))
     made = time.perf_counter()
     cost = planned.cost
     assert cost is not None
@@ -124,4 +140,4 @@ def _run(folder: Path) -> dict[str, float]:
 
 
 if __name__ == "__main__":
-    print(json.dumps(_run(Path(sys.argv[1]))))
+    print(json.dumps(_run(Path(sys.argv[1]), *sys.argv[2:])))

@@ -34,6 +34,14 @@ def instance(name: str, partitions: int) -> ClusterSnapshot:
             return cluster(placed, {b: rack for b, rack in enumerate(in_turn) if b != brokers // 2})
 
 
+def resized(partitions: int, ratio: float) -> tuple[ClusterSnapshot, tuple[int, ...]]:
+    """An even placement, with `ratio` times as many brokers listed as hold replicas; below 1, the brokers to drain instead."""
+    brokers, racks = SIZES[partitions]
+    after = round(brokers * ratio)
+    listed = {broker: f"r{broker % racks}" for broker in range(max(brokers, after))}
+    return cluster(spread(partitions, brokers, racks, 3, 1), listed), tuple(range(after, brokers))
+
+
 def cluster(replicas: Sequence[Sequence[int]], racks: dict[int, str], fenced: Sequence[int] = ()) -> ClusterSnapshot:
     """A snapshot of topics of 50 partitions, in sync and led wherever a broker is alive."""
     count = len(replicas)
