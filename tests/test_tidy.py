@@ -19,3 +19,9 @@ def test_the_tree_is_tidy() -> None:
 )
 def test_each_rule_finds_what_it_is_for(name: str, text: str, rule: tidy.Rule) -> None:
     assert list(rule(name, text))
+
+
+def test_a_package_with_more_modules_than_fit_into_one_look_is_found() -> None:
+    names = ["src/rackspan/new/__init__.py", *(f"src/rackspan/new/m{number}.py" for number in range(13))]
+    assert list(tidy.packages_to_split(names))
+    assert not list(tidy.packages_to_split(names[:-1]))

@@ -71,10 +71,6 @@ EXCEPTIONS: Final[dict[tuple[str, str], str]] = {
 }
 """(path prefix, phrase): the reason. The phrase is cut out before words are looked for."""
 
-PENDING: tuple[str, ...] = ()
-"""Path prefixes that have not had their pass yet."""
-
-
 OWN_FILES: Final = ("tools/plain_words.py", "tests/test_plain_words.py")
 """They name the words that they are about."""
 
