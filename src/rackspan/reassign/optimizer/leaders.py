@@ -6,8 +6,8 @@ from itertools import pairwise
 import numpy as np
 
 from rackspan.flow import solve
+from rackspan.flow.network_builder import NetworkBuilder
 from rackspan.model.partitions import Bools, Int32s, Int64s
-from rackspan.reassign.optimizer.network_builder import NetworkBuilder
 
 BULK_ROUNDS = 16
 """Rounds of flow before single paths finish the work. One or two suffice where floor/ceil can be reached; where replica

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rackspan.flow import solve
+from rackspan.flow.network_builder import NetworkBuilder
 from rackspan.model.partitions import Bools, Int32s, Int64s
 from rackspan.reassign.optimizer.load_costs import load_costs
-from rackspan.reassign.optimizer.network_builder import NetworkBuilder
 from rackspan.reassign.optimizer.removals import in_sync
 from rackspan.reassign.optimizer.row_groups import RowGroups, distribute_items, group_rows
 from rackspan.reassign.problem import ReassignmentProblem

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from rackspan.flow import solve
+from rackspan.flow.network_builder import NetworkBuilder
 from rackspan.model.partitions import Bools, Int64s
 from rackspan.reassign.optimizer.additions import Additions, distribute_additions
 from rackspan.reassign.optimizer.bounds import Needs, needs
 from rackspan.reassign.optimizer.load_costs import load_costs
-from rackspan.reassign.optimizer.network_builder import NetworkBuilder
 from rackspan.reassign.optimizer.removals import RemovalChoices, removal_choices
 from rackspan.reassign.optimizer.repair_groups import RepairGroups, repair_groups
 from rackspan.reassign.optimizer.row_groups import distribute_items

@@ -4,8 +4,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from rackspan.flow import FlowNetwork, network
-from rackspan.model.partitions import Int64s
+from rackspan.flow.network import FlowNetwork, Int64s, network
 
 Column: TypeAlias = Int64s | int
 
