@@ -97,7 +97,7 @@ DEFAULT_PATIENCE_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)
-class _Run:
+class _RunArguments:
     """What to execute."""
 
     plan: ReassignmentPlan
@@ -117,9 +117,11 @@ class _RunOptions:
     cluster_id: ClusterId = None
     patience: Patience = DEFAULT_PATIENCE_SECONDS
 
-    def run(self, plan: Path, direction: Direction) -> _Run:
+    def run(self, plan: Path, direction: Direction) -> _RunArguments:
         limits = RunLimits(self.throttle, self.max_moves)
-        return _Run(_plan(plan, self.cluster_id), direction, self.journal or _beside(plan), limits, self.patience)
+        return _RunArguments(
+            _plan(plan, self.cluster_id), direction, self.journal or _beside(plan), limits, self.patience
+        )
 
 
 @options.with_option_groups
@@ -195,7 +197,9 @@ def verify(
     raise typer.Exit(0 if all_done(found) else SOMETHING_TO_ACT_ON)
 
 
-def _carry_out(source_options: options.SourceOptions, run: _Run, apply: bool, output_format: options.Output) -> None:
+def _carry_out(
+    source_options: options.SourceOptions, run: _RunArguments, apply: bool, output_format: options.Output
+) -> None:
     if not apply:
         _show(source_options, run, output_format)
         return
@@ -214,7 +218,7 @@ def _carry_out(source_options: options.SourceOptions, run: _Run, apply: bool, ou
     raise typer.Exit(SOMETHING_TO_ACT_ON if state == "paused" else 0)
 
 
-def _show(source_options: options.SourceOptions, run: _Run, output_format: options.Output) -> None:
+def _show(source_options: options.SourceOptions, run: _RunArguments, output_format: options.Output) -> None:
     read = source_options.source().read()
     output.warn_of(read)
     begun = api.check_reassignment(read.snapshot, run.plan, run.journal, run.direction)
