@@ -274,51 +274,6 @@ def test_a_broker_that_goes_is_waited_for_and_then_named() -> None:
     assert run(cluster, journal)[-1].effect == Finished()
 
 
-@pytest.mark.parametrize("rate", [None, 1_000])
-@pytest.mark.parametrize("started", [False, True])
-def test_a_partition_that_loses_its_leader_holds_up_no_other_step(rate: int | None, started: bool) -> None:
-    cluster, journal, clock = a_cluster(PLAN, 1), Memory(PLAN), Clock()
-    if started:
-        cluster.start_moves({MOVE.topic_partition: MOVE.replicas})
-    cluster.leaderless.add(MOVE.topic_partition)
-    pace = Pace(60.0, now=lambda: clock.seconds, sleep=clock.sleep)
-    with pytest.raises(ReassignmentStopped) as refused:
-        list(execute(cluster, journal, RunLimits(rate), pace))
-    assert str(refused.value) == (
-        f"orders-0 has no leader to copy from; bring back a replica that was in sync, or {ANEW}"
-    )
-    assert clock.seconds >= 60
-    assert cluster.replicas[OTHER.topic_partition] == OTHER.replicas
-    cluster.leaderless.clear()
-    assert run(cluster, journal, RunLimits(rate))[-1].effect == Finished()
-    assert cluster.replicas == {move.topic_partition: move.replicas for move in PLAN.partitions()}
-    assert cluster.configs == {}
-
-
-@settings(max_examples=200, deadline=None)
-@given(reassignment_plans(), st.integers(0, 2**32), kills, rates, st.data())
-def test_whatever_can_finish_does_whichever_partitions_cannot(
-    plan: ReassignmentPlan, seed: int, kills: list[tuple[int, bool]], rate: int | None, data: st.DataObject
-) -> None:
-    cluster, journal = a_cluster(plan, seed), Memory(plan)
-    partitions = sorted(move.topic_partition for move in plan.partitions())
-    cluster.leaderless = set(data.draw(st.lists(st.sampled_from(partitions), unique=True)))
-    lost = set(cluster.leaderless)
-    clock = Clock()
-    pace = Pace(60.0, now=lambda: clock.seconds, sleep=clock.sleep)
-    for last, after in [*kills, (None, False)]:
-        doomed = Doomed(cluster, journal, last, after, rate)
-        with suppress(Killed, ReassignmentStopped):
-            list(execute(doomed, doomed, RunLimits(rate), pace))
-    for move in plan.partitions():
-        if move.topic_partition not in lost or not move.additions(Direction.TARGETS):
-            assert cluster.replicas[move.topic_partition] == move.replicas
-    cluster.leaderless.clear()
-    assert run(cluster, journal, RunLimits(rate))[-1].effect == Finished()
-    assert cluster.replicas == {move.topic_partition: move.replicas for move in plan.partitions()}
-    assert cluster.configs == {}
-
-
 def test_a_broker_that_dies_with_its_throttle_set_is_owed_its_own_until_it_is_back() -> None:
     cluster, journal = a_cluster(PLAN, 1, {ConfigKey(Holder.BROKER, "6", RATES[0]): "77"}), Memory(PLAN)
     for one in execute(cluster, journal, RunLimits(1_000), AT_ONCE):

@@ -14,7 +14,6 @@ from rackspan.plan.execution.events import (
     RunCompleted,
     RunStarted,
     StepCompleted,
-    StepDeferred,
     ThrottleRecorded,
     ThrottleRemoved,
     replay,
@@ -35,7 +34,6 @@ EVENTS: list[Event] = [
     RunCancelled(),
     ThrottleRemoved((CONFIG,)),
     StepCompleted(1),
-    StepDeferred(2),
     RunCompleted(),
 ]
 

@@ -31,7 +31,6 @@ class FakeCluster:
     brokers: set[int]
     configs: dict[ConfigKey, str] = field(default_factory=dict)
     in_flight: dict[TopicPartition, InFlight] = field(default_factory=dict)
-    leaderless: set[TopicPartition] = field(default_factory=set)
     cluster_id: str = "the-cluster"
     topic_ids: dict[str, str | None] = field(default_factory=dict)
     copied: int = 0
@@ -52,7 +51,6 @@ class FakeCluster:
             replicas={
                 topic_partition: one for topic_partition, one in shown.items() if topic_partition[0] in request.topics
             },
-            leaderless=frozenset(one for one in self.leaderless if one.topic in request.topics),
             in_flight=dict(self.in_flight),
             configs={config: self.configs.get(config) for config in request.configs if self._is_there(config)},
         )
@@ -93,8 +91,7 @@ class FakeCluster:
 
     def _copy_some(self) -> None:
         for topic_partition, moving in list(self.in_flight.items()):
-            has_leader = topic_partition not in self.leaderless
-            if has_leader and set(moving.adding) <= self.brokers and self.rng.random() < 0.5:
+            if set(moving.adding) <= self.brokers and self.rng.random() < 0.5:
                 self._finish(topic_partition)
 
     def _finish(self, topic_partition: TopicPartition) -> None:

@@ -18,14 +18,7 @@ from rackspan.plan.execution.effects import (
     Stop,
     Wait,
 )
-from rackspan.plan.execution.events import (
-    RunCompleted,
-    RunState,
-    StepCompleted,
-    StepDeferred,
-    ThrottleRecorded,
-    ThrottleRemoved,
-)
+from rackspan.plan.execution.events import RunCompleted, RunState, StepCompleted, ThrottleRecorded, ThrottleRemoved
 from rackspan.plan.execution.observed import InFlight, ObservedCluster
 from rackspan.plan.execution.throttle import FOLLOWER_RATE, LEADER_RATE, ConfigKey, Holder
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
@@ -74,18 +67,7 @@ def moving(how: InFlight = IN_FLIGHT) -> ObservedCluster:
             StartMoves({MOVE.topic_partition: (1, 2)}, copies=0),
         ),
         (replace(STATE, cancelled=True), observed(), Finished()),
-        # Broker 4 is away: the step behind goes on, and at the end it is waited for.
-        (STATE, observed(brokers=frozenset({1, 2, 3})), Record(StepDeferred(1))),
-        (STATE, observed(leaderless=frozenset({MOVE.topic_partition})), Record(StepDeferred(1))),
-        (STATE, replace(moving(), leaderless=frozenset({MOVE.topic_partition})), Record(StepDeferred(1))),
-        (
-            replace(STATE, deferred=frozenset({1})),
-            observed(brokers=frozenset({1, 2, 3})),
-            StartMoves({NEXT.topic_partition: (2, 3)}, copies=0),
-        ),
-        (replace(STATE, deferred=frozenset({1})), observed(), StartMoves({MOVE.topic_partition: (4, 2)}, copies=1)),
-        (replace(STATE, deferred=frozenset({1}), done=frozenset({2})), observed(brokers=frozenset({1, 2, 3})), None),
-        (replace(STATE, done=frozenset({2})), observed(leaderless=frozenset({MOVE.topic_partition})), None),
+        (STATE, observed(brokers=frozenset({1, 2, 3})), None),
     ],
 )
 def test_the_next_effect(state: RunState, shown: ObservedCluster, effect: Effect | None) -> None:

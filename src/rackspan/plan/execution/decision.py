@@ -6,7 +6,7 @@ repeat.
 A step: record the user's throttles, throttle, start, wait, restore the user's throttles, record that the step is done.
 """
 
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rackspan.model.ids import TopicPartition
@@ -21,22 +21,8 @@ from rackspan.plan.execution.effects import (
     Stop,
     Wait,
 )
-from rackspan.plan.execution.events import (
-    RunCompleted,
-    RunState,
-    StepCompleted,
-    StepDeferred,
-    ThrottleRecorded,
-    ThrottleRemoved,
-)
-from rackspan.plan.execution.mismatch import (
-    cannot_finish,
-    leaderless,
-    mismatch,
-    missing_brokers,
-    other_cluster,
-    running_beside,
-)
+from rackspan.plan.execution.events import RunCompleted, RunState, StepCompleted, ThrottleRecorded, ThrottleRemoved
+from rackspan.plan.execution.mismatch import mismatch, missing_brokers, other_cluster, running_beside
 from rackspan.plan.execution.observed import (
     ObservationRequest,
     ObservedCluster,
@@ -83,79 +69,43 @@ def decide(state: RunState, cluster: ObservedCluster, limits: RunLimits) -> Effe
         return CancelMoves(to_cancel)
     if state.cancelled:
         return _after_cancel(state, cluster)
-    if state.step is None:
+    step = state.step
+    if step is None:
         return _restore_throttles(state, cluster) or _completed(state)
-    able = next((step for step in state.open_steps if not _is_stuck(step, state.direction, cluster)), None)
-    if able is None and len(state.remaining) > len(state.open_steps):
-        return Record(StepDeferred(state.step.number))
-    return _of_step(state, able or state.step, cluster, limits, in_flight=set(ours))
+    return _of_step(state, step, cluster, limits, is_moving=bool(ours))
 
 
-def _is_stuck(step: Step, direction: Direction, cluster: ObservedCluster) -> bool:
-    """Whether nothing of what is left of the step can finish now."""
-    left = [one for one in step.partitions if reassignment_status(one, direction, cluster) in _UNFINISHED]
-    return bool(left) and all(_is_hindered(one, direction, cluster) for one in left)
-
-
-def _is_hindered(one: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> bool:
-    status = reassignment_status(one, direction, cluster)
-    copying = status is ReassignmentStatus.MOVING or (
-        status is ReassignmentStatus.STARTABLE and _copies(one, direction, cluster) > 0
-    )
-    return copying and cannot_finish(one, direction, cluster)
-
-
-def _of_step(
-    state: RunState, step: Step, cluster: ObservedCluster, limits: RunLimits, *, in_flight: Set[TopicPartition]
-) -> Effect:
-    """Every branch of a step that is not done. `in_flight`: moves of ours, of any step."""
+def _of_step(state: RunState, step: Step, cluster: ObservedCluster, limits: RunLimits, *, is_moving: bool) -> Effect:
+    """Every branch of a step that is not done."""
     statuses = [(one, reassignment_status(one, state.direction, cluster)) for one in step.partitions]
     unstarted = [one for one, status in statuses if status is ReassignmentStatus.STARTABLE]
     settling = [one for one, status in statuses if status is ReassignmentStatus.SETTLING]
     why = mismatch(state.plan, step.partitions, state.direction, cluster)
-    if why is None and unstarted and not in_flight:
+    if why is None and unstarted and not is_moving:
         why = running_beside(state.plan, cluster)
     if why is not None:
-        return (None if in_flight else _restore_throttles(state, cluster)) or Stop(why)
-    if not in_flight and state.throttled_step != _number(state) and (restored := _restore_throttles(state, cluster)):
+        return (None if is_moving else _restore_throttles(state, cluster)) or Stop(why)
+    if not is_moving and state.throttled_step != step.number and (restored := _restore_throttles(state, cluster)):
         return restored
-    restoring = None if in_flight else _restore_throttles(state, cluster)
-    moving = [state.plan.by_partition[topic_partition] for topic_partition in sorted(in_flight)]
-    able = [one for one in moving if not _is_hindered(one, state.direction, cluster)]
-    held_up = [one for one in moving if one not in able and one in step.partitions]
-    if not (unstarted or settling or able or held_up):
-        return restoring or Record(StepCompleted(step.number))
-    free = [one for one in unstarted if not _is_hindered(one, state.direction, cluster)]
-    chosen = _within(free or unstarted, state.direction, cluster, limits)
-    if not (chosen or settling or able or held_up):
-        return restoring or Paused()
-    if throttling := _set_throttles(state, cluster, limits):
+    if not (unstarted or settling or is_moving):
+        return _restore_throttles(state, cluster) or Record(StepCompleted(step.number))
+    chosen = _within(unstarted, state.direction, cluster, limits)
+    if not (chosen or settling or is_moving):
+        return _restore_throttles(state, cluster) or Paused()
+    if throttling := _set_throttles(state, step, cluster, limits):
         return throttling
-    if settling:
-        return Wait(_unsettled(settling[0], cluster))
-    if able:
-        return Wait()
-    if not free:
-        return Wait(_hindrance([*unstarted, *held_up], state.direction, cluster))
+    if is_moving or settling:
+        return Wait(_stalled(step, state.direction, cluster, settling))
+    if away := missing_brokers(chosen, state.direction, cluster):
+        return Wait(away)
     return StartMoves(
         {one.topic_partition: one.end(state.direction) for one in chosen},
         sum(_copies(one, state.direction, cluster) for one in chosen),
     )
 
 
-def _hindrance(partitions: list[PartitionReassignment], direction: Direction, cluster: ObservedCluster) -> str | None:
-    return missing_brokers(partitions, direction, cluster) or leaderless(partitions, direction, cluster)
-
-
-def _number(state: RunState) -> int | None:
-    return None if state.step is None else state.step.number
-
-
-_UNFINISHED = frozenset(ReassignmentStatus) - {ReassignmentStatus.DONE}
-
-
 def _current(state: RunState) -> Sequence[PartitionReassignment]:
-    return [one for step in state.open_steps for one in step.partitions]
+    return state.step.partitions if state.step is not None else ()
 
 
 def _ours_in_flight(state: RunState, cluster: ObservedCluster) -> Iterator[tuple[TopicPartition, ReassignmentStatus]]:
@@ -188,23 +138,18 @@ def _copies(one: PartitionReassignment, direction: Direction, cluster: ObservedC
 
 
 def _throttle(state: RunState, limits: RunLimits) -> Mapping[ConfigKey, str]:
-    """For everything that may copy: the step under way, and those that were deferred."""
-    if limits.bytes_per_second is None or state.cancelled:
+    step = state.step
+    if limits.bytes_per_second is None or state.cancelled or step is None or not step.copies(state.direction):
         return {}
-    copying = [step for step in state.open_steps if step.copies(state.direction)]
-    if not copying:
-        return {}
-    every = copying[0] if len(copying) == 1 else Step.of(0, "", [one for step in copying for one in step.partitions])
-    return throttle(every, state.direction, limits.bytes_per_second)
+    return throttle(step, state.direction, limits.bytes_per_second)
 
 
-def _set_throttles(state: RunState, cluster: ObservedCluster, limits: RunLimits) -> Effect | None:
-    """What is still to be done to throttle the open steps; None when it is done. Brokers that are gone are left out."""
-    number = _number(state)
+def _set_throttles(state: RunState, step: Step, cluster: ObservedCluster, limits: RunLimits) -> Effect | None:
+    """What is still to be done to throttle the step; None when it is throttled. Brokers that are gone are left out."""
     throttles = {config: value for config, value in _throttle(state, limits).items() if config in cluster.configs}
     unrecorded = {config: cluster.configs[config] for config in throttles if config not in state.own}
-    if number is not None and (unrecorded or (throttles and state.throttled_step != number)):
-        return Record(ThrottleRecorded(number, unrecorded))
+    if unrecorded or (throttles and state.throttled_step != step.number):
+        return Record(ThrottleRecorded(step.number, unrecorded))
     values = with_user_values(throttles, state.own)
     return SetConfigs(values) if _differ(values, cluster) else None
 
@@ -220,6 +165,15 @@ def _restore_throttles(state: RunState, cluster: ObservedCluster) -> Effect | No
 
 def _differ(values: Mapping[ConfigKey, str | None], cluster: ObservedCluster) -> bool:
     return any(cluster.configs[config] != value for config, value in values.items())
+
+
+def _stalled(
+    step: Step, direction: Direction, cluster: ObservedCluster, settling: list[PartitionReassignment]
+) -> str | None:
+    if settling:
+        return _unsettled(settling[0], cluster)
+    moving = [one for one in step.partitions if one.topic_partition in cluster.in_flight]
+    return missing_brokers(moving, direction, cluster)
 
 
 def _unsettled(one: PartitionReassignment, cluster: ObservedCluster) -> str:

@@ -42,23 +42,6 @@ def missing_brokers(
     return f"{brokers} gone or fenced and shall receive {_listed(names)}; bring it back, or {ANEW}"
 
 
-def cannot_finish(one: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> bool:
-    """Whether a copy that it needs cannot be made now: its partition has no leader, or a broker that receives one is away."""
-    added = set(one.additions(direction))
-    return bool(added) and (one.topic_partition in cluster.leaderless or not added <= cluster.brokers)
-
-
-def leaderless(
-    partitions: Iterable[PartitionReassignment], direction: Direction, cluster: ObservedCluster
-) -> str | None:
-    """Partitions that a new replica cannot copy from."""
-    waiting = [one for one in partitions if one.topic_partition in cluster.leaderless and one.additions(direction)]
-    if not waiting:
-        return None
-    has = "has" if len(waiting) == 1 else "have"
-    return f"{_listed([one.name for one in waiting])} {has} no leader to copy from; bring back a replica that was in sync, or {ANEW}"
-
-
 def _mismatches(
     plan: ReassignmentPlan, partitions: Iterable[PartitionReassignment], direction: Direction, cluster: ObservedCluster
 ) -> Iterator[str]:
