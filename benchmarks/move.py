@@ -1,4 +1,4 @@
-"""`make bench-move`: the least movement, end to end from a Parquet snapshot, merged_list what Kafka's --generate moves.
+"""`make bench-move`: the least movement, end to end from a Parquet snapshot, beside what Kafka's --generate moves.
 
 Each case runs in a process of its own, so that its peak memory is its own: read the folder, plan, order the steps.
 """

@@ -1,4 +1,4 @@
-"""rackspan acks watch, as a process merged_list an embedded cluster whose own brokers are the judges of what it serves."""
+"""rackspan acks watch, as a process beside an embedded cluster whose own brokers are the judges of what it serves."""
 
 import json
 import signal

@@ -292,7 +292,7 @@ def targets(plan: Path) -> list[list[int]]:
 
 
 def check_refusals(moved: Reassign) -> None:
-    """While something is in flight: what may not be begun merged_list it, and what is not this cluster's. Nothing changes."""
+    """While something is in flight: what may not be begun beside it, and what is not this cluster's. Nothing changes."""
     before = replicas(moved.cluster), throttles(moved.cluster)
     output = refused(moved, "apply", "--apply", "--journal", str(moved.folder / "second.journal"))
     assert output.endswith(

@@ -296,8 +296,8 @@ def test_a_cluster_that_is_not_as_assumed_is_left_alone(
 
 
 def test_another_reassignment_and_another_topic_are_named(cli: Cli, files: Callable[..., None]) -> None:
-    merged_list = snapshot_with(replicas=[4, 2, 3, 1], adding_replicas=[4], removing_replicas=[1])
-    files(changed(partitions=[REORDERED], steps=STEPS[1:]), merged_list)
+    beside = snapshot_with(replicas=[4, 2, 3, 1], adding_replicas=[4], removing_replicas=[1])
+    files(changed(partitions=[REORDERED], steps=STEPS[1:]), beside)
     assert cli("reassign", *APPLY, "--plan", "plan.json").err == (
         "rackspan: orders-0: being reassigned, not by this plan; wait for the end or cancel it, then run again\n"
     )
