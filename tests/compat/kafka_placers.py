@@ -18,7 +18,7 @@ Request: TypeAlias = Mapping[str, Any]
 
 
 def request(placer: str, brokers: Sequence[UsableBroker], partitions: int, replicas: int, **options: Any) -> Request:
-    """One request_name; KafkaPlacers.java says which options there are."""
+    """One request; KafkaPlacers.java says which options there are."""
     listed = [[one.id, one.rack, one.fenced] for one in brokers]
     return {"placer": placer, "brokers": listed, "partitions": partitions, "replicas": replicas, **options}
 

@@ -15,7 +15,7 @@ Request = Mapping[str, Any]
 
 
 def request(mode: str, problem: Mapping[str, Any], movable: str = "any") -> Request:
-    """One request_name: `mode` is active, standby, high-availability or sticky."""
+    """One request: `mode` is active, standby, high-availability or sticky."""
     return {"mode": mode, "problem": problem, "movable": movable}
 
 

@@ -56,7 +56,7 @@ class Holding(World):
 
 @dataclass
 class Live:
-    """A cluster, and the pending_responses of who sent what."""
+    """A cluster, and the correlation id of each produce, by name."""
 
     world: Holding
     pending_responses: dict[str, int] = field(default_factory=dict)

@@ -111,7 +111,7 @@ class World:
         return self.send(replace(request, **fields))
 
     def new_member(self, **fields: Any) -> int:
-        """Both rounds of a dynamic member's first join; the correlation_id of the second."""
+        """Both rounds of a dynamic member's first join; the correlation id of the second."""
         first = self.response(self.join(**fields), JoinGroupResponse)
         assert first.error is KafkaError.MEMBER_ID_REQUIRED
         return self.join(first.member_id, **fields)
