@@ -1,28 +1,23 @@
 """The command line: parses options, calls api.py and prints the result. It decides nothing.
 
-Data goes to standard output, everything else to standard error. Exit codes: 0 done and clean, 1 error or refused,
-2 there is something to act on.
+Data goes to standard output, everything else to standard error. exit_codes.py has the rule of the exit codes.
 """
 
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Annotated, Any, Final
 
 import typer
 
 import rackspan
 from rackspan.cli import acks, acks_watch, audit, cluster, demo, output, pipeline, place, streams
+from rackspan.cli.exit_codes import MEANINGS, ExitCode
 from rackspan.cli.options import settings
 from rackspan.cli.reassign import plan as reassign_plan
 from rackspan.cli.reassign import run as reassign_run
 from rackspan.errors import RackspanError
-
-CLEAN: Final = 0
-ERROR: Final = 1
-INTERRUPTED: Final = 130
-"""What shells report for a process that Ctrl-C ended."""
 
 # Typer carries its own copy of click since 0.16; this is the error type of whichever it uses.
 _UsageError: Final[type[Exception]] = next(
@@ -81,7 +76,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # --debug means the same before and after the command.
     words = (["--debug"] if debug else []) + [word for word in words if word != "--debug"]
     try:
-        result = typer.main.get_command(app).main(
+        result = command_tree().main(
             words, prog_name="rackspan", standalone_mode=False, default_map=_defaults(settings.load().options)
         )
         # Here, so that a full disk is reported: Python ignores the error when it flushes at exit.
@@ -92,22 +87,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return _failed(_usage(error), debug)
     except (KeyboardInterrupt, typer.Abort):
         output.note("interrupted")
-        return INTERRUPTED
+        return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # `rackspan audit | head`: the reader closed the pipe.
         output.give_up_standard_output()
-        return ERROR
+        return ExitCode.ERROR
     except OSError as error:
         if error.filename is not None:
             return _failed(f"{error.filename}: {error.strerror}; correct it and run again", debug)
         output.give_up_standard_output()
         return _failed(f"standard output: cannot be written: {error.strerror}; make room, or write elsewhere", debug)
-    return result if isinstance(result, int) else CLEAN
+    return result if isinstance(result, int) else ExitCode.DONE
 
 
 def run() -> None:
     output.open_standard_streams()
     sys.exit(main())
+
+
+def command_tree() -> Any:
+    """The group of all commands, as click has it. The help of each ends with the meaning of its exit codes."""
+    tree = typer.main.get_command(app)
+    for words, command in leaf_commands(tree):
+        command.epilog = MEANINGS[words].help()
+    return tree
+
+
+def leaf_commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
+    """Every command below a group, by its words: `reassign plan`."""
+    for name, command in group.commands.items():
+        words = f"{before} {name}".strip()
+        yield from leaf_commands(command, words) if hasattr(command, "commands") else [(words, command)]
 
 
 def _defaults(options: Any) -> dict[str, Any]:
@@ -137,4 +147,4 @@ def _failed(line: str, debug: bool) -> int:
     if debug:
         traceback.print_exc()
     output.fail(line)
-    return ERROR
+    return ExitCode.ERROR

@@ -6,13 +6,12 @@ from typing import Annotated
 import typer
 
 from rackspan import api
+from rackspan.acks import HardenOutcome
 from rackspan.acks.json_format import applied_document, harden_document
-from rackspan.cli import options, output
+from rackspan.cli import exit_codes, options, output
 from rackspan.cli.pages.acks import harden_page
 from rackspan.errors import UsageError
 from rackspan.model.snapshot import ClusterSnapshot
-
-SOMETHING_TO_ACT_ON = 2
 
 app = typer.Typer(
     name="acks", help="Make acks=all guarantee racks on a Kafka that counts replicas.", no_args_is_help=True
@@ -33,8 +32,7 @@ def harden(
 ) -> None:
     """Show the least min.insync.replicas that forces each topic's records onto enough racks, and what it costs.
 
-    Nothing is changed without --apply. Exits 0 when every topic is forced (with --apply: now), 2 when one is not, 1 on
-    errors.
+    Nothing is changed without --apply.
     """
     cluster = source_options.cluster_to_change() if apply else None
     topic_filter, policy = _pattern(topic), policy_options.policy()
@@ -53,8 +51,10 @@ def harden(
         judged = api.audit(read.snapshot, policy)
         document |= applied_document(applied, judged.findings)
     output.write(document, output_format, harden_page(document))
-    if any(one.to_act_on for one in advice):
-        raise typer.Exit(SOMETHING_TO_ACT_ON)
+    raise exit_codes.finish(
+        impossible=any(one.outcome is HardenOutcome.IMPOSSIBLE for one in advice),
+        to_act_on=any(one.to_act_on for one in advice),
+    )
 
 
 def _pattern(topic: str | None) -> re.Pattern[str] | None:

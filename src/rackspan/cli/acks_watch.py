@@ -28,7 +28,7 @@ def watch(
     """Watch which partitions span too few racks, by the cluster's metadata, until Ctrl-C.
 
     Prints what changes; a lost connection is reported once and tried again. Metadata shows when acks=all would be refused
-    for lack of racks, not how often it was. Exits 0 when it is ended, 1 where the first reading fails.
+    for lack of racks, not how often it was.
     """
     policy, source = policy_options.policy(), rack_options.of(source_options.source())
     # Topics that Kafka hides from this user are found by their logs only: those are read once, not with every reading.

@@ -7,10 +7,8 @@ import typer
 
 from rackspan import api
 from rackspan.audit.json_format import audit_document, outage_document
-from rackspan.cli import options, output
+from rackspan.cli import exit_codes, options, output
 from rackspan.cli.pages.audit import audit_page, outage_page
-
-SOMETHING_TO_ACT_ON = 2
 
 
 @options.with_option_groups
@@ -38,17 +36,13 @@ def audit(
     policy_options: options.PolicyOptions,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Audit a cluster: what breaks a constraint, why, and the command that repairs it.
-
-    Exits 0 when no constraint is broken, 2 when one is, 1 on errors.
-    """
+    """Audit a cluster: what breaks a constraint, why, and the command that repairs it."""
     read = rack_options.of(source_options.source()).read()
     output.warn(read.warnings)
     judged = api.audit(read.snapshot, policy_options.policy())
     document = audit_document(read.snapshot, judged)
     output.write(document, output_format, audit_page(document))
-    if not judged.clean:
-        raise typer.Exit(SOMETHING_TO_ACT_ON)
+    raise exit_codes.finish(to_act_on=not judged.clean)
 
 
 @options.with_option_groups
@@ -62,10 +56,7 @@ def outage(
     pairs: Annotated[bool, typer.Option("--pairs", help="Lose each pair of racks.")] = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Show what losing each rack would do: what goes offline, what refuses writes, which brokers have to lead more.
-
-    Exits 0 when every loss is survived, 2 when one is not, 1 on errors.
-    """
+    """Show what losing each rack would do: what goes offline, what refuses writes, which brokers have to lead more."""
     read = rack_options.of(source_options.source()).read()
     output.warn(read.warnings)
     now, losses = api.outage(
@@ -76,5 +67,4 @@ def outage(
     )
     document = outage_document(read.snapshot, now, losses)
     output.write(document, output_format, outage_page(document))
-    if not all(loss.survived for loss in losses):
-        raise typer.Exit(SOMETHING_TO_ACT_ON)
+    raise exit_codes.finish(to_act_on=not all(loss.survived for loss in losses))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rackspan.cli import output
+from rackspan.cli import exit_codes, output
 
 if TYPE_CHECKING:
     from rackspan.demo.two_racks_lost import TwoRacksLost
@@ -48,6 +48,7 @@ def demo(
     # In a checkout the command is in .venv/bin, which is not on the PATH.
     rackspan = "rackspan" if shutil.which("rackspan") else sys.argv[0]
     typer.echo(f"Next:   {rackspan} pipeline table findings --warehouse {outcome.warehouse} --limit 5")
+    raise exit_codes.finish(impossible=bool(outcome.missing))
 
 
 def _two_racks(lost: "TwoRacksLost") -> str:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from rackspan import api
-from rackspan.cli import options, output
+from rackspan.cli import exit_codes, options, output
 from rackspan.errors import UsageError
 
 if TYPE_CHECKING:
@@ -24,8 +24,6 @@ Master = Annotated[
     str | None,
     typer.Option("--master", envvar="RACKSPAN_MASTER", metavar="URL", help="Spark's master; local[*] by default."),
 ]
-
-ERROR = 1
 
 TABLES: Final = ("partition_durability", "findings", "outage_impact", "drift")
 """The names of the pipeline's tables, repeated here: importing the pipeline would make every command wait for Arrow."""
@@ -79,10 +77,7 @@ def collect(
         raise UsageError("no source named: give --bootstrap-server HOST:PORT, --snapshot FILE or --from-snapshots DIR")
     sources = [rack_options.of(one) for one in sources]
     if every is None:
-        failed = _report_collected(api.collect(sources, warehouse))
-        if failed:
-            raise typer.Exit(ERROR)
-        return
+        raise exit_codes.finish(impossible=_report_collected(api.collect(sources, warehouse)) > 0)
     _report_collected(api.collect_every(sources, warehouse, every))
 
 

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from rackspan import api, json_text
-from rackspan.cli import options, output
+from rackspan.cli import exit_codes, options, output
 from rackspan.cli.input_files import read_file
 from rackspan.cli.pages.place import proposal_page, spec_page
 from rackspan.placement.proposal_format import proposal_document
@@ -64,6 +64,7 @@ def create(
         api.create_topic(cluster, proposal, configs)
     document = {**proposal_document(proposal, apply), "config": configs}
     output.write(document, output_format, proposal_page(document, "created"))
+    raise exit_codes.finish(to_act_on=not apply)
 
 
 @app.command("extend")
@@ -89,3 +90,4 @@ def extend(
         api.create_partitions(cluster, proposal)
     document = proposal_document(proposal, apply)
     output.write(document, output_format, proposal_page(document, "added"))
+    raise exit_codes.finish(to_act_on=not apply)

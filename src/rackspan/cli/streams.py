@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final, TypeAlias
 import typer
 
 from rackspan import api, json_text
-from rackspan.cli import options, output
+from rackspan.cli import exit_codes, options, output
 from rackspan.cli.input_files import read_file
 from rackspan.cli.pages.streams import assignment_page, audit_page, lab_page
 from rackspan.disk import replace_file, writing_output
@@ -24,8 +24,6 @@ from rackspan.streams import (
     settings,
 )
 from rackspan.streams.lab.picture import lab_picture
-
-SOMETHING_TO_ACT_ON = 2
 
 _PROBLEM: Final = "problem file"
 
@@ -87,7 +85,6 @@ def audit(
     """Audit a running Kafka Streams group: partitions read across racks now, at best, and under each strategy.
 
     Audits and prices only: Kafka's own assignor assigns the tasks of a running group, and nothing is changed there.
-    Exits 0 if no strategy of Kafka would read less across racks, 2 if min_traffic would, 1 on errors.
     """
     cluster = running.cluster()
     source = rack_options.of(running.source())
@@ -101,8 +98,9 @@ def audit(
         _write(capture, json.dumps(captured.document, indent=1, ensure_ascii=False) + "\n", "--capture")
         output.note(f"{capture}: {len(captured.document['tasks'])} tasks, {len(live.processes)} clients")
     output.write(document, output_format, audit_page(document))
-    if could_read_less(document):
-        raise typer.Exit(SOMETHING_TO_ACT_ON)
+    raise exit_codes.finish(
+        impossible=document["now"]["cross_rack"]["active"] is None, to_act_on=could_read_less(document)
+    )
 
 
 @app.command()

@@ -61,7 +61,7 @@ def test_a_dry_run_shows_what_is_left_to_do_and_writes_nothing(
 ) -> None:
     files()
     ran = cli("reassign", "apply", "--plan", "plan.json", *SNAPSHOT, "--throttle", "1000")
-    assert (ran.code, ran.err) == (0, "")
+    assert (ran.code, ran.err) == (2, "")
     assert ran.out.splitlines()[-1] == (
         f"1 move in 2 steps on cluster {CLUSTER_ID}, throttled to 1000 bytes a second; add --apply to do it"
     )

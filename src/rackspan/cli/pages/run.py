@@ -71,7 +71,7 @@ def outcome_document(last: "RunUpdate", journal: Path, state: str) -> dict[str, 
         "steps_done": len(last.state.done),
         "moves": done.copies,
         "moves_done": done.copied,
-        "throttle_left_on_brokers": _owed(last),
+        "throttle_left_on_brokers": brokers_owed(last),
     }
 
 
@@ -117,6 +117,7 @@ def verdict_page(verified: Sequence[VerifiedPartition]) -> RenderableType:
     return page(*parts, Text(total, style="bold green" if all_done(verified) else "bold yellow"))
 
 
-def _owed(last: "RunUpdate") -> list[int]:
+def brokers_owed(last: "RunUpdate") -> list[int]:
+    """The brokers that are gone and keep the run's throttle."""
     owed = last.effect.owed if isinstance(last.effect, Finished) else ()
     return sorted({int(config.name) for config in owed})

@@ -10,7 +10,7 @@ import typer
 from rackspan import api
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.json_format import finding_document
-from rackspan.cli import options, output
+from rackspan.cli import exit_codes, options, output
 from rackspan.cli.input_files import read_file
 from rackspan.cli.pages.reassignment_plan import generate_page, lint_page, plan_page
 from rackspan.disk import replace_file, writing_output
@@ -24,9 +24,6 @@ from rackspan.plan.reassignment_file import (
     reassignment_json,
 )
 from rackspan.reassign import PartitionReassignment, ReassignmentRequest
-
-ERROR = 1
-SOMETHING_TO_ACT_ON = 2
 
 REASSIGNMENT: Final = "reassignment file"
 
@@ -80,6 +77,7 @@ def generate(
     current = [PartitionReassignment(one.topic, one.partition, one.current) for one in generated]
     proposed = [PartitionReassignment(one.topic, one.partition, one.proposed) for one in generated]
     output.write(generated_document(current, proposed), output_format, generate_page(current, proposed))
+    raise exit_codes.finish(to_act_on=current != proposed)
 
 
 def generated_document(current: list[PartitionReassignment], proposed: list[PartitionReassignment]) -> dict[str, Any]:
@@ -119,10 +117,7 @@ def plan(
     ] = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Plan the fewest moves that meet the constraints, with the bound that proves it.
-
-    Exits 0 when nothing has to move, 2 when the plan holds moves, 1 on errors and when part of the request is infeasible.
-    """
+    """Plan the fewest moves that meet the constraints, with the bound that proves it."""
     request = ReassignmentRequest(
         drain=_ids("--drain", drain),
         replace=_ids("--replace", replace),
@@ -141,7 +136,7 @@ def plan(
         _save(document, out)
     output.warn(f"cannot be: {one.reason}; {one.remedy}" for one in planned.infeasible)
     output.write(document, output_format, plan_page(document))
-    raise typer.Exit(ERROR if planned.infeasible else SOMETHING_TO_ACT_ON if planned.moves else 0)
+    raise exit_codes.finish(impossible=bool(planned.infeasible), to_act_on=bool(planned.steps))
 
 
 @app.command("lint")
@@ -165,7 +160,6 @@ def lint(
     """Check a reassignment file: its targets, the replicas on the way, needless copies.
 
     Give --drain, --replace, --replication-factor and --balance as to `reassign plan`: what they require is then no finding.
-    Exits 0 when it breaks no constraint, 2 when it does, 1 on errors.
     """
     request = ReassignmentRequest(
         drain=_ids("--drain", drain),
@@ -179,8 +173,7 @@ def lint(
     found = api.lint_reassignment(read.snapshot, policy_options.policy(), document, request)
     written = lint_document(len(document.partitions), found)
     output.write(written, output_format, lint_page(written))
-    if any(finding.severity is Severity.VIOLATION for finding in found):
-        raise typer.Exit(SOMETHING_TO_ACT_ON)
+    raise exit_codes.finish(to_act_on=any(finding.severity is Severity.VIOLATION for finding in found))
 
 
 def lint_document(partitions: int, found: list[Finding]) -> dict[str, Any]:

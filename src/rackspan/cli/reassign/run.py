@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from rackspan import api
-from rackspan.cli import options, output
+from rackspan.cli import exit_codes, options, output
 from rackspan.cli.input_files import read_file
 from rackspan.cli.pages.run import (
+    brokers_owed,
     outcome_document,
     outcome_page,
     preview_document,
@@ -18,12 +19,12 @@ from rackspan.cli.pages.run import (
     verdict_document,
     verdict_page,
 )
-from rackspan.cli.reassign.plan import REASSIGNMENT, SOMETHING_TO_ACT_ON
+from rackspan.cli.reassign.plan import REASSIGNMENT
 from rackspan.cli.reassign.progress import follow
 from rackspan.errors import RackspanError, UsageError
 from rackspan.plan import RunLimits, read_plan
 from rackspan.plan.execution.effects import Paused
-from rackspan.plan.verification import all_done
+from rackspan.plan.verification import VerifiedState, all_done
 from rackspan.reassign import Direction, ReassignmentPlan
 
 if TYPE_CHECKING:
@@ -132,10 +133,7 @@ def apply(
     apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Execute a plan step by step, throttled and with a journal; the same command resumes it after any interruption.
-
-    Exits 0 when all is done, 2 when --max-moves is used up, 1 on errors and where the cluster is not what the plan assumed.
-    """
+    """Execute a plan step by step, throttled and with a journal; the same command resumes it after any interruption."""
     _carry_out(source_options, run_options.run(plan, Direction.TARGETS), apply, output_format)
 
 
@@ -170,13 +168,15 @@ def cancel(
         state = api.check_reassignment(read.snapshot, written, path)
         found = api.verify_reassignment(read.snapshot, state.plan)
         output.write(verdict_document(found), output_format, verdict_page(found))
-        return
+        moving = any(one.state is VerifiedState.IN_PROGRESS for one in found)
+        raise exit_codes.finish(to_act_on=moving or bool(state.own))
     last = follow(
         _noting_how_to_resume(
             api.cancel_reassignment(source_options.cluster_to_change(), written, path, patience_seconds=patience)
         )
     )
     output.write(outcome_document(last, path, "cancelled"), output_format, outcome_page(last, path, "cancelled"))
+    raise exit_codes.finish(to_act_on=bool(brokers_owed(last)))
 
 
 @options.with_option_groups
@@ -185,16 +185,13 @@ def verify(
     source_options: options.SourceOptions,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Show for each partition of a reassignment file whether it is done. Changes nothing, throttles included.
-
-    Exits 0 when all are, 2 when one is not, 1 on errors.
-    """
+    """Show for each partition of a reassignment file whether it is done. Changes nothing, throttles included."""
     written = read_file(plan, read_plan, REASSIGNMENT)
     read = source_options.source().read()
     output.warn_of(read)
     found = api.verify_reassignment(read.snapshot, written)
     output.write(verdict_document(found), output_format, verdict_page(found))
-    raise typer.Exit(0 if all_done(found) else SOMETHING_TO_ACT_ON)
+    raise exit_codes.finish(to_act_on=not all_done(found))
 
 
 def _carry_out(
@@ -215,7 +212,7 @@ def _carry_out(
     last = follow(_noting_how_to_resume(updates))
     state = "paused" if isinstance(last.effect, Paused) else "done" if run.direction is Direction.TARGETS else "undone"
     output.write(outcome_document(last, run.journal, state), output_format, outcome_page(last, run.journal, state))
-    raise typer.Exit(SOMETHING_TO_ACT_ON if state == "paused" else 0)
+    raise exit_codes.finish(to_act_on=state == "paused" or bool(brokers_owed(last)))
 
 
 def _show(source_options: options.SourceOptions, run: _RunArguments, output_format: options.Output) -> None:
@@ -224,6 +221,7 @@ def _show(source_options: options.SourceOptions, run: _RunArguments, output_form
     begun = api.check_reassignment(read.snapshot, run.plan, run.journal, run.direction)
     document = preview_document(begun, run.limits, run.journal)
     output.write(document, output_format, preview_page(document))
+    raise exit_codes.finish(to_act_on=bool(begun.remaining))
 
 
 def _noting_how_to_resume(updates: "Iterator[RunUpdate]") -> "Iterator[RunUpdate]":

@@ -1,0 +1,109 @@
+"""The exit codes of every command: one rule, and the table of what each code means for each command.
+
+    raise exit_codes.finish(impossible=bool(plan.infeasible), to_act_on=plan.moves > 0)
+
+docs/command-line.md and the last paragraph of each command's --help are generated from the table.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from types import MappingProxyType
+from typing import Final
+
+import typer
+
+
+class ExitCode(IntEnum):
+    """What a script learns from a command."""
+
+    DONE = 0
+    """It is done, and nothing is left to act on."""
+
+    ERROR = 1
+    """An error, a wrong command line, a refusal, or something that is not possible in full."""
+
+    TO_ACT_ON = 2
+    """Something is left to act on: a finding, a move to make, a dry run that holds work."""
+
+    INTERRUPTED = 130
+    """Ctrl-C ended it before it was done, as shells report it."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExitMeaning:
+    """What a command's exit codes mean. None: the command never ends with that code."""
+
+    done: str
+    to_act_on: str | None = None
+    impossible: str | None = None
+    """What ends with ExitCode.ERROR, beside errors."""
+
+    def help(self) -> str:
+        """The last paragraph of the command's --help."""
+        acted = "" if self.to_act_on is None else f", 2 when {self.to_act_on}"
+        impossible = "" if self.impossible is None else f" and when {self.impossible}"
+        return f"Exits 0 when {self.done}{acted}, 1 on errors{impossible}."
+
+
+MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
+    {
+        "demo": ExitMeaning("every acknowledged record was read back", impossible="one is missing"),
+        "snapshot": ExitMeaning("the snapshot is written"),
+        "audit": ExitMeaning("no constraint is broken", "one is"),
+        "outage": ExitMeaning(
+            "every loss shown is survived", "a loss takes a partition offline or under a minimum, or the controllers"
+        ),
+        "place plan": ExitMeaning("the placement is printed", impossible="no placement exists"),
+        "place create": ExitMeaning("the topic is created", "it would be created with --apply", "no placement exists"),
+        "place extend": ExitMeaning(
+            "the partitions are added", "they would be added with --apply", "no placement exists"
+        ),
+        "reassign generate": ExitMeaning("nothing would move", "the proposed assignment moves or reorders replicas"),
+        "reassign plan": ExitMeaning(
+            "nothing has to move", "the plan holds moves or reorders replicas", "part of the request is impossible"
+        ),
+        "reassign lint": ExitMeaning("the file breaks no constraint", "it breaks one"),
+        "reassign apply": ExitMeaning(
+            "every step is done",
+            "something is left: steps, without --apply or once --max-moves is used up, or a throttle on a broker that is down",
+            "the cluster is not what the plan assumed",
+        ),
+        "reassign verify": ExitMeaning("every partition is done", "one is not"),
+        "reassign cancel": ExitMeaning("no move of the plan is under way", "one is, or a throttle is left on a broker"),
+        "reassign undo": ExitMeaning(
+            "every replica is where it was",
+            "something is left: steps, without --apply or once --max-moves is used up, or a throttle on a broker that is down",
+            "the cluster is not what the plan assumed",
+        ),
+        "acks harden": ExitMeaning(
+            "every topic's records are forced onto enough racks",
+            "a value has to rise (with --apply: still)",
+            "no value forces a topic's racks as its replicas are placed",
+        ),
+        "acks watch": ExitMeaning("Ctrl-C ends it", impossible="the first reading fails"),
+        "streams assign": ExitMeaning("the assignment is printed"),
+        "streams audit": ExitMeaning(
+            "no strategy of Kafka would read less across racks", "min_traffic would", "reads across racks are unknown"
+        ),
+        "streams lab": ExitMeaning("every run is printed"),
+        "pipeline collect": ExitMeaning("every source is stored", impossible="a source failed; the others are stored"),
+        "pipeline run": ExitMeaning("every table is up to date"),
+        "pipeline report": ExitMeaning("the page is written"),
+        "pipeline table": ExitMeaning("the rows are printed"),
+        "cluster up": ExitMeaning("Ctrl-C ends it"),
+    }
+)
+"""By the words of the command line."""
+
+
+def exit_code(*, impossible: bool = False, to_act_on: bool = False) -> ExitCode:
+    """The one rule. What is not possible in full comes first: the rest may be done, and the request is still not met."""
+    if impossible:
+        return ExitCode.ERROR
+    return ExitCode.TO_ACT_ON if to_act_on else ExitCode.DONE
+
+
+def finish(*, impossible: bool = False, to_act_on: bool = False) -> typer.Exit:
+    """The exception that ends a command with its exit code; to be raised after its output is written."""
+    return typer.Exit(exit_code(impossible=impossible, to_act_on=to_act_on))
