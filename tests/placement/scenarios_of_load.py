@@ -95,7 +95,7 @@ SEVERAL_PHASES: Final = (
 
 
 @cache
-def placed(scenario: Scenario, first_goal: str = "leaders") -> tuple[Int32s, ...]:
+def placed(scenario: Scenario, first_goal: str = "leaders", level: str = "topic") -> tuple[Int32s, ...]:
     """The assignments of `balanced`, one array a phase; its configs hold the load before each topic."""
     placer = BalancedReplicaPlacer(Random(1))
     leaders, replicas = (np.zeros(128, dtype=np.int64) for _ in range(2))
@@ -108,6 +108,7 @@ def placed(scenario: Scenario, first_goal: str = "leaders") -> tuple[Int32s, ...
                     "replica.placer.balanced.leaders": _pairs(phase, leaders),
                     "replica.placer.balanced.replicas": _pairs(phase, replicas),
                     "replica.placer.balanced.first.goal": first_goal,
+                    "replica.placer.balanced.level": level,
                 }
             )
             rows.append(placer.place(0, phase.partitions, scenario.replication_factor, phase.brokers).replicas)

@@ -21,6 +21,9 @@ NEW = "replica.placer.balanced.new"
 PREFERENCE = "replica.placer.balanced.new.preference"
 SPREAD_FIRST = "replica.placer.balanced.spread.before.liveness"
 FIRST_GOAL = "replica.placer.balanced.first.goal"
+LEVEL = "replica.placer.balanced.level"
+TOPIC_LEADERS = "replica.placer.balanced.topic.leaders"
+TOPIC_REPLICAS = "replica.placer.balanced.topic.replicas"
 
 
 @dataclass(frozen=True)

@@ -44,7 +44,8 @@ def test_balanced_reaches_the_bound_under_load_where_replicas_come_first(
     factor = data.draw(st.integers(1, len(brokers)))
     before = of(brokers, data.draw(st.lists(st.integers(0, 30), min_size=len(brokers), max_size=len(brokers))))
     placer = BalancedReplicaPlacer(JavaRandom(1))
-    placer.configure({**before.configs, "replica.placer.balanced.first.goal": "replicas"})
+    level = {"replica.placer.balanced.first.goal": "replicas", "replica.placer.balanced.level": "cluster"}
+    placer.configure({**before.configs, **level})
     after = before.plus(placer.place(0, partitions, factor, brokers))
     assert after.replicas.max() == least_maximum(before, brokers, True, partitions, factor)
 
@@ -62,5 +63,7 @@ def test_a_snapshot_s_load_is_its_preferred_leaders_and_replicas() -> None:
     assert (now.ids.tolist(), now.leaders.tolist(), now.replicas.tolist()) == ([2, 5, 9], [2, 0, 1], [3, 1, 2])
     settings = balanced_settings(now.configs)
     assert (settings.leaders, settings.replicas) == ({2: 2, 5: 0, 9: 1}, {2: 3, 5: 1, 9: 2})
+    of_topic = balanced_settings(now.topic_configs)
+    assert (of_topic.topic_leaders, of_topic.topic_replicas) == (settings.leaders, settings.replicas)
     more = now.plus(TopicAssignment.of([[5, 9]])).on(brokers[1:])
     assert (more.ids.tolist(), more.leaders.tolist(), more.replicas.tolist()) == ([5, 9], [1, 1], [2, 3])

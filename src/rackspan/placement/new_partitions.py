@@ -5,7 +5,7 @@ Proposed Changes: "an exception will be thrown").
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from random import Random
 
 import numpy as np
@@ -89,7 +89,8 @@ def more_partitions(
             f"The topic {topic} currently has {existing} partition(s); {total} would not be an increase."
         )
     start = {START_INDEX_CONFIG: str(index_of_leader(_live(usable(snapshot.brokers)), first[0]))}
-    chosen = PlacerChoice(choice.name, {**start, **choice.configs}, choice.ignore_racks)
+    of_topic = replica_counts(replace(snapshot, partitions=rows)).topic_configs
+    chosen = replace(choice, configs={**start, **of_topic, **choice.configs})
     return _proposed(snapshot, TopicName(topic), existing, total - existing, len(first), chosen, rng, installed)
 
 

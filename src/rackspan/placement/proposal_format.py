@@ -10,7 +10,8 @@ from rackspan.placement.replica_counts import least_maximum, no_replicas
 def proposal_document(proposal: Proposal, applied: bool) -> dict[str, Any]:
     """`leaders` and `replicas` count the new partitions alone; under `cluster` they count all partitions.
 
-    `bound` is the least possible maximum of replicas on one broker. A placer that is given the load aims at the cluster's.
+    `bound` is the least possible maximum of replicas on one broker. `balanced` aims at
+    the topic's, and at the cluster's with `level=cluster`.
     """
     rows = proposal.assignment.replicas
     alone = no_replicas(proposal.brokers)

@@ -11,7 +11,13 @@ from rackspan.audit.policy import RackPolicy
 from rackspan.model import BrokerId, ClusterSnapshot, Int64s
 from rackspan.placement.balanced.broker_quotas import replica_quotas
 from rackspan.placement.balanced.broker_table import broker_table
-from rackspan.placement.balanced.settings import LEADERS_CONFIG, REPLICAS_CONFIG, BalancedSettings
+from rackspan.placement.balanced.settings import (
+    LEADERS_CONFIG,
+    REPLICAS_CONFIG,
+    TOPIC_LEADERS_CONFIG,
+    TOPIC_REPLICAS_CONFIG,
+    BalancedSettings,
+)
 from rackspan.placement.placer import TopicAssignment
 from rackspan.placement.usable_brokers import UsableBroker
 
@@ -31,6 +37,14 @@ class ReplicaCounts:
     def configs(self) -> dict[str, str]:
         """The counts as configs, the only way to pass them to a placer (KIP-660)."""
         return {LEADERS_CONFIG: _listed(self.ids, self.leaders), REPLICAS_CONFIG: _listed(self.ids, self.replicas)}
+
+    @property
+    def topic_configs(self) -> dict[str, str]:
+        """The counts of one topic as configs, for a placer that adds partitions to it."""
+        return {
+            TOPIC_LEADERS_CONFIG: _listed(self.ids, self.leaders),
+            TOPIC_REPLICAS_CONFIG: _listed(self.ids, self.replicas),
+        }
 
     def plus(self, placed: TopicAssignment) -> "ReplicaCounts":
         """The counts with one topic more, whose brokers are all in `ids`."""
@@ -81,7 +95,7 @@ def least_maximum(
     """
     alike = [UsableBroker(broker.id, broker.rack, fenced=False) for broker in brokers]
     held = dict(zip(before.ids.tolist(), before.replicas.tolist(), strict=True))
-    table = broker_table(alike, by_rack, BalancedSettings(replicas=held))
+    table = broker_table(alike, by_rack, BalancedSettings(replicas=held, level_cluster=True))
     none = np.zeros(len(table), dtype=np.int64)
     units = replica_quotas(table, partitions, replication_factor, none, none, np.arange(len(table)))
     return int((table.replicas.astype(np.int64) + units).max())

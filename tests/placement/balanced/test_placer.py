@@ -17,6 +17,7 @@ from tests.placement.tasks import (
     DRAINING,
     FIRST_GOAL,
     LEADERS,
+    LEVEL,
     NEAR_CAPACITY,
     NEW,
     PREFERENCE,
@@ -59,10 +60,19 @@ def test_on_an_empty_cluster_leaders_are_at_floor_and_ceil_and_replicas_at_the_b
     assert max(per_broker(task, rows)) == replica_bound(rack_map(registered(task.brokers)), by_factor)
 
 
+@given(tasks(loaded=True))
+def test_whatever_the_load_a_new_topic_is_as_level_as_on_an_empty_cluster(task: Task) -> None:
+    rows = place(task)
+    leaders = per_broker(task, rows[:, 0])
+    assert (min(leaders), max(leaders)) == (task.partitions // len(leaders), -(-task.partitions // len(leaders)))
+    by_factor = np.bincount([task.replication_factor], weights=[task.partitions]).astype(np.int64)
+    assert max(per_broker(task, rows)) == replica_bound(rack_map(registered(task.brokers)), by_factor)
+
+
 @given(tasks(loaded=True, fenced=True))
 def test_no_placement_has_fewer_leaders_on_the_busiest_broker(task: Task) -> None:
     assume(not all(broker.fenced for broker in task.brokers))
-    given_leaders = per_broker(task, place(task)[:, 0])
+    given_leaders = per_broker(task, place(task, {**task.configs, LEVEL: "cluster"})[:, 0])
     live = [index for index, broker in enumerate(task.brokers) if not broker.fenced]
     reached = [task.leaders[index] + given_leaders[index] for index in live]
     assert sorted(reached) == sorted(least_leaders([task.leaders[index] for index in live], task.partitions))
@@ -70,7 +80,7 @@ def test_no_placement_has_fewer_leaders_on_the_busiest_broker(task: Task) -> Non
 
 @given(tasks(loaded=True))
 def test_given_its_leaders_no_placement_has_fewer_replicas_on_the_fullest_broker(task: Task) -> None:
-    rows = place(task)
+    rows = place(task, {**task.configs, LEVEL: "cluster"})
     reached = [held + more for held, more in zip(task.replicas, per_broker(task, rows), strict=True)]
     racks = [str(broker.rack) for broker in task.brokers]
     least = least_replicas(racks, task.replicas, per_broker(task, rows[:, 0]), task.partitions, task.replication_factor)
@@ -79,7 +89,7 @@ def test_given_its_leaders_no_placement_has_fewer_replicas_on_the_fullest_broker
 
 @given(tasks(loaded=True))
 def test_with_replicas_first_no_placement_has_fewer_on_the_fullest_broker(task: Task) -> None:
-    rows = place(task, {**task.configs, FIRST_GOAL: "replicas"})
+    rows = place(task, {**task.configs, FIRST_GOAL: "replicas", LEVEL: "cluster"})
     reached = [held + more for held, more in zip(task.replicas, per_broker(task, rows), strict=True)]
     racks = [str(broker.rack) for broker in task.brokers]
     nobody_leads = [0] * len(task.brokers)

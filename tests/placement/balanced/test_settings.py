@@ -20,6 +20,8 @@ def test_every_config_is_read() -> None:
             "replica.placer.rack.aware": "safe",
             PREFIX + "leaders": "0:12, 1:9",
             PREFIX + "replicas": "0:36,1:30",
+            PREFIX + "topic.leaders": "0:2",
+            PREFIX + "topic.replicas": "0:4,1:2",
             PREFIX + "weights": "1:0.5",
             PREFIX + "draining": "4, 5",
             PREFIX + "near.capacity": "6",
@@ -27,11 +29,14 @@ def test_every_config_is_read() -> None:
             PREFIX + "new.preference": "0.25",
             PREFIX + "spread.before.liveness": "false",
             PREFIX + "first.goal": "replicas",
+            PREFIX + "level": "cluster",
         }
     ) == BalancedSettings(
         rack_aware=RackAwareMode.SAFE,
         leaders={0: 12, 1: 9},
         replicas={0: 36, 1: 30},
+        topic_leaders={0: 2},
+        topic_replicas={0: 4, 1: 2},
         weights={1: 0.5},
         draining=frozenset({4, 5}),
         near_capacity=frozenset({6}),
@@ -39,7 +44,16 @@ def test_every_config_is_read() -> None:
         new_preference=0.25,
         spread_first=False,
         leaders_first=False,
+        level_cluster=True,
     )
+
+
+def test_the_topic_is_levelled_unless_new_brokers_are_named() -> None:
+    loaded = {PREFIX + "replicas": "0:1"}
+    assert not balanced_settings(loaded).level_cluster
+    assert balanced_settings({**loaded, PREFIX + "new": "7"}).level_cluster
+    with pytest.raises(ReplicaPlacementException, match=r"new is set, but .*level=topic gives every broker its share"):
+        balanced_settings({**loaded, PREFIX + "new": "7", PREFIX + "level": "topic"})
 
 
 @pytest.mark.parametrize(
@@ -57,6 +71,7 @@ def test_every_config_is_read() -> None:
         ("new", "7", "replica.placer.balanced.new is set, but without replica.placer.balanced.replicas nobody is known to be behind; correct the config"),
         ("new.preference", "1.5", "replica.placer.balanced.new.preference is '1.5', but it is between 0 and 1; correct the config"),
         ("spread.before.liveness", "yes", "replica.placer.balanced.spread.before.liveness is 'yes', but it is true or false; correct the config"),
+        ("level", "rack", "replica.placer.balanced.level is 'rack', but it is topic or cluster; correct the config"),
         ("first.goal", "bytes", "replica.placer.balanced.first.goal is 'bytes', but it is leaders or replicas; correct the config"),
     ],
 )  # fmt: skip

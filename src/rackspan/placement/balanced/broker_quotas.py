@@ -24,16 +24,22 @@ def broker_quotas(
 
     Constraints: each rack's total can be distributed so that every partition is spread as evenly as rack sizes allow, each
         broker's so that none holds a partition twice; higher ranks get only what is forced; fenced brokers lead nothing.
-    Goals in order: leaders as level as possible, what brokers lead already included; then replicas likewise (the other
-        way round unless `leaders_first`).
+    Goals in order: 1. the topic's leaders as level as possible; 2. its replicas likewise; 3. all leaders, those that
+        brokers have already included; 4. all replicas, given which brokers lead. Unless `leaders_first`, replicas precede
+        leaders in both pairs, and the last goal is for given replicas.
+        The topic's partitions that exist count in 1 and 2. With `table.level_cluster`: all leaders, then all replicas; how level the topic itself is does not count.
+    Level means: the counts per weight, sorted downwards, are lexicographically least.
     Method: water-filling of leaders over all brokers; of replicas over racks within [P × floor, P × ceil], then inside
         each rack. The first result bounds the second from below (or above): a leader is a replica. Both sets of limits
         are laminar (brokers within racks within the topic), where filling the lowest first is optimal for every convex
-        measure at once, so nothing that meets the first goal has a lower maximum in the second.
-    Bound: with no load so far the fullest broker holds exactly `audit.loads.replica_bound` replicas, and leaders
+        measure at once, so nothing that meets the first goal has a lower maximum in the second. The load is the rank in
+        which brokers of one level get the units that do not suffice for all: the least loaded first, which is optimal for
+        3 and 4 as a greedy choice in a laminar matroid is. For a new topic goal 2 is not spoilt by the choice of leaders for
+        3: a broker's even share of replicas is never below its even share of leaders.
+    Bound: for a new topic (with `level_cluster`: on an empty cluster) the fullest broker holds exactly `audit.loads.replica_bound` replicas, and leaders
         are at floor or ceil of the mean.
     Source: KIP-660, motivation; the bound is derived in audit/loads.py.
-    Test: tests/placement/balanced/test_placer.py, against least_possible.py.
+    Test: tests/placement/balanced/test_goal_order.py, by enumeration; test_placer.py, against least_possible.py.
 
     `tie_rank`: distinct ranks (B,); of brokers equally loaded the lower rank comes first.
     """
@@ -47,16 +53,16 @@ def broker_quotas(
 
 
 def leader_quotas(table: BrokerTable, partitions: int, most: Int64s, tie_rank: Int64s) -> Int64s:
-    """Level the leaders; among brokers equally loaded with them, the one with fewer replicas per weight leads first."""
-    held = table.raised_by_rank(table.leaders, partitions)
-    fewer_replicas_first = _ranks(np.lexsort((tie_rank, table.replicas / table.weight)))
+    """Level the leaders; of brokers at one level, the first is that with fewer leaders per weight, then fewer replicas."""
+    least_loaded_first = np.lexsort((tie_rank, table.replicas / table.weight, table.leaders / table.weight))
+    held = table.leaders if table.level_cluster else table.topic_leaders
     vessels = Vessels(
         group=np.zeros(len(table), dtype=np.int64),
-        held=held,
+        held=table.raised_by_rank(held, partitions),
         weight=table.weight,
         least=np.zeros(len(table), dtype=np.int64),
         most=np.where(table.may_lead, most, 0),
-        tie_rank=fewer_replicas_first,
+        tie_rank=_ranks(least_loaded_first),
     )
     return water_fill(vessels, np.array([partitions]))
 
@@ -66,18 +72,20 @@ def replica_quotas(
 ) -> Int64s:
     """Level the replicas over racks, then inside each; every broker gets at least `least`, at most one a partition.
 
-    Among brokers equally loaded with replicas, one with more leaders (`leaders` of this topic included) comes first: the
-    others will lead the next topics, and each leader is a replica more.
+    Of brokers at one level, the first is that with fewer replicas; then that with more leaders (`leaders` of this topic
+    included): the others will lead the next topics, and each leader is a replica more.
     """
-    more_leaders_first = _ranks(np.lexsort((tie_rank, -(table.leaders + leaders) / table.weight)))
+    led = (table.leaders + leaders) / table.weight
+    least_loaded_first = np.lexsort((tie_rank, -led, table.replicas / table.weight))
     fewest, most = even_shares(table.rack_sizes, replication_factor)
+    held = table.replicas if table.level_cluster else table.topic_replicas
     vessels = Vessels(
         group=table.rack,
-        held=table.raised_by_rank(table.replicas, partitions),
+        held=table.raised_by_rank(held, partitions),
         weight=table.weight,
         least=least,
         most=np.full(len(table), partitions, dtype=np.int64),
-        tie_rank=more_leaders_first,
+        tie_rank=_ranks(least_loaded_first),
     )
     totals = rack_fill(vessels, partitions * fewest, partitions * most, partitions * replication_factor)
     return water_fill(vessels, totals)

@@ -18,8 +18,9 @@ class BrokerTable:
     """One entry a broker, ordered by rack, then id. Shape (B,) each.
 
     `rack`: codes 0..R-1, all of them in use. `weight`: capacity share, above 0. `leaders`, `replicas`: what it holds
-    already. `rank`: 0 is used first, a higher rank only where lower ones are full or the spread over racks leaves no
-    choice. `may_lead`: whether it may be a preferred leader.
+    already; `topic_leaders`, `topic_replicas`: what of that belongs to this topic. `rank`: 0 is used first, a higher rank only where lower ones are full or the spread over racks leaves no
+    choice. `may_lead`: whether it may be a preferred leader. `level_cluster`: whether all that brokers hold is levelled,
+    rather than what they hold of this topic.
     """
 
     ids: Int32s
@@ -27,8 +28,11 @@ class BrokerTable:
     weight: Float64s
     leaders: Float64s
     replicas: Float64s
+    topic_leaders: Float64s
+    topic_replicas: Float64s
     rank: Int64s
     may_lead: Bools
+    level_cluster: bool
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -63,8 +67,11 @@ def broker_table(brokers: Sequence[UsableBroker], by_rack: bool, settings: Balan
         weight=weight,
         leaders=_with_lag_of_new_brokers(_column(settings.leaders, ids), weight, new, settings.new_preference),
         replicas=_with_lag_of_new_brokers(_column(settings.replicas, ids), weight, new, settings.new_preference),
+        topic_leaders=_column(settings.topic_leaders, ids),
+        topic_replicas=_column(settings.topic_replicas, ids),
         rank=_ranks(ids, fenced, settings),
         may_lead=~fenced,
+        level_cluster=settings.level_cluster,
     )
 
 

@@ -31,9 +31,10 @@ class BalancedReplicaPlacer:
     Constraints: a broker holds a partition once; every partition is spread over racks as evenly as rack sizes allow
         (`model.racks.even_spread`); leaders are not fenced. The spread comes before liveness: a fenced broker holds a follower
         where the spread needs it, and inside a rack comes after all live ones (`spread.before.liveness`).
-    Goals, in order: leaders per broker at floor or ceil of their level, replicas per broker at the water-fill bound,
-        both including the load that configs report; many distinct replica sets, so that a lost broker's replicas are
-        copied from many others.
+    Goals, in order: 1. the topic's leaders per broker at floor or ceil of their level; 2. its replicas per broker at the
+        water-fill bound; 3. all leaders per broker level, those that configs report included; 4. all replicas likewise,
+        given which brokers lead; 5. many distinct replica sets, so that a lost broker's replicas are copied from many others.
+        With `level=cluster` (the default where `new` names brokers): 3, 4, 5.
     Method: quotas by water-filling (broker_quotas.py), distributed exactly in array passes.
     Bound: O(partitions × replicas). Both goals are met exactly where replicas are no more than racks (proof in
         one_per_rack.py). With more replicas than racks the second is; the first is reached by exchanges, for which no

@@ -13,6 +13,8 @@ from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode
 PREFIX: Final = "replica.placer.balanced."
 LEADERS_CONFIG: Final = PREFIX + "leaders"
 REPLICAS_CONFIG: Final = PREFIX + "replicas"
+TOPIC_LEADERS_CONFIG: Final = PREFIX + "topic.leaders"
+TOPIC_REPLICAS_CONFIG: Final = PREFIX + "topic.replicas"
 WEIGHTS_CONFIG: Final = PREFIX + "weights"
 DRAINING_CONFIG: Final = PREFIX + "draining"
 NEAR_CAPACITY_CONFIG: Final = PREFIX + "near.capacity"
@@ -20,6 +22,7 @@ NEW_CONFIG: Final = PREFIX + "new"
 NEW_PREFERENCE_CONFIG: Final = PREFIX + "new.preference"
 SPREAD_FIRST_CONFIG: Final = PREFIX + "spread.before.liveness"
 FIRST_GOAL_CONFIG: Final = PREFIX + "first.goal"
+LEVEL_CONFIG: Final = PREFIX + "level"
 
 MIN_WEIGHT: Final = 0.01
 MAX_WEIGHT: Final = 100.0
@@ -35,17 +38,21 @@ _Value = TypeVar("_Value")
 class BalancedSettings:
     """The settings of the placer. A broker that is named and not offered has no effect.
 
-    `leaders`, `replicas`: what brokers hold already; 0 where absent. `weights`: capacity shares; 1 where absent.
+    `leaders`, `replicas`: what brokers hold already; 0 where absent. `topic_leaders`, `topic_replicas`: what of that
+    belongs to the topic that gains partitions. `weights`: capacity shares; 1 where absent.
     `draining`: get nothing unless the spread over racks leaves no choice. `near_capacity`: get something only where all
-    others are full. `new`, `new_preference`: how much of their lag behind the mean new brokers make up: with 1 they take
-    everything until they are level, as any broker with less load does; with 0 only their share of what is being placed.
-    `spread_first`: use a fenced broker rather than give up the spread over racks. `leaders_first`: which goal has
-    precedence where both cannot be met.
+    others are full. `spread_first`: use a fenced broker rather than give up the spread over racks. `leaders_first`: which
+    goal has precedence where both cannot be met. `level_cluster`: level what brokers hold in all, rather than what they
+    hold of the topic. Then `new`, `new_preference`: how much of their lag behind the mean new brokers make up: with 1
+    they take everything until they are level, as any broker with less load does; with 0 only their share of what is being
+    placed.
     """
 
     rack_aware: RackAwareMode = RackAwareMode.ENFORCED
     leaders: Mapping[int, int] = field(default_factory=dict)
     replicas: Mapping[int, int] = field(default_factory=dict)
+    topic_leaders: Mapping[int, int] = field(default_factory=dict)
+    topic_replicas: Mapping[int, int] = field(default_factory=dict)
     weights: Mapping[int, float] = field(default_factory=dict)
     draining: frozenset[int] = frozenset()
     near_capacity: frozenset[int] = frozenset()
@@ -53,6 +60,7 @@ class BalancedSettings:
     new_preference: float = 1.0
     spread_first: bool = True
     leaders_first: bool = True
+    level_cluster: bool = False
 
 
 def balanced_settings(configs: Mapping[str, str]) -> BalancedSettings:
@@ -65,20 +73,27 @@ def balanced_settings(configs: Mapping[str, str]) -> BalancedSettings:
     def read(key: str, reader: Callable[[str, str], _Value], default: str) -> _Value:
         return reader(key, configs.get(key, "").strip() or default)
 
+    new = read(NEW_CONFIG, _brokers, "")
     settings = BalancedSettings(
         rack_aware=RackAwareMode(read(RACK_AWARE_CONFIG, _one_of(*RackAwareMode), RackAwareMode.ENFORCED)),
         leaders=read(LEADERS_CONFIG, _counts, ""),
         replicas=read(REPLICAS_CONFIG, _counts, ""),
+        topic_leaders=read(TOPIC_LEADERS_CONFIG, _counts, ""),
+        topic_replicas=read(TOPIC_REPLICAS_CONFIG, _counts, ""),
         weights=read(WEIGHTS_CONFIG, _weights, ""),
         draining=read(DRAINING_CONFIG, _brokers, ""),
         near_capacity=read(NEAR_CAPACITY_CONFIG, _brokers, ""),
-        new=read(NEW_CONFIG, _brokers, ""),
+        new=new,
         new_preference=read(NEW_PREFERENCE_CONFIG, _share, "1"),
         spread_first=read(SPREAD_FIRST_CONFIG, _one_of("true", "false"), "true") == "true",
         leaders_first=read(FIRST_GOAL_CONFIG, _one_of("leaders", "replicas"), "leaders") == "leaders",
+        # New brokers are named so that they get more than their share of a topic.
+        level_cluster=read(LEVEL_CONFIG, _one_of("topic", "cluster"), "cluster" if new else "topic") == "cluster",
     )
-    if settings.new and not settings.replicas:
+    if new and not settings.replicas:
         _refuse(NEW_CONFIG, "set", f"without {REPLICAS_CONFIG} nobody is known to be behind")
+    if new and not settings.level_cluster:
+        _refuse(NEW_CONFIG, "set", f"{LEVEL_CONFIG}=topic gives every broker its share; use {LEVEL_CONFIG}=cluster")
     return settings
 
 

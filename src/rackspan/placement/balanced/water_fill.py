@@ -110,17 +110,14 @@ def rack_fill(vessels: Vessels, least: Int64s, most: Int64s, total: int) -> Int6
         poured = int(_shares_at(vessels, middle, least, most).sum())
         low, high = (low if poured > total else middle), (middle if poured >= total else high)
     share, above = (_shares_at(vessels, level, least, most) for level in (low, high))
-    return share + _rising(
-        vessels, np.full(groups, low), np.full(groups, high), above - share, total - int(share.sum())
-    )
-
-
-def _rising(vessels: Vessels, low: Float64s, high: Float64s, capacity: Int64s, left: int) -> Int64s:
-    """How many of the `left` units go to each group: to the first vessels that rise, at most `capacity[g]` in each group."""
-    fitting = _first_by_rank(vessels, vessels.at(high) > vessels.at(low), capacity)
-    rising = np.flatnonzero(fitting)
-    chosen = rising[np.argsort(vessels.tie_rank[rising])[:left]]
-    return np.bincount(vessels.group[chosen], minlength=len(capacity))
+    units = vessels.at(np.full(groups, low))
+    # What a group must get beyond the level is for the first of its vessels that rise: these rise no further.
+    forced = np.maximum(share - vessels.summed(units, groups), 0)
+    rises = vessels.at(np.full(groups, high)) > units
+    fitting = _first_by_rank(vessels, rises, above - share + forced) - _first_by_rank(vessels, rises, forced)
+    rising = np.flatnonzero(fitting > 0)
+    chosen = rising[np.argsort(vessels.tie_rank[rising])[: total - int(share.sum())]]
+    return share + np.bincount(vessels.group[chosen], minlength=groups)
 
 
 def _shares_at(vessels: Vessels, level: float, least: Int64s, most: Int64s) -> Int64s:
