@@ -76,10 +76,12 @@ class Doomed:
         effect()
 
     def _check_throttle(self, topic_partition: TopicPartition) -> None:
-        """Every copy is throttled on both sides, at the requested rate."""
+        """Every copy is throttled on both sides, at the requested rate, on the brokers that are alive."""
         moving, configs = self._cluster.in_flight[topic_partition], self._cluster.configs
-        for broker in moving.replicas:
+        for broker in set(moving.replicas) & self._cluster.brokers:
             assert all(configs[ConfigKey(Holder.BROKER, str(broker), key)] == str(self._rate) for key in RATES)
+        if not moving.adding:
+            return
         following = configs[ConfigKey(Holder.TOPIC, topic_partition.topic, "follower.replication.throttled.replicas")]
         assert {f"{topic_partition.partition}:{broker}" for broker in moving.adding} <= set(following.split(","))
 
@@ -272,6 +274,53 @@ def test_a_broker_that_goes_is_waited_for_and_then_named() -> None:
     assert clock.seconds >= 60
     cluster.brokers.add(5)
     assert run(cluster, journal)[-1].effect == Finished()
+
+
+@pytest.mark.parametrize("rate", [None, 1_000])
+@pytest.mark.parametrize("started", [False, True])
+def test_a_partition_that_loses_its_leader_holds_up_no_other_step(rate: int | None, started: bool) -> None:
+    cluster, journal, clock = a_cluster(PLAN, 1), Memory(PLAN), Clock()
+    if started:
+        cluster.start_moves({MOVE.topic_partition: MOVE.replicas})
+    cluster.leaderless.add(MOVE.topic_partition)
+    pace = Pace(60.0, now=lambda: clock.seconds, sleep=clock.sleep)
+    with pytest.raises(ReassignmentStopped) as refused:
+        list(execute(cluster, journal, RunLimits(rate), pace))
+    assert str(refused.value) == (
+        f"orders-0 has no leader to copy from; bring back a replica that was in sync, or {ANEW}"
+    )
+    assert clock.seconds >= 60
+    assert cluster.replicas[OTHER.topic_partition] == OTHER.replicas
+    cluster.leaderless.clear()
+    assert run(cluster, journal, RunLimits(rate))[-1].effect == Finished()
+    assert cluster.replicas == {move.topic_partition: move.replicas for move in PLAN.partitions()}
+    assert cluster.configs == {}
+
+
+@given(reassignment_plans(), st.integers(0, 2**32), kills, rates, st.data())
+def test_whatever_can_finish_does_whichever_partitions_cannot(
+    plan: ReassignmentPlan, seed: int, kills: list[tuple[int, bool]], rate: int | None, data: st.DataObject
+) -> None:
+    cluster, journal = a_cluster(plan, seed), Memory(plan)
+    partitions = sorted(move.topic_partition for move in plan.partitions())
+    cluster.leaderless = set(data.draw(st.lists(st.sampled_from(partitions), unique=True)))
+    lost, everyone = set(cluster.leaderless), set(cluster.brokers)
+    cluster.brokers -= set(data.draw(st.lists(st.sampled_from(BROKERS), unique=True, max_size=2)))
+    clock = Clock()
+    pace = Pace(60.0, now=lambda: clock.seconds, sleep=clock.sleep)
+    for last, after in [*kills, (None, False)]:
+        doomed = Doomed(cluster, journal, last, after, rate)
+        with suppress(Killed, ReassignmentStopped):
+            list(execute(doomed, doomed, RunLimits(rate), pace))
+    for move in plan.partitions():
+        can_finish = move.topic_partition not in lost and set(move.replicas) <= cluster.brokers
+        if can_finish or set(move.replicas) == set(move.undo):
+            assert cluster.replicas[move.topic_partition] == move.replicas
+    cluster.leaderless.clear()
+    cluster.brokers = everyone
+    assert run(cluster, journal, RunLimits(rate))[-1].effect == Finished()
+    assert cluster.replicas == {move.topic_partition: move.replicas for move in plan.partitions()}
+    assert cluster.configs == {}
 
 
 def test_a_broker_that_dies_with_its_throttle_set_is_owed_its_own_until_it_is_back() -> None:

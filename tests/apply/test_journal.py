@@ -14,6 +14,7 @@ from rackspan.plan.execution.events import (
     RunCompleted,
     RunStarted,
     StepCompleted,
+    StepDeferred,
     ThrottleRecorded,
     ThrottleRemoved,
     replay,
@@ -34,6 +35,7 @@ EVENTS: list[Event] = [
     RunCancelled(),
     ThrottleRemoved((CONFIG,)),
     StepCompleted(1),
+    StepDeferred(2),
     RunCompleted(),
 ]
 

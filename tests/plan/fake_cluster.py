@@ -31,6 +31,7 @@ class FakeCluster:
     brokers: set[int]
     configs: dict[ConfigKey, str] = field(default_factory=dict)
     in_flight: dict[TopicPartition, InFlight] = field(default_factory=dict)
+    leaderless: set[TopicPartition] = field(default_factory=set)
     cluster_id: str = "the-cluster"
     topic_ids: dict[str, str | None] = field(default_factory=dict)
     copied: int = 0
@@ -51,6 +52,7 @@ class FakeCluster:
             replicas={
                 topic_partition: one for topic_partition, one in shown.items() if topic_partition[0] in request.topics
             },
+            leaderless=frozenset(one for one in self.leaderless if one.topic in request.topics),
             in_flight=dict(self.in_flight),
             configs={config: self.configs.get(config) for config in request.configs if self._is_there(config)},
         )
@@ -72,9 +74,10 @@ class FakeCluster:
             adding = tuple(broker for broker in target if broker not in now)
             removing = tuple(broker for broker in now if broker not in target)
             self.copied += len(adding)
-            if adding:
+            moving = InFlight((*target, *removing), adding, removing)
+            if adding or (removing and not self._can_end(topic_partition, moving)):
                 self._become(topic_partition, (*target, *removing))
-                self.in_flight[topic_partition] = InFlight((*target, *removing), adding, removing)
+                self.in_flight[topic_partition] = moving
             else:
                 self._become(topic_partition, target)
 
@@ -91,8 +94,12 @@ class FakeCluster:
 
     def _copy_some(self) -> None:
         for topic_partition, moving in list(self.in_flight.items()):
-            if set(moving.adding) <= self.brokers and self.rng.random() < 0.5:
+            if self._can_end(topic_partition, moving) and self.rng.random() < 0.5:
                 self._finish(topic_partition)
+
+    def _can_end(self, topic_partition: TopicPartition, moving: InFlight) -> bool:
+        """A reassignment ends when every replica of its target is in sync (maybeCompleteReassignment)."""
+        return topic_partition not in self.leaderless and set(moving.target) <= self.brokers
 
     def _finish(self, topic_partition: TopicPartition) -> None:
         self._become(topic_partition, self.in_flight.pop(topic_partition).target)

@@ -28,7 +28,7 @@ from rackspan.plan.execution.effects import (
     Stop,
     Wait,
 )
-from rackspan.plan.execution.events import Event, RunCompleted, RunState, StepCompleted
+from rackspan.plan.execution.events import Event, RunCompleted, RunState, StepCompleted, StepDeferred
 from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey
 
@@ -162,7 +162,7 @@ class _Run:
 
 def _completes_something(effect: Effect) -> bool:
     return isinstance(effect, Finished) or (
-        isinstance(effect, Record) and isinstance(effect.event, StepCompleted | RunCompleted)
+        isinstance(effect, Record) and isinstance(effect.event, StepCompleted | StepDeferred | RunCompleted)
     )
 
 

@@ -15,7 +15,7 @@ from kafka.protocol.admin import IncrementalAlterConfigsRequest
 from rackspan.apply import reassignments
 from rackspan.apply.reassignments import RIGHT
 from rackspan.apply.requests import BROKER, CONFIG_BATCH, TOPIC, altered, batches, refuse, response_of
-from rackspan.model.ids import TopicPartition
+from rackspan.model import NO_BROKER, TopicPartition
 from rackspan.plan.execution.observed import InFlight, ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.sources.live import requests
@@ -64,6 +64,7 @@ async def _observe(connection: ClusterConnection, request: ObservationRequest) -
         topic_ids={topic.name: topic.topic_id for topic in known.topics},
         replicas={topic_partition: one.replicas for topic_partition, one in rows},
         isr={topic_partition: one.isr for topic_partition, one in rows},
+        leaderless=frozenset(topic_partition for topic_partition, one in rows if one.leader == NO_BROKER),
         in_flight={
             TopicPartition(*topic_partition): InFlight(one.replicas, one.adding, one.removing)
             for topic_partition, one in moving.items()

@@ -18,7 +18,14 @@ from rackspan.plan.execution.effects import (
     Stop,
     Wait,
 )
-from rackspan.plan.execution.events import RunCompleted, RunState, StepCompleted, ThrottleRecorded, ThrottleRemoved
+from rackspan.plan.execution.events import (
+    RunCompleted,
+    RunState,
+    StepCompleted,
+    StepDeferred,
+    ThrottleRecorded,
+    ThrottleRemoved,
+)
 from rackspan.plan.execution.observed import InFlight, ObservedCluster
 from rackspan.plan.execution.throttle import FOLLOWER_RATE, LEADER_RATE, ConfigKey, Holder
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
@@ -67,7 +74,21 @@ def moving(how: InFlight = IN_FLIGHT) -> ObservedCluster:
             StartMoves({MOVE.topic_partition: (1, 2)}, copies=0),
         ),
         (replace(STATE, cancelled=True), observed(), Finished()),
-        (STATE, observed(brokers=frozenset({1, 2, 3})), None),
+        # Broker 4 is away: the step behind goes on, and at the end it is waited for.
+        (STATE, observed(brokers=frozenset({1, 2, 3})), Record(StepDeferred(1))),
+        (STATE, observed(leaderless=frozenset({MOVE.topic_partition})), Record(StepDeferred(1))),
+        (STATE, replace(moving(), leaderless=frozenset({MOVE.topic_partition})), Record(StepDeferred(1))),
+        (
+            replace(STATE, deferred=frozenset({1})),
+            observed(brokers=frozenset({1, 2, 3})),
+            StartMoves({NEXT.topic_partition: (2, 3)}, copies=0),
+        ),
+        (replace(STATE, deferred=frozenset({1})), observed(), StartMoves({MOVE.topic_partition: (4, 2)}, copies=1)),
+        (replace(STATE, deferred=frozenset({1}), done=frozenset({2})), observed(brokers=frozenset({1, 2, 3})), None),
+        (replace(STATE, done=frozenset({2})), observed(leaderless=frozenset({MOVE.topic_partition})), None),
+        # Broker 2 receives nothing, but Kafka ends no reassignment before all replicas of the target are in sync.
+        (STATE, observed(brokers=frozenset({1, 3, 4})), Record(StepDeferred(1))),
+        (STATE, replace(moving(), brokers=frozenset({1, 3, 4})), Record(StepDeferred(1))),
     ],
 )
 def test_the_next_effect(state: RunState, shown: ObservedCluster, effect: Effect | None) -> None:
@@ -102,6 +123,15 @@ def test_a_deleted_topic_has_nothing_to_restore() -> None:
     state = replace(STATE, own={listed: "0:1"}, cancelled=True)
     gone = observed({}, topic_ids={})
     assert decide(state, gone, RunLimits()) == Record(ThrottleRemoved((listed,)))
+
+
+def test_a_run_that_may_copy_nothing_more_pauses_beside_a_move_that_cannot_finish() -> None:
+    more = PartitionReassignment("orders", 2, (3, 2), (1, 2))
+    state = RunState(ReassignmentPlan("c", {}, (Step.of(1, "", (MOVE, more)),)))
+    shown = {**BEFORE, MOVE.topic_partition: IN_FLIGHT.replicas, more.topic_partition: more.undo}
+    cluster = observed(shown, in_flight={MOVE.topic_partition: IN_FLIGHT}, brokers=frozenset({1, 2, 3}))
+    assert decide(state, cluster, RunLimits(moves=1)) == StartMoves({more.topic_partition: (3, 2)}, copies=1)
+    assert decide(state, cluster, RunLimits(moves=0)) == Paused()
 
 
 def test_a_run_that_may_copy_nothing_more_pauses_and_reordering_continues() -> None:

@@ -5,6 +5,7 @@ from rackspan.plan.execution.events import (
     RunStarted,
     RunState,
     StepCompleted,
+    StepDeferred,
     ThrottleRecorded,
     ThrottleRemoved,
     replay,
@@ -42,6 +43,17 @@ def test_a_new_direction_begins_at_the_other_end_and_keeps_the_users_throttles()
 def test_a_cancelled_run_resumes_where_it_was() -> None:
     found = of(StepCompleted(1), RunCancelled(), DirectionSet(Direction.TARGETS))
     assert (numbers(found), found.cancelled) == ([2], False)
+
+
+def test_a_deferred_step_is_open_until_it_is_done_and_the_next_one_is_under_way() -> None:
+    deferred = of(StepDeferred(1))
+    assert deferred.step is not None
+    assert (deferred.step.number, [step.number for step in deferred.open_steps]) == (2, [1, 2])
+    last = of(StepDeferred(1), StepCompleted(2))
+    assert last.step is not None
+    assert (last.step.number, [step.number for step in last.open_steps]) == (1, [1])
+    assert of(StepDeferred(1), StepCompleted(1)).deferred == frozenset()
+    assert of(StepDeferred(1), DirectionSet(Direction.ORIGINALS)).deferred == frozenset()
 
 
 def test_all_steps_done_is_the_end() -> None:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rackspan.cli import output
 from rackspan.cli.pages.reassignment_plan import count
 from rackspan.plan.execution.effects import CancelMoves, Effect, Record, SetConfigs, StartMoves, Wait
-from rackspan.plan.execution.events import StepCompleted, ThrottleRecorded
+from rackspan.plan.execution.events import StepCompleted, StepDeferred, ThrottleRecorded
 from rackspan.plan.execution.progress import progress
 
 if TYPE_CHECKING:
@@ -112,5 +112,7 @@ def _of_others(effect: Effect, step: str) -> str | None:
             return f"{step}: throttle taken away"
         case Record(StepCompleted()):
             return f"{step}: done"
+        case Record(StepDeferred(number)):
+            return f"step {number}: deferred: what is left of it cannot finish now; the steps behind it go on"
         case _:
             return None

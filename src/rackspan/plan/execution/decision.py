@@ -6,7 +6,7 @@ repeat.
 A step: record the user's throttles, throttle, start, wait, restore the user's throttles, record that the step is done.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 from rackspan.model.ids import TopicPartition
@@ -21,8 +21,22 @@ from rackspan.plan.execution.effects import (
     Stop,
     Wait,
 )
-from rackspan.plan.execution.events import RunCompleted, RunState, StepCompleted, ThrottleRecorded, ThrottleRemoved
-from rackspan.plan.execution.mismatch import mismatch, missing_brokers, other_cluster, running_beside
+from rackspan.plan.execution.events import (
+    RunCompleted,
+    RunState,
+    StepCompleted,
+    StepDeferred,
+    ThrottleRecorded,
+    ThrottleRemoved,
+)
+from rackspan.plan.execution.mismatch import (
+    cannot_finish,
+    leaderless,
+    mismatch,
+    missing_brokers,
+    other_cluster,
+    running_beside,
+)
 from rackspan.plan.execution.observed import (
     ObservationRequest,
     ObservedCluster,
@@ -69,43 +83,83 @@ def decide(state: RunState, cluster: ObservedCluster, limits: RunLimits) -> Effe
         return CancelMoves(to_cancel)
     if state.cancelled:
         return _after_cancel(state, cluster)
-    step = state.step
-    if step is None:
+    if state.step is None:
         return _restore_throttles(state, cluster) or _completed(state)
-    return _of_step(state, step, cluster, limits, is_moving=bool(ours))
+    able = next((step for step in state.open_steps if not _is_stuck(step, state.direction, cluster)), None)
+    if able is None and len(state.remaining) > len(state.open_steps):
+        return Record(StepDeferred(state.step.number))
+    return _of_step(state, able or state.step, cluster, limits, in_flight=set(ours))
 
 
-def _of_step(state: RunState, step: Step, cluster: ObservedCluster, limits: RunLimits, *, is_moving: bool) -> Effect:
-    """Every branch of a step that is not done."""
+def _is_stuck(step: Step, direction: Direction, cluster: ObservedCluster) -> bool:
+    """Whether nothing of what is left of the step can finish now."""
+    left = [one for one in step.partitions if reassignment_status(one, direction, cluster) in _UNFINISHED]
+    return bool(left) and all(_is_hindered(one, direction, cluster) for one in left)
+
+
+def _is_hindered(one: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> bool:
+    status = reassignment_status(one, direction, cluster)
+    changes_brokers = status is ReassignmentStatus.MOVING or (
+        status is ReassignmentStatus.STARTABLE and set(cluster.replicas[one.topic_partition]) != set(one.end(direction))
+    )
+    return changes_brokers and cannot_finish(one, direction, cluster)
+
+
+def _of_step(
+    state: RunState, step: Step, cluster: ObservedCluster, limits: RunLimits, *, in_flight: Set[TopicPartition]
+) -> Effect:
+    """Every branch of a step that is not done. `in_flight`: moves of ours, of any step."""
     statuses = [(one, reassignment_status(one, state.direction, cluster)) for one in step.partitions]
     unstarted = [one for one, status in statuses if status is ReassignmentStatus.STARTABLE]
     settling = [one for one, status in statuses if status is ReassignmentStatus.SETTLING]
     why = mismatch(state.plan, step.partitions, state.direction, cluster)
-    if why is None and unstarted and not is_moving:
+    if why is None and unstarted and not in_flight:
         why = running_beside(state.plan, cluster)
     if why is not None:
-        return (None if is_moving else _restore_throttles(state, cluster)) or Stop(why)
-    if not is_moving and state.throttled_step != step.number and (restored := _restore_throttles(state, cluster)):
+        return (None if in_flight else _restore_throttles(state, cluster)) or Stop(why)
+    if not in_flight and state.throttled_step != _number(state) and (restored := _restore_throttles(state, cluster)):
         return restored
-    if not (unstarted or settling or is_moving):
-        return _restore_throttles(state, cluster) or Record(StepCompleted(step.number))
-    chosen = _within(unstarted, state.direction, cluster, limits)
-    if not (chosen or settling or is_moving):
-        return _restore_throttles(state, cluster) or Paused()
-    if throttling := _set_throttles(state, step, cluster, limits):
+    restoring = None if in_flight else _restore_throttles(state, cluster)
+    moving = [state.plan.by_partition[topic_partition] for topic_partition in sorted(in_flight)]
+    able = [one for one in moving if not _is_hindered(one, state.direction, cluster)]
+    held_up = [one for one in moving if one not in able and one in step.partitions]
+    if not (unstarted or settling or able or held_up):
+        return restoring or Record(StepCompleted(step.number))
+    free = [one for one in unstarted if not _is_hindered(one, state.direction, cluster)]
+    chosen = _within(free or unstarted, state.direction, cluster, limits)
+    if not (chosen or settling or able or held_up):
+        return restoring or Paused()
+    if throttling := _set_throttles(state, cluster, limits):
         return throttling
-    if is_moving or settling:
-        return Wait(_stalled(step, state.direction, cluster, settling))
-    if away := missing_brokers(chosen, state.direction, cluster):
-        return Wait(away)
+    if settling:
+        return Wait(_unsettled(settling[0], cluster))
+    if able:
+        return Wait()
+    if not free:
+        return Wait(_hindrance(state, cluster))
+    if not chosen:
+        return Paused()
     return StartMoves(
         {one.topic_partition: one.end(state.direction) for one in chosen},
         sum(_copies(one, state.direction, cluster) for one in chosen),
     )
 
 
+def _hindrance(state: RunState, cluster: ObservedCluster) -> str | None:
+    """What keeps every open step from finishing, in words."""
+    hindered = [one for one in _current(state) if _is_hindered(one, state.direction, cluster)]
+    return missing_brokers(hindered, state.direction, cluster) or leaderless(hindered, cluster)
+
+
+def _number(state: RunState) -> int | None:
+    return None if state.step is None else state.step.number
+
+
+_UNFINISHED = frozenset(ReassignmentStatus) - {ReassignmentStatus.DONE}
+
+
 def _current(state: RunState) -> Sequence[PartitionReassignment]:
-    return state.step.partitions if state.step is not None else ()
+    return [one for step in state.open_steps for one in step.partitions]
 
 
 def _ours_in_flight(state: RunState, cluster: ObservedCluster) -> Iterator[tuple[TopicPartition, ReassignmentStatus]]:
@@ -138,18 +192,23 @@ def _copies(one: PartitionReassignment, direction: Direction, cluster: ObservedC
 
 
 def _throttle(state: RunState, limits: RunLimits) -> Mapping[ConfigKey, str]:
-    step = state.step
-    if limits.bytes_per_second is None or state.cancelled or step is None or not step.copies(state.direction):
+    """For everything that may copy: the step under way, and those that were deferred."""
+    if limits.bytes_per_second is None or state.cancelled:
         return {}
-    return throttle(step, state.direction, limits.bytes_per_second)
+    copying = [step for step in state.open_steps if step.copies(state.direction)]
+    if not copying:
+        return {}
+    every = copying[0] if len(copying) == 1 else Step.of(0, "", [one for step in copying for one in step.partitions])
+    return throttle(every, state.direction, limits.bytes_per_second)
 
 
-def _set_throttles(state: RunState, step: Step, cluster: ObservedCluster, limits: RunLimits) -> Effect | None:
-    """What is still to be done to throttle the step; None when it is throttled. Brokers that are gone are left out."""
+def _set_throttles(state: RunState, cluster: ObservedCluster, limits: RunLimits) -> Effect | None:
+    """What is still to be done to throttle the open steps; None when it is done. Brokers that are gone are left out."""
+    number = _number(state)
     throttles = {config: value for config, value in _throttle(state, limits).items() if config in cluster.configs}
     unrecorded = {config: cluster.configs[config] for config in throttles if config not in state.own}
-    if unrecorded or (throttles and state.throttled_step != step.number):
-        return Record(ThrottleRecorded(step.number, unrecorded))
+    if number is not None and (unrecorded or (throttles and state.throttled_step != number)):
+        return Record(ThrottleRecorded(number, unrecorded))
     values = with_user_values(throttles, state.own)
     return SetConfigs(values) if _differ(values, cluster) else None
 
@@ -165,15 +224,6 @@ def _restore_throttles(state: RunState, cluster: ObservedCluster) -> Effect | No
 
 def _differ(values: Mapping[ConfigKey, str | None], cluster: ObservedCluster) -> bool:
     return any(cluster.configs[config] != value for config, value in values.items())
-
-
-def _stalled(
-    step: Step, direction: Direction, cluster: ObservedCluster, settling: list[PartitionReassignment]
-) -> str | None:
-    if settling:
-        return _unsettled(settling[0], cluster)
-    moving = [one for one in step.partitions if one.topic_partition in cluster.in_flight]
-    return missing_brokers(moving, direction, cluster)
 
 
 def _unsettled(one: PartitionReassignment, cluster: ObservedCluster) -> str:

@@ -54,31 +54,55 @@ class StepCompleted:
 
 
 @dataclass(frozen=True, slots=True)
+class StepDeferred:
+    """What is left of this step cannot finish for now: the steps behind it go on, and it is resumed when it can."""
+
+    step: int
+
+
+@dataclass(frozen=True, slots=True)
 class RunCompleted:
     """Every step is done."""
 
 
 Event: TypeAlias = (
-    RunStarted | DirectionSet | RunCancelled | ThrottleRecorded | ThrottleRemoved | StepCompleted | RunCompleted
+    RunStarted
+    | DirectionSet
+    | RunCancelled
+    | ThrottleRecorded
+    | ThrottleRemoved
+    | StepCompleted
+    | StepDeferred
+    | RunCompleted
 )
 
 
 @dataclass(frozen=True, slots=True)
 class RunState:
-    """How far a run is. `own`: the user's configs to restore. `throttled_step`: whose throttle is set, None between steps."""
+    """How far a run is. `own`: the user's configs to restore. `throttled_step`: whose throttle is set, None between steps.
+    `deferred`: steps of which some partitions could not finish; the run goes on behind them.
+    """
 
     plan: ReassignmentPlan
     direction: Direction = Direction.TARGETS
     cancelled: bool = False
     done: frozenset[int] = frozenset()
+    deferred: frozenset[int] = frozenset()
     own: Mapping[ConfigKey, str | None] = field(default_factory=dict)
     throttled_step: int | None = None
     completed: bool = False
 
     @property
     def step(self) -> Step | None:
-        """The one under way or next; None when all are done."""
-        return next((step for step in self.plan.in_order(self.direction) if step.number not in self.done), None)
+        """The one under way or next, deferred ones last; None when all are done."""
+        open_steps = self.open_steps
+        return next((step for step in open_steps if step.number not in self.deferred), next(iter(open_steps), None))
+
+    @property
+    def open_steps(self) -> tuple[Step, ...]:
+        """What a run may work on: every deferred step, then the first of the others."""
+        deferred = tuple(step for step in self.remaining if step.number in self.deferred)
+        return deferred + tuple(step for step in self.remaining if step.number not in self.deferred)[:1]
 
     @property
     def remaining(self) -> tuple[Step, ...]:
@@ -108,7 +132,9 @@ def after(state: RunState, event: Event) -> RunState:
             left = {config: value for config, value in state.own.items() if config not in configs}
             return replace(state, own=left, throttled_step=None)
         case StepCompleted(step):
-            return replace(state, done=state.done | {step})
+            return replace(state, done=state.done | {step}, deferred=state.deferred - {step})
+        case StepDeferred(step):
+            return replace(state, deferred=state.deferred | {step})
         case RunCompleted():
             return replace(state, completed=True)
         case _:
@@ -118,4 +144,12 @@ def after(state: RunState, event: Event) -> RunState:
 def _with_direction(state: RunState, direction: Direction) -> RunState:
     if direction is state.direction:
         return replace(state, cancelled=False)
-    return replace(state, direction=direction, cancelled=False, done=frozenset(), throttled_step=None, completed=False)
+    return replace(
+        state,
+        direction=direction,
+        cancelled=False,
+        done=frozenset(),
+        deferred=frozenset(),
+        throttled_step=None,
+        completed=False,
+    )

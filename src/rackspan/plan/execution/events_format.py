@@ -12,6 +12,7 @@ from rackspan.plan.execution.events import (
     RunCompleted,
     RunStarted,
     StepCompleted,
+    StepDeferred,
     ThrottleRecorded,
     ThrottleRemoved,
 )
@@ -46,6 +47,8 @@ def _document(event: Event) -> dict[str, Any]:
             return {"event": "unthrottled", "configs": [list(config) for config in configs]}
         case StepCompleted(step):
             return {"event": "step-done", "step": step}
+        case StepDeferred(step):
+            return {"event": "step-deferred", "step": step}
         case RunCompleted():
             return {"event": "ended"}
         case _:
@@ -67,6 +70,7 @@ _READERS: Final[Mapping[str, Callable[[Mapping[str, Any]], Event]]] = {
     ),
     "unthrottled": lambda line: ThrottleRemoved(tuple(_config(one) for one in line["configs"])),
     "step-done": lambda line: StepCompleted(int(line["step"])),
+    "step-deferred": lambda line: StepDeferred(int(line["step"])),
     "ended": lambda _: RunCompleted(),
 }
 

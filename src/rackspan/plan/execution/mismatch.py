@@ -32,14 +32,49 @@ def running_beside(plan: ReassignmentPlan, cluster: ObservedCluster) -> str | No
 def missing_brokers(
     partitions: Iterable[PartitionReassignment], direction: Direction, cluster: ObservedCluster
 ) -> str | None:
-    """Brokers that should receive a copy and are gone or fenced."""
-    waiting = [one for one in partitions if set(one.additions(direction)) - cluster.brokers]
+    """Brokers that are gone or fenced and should receive a copy, or else should keep one: Kafka ends no reassignment
+    before every replica of its target is in sync."""
+    listed = list(partitions)
+    for brokers_of, role in (
+        (PartitionReassignment.additions, "shall receive"),
+        (PartitionReassignment.end, "shall keep a replica in sync of"),
+    ):
+        waiting = [one for one in listed if set(brokers_of(one, direction)) - cluster.brokers]
+        if waiting:
+            away = sorted({broker for one in waiting for broker in brokers_of(one, direction)} - cluster.brokers)
+            brokers = f"broker {away[0]} is" if len(away) == 1 else f"brokers {', '.join(map(str, away))} are"
+            back = "it" if len(away) == 1 else "them"
+            return f"{brokers} gone or fenced and {role} {_listed([one.name for one in waiting])}; bring {back} back, or {ANEW}"
+    return None
+
+
+def missing_receivers(
+    partitions: Iterable[PartitionReassignment], direction: Direction, cluster: ObservedCluster
+) -> str | None:
+    """As missing_brokers, of brokers that should receive a copy alone."""
+    return missing_brokers(
+        [one for one in partitions if set(one.additions(direction)) - cluster.brokers], direction, cluster
+    )
+
+
+def cannot_finish(one: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> bool:
+    """Whether its reassignment cannot end now: the partition has no leader, or a broker of its target is away.
+
+    Source: PartitionReassignmentReplicas.maybeCompleteReassignment of Apache Kafka 4: every target replica is in sync.
+    """
+    end = set(one.end(direction))
+    if end == set(one.start(direction)):
+        return False
+    return one.topic_partition in cluster.leaderless or not end <= cluster.brokers
+
+
+def leaderless(partitions: Iterable[PartitionReassignment], cluster: ObservedCluster) -> str | None:
+    """Partitions that a new replica cannot copy from."""
+    waiting = [one for one in partitions if one.topic_partition in cluster.leaderless]
     if not waiting:
         return None
-    away = sorted({broker for one in waiting for broker in one.additions(direction)} - cluster.brokers)
-    names = [one.name for one in waiting]
-    brokers = f"broker {away[0]} is" if len(away) == 1 else f"brokers {', '.join(map(str, away))} are"
-    return f"{brokers} gone or fenced and shall receive {_listed(names)}; bring it back, or {ANEW}"
+    has = "has" if len(waiting) == 1 else "have"
+    return f"{_listed([one.name for one in waiting])} {has} no leader to copy from; bring back a replica that was in sync, or {ANEW}"
 
 
 def _mismatches(

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from rackspan.model import ClusterSnapshot, TopicPartition
+from rackspan.model import NO_BROKER, ClusterSnapshot, TopicPartition
 from rackspan.plan.execution.throttle import ConfigKey
 from rackspan.reassign import Direction, PartitionReassignment
 
@@ -35,7 +35,7 @@ class ObservedCluster:
     """`brokers` are alive and not fenced. Topics and configs are present where they were requested and exist.
 
     `configs`: what a topic or a broker itself has set, None for nothing; a default from elsewhere does not count.
-    `isr` is present for partitions whose topics were requested.
+    `isr` is present for partitions whose topics were requested; `leaderless` are those of them without a leader.
     """
 
     cluster_id: str | None
@@ -43,6 +43,7 @@ class ObservedCluster:
     topic_ids: Mapping[str, str | None] = field(default_factory=dict)
     replicas: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     isr: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
+    leaderless: frozenset[TopicPartition] = frozenset()
     in_flight: Mapping[TopicPartition, InFlight] = field(default_factory=dict)
     configs: Mapping[ConfigKey, str | None] = field(default_factory=dict)
 
@@ -94,6 +95,7 @@ def observed(snapshot: ClusterSnapshot) -> ObservedCluster:
         topic_ids={str(topic.name): topic.topic_id for topic in snapshot.topics},
         replicas={topic_partition: row.replicas for topic_partition, row in rows},
         isr={topic_partition: row.isr for topic_partition, row in rows},
+        leaderless=frozenset(topic_partition for topic_partition, row in rows if row.leader == NO_BROKER),
         in_flight={
             topic_partition: InFlight(row.replicas, row.adding_replicas, row.removing_replicas)
             for topic_partition, row in rows

@@ -6,7 +6,7 @@ from dataclasses import replace
 from rackspan.errors import InvalidJournal, ReassignmentStopped, UsageError
 from rackspan.plan.execution.decision import RunLimits
 from rackspan.plan.execution.events import RunState
-from rackspan.plan.execution.mismatch import mismatch, missing_brokers, other_cluster, running_beside
+from rackspan.plan.execution.mismatch import mismatch, missing_receivers, other_cluster, running_beside
 from rackspan.plan.execution.observed import ObservedCluster, ReassignmentStatus, reassignment_status
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, reassignment_columns
 
@@ -90,5 +90,5 @@ def _reasons_against(
         for one in complete.partitions()
         if reassignment_status(one, direction, cluster) is not ReassignmentStatus.DONE
     ]
-    if why := missing_brokers(undone, direction, cluster):
+    if why := missing_receivers(undone, direction, cluster):
         yield why
