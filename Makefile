@@ -4,7 +4,7 @@ SEED ?= 1
 BIN := .venv/bin
 FAST := not java and not kafka and not spark and not browser and not package and not slow and not soak
 
-.PHONY: env demo test coverage check bench sim soak lock clean
+.PHONY: env demo test coverage check bench sim soak mutants lock clean
 .DEFAULT_GOAL := check
 
 env: .venv/.complete
@@ -45,6 +45,12 @@ sim: env
 
 soak: env
 	RACKSPAN_SOAK=1 $(BIN)/pytest -m "soak or not package"
+	$(BIN)/python -m tools.mutation --sample 200
+
+# Small faults planted in the pure packages and cluster/core: which ones their tests report.
+# make mutants PACKAGE=flow COUNT=50 SEED=7; python -m tools.mutation --help for the rest.
+mutants: env
+	$(BIN)/python -m tools.mutation $(PACKAGE) --seed $(SEED) $(if $(COUNT),--sample $(COUNT))
 
 # Rewrites requirements.lock: one resolution for every extra and every platform, hashes, no index addresses.
 lock:

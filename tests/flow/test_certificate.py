@@ -46,3 +46,23 @@ def test_a_cycle_of_negative_cost_is_found_even_without_supply() -> None:
 def test_a_network_without_arcs_has_the_empty_flow() -> None:
     empty: FlowNetwork = network([], [], [], [], [0, 0])
     assert certify(empty, flow()).cost == 0
+
+
+def test_a_bound_that_is_not_the_flows_cost_is_no_certificate(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Prices that prove less than the cost must not pass, whatever made them."""
+    monkeypatch.setattr("rackspan.flow.certificate._potential", lambda network, flow: np.zeros(4, dtype=np.int64))
+    with pytest.raises(UnprovenResult, match=r"^a flow of cost 2 has the lower bound 0; report this as a bug$"):
+        certify(DIAMOND, flow(1, 0, 1, 0))
+
+
+def test_the_prices_prove_the_bound() -> None:
+    """By the textbook's weak duality, written out: no arc below its capacity has a negative reduced cost."""
+    certificate = certify(DIAMOND, flow(1, 0, 1, 0))
+    reduced = DIAMOND.unit_cost + certificate.potential[DIAMOND.tail] - certificate.potential[DIAMOND.head]
+    assert reduced[[1, 3]].min() >= 0
+    assert reduced[[0, 2]].max() <= 0
+
+
+def test_an_arc_without_capacity_may_have_any_cost() -> None:
+    closed = network([0, 0, 1], [1, 1, 0], [0, 2, 2], [-9, 1, 3], [1, -1])
+    assert certify(closed, flow(0, 1, 0)).cost == 1

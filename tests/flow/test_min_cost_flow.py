@@ -53,3 +53,22 @@ def test_no_flow_is_cheaper_than_the_solution(flow_network: FlowNetwork) -> None
     else:
         solution = solve(flow_network)
         assert solution.certificate.cost == solution.certificate.lower_bound == least
+
+
+def test_a_supply_without_any_arc_is_refused_and_no_supply_has_the_empty_flow() -> None:
+    with pytest.raises(InvalidFlow, match=r"^no flow carries every supply: there are no arcs; "):
+        solve(network([], [], [], [], [1, -1]))
+    assert solve(network([], [], [], [], [0, 0])).flow.shape == (0,)
+
+
+def test_the_flow_is_the_one_that_was_certified() -> None:
+    solution = solve(network([0, 0], [1, 1], [1, 2], [1, 4], [2, -2]))
+    assert solution.flow.tolist() == [1, 1]
+    assert solution.certificate.cost == 5
+
+
+def test_a_flow_that_the_solver_calls_infeasible_is_refused_with_its_status() -> None:
+    with pytest.raises(
+        InvalidFlow, match=r"^no flow carries every supply \(\w+\); raise a capacity or lower a supply$"
+    ):
+        solve(network([0], [1], [1], [0], [2, -2]))

@@ -1,0 +1,94 @@
+"""The mutation tester: which faults it makes of a module, and whether it distinguishes a reported one from an unreported one."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+MODULE = '''"""A till."""
+
+from typing import Final
+
+RATE: Final = 2
+Prices = list[int]
+
+
+@property
+def total(prices: Prices) -> int:
+    """The sum."""
+    if not prices:
+        raise ValueError("no prices; " + "add one")
+    return sum(prices) * RATE
+'''
+
+
+def test_faults_are_made_of_constants_conditions_results_and_refusals_and_not_of_types_or_prose(tmp_path: Path) -> None:
+    from tools.mutation.mutants import ModuleFaults
+
+    (tmp_path / "till.py").write_text(MODULE, encoding="utf-8")
+    mutants = [mutant for mutant in ModuleFaults("till.py", tmp_path) if mutant is not None]
+    assert sorted({(mutant.before, mutant.after) for mutant in mutants}) == [
+        ('RATE: Final = 2', 'RATE: Final = 3'),
+        ('RATE: Final = 2', 'RATE: Final = None'),
+        ('if not prices:', 'if False:'),
+        ('if not prices:', 'if True:'),
+        ('if not prices:', 'if prices:'),
+        ('raise ValueError("no prices; " + "add one")', 'pass'),
+        ('return sum(prices) * RATE', 'return None'),
+        ('return sum(prices) * RATE', 'return sum(None) * RATE'),
+        ('return sum(prices) * RATE', 'return sum(prices) / RATE'),
+    ]  # fmt: skip
+    assert {mutant.function for mutant in mutants} == {"", "total"}
+    assert [mutant.after for mutant in mutants if mutant.removes] == [
+        "if True:",
+        "if False:",
+        "pass",
+        "return None",
+    ]
+
+
+VERDICTS = """
+from tools.mutation import runs
+from tools.mutation.mutants import ModuleFaults
+
+tests = runs.record(["tests/flow/test_certificate.py"], "not slow", "src/rackspan/flow")
+mutants = [mutant for mutant in ModuleFaults("src/rackspan/flow/certificate.py") if mutant is not None]
+changes = {(mutant.before, mutant.after): mutant for mutant in mutants}
+unchecked = changes["if cost != lower_bound:", "if False:"]
+unstable = changes['order = np.argsort(head, kind="stable")', "order = np.argsort(head, kind=None)"]
+for mutant, covering in ((unchecked, tests.covering(unchecked)), (unstable, tests.covering(unstable)), (unstable, [])):
+    print(runs.judge(mutant, covering, 1).name)
+"""
+
+
+@pytest.mark.slow
+def test_a_mutant_that_a_test_reports_is_distinguished_from_one_that_none_reports() -> None:
+    """On a real module: the tests of flow report a certificate without its check, and not another kind of sort."""
+    ran = subprocess.run([sys.executable, "-c", VERDICTS], cwd=ROOT, capture_output=True, text=True, check=True)
+    assert ran.stdout.split() == ["KILLED", "SURVIVED", "NOT_COVERED"]
+
+
+def test_accepted_survivors_have_reasons_and_are_mutants_of_today() -> None:
+    """An entry whose line has changed accepts nothing any more and has to go."""
+    from tools.mutation.accepted import ACCEPTED, read_accepted
+    from tools.mutation.mutants import ModuleFaults
+
+    accepted = read_accepted(ACCEPTED)
+    today = {
+        mutant.key for path in {one.path for one in accepted} for mutant in ModuleFaults(path) if mutant is not None
+    }
+    assert [one for one in accepted if one.key not in today] == []
+
+
+def test_an_accepted_survivor_without_a_reason_is_refused(tmp_path: Path) -> None:
+    from tools.mutation.accepted import read_accepted
+
+    file = tmp_path / "accepted.txt"
+    file.write_text("# What this is.\n\na.py\n- x = 1\n+ x = 2\nboth are enough\n", encoding="utf-8")
+    assert [one.reason for one in read_accepted(file)] == ["both are enough"]
+    file.write_text("a.py\n- x = 1\n+ x = 2\n", encoding="utf-8")
+    with pytest.raises(ValueError, match="a reason"):
+        read_accepted(file)

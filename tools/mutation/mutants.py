@@ -1,0 +1,238 @@
+"""Mutants of a module: its text with one small fault each."""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from pathlib import Path
+from typing import Any, Final
+
+import libcst as cst
+from libcst.metadata import MetadataWrapper, PositionProvider
+from mutmut.mutation.mutators import mutation_operators, operator_arg_removal, operator_string
+
+ROOT: Final = Path(__file__).resolve().parent.parent.parent
+
+Operator = tuple[Any, Callable[[Any], Iterable[cst.CSTNode]]]
+"""A class of nodes, and the nodes that may stand in the place of one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mutant:
+    """One fault: the file, the lines it changes (1-based, inclusive), and both texts of these lines."""
+
+    path: str
+    first_line: int
+    last_line: int
+    function: str
+    before: str
+    after: str
+    removes: bool
+    module_text: str
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What stays the same when other lines of the file change."""
+        return self.path, self.before, self.after
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.first_line} in {self.function or 'the module'}\n- {self.before}\n+ {self.after}"
+
+
+class ModuleFaults(Sequence[Mutant | None]):
+    """The mutants of the module at `path` below `root`, each made when it is indexed.
+
+    None stands where a fault gives no module, or one of the same byte code.
+    """
+
+    def __init__(self, path: str, root: Path = ROOT) -> None:
+        self.path = path
+        self._text = (root / path).read_text(encoding="utf-8")
+        wrapper = MetadataWrapper(cst.parse_module(self._text), unsafe_skip_copy=True)
+        self._module = wrapper.module
+        self._code = compile(self._text, path, "exec")
+        collector = _Collector()
+        wrapper.visit(collector)
+        self.faults: Sequence[Fault] = sorted(collector.faults, key=lambda fault: fault.first_line)
+
+    def __len__(self) -> int:
+        return len(self.faults)
+
+    def __getitem__(self, index: Any) -> Any:
+        fault = self.faults[index]
+        mutated = self._module.deep_replace(fault.node, fault.replacement)
+        assert isinstance(mutated, cst.Module)
+        after = mutated.code
+        try:
+            if compile(after, self.path, "exec") == self._code:
+                return None
+        except SyntaxError:
+            return None
+        old, new = _changed_lines(self._text, after)
+        return Mutant(self.path, fault.first_line, fault.last_line, fault.function, old, new, fault.removes, after)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A node and what stands in its place; `function` is the qualified name of the class or function around it."""
+
+    node: cst.CSTNode
+    replacement: cst.CSTNode
+    first_line: int
+    last_line: int
+    function: str
+    removes: bool
+
+
+def _changed_lines(before: str, after: str) -> tuple[str, str]:
+    """The lines that differ, each side on one line."""
+    old, new = before.splitlines(), after.splitlines()
+    changes = [code for code in SequenceMatcher(None, old, new, autojunk=False).get_opcodes() if code[0] != "equal"]
+    start, end = changes[0], changes[-1]
+    return _one_line(old[start[1] : end[2]]), _one_line(new[start[3] : end[4]])
+
+
+def _one_line(lines: Sequence[str]) -> str:
+    return " ".join(line.strip() for line in lines)
+
+
+def drop_statement(_node: cst.Expr | cst.Raise) -> Iterator[cst.CSTNode]:
+    """A call made for its effect, or a refusal, does not happen."""
+    yield cst.Pass()
+
+
+def force_condition(node: cst.If | cst.CompIf) -> Iterator[cst.CSTNode]:
+    """The condition always holds; it never holds."""
+    for name in ("True", "False"):
+        yield node.with_changes(test=cst.Name(name), whitespace_before_test=cst.SimpleWhitespace(" "))
+
+
+def never_repeat(node: cst.While) -> Iterator[cst.CSTNode]:
+    """The loop's body does not run."""
+    yield node.with_changes(test=cst.Name("False"), whitespace_after_while=cst.SimpleWhitespace(" "))
+
+
+def return_none(node: cst.Return) -> Iterator[cst.CSTNode]:
+    """The function returns None."""
+    if node.value is not None and not (isinstance(node.value, cst.Name) and node.value.value == "None"):
+        yield node.with_changes(value=cst.Name("None"), whitespace_after_return=cst.SimpleWhitespace(" "))
+
+
+def other_text(node: cst.BaseString) -> Iterator[cst.CSTNode]:
+    """mutmut's first change of a string; the two others change its case alone."""
+    yield from list(operator_string(node))[:1]
+
+
+def other_arguments(node: cst.Call) -> Iterator[cst.CSTNode]:
+    """mutmut's changes of the arguments but those of INERT_KEYWORDS."""
+    for changed in operator_arg_removal(node):
+        assert isinstance(changed, cst.Call)
+        if _inert(changed) == _inert(node):
+            yield changed
+
+
+def _inert(node: cst.Call) -> list[cst.BaseExpression]:
+    return [argument.value for argument in node.args if _is_inert(argument)]
+
+
+def _is_inert(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Arg) and node.keyword is not None and node.keyword.value in INERT_KEYWORDS
+
+
+REMOVALS: Final[Sequence[Operator]] = (
+    (cst.Expr, drop_statement),
+    (cst.Raise, drop_statement),
+    (cst.If, force_condition),
+    (cst.CompIf, force_condition),
+    (cst.While, never_repeat),
+    (cst.Return, return_none),
+)
+"""Operators that take a rule away. mutmut has none of them."""
+
+OPERATORS: Final[Sequence[Operator]] = (
+    *((kind, change) for kind, change in mutation_operators if change not in (operator_string, operator_arg_removal)),
+    (cst.BaseString, other_text),
+    (cst.Call, other_arguments),
+)
+
+_OPAQUE: Final = (
+    *(cst.Annotation, cst.Decorator, cst.Import, cst.ImportFrom),
+    *(cst.TypeAlias, cst.TypeParameters),
+)
+"""What says nothing at run time, or changes only how a value is represented."""
+
+INERT_KEYWORDS: Final = frozenset({"strict", "dtype"})
+"""Arguments that change nothing in correct code: a check of lengths that are equal, a type that the values have."""
+
+_DECLARATIONS: Final = frozenset({"__slots__", "__all__", "__match_args__"})
+_TYPE_NAME: Final = re.compile(r"_?(?:[A-Z][a-z0-9]+)+")
+_TYPE_MAKERS: Final = frozenset({"NewType", "TypeVar", "cast", "assert_never"})
+
+
+class _Collector(cst.CSTVisitor):  # type: ignore[misc, unused-ignore] # where libcst is not installed yet
+    """Every place that an operator fits, but for types, docstrings, decorators and the words of an error message."""
+
+    METADATA_DEPENDENCIES = (PositionProvider,)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.faults: list[Fault] = []
+        self._names: list[str] = []
+
+    def on_visit(self, node: cst.CSTNode) -> bool:
+        if isinstance(node, cst.FunctionDef | cst.ClassDef):
+            self._names.append(node.name.value)
+        if _is_opaque(node):
+            return False
+        self._collect(node, OPERATORS, removes=False)
+        self._collect(node, REMOVALS, removes=True)
+        return not isinstance(node, cst.Raise)  # The words of an error are prose.
+
+    def on_leave(self, original_node: cst.CSTNode) -> None:
+        if isinstance(original_node, cst.FunctionDef | cst.ClassDef):
+            self._names.pop()
+
+    def _collect(self, node: cst.CSTNode, operators: Sequence[Operator], *, removes: bool) -> None:
+        for kind, change in operators:
+            if isinstance(node, kind):
+                place = self.get_metadata(PositionProvider, node)
+                start, end = place.start.line, place.end.line
+                if isinstance(node, cst.If | cst.While):  # A condition is executed on its statement's first line.
+                    end = start
+                name = ".".join(self._names)
+                self.faults += [Fault(node, new, start, end, name, removes) for new in change(node)]
+
+
+def _is_opaque(node: cst.CSTNode) -> bool:
+    """Whether nothing inside the node is a rule: types, docstrings, declarations, imports for a type checker."""
+    if isinstance(node, cst.If) and isinstance(node.test, cst.Name):
+        return str(node.test.value) == "TYPE_CHECKING"
+    judgements = (_is_docstring, _is_declaration, _is_protocol, _is_inert)
+    return isinstance(node, _OPAQUE) or any(judgement(node) for judgement in judgements)
+
+
+def _is_docstring(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.Expr) and isinstance(
+        node.value, cst.SimpleString | cst.ConcatenatedString | cst.Ellipsis
+    )
+
+
+def _is_declaration(node: cst.CSTNode) -> bool:
+    if isinstance(node, cst.Call):
+        return isinstance(node.func, cst.Name) and node.func.value in _TYPE_MAKERS
+    if not isinstance(node, cst.Assign) or not isinstance(name := node.targets[0].target, cst.Name):
+        return False
+    return name.value in _DECLARATIONS or (_TYPE_NAME.fullmatch(name.value) is not None and _is_type(node.value))
+
+
+def _is_type(node: cst.BaseExpression) -> bool:
+    """Whether an expression bound to a type's name is a type: `Sequence[int]`, `A | B`."""
+    return isinstance(node, cst.Subscript) or (
+        isinstance(node, cst.BinaryOperation) and isinstance(node.operator, cst.BitOr)
+    )
+
+
+def _is_protocol(node: cst.CSTNode) -> bool:
+    return isinstance(node, cst.ClassDef) and any(
+        isinstance(base.value, cst.Name) and base.value.value == "Protocol" for base in node.bases
+    )
