@@ -67,6 +67,25 @@ def test_the_config_tool_sets_min_insync_racks_of_topics_and_brokers(
     run_tool(CONFIG_TOOL, "--alter", *everyone, "--delete-config", "min.insync.replicas")
 
 
+def test_the_config_tool_keeps_credentials_and_quotas_of_users(cluster: EmbeddedCluster, run_tool: RunTool) -> None:
+    user = ("--entity-type", "users", "--entity-name", "jane")
+    run_tool(CONFIG_TOOL, "--alter", *user, "--add-config", "SCRAM-SHA-256=[iterations=8192,password=secret]")
+    run_tool(CONFIG_TOOL, "--alter", *user, "--add-config", "producer_byte_rate=1024,request_percentage=12.5")
+    output = run_tool(CONFIG_TOOL, "--describe", *user)
+    assert "SCRAM credential configs for user-principal 'jane' are SCRAM-SHA-256=iterations=8192" in output
+    (quotas,) = re.findall(r"Quota configs for user-principal 'jane' are (.*)", output)
+    assert set(quotas.split(", ")) == {"producer_byte_rate=1024.0", "request_percentage=12.5"}
+    run_tool(CONFIG_TOOL, "--alter", *user, "--delete-config", "SCRAM-SHA-256")
+    run_tool(CONFIG_TOOL, "--alter", *user, "--delete-config", "producer_byte_rate,request_percentage")
+    assert "jane" not in run_tool(CONFIG_TOOL, "--describe", "--entity-type", "users")
+
+
+def test_the_config_tool_keeps_configs_of_groups(cluster: EmbeddedCluster, run_tool: RunTool) -> None:
+    group = ("--entity-type", "groups", "--entity-name", "jgroup")
+    run_tool(CONFIG_TOOL, "--alter", *group, "--add-config", "consumer.session.timeout.ms=50000")
+    assert "consumer.session.timeout.ms=50000 " in run_tool(CONFIG_TOOL, "--describe", *group)
+
+
 def test_replicas_are_reassigned_and_preferred_leaders_elected(
     cluster: EmbeddedCluster, run_tool: RunTool, tmp_path: Path
 ) -> None:

@@ -3,7 +3,7 @@
 import importlib
 from typing import Final
 
-AREAS: Final = ("produce", "fetch", "groups", "admin", "elections", "configs", "errors", "racks")
+AREAS: Final = ("produce", "fetch", "groups", "admin", "elections", "configs", "errors", "racks", "clients")
 
 for area in AREAS:
     importlib.import_module(f"{__name__}.{area}")

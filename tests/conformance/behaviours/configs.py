@@ -6,7 +6,7 @@ from tests.conformance.behaviour import Outcome, behaviour
 from tests.conformance.subject import Subject, fresh, new_topic, until
 from tests.conformance.wire import Body, batch
 
-TOPIC, BROKER = 2, 4
+TOPIC, BROKER, GROUP = 2, 4, 32
 SET, DELETE, APPEND, SUBTRACT = range(4)
 
 
@@ -214,7 +214,7 @@ def what_has_configs_is_listed_by_kind(subject: Subject) -> Outcome:
     topic = subject.topic()
     response = listed(subject)
     found = sorted([one["resource_type"], one["resource_name"]] for one in response["config_resources"])
-    mine = [one for one in found if one[0] != TOPIC or one[1] == topic]
+    mine = [one for one in found if one[0] not in (TOPIC, GROUP) or one[1] == topic]
     brokers = listed(subject, BROKER)["config_resources"]
     return [response["error_code"], [[kind, name == topic or name] for kind, name in mine], len(brokers)]
 
@@ -224,3 +224,58 @@ def a_kind_of_resource_that_is_none_is_not_listed(subject: Subject) -> Outcome:
     response = listed(subject, 77)
     oldest = subject.request("ListConfigResources", 0)
     return [response["error_code"], response["config_resources"], oldest["error_code"], oldest["config_resources"]]
+
+
+@behaviour("configs")
+def a_groups_configs_need_no_group(subject: Subject) -> Outcome:
+    keys = (
+        "consumer.heartbeat.interval.ms", "consumer.session.timeout.ms", "share.auto.offset.reset",
+        "share.heartbeat.interval.ms", "share.isolation.level", "share.record.lock.duration.ms",
+        "share.session.timeout.ms", "streams.heartbeat.interval.ms", "streams.num.standby.replicas",
+        "streams.session.timeout.ms",
+    )  # fmt: skip
+    return [described(subject, GROUP, fresh("group"), *keys, synonyms=True), described(subject, GROUP, "")]
+
+
+@behaviour("configs")
+def a_groups_config_is_set_listed_and_taken_away(subject: Subject) -> Outcome:
+    group, key = fresh("group"), "consumer.session.timeout.ms"
+    observed: list[Any] = []
+    for op, value in ((SET, "50000"), (DELETE, None)):
+        code = altered(subject, GROUP, group, (key, op, value))
+        names = [one["resource_name"] for one in listed(subject, GROUP)["config_resources"]]
+        observed.append([code, described(subject, GROUP, group, key, synonyms=True), group in names])
+    return observed
+
+
+@behaviour("configs")
+def a_groups_config_that_is_none_is_refused(subject: Subject) -> Outcome:
+    group = fresh("group")
+    tries = (
+        ("no.such.key", "1"), ("consumer.session.timeout.ms", "soon"), ("consumer.session.timeout.ms", "44999"),
+        ("consumer.session.timeout.ms", "60001"), ("consumer.heartbeat.interval.ms", "4999"),
+        ("consumer.heartbeat.interval.ms", "15001"), ("share.isolation.level", "never"),
+        ("share.auto.offset.reset", "never"), ("share.auto.offset.reset", "by_duration:soon"),
+        ("share.auto.offset.reset", "by_duration:P1DT2H"), ("share.record.lock.duration.ms", "14999"),
+        ("share.record.lock.duration.ms", "60001"), ("streams.num.standby.replicas", "3"),
+        ("streams.session.timeout.ms", "44999"),
+    )  # fmt: skip
+    codes = [altered(subject, GROUP, group, (key, SET, value)) for key, value in tries]
+    return [codes, altered(subject, GROUP, "", ("consumer.session.timeout.ms", SET, "50000"))]
+
+
+@behaviour("configs", alone=True)
+def kerberos_is_configured_broker_by_broker(subject: Subject) -> Outcome:
+    key = "sasl.kerberos.min.time.before.relogin"
+    rest = (
+        "kinit.cmd",
+        "principal.to.local.rules",
+        "service.name",
+        "ticket.renew.jitter",
+        "ticket.renew.window.factor",
+    )
+    before = described(subject, BROKER, "1", key, *(f"sasl.kerberos.{one}" for one in rest))
+    codes = [altered(subject, BROKER, name, (key, SET, "58000")) for name in ("1", "")]
+    during = described(subject, BROKER, "1", key, synonyms=True)
+    codes.append(altered(subject, BROKER, "1", (key, DELETE, None)))
+    return [before, codes, during]

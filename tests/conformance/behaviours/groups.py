@@ -426,7 +426,9 @@ def a_group_and_its_offsets_move_with_their_coordinator(subject: Subject) -> Act
     yield
     until(lambda: subject.coordinator(group.id) != LOST, "another broker coordinates")
     moved = Group(subject, group.id, subject.coordinator(group.id))
-    until(lambda: moved.describe()["error_code"] == 0, "it is loaded")
+    # Kafka loads the group and returns what is below the high watermark, which a new leader reaches a little later: until
+    # then it describes the group as Dead (once in eight, measured), without an error.
+    until(lambda: moved.describe()["group_state"] not in ("", "Dead"), "it is loaded and committed")
     lost = [moved.describe()["group_state"], moved.committed(topic)]
     yield
     return lost

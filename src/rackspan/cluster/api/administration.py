@@ -4,18 +4,23 @@ Runs in the cluster's event loop. Its requests go through a broker to the contro
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final
 
 from rackspan.cluster.context import BuildRequest
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.messages import (
     AdminResponse,
+    AlterClientQuotas,
     AlterConfigs,
     AlterResource,
+    AlterScramCredentials,
     ConfigOp,
     CreateTopics,
     DeleteTopics,
     NewTopic,
+    QuotaAlteration,
+    ScramDeletion,
 )
 from rackspan.cluster.core.metadata import ResourceType
 from rackspan.cluster.host.assembly import Assembly
@@ -54,13 +59,26 @@ class Administration:
         _raise_error(await self._responses(lambda correlation_id: AlterConfigs(correlation_id, (resource,))))
 
     async def delete_everything(self) -> None:
-        """Topics with all their records, groups and transactions with theirs, dynamic configs, counted traffic."""
+        """Topics with all their records, groups and transactions with theirs, dynamic configs, credentials, quotas, counted
+        traffic."""
         image = self._assembly.image
         topics = tuple(image.topics)
-        brokers = [resource.name for resource in image.configs if resource.type is ResourceType.BROKER]
-        cleared = tuple(AlterResource(ResourceType.BROKER, name, ()) for name in brokers)
+        cleared = tuple(
+            AlterResource(resource.type, resource.name, ())
+            for resource in image.configs
+            if resource.type is not ResourceType.TOPIC
+        )
+        deletions = tuple(ScramDeletion(user, mechanism) for user, mechanism in image.scram_iterations)
+        alterations = tuple(
+            QuotaAlteration(tuple(entity), tuple((key, None) for key in quotas))
+            for entity, quotas in image.client_quotas.items()
+        )
         _raise_error(await self._responses(lambda correlation_id: DeleteTopics(correlation_id, topics)))
         _raise_error(await self._responses(lambda correlation_id: AlterConfigs(correlation_id, cleared, replace=True)))
+        # A user is altered once in a request.
+        for deletion in deletions:
+            _raise_error(await self._responses(partial(AlterScramCredentials, changes=(deletion,))))
+        _raise_error(await self._responses(partial(AlterClientQuotas, alterations=alterations)))
         self._assembly.traffic.clear()
 
     async def _responses(self, build: BuildRequest) -> Sequence[AdminResponse]:

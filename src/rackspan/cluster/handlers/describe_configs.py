@@ -1,15 +1,18 @@
-"""DescribeConfigs (key 32), versions 1-4: every config of a topic or broker, its source, and its values of lower precedence."""
+"""DescribeConfigs (key 32), versions 1-4: every config of a topic, broker or group, its source, and its values of lower precedence."""
 
 from collections.abc import Mapping, Sequence
+from typing import Final
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.configs import (
     BROKER_CONFIGS,
+    GROUP_CONFIGS,
     TOPIC_CONFIGS,
     ConfigDefinition,
     ConfigSource,
     ConfigValue,
     broker_values,
+    group_values,
     topic_values,
 )
 from rackspan.cluster.core.errors import KafkaError
@@ -24,6 +27,11 @@ from rackspan.wire.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
+_DEFINITIONS: Final[Mapping[int, Mapping[str, ConfigDefinition]]] = {
+    ConfigResourceType.TOPIC: TOPIC_CONFIGS,
+    ConfigResourceType.GROUP: GROUP_CONFIGS,
+}
+
 
 def handle(call: Call[DescribeConfigsRequestData]) -> DescribeConfigsResponseData:
     return DescribeConfigsResponseData(results=[_describe(call, resource) for resource in call.request.resources])
@@ -34,10 +42,10 @@ def _describe(call: Call[DescribeConfigsRequestData], resource: DescribeConfigsR
     values = _values(call, resource.resource_type, resource.resource_name)
     if isinstance(values, KafkaError):
         described.error_code = values
-        described.error_message = f"{resource.resource_name}: no such topic or broker here"
+        described.error_message = f"{resource.resource_name!r}: no such topic or broker here, or no name of a group"
         return described
     keys = resource.configuration_keys
-    definitions = TOPIC_CONFIGS if resource.resource_type == ConfigResourceType.TOPIC else BROKER_CONFIGS
+    definitions = _DEFINITIONS.get(resource.resource_type, BROKER_CONFIGS)
     described.configs = [_config(call, value, definitions) for value in values if keys is None or value.key in keys]
     return described
 
@@ -53,6 +61,8 @@ def _values(call: Call[object], resource_type: int, name: str) -> Sequence[Confi
             return _broker_values(call, name)
         case ConfigResourceType.BROKER_LOGGER:
             return ()
+        case ConfigResourceType.GROUP if name:
+            return group_values(broker.image, name)
         case _:
             return KafkaError.INVALID_REQUEST
 

@@ -8,6 +8,7 @@ from typing import Final
 
 from rackspan.cluster.context import Call
 from rackspan.cluster.core.errors import KafkaError
+from rackspan.cluster.core.metadata import ResourceType
 from rackspan.cluster.handlers.common import ConfigResourceType
 from rackspan.wire.messages.list_config_resources import (
     ListConfigResourcesRequestData,
@@ -34,12 +35,14 @@ def handle(call: Call[ListConfigResourcesRequestData]) -> ListConfigResourcesRes
 
 
 def _names(call: Call[object], resource_type: int) -> Iterable[str]:
-    """Groups and client metrics have no configs of their own here."""
+    """Client metrics have no configs of their own here."""
     image = call.broker.image
     match resource_type:
         case ConfigResourceType.TOPIC:
             return sorted(image.topics)
         case ConfigResourceType.BROKER | ConfigResourceType.BROKER_LOGGER:
             return [str(broker) for broker, state in sorted(image.brokers.items()) if not state.fenced]
+        case ConfigResourceType.GROUP:
+            return sorted(resource.name for resource in image.configs if resource.type is ResourceType.GROUP)
         case _:
             return ()

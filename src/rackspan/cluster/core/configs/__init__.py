@@ -1,10 +1,11 @@
-"""Configs of topics and brokers: the keys, their valid values, and the value in effect.
+"""Configs of topics, brokers and groups: the keys, their valid values, and the value in effect.
 
 Begin with definitions.py, then effective.py. Alterations are in controller/admin/alter_configs.py.
 """
 
 from rackspan.cluster.core.configs.definitions import (
     BROKER_CONFIGS,
+    GROUP_CONFIGS,
     LATEST_PROTOCOL,
     PROTOCOL_VERSION,
     TOPIC_CONFIGS,
@@ -18,6 +19,7 @@ from rackspan.cluster.core.configs.effective import (
     broker_resource,
     broker_value,
     broker_values,
+    group_values,
     thresholds_of,
     topic_resource,
     topic_value,
@@ -27,6 +29,7 @@ from rackspan.cluster.core.configs.effective import (
 __all__ = [
     "BROKER_CONFIGS",
     "DEFAULT_BROKER",
+    "GROUP_CONFIGS",
     "LATEST_PROTOCOL",
     "PROTOCOL_VERSION",
     "TOPIC_CONFIGS",
@@ -37,6 +40,7 @@ __all__ = [
     "broker_resource",
     "broker_value",
     "broker_values",
+    "group_values",
     "thresholds_of",
     "topic_resource",
     "topic_value",

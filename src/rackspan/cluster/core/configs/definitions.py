@@ -1,9 +1,11 @@
 """Every config key of the cluster, with its type, default and, for a topic's, the broker key that gives its default.
 
-Keys that only steer files on a disk are kept and shown, and change nothing here: tools expect them. Source: Kafka's
-LogConfig, ServerLogConfigs and DynamicBrokerConfig; min.insync.racks is the proposal's.
+Keys that only steer files on a disk, logins or throttles are kept and shown, and change nothing here: tools expect them. So
+are those of groups, which Kafka applies to the group protocol of KIP-848, to share and to streams groups. Source: Kafka's
+LogConfig, ServerLogConfigs, DynamicBrokerConfig and GroupConfig; min.insync.racks is the proposal's.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
@@ -33,7 +35,10 @@ _RANGES: Final[Mapping[ConfigType, tuple[float, float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class ConfigDefinition:
-    """One key. `default` None means unset. `choices`, if given, are all valid values, or items of a list."""
+    """One key. `default` None means unset. `choices`, if given, are all valid values, or items of a list.
+
+    A value that matches `pattern` is valid beside them. A `per_broker` config has no default for the whole cluster.
+    """
 
     key: str
     type: ConfigType
@@ -42,6 +47,9 @@ class ConfigDefinition:
     least: int | None = None
     choices: tuple[str, ...] = ()
     read_only: bool = False
+    most: int | None = None
+    pattern: str | None = None
+    per_broker: bool = False
 
     def complaint(self, text: str) -> str | None:
         """Why `text` is no valid value of this key, in Kafka's words; None if it is."""
@@ -64,10 +72,13 @@ def _number(definition: ConfigDefinition, text: str) -> str | None:
     least = low if definition.least is None else definition.least
     if value < least:
         return f"Value must be at least {least}"
-    return None if value <= high else f"Value must be no more than {high}"
+    most = high if definition.most is None else definition.most
+    return None if value <= most else f"Value must be no more than {most}"
 
 
 def _string(definition: ConfigDefinition, text: str) -> str | None:
+    if definition.pattern and re.fullmatch(definition.pattern, text):
+        return None
     if definition.choices and text not in definition.choices:
         return f"String must be one of: {', '.join(definition.choices)}"
     return None
@@ -145,6 +156,37 @@ _OF_TOPICS = {
     if definition.broker_key is not None
 }
 
+_KERBEROS_CONFIGS = (
+    _D("sasl.kerberos.kinit.cmd", _T.STRING, "/usr/bin/kinit", per_broker=True),
+    _D("sasl.kerberos.min.time.before.relogin", _T.LONG, "60000", per_broker=True),
+    _D("sasl.kerberos.principal.to.local.rules", _T.LIST, "DEFAULT", per_broker=True),
+    _D("sasl.kerberos.service.name", _T.STRING, None, per_broker=True),
+    _D("sasl.kerberos.ticket.renew.jitter", _T.DOUBLE, "0.05", per_broker=True),
+    _D("sasl.kerberos.ticket.renew.window.factor", _T.DOUBLE, "0.8", per_broker=True),
+)
+
+_DURATION = r"by_duration:P(?=[\dT])(\d+D)?(T(?=\d)(\d+H)?(\d+M)?(\d+(\.\d+)?S)?)?"
+"""PnDTnHnMn.nS, as of java.time.Duration."""
+
+GROUP_CONFIGS: Final = _table(
+    _D("consumer.heartbeat.interval.ms", _T.INT, "5000", least=5_000, most=15_000),
+    _D("consumer.session.timeout.ms", _T.INT, "45000", least=45_000, most=60_000),
+    _D("share.auto.offset.reset", _T.STRING, "latest", choices=("earliest", "latest"), pattern=_DURATION),
+    _D("share.heartbeat.interval.ms", _T.INT, "5000", least=5_000, most=15_000),
+    _D(
+        "share.isolation.level",
+        _T.STRING,
+        "read_uncommitted",
+        choices=("read_committed", "read_uncommitted"),
+    ),
+    _D("share.record.lock.duration.ms", _T.INT, "30000", least=15_000, most=60_000),
+    _D("share.session.timeout.ms", _T.INT, "45000", least=45_000, most=60_000),
+    _D("streams.heartbeat.interval.ms", _T.INT, "5000", least=5_000, most=15_000),
+    _D("streams.num.standby.replicas", _T.INT, "0", least=0, most=2),
+    _D("streams.session.timeout.ms", _T.INT, "45000", least=45_000, most=60_000),
+)
+"""The limits are Kafka's defaults of group.consumer.min.session.timeout.ms and the like."""
+
 BROKER_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
     **_OF_TOPICS,
     **_table(
@@ -181,6 +223,7 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
         _D("replica.lag.time.max.ms", _T.LONG, "30000", least=1, read_only=True),
         _D("replica.placer.class.name", _T.STRING, "striped", read_only=True),
         _D("replica.selector.class", _T.STRING, None, read_only=True),
+        *_KERBEROS_CONFIGS,
         _D("transaction.max.timeout.ms", _T.INT, "900000", least=1, read_only=True),
         _D("transaction.state.log.num.partitions", _T.INT, _COORDINATED, least=1, read_only=True),
         _D("transaction.state.log.replication.factor", _T.INT, "3", least=1, read_only=True),

@@ -6,7 +6,7 @@ from enum import IntEnum
 from typing import Final
 
 from rackspan.acks import Thresholds
-from rackspan.cluster.core.configs.definitions import BROKER_CONFIGS, TOPIC_CONFIGS
+from rackspan.cluster.core.configs.definitions import BROKER_CONFIGS, GROUP_CONFIGS, TOPIC_CONFIGS
 from rackspan.cluster.core.metadata import ConfigResource, MetadataImage, ResourceType
 from rackspan.cluster.core.settings import ClusterSettings
 from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, BrokerId
@@ -23,6 +23,7 @@ class ConfigSource(IntEnum):
     DEFAULT_BROKER = 3
     STATIC = 4
     DEFAULT = 5
+    GROUP = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,15 @@ def broker_values(image: MetadataImage, settings: ClusterSettings, broker: Broke
 def broker_value(image: MetadataImage, settings: ClusterSettings, key: str, broker: BrokerId) -> ConfigValue:
     """One config of a broker, registered or not."""
     return _value(key, list(_of_broker(image, settings, key, broker)), BROKER_CONFIGS[key].default)
+
+
+def group_values(image: MetadataImage, group: str) -> tuple[ConfigValue, ...]:
+    """Every config of a consumer group, which need not exist. As in Kafka, the value in effect is its only synonym."""
+    own = image.config_of(ConfigResource(ResourceType.GROUP, group))
+    return tuple(
+        _value(key, [(key, own[key], ConfigSource.GROUP)] if key in own else [], definition.default, only_first=True)
+        for key, definition in GROUP_CONFIGS.items()
+    )
 
 
 def thresholds_of(image: MetadataImage, settings: ClusterSettings, topic: str, broker: BrokerId | None) -> Thresholds:
@@ -130,7 +140,9 @@ def static_configs(settings: ClusterSettings) -> Mapping[str, str]:
     return {**static, **settings.extra_configs}
 
 
-def _value(key: str, values: list[tuple[str, str, ConfigSource]], default: str | None) -> ConfigValue:
+def _value(
+    key: str, values: list[tuple[str, str, ConfigSource]], default: str | None, *, only_first: bool = False
+) -> ConfigValue:
     synonyms = (*values, (key, default, ConfigSource.DEFAULT))
     _, value, source = synonyms[0]
-    return ConfigValue(key, value, source, synonyms)
+    return ConfigValue(key, value, source, synonyms[:1] if only_first else synonyms)

@@ -46,6 +46,7 @@ class ControllerContext:
     broker_load: BrokerLoad = field(default_factory=BrokerLoad)
     sessions: dict[BrokerId, Session] = field(default_factory=dict)
     warnings: list[str] = field(default_factory=list)
+    warned: set[str] = field(default_factory=set)
     next_rebalance: int = 0
 
     @property
@@ -65,6 +66,12 @@ class ControllerContext:
 
     def write_all(self, records: Iterable[Record]) -> None:
         self.log.write(records)
+
+    def warn_once(self, line: str) -> None:
+        """Log a warning that holds for the whole run."""
+        if line not in self.warned:
+            self.warned.add(line)
+            self.warnings.append(line)
 
     def conditions(self, topic: str, without: BrokerId | None = None) -> Conditions:
         """The conditions of a change in one of the topic's partitions. `without` may not lead, whatever the image has."""

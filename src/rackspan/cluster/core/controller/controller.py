@@ -5,10 +5,12 @@ from random import Random
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from rackspan.cluster.core.controller.admin.alter_configs import alter_configs
+from rackspan.cluster.core.controller.admin.client_quotas import alter_client_quotas
 from rackspan.cluster.core.controller.admin.create_partitions import create_partitions
 from rackspan.cluster.core.controller.admin.describe_quorum import describe_quorum
 from rackspan.cluster.core.controller.admin.producer_ids import allocate_producer_ids
 from rackspan.cluster.core.controller.admin.reassignments import alter_reassignments
+from rackspan.cluster.core.controller.admin.scram_credentials import alter_scram_credentials
 from rackspan.cluster.core.controller.admin.topics import create_topics, delete_topics
 from rackspan.cluster.core.controller.alter_partition import alter_partition
 from rackspan.cluster.core.controller.context import ControllerContext, Locate
@@ -20,9 +22,11 @@ from rackspan.cluster.core.controller.rules import ControllerRules
 from rackspan.cluster.core.ids import NodeId
 from rackspan.cluster.core.messages import (
     AllocateProducerIds,
+    AlterClientQuotas,
     AlterConfigs,
     AlterPartition,
     AlterPartitionReassignments,
+    AlterScramCredentials,
     BrokerHeartbeat,
     BrokerRegistration,
     CreatePartitions,
@@ -120,6 +124,8 @@ _FROM_CLIENTS: Final[Mapping[type[Message], FromClient]] = {
     DeleteTopics: delete_topics,
     CreatePartitions: create_partitions,
     AlterConfigs: alter_configs,
+    AlterScramCredentials: alter_scram_credentials,
+    AlterClientQuotas: alter_client_quotas,
     ElectLeaders: elect,
     AlterPartitionReassignments: alter_reassignments,
     AllocateProducerIds: allocate_producer_ids,

@@ -1,6 +1,7 @@
 """Clients and the controller: administration.
 
-The response to a request of several items is a tuple of `AdminResponse`s, one an item and in the order of the items.
+The response to a request of several items is a tuple of `AdminResponse`s, one an item and in the order of the items,
+unless the request says otherwise.
 """
 
 from collections.abc import Mapping
@@ -85,6 +86,49 @@ class AlterConfigs:
     resources: tuple[AlterResource, ...]
     validate_only: bool = False
     replace: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ScramDeletion:
+    """Remove a user's credential; `mechanism` is Kafka's number."""
+
+    user: str
+    mechanism: int
+
+
+@dataclass(frozen=True, slots=True)
+class ScramUpsertion:
+    """Add or replace a user's credential. Whether it has a password: the password itself stays outside the core."""
+
+    user: str
+    mechanism: int
+    iterations: int
+    has_password: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class AlterScramCredentials:
+    """Deletions and upsertions, in the order in which Kafka validates them (KIP-554). One response a user."""
+
+    correlation_id: CorrelationId
+    changes: tuple[ScramDeletion | ScramUpsertion, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotaAlteration:
+    """New values of quotas by key, None to remove one, of the entity with these types and names (KIP-546)."""
+
+    entity: tuple[tuple[str, str | None], ...]
+    values: tuple[tuple[str, float | None], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AlterClientQuotas:
+    """One response an entity."""
+
+    correlation_id: CorrelationId
+    alterations: tuple[QuotaAlteration, ...]
+    validate_only: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +237,8 @@ AdminRequest: TypeAlias = (
     | DeleteTopics
     | CreatePartitions
     | AlterConfigs
+    | AlterScramCredentials
+    | AlterClientQuotas
     | ElectLeaders
     | AlterPartitionReassignments
     | AllocateProducerIds

@@ -16,12 +16,15 @@ from rackspan.cluster.core.metadata.records import (
     BrokerChanged,
     BrokerRegistered,
     BrokerUnregistered,
+    ClientQuotaSet,
     ConfigResource,
     ConfigSet,
     PartitionSet,
     ProducerIdsAllocated,
+    QuotaEntity,
     Record,
     ResourceType,
+    ScramCredentialSet,
     TopicCreated,
     TopicDeleted,
 )
@@ -70,6 +73,9 @@ class MetadataImage:
     racks: RackBits = field(default_factory=lambda: rack_bits(()))
     next_producer_id: int = 0
     thresholds_version: int = 0
+    scram_iterations: Mapping[tuple[str, int], int] = field(default_factory=dict)
+    """By user and mechanism."""
+    client_quotas: Mapping[QuotaEntity, Mapping[str, float]] = field(default_factory=dict)
 
     def partition(self, partition: TopicPartition) -> PartitionState | None:
         topic = self.topics.get(partition.topic)
@@ -115,6 +121,8 @@ class _Draft:
         self.partitions: dict[str, list[PartitionState]] = {}
         self.next_producer_id = image.next_producer_id
         self.thresholds_version = image.thresholds_version
+        self.scram_iterations = dict(image.scram_iterations)
+        self.client_quotas = dict(image.client_quotas)
 
     def image(self) -> MetadataImage:
         for topic, partitions in self.partitions.items():
@@ -128,6 +136,8 @@ class _Draft:
             self._racks(),
             self.next_producer_id,
             self.thresholds_version,
+            self.scram_iterations,
+            self.client_quotas,
         )
 
     def _racks(self) -> RackBits:
@@ -183,6 +193,22 @@ def _config_set(draft: _Draft, record: ConfigSet) -> None:
         draft.thresholds_version = draft.offset
 
 
+def _scram_credential_set(draft: _Draft, record: ScramCredentialSet) -> None:
+    if record.iterations is None:
+        draft.scram_iterations.pop((record.user, record.mechanism), None)
+    else:
+        draft.scram_iterations[record.user, record.mechanism] = record.iterations
+
+
+def _client_quota_set(draft: _Draft, record: ClientQuotaSet) -> None:
+    quotas = dict(draft.client_quotas.pop(record.entity, {}))
+    quotas.pop(record.key, None)
+    if record.value is not None:
+        quotas[record.key] = record.value
+    if quotas:
+        draft.client_quotas[record.entity] = quotas
+
+
 def _producer_ids(draft: _Draft, record: ProducerIdsAllocated) -> None:
     draft.next_producer_id = record.next_producer_id
 
@@ -195,5 +221,7 @@ _APPLY: Final[Mapping[type[Record], Callable[[_Draft, Any], None]]] = {
     TopicDeleted: _topic_deleted,
     PartitionSet: _partition_set,
     ConfigSet: _config_set,
+    ScramCredentialSet: _scram_credential_set,
+    ClientQuotaSet: _client_quota_set,
     ProducerIdsAllocated: _producer_ids,
 }

@@ -8,17 +8,21 @@ from rackspan.cluster.core.ids import TopicId
 from rackspan.cluster.core.metadata.partition import PartitionState
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
+QuotaEntity: TypeAlias = frozenset[tuple[str, str | None]]
+"""Name by type of entity (user, client-id, ip); the name None is the default of its type (KIP-546)."""
+
 
 class ResourceType(IntEnum):
     """The kinds of config resource, by Kafka's numbers (ConfigResource.Type)."""
 
     TOPIC = 2
     BROKER = 4
+    GROUP = 32
 
 
 @dataclass(frozen=True, slots=True)
 class ConfigResource:
-    """A topic by name, a broker by id, or with the empty name the default of all brokers."""
+    """A topic by name, a broker by id, with the empty name the default of all brokers, or a consumer group by id."""
 
     type: ResourceType
     name: str
@@ -84,6 +88,27 @@ class ConfigSet:
 
 
 @dataclass(frozen=True, slots=True)
+class ScramCredentialSet:
+    """A user's SCRAM credential; `mechanism` is Kafka's number, `iterations` None removes it.
+
+    Nobody logs in to this cluster, so that no salt and no key is kept.
+    """
+
+    user: str
+    mechanism: int
+    iterations: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientQuotaSet:
+    """The new value of one quota of an entity; None removes it."""
+
+    entity: QuotaEntity
+    key: str
+    value: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class ProducerIdsAllocated:
     """Producer ids below `next_producer_id` have been allocated."""
 
@@ -98,5 +123,7 @@ Record: TypeAlias = (
     | TopicDeleted
     | PartitionSet
     | ConfigSet
+    | ScramCredentialSet
+    | ClientQuotaSet
     | ProducerIdsAllocated
 )

@@ -9,7 +9,7 @@ from rackspan.cluster.handlers.common.admin_responses import ADMIN_TIMEOUT_MS, t
 
 
 class ConfigResourceType(IntEnum):
-    """Kafka's ConfigResource.Type. The core has configs of topics and brokers alone."""
+    """Kafka's ConfigResource.Type. The core has configs of topics, brokers and groups."""
 
     TOPIC = 2
     BROKER = 4

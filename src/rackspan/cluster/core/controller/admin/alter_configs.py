@@ -5,11 +5,13 @@ any leader can count by it.
 """
 
 from collections.abc import Iterable
+from typing import Final
 
 from rackspan.acks.config import ConfigVerdict, SetAt, judge_topic_config
 from rackspan.cluster.core.configs import (
     BROKER_CONFIGS,
     DEFAULT_BROKER,
+    GROUP_CONFIGS,
     TOPIC_CONFIGS,
     ConfigDefinition,
     ConfigType,
@@ -26,6 +28,9 @@ from rackspan.cluster.core.metadata.image import THRESHOLD_KEYS
 from rackspan.model.topic import MIN_INSYNC_RACKS
 
 SET, DELETE, APPEND, SUBTRACT = range(4)
+
+THROTTLES: Final = ("leader.replication.throttled.rate", "follower.replication.throttled.rate")
+NOT_THROTTLED: Final = "replication throttles are kept and described; this cluster delays no replication"
 
 
 def alter_configs(context: ControllerContext, _now: int, message: AlterConfigs) -> list[Effect]:
@@ -46,6 +51,8 @@ def _alter(context: ControllerContext, alteration: AlterResource, message: Alter
         return AlterConfigResponse(alteration, refused.error, refused.message)
     if not message.validate_only:
         _write(context, resource, values)
+        if any(values.get(key) is not None for key in THROTTLES):
+            context.warn_once(NOT_THROTTLED)
         context.warnings.extend(warnings)
     return AlterConfigResponse(alteration, KafkaError.NONE, None, tuple(warnings))
 
@@ -77,6 +84,10 @@ def _resource(context: ControllerContext, alteration: AlterResource) -> ConfigRe
         if alteration.name and not (alteration.name.isdecimal() and int(alteration.name) in context.image.brokers):
             raise Refused(KafkaError.INVALID_REQUEST, f"No broker {alteration.name} is registered.")
         return ConfigResource(ResourceType.BROKER, alteration.name)
+    if alteration.resource_type == ResourceType.GROUP:
+        if not alteration.name:
+            raise Refused(KafkaError.INVALID_REQUEST, "Default group resources are not allowed.")
+        return ConfigResource(ResourceType.GROUP, alteration.name)
     raise Refused(KafkaError.INVALID_REQUEST, f"Unsupported resource type {alteration.resource_type}.")
 
 
@@ -101,9 +112,18 @@ def _definition(resource: ConfigResource, key: str) -> ConfigDefinition:
         if key not in TOPIC_CONFIGS:
             raise Refused(KafkaError.INVALID_CONFIG, f"Unknown topic config name: {key}")
         return TOPIC_CONFIGS[key]
+    if resource.type is ResourceType.GROUP:
+        if key not in GROUP_CONFIGS:
+            raise Refused(KafkaError.INVALID_CONFIG, f"Unknown group config name: {key}")
+        return GROUP_CONFIGS[key]
     definition = BROKER_CONFIGS.get(key)
     if definition is None or definition.read_only:
         raise Refused(KafkaError.INVALID_REQUEST, f"Cannot update these configs dynamically: {key}")
+    if definition.per_broker and resource == DEFAULT_BROKER:
+        raise Refused(
+            KafkaError.INVALID_REQUEST,
+            f"Cannot update these configs at default cluster level, per-broker configs must be specified: {key}",
+        )
     return definition
 
 
