@@ -13,6 +13,7 @@ import sys
 import tokenize
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -71,6 +72,8 @@ EXCEPTIONS: Final[dict[tuple[str, str], str]] = {
 }
 """(path prefix, phrase): the reason. The phrase is cut out before words are looked for."""
 
+_ANY_WORD: Final = re.compile("|".join(rf"\b(?:{word.pattern})\b" for word in WORDS))
+
 OWN_FILES: Final = ("tools/plain_words.py", "tests/test_plain_words.py")
 """They name the words that they are about."""
 
@@ -85,11 +88,18 @@ def complaints(name: str, text: str) -> Iterator[str]:
             lowered = lowered.replace(cut, " ")
         if is_name and lowered in NAMES_ONLY:
             found.setdefault((lowered, NAMES_ONLY[lowered]), []).append(line)
-        for word in WORDS:
-            for match in re.findall(rf"\b(?:{word.pattern})\b", lowered):
-                found.setdefault((match, word.instead), []).append(line)
+        for word in _words_to_avoid(lowered):
+            found.setdefault(word, []).append(line)
     for (match, instead), lines in sorted(found.items(), key=lambda row: row[1][0]):
         yield f"{name}:{lines[0]}: {match!r} ({len(lines)} times): {instead}"
+
+
+@cache
+def _words_to_avoid(phrase: str) -> list[tuple[str, str]]:
+    """Each occurrence with what to write instead. Names recur by the thousand, so their verdicts are kept."""
+    if not _ANY_WORD.search(phrase):
+        return []
+    return [(match, word.instead) for word in WORDS for match in re.findall(rf"\b(?:{word.pattern})\b", phrase)]
 
 
 def _phrases(name: str, text: str) -> Iterator[tuple[int, str, bool]]:
@@ -126,6 +136,7 @@ def _markdown(text: str) -> Iterator[tuple[int, str, bool]]:
             yield number, re.sub(r"`[^`]*`|“[^”]*”|\([^() ]*\.md[^()]*\)", " ", line), False
 
 
+@cache
 def _parts(name: str) -> list[str]:
     return [part.lower() for part in re.findall(r"[A-Z]+(?=[A-Z][a-z])|[A-Z]?[a-z0-9]+|[A-Z]+", name)]
 

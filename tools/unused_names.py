@@ -313,11 +313,11 @@ def _defined(name: Name, definitions: Mapping[Name, Definition], modules: Mappin
     return name
 
 
-def complaints() -> list[str]:
-    return [f"{place}: {name} is used by nothing in src" for name, place in unused().items() if name not in ALLOWED]
+def complaints(found: Mapping[str, str]) -> list[str]:
+    return [f"{place}: {name} is used by nothing in src" for name, place in found.items() if name not in ALLOWED]
 
 
 if __name__ == "__main__":
-    found = complaints()
+    found = complaints(unused())
     print(*found, sep="\n")
     sys.exit(bool(found))
