@@ -31,6 +31,7 @@ from rackspan.placement import RandomGenerator
 from rackspan.placement import generate as _generate
 from rackspan.placement import new_partitions as _new_partitions
 from rackspan.placement import spec as _spec
+from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.generate import GeneratedPartition
 from rackspan.placement.new_partitions import PlacerChoice, Proposal
 from rackspan.plan import RunLimits, StepLimits, plan_document, read_plan
@@ -55,6 +56,7 @@ if TYPE_CHECKING:
 __all__ = [
     "Cluster",
     "Direction",
+    "Exclusion",
     "RackPolicy",
     "ReassignmentPlan",
     "ReassignmentRequest",
@@ -179,9 +181,9 @@ def outage(
 # ── place topics and partitions
 
 
-def place_from_spec(document: object, rng: Random) -> dict[str, Any]:
+def place_from_spec(document: object, rng: Random, exclusion: Exclusion = Exclusion()) -> dict[str, Any]:
     """The assignment for a parsed placement spec. Errors: UsageError, ReplicaPlacementException."""
-    return _spec.run(document, rng)
+    return _spec.run(document, rng, exclusion=exclusion)
 
 
 def place_new_topic(

@@ -64,3 +64,29 @@ def test_a_rack_too_small_for_its_share_is_no_reason_to_warn() -> None:
         partitions=columns(topic=[0] * 50, partition=range(50), leader=[h[0] for h in held], replicas=held, isr=held),
     )
     assert warnings(snapshot) == {}
+
+
+def findings_with(excluded: set[int], replicas: list[list[int]]) -> dict[str, tuple[str, str]]:
+    found = audit(cluster(replicas), RackPolicy(excluded_brokers=frozenset(excluded))).findings
+    return {finding.constraint: (finding.reason, finding.remedy) for finding in found}
+
+
+def test_an_excluded_broker_has_no_share_to_hold() -> None:
+    """Broker 0 holds nothing and broker 3 of its rack everything: uneven, unless broker 0 is excluded."""
+    held = [[3, (b % 2) * 3 + 1, (b % 2) * 3 + 2] if b % 3 else [(b % 2) * 3 + 1, 3, 2] for b in range(60)]
+    assert "replica-balance" in findings_with(set(), held)
+    assert "replica-balance" not in findings_with({0}, held)
+
+
+def test_an_excluded_broker_that_holds_replicas_is_a_warning_whose_remedy_empties_it() -> None:
+    assert findings_with({0}, EVEN) == {
+        "excluded-broker": (
+            "broker 0 is excluded: it gets nothing new, and holds 30 replicas",
+            "rackspan reassign plan --drain 0, or end the exclusion when it is back in service",
+        )
+    }
+
+
+def test_a_rack_that_would_be_empty_without_excluded_brokers_is_not_drained() -> None:
+    found = findings_with({0, 3}, EVEN)
+    assert found["excluded-broker"][1] == "add brokers to rack r0, or end the exclusion"

@@ -140,6 +140,33 @@ def test_ignore_racks_places_otherwise_than_by_rack(cli: Cli, files: Path) -> No
     assert ignoring.document["assignments"] == kafkas.document["assignments"] != by_rack.document["assignments"]
 
 
+SOURCES = ((*CREATE,), (*EXTEND, "40"), (*GENERATE, "topics.json", "--broker-list", "1,2,3,4,5,6"))
+
+
+@pytest.mark.parametrize("words", SOURCES, ids=["create", "extend", "generate"])
+def test_excluded_brokers_get_nothing_by_flag_and_by_file(cli: Cli, files: Path, words: tuple[str, ...]) -> None:
+    def used(*more: str) -> set[int]:
+        document = cli(*words, "--seed", "4", "-o", "json", *more).document
+        rows = document["assignments"].values() if "assignments" in document else document["proposed"]["partitions"]
+        return {broker for row in rows for broker in (row if isinstance(row, list) else row["replicas"])}
+
+    assert not {1, 6} & used("--exclude-brokers", "1,6")
+    (files / "rackspan.toml").write_text("[brokers]\nexcluded = [1]\n")
+    assert not {1, 6} & used("--exclude-brokers", "6")
+    assert 1 not in used()
+
+
+def test_a_spec_is_placed_without_excluded_brokers(cli: Cli, files: Path) -> None:
+    document = cli("place", "plan", "--spec", "spec.json", "--exclude-brokers", "0").document
+    assert 0 not in {broker for row in document["assignments"].values() for broker in row}
+
+
+def test_a_broker_the_file_excludes_and_the_cluster_lacks_is_a_warning(cli: Cli, files: Path) -> None:
+    (files / "rackspan.toml").write_text("[brokers]\nexcluded = [44]\n")
+    assert "warning: rackspan.toml: [brokers] excluded: the cluster has no broker 44" in cli(*CREATE).err
+    assert "the cluster has no broker 44" in cli("audit", *SNAPSHOT).err
+
+
 def test_generate_prints_what_kafkas_tool_prints(cli: Cli, files: Path) -> None:
     ran = cli(*GENERATE, "topics.json", "--broker-list", "1,2,3", "--seed", "5")
     first, current, blank, third, proposed, end = ran.out.split("\n")
@@ -215,6 +242,12 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     ((*create(replication_factor="7"), "--placer", "striped"), "The target replication factor of 7 cannot be reached because only 6 broker(s) are registered."),
     (create(snapshot="partly.json"), PARTIAL_RACKS),
     ((*create(snapshot="partly.json"), "--placer", "striped"), PARTIAL_RACKS),
+    ((*CREATE, "--exclude-brokers", "1,4"), "with brokers 1,4 excluded, the replicas of a partition would be 2+1 over racks, not 1+1+1; exclude fewer, add brokers to those racks, or accept it with --allow-fewer-racks"),
+    ((*CREATE, "--exclude-brokers", "77"), "--exclude-brokers: the cluster has no broker 77; name one that it has"),
+    ((*CREATE, "--exclude-brokers", "one"), "--exclude-brokers one: 'one' is not a broker id; list ids such as 3,4"),
+    ((*CREATE, "--allow-fewer-racks"), "--allow-fewer-racks: no broker is excluded; leave it out, or name some with --exclude-brokers"),
+    (("place", "plan", "--spec", "spec.json", "--exclude-brokers", "77"), "spec.json: --exclude-brokers: the spec has no broker 77; name one that it has"),
+    (("audit", *SNAPSHOT, "--exclude-brokers", "77"), "--exclude-brokers: the cluster has no broker 77; name one that it has"),
     ((*CREATE, "--placer", "best"), "replica.placer.class.name is 'best', but there is no such placer; choose balanced, rack-alternated, striped or write module:Class"),
     ((*CREATE, "--placer-config", "weights"), "--placer-config weights: not of the form KEY=VALUE; correct it"),
     ((*CREATE, "--placer-config", "replica.placer.balanced.weights=1:heavy"), "replica.placer.balanced.weights is 'heavy', but it is a number, such as 0.5; correct the config"),

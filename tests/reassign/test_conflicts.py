@@ -123,3 +123,12 @@ def test_a_partition_without_a_leader_is_impossible_and_names_who_was_in_sync() 
     )
     assert "bring back a replica that was in sync (broker 9)" in conflict.remedy
     assert (conflict.partitions, len(planned), cost(planned).lower_bound) == (3, 0, 0)
+
+
+def test_a_rack_of_excluded_brokers_is_named_with_how_the_exclusion_ends() -> None:
+    snapshot = three_topics({1: "a", 2: "a", 3: "b"}, [1, 2])
+    (conflict,) = cost(plan(snapshot, RackPolicy(excluded_brokers=frozenset({3})))).infeasible
+    assert conflict.reason == (
+        "3 topics (a, b, c) have partitions that need rack b, whose brokers 3 are excluded and can receive nothing"
+    )
+    assert conflict.remedy == "end the exclusion of 3, or --drain 3"

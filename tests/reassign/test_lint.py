@@ -215,3 +215,9 @@ def test_lint_refuses_nothing_that_plan_makes_for_the_same_request(
         "min-insync-replicas-forces-racks",
     }
     assert not {"plan-needless-moves", "plan-replication-factor"} & {one.constraint for one in found}
+
+
+def test_a_plan_that_uses_an_excluded_broker_is_a_violation_and_one_that_keeps_it_is_none() -> None:
+    excluding = RackPolicy(excluded_brokers=frozenset({3}))
+    assert severities(orders([1, 5, 4]), move(1, 5, 3), excluding)["plan-excluded-broker"] == "violation"
+    assert "plan-excluded-broker" not in severities(orders([1, 5, 3]), move(5, 1, 3), excluding)

@@ -1,4 +1,5 @@
 import os
+from dataclasses import replace
 from random import Random
 
 import numpy as np
@@ -9,7 +10,8 @@ from hypothesis import strategies as st
 from rackspan.audit import RackPolicy, audit
 from rackspan.errors import UsageError
 from rackspan.model import ClusterSnapshot
-from rackspan.reassign import LoadRange, ReassignmentPlan, ReassignmentRequest, plan, snapshot_after
+from rackspan.model.ids import TopicPartition
+from rackspan.reassign import LoadRange, ReassignmentPlan, ReassignmentRequest, lint, plan, snapshot_after
 from tests.reassign import brute_force
 from tests.reassign.instances import NAMES, cluster, instance
 from tests.reassign.plans import cost, targets
@@ -219,3 +221,15 @@ def test_an_impossible_request_is_refused_in_one_line(request_: object, words: s
         plan(cluster([[0, 1]], {0: "a", 1: "b"}), request=request_())  # type: ignore[operator]
     assert str(refused.value).startswith(words)
     assert "\n" not in str(refused.value)
+
+
+@given(snapshots(), policies(), st.sets(st.integers(0, 12)), st.booleans())
+def test_no_plan_moves_anything_to_an_excluded_broker(
+    snapshot: ClusterSnapshot, policy: RackPolicy, excluded: set[int], balance: bool
+) -> None:
+    policy = replace(policy, excluded_brokers=frozenset(excluded))
+    planned = plan(snapshot, policy, ReassignmentRequest(balance=balance))
+    held = {TopicPartition(snapshot.topics[row.topic].name, row.partition): row.replicas for row in snapshot.partitions}
+    for one in planned.partitions():
+        assert not (set(one.replicas) - set(held[one.topic_partition])) & excluded
+    assert [one for one in lint(snapshot, policy, planned) if one.constraint == "plan-excluded-broker"] == []

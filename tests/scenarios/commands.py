@@ -10,6 +10,9 @@ from rackspan.audit.outage import RackLoss
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, UnrackedPolicy
 from rackspan.model.ids import shown
 from rackspan.model.partitions import Partition
+from rackspan.placement.exclusion import Exclusion
+from rackspan.placement.kafka.java_random import JavaRandom
+from rackspan.placement.new_partitions import PlacerChoice, new_topic
 from rackspan.reassign import ReassignmentRequest
 from tests.scenarios import moves
 from tests.scenarios.live import WORDS, Live
@@ -94,9 +97,16 @@ def partition(
     yield from ()
 
 
-def policy(world: World, *_: str, min_insync_racks: str = "1", unracked: str = "shared") -> Iterator[str]:
-    """policy min_insync_racks=2 unracked=own"""
-    world.policy = replace(world.policy, min_insync_racks=int(min_insync_racks), unracked=UnrackedPolicy(unracked))
+def policy(
+    world: World, *_: str, min_insync_racks: str = "1", unracked: str = "shared", excluded: str = ""
+) -> Iterator[str]:
+    """policy min_insync_racks=2 unracked=own excluded=4,5"""
+    world.policy = replace(
+        world.policy,
+        min_insync_racks=int(min_insync_racks),
+        unracked=UnrackedPolicy(unracked),
+        excluded_brokers=frozenset(_ids(excluded)),
+    )
     yield from ()
 
 
@@ -156,6 +166,15 @@ def run_plan(
     yield from moves.planned(world.snapshot(), world.policy, request)
 
 
+def run_place(world: World, *_: str, partitions: str, factor: str) -> Iterator[str]:
+    """place partitions=12 factor=3: a new topic by the default placer, and what of it each broker holds"""
+    choice = PlacerChoice(exclusion=Exclusion(world.policy.excluded_brokers))
+    proposal = new_topic(world.snapshot(), "placed", int(partitions), int(factor), choice, JavaRandom(1))
+    rows = proposal.assignment.replicas
+    for one in world.brokers:
+        yield f"broker {one.id}: leads {int((rows[:, 0] == one.id).sum())}, holds {int((rows == one.id).sum())}"
+
+
 def run_lint(world: World, *_: str, **wanted: str) -> Iterator[str]:
     """lint orders-0=1,2,3: a plan somebody else made"""
     yield from moves.linted(world.snapshot(), world.policy, wanted)
@@ -180,6 +199,7 @@ COMMANDS: dict[str, Callable[..., Iterator[str]]] = {
     "audit": run_audit,
     "outage": run_outage,
     "plan": run_plan,
+    "place": run_place,
     "lint": run_lint,
     "harden": run_harden,
     "live": begin_live,

@@ -57,6 +57,17 @@ class ClusterMembers:
         return np.array([*(not broker.fenced for broker in in_order), False], dtype=np.bool_)
 
     @cached_property
+    def excluded(self) -> Bools:
+        """Which brokers get nothing new, in the order of `rack_map.broker_ids`."""
+        return np.isin(self.rack_map.broker_ids, list(self.policy.excluded_brokers))
+
+    @cached_property
+    def open_rack_map(self) -> RackMap:
+        """The brokers that are not excluded; all of them where every one is."""
+        left = [broker for broker in self.brokers if broker.id not in self.policy.excluded_brokers]
+        return rack_map(left, self.policy.unracked) if left else self.rack_map
+
+    @cached_property
     def voter_racks(self) -> dict[int, RackId | None]:
         """Rack of each voter: the policy's, else the snapshot's, else that of the broker in the same process."""
         broker_racks = {int(broker.id): broker.rack for broker in self.brokers}

@@ -1,6 +1,6 @@
 """Goals: what is better when met. A goal that is missed is a warning, and only where an operator should act.
 
-In order of rank: leaders per broker, replicas per broker at the water-fill bound, leaders per rack in proportion to its
+Excluded brokers have no share: the others are levelled among themselves. In order of rank: leaders per broker, replicas per broker at the water-fill bound, leaders per rack in proportion to its
 brokers, bytes per broker, and leaders that are not the preferred ones. Test: tests/audit/test_goals.py.
 """
 
@@ -15,6 +15,8 @@ from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.loads import BrokerLoads, replica_bound
 from rackspan.model.ids import shown
 from rackspan.model.partitions import Bools, Int64s
+from rackspan.model.racks import even_spread
+from rackspan.text import count_noun
 
 TOLERANCE: Final = 1.10
 """How far above the even share is still accepted: Cruise Control's default balance threshold."""
@@ -38,22 +40,23 @@ class Goal:
 
 
 def _leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
-    brokers = len(members.brokers)
-    even = -(-int(loads.preferred.sum()) // brokers)
+    open_ = ~members.excluded
+    even = -(-int(loads.preferred[open_].sum()) // max(1, int(open_.sum())))
     return _above(members, loads.preferred, even, f"is preferred leader of {{most}} partitions, {even} would be even")
 
 
 def _replicas_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
-    bound = replica_bound(members.rack_map, loads.by_replication_factor)
+    bound = replica_bound(members.open_rack_map, loads.by_replication_factor)
     return _above(members, loads.replicas, bound, f"holds {{most}} replicas, {bound} are possible with racks kept")
 
 
 def _rack_leaders_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     rack_map = members.rack_map
-    racked = rack_map.rack_codes >= 0
+    racked = (rack_map.rack_codes >= 0) & ~members.excluded
+    sizes = np.bincount(rack_map.rack_codes[racked], minlength=len(rack_map.racks))
     led = np.bincount(rack_map.rack_codes[racked], loads.preferred[racked], len(rack_map.racks)).astype(np.int64)
     # In proportion: each broker of the rack leads as many as an even cluster gives its busiest.
-    share = rack_map.sizes * -(-int(led.sum()) // max(1, int(rack_map.sizes.sum())))
+    share = sizes * -(-int(led.sum()) // max(1, int(sizes.sum())))
     over = led > share * TOLERANCE + 1
     if not over.any():
         return None
@@ -65,7 +68,7 @@ def _bytes_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     replicas, held = int(loads.replicas.sum()), int(loads.bytes.sum())
     if not replicas or not held:
         return None
-    bound = replica_bound(members.rack_map, loads.by_replication_factor)
+    bound = replica_bound(members.open_rack_map, loads.by_replication_factor)
     # The bound on replicas, converted to bytes; an even placement can still exceed it by one partition.
     even = bound * held // replicas + loads.largest_partition_bytes
     return _above(members, loads.bytes, even, f"holds {{most}} bytes, {even} would be fair")
@@ -101,11 +104,37 @@ def goal_findings(members: ClusterMembers, loads: BrokerLoads) -> Iterator[Findi
     return (finding for goal in GOALS for finding in goal.findings(members, loads))
 
 
+def excluded_broker_findings(members: ClusterMembers, loads: BrokerLoads) -> Iterator[Finding]:
+    """A warning for each excluded broker that still holds replicas."""
+    for index in np.flatnonzero(members.excluded & (loads.replicas > 0)).tolist():
+        broker = int(members.rack_map.broker_ids[index])
+        held = count_noun(int(loads.replicas[index]), "replica")
+        yield Finding(
+            constraint="excluded-broker",
+            severity=Severity.WARNING,
+            topic=None,
+            partition=None,
+            reason=f"broker {broker} is excluded: it gets nothing new, and holds {held}",
+            remedy=_emptied(members, loads, broker, int(members.rack_map.rack_codes[index])),
+        )
+
+
+def _emptied(members: ClusterMembers, loads: BrokerLoads, broker: int, rack: int) -> str:
+    """How an excluded broker comes to hold nothing; its rack has to keep enough brokers for the widest spread."""
+    code_of = {name: code for code, name in enumerate(members.open_rack_map.racks)}
+    sizes = members.open_rack_map.sizes
+    left = np.array([sizes[code_of[name]] if name in code_of else 0 for name in members.rack_map.racks])
+    widest = len(loads.by_replication_factor) - 1
+    if rack >= 0 and even_spread(left[left > 0], widest) != even_spread(members.rack_map.sizes, widest):
+        return f"add brokers to rack {shown(members.rack_map.racks[rack])}, or end the exclusion"
+    return f"rackspan reassign plan --drain {broker}, or end the exclusion when it is back in service"
+
+
 def _above(members: ClusterMembers, held: Int64s, even: int, words: str) -> str | None:
-    over = held > even * TOLERANCE + 1
+    over = (held > even * TOLERANCE + 1) & ~members.excluded
     if not over.any():
         return None
-    worst = int(np.argmax(held))
+    worst = int(np.argmax(np.where(over, held, -1)))
     return f"broker {members.rack_map.broker_ids[worst]} {words.format(most=int(held[worst]))}{_others(over)}"
 
 

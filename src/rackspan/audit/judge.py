@@ -9,7 +9,7 @@ from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.constraints.cluster import cluster_findings
 from rackspan.audit.constraints.partitions import partition_findings
 from rackspan.audit.findings import Finding, Severity, in_order
-from rackspan.audit.goals import goal_findings
+from rackspan.audit.goals import excluded_broker_findings, goal_findings
 from rackspan.audit.loads import loads
 from rackspan.audit.outage import RackLoss, judge_losses, losses_to_judge
 from rackspan.audit.policy import RackPolicy
@@ -37,10 +37,12 @@ class Audit:
 def audit(snapshot: ClusterSnapshot, policy: RackPolicy) -> Audit:
     """Check a snapshot against every constraint and goal. Errors: UsageError where the policy refuses the cluster."""
     batch = snapshot_batch(snapshot, policy)
+    summed = loads(batch)
     findings = [
         *cluster_findings(batch.members),
         *partition_findings(batch),
-        *goal_findings(batch.members, loads(batch)),
+        *excluded_broker_findings(batch.members, summed),
+        *goal_findings(batch.members, summed),
     ]
     return Audit(
         findings=in_order(findings),

@@ -13,13 +13,15 @@ class RackPolicy:
 
     A topic whose config holds `min.insync.racks` is judged by that value, since its brokers enforce it. For all others,
     which is every topic of an Apache Kafka, `topic_min_insync_racks` applies, then `min_insync_racks`. `controller_racks`
-    gives the racks of controllers, which no broker registration contains.
+    gives the racks of controllers, which no broker registration contains. `excluded_brokers` are being retired or
+    maintained: nothing new is placed on them, and they are not expected to hold their share.
     """
 
     unracked: UnrackedPolicy = UnrackedPolicy.SHARED
     min_insync_racks: int = 1
     topic_min_insync_racks: Mapping[str, int] = field(default_factory=dict)
     controller_racks: Mapping[int, RackId] = field(default_factory=dict)
+    excluded_brokers: frozenset[int] = frozenset()
 
     def __post_init__(self) -> None:
         for topic, value in (("", self.min_insync_racks), *self.topic_min_insync_racks.items()):

@@ -34,12 +34,13 @@ def audit(
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
     policy_options: options.PolicyOptions,
+    exclusion_options: options.ExclusionOptions,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Audit a cluster: what breaks a constraint, why, and the command that repairs it."""
     read = rack_options.of(source_options.source()).read()
-    output.warn(read.warnings)
-    judged = api.audit(read.snapshot, policy_options.policy())
+    output.warn((*read.warnings, *exclusion_options.warnings(read.snapshot)))
+    judged = api.audit(read.snapshot, policy_options.policy(exclusion_options.excluded(read.snapshot)))
     document = audit_document(read.snapshot, judged)
     output.write(document, output_format, audit_page(document))
     raise exit_codes.finish(to_act_on=not judged.clean)

@@ -24,11 +24,14 @@ Topic = Annotated[str, typer.Option("--topic", metavar="NAME", help="The topic."
 @app.command("plan")
 def plan(
     spec: Annotated[Path, typer.Option("--spec", metavar="FILE", help="Brokers, figures and a placer, as JSON.")],
+    exclude_brokers: options.ExcludeBrokers = None,
+    allow_fewer_racks: options.AllowFewerRacks = False,
     output_format: options.OutputFormat = options.Output.JSON,
 ) -> None:
-    """Compute the placement of a spec file; no cluster is read."""
+    """Compute the placement of a spec file; no cluster is read, and only --exclude-brokers excludes any."""
+    exclusion = api.Exclusion(options.ids("--exclude-brokers", exclude_brokers), allow_fewer_racks)
     document = read_file(
-        spec, lambda content: api.place_from_spec(json_text.parse(content), Random()), "placement spec"
+        spec, lambda content: api.place_from_spec(json_text.parse(content), Random(), exclusion), "placement spec"
     )
     output.write(document, output_format, spec_page(document))
 
@@ -44,6 +47,7 @@ def create(
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
     placement_options: options.PlacementOptions,
+    exclusion_options: options.ExclusionOptions,
     config: Annotated[
         list[str] | None,
         typer.Option("--config", metavar="KEY=VALUE", help="A config of the topic; repeat it for each."),
@@ -53,10 +57,11 @@ def create(
 ) -> None:
     """Place a new topic beside the replicas that brokers have already; with --apply, create it with that assignment."""
     configs = options.pairs("--config", config)
-    choice = placement_options.choice()
     cluster = source_options.cluster_to_change() if apply else None
     read = rack_options.of(source_options.source()).read()
     output.warn_of(read)
+    output.warn(exclusion_options.warnings(read.snapshot))
+    choice = placement_options.choice(exclusion_options.excluded(read.snapshot))
     proposal = api.place_new_topic(
         read.snapshot, topic, partitions, replication_factor, choice, placement_options.rng()
     )
@@ -77,14 +82,16 @@ def extend(
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
     placement_options: options.PlacementOptions,
+    exclusion_options: options.ExclusionOptions,
     apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Add partitions to a topic, with as many replicas as it has; existing partitions stay. Made with --apply."""
-    choice = placement_options.choice()
     cluster = source_options.cluster_to_change() if apply else None
     read = rack_options.of(source_options.source()).read()
     output.warn_of(read)
+    output.warn(exclusion_options.warnings(read.snapshot))
+    choice = placement_options.choice(exclusion_options.excluded(read.snapshot))
     proposal = api.place_more_partitions(read.snapshot, topic, partitions, choice, placement_options.rng())
     if cluster is not None:
         api.create_partitions(cluster, proposal)

@@ -110,6 +110,8 @@ def policy_document(policy: RackPolicy) -> dict[str, Any]:
         "min_insync_racks": policy.min_insync_racks,
         "topic_min_insync_racks": dict(policy.topic_min_insync_racks),
         "controller_racks": {str(controller): rack for controller, rack in policy.controller_racks.items()},
+        # Absent where there are none, as in documents of an earlier rackspan.
+        **({"excluded_brokers": sorted(policy.excluded_brokers)} if policy.excluded_brokers else {}),
     }
 
 

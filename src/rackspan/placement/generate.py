@@ -41,7 +41,7 @@ def generate(
     rng: Random | RandomGenerator,
     installed: Installed = installed_placers,
 ) -> list[GeneratedPartition]:
-    """Place each of `topics` anew on the brokers of `broker_list` that are alive, in the order of the list.
+    """Place each of `topics` anew on the brokers of `broker_list` that are alive and not excluded, in the order of the list.
 
     Constraints and goals are the placer's; its replication factor is that of a topic's first partition, as in Kafka.
     A placer that has load configs is given those of all other topics and of what is proposed already.
@@ -49,8 +49,10 @@ def generate(
     Errors: UsageError in Kafka's words for a topic that does not exist, ReplicaPlacementException (PartialRacks, …).
     """
     _refuse_unknown(snapshot, topics)
-    live = tuple(one for one in usable(snapshot.brokers) if one.id in set(broker_list) and not one.fenced)
-    brokers, _ = brokers_for_placer(live, choice.ignore_racks)
+    listed = tuple(one for one in usable(snapshot.brokers) if one.id in set(broker_list) and not one.fenced)
+    brokers, by_rack = brokers_for_placer(choice.exclusion.offered(listed), choice.ignore_racks)
+    for topic in topics:
+        choice.exclusion.refuse_cost(listed, len(_partitions(snapshot, topic)[0].replicas), by_rack)
     held = replica_counts(_without(snapshot, topics))
     generated: list[GeneratedPartition] = []
     for topic in topics:

@@ -12,6 +12,7 @@ import numpy as np
 
 from rackspan.errors import InvalidPartitions, UsageError
 from rackspan.model import NO_BROKER, TOPIC_NAME_RULE, ClusterSnapshot, PartitionColumns, TopicName
+from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.kafka.java_random import RandomGenerator
 from rackspan.placement.kafka.rack_alternated import START_INDEX_CONFIG, index_of_leader
 from rackspan.placement.placer import TopicAssignment
@@ -29,6 +30,7 @@ class PlacerChoice:
     name: str = DEFAULT_PLACER
     configs: Mapping[str, str] = field(default_factory=dict)
     ignore_racks: bool = False
+    exclusion: Exclusion = field(default_factory=Exclusion)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +90,8 @@ def more_partitions(
         raise InvalidPartitions(
             f"The topic {topic} currently has {existing} partition(s); {total} would not be an increase."
         )
-    start = {START_INDEX_CONFIG: str(index_of_leader(_live(usable(snapshot.brokers)), first[0]))}
+    offered = choice.exclusion.offered(usable(snapshot.brokers))
+    start = {START_INDEX_CONFIG: str(index_of_leader(_live(offered), first[0]))}
     of_topic = replica_counts(replace(snapshot, partitions=rows)).topic_configs
     chosen = replace(choice, configs={**start, **of_topic, **choice.configs})
     return _proposed(snapshot, TopicName(topic), existing, total - existing, len(first), chosen, rng, installed)
@@ -111,7 +114,9 @@ def _proposed(
     rng: Random | RandomGenerator,
     installed: Installed,
 ) -> Proposal:
-    brokers, by_rack = brokers_for_placer(usable(snapshot.brokers), choice.ignore_racks)
+    every = usable(snapshot.brokers)
+    brokers, by_rack = brokers_for_placer(choice.exclusion.offered(every), choice.ignore_racks)
+    choice.exclusion.refuse_cost(every, replication_factor, by_rack)
     before = replica_counts(snapshot)
     placer = placer_named(choice.name, {**before.configs, **choice.configs}, rng, installed)
     try:

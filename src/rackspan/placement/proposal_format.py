@@ -8,14 +8,16 @@ from rackspan.placement.replica_counts import least_maximum, no_replicas
 
 
 def proposal_document(proposal: Proposal, applied: bool) -> dict[str, Any]:
-    """`leaders` and `replicas` count the new partitions alone; under `cluster` they count all partitions.
+    """`leaders` and `replicas` count the new partitions alone; under `cluster` they count all partitions. Excluded brokers are
+    not counted.
 
     `bound` is the least possible maximum of replicas on one broker. `balanced` aims at
     the topic's, and at the cluster's with `level=cluster`.
     """
     rows = proposal.assignment.replicas
     alone = no_replicas(proposal.brokers)
-    after, fresh = proposal.before.plus(proposal.assignment), alone.plus(proposal.assignment)
+    after = proposal.before.plus(proposal.assignment).on(proposal.brokers)
+    fresh = alone.plus(proposal.assignment)
     partitions, factor = rows.shape
     bounds = [
         least_maximum(held, proposal.brokers, proposal.by_rack, partitions, factor) for held in (alone, proposal.before)

@@ -4,13 +4,16 @@ Begin with `run`; spec_format.py defines the document.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from random import Random
 from typing import Any, Final
 
 import numpy as np
 
 from rackspan.audit.loads import replica_bound
+from rackspan.errors import UsageError
 from rackspan.model import Broker, Int32s, Int64s, RackId, rack_map
+from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.kafka.java_random import JavaRandom, Lcg64, RandomGenerator
 from rackspan.placement.kafka.rack_alternated import START_INDEX_CONFIG
 from rackspan.placement.placer import TopicAssignment
@@ -25,12 +28,18 @@ RACKLESS_IS_A_RACK: Final = frozenset({"striped"})
 """Placers that count brokers without a rack as one more rack, so that nothing is refused and no mode applies."""
 
 
-def run(document: object, rng: Random, installed: Installed = installed_placers) -> dict[str, Any]:
-    """The assignment of a parsed spec, as a document.
+def run(
+    document: object, rng: Random, installed: Installed = installed_placers, exclusion: Exclusion = Exclusion()
+) -> dict[str, Any]:
+    """The assignment of a parsed spec without the excluded brokers, as a document.
 
     Errors: UsageError for an invalid document or an unknown placer, ReplicaPlacementException from the placer.
     """
     spec = read(document)
+    for broker in sorted(exclusion.brokers - {broker.id for broker in spec.brokers}):
+        raise UsageError(f"--exclude-brokers: the spec has no broker {broker}; name one that it has")
+    exclusion.refuse_cost(spec.brokers, spec.replication_factor, _by_rack(spec))
+    spec = replace(spec, brokers=exclusion.offered(spec.brokers))
     return assignment_document(spec, place(spec, rng, installed))
 
 
@@ -71,11 +80,15 @@ def _range(counts: Int64s) -> dict[str, int]:
     return {"min": int(counts.min()), "max": int(counts.max())}
 
 
+def _by_rack(spec: PlacementSpec) -> bool:
+    # ENFORCED refuses a mixture elsewhere; one that remains means no racks.
+    mode = RackAwareMode.DISABLED if spec.rack_aware is RackAwareMode.DISABLED else RackAwareMode.SAFE
+    return spec.placer in RACKLESS_IS_A_RACK or aware(spec.brokers, mode)
+
+
 def _bound(spec: PlacementSpec) -> int:
     """The bound over all brokers of the spec, fenced ones included, by rack where the spec places by rack."""
-    # ENFORCED has refused a mixture before; one that remains means no racks.
-    mode = RackAwareMode.DISABLED if spec.rack_aware is RackAwareMode.DISABLED else RackAwareMode.SAFE
-    by_rack = spec.placer in RACKLESS_IS_A_RACK or aware(spec.brokers, mode)
+    by_rack = _by_rack(spec)
     racks: list[RackId | None] = [broker.rack if by_rack else None for broker in spec.brokers]
     counted = [Broker(broker.id, rack) for broker, rack in zip(spec.brokers, racks, strict=True)]
     by_replication_factor = np.bincount([spec.replication_factor], weights=[spec.partitions]).astype(np.int64)

@@ -1,6 +1,6 @@
 """Reasons why a request cannot be met in full, in words: which requirements contradict each other."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -37,22 +37,32 @@ def too_few_brokers(snapshot: ClusterSnapshot, problem: ReassignmentProblem, row
         )
 
 
-def fenced_racks(snapshot: ClusterSnapshot, problem: ReassignmentProblem, rows: Int64s) -> Iterator[Conflict]:
-    """Partitions whose missing replicas only fenced brokers could take."""
+def blocked_racks(
+    snapshot: ClusterSnapshot, policy: RackPolicy, problem: ReassignmentProblem, rows: Int64s
+) -> Iterator[Conflict]:
+    """Partitions whose missing replicas only fenced or excluded brokers could take."""
     if not len(rows):
         return
-    fenced = _blocking_brokers(problem)
-    ids = ",".join(map(str, problem.rack_map.broker_ids[fenced].tolist()))
-    racks = ",".join(shown(rack) for rack in problem.rack_map.names(problem.rack_map.rack_codes[fenced]))
+    blocking = _blocking_brokers(problem)
+    ids = problem.rack_map.broker_ids[blocking].tolist()
+    excluded = [broker for broker in ids if broker in policy.excluded_brokers]
+    fenced = [broker for broker in ids if broker not in policy.excluded_brokers]
+    racks = ",".join(shown(rack) for rack in problem.rack_map.names(problem.rack_map.rack_codes[blocking]))
+    why = [f"brokers {_ids(some)} are {state}" for some, state in ((fenced, "fenced"), (excluded, "excluded")) if some]
+    ways = ["bring them back"] * bool(fenced) + [f"end the exclusion of {_ids(excluded)}"] * bool(excluded)
     yield Conflict(
-        reason=f"{_topics(snapshot, problem, rows)} partitions that need rack {racks}, whose brokers {ids} are fenced and can receive nothing",
-        remedy=f"bring them back, or --drain {ids}",
+        reason=f"{_topics(snapshot, problem, rows)} partitions that need rack {racks}, whose {' and '.join(why)} and can receive nothing",
+        remedy=f"{', '.join(ways)}, or --drain {_ids(ids)}",
         partitions=len(rows),
     )
 
 
+def _ids(brokers: Sequence[int]) -> str:
+    return ",".join(map(str, brokers))
+
+
 def _blocking_brokers(problem: ReassignmentProblem) -> Int64s:
-    """Fenced brokers of racks where no broker can receive; without such a rack, all fenced brokers."""
+    """The brokers of racks where none can receive; without such a rack, all brokers that cannot."""
     codes = problem.rack_map.rack_codes
     able = np.isin(codes, codes[problem.can_receive])
     whole_racks = np.flatnonzero(~problem.can_receive & ~able)

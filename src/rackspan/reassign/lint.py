@@ -58,7 +58,7 @@ def lint(
     fenced = {int(broker.id) for broker in snapshot.brokers if broker.fenced}
     found = [*map(_finding, broken), *_unknown(snapshot, document)]
     for entry, row in zip(entries, rows.tolist(), strict=True):
-        found += _of_entry(batch, fenced, request, entry, row)
+        found += _of_entry(batch, fenced, policy.excluded_brokers, request, entry, row)
     if len(rows):
         found += [
             *_placement(batch, snapshot, policy, request, entries, rows),
@@ -111,7 +111,12 @@ def _unknown(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> Itera
 
 
 def _of_entry(
-    batch: PartitionBatch, fenced_brokers: Set[int], request: ReassignmentRequest, entry: ListedPartition, row: int
+    batch: PartitionBatch,
+    fenced_brokers: Set[int],
+    excluded_brokers: Set[int],
+    request: ReassignmentRequest,
+    entry: ListedPartition,
+    row: int,
 ) -> Iterator[Finding]:
     """What one entry does to its partition, placement apart."""
 
@@ -139,6 +144,10 @@ def _of_entry(
     if fenced:
         why = f"fenced brokers cannot receive: {','.join(map(str, fenced))}; the move would not end"
         yield finding("plan-fenced-broker", Severity.VIOLATION, why, "bring them back first, or name others")
+    excluded = [broker for broker in new if broker in excluded_brokers]
+    if excluded:
+        why = f"excluded brokers get nothing new: {','.join(map(str, excluded))}"
+        yield finding("plan-excluded-broker", Severity.VIOLATION, why, "name others, or end the exclusion")
     if len(new) == len(entry.replicas):
         why = "every replica is replaced at once: until all copies are in sync nothing of the target counts"
         yield finding("plan-replaces-all", Severity.WARNING, why, "keep one replica, or move in two steps")

@@ -7,7 +7,7 @@ import numpy as np
 from rackspan.audit.loads import BELIEVED_BYTES_MAX, replica_bound
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import NO_BROKER, ClusterSnapshot, Int32s, Int64s
-from rackspan.reassign.conflicts import broken_minimums, fenced_racks, too_few_brokers, without_leader, without_rows
+from rackspan.reassign.conflicts import blocked_racks, broken_minimums, too_few_brokers, without_leader, without_rows
 from rackspan.reassign.optimizer.balance import BalancedTargets, balance_replicas
 from rackspan.reassign.optimizer.leaders import even_leaders
 from rackspan.reassign.optimizer.placement_flow import even_repair
@@ -67,7 +67,7 @@ def plan(
         conflicts=(
             *conflicts,
             *too_few_brokers(snapshot, problem, too_many),
-            *fenced_racks(snapshot, problem, changes.blocked),
+            *blocked_racks(snapshot, policy, problem, changes.blocked),
             *without_leader(snapshot, problem, waiting),
         ),
     )

@@ -3,9 +3,12 @@
 from rackspan.cli.options.flags import with_option_groups
 from rackspan.cli.options.shared import (
     DEFAULT_TIMEOUT_MS,
+    AllowFewerRacks,
     Apply,
     ClusterOptions,
     CommandConfig,
+    ExcludeBrokers,
+    ExclusionOptions,
     MetricsOptions,
     Output,
     OutputFormat,
@@ -17,14 +20,18 @@ from rackspan.cli.options.shared import (
     Timeout,
     TopicPattern,
     Warehouse,
+    ids,
     pairs,
 )
 
 __all__ = [
     "DEFAULT_TIMEOUT_MS",
+    "AllowFewerRacks",
     "Apply",
     "ClusterOptions",
     "CommandConfig",
+    "ExcludeBrokers",
+    "ExclusionOptions",
     "MetricsOptions",
     "Output",
     "OutputFormat",
@@ -36,6 +43,7 @@ __all__ = [
     "Timeout",
     "TopicPattern",
     "Warehouse",
+    "ids",
     "pairs",
     "with_option_groups",
 ]

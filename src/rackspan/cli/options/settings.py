@@ -36,6 +36,7 @@ class Settings:
     options: Mapping[str, Any] = field(default_factory=dict)
     topic_min_insync_racks: Mapping[str, int] = field(default_factory=dict)
     controller_racks: Mapping[int, RackId] = field(default_factory=dict)
+    excluded_brokers: frozenset[int] | None = None
 
 
 def load() -> Settings:
@@ -53,6 +54,7 @@ def _over(lower: Settings, upper: Settings) -> Settings:
         options={**lower.options, **upper.options},
         topic_min_insync_racks={**lower.topic_min_insync_racks, **upper.topic_min_insync_racks},
         controller_racks={**lower.controller_racks, **upper.controller_racks},
+        excluded_brokers=lower.excluded_brokers if upper.excluded_brokers is None else upper.excluded_brokers,
     )
 
 
@@ -64,14 +66,17 @@ def _read(path: Path) -> Settings:
     except RecursionError:
         raise UsageError(f"{path}: brackets nested too deep; correct it and run again") from None
     topics, controllers = document.pop("topics", {}), document.pop("controllers", {})
+    brokers = document.pop("brokers", {})
     for key, value in document.items():
         if key not in OPTION_KEYS:
             raise UsageError(
-                f"{path}: {key!r} is not a setting; there are {', '.join(sorted(OPTION_KEYS))}, [topics], [controllers]"
+                f"{path}: {key!r} is not a setting; there are {', '.join(sorted(OPTION_KEYS))}, [topics], [controllers], [brokers]"
             )
         if not isinstance(value, str | int) or isinstance(value, bool):
             raise UsageError(f"{path}: {key} is {value!r}, but a setting is a string or a whole number; correct it")
-    return Settings(document, dict(_topics(path, topics)), dict(_controllers(path, controllers)))
+    return Settings(
+        document, dict(_topics(path, topics)), dict(_controllers(path, controllers)), _excluded(path, brokers)
+    )
 
 
 def _topics(path: Path, tables: object) -> Iterator[tuple[str, int]]:
@@ -93,6 +98,17 @@ def _controllers(path: Path, table: object) -> Iterator[tuple[int, RackId]]:
                 f'{path}: [controllers] {controller} = {rack!r}, but a line reads like 101 = "r1"; correct it'
             )
         yield int(controller), RackId(rack)
+
+
+def _excluded(path: Path, table: object) -> frozenset[int] | None:
+    found: frozenset[int] | None = None
+    for key, value in _table(path, "brokers", table).items():
+        if key != "excluded":
+            raise UsageError(f"{path}: [brokers] knows excluded alone, not {key}; remove it")
+        if not isinstance(value, list) or any(type(one) is not int or not 0 <= one <= INT32_MAX for one in value):
+            raise UsageError(f"{path}: [brokers] excluded is {value!r}, but it is a list of broker ids such as [4, 5]")
+        found = frozenset(value)
+    return found
 
 
 def _table(path: Path, name: str, value: object) -> Mapping[str, Any]:

@@ -14,8 +14,9 @@ from rackspan.api import Cluster, Source
 from rackspan.audit import RackPolicy
 from rackspan.cli.options import settings
 from rackspan.errors import UsageError
-from rackspan.model import INT32_MAX, INT64_MAX, UnrackedPolicy
+from rackspan.model import INT32_MAX, INT64_MAX, ClusterSnapshot, UnrackedPolicy
 from rackspan.placement import RandomGenerator
+from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.kafka.java_random import JavaRandom
 from rackspan.placement.new_partitions import PlacerChoice
 from rackspan.placement.spec_format import DEFAULT_PLACER
@@ -167,6 +168,24 @@ Seed: TypeAlias = Annotated[
     ),
 ]
 
+ExcludeBrokers: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--exclude-brokers",
+        envvar="RACKSPAN_EXCLUDE_BROKERS",
+        metavar="ID[,ID]",
+        help="Brokers that get nothing new, beside those of rackspan.toml: retiring, or in maintenance.",
+    ),
+]
+AllowFewerRacks: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--allow-fewer-racks",
+        help="Exclude brokers even where replicas are then spread worse over racks.",
+        rich_help_panel=_PLACE,
+    ),
+]
+
 DEFAULT_TIMEOUT_MS = 30_000
 
 
@@ -240,7 +259,7 @@ class PolicyOptions:
     unracked: Unracked = UnrackedPolicy.SHARED
     min_insync_racks: MinInsyncRacks = 1
 
-    def policy(self) -> RackPolicy:
+    def policy(self, excluded_brokers: frozenset[int] = frozenset()) -> RackPolicy:
         """The options, and rackspan.toml for single topics and controllers."""
         from_file = settings.load()
         return RackPolicy(
@@ -248,7 +267,27 @@ class PolicyOptions:
             min_insync_racks=self.min_insync_racks,
             topic_min_insync_racks=from_file.topic_min_insync_racks,
             controller_racks=from_file.controller_racks,
+            excluded_brokers=excluded_brokers,
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExclusionOptions:
+    """Brokers that get nothing new."""
+
+    exclude_brokers: ExcludeBrokers = None
+
+    def excluded(self, snapshot: ClusterSnapshot) -> frozenset[int]:
+        """Those of the option and of rackspan.toml. Errors: UsageError where the option names one that the cluster lacks."""
+        known, named = _broker_ids(snapshot), ids("--exclude-brokers", self.exclude_brokers)
+        for broker in sorted(named - known):
+            raise UsageError(f"--exclude-brokers: the cluster has no broker {broker}; name one that it has")
+        return named | (settings.load().excluded_brokers or frozenset()) & known
+
+    def warnings(self, snapshot: ClusterSnapshot) -> list[str]:
+        """A line for each broker that rackspan.toml excludes and the cluster lacks."""
+        gone = sorted((settings.load().excluded_brokers or frozenset()) - _broker_ids(snapshot))
+        return [f"{settings.FILE}: [brokers] excluded: the cluster has no broker {broker}" for broker in gone]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -275,13 +314,28 @@ class PlacementOptions:
     placer: Placer = DEFAULT_PLACER
     placer_config: PlacerConfig = None
     ignore_racks: IgnoreRacks = False
+    allow_fewer_racks: AllowFewerRacks = False
     seed: Seed = None
 
-    def choice(self) -> PlacerChoice:
-        return PlacerChoice(self.placer, pairs("--placer-config", self.placer_config), self.ignore_racks)
+    def choice(self, excluded: frozenset[int]) -> PlacerChoice:
+        exclusion = Exclusion(excluded, self.allow_fewer_racks)
+        return PlacerChoice(self.placer, pairs("--placer-config", self.placer_config), self.ignore_racks, exclusion)
 
     def rng(self) -> Random | RandomGenerator:
         return Random() if self.seed is None else JavaRandom(self.seed)
+
+
+def _broker_ids(snapshot: ClusterSnapshot) -> frozenset[int]:
+    return frozenset(int(broker.id) for broker in snapshot.brokers)
+
+
+def ids(flag: str, text: str | None) -> frozenset[int]:
+    """Broker ids separated by commas; none where the option is absent. Errors: UsageError."""
+    items = [] if text is None else [item.strip() for item in text.split(",")]
+    for item in items:
+        if not item.isascii() or not item.isdigit():
+            raise UsageError(f"{flag} {text}: {item!r} is not a broker id; list ids such as 3,4")
+    return frozenset(map(int, items))
 
 
 def pairs(flag: str, items: Sequence[str] | None) -> dict[str, str]:

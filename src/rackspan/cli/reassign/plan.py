@@ -14,7 +14,6 @@ from rackspan.cli import exit_codes, options, output
 from rackspan.cli.input_files import read_file
 from rackspan.cli.pages.reassignment_plan import generate_page, lint_page, plan_page
 from rackspan.disk import replace_file, writing_output
-from rackspan.errors import UsageError
 from rackspan.placement.generate import GENERATE_PLACER, unknown_brokers
 from rackspan.plan import StepLimits, plan_document
 from rackspan.plan.reassignment_file import (
@@ -60,6 +59,7 @@ def generate(
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
     placement_options: _GenerateOptions,
+    exclusion_options: options.ExclusionOptions,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Place topics again on a list of brokers, as kafka-reassign-partitions --generate does: nearly everything moves.
@@ -68,11 +68,14 @@ def generate(
     """
     brokers = read_broker_list(broker_list)
     topics = read_file(topics_to_move_json_file, read_topics_to_move, "topics-to-move file")
-    choice = placement_options.choice()
     read = rack_options.of(source_options.source()).read()
     output.warn_of(read)
+    output.warn(exclusion_options.warnings(read.snapshot))
+    choice = placement_options.choice(exclusion_options.excluded(read.snapshot))
     passed_over = unknown_brokers(read.snapshot, brokers)
     output.warn(f"--broker-list: broker {one} is not alive in the cluster; passed over" for one in passed_over)
+    excluded = sorted(choice.exclusion.brokers & set(brokers))
+    output.warn(f"--broker-list: broker {one} is excluded; passed over" for one in excluded)
     generated = api.generate_reassignment(read.snapshot, topics, brokers, choice, placement_options.rng())
     current = [PartitionReassignment(one.topic, one.partition, one.current) for one in generated]
     proposed = [PartitionReassignment(one.topic, one.partition, one.proposed) for one in generated]
@@ -91,6 +94,7 @@ def plan(
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
     policy_options: options.PolicyOptions,
+    exclusion_options: options.ExclusionOptions,
     drain: Drain = None,
     replace: Replace = None,
     topic: options.TopicPattern = None,
@@ -119,8 +123,8 @@ def plan(
 ) -> None:
     """Plan the fewest moves that meet the constraints, with the bound that proves it."""
     request = ReassignmentRequest(
-        drain=_ids("--drain", drain),
-        replace=_ids("--replace", replace),
+        drain=options.ids("--drain", drain),
+        replace=options.ids("--replace", replace),
         replication_factor=replication_factor,
         topics=topic,
         balance=balance,
@@ -129,7 +133,8 @@ def plan(
     limits = StepLimits(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
     read = rack_options.of(source_options.source()).read()
     output.warn_of(read)
-    policy = policy_options.policy()
+    output.warn(exclusion_options.warnings(read.snapshot))
+    policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
     planned = api.plan_reassignment(read.snapshot, policy, request, limits)
     document = plan_document(planned)
     if out is not None:
@@ -149,6 +154,7 @@ def lint(
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
     policy_options: options.PolicyOptions,
+    exclusion_options: options.ExclusionOptions,
     drain: Drain = None,
     replace: Replace = None,
     replication_factor: ReplicationFactor = None,
@@ -162,15 +168,17 @@ def lint(
     Give --drain, --replace, --replication-factor and --balance as to `reassign plan`: what they require is then no finding.
     """
     request = ReassignmentRequest(
-        drain=_ids("--drain", drain),
-        replace=_ids("--replace", replace),
+        drain=options.ids("--drain", drain),
+        replace=options.ids("--replace", replace),
         replication_factor=replication_factor,
         balance=balance,
     )
     document = read_file(reassignment_json_file, read_reassignment, REASSIGNMENT)
     read = rack_options.of(source_options.source()).read()
     output.warn_of(read)
-    found = api.lint_reassignment(read.snapshot, policy_options.policy(), document, request)
+    output.warn(exclusion_options.warnings(read.snapshot))
+    policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
+    found = api.lint_reassignment(read.snapshot, policy, document, request)
     written = lint_document(len(document.partitions), found)
     output.write(written, output_format, lint_page(written))
     raise exit_codes.finish(to_act_on=any(finding.severity is Severity.VIOLATION for finding in found))
@@ -183,14 +191,6 @@ def lint_document(partitions: int, found: list[Finding]) -> dict[str, Any]:
         "summary": {"partitions": partitions, "violations": violations, "warnings": len(found) - violations},
         "findings": [finding_document(finding) for finding in found],
     }
-
-
-def _ids(flag: str, text: str | None) -> frozenset[int]:
-    items = [] if text is None else [item.strip() for item in text.split(",")]
-    for item in items:
-        if not item.isascii() or not item.isdigit():
-            raise UsageError(f"{flag} {text}: {item!r} is not a broker id; list ids such as 3,4")
-    return frozenset(map(int, items))
 
 
 def _save(document: dict[str, Any], file: Path) -> None:

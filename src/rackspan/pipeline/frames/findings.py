@@ -10,7 +10,7 @@ from pyspark.sql import DataFrame
 from rackspan.audit.constraints.cluster import cluster_findings
 from rackspan.audit.constraints.partitions import partition_findings_by_row
 from rackspan.audit.findings import Finding
-from rackspan.audit.goals import goal_findings
+from rackspan.audit.goals import excluded_broker_findings, goal_findings
 from rackspan.audit.loads import Figure, from_figures
 from rackspan.pipeline.frames.batches import NumberedBatch, partition_batches
 from rackspan.pipeline.frames.registrations import Registrations
@@ -47,7 +47,11 @@ def judged_cluster(rows: pa.Table, known: Registrations) -> pa.Table:
     registered = known.of(snapshot)
     parts = [Figure(row["field"], row["index"], row["value"]) for row in rows.to_pylist()]
     loads = from_figures(parts, len(registered.brokers))
-    found = [*cluster_findings(registered), *goal_findings(registered, loads)]
+    found = [
+        *cluster_findings(registered),
+        *excluded_broker_findings(registered, loads),
+        *goal_findings(registered, loads),
+    ]
     return pa.Table.from_batches([_found((snapshot, finding) for finding in found)])
 
 
