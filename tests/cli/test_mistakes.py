@@ -66,7 +66,7 @@ def test_a_mistake_gets_one_line(
         (
             "colour = 'red'\n",
             "rackspan.toml: 'colour' is not a setting; there are bootstrap-server, command-config, master, "
-            "min-insync-racks, output, rack-locator-class, rack-locator-properties, timeout, unracked, warehouse, [topics], [controllers]",
+            "min-insync-racks, output, rack-locator-class, rack-locator-properties, timeout, unracked, warehouse, [topics], [controllers], [brokers]",
         ),
         ("timeout = [1]\n", "rackspan.toml: timeout is [1], but a setting is a string or a whole number; correct it"),
         (
@@ -78,6 +78,14 @@ def test_a_mistake_gets_one_line(
             'rackspan.toml: [topics."orders"] knows min.insync.racks alone, not min.insync.replicas; remove it',
         ),
         ("topics = 1\n", "rackspan.toml: topics is 1, but it is a table; write [topics] above its lines"),
+        (
+            "[brokers]\nexcluded = [4, true]\n",
+            "rackspan.toml: [brokers] excluded is [4, True], but it is a list of broker ids such as [4, 5]",
+        ),
+        (
+            "[brokers]\nretired = [4]\n",
+            "rackspan.toml: [brokers] knows excluded alone, not retired; remove it",
+        ),
         (
             "[controllers]\none = 'r1'\n",
             "rackspan.toml: [controllers] one = 'r1', but a line reads like 101 = \"r1\"; correct it",
