@@ -114,3 +114,39 @@ def test_a_caller_raises_its_own_error() -> None:
         malformed_as(InvalidRecord),
     ):
         ByteReader(b"x").int32()
+
+
+def test_what_may_be_null_is_read_where_it_is_not() -> None:
+    assert ByteReader(b"\x03ab").compact_nullable_string() == "ab"
+    assert ByteReader(b"\x00\x00\x00\x02ab").nullable_byte_string() == b"ab"
+    assert ByteReader(b"\x00\x00\x00\x02ab").byte_string() == b"ab"
+    assert ByteReader(b"\x03ab").compact_byte_string() == b"ab"
+    reader = ByteReader(b"\x00\x00\x00\x02\x05\x06\x03\x07\x08\x03\x09\x0a")
+    assert reader.nullable_array(reader.int8) == [5, 6]
+    assert reader.compact_nullable_array(reader.int8) == [7, 8]
+    assert reader.compact_array(reader.int8) == [9, 10]
+    reader.end()
+
+
+def test_a_view_is_of_the_next_bytes_and_moves_on() -> None:
+    reader = ByteReader(b"abcd", 1)
+    assert (bytes(reader.view(2)), reader.at, reader.remaining) == (b"bc", 3, 1)
+
+
+def test_text_that_is_no_text_is_refused_with_its_bytes() -> None:
+    with pytest.raises(MalformedBytes, match=r"b'\\xff' is no text"):
+        ByteReader(b"\x00\x01\xff").string()
+
+
+@pytest.mark.parametrize(("announced", "fits"), [(4, True), (5, False), (-1, False)])
+def test_an_array_is_refused_before_it_is_read_when_its_elements_cannot_fit(announced: int, fits: bool) -> None:
+    """Four bytes are left. One for each element is the least unless the caller requires more."""
+    for least_bytes in (1, 2):
+        reader = ByteReader(announced.to_bytes(4, "big", signed=True) + bytes(4 * least_bytes))
+        if fits:
+            assert len(reader.array(reader.int8, least_bytes)) == announced
+        else:
+            with pytest.raises(MalformedBytes, match=f"{announced} elements are announced where {4 * least_bytes}"):
+                reader.array(reader.int8, least_bytes)
+    reader = ByteReader(b"\x00\x00\x00\x04" + bytes(4))
+    assert reader.array(reader.int8) == [0, 0, 0, 0]

@@ -6,8 +6,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
-from rackspan.errors import CorruptRecords
-from rackspan.kafka_bytes.record_batch import HEADER_BYTES, read_header, stamp, verify_crc
+from rackspan.errors import CorruptRecords, MalformedBytes
+from rackspan.kafka_bytes.record_batch import (
+    HEADER_BYTES,
+    KeyValue,
+    end_marker,
+    read_header,
+    read_records,
+    stamp,
+    stamp_append_time,
+    verify_crc,
+    write_batch,
+)
 
 PRODUCER = {"producer_id": 2**40, "producer_epoch": 7, "base_sequence": 11}
 
@@ -95,3 +105,81 @@ def test_a_header_that_contradicts_itself_is_refused(at: int, byte: int, message
     batch[at] = byte
     with pytest.raises(CorruptRecords, match=message):
         read_header(batch)
+
+
+KEYS_AND_VALUES = st.lists(
+    st.tuples(st.none() | st.binary(max_size=20), st.none() | st.binary(max_size=200)), min_size=1, max_size=8
+)
+
+
+def _theirs(data: bytes) -> DefaultRecordBatch:
+    batch = DefaultRecordBatch(data)
+    assert batch.validate_crc()
+    return batch
+
+
+@given(KEYS_AND_VALUES, st.integers(0, 2**50))
+def test_what_is_written_is_read_by_kafka_python_and_here(records: list[KeyValue], timestamp: int) -> None:
+    data = write_batch(records, timestamp)
+    theirs = _theirs(data)
+    assert [(one.offset, one.timestamp, one.key, one.value, one.headers) for one in theirs] == [
+        (offset, timestamp, key, value, []) for offset, (key, value) in enumerate(records)
+    ]
+    assert (theirs.attributes, theirs.max_timestamp) == (0, timestamp)
+    assert list(read_records(data)) == list(enumerate(records))
+
+
+def test_a_batch_of_no_producer_has_minus_one_in_every_field_of_one_and_belongs_to_no_transaction() -> None:
+    header = read_header(write_batch([(b"k", b"v")], 5))
+    assert (header.base_offset, header.leader_epoch, header.attributes) == (0, -1, 0)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, -1)
+    assert (header.base_timestamp, header.max_timestamp, header.record_count) == (5, 5, 1)
+
+
+@pytest.mark.parametrize("producer_id", [0, 1, 2**40])
+def test_a_batch_of_a_producer_belongs_to_its_transaction(producer_id: int) -> None:
+    header = read_header(write_batch([(b"k", b"v")], 5, producer_id, 3))
+    assert (header.transactional, header.control, header.compression, header.log_append_time) == (True, *[False] * 3)
+    assert (header.producer_id, header.producer_epoch, header.base_sequence) == (producer_id, 3, -1)
+
+
+def test_a_control_batch_has_kafkas_end_marker() -> None:
+    """EndTransactionMarker: key is version and type, value is version and coordinator epoch, big-endian."""
+    data = write_batch([end_marker(1, 258)], 5, 7, 0, control=True)
+    assert (read_header(data).attributes, read_header(data).control) == (0x30, True)
+    assert list(read_records(data)) == [(0, (b"\x00\x00\x00\x01", b"\x00\x00\x00\x00\x01\x02"))]
+    assert _theirs(data).is_control_batch
+    assert end_marker(0, 0)[0] == b"\x00\x00\x00\x00"
+
+
+@pytest.mark.parametrize("attributes", [0, 0x10])
+def test_the_time_of_the_append_stands_for_all_records_alike(attributes: int) -> None:
+    data = bytearray(write_batch([(None, b"a"), (None, b"b")], 5, *((9, 1) if attributes else ())))
+    stamp_append_time(data, 77)
+    assert [(one.timestamp, one.timestamp_type) for one in _theirs(bytes(data))] == [(77, 1), (77, 1)]
+    header = read_header(data)
+    verify_crc(data, header)
+    assert (header.attributes, header.base_timestamp, header.max_timestamp) == (0x08 | attributes, 5, 77)
+    assert header.log_append_time
+
+
+def test_a_compressed_batch_is_refused_instead_of_read_as_records() -> None:
+    data = built([bytes(2000)], compression=1)
+    with pytest.raises(MalformedBytes, match="compressed"):
+        list(read_records(data))
+
+
+def test_a_header_that_announces_no_record_is_refused() -> None:
+    batch = bytearray(built([b"one"]))
+    batch[23:27], batch[57:61] = (-1).to_bytes(4, "big", signed=True), bytes(4)
+    with pytest.raises(CorruptRecords, match="of 0 records"):
+        read_header(batch)
+
+
+def test_a_batch_is_read_where_it_begins() -> None:
+    first, second = built([b"one"]), built([b"two", b"three"])
+    header = read_header(first + second, len(first))
+    assert (header.size_bytes, header.record_count) == (len(second), 2)
+    verify_crc(first + second, header, len(first))
+    with pytest.raises(CorruptRecords, match=f"of which {len(second) - 1} are present"):
+        read_header((first + second)[:-1], len(first))

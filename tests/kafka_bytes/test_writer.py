@@ -2,7 +2,16 @@
 
 import pytest
 
-from rackspan.kafka_bytes.writer import compact_array, compact_string, nullable_string, tagged_fields, varint
+from rackspan.kafka_bytes.writer import (
+    array,
+    byte_string,
+    compact_array,
+    compact_string,
+    nullable_string,
+    tagged_fields,
+    unsigned_varint,
+    varint,
+)
 
 VARINTS = [(0, "00"), (-1, "01"), (1, "02"), (-2, "03"), (63, "7e"), (64, "8001"), (2**63 - 1, "feffffffffffffffff01")]
 
@@ -23,3 +32,16 @@ def test_a_null_string_has_length_minus_one() -> None:
 
 def test_tagged_fields_are_in_the_order_of_their_tags() -> None:
     assert tagged_fields({2: b"z", 0: b"a"}) == b"\x02" + b"\x00\x01a" + b"\x02\x01z"
+
+
+def test_strings_bytes_and_arrays_begin_with_their_length() -> None:
+    assert byte_string(b"ab") == b"\x00\x00\x00\x02ab"
+    assert array(iter([b"x", b"y", b"z"])) == b"\x00\x00\x00\x03xyz"
+    assert nullable_string("é") == b"\x00\x02\xc3\xa9"
+
+
+@pytest.mark.parametrize(
+    ("number", "data"), [(0, "00"), (127, "7f"), (128, "8001"), (16383, "ff7f"), (16384, "808001")]
+)
+def test_an_unsigned_varint_takes_a_byte_for_each_seven_bits(number: int, data: str) -> None:
+    assert unsigned_varint(number).hex() == data
