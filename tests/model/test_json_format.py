@@ -123,6 +123,41 @@ def test_an_unknown_key_is_one_warning_however_often_it_stands() -> None:
             with_partition(replicas=[-1]),
             "orders-0: replicas names -1, but a broker id is a whole number of 0 to 2147483647; correct it and run again",
         ),
+        (
+            with_partition(replicas=[True]),
+            "orders-0: replicas names true, but a broker id is a whole number of 0 to 2147483647; correct it and run again",
+        ),
+        (with_partition(leader=True), "orders-0: leader is true, not a whole number; correct it and run again"),
+        (
+            changed(controllers=[{"id": 1, "voter": None}]),
+            "controllers[0]: voter is null, not true or false; correct it and run again",
+        ),
+        (
+            changed(controllers=[{"id": 1}, {"voter": True}]),
+            "controllers[1]: id is missing; add it or take the snapshot again",
+        ),
+        (changed(controllers=7), "controllers: is 7, not a list; correct it and run again"),
+        (changed(brokers=7), "brokers: is 7, not a list; correct it and run again"),
+        (
+            changed(brokers=[{"id": 1, "port": 65536}]),
+            "brokers[0]: port is 65536, outside 0 to 65535; correct it and run again",
+        ),
+        (changed(partial=["a", 1]), "partial: holds something other than strings; correct it and run again"),
+        (changed(taken_at=7), "snapshot: taken_at is 7, not a string; correct it and run again"),
+        (changed(cluster_id=7), "snapshot: cluster_id is 7, not a string; correct it and run again"),
+        (changed(topics=[{"name": 7}]), "topics[0]: name is 7, not a string; correct it and run again"),
+        (
+            changed(topics=[{"name": "a", "topic_id": 7}]),
+            "topic 'a': topic_id is 7, not a string; correct it and run again",
+        ),
+        (
+            changed(topics=[{"name": "a", "internal": 1}]),
+            "topic 'a': internal is 1, not true or false; correct it and run again",
+        ),
+        (
+            changed(topics=[{"name": "a", "config": {"min.insync.replicas": "0"}}]),
+            "topic 'a': min.insync.replicas is '0', but it is a whole number of at least 1; correct the snapshot and run again",
+        ),
         (with_partition(isr="1"), 'orders-0: isr is "1", not a list; correct it and run again'),
         (
             with_partition(size_bytes=2**63),
@@ -146,6 +181,11 @@ def test_what_contradicts_the_format_is_refused_in_one_line(document: object, li
     with pytest.raises(InvalidSnapshot) as refusal:
         json_format.from_document(document)
     assert str(refusal.value) == line
+
+
+def test_text_beyond_ascii_is_written_as_it_is() -> None:
+    snapshot = json_format.from_document(changed(cluster_id="Zürich")).snapshot
+    assert '"cluster_id": "Zürich"' in json_format.write(snapshot)
 
 
 @pytest.mark.parametrize("text", ["", '{"version": 1', "\x00", b"\xff\xfe\x00{", "[" * 100_000])

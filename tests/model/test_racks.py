@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, RackId, UnrackedPolicy, rack_map
-from rackspan.model.racks import counts_descending, distinct_racks, even_spread, forcing_value
+from rackspan.model.racks import counts_descending, distinct_racks, even_shares, even_spread, forcing_value
 
 CODES = st.integers(-1, 4)
 
@@ -76,3 +76,35 @@ def test_padding_and_unlisted_brokers_have_no_rack_whatever_the_ids(largest: int
     counted = rack_map([Broker(BrokerId(0), RackId("a")), Broker(BrokerId(largest), RackId("b"))])
     ids = np.array([[-1, 0, 1], [largest, largest + 1, 2**31 - 1]], dtype=np.int32)
     assert counted.codes(ids).tolist() == [[-1, 0, -1], [1, -1, -1]]
+
+
+def test_racks_have_sizes_and_their_brokers_names() -> None:
+    counted = rack_map([*BROKERS, Broker(BrokerId(4), RackId("a"))], UnrackedPolicy.IGNORE)
+    assert (counted.racks, counted.sizes.tolist()) == (("a", "b"), [2, 1])
+    assert counted.rack_of == {3: "b", 4: "a", 9: "a"}
+    assert counted.names([1, -1, 0, 1]) == ("a", "b")
+
+
+def test_a_map_of_no_brokers_finds_none() -> None:
+    counted = rack_map([])
+    assert counted.broker_index(np.array([[0, -1, 5]], dtype=np.int32)).tolist() == [[-1, -1, -1]]
+    assert counted.sizes.tolist() == []
+
+
+@pytest.mark.parametrize("largest", [1, 1_000_000, 1_000_001])
+def test_a_brokers_position_is_found_by_table_and_by_search_alike(largest: int) -> None:
+    counted = rack_map([Broker(BrokerId(0)), Broker(BrokerId(largest))])
+    ids = np.array([0, largest, largest - 1 or 7, -1, 2**31 - 1], dtype=np.int32)
+    assert counted.broker_index(ids).tolist() == [0, 1, -1, -1, -1]
+
+
+@given(st.lists(st.integers(0, 4), min_size=1, max_size=4), st.integers(1, 8))
+def test_even_shares_admit_the_even_spreads_and_no_other(sizes: list[int], factor: int) -> None:
+    """By enumeration: every way to hold as many replicas as fit whose counts are those of `even_spread`."""
+    wanted = min(factor, sum(sizes))
+    best = even_spread(sizes, factor)
+    possible = [counts for counts in product(*(range(size + 1) for size in sizes)) if sum(counts) == wanted]
+    even = [counts for counts in possible if tuple(sorted(counts, reverse=True)) == best]
+    fewest, most = even_shares(np.array(sizes), factor)
+    assert fewest.tolist() == [min(counts[rack] for counts in even) for rack in range(len(sizes))]
+    assert most.tolist() == [max(counts[rack] for counts in even) for rack in range(len(sizes))]

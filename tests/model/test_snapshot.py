@@ -1,0 +1,112 @@
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta, timezone
+
+import numpy as np
+import pytest
+
+from rackspan.errors import InvalidSnapshot
+from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName
+from rackspan.model.ids import INT32_MAX
+from rackspan.model.partitions import columns
+
+
+def snapshot(
+    *,
+    partition: Sequence[int] = (0, 1),
+    leader: Sequence[int] = (1, 1),
+    replicas: Sequence[Sequence[int]] = ((1,), (1,)),
+    isr: Sequence[Sequence[int]] = ((1,), (1,)),
+    adding: Sequence[Sequence[int]] = ((), ()),
+    removing: Sequence[Sequence[int]] = ((), ()),
+    size_bytes: Sequence[int] = (0, 0),
+    taken_at: datetime | None = None,
+) -> ClusterSnapshot:
+    rows = columns(
+        topic=[0] * len(partition),
+        partition=partition,
+        leader=leader,
+        replicas=replicas,
+        isr=isr,
+        adding_replicas=adding,
+        removing_replicas=removing,
+        size_bytes=size_bytes,
+    )
+    return ClusterSnapshot(
+        brokers=(Broker(BrokerId(2)), Broker(BrokerId(1), RackId("a"))),
+        topics=(Topic(TopicName("orders")),),
+        partitions=rows,
+        taken_at=taken_at,
+        controllers=(Controller(BrokerId(9)), Controller(BrokerId(8))),
+    )
+
+
+WRONG_ROWS = {
+    "orders-1: a broker id in isr is negative; correct it and run again": lambda: snapshot(isr=[[1], [-2]]),
+    "orders-1: a broker id in replicas is negative; correct it and run again": lambda: snapshot(
+        replicas=[[1], [1, -2]]
+    ),
+    "orders-1: a broker id in adding_replicas is negative; correct it and run again": lambda: snapshot(
+        adding=[[], [-2]]
+    ),
+    "orders-1: a broker id in removing_replicas is negative; correct it and run again": lambda: snapshot(
+        removing=[[], [-2]]
+    ),
+    "orders-1: leader is a broker id, or -1 for none; correct it and run again": lambda: snapshot(leader=[-1, -2]),
+    "orders-1: size_bytes is not negative; correct it and run again": lambda: snapshot(size_bytes=[-1, -2]),
+    "orders--1: a partition id is not negative; correct it and run again": lambda: snapshot(partition=[-1, 0]),
+    "orders-7: listed twice; leave one of them out": lambda: snapshot(partition=[7, 7]),
+    "orders-1: isr names a broker twice; correct it and run again": lambda: snapshot(isr=[[1], [2, 1, 2]]),
+}
+
+
+@pytest.mark.parametrize("line", WRONG_ROWS)
+def test_a_wrong_row_is_refused_by_its_topic_and_partition(line: str) -> None:
+    with pytest.raises(InvalidSnapshot) as refused:
+        WRONG_ROWS[line]()
+    assert str(refused.value) == line
+
+
+def test_a_partition_of_a_topic_that_is_not_there_is_refused() -> None:
+    for topic in (-1, 1):
+        rows = columns(topic=[topic], partition=[0], leader=[1], replicas=[[1]], isr=[[1]])
+        with pytest.raises(InvalidSnapshot, match="names a topic that is not in the snapshot"):
+            ClusterSnapshot((Broker(BrokerId(1)),), (Topic(TopicName("orders")),), rows)
+
+
+def test_brokers_and_controllers_are_ordered_by_id_and_found_by_it() -> None:
+    ordered = snapshot()
+    assert [broker.id for broker in ordered.brokers] == [1, 2]
+    assert [controller.id for controller in ordered.controllers] == [8, 9]
+    assert ordered.broker(1) == Broker(BrokerId(1), RackId("a"))
+    assert (ordered.broker(2), ordered.broker(3)) == (Broker(BrokerId(2)), None)
+
+
+def test_the_timestamp_is_kept_in_utc() -> None:
+    kept = snapshot(taken_at=datetime(2026, 11, 21, 3, tzinfo=timezone(timedelta(hours=2)))).taken_at
+    assert (kept, kept and kept.tzinfo) == (datetime(2026, 11, 21, 1, tzinfo=UTC), UTC)
+    with pytest.raises(InvalidSnapshot, match="beyond the years 1 to 9999"):
+        snapshot(taken_at=datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=2))))
+
+
+@pytest.mark.parametrize("broker_id", [0, INT32_MAX])
+def test_ids_of_brokers_and_controllers_are_those_of_an_int32(broker_id: int) -> None:
+    assert Broker(BrokerId(broker_id)).id == Controller(BrokerId(broker_id)).id == broker_id
+
+
+@pytest.mark.parametrize("broker_id", [-1, INT32_MAX + 1])
+def test_other_ids_are_refused(broker_id: int) -> None:
+    for kind in (Broker, Controller):
+        with pytest.raises(InvalidSnapshot):
+            kind(BrokerId(broker_id))
+
+
+def test_a_snapshot_is_the_same_whatever_the_padding_and_another_when_any_value_differs() -> None:
+    wide, narrow = snapshot(), snapshot()
+    padding = np.full((2, 3), -1, dtype=np.int32)
+    padding[:, 0] = 1
+    object.__setattr__(wide.partitions, "isr", padding)
+    assert wide.same_as(narrow)
+    assert not wide.same_as(snapshot(isr=[[1], [2]]))
+    assert not wide.same_as(snapshot(leader=[1, 2]))
+    assert not wide.same_as(snapshot(taken_at=datetime(2026, 1, 1, tzinfo=UTC)))
+    assert not snapshot(isr=[[1], []]).same_as(snapshot(isr=[[], [1]]))
