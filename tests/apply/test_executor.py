@@ -21,6 +21,7 @@ from rackspan.plan.execution.events import DirectionSet, Event, RunCancelled
 from rackspan.plan.execution.observed import InFlight, ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
+from tests.depth import examples
 from tests.plan.fake_cluster import RATES, FakeCluster, Killed, Memory
 from tests.plan.plans import BROKERS, reassignment_plans
 
@@ -113,7 +114,7 @@ intents = st.sampled_from([None, RunCancelled(), DirectionSet(Direction.ORIGINAL
 rates = st.sampled_from([None, 1_000])
 
 
-@settings(max_examples=300, deadline=None)
+@examples(3)
 @given(
     reassignment_plans(), st.integers(0, 2**32), users_configs, kills, st.lists(intents, max_size=8), rates, st.data()
 )
@@ -142,7 +143,6 @@ def test_whenever_it_is_killed_or_reversed_it_ends_in_its_last_direction(
     assert cluster.configs == users
 
 
-@settings(max_examples=100, deadline=None)
 @given(reassignment_plans(), st.integers(0, 2**32), users_configs, st.integers(0, 20), st.booleans())
 def test_a_cancelled_run_leaves_each_partition_at_one_of_its_two_ends(
     plan: ReassignmentPlan, seed: int, configs: dict[ConfigKey, str], last: int, after: bool

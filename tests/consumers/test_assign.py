@@ -3,7 +3,7 @@ from dataclasses import replace
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.consumers import ConsumerGroup, GroupAssignment, GroupMember, assign
@@ -12,9 +12,10 @@ from rackspan.errors import UnprovenResult
 from rackspan.model import RackId
 from rackspan.model.ids import TopicPartition
 from tests.consumers.groups import best_by_trying_all, cost_of, groups, valid
+from tests.depth import examples
 
 
-@settings(max_examples=200, deadline=None)
+@examples(2)
 @given(groups())
 def test_no_assignment_at_all_is_better(group: ConsumerGroup) -> None:
     assignment = assign(group)
@@ -24,14 +25,14 @@ def test_no_assignment_at_all_is_better(group: ConsumerGroup) -> None:
     assert cost[1:] == (assignment.cross_rack, assignment.moved)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(groups(members=6, partitions=30, alike=True))
 def test_members_that_subscribe_alike_differ_by_one_partition_at_most(group: ConsumerGroup) -> None:
     loads = [len(partitions) for partitions in assign(group).partitions.values()]
     assert not loads or max(loads) - min(loads) <= 1
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(groups(members=6, partitions=30), st.integers(0, 2**32))
 def test_the_order_of_members_and_partitions_does_not_matter(group: ConsumerGroup, seed: int) -> None:
     rng = Random(seed)
@@ -41,7 +42,7 @@ def test_the_order_of_members_and_partitions_does_not_matter(group: ConsumerGrou
     assert assign(ConsumerGroup(tuple(members), dict(racks))) == assign(group)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(0.6)
 @given(groups(members=6, partitions=30))
 def test_an_optimal_assignment_stays_the_same(group: ConsumerGroup) -> None:
     first = assign(group)

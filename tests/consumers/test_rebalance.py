@@ -1,7 +1,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.consumers import ConsumerGroup, GroupMember
@@ -109,7 +109,6 @@ def test_epochs_rise_even_where_the_clock_does_not() -> None:
     assert decide_rebalance(ConsumerGroup((member("a", R1, epoch=3),), RACKS), 5).epoch == 5
 
 
-@settings(max_examples=80, deadline=None)
 @given(groups(members=5, partitions=12), st.lists(st.booleans(), min_size=5, max_size=5))
 def test_eager_and_cooperative_members_settle_and_no_two_read_one_partition(
     group: ConsumerGroup, cooperative: list[bool]

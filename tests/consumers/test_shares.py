@@ -1,7 +1,7 @@
 from collections import Counter
 from itertools import product
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from rackspan.consumers import ConsumerGroup
 from rackspan.consumers.audience import group_audiences, partitions_by_audience
@@ -9,7 +9,6 @@ from rackspan.consumers.shares import balanced_shares
 from tests.consumers.groups import groups
 
 
-@settings(max_examples=100, deadline=None)
 @given(groups(members=4, partitions=5))
 def test_shares_admit_every_balanced_assignment_and_no_other(group: ConsumerGroup) -> None:
     known = group_audiences(group.members)

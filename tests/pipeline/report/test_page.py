@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, given
 
 from rackspan.audit import RackPolicy
 from rackspan.audit.batch import snapshot_batch
@@ -14,6 +14,7 @@ from rackspan.pipeline.report import render, words
 from rackspan.pipeline.report.data import ClusterReport, DurabilityState, ReportData
 from rackspan.pipeline.report.page import cards
 from rackspan.pipeline.report.topic_map import topic_map
+from tests.depth import examples
 from tests.pipeline.report import story
 from tests.pipeline.report.html_checks import Element, parsed
 from tests.pipeline.report.story import TopicPlan, report_by_hand, spread
@@ -289,7 +290,7 @@ def test_colour_never_speaks_alone(data: ReportData) -> None:
         assert bar.attributes["aria-label"]
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.too_slow])
+@examples(0.25, suppress_health_check=[HealthCheck.too_slow])
 @given(snapshots())
 def test_any_cluster_makes_a_well_formed_page(snapshot: ClusterSnapshot) -> None:
     data = report_by_hand([replace(snapshot, taken_at=story.NOON)])

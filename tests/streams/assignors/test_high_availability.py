@@ -5,16 +5,17 @@ from random import Random
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.streams import assign
+from tests.depth import examples
 from tests.streams.churn import REBALANCES_TO_WARM_UP, Churn
 from tests.streams.problems import problem
 
 Document = dict[str, Any]
 
-A_QUARTER = settings(max_examples=settings().max_examples // 4)
+A_QUARTER = examples(0.25)
 """Each example is many rebalances."""
 STRATEGIES = st.sampled_from(["none", "min_traffic", "balance_subtopology"])
 

@@ -1,15 +1,16 @@
 from random import Random
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.streams import assign, from_document, options_named
 from rackspan.streams.lab.rebalances import after, settle
+from tests.depth import examples
 from tests.streams.assignors.test_high_availability import next_generation
 from tests.streams.problems import problem
 
-A_QUARTER = settings(max_examples=settings().max_examples // 4)
+A_QUARTER = examples(0.25)
 """Each example is many rebalances."""
 SEEDS = st.integers(0, 2**32)
 

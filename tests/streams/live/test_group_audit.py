@@ -3,14 +3,15 @@
 from random import Random
 from typing import Any
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.streams import audit_group, capture_group, could_read_less, streams_group
+from tests.depth import examples
 from tests.streams.groups import cluster, described, member
 
 Document = dict[str, Any]
-A_QUARTER = settings(max_examples=settings().max_examples // 4)
+A_QUARTER = examples(0.25)
 """Each example is four assignments."""
 RACKS = ("r1", "r2", "r3")
 

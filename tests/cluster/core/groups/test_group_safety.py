@@ -3,7 +3,6 @@
 import json
 from collections import defaultdict
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
@@ -28,6 +27,7 @@ from rackspan.cluster.core.groups.requests import (
 )
 from rackspan.model.ids import TopicPartition
 from tests.cluster.core.groups.world import World
+from tests.depth import examples
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
 CLIENTS = st.integers(0, 4)
@@ -252,4 +252,4 @@ class Groups(RuleBasedStateMachine):
 
 
 TestGroups = Groups.TestCase
-TestGroups.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+TestGroups.settings = examples(0.8, stateful_step_count=40)

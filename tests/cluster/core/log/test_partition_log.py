@@ -4,13 +4,14 @@ from random import Random
 from uuid import UUID
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.cluster.core.batch import SEQUENCES, Marker, RecordBatch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.log import Duplicate, PartitionLog, rebuilding
 from tests.cluster.core.log.naive_log import NaiveLog, Record
+from tests.depth import examples
 
 TOPIC_ID = UUID(int=7)
 PRODUCERS = (-1, 1, 2)
@@ -74,7 +75,7 @@ class Twins:
 
 
 @given(st.integers(0, 2**32), st.integers(1, 60))
-@settings(max_examples=150, deadline=None)
+@examples(1.5)
 def test_a_log_is_what_a_list_of_records_is(seed: int, steps: int) -> None:
     twins = Twins(seed)
     for _ in range(steps):

@@ -1,6 +1,5 @@
 """Whatever producers, brokers and the log do: a transaction ends one way, everywhere. The judge reads responses and markers."""
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule
 
@@ -17,6 +16,7 @@ from rackspan.cluster.core.transactions.requests import (
 )
 from rackspan.model.ids import TopicPartition
 from tests.cluster.core.transactions.world import World
+from tests.depth import examples
 
 PARTITIONS = [TopicPartition("orders", number) for number in range(3)]
 TIMEOUT_MS = 5_000
@@ -179,4 +179,4 @@ class Transactions(RuleBasedStateMachine):
 
 
 TestTransactions = Transactions.TestCase
-TestTransactions.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
+TestTransactions.settings = examples(0.8, stateful_step_count=40)
