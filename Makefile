@@ -47,7 +47,8 @@ bench-%: env
 sim: env
 	@$(BIN)/python -m tests.simulation $(SEED) $(if $(WORLD),--world $(WORLD)) $(if $(COUNT),--count $(COUNT)) $(if $(TRACE),--trace $(TRACE))
 
-soak: env
+# All of make test with its seeds, then the large counts with new ones.
+soak: test
 	RACKSPAN_SOAK=1 $(BIN)/pytest -m "soak or not package"
 	$(BIN)/python -m tools.mutation --sample 200
 

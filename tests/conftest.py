@@ -1,6 +1,10 @@
-"""Shared set-up: how deep the generated tests go, and what is skipped, loudly, where a part cannot be had."""
+"""Shared set-up: how deep the generated tests go, and what is skipped, loudly, where a part cannot be had.
+
+RACKSPAN_NO_SKIPS=1, which CI sets, fails a test that is skipped for lack of Java, Kafka, Spark or Chromium.
+"""
 
 import os
+from collections.abc import Generator
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,3 +32,16 @@ def pytest_report_header() -> str:
 def pytest_xdist_auto_num_workers() -> int:
     """For `-n auto`: one process more than there are cores, since a third of the time of the fast tests is waiting."""
     return len(os.sched_getaffinity(0)) + 1 if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1) + 1
+
+
+NEEDS_MORE_THAN_PYTHON = ("java", "kafka", "spark", "browser")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    report = yield
+    needed = [mark for mark in NEEDS_MORE_THAN_PYTHON if item.get_closest_marker(mark)]
+    if report.skipped and needed and os.environ.get("RACKSPAN_NO_SKIPS") and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, but RACKSPAN_NO_SKIPS is set and {', '.join(needed)} must run: {report.longrepr}"
+    return report

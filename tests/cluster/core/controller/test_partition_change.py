@@ -118,8 +118,16 @@ def check_elr(before: PartitionState, change: PartitionChange, conditions: Condi
         assert after.isr
     elif after.isr and met(after.isr, conditions.required, conditions.elr):
         assert after.elr == ()
-    elif after.leader in (*before.isr, *before.elr, NO_LEADER) or after.leader == before.leader:
-        assert {*after.isr, *after.elr} >= {*before.isr, *before.elr}
+    elif change.election is Election.UNCLEAN and after.leader not in (
+        *before.isr,
+        *before.elr,
+        before.leader,
+        NO_LEADER,
+    ):
+        # A leader from outside: what the others have beyond its log is void, so none of them is eligible.
+        assert after.elr == ()
+    else:
+        assert {*after.elr} == {*before.isr, *before.elr} - {*after.isr}
 
 
 def test_a_broker_that_shut_down_uncleanly_is_neither_in_the_isr_nor_electable() -> None:

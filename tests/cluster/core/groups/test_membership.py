@@ -19,6 +19,8 @@ from rackspan.cluster.core.groups.requests import (
 )
 from tests.cluster.core.groups.world import RANGE, World
 
+DELAYED = GroupSettings(offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=3_000)
+
 
 def assignment(world: World, joined: JoinGroupResponse) -> SyncGroupResponse:
     return world.response(world.sync(joined, lambda _member: b""), SyncGroupResponse)
@@ -159,18 +161,27 @@ def test_members_that_leave_together_get_an_error_each() -> None:
     assert [error for _, error in response.members] == [KafkaError.NONE, KafkaError.UNKNOWN_MEMBER_ID, KafkaError.NONE]
 
 
-def test_the_protocol_that_most_members_prefer_is_elected_among_those_all_support() -> None:
-    world = World()
-    a, b, c = Protocol("a", b""), Protocol("b", b""), Protocol("c", b"")
-    pending_responses = [world.new_member(protocols=(c, a, b))]
-    pending_responses.append(world.new_member(protocols=(b, a)))
-    pending_responses = [
-        world.join(world.joined(pending_responses[0]).member_id, protocols=(c, a, b)),
-        pending_responses[1],
-    ]
-    for response in map(world.joined, pending_responses):
-        assert response.protocol in ("a", "b")
-        assert response.protocol != "c"
+A, B, C = Protocol("a", b""), Protocol("b", b""), Protocol("c", b"")
+
+
+@pytest.mark.parametrize(
+    ("preferences", "elected"),
+    [
+        ([(C, A, B), (B, A), (A, B)], "a"),  # c is not supported by all: its vote goes to a.
+        ([(C, B, A), (B, A), (A, B)], "b"),
+        ([(B, A), (A, B), (A, B)], "a"),
+        ([(B, A), (A, B)], "b"),  # A tie: the vote of the older member decides.
+        ([(A, B), (B, A)], "a"),
+    ],
+)
+def test_the_protocol_that_most_members_prefer_is_elected_among_those_all_support(
+    preferences: list[tuple[Protocol, ...]], elected: str
+) -> None:
+    world = World(DELAYED)
+    joins = [world.new_member(protocols=protocols) for protocols in preferences]
+    world.passes(3_000)
+    world.passes(3_000)  # Members joined during the first delay, so that there is a second.
+    assert {world.joined(join).protocol for join in joins} == {elected}
 
 
 @pytest.mark.parametrize(
@@ -222,7 +233,7 @@ def test_a_sync_that_is_not_of_this_generation_is_refused(change: dict[str, Any]
 
 
 def test_an_initial_delay_gathers_a_group_that_starts_up() -> None:
-    world = World(GroupSettings(offsets_topic_num_partitions=1, group_initial_rebalance_delay_ms=3_000))
+    world = World(DELAYED)
     first = world.new_member()
     world.passes(2_000)
     second = world.new_member()
@@ -230,6 +241,39 @@ def test_an_initial_delay_gathers_a_group_that_starts_up() -> None:
     assert world.waits(first), "a member came: the delay goes on"
     world.passes(3_000)
     assert world.joined(first).generation == world.joined(second).generation == 1
+
+
+def test_an_initial_delay_ends_when_no_member_came_during_it() -> None:
+    world = World(DELAYED)
+    first = world.new_member()
+    world.passes(2_999)
+    assert world.waits(first)
+    world.passes(1)
+    assert world.joined(first).generation == 1
+
+
+def test_an_initial_delay_is_over_after_the_rebalance_timeout_however_many_members_come() -> None:
+    """Members time out after 60 s. One comes every second: the delay is twenty times 3 s, and nothing more."""
+    world = World(DELAYED)
+    first = world.new_member()
+    for second in range(1, 60):
+        world.passes(1_000)
+        assert world.waits(first), second
+        world.new_member()
+    world.passes(1_000)
+    assert world.joined(first).generation == 1
+
+
+def test_a_group_that_is_not_new_rebalances_without_the_initial_delay() -> None:
+    world = World(DELAYED)
+    first = world.new_member()
+    world.passes(3_000)
+    world.sync(world.joined(first))
+    world.settle()
+    second = world.new_member()
+    assert world.waits(second), "until the first has joined again"
+    world.join(world.joined(first).member_id)
+    assert world.joined(second).generation == 2
 
 
 # Static members.

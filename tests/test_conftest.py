@@ -1,0 +1,48 @@
+"""A skipped test of Java, Kafka, Spark or the browser fails where RACKSPAN_NO_SKIPS is set, and no other does."""
+
+from pathlib import Path
+
+import pytest
+
+TESTS = """
+import pytest
+
+@pytest.mark.kafka
+def test_in_the_body():
+    pytest.skip("NOT TESTED: no Java")
+
+@pytest.mark.browser
+@pytest.mark.skipif(True, reason="no Chromium")
+def test_by_a_mark():
+    pass
+
+@pytest.fixture
+def gateway():
+    pytest.skip("NOT TESTED: no Spark")
+
+@pytest.mark.spark
+def test_in_a_fixture(gateway):
+    pass
+
+@pytest.mark.java
+@pytest.mark.xfail(reason="known")
+def test_expected_to_fail():
+    assert False
+
+def test_of_python_alone():
+    pytest.skip("as root")
+"""
+
+
+@pytest.mark.parametrize(
+    ("no_skips", "outcomes"), [("1", {"failed": 1, "errors": 2, "skipped": 1}), ("", {"skipped": 4})]
+)
+def test_what_must_run_fails_when_it_is_skipped(
+    no_skips: str, outcomes: dict[str, int], pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hook = Path(__file__).with_name("conftest.py").read_text(encoding="utf-8").replace("pytest_plugins = ", "_ = ")
+    pytester.makeconftest(hook)
+    pytester.makepyfile(TESTS)
+    monkeypatch.setenv("RACKSPAN_NO_SKIPS", no_skips)
+    ran = pytester.runpytest("-p", "no:rackspan", "-W", "ignore")
+    ran.assert_outcomes(xfailed=1, **outcomes)
