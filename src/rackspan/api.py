@@ -26,6 +26,7 @@ from rackspan.acks import harden as _harden
 from rackspan.acks.harden import HardenAdvice
 from rackspan.audit import Audit, Finding, RackLoss, RackPolicy
 from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot
+from rackspan.model import json_format as _json_format
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.placement import RandomGenerator
 from rackspan.placement import generate as _generate
@@ -94,6 +95,8 @@ __all__ = [
     "snapshot_after",
     "snapshot_file",
     "snapshot_files",
+    "snapshot_json",
+    "snapshot_text",
     "streams_lab",
     "table",
     "verify_reassignment",
@@ -106,14 +109,19 @@ _NO_CHANGELOGS: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 
 def live_cluster(
-    bootstrap_servers: str, command_config: Path | None, timeout_seconds: float, *, sizes: bool = True
+    bootstrap_servers: str,
+    command_config: Path | None,
+    timeout_seconds: float,
+    *,
+    sizes: bool = True,
+    name: str | None = None,
 ) -> Source:
-    """A running cluster; without `sizes` metadata alone. Errors: UsageError for a command config that cannot be followed."""
+    """A running cluster; without `sizes` metadata alone. `name` is for messages, the address by default. Errors: UsageError for a command config that cannot be followed."""
     connection = _settings(Cluster(bootstrap_servers, command_config, timeout_seconds))
     # The Kafka client is imported only here: auditing a file should not wait for it.
     from rackspan.sources.live.cluster import read_cluster
 
-    return Source(bootstrap_servers, lambda: ReadSnapshot(read_cluster(connection, sizes=sizes), ()))
+    return Source(name or bootstrap_servers, lambda: ReadSnapshot(read_cluster(connection, sizes=sizes), ()))
 
 
 def _connection(cluster: Cluster) -> "ClusterConnection":
@@ -132,6 +140,16 @@ def _settings(cluster: Cluster) -> "ConnectionSettings":
 def snapshot_file(path: Path) -> Source:
     """A JSON file or Parquet folder."""
     return Source(str(path), lambda: _snapshot_file.read(path))
+
+
+def snapshot_text(content: bytes, name: str) -> Source:
+    """A snapshot as JSON text; `name` is for messages."""
+    return Source(name, lambda: _snapshot_file.read_text(content, name))
+
+
+def snapshot_json(snapshot: ClusterSnapshot) -> str:
+    """A snapshot as JSON text, as in a file."""
+    return _json_format.write(snapshot)
 
 
 def snapshot_files(folder: Path) -> list[Source]:

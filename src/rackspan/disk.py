@@ -54,6 +54,8 @@ def staged(path: Path) -> Path:
 @contextmanager
 def writing_output(path: Path, flag: str = "--out") -> Iterator[None]:
     """Turn an OSError of a wrong --out, or of another `flag`, into one line. Errors: UsageError, naming the path."""
+    if path == Path("-"):
+        raise UsageError(f"{flag} -: standard output has the page; use -o json there, or name a file")
     try:
         yield
     except OSError as error:

@@ -41,9 +41,8 @@ def required_in_sync(topic: Document, partition: Document) -> int:
 
 
 def min_racks(topic: Document, policy: RackPolicy) -> int:
-    if "min.insync.racks" in topic["config"]:
-        return int(topic["config"]["min.insync.racks"])
-    return policy.topic_min_insync_racks.get(topic["name"], policy.min_insync_racks)
+    required = policy.topic_min_insync_racks.get(topic["name"], policy.min_insync_racks)
+    return max(required, int(topic["config"].get("min.insync.racks", "1")))
 
 
 def staying(partition: Document) -> list[int]:

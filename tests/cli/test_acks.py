@@ -74,17 +74,17 @@ def test_without_required_racks_it_names_the_option(snapshot: Path, capsys: pyte
 
 
 def test_a_topic_may_require_less_in_the_settings(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    (snapshot.parent / "rackspan.toml").write_text('[topics."orders"]\nmin.insync.racks = 1\n')
-    code, out, _ = run(capsys, "acks", "harden", "--snapshot", snapshot, "--min-insync-racks", 2, "-o", "json")
+    (snapshot.parent / "rackspan.toml").write_text('min-insync-racks = 2\n[topics."orders"]\nmin.insync.racks = 1\n')
+    code, out, _ = run(capsys, "acks", "harden", "--snapshot", snapshot, "-o", "json")
     assert (code, json.loads(out)["topics"][0]["outcome"]) == (0, "nothing-asked")
 
 
 WRONG = [
     (
         ["--snapshot", "moment.json", "--apply"],
-        "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT",
+        "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT or --cluster NAME",
     ),
-    ([], "no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE"),
+    ([], "no cluster named: give --bootstrap-server HOST:PORT, --cluster NAME or --snapshot FILE"),
     (["--snapshot", "moment.json", "--bootstrap-server", "h:1"], "--bootstrap-server and --snapshot: name one of them"),
     (
         ["--snapshot", "moment.json", "--topic", "ord("],

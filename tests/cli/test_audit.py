@@ -101,7 +101,9 @@ def test_racks_are_demanded_by_flag_variable_and_file_in_that_order(
     monkeypatch.setenv("RACKSPAN_MIN_INSYNC_RACKS", "3")
     assert findings() == ["5 would force 3 racks", "3 would force 3 racks"]
     assert findings("--min-insync-racks", "2") == ["3 would force 2 racks"]
-    (tmp_path / "rackspan.toml").write_text('[topics."orders"]\nmin.insync.racks = 1\n')
+    (tmp_path / "rackspan.toml").write_text('min-insync-racks = 2\n[topics."orders"]\nmin.insync.racks = 1\n')
+    assert findings() == ["5 would force 3 racks", "3 would force 3 racks"]
+    monkeypatch.delenv("RACKSPAN_MIN_INSYNC_RACKS")
     assert findings() == []
 
 

@@ -15,7 +15,7 @@ SNAPSHOT = ("--snapshot", "moment.json")
 @pytest.mark.parametrize(
     ("words", "line"),
     [
-        (("audit",), "no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE"),
+        (("audit",), "no cluster named: give --bootstrap-server HOST:PORT, --cluster NAME or --snapshot FILE"),
         (
             ("audit", *SNAPSHOT, "--bootstrap-server", "127.0.0.1:1"),
             "--bootstrap-server and --snapshot: name one of them",
@@ -28,7 +28,7 @@ SNAPSHOT = ("--snapshot", "moment.json")
         (("audti",), "No such command 'audti'. Did you mean 'audit'?; see rackspan --help"),
         (
             ("audit", *SNAPSHOT, "-o", "xml"),
-            "Invalid value for '--output' / '-o' (env var: 'RACKSPAN_OUTPUT'): 'xml' is not one of 'human', 'json', 'yaml'; see rackspan audit --help",
+            "Invalid value for '--output' / '-o' (env var: 'RACKSPAN_OUTPUT'): 'xml' is not one of 'human', 'json', 'yaml', 'csv'; see rackspan audit --help",
         ),
         (
             ("audit", *SNAPSHOT, "--min-insync-racks", "0"),
@@ -65,8 +65,8 @@ def test_a_mistake_gets_one_line(
         ),
         (
             "colour = 'red'\n",
-            "rackspan.toml: 'colour' is not a setting; there are bootstrap-server, command-config, master, "
-            "min-insync-racks, output, rack-locator-class, rack-locator-properties, timeout, unracked, warehouse, [topics], [controllers], [brokers]",
+            "rackspan.toml: 'colour' is not a setting; there are bootstrap-server, cluster, command-config, master, "
+            "min-insync-racks, output, rack-locator-class, rack-locator-properties, timeout, unracked, warehouse, [topics], [controllers], [brokers], [clusters]",
         ),
         ("timeout = [1]\n", "rackspan.toml: timeout is [1], but a setting is a string or a whole number; correct it"),
         (
@@ -75,7 +75,7 @@ def test_a_mistake_gets_one_line(
         ),
         (
             '[topics."orders"]\nmin.insync.replicas = 2\n',
-            'rackspan.toml: [topics."orders"] knows min.insync.racks alone, not min.insync.replicas; remove it',
+            "rackspan.toml: [topics.\"orders\"]: 'min.insync.replicas' is not a setting of a topic; there is min.insync.racks",
         ),
         ("topics = 1\n", "rackspan.toml: topics is 1, but it is a table; write [topics] above its lines"),
         (
@@ -84,7 +84,7 @@ def test_a_mistake_gets_one_line(
         ),
         (
             "[brokers]\nretired = [4]\n",
-            "rackspan.toml: [brokers] knows excluded alone, not retired; remove it",
+            "rackspan.toml: [brokers]: 'retired' is not a setting; there is excluded",
         ),
         (
             "[controllers]\none = 'r1'\n",
@@ -105,7 +105,9 @@ def test_debug_shows_the_trace_before_the_line(cli: Cli) -> None:
     for words in (("--debug", "audit"), ("audit", "--debug")):
         ran = cli(*words)
         assert "Traceback" in ran.err
-        assert ran.err.endswith("rackspan: no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE\n")
+        assert ran.err.endswith(
+            "rackspan: no cluster named: give --bootstrap-server HOST:PORT, --cluster NAME or --snapshot FILE\n"
+        )
 
 
 def test_unracked_error_refuses_the_cluster_by_name(cli: Cli, write: Callable[[object], Path]) -> None:

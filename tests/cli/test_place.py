@@ -203,8 +203,10 @@ PARTIAL_RACKS = (
     "Not all brokers have rack information. Add --disable-rack-aware in command line to make replica assignment "
     "without rack information."
 )
-NO_CHANGE = "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT"
-NO_SOURCE = "no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE"
+NO_CHANGE = (
+    "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT or --cluster NAME"
+)
+NO_SOURCE = "no cluster named: give --bootstrap-server HOST:PORT, --cluster NAME or --snapshot FILE"
 
 
 def create(**changed: str) -> tuple[str, ...]:
@@ -226,12 +228,12 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("place", "plan", "--spec", "too-many.json"), "too-many.json: Replication factor: 7 larger than available brokers: 6."),
     (("place", "plan", "--spec", "no-placer.json"), "no-placer.json: replica.placer.class.name is 'best', but there is no such placer; choose balanced, rack-alternated, striped or write module:Class"),
     (("place", "create", "--topic", "new", "--partitions", "1", "--replication-factor", "1"), NO_SOURCE),
-    (("place", "create", "--topic", "new", "--partitions", "1", "--replication-factor", "1", "--apply"), "--apply: no cluster named; give --bootstrap-server HOST:PORT"),
+    (("place", "create", "--topic", "new", "--partitions", "1", "--replication-factor", "1", "--apply"), "--apply: no cluster named; give --bootstrap-server HOST:PORT or --cluster NAME"),
     ((*CREATE, "--apply"), NO_CHANGE),
-    ((*CREATE, "--apply", "--bootstrap-server", "127.0.0.1:1"), NO_CHANGE),
+    ((*CREATE, "--apply", "--bootstrap-server", "127.0.0.1:1"), "--bootstrap-server and --snapshot: name one of them"),
     ((*EXTEND, "9", "--apply"), NO_CHANGE),
     (("acks", "harden", *SNAPSHOT, "--apply"), NO_CHANGE),
-    (("acks", "harden", "--apply"), "--apply: no cluster named; give --bootstrap-server HOST:PORT"),
+    (("acks", "harden", "--apply"), "--apply: no cluster named; give --bootstrap-server HOST:PORT or --cluster NAME"),
     (create(topic="orders"), "topic 'orders' already exists; give it more partitions with rackspan place extend, or choose another name"),
     (create(topic="a b"), "topic 'a b': Kafka allows 1 to 249 letters, digits, '.', '_' and '-'; choose another name"),
     (create(topic=".."), "topic '..': Kafka allows 1 to 249 letters, digits, '.', '_' and '-'; choose another name"),

@@ -164,7 +164,7 @@ def test_the_lab_warns_of_what_a_problem_configures_in_vain(cli: Cli, problem: P
             "absent/lab.svg: cannot be written: No such file or directory; choose another --out",
         ),
         (("audit",), "Missing option '--group'; see rackspan streams audit --help"),
-        (("audit", "--group", "shop"), "no cluster named: give --bootstrap-server HOST:PORT"),
+        (("audit", "--group", "shop"), "no cluster named: give --bootstrap-server HOST:PORT or --cluster NAME"),
         (
             ("audit", "--group", "shop", "--bootstrap-server", "127.0.0.1:1"),
             "no broker answered: 127.0.0.1:1: connection refused; check --bootstrap-server, and that the cluster is up",
@@ -231,8 +231,8 @@ def test_changelogs_of_unknown_sub_topologies_are_listed(cli: Cli, monkeypatch: 
     ran = cli(*live(*swapped(), old, monkeypatch=monkeypatch))
     assert ran.code == 1
     assert ran.out.splitlines()[-4:] == [
-        "not told: active tasks have no price: client 00000000-0000-4000-8000-000000000003 has no client.rack; set it on every consumer",
-        "not told: client old is older than Kafka 3.4 and cannot tell its rack; upgrade it",
+        "unknown: active tasks have no price: client 00000000-0000-4000-8000-000000000003 has no client.rack; set it on every consumer",
+        "unknown: client old is older than Kafka 3.4 and cannot tell its rack; upgrade it",
         "",
         "no price: see above",
     ]

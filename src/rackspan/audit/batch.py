@@ -214,13 +214,15 @@ def effective_min_isr(min_insync_replicas: Int64s, replicas: Int64s) -> Int64s:
 
 
 def requirements(topics: Sequence[Topic], policy: RackPolicy) -> Requirements:
-    """The minimums of each topic: from its own effective configs first, then from the policy."""
-    native = [MIN_INSYNC_RACKS in topic.config for topic in topics]
-    racks = [
-        topic.config_number(MIN_INSYNC_RACKS, default=1)
-        if enforced
-        else policy.topic_min_insync_racks.get(topic.name, policy.min_insync_racks)
-        for topic, enforced in zip(topics, native, strict=True)
+    """The minimums of each topic: the policy's racks, unless the topic's own effective config requires more.
+
+    Brokers refuse writes below the config whatever the policy says, and do not enforce a policy above it.
+    """
+    configured = [topic.config_number(MIN_INSYNC_RACKS, default=1) for topic in topics]
+    racks = [max(own, policy.min_insync_racks_of(topic.name)) for topic, own in zip(topics, configured, strict=True)]
+    native = [
+        MIN_INSYNC_RACKS in topic.config and own == required
+        for topic, own, required in zip(topics, configured, racks, strict=True)
     ]
     return Requirements(
         min_insync_replicas=np.array([t.config_number(MIN_INSYNC_REPLICAS, default=1) for t in topics], dtype=np.int64),

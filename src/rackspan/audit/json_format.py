@@ -1,7 +1,7 @@
 """Audits and outages as JSON documents. Scripts read them, and the tables on a terminal are drawn from them."""
 
 from collections import Counter
-from typing import Any
+from typing import Any, Final
 
 from rackspan.audit.findings import Finding, Severity
 from rackspan.audit.judge import Audit
@@ -49,6 +49,10 @@ def head_document(snapshot: ClusterSnapshot) -> dict[str, Any]:
         "partitions": len(snapshot.partitions),
         "partial": list(snapshot.partial),
     }
+
+
+FINDING_COLUMNS: Final = ("constraint", "severity", "topic", "partition", "reason", "remedy")
+"""The keys of a finding."""
 
 
 def finding_document(finding: Finding) -> dict[str, Any]:

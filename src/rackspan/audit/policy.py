@@ -11,10 +11,10 @@ from rackspan.model import RackId, UnrackedPolicy
 class RackPolicy:
     """How racks are counted and how many are required.
 
-    A topic whose config holds `min.insync.racks` is judged by that value, since its brokers enforce it. For all others,
-    which is every topic of an Apache Kafka, `topic_min_insync_racks` applies, then `min_insync_racks`. `controller_racks`
-    gives the racks of controllers, which no broker registration contains. `excluded_brokers` are being retired or
-    maintained: nothing new is placed on them, and they are not expected to hold their share.
+    `topic_min_insync_racks` applies to a topic, then `min_insync_racks`. A topic whose config holds a higher
+    `min.insync.racks` is judged by that, since its brokers enforce it. `controller_racks` gives the racks of controllers,
+    which no broker registration contains. `excluded_brokers` are being retired or maintained: nothing new is placed on them,
+    and they are not expected to hold their share.
     """
 
     unracked: UnrackedPolicy = UnrackedPolicy.SHARED
@@ -28,3 +28,7 @@ class RackPolicy:
             if value < 1:
                 whose = f"topic {topic!r}: " if topic else ""
                 raise UsageError(f"{whose}min.insync.racks is {value}, but at least 1 rack is asked; correct it")
+
+    def min_insync_racks_of(self, topic: str) -> int:
+        """The racks that the policy requires in sync for a topic."""
+        return self.topic_min_insync_racks.get(topic, self.min_insync_racks)

@@ -6,7 +6,7 @@ Data goes to standard output, everything else to standard error. exit_codes.py h
 import os
 import sys
 import traceback
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Annotated, Any, Final
 
 import typer
@@ -14,6 +14,7 @@ import typer
 import rackspan
 from rackspan.cli import acks, acks_watch, audit, cluster, demo, output, pipeline, place, streams
 from rackspan.cli.exit_codes import MEANINGS, ExitCode
+from rackspan.cli.help import CommandGroup
 from rackspan.cli.options import settings
 from rackspan.cli.reassign import plan as reassign_plan
 from rackspan.cli.reassign import run as reassign_run
@@ -24,10 +25,9 @@ _UsageError: Final[type[Exception]] = next(
     base for base in typer.BadParameter.__mro__ if base.__name__ == "ClickException"
 )
 
-app = typer.Typer(
+app = CommandGroup(
     name="rackspan",
     help="Rack awareness for Apache Kafka: shows what the loss of a rack would cost, and repairs it.",
-    no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -76,8 +76,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # --debug means the same before and after the command.
     words = (["--debug"] if debug else []) + [word for word in words if word != "--debug"]
     try:
-        result = command_tree().main(
-            words, prog_name="rackspan", standalone_mode=False, default_map=_defaults(settings.load().options)
+        tree, found = command_tree(), settings.load()
+        result = tree.main(
+            words, prog_name="rackspan", standalone_mode=False, default_map=_defaults(tree, found.options()), obj=found
         )
         # Here, so that a full disk is reported: Python ignores the error when it flushes at exit.
         sys.stdout.flush()
@@ -90,12 +91,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.INTERRUPTED
     except BrokenPipeError:
         # `rackspan audit | head`: the reader closed the pipe.
-        output.give_up_standard_output()
+        output.discard_standard_output()
         return ExitCode.ERROR
     except OSError as error:
         if error.filename is not None:
             return _failed(f"{error.filename}: {error.strerror}; correct it and run again", debug)
-        output.give_up_standard_output()
+        output.discard_standard_output()
         return _failed(f"standard output: cannot be written: {error.strerror}; make room, or write elsewhere", debug)
     return result if isinstance(result, int) else ExitCode.DONE
 
@@ -120,20 +121,19 @@ def leaf_commands(group: Any, before: str = "") -> Iterator[tuple[str, Any]]:
         yield from leaf_commands(command, words) if hasattr(command, "commands") else [(words, command)]
 
 
-def _defaults(options: Any) -> dict[str, Any]:
-    """rackspan.toml's options as click's default map: the same for every command."""
-    flat = {("output_format" if key == "output" else key.replace("-", "_")): value for key, value in options.items()}
-    names = [command.name or command.callback.__name__ for command in app.registered_commands if command.callback]
-    groups = {
-        group.name: {
-            command.name or command.callback.__name__: flat
-            for command in group.typer_instance.registered_commands
-            if command.callback
+def _defaults(group: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """rackspan.toml's options as click's default map: the same for every command that has such an option."""
+    return {
+        name: _defaults(command, options)
+        if hasattr(command, "commands")
+        else {
+            parameter.name: [options[key]] if parameter.multiple else options[key]
+            for parameter in command.params
+            for key in (flag.removeprefix("--") for flag in getattr(parameter, "opts", ()))
+            if key in options
         }
-        for group in app.registered_groups
-        if group.typer_instance is not None and group.name is not None
+        for name, command in group.commands.items()
     }
-    return {**dict.fromkeys(names, flat), **groups}
 
 
 def _usage(error: Any) -> str:

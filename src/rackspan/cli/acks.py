@@ -1,7 +1,7 @@
 """rackspan acks harden."""
 
 import re
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 
@@ -9,12 +9,14 @@ from rackspan import api
 from rackspan.acks import HardenOutcome
 from rackspan.acks.json_format import applied_document, harden_document
 from rackspan.cli import exit_codes, options, output
+from rackspan.cli.help import CommandGroup
 from rackspan.cli.pages.acks import harden_page
 from rackspan.errors import UsageError
 from rackspan.model.snapshot import ClusterSnapshot
 
-app = typer.Typer(
-    name="acks", help="Make acks=all guarantee racks on a Kafka that counts replicas.", no_args_is_help=True
+app = CommandGroup(
+    name="acks",
+    help="Make acks=all guarantee racks on a Kafka that counts replicas.",
 )
 
 
@@ -39,6 +41,7 @@ def harden(
     source = rack_options.of(source_options.source())
     read = source.read()
     output.warn_of(read)
+    output.warn(policy_options.warnings(read.snapshot))
     _refuse_if_none_match(read.snapshot, topic_filter)
     advice = api.harden(read.snapshot, policy, topic_filter)
     applied: dict[str, int] = {}
@@ -46,15 +49,21 @@ def harden(
         applied = api.set_min_insync_replicas(cluster, advice)
         read = source.read()
         advice = api.harden(read.snapshot, policy, topic_filter)
-    document = harden_document(read.snapshot, advice, source_options.bootstrap_server or "HOST:PORT")
+    document = harden_document(read.snapshot, advice, source_options.address or "HOST:PORT")
     if cluster is not None:
         judged = api.audit(read.snapshot, policy)
         document |= applied_document(applied, judged.findings)
-    output.write(document, output_format, harden_page(document))
+    output.write(document, output_format, harden_page(document), output.Rows(_COLUMNS, document["topics"]))
     raise exit_codes.finish(
         impossible=any(one.outcome is HardenOutcome.IMPOSSIBLE for one in advice),
         to_act_on=any(one.to_act_on for one in advice),
     )
+
+
+_COLUMNS: Final = (
+    *("topic", "internal", "outcome", "min_insync_racks", "enforced", "current", "least", "partitions"),
+    *("too_few_racks", "moving", "smallest_replication_factor", "reason"),
+)
 
 
 def _pattern(topic: str | None) -> re.Pattern[str] | None:

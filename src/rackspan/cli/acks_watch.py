@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -12,6 +12,7 @@ from rackspan.acks.json_format import watch_document
 from rackspan.cli import options, output
 from rackspan.cli.pages.acks import watch_page
 from rackspan.cli.signals import ended_by_signals
+from rackspan.errors import UsageError
 
 
 @options.with_option_groups
@@ -30,6 +31,8 @@ def watch(
     Prints what changes; a lost connection is reported once and tried again. Metadata shows when acks=all would be refused
     for lack of racks, not how often it was.
     """
+    if source_options.snapshot == options.STANDARD_STREAM:
+        raise UsageError("--snapshot -: standard input does not change; name a file or a cluster to watch")
     policy, source = policy_options.policy(), rack_options.of(source_options.source())
     # Topics that Kafka hides from this user are found by their logs only: those are read once, not with every reading.
     light = rack_options.of(source_options.source(sizes=False))
@@ -40,6 +43,9 @@ def watch(
         _report(
             latest.recorded(api.watch(source, policy, every, afterwards=light)), latest.address, every, output_format
         )
+
+
+_COLUMNS: Final = ("cluster_id", "under_min_rack_isr", "at_min_rack_isr", "leaderless")
 
 
 class _LatestWatch:
@@ -78,7 +84,12 @@ def _report(watches: Iterable[Watch], address: str | None, every: float, output_
             document = watch_document(now.latest)
             if document != printed:
                 printed = document
-                output.write({"metrics": address, **document}, output_format, watch_page(document, address))
+                output.write(
+                    {"metrics": address, **document},
+                    output_format,
+                    watch_page(document, address),
+                    output.Rows(_COLUMNS, [document]),
+                )
                 # A reader at the other end of a pipe waits for it while we continue.
                 output.flush()
         before = now

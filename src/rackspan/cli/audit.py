@@ -1,30 +1,39 @@
 """rackspan snapshot, audit, outage."""
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rackspan import api
-from rackspan.audit.json_format import audit_document, outage_document
+from rackspan.audit.json_format import FINDING_COLUMNS, audit_document, outage_document
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.pages.audit import audit_page, outage_page
+from rackspan.errors import UsageError
 
 
 @options.with_option_groups
 def snapshot(
     out: Annotated[
         Path,
-        typer.Option("--out", metavar="FILE-OR-DIR", help="The file to write: FILE.json, or a new folder for Parquet."),
+        typer.Option(
+            "--out",
+            metavar="FILE-OR-DIR",
+            help="The file to write: FILE.json, a new folder for Parquet, or - for JSON on standard output.",
+        ),
     ],
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
 ) -> None:
     """Save a snapshot of a cluster, to be audited later or elsewhere."""
-    read = api.snapshot(
-        rack_options.of(source_options.source()),
-        out,
-    )
+    source = rack_options.of(source_options.source())
+    if out == options.STANDARD_STREAM:
+        read = source.read()
+        output.warn_of(read)
+        output.write_text(api.snapshot_json(read.snapshot))
+        return
+    read = api.snapshot(source, out)
     output.warn_of(read)
     output.note(f"{out}: {len(read.snapshot.brokers)} brokers, {len(read.snapshot.partitions)} partitions")
 
@@ -39,10 +48,11 @@ def audit(
 ) -> None:
     """Audit a cluster: what breaks a constraint, why, and the command that repairs it."""
     read = rack_options.of(source_options.source()).read()
-    output.warn((*read.warnings, *exclusion_options.warnings(read.snapshot)))
+    warnings = (*policy_options.warnings(read.snapshot), *exclusion_options.warnings(read.snapshot))
+    output.warn((*read.warnings, *warnings))
     judged = api.audit(read.snapshot, policy_options.policy(exclusion_options.excluded(read.snapshot)))
     document = audit_document(read.snapshot, judged)
-    output.write(document, output_format, audit_page(document))
+    output.write(document, output_format, audit_page(document), output.Rows(FINDING_COLUMNS, document["findings"]))
     raise exit_codes.finish(to_act_on=not judged.clean)
 
 
@@ -58,8 +68,10 @@ def outage(
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Show what losing each rack would do: what goes offline, what refuses writes, which brokers have to lead more."""
+    if lose is not None and pairs:
+        raise UsageError("--lose and --pairs: name one of them; --lose loses the named racks together")
     read = rack_options.of(source_options.source()).read()
-    output.warn(read.warnings)
+    output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
     now, losses = api.outage(
         read.snapshot,
         policy_options.policy(),
@@ -67,5 +79,18 @@ def outage(
         pairs=pairs,
     )
     document = outage_document(read.snapshot, now, losses)
-    output.write(document, output_format, outage_page(document))
+    output.write(document, output_format, outage_page(document), output.Rows(_LOSS_COLUMNS, _loss_rows(document)))
     raise exit_codes.finish(to_act_on=not all(loss.survived for loss in losses))
+
+
+_LOSS_COLUMNS = (
+    *("racks", "survived", "topic", "internal", "offline", "needs_unclean_election", "under_min_isr"),
+    "under_min_racks",
+)
+
+
+def _loss_rows(document: dict[str, Any]) -> Iterator[dict[str, Any]]:
+    """A row for each loss and topic it harms; one without a topic where it harms none."""
+    for loss in document["losses"]:
+        for topic in loss["topics"] or [{}]:
+            yield {"racks": loss["racks"], "survived": loss["survived"], **topic}

@@ -9,10 +9,11 @@ from typing import Annotated, Any
 import typer
 
 from rackspan.cli import options, output
+from rackspan.cli.help import CommandGroup
 from rackspan.cli.signals import ended_by_signals
 from rackspan.errors import MissingRequirement, UsageError
 
-app = typer.Typer(help="A local cluster for development and tests.", no_args_is_help=True)
+app = CommandGroup(help="A local cluster for development and tests.")
 
 
 @app.callback()
@@ -94,7 +95,8 @@ def _show(found: dict[str, Any], output_format: options.Output) -> None:
     servers = f"bootstrap.servers={found['bootstrap_servers']}"
     metrics = [f"metrics: http://{found['metrics']}/metrics"] if "metrics" in found else []
     table = output.table(("broker", "rack", "address"), rows)
-    output.write(found, output_format, output.page(servers, *metrics, table))
+    page = output.page(output.whole(servers), *map(output.whole, metrics), table)
+    output.write(found, output_format, page, output.Rows(("id", "rack", "address"), found["brokers"]))
     # A reader at the other end of a pipe waits for it while we continue.
     output.flush()
     output.note("Ctrl-C ends it.")

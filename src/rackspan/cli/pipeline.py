@@ -1,6 +1,6 @@
 """rackspan pipeline collect, run, report, table."""
 
-import sys
+import itertools
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -9,15 +9,15 @@ import typer
 
 from rackspan import api
 from rackspan.cli import exit_codes, options, output
+from rackspan.cli.help import CommandGroup
 from rackspan.errors import UsageError
 
 if TYPE_CHECKING:
     from rackspan.pipeline import Collected
 
-app = typer.Typer(
+app = CommandGroup(
     name="pipeline",
     help="A series of snapshots, audited on Spark: tables and a report.",
-    no_args_is_help=True,
 )
 
 Master = Annotated[
@@ -119,13 +119,18 @@ def table(
     """Print a table's rows, in the order of its grain. Needs no Spark."""
     rows = api.table(warehouse, name, limit)
     if output_format is options.Output.JSON:
-        _write_array(rows)
+        output.write_json_array(rows)
         return
-    listed = list(rows)
-    columns = list(listed[0]) if listed else []
-    output.write(
-        listed, output_format, output.table(columns, ([_cell(row[name]) for name in columns] for row in listed))
-    )
+    first = next(rows, None)
+    columns = () if first is None else tuple(first)
+    every = () if first is None else itertools.chain([first], rows)
+    if output_format is options.Output.CSV:
+        # Row by row: a table may be larger than memory.
+        output.write([], output_format, "", output.Rows(columns, every))
+        return
+    listed = list(every)
+    page = output.table(columns, ([_cell(row[name]) for name in columns] for row in listed))
+    output.write(listed, output_format, page, output.Rows(columns, listed))
 
 
 def _report_collected(collected: "Iterable[Collected]") -> int:
@@ -139,15 +144,6 @@ def _report_collected(collected: "Iterable[Collected]") -> int:
         elif one.stored is not None:
             output.note(f"{one.source}: {'kept as' if one.stored.new else 'kept already as'} {one.stored.path}")
     return failed
-
-
-def _write_array(rows: Iterable[dict[str, object]]) -> None:
-    """A JSON array, row by row: a table may be larger than memory."""
-    before = "["
-    for row in rows:
-        sys.stdout.write(before + output.as_json(row))
-        before = ",\n "
-    sys.stdout.write("[]\n" if before == "[" else "]\n")
 
 
 def _cell(value: object) -> object:

@@ -1,21 +1,22 @@
 """rackspan place plan, create, extend."""
 
+from collections.abc import Mapping
 from pathlib import Path
 from random import Random
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from rackspan import api, json_text
 from rackspan.cli import exit_codes, options, output
-from rackspan.cli.input_files import read_file
+from rackspan.cli.help import CommandGroup
+from rackspan.cli.options.input_files import read_file
 from rackspan.cli.pages.place import proposal_page, spec_page
 from rackspan.placement.proposal_format import proposal_document
 
-app = typer.Typer(
+app = CommandGroup(
     name="place",
     help="Place new topics and partitions: rack-safe and balanced, on any Kafka.",
-    no_args_is_help=True,
 )
 
 Topic = Annotated[str, typer.Option("--topic", metavar="NAME", help="The topic.")]
@@ -33,7 +34,7 @@ def plan(
     document = read_file(
         spec, lambda content: api.place_from_spec(json_text.parse(content), Random(), exclusion), "placement spec"
     )
-    output.write(document, output_format, spec_page(document))
+    output.write(document, output_format, spec_page(document), _rows(document))
 
 
 @app.command("create")
@@ -68,7 +69,7 @@ def create(
     if cluster is not None:
         api.create_topic(cluster, proposal, configs)
     document = {**proposal_document(proposal, apply), "config": configs}
-    output.write(document, output_format, proposal_page(document, "created"))
+    output.write(document, output_format, proposal_page(document, "created"), _rows(document))
     raise exit_codes.finish(to_act_on=not apply)
 
 
@@ -96,5 +97,13 @@ def extend(
     if cluster is not None:
         api.create_partitions(cluster, proposal)
     document = proposal_document(proposal, apply)
-    output.write(document, output_format, proposal_page(document, "added"))
+    output.write(document, output_format, proposal_page(document, "added"), _rows(document))
     raise exit_codes.finish(to_act_on=not apply)
+
+
+def _rows(document: Mapping[str, Any]) -> output.Rows:
+    rows = (
+        {"topic": document.get("topic"), "partition": int(partition), "replicas": replicas}
+        for partition, replicas in document["assignments"].items()
+    )
+    return output.Rows(("topic", "partition", "replicas"), rows)

@@ -9,7 +9,8 @@ import typer
 
 from rackspan import api, json_text
 from rackspan.cli import exit_codes, options, output
-from rackspan.cli.input_files import read_file
+from rackspan.cli.help import CommandGroup
+from rackspan.cli.options.input_files import read_file
 from rackspan.cli.pages.streams import assignment_page, audit_page, lab_page
 from rackspan.disk import replace_file, writing_output
 from rackspan.errors import UsageError
@@ -27,10 +28,9 @@ from rackspan.streams.lab.picture import lab_picture
 
 _PROBLEM: Final = "problem file"
 
-app = typer.Typer(
+app = CommandGroup(
     name="streams",
     help="Rack-aware task assignment for Kafka Streams (KIP-925).",
-    no_args_is_help=True,
 )
 
 
@@ -59,7 +59,7 @@ def assign(
         problem, lambda content: api.assign_tasks(json_text.parse(content), assignor, beyond or []), _PROBLEM
     )
     output.warn(assignment["warnings"])
-    output.write(assignment, output_format, assignment_page(assignment))
+    output.write(assignment, output_format, assignment_page(assignment), _client_rows(assignment))
 
 
 @app.command()
@@ -97,7 +97,7 @@ def audit(
     if capture is not None:
         _write(capture, json.dumps(captured.document, indent=1, ensure_ascii=False) + "\n", "--capture")
         output.note(f"{capture}: {len(captured.document['tasks'])} tasks, {len(live.processes)} clients")
-    output.write(document, output_format, audit_page(document))
+    output.write(document, output_format, audit_page(document), _strategy_rows(document))
     raise exit_codes.finish(
         impossible=document["now"]["cross_rack"]["active"] is None, to_act_on=could_read_less(document)
     )
@@ -135,7 +135,7 @@ def lab(
     if out is not None:
         _write(out, lab_picture(document), "--out")
         output.note(f"{out}: drawn")
-    output.write(document, output_format, lab_page(document))
+    output.write(document, output_format, lab_page(document), _run_rows(document))
 
 
 def _changelogs(items: Sequence[str]) -> dict[str, list[str]]:
@@ -162,3 +162,34 @@ def _problem(content: bytes) -> Any:
 def _write(file: Path, text: str, flag: str) -> None:
     with writing_output(file, flag):
         replace_file(file, text)
+
+
+def _client_rows(assignment: dict[str, Any]) -> output.Rows:
+    rows = ({"client": client, **tasks} for client, tasks in assignment["assignment"].items())
+    return output.Rows(("client", "active", "standby"), rows)
+
+
+def _strategy_rows(document: dict[str, Any]) -> output.Rows:
+    """A row for the running assignment, `now`, and one for each strategy."""
+    outcomes = {"now": document["now"], **document["strategies"]}
+    rows = (
+        {
+            "strategy": name,
+            "active_across_racks": outcome["cross_rack"]["active"],
+            "standby_across_racks": outcome["cross_rack"]["standby"],
+            "active_moved": outcome.get("moved", {}).get("active"),
+        }
+        for name, outcome in outcomes.items()
+    )
+    return output.Rows(("strategy", "active_across_racks", "standby_across_racks", "active_moved"), rows)
+
+
+_RUN_COLUMNS: Final = (
+    *("problem", "assignor", "strategy", "traffic_cost", "non_overlap_cost", "enabled", "cross_rack", "cost"),
+    *("moved", "balance", "rounds", "converged"),
+)
+
+
+def _run_rows(document: dict[str, Any]) -> output.Rows:
+    rows = ({"problem": one["problem"], **run} for one in document["problems"] for run in one["runs"])
+    return output.Rows(_RUN_COLUMNS, rows)

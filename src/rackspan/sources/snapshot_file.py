@@ -24,6 +24,14 @@ def read(path: Path) -> ReadSnapshot:
     return _with_path_in_errors(path, lambda file: json_format.read(file.read_bytes()))
 
 
+def read_text(content: bytes, name: str) -> ReadSnapshot:
+    """A snapshot as JSON text. Errors: InvalidSnapshot, beginning with `name`."""
+    try:
+        return json_format.read(content)
+    except InvalidSnapshot as error:
+        raise InvalidSnapshot(f"{name}: {error}") from None
+
+
 def write(snapshot: ClusterSnapshot, path: Path) -> None:
     """Write a JSON file where the name ends in .json, a Parquet folder otherwise. Nothing is left of a failed write."""
     if path.suffix == ".json":

@@ -122,18 +122,18 @@ def test_verify_says_of_each_partition_how_far_it_is(
 APPLY = ("apply", *SNAPSHOT)
 
 WRONG: list[tuple[tuple[str, ...], Any, Any, str]] = [
-    (("apply",), PLAN, None, "no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE"),
+    (("apply",), PLAN, None, "no cluster named: give --bootstrap-server HOST:PORT, --cluster NAME or --snapshot FILE"),
     (
         ("apply", *SNAPSHOT, "--apply"),
         PLAN,
         None,
-        "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT",
+        "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT or --cluster NAME",
     ),
     (
         ("undo", *SNAPSHOT, "--apply"),
         PLAN,
         None,
-        "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT",
+        "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT or --cluster NAME",
     ),
     (
         ("apply", *DEAD, "--apply"),
@@ -163,7 +163,7 @@ WRONG: list[tuple[tuple[str, ...], Any, Any, str]] = [
         (*APPLY, "--throttle", "0"),
         PLAN,
         None,
-        "Invalid value for '--throttle': Input should be greater than or equal to 1; see rackspan reassign apply --help",
+        "Invalid value for '--throttle': '0' is not a rate; write bytes a second, such as 50000000, or 50MB/s, 50MiB/s; see rackspan reassign apply --help",
     ),
     (
         (*APPLY, "--max-moves", "0"),
@@ -254,7 +254,7 @@ WRONG: list[tuple[tuple[str, ...], Any, Any, str]] = [
         None,
         "/proc: cannot be used as a journal: Is a directory; name another --journal",
     ),
-    (("verify",), PLAN, None, "no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE"),
+    (("verify",), PLAN, None, "no cluster named: give --bootstrap-server HOST:PORT, --cluster NAME or --snapshot FILE"),
     (("verify", *SNAPSHOT, "--force"), PLAN, None, "No such option: --force; see rackspan reassign verify --help"),
 ]
 

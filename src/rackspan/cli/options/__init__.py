@@ -1,6 +1,11 @@
-"""The options that commands share: shared.py declares each once, flags.py groups them, settings.py reads rackspan.toml."""
+"""The options that commands share: shared.py declares each once, flags.py groups them.
+
+settings_file.py reads rackspan.toml, settings.py and given.py decide which value counts, input_files.py reads the files that
+options name, quantities.py sizes and rates.
+"""
 
 from rackspan.cli.options.flags import with_option_groups
+from rackspan.cli.options.input_files import STANDARD_STREAM, read_file, standard_input
 from rackspan.cli.options.shared import (
     DEFAULT_TIMEOUT_MS,
     AllowFewerRacks,
@@ -26,6 +31,7 @@ from rackspan.cli.options.shared import (
 
 __all__ = [
     "DEFAULT_TIMEOUT_MS",
+    "STANDARD_STREAM",
     "AllowFewerRacks",
     "Apply",
     "ClusterOptions",
@@ -45,5 +51,7 @@ __all__ = [
     "Warehouse",
     "ids",
     "pairs",
+    "read_file",
+    "standard_input",
     "with_option_groups",
 ]

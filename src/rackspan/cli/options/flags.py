@@ -9,6 +9,7 @@
     def audit(policy_options: PolicyOptions) -> None: ...
 
 Typer makes options of a function's parameters; `with_option_groups` replaces such a parameter by the fields of its class.
+A field `given: Given` is no option: it receives where the values of the options come from.
 """
 
 from collections.abc import Callable
@@ -17,6 +18,13 @@ from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any, get_type_hints
 
+import typer
+
+from rackspan.cli.options.given import Given
+
+_CONTEXT = "command_context"
+_GIVEN = "given"
+
 
 def with_option_groups(function: Callable[..., None]) -> Callable[..., None]:
     """The same command, called with every option by its own name."""
@@ -24,8 +32,9 @@ def with_option_groups(function: Callable[..., None]) -> Callable[..., None]:
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if is_dataclass(hint)}
 
     @wraps(function)
-    def called(**flags: Any) -> None:
-        values = {name: group(**{key: flags.pop(key) for key in _names(group)}) for name, group in groups.items()}
+    def called(*, command_context: typer.Context, **flags: Any) -> None:
+        given = Given.of(command_context)
+        values = {name: _value(group, flags, given) for name, group in groups.items()}
         function(**flags, **values)
 
     shown = [
@@ -37,6 +46,7 @@ def with_option_groups(function: Callable[..., None]) -> Callable[..., None]:
             else [_flag(parameter.name, hints[parameter.name], parameter.default)]
         )
     ]
+    shown.append(Parameter(_CONTEXT, Parameter.KEYWORD_ONLY, annotation=typer.Context))
     called.__annotations__ = {flag.name: flag.annotation for flag in shown}
     vars(called)["__signature__"] = Signature(shown)
     return called
@@ -47,8 +57,13 @@ def _fields_as_flags(group: Any) -> list[Parameter]:
     return [_flag(name, hints[name], parameters[name].default) for name in _names(group)]
 
 
+def _value(group: Any, flags: dict[str, Any], given: Given) -> Any:
+    values = {name: flags.pop(name) for name in _names(group)}
+    return group(**values, **({_GIVEN: given} if _GIVEN in {field.name for field in fields(group)} else {}))
+
+
 def _names(group: Any) -> list[str]:
-    return [field.name for field in fields(group)]
+    return [field.name for field in fields(group) if field.name != _GIVEN]
 
 
 def _flag(name: str, hint: Any, default: Any) -> Parameter:

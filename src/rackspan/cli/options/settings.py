@@ -1,126 +1,119 @@
-"""Defaults of options: RACKSPAN_… variables, then rackspan.toml in this folder, then the user's own rackspan.toml."""
+"""The settings of a command: the rackspan.toml in this folder over the user's own, and the tables of the chosen cluster.
 
+A value is taken from the first that has it: flag, RACKSPAN_… variable, [clusters.NAME], rackspan.toml in this folder, the
+user's rackspan.toml, the cluster itself. Flags and variables are click's; this module has the rest.
+"""
+
+import difflib
 import os
-import tomllib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
+from rackspan.cli.options.settings_file import Section, SettingsFile, read_settings_file
 from rackspan.errors import UsageError
-from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, RackId
+from rackspan.model import RackId
 
 FILE: Final = "rackspan.toml"
 
-OPTION_KEYS: Final = frozenset(
-    {
-        "bootstrap-server",
-        "command-config",
-        "timeout",
-        "rack-locator-class",
-        "rack-locator-properties",
-        "unracked",
-        "min-insync-racks",
-        "output",
-        "warehouse",
-        "master",
-    }
-)
-"""Flags that may stand in the file, without their dashes."""
+_SOURCE_KEYS: Final = ("cluster", "bootstrap-server")
+"""Either names the cluster: the first section that has one of them decides."""
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """The content of rackspan.toml. `options` are defaults for options; the rest can be set in the file only."""
+    """The files, the first of which counts most, and the cluster chosen from them, None for none."""
 
-    options: Mapping[str, Any] = field(default_factory=dict)
-    topic_min_insync_racks: Mapping[str, int] = field(default_factory=dict)
-    controller_racks: Mapping[int, RackId] = field(default_factory=dict)
-    excluded_brokers: frozenset[int] | None = None
+    files: tuple[SettingsFile, ...] = ()
+    cluster: str | None = None
+
+    @property
+    def cluster_names(self) -> list[str]:
+        return sorted({name for file in self.files for name in file.clusters})
+
+    @property
+    def sections(self) -> tuple[Section, ...]:
+        """The first one that has a key decides: those of the chosen cluster, then those for every cluster."""
+        return (*self.cluster_sections, *(file.general for file in self.files))
+
+    @property
+    def cluster_sections(self) -> tuple[Section, ...]:
+        name = self.cluster
+        return () if name is None else tuple(file.clusters[name] for file in self.files if name in file.clusters)
+
+    @property
+    def title(self) -> str | None:
+        """What to call the chosen cluster: its `name`, else its key; None where none is chosen."""
+        return next((section.title for section in self.cluster_sections if section.title is not None), self.cluster)
+
+    @property
+    def controller_racks(self) -> Mapping[int, RackId]:
+        merged: dict[int, RackId] = {}
+        for section in reversed(self.sections):
+            merged |= section.controllers
+        return merged
+
+    @property
+    def excluded_brokers(self) -> frozenset[int]:
+        """Brokers that get nothing new."""
+        named = (section.excluded_brokers for section in self.sections)
+        return next((brokers for brokers in named if brokers is not None), frozenset())
+
+    def for_cluster(self, name: str) -> "Settings":
+        """The same settings with a chosen cluster. Errors: UsageError for a name that no file has."""
+        if name not in self.cluster_names:
+            raise UsageError(f"--cluster {name}: {_no_such_cluster(name, self.cluster_names)}")
+        return replace(self, cluster=name)
+
+    def options(self, sections: Collection[Section] | None = None) -> dict[str, Any]:
+        """The value of each option that the sections have, all of them by default."""
+        return {key: section.options[key] for key, section in self.origins(sections).items()}
+
+    def origins(self, sections: Collection[Section] | None = None) -> dict[str, Section]:
+        """The section that decides each option."""
+        found: dict[str, Section] = {}
+        for section in self.sections if sections is None else sections:
+            names_a_cluster = any(key in found for key in _SOURCE_KEYS)
+            for key in section.options:
+                if key not in found and not (key in _SOURCE_KEYS and names_a_cluster):
+                    found[key] = section
+        return found
+
+    def topic_values(self, key: str, option: str) -> dict[str, tuple[Section, Any]]:
+        """A key of [topics] by topic, where no section before it sets the `option` for all topics."""
+        found: dict[str, tuple[Section, Any]] = {}
+        for section in self.sections:
+            for topic, values in section.topics.items():
+                if key in values:
+                    found.setdefault(topic, (section, values[key]))
+            if option in section.options:
+                break
+        return found
+
+    def topics(self) -> Iterator[tuple[Section, str]]:
+        """Every [topics."NAME"], with its section."""
+        return ((section, topic) for section in self.sections for topic in section.topics)
 
 
 def load() -> Settings:
-    """The file in this folder over the user's. Errors: UsageError, naming file and key."""
+    """The file in this folder, then the user's. Errors: UsageError, naming file and key."""
+    return Settings(tuple(read_settings_file(path) for path in places() if path.is_file()))
+
+
+def places() -> tuple[Path, Path]:
+    """Where settings are looked for: this folder, then the user's configuration."""
     user = Path(os.environ.get("XDG_CONFIG_HOME") or Path.home() / ".config") / "rackspan" / FILE
-    merged = Settings()
-    for path in (user, Path(FILE)):
-        if path.is_file():
-            merged = _over(merged, _read(path))
-    return merged
+    return Path(FILE), user
 
 
-def _over(lower: Settings, upper: Settings) -> Settings:
-    return Settings(
-        options={**lower.options, **upper.options},
-        topic_min_insync_racks={**lower.topic_min_insync_racks, **upper.topic_min_insync_racks},
-        controller_racks={**lower.controller_racks, **upper.controller_racks},
-        excluded_brokers=lower.excluded_brokers if upper.excluded_brokers is None else upper.excluded_brokers,
-    )
+def nearest(name: str, names: Collection[str]) -> str:
+    """`; did you mean 'orders'?` where one of the names is alike, else nothing."""
+    alike = difflib.get_close_matches(name, list(names), 1)
+    return f"; did you mean {alike[0]!r}?" if alike else ""
 
 
-def _read(path: Path) -> Settings:
-    try:
-        document = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: not TOML: {error}; correct it and run again") from None
-    except RecursionError:
-        raise UsageError(f"{path}: brackets nested too deep; correct it and run again") from None
-    topics, controllers = document.pop("topics", {}), document.pop("controllers", {})
-    brokers = document.pop("brokers", {})
-    for key, value in document.items():
-        if key not in OPTION_KEYS:
-            raise UsageError(
-                f"{path}: {key!r} is not a setting; there are {', '.join(sorted(OPTION_KEYS))}, [topics], [controllers], [brokers]"
-            )
-        if not isinstance(value, str | int) or isinstance(value, bool):
-            raise UsageError(f"{path}: {key} is {value!r}, but a setting is a string or a whole number; correct it")
-    return Settings(
-        document, dict(_topics(path, topics)), dict(_controllers(path, controllers)), _excluded(path, brokers)
-    )
-
-
-def _topics(path: Path, tables: object) -> Iterator[tuple[str, int]]:
-    for topic, table in _table(path, "topics", tables).items():
-        for key, value in _dotted(_table(path, f'topics."{topic}"', table)):
-            if key != MIN_INSYNC_RACKS:
-                raise UsageError(f'{path}: [topics."{topic}"] knows {MIN_INSYNC_RACKS} alone, not {key}; remove it')
-            if type(value) is not int or not 1 <= value <= INT32_MAX:
-                raise UsageError(
-                    f'{path}: [topics."{topic}"] {key} is {value!r}, but it is a whole number of 1 to {INT32_MAX}'
-                )
-            yield topic, value
-
-
-def _controllers(path: Path, table: object) -> Iterator[tuple[int, RackId]]:
-    for controller, rack in _table(path, "controllers", table).items():
-        if not controller.isdigit() or not isinstance(rack, str) or not rack:
-            raise UsageError(
-                f'{path}: [controllers] {controller} = {rack!r}, but a line reads like 101 = "r1"; correct it'
-            )
-        yield int(controller), RackId(rack)
-
-
-def _excluded(path: Path, table: object) -> frozenset[int] | None:
-    found: frozenset[int] | None = None
-    for key, value in _table(path, "brokers", table).items():
-        if key != "excluded":
-            raise UsageError(f"{path}: [brokers] knows excluded alone, not {key}; remove it")
-        if not isinstance(value, list) or any(type(one) is not int or not 0 <= one <= INT32_MAX for one in value):
-            raise UsageError(f"{path}: [brokers] excluded is {value!r}, but it is a list of broker ids such as [4, 5]")
-        found = frozenset(value)
-    return found
-
-
-def _table(path: Path, name: str, value: object) -> Mapping[str, Any]:
-    if not isinstance(value, dict):
-        raise UsageError(f"{path}: {name} is {value!r}, but it is a table; write [{name}] above its lines")
-    return value
-
-
-def _dotted(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """TOML reads `min.insync.racks = 2` as nested tables; Kafka's keys are dotted."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _dotted(value, f"{before}{key}.")
-        else:
-            yield f"{before}{key}", value
+def _no_such_cluster(name: str, names: Collection[str]) -> str:
+    if not names:
+        return f"no cluster is named in {' or '.join(map(str, places()))}; add [clusters.{name}] with bootstrap-server"
+    return f"no such cluster in {FILE}{nearest(name, names)}; there are {', '.join(names)}"

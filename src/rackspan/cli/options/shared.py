@@ -1,7 +1,7 @@
 """The options that commands share, each declared once."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from random import Random
@@ -12,9 +12,12 @@ import typer
 from rackspan import api
 from rackspan.api import Cluster, Source
 from rackspan.audit import RackPolicy
-from rackspan.cli.options import settings
+from rackspan.cli.options.given import Given, Level
+from rackspan.cli.options.input_files import STANDARD_STREAM, standard_input
+from rackspan.cli.options.settings import FILE, Settings, nearest
+from rackspan.cli.options.settings_file import Section
 from rackspan.errors import UsageError
-from rackspan.model import INT32_MAX, INT64_MAX, ClusterSnapshot, UnrackedPolicy
+from rackspan.model import INT32_MAX, INT64_MAX, MIN_INSYNC_RACKS, ClusterSnapshot, UnrackedPolicy
 from rackspan.placement import RandomGenerator
 from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.kafka.java_random import JavaRandom
@@ -28,8 +31,33 @@ class Output(StrEnum):
     HUMAN = "human"
     JSON = "json"
     YAML = "yaml"
+    CSV = "csv"
 
 
+def _choose_cluster(context: typer.Context, name: str | None) -> str | None:
+    """Give the options of [clusters.NAME] to the rest of the command line. Errors: UsageError for an unknown name."""
+    if name is not None:
+        chosen = (context.obj or Settings()).for_cluster(name)
+        context.obj = chosen
+        own = {key.replace("-", "_"): value for key, value in chosen.options(chosen.cluster_sections).items()}
+        # Not as --bootstrap-server: that flag names another cluster.
+        own.pop("bootstrap_server")
+        context.default_map = {**(context.default_map or {}), **own}
+    return name
+
+
+ClusterName: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--cluster",
+        envvar="RACKSPAN_CLUSTER",
+        metavar="NAME",
+        help="A running cluster by its name in rackspan.toml: [clusters.NAME].",
+        rich_help_panel=_READ,
+        is_eager=True,
+        callback=_choose_cluster,
+    ),
+]
 BootstrapServer: TypeAlias = Annotated[
     str | None,
     typer.Option(
@@ -69,7 +97,7 @@ SnapshotPath: TypeAlias = Annotated[
         "--snapshot",
         envvar="RACKSPAN_SNAPSHOT",
         metavar="FILE-OR-DIR",
-        help="A snapshot instead of a cluster: a JSON file or a Parquet folder.",
+        help="A snapshot instead of a cluster: a JSON file, a Parquet folder, or - for JSON on standard input.",
         rich_help_panel=_READ,
     ),
 ]
@@ -209,20 +237,54 @@ class RackLocatorOptions:
 class ClusterOptions:
     """A running cluster."""
 
+    cluster_name: ClusterName = None
     bootstrap_server: BootstrapServer = None
     command_config: CommandConfig = None
     timeout: Timeout = DEFAULT_TIMEOUT_MS
+    given: Given = field(default_factory=Given)
+
+    @property
+    def address(self) -> str | None:
+        """The bootstrap servers of the cluster that is named; None for none and for a snapshot. Errors: UsageError for two."""
+        match self._named_by():
+            case "cluster_name":
+                return cluster_address(self.given.settings)
+            case "bootstrap_server":
+                return self.bootstrap_server
+            case _:
+                return None
 
     def cluster(self) -> Cluster:
         """Errors: UsageError where none is named."""
-        if self.bootstrap_server is None:
-            raise UsageError("no cluster named: give --bootstrap-server HOST:PORT")
-        return Cluster(self.bootstrap_server, self.command_config, self.timeout / 1000)
+        if self.address is None:
+            raise UsageError("no cluster named: give --bootstrap-server HOST:PORT or --cluster NAME")
+        return Cluster(self.address, self.command_config, self.timeout / 1000)
 
     def source(self, *, sizes: bool = True) -> Source:
         """Without `sizes`, log sizes are not requested. Errors: UsageError where no cluster is named."""
         named = self.cluster()
-        return api.live_cluster(named.bootstrap_servers, named.command_config, named.timeout_seconds, sizes=sizes)
+        title = self.given.settings.title if self._named_by() == "cluster_name" else None
+        return api.live_cluster(
+            named.bootstrap_servers, named.command_config, named.timeout_seconds, sizes=sizes, name=title
+        )
+
+    def _named_by(self) -> str | None:
+        """The option that names the cluster: the one of the highest level. Errors: UsageError for two of one level."""
+        named = [name for name in _SOURCES if getattr(self, name, None) is not None]
+        highest = max((self.given.level(name) for name in named), default=Level.DEFAULT)
+        counting = [name for name in named if self.given.level(name) is highest]
+        if len(counting) > 1:
+            raise UsageError(f"{' and '.join(_SOURCES[name] for name in counting)}: name one of them")
+        return counting[0] if counting else None
+
+
+_SOURCES = {"cluster_name": "--cluster", "bootstrap_server": "--bootstrap-server", "snapshot": "--snapshot"}
+"""The options that name a cluster or a snapshot, by parameter."""
+
+
+def cluster_address(chosen: Settings) -> str:
+    """The bootstrap servers of the chosen cluster, which every [clusters.NAME] has."""
+    return str(chosen.options(chosen.cluster_sections)["bootstrap-server"])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,22 +295,26 @@ class SourceOptions(ClusterOptions):
 
     def source(self, *, sizes: bool = True) -> Source:
         """The one cluster or file that is meant. Errors: UsageError for none and for both."""
-        if self.snapshot is None and self.bootstrap_server is None:
-            raise UsageError("no cluster named: give --bootstrap-server HOST:PORT or --snapshot FILE")
-        if self.snapshot is None:
+        named = self._named_by()
+        if named is None:
+            raise UsageError("no cluster named: give --bootstrap-server HOST:PORT, --cluster NAME or --snapshot FILE")
+        if named != "snapshot" or self.snapshot is None:
             return ClusterOptions.source(self, sizes=sizes)
-        if self.bootstrap_server is None:
-            return api.snapshot_file(self.snapshot)
-        raise UsageError("--bootstrap-server and --snapshot: name one of them")
+        for name, flag in (("command_config", "--command-config"), ("timeout", "--timeout")):
+            if self.given.by_flag(name):
+                raise UsageError(f"{flag}: a snapshot is read without a connection; leave it out")
+        if self.snapshot == STANDARD_STREAM:
+            return api.snapshot_text(standard_input(), "standard input")
+        return api.snapshot_file(self.snapshot)
 
     def cluster_to_change(self) -> Cluster:
         """The running cluster that --apply is for. Errors: UsageError where none is named."""
-        if self.snapshot is not None:
+        if self._named_by() == "snapshot":
             raise UsageError(
-                "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT"
+                "--apply: a snapshot cannot be changed; name the cluster with --bootstrap-server HOST:PORT or --cluster NAME"
             )
-        if self.bootstrap_server is None:
-            raise UsageError("--apply: no cluster named; give --bootstrap-server HOST:PORT")
+        if self.address is None:
+            raise UsageError("--apply: no cluster named; give --bootstrap-server HOST:PORT or --cluster NAME")
         return self.cluster()
 
 
@@ -258,17 +324,61 @@ class PolicyOptions:
 
     unracked: Unracked = UnrackedPolicy.SHARED
     min_insync_racks: MinInsyncRacks = 1
+    given: Given = field(default_factory=Given)
 
     def policy(self, excluded_brokers: frozenset[int] = frozenset()) -> RackPolicy:
         """The options, and rackspan.toml for single topics and controllers."""
-        from_file = settings.load()
+        by_file = self.given.level("min_insync_racks") <= Level.FILE
         return RackPolicy(
             unracked=self.unracked,
             min_insync_racks=self.min_insync_racks,
-            topic_min_insync_racks=from_file.topic_min_insync_racks,
-            controller_racks=from_file.controller_racks,
+            topic_min_insync_racks={topic: value for topic, (_, value) in self._topics().items()} if by_file else {},
+            controller_racks=self.given.settings.controller_racks,
             excluded_brokers=excluded_brokers,
         )
+
+    def warnings(self, snapshot: ClusterSnapshot) -> list[str]:
+        """A line for each setting that has no effect on this cluster."""
+        return [*self._overruled(), *self._unknown(snapshot), *self._enforced(snapshot)]
+
+    def _topics(self) -> Mapping[str, tuple[Section, int]]:
+        return self.given.settings.topic_values(MIN_INSYNC_RACKS, "min-insync-racks")
+
+    def _overruled(self) -> Iterator[str]:
+        level = self.given.level("min_insync_racks")
+        if level <= Level.FILE:
+            return
+        by = "--min-insync-racks" if level is Level.FLAG else "RACKSPAN_MIN_INSYNC_RACKS"
+        for topic, (section, value) in self._topics().items():
+            yield (
+                f'{section.where}: [topics."{topic}"] {MIN_INSYNC_RACKS} = {value} has no effect: '
+                f"{by} {self.min_insync_racks} counts for every topic"
+            )
+
+    def _unknown(self, snapshot: ClusterSnapshot) -> Iterator[str]:
+        names = {str(topic.name) for topic in snapshot.topics}
+        for section, topic in self.given.settings.topics():
+            if topic not in names:
+                yield f'{section.where}: [topics."{topic}"] has no effect: no such topic{nearest(topic, names)}'
+        controllers = {int(one.id) for one in snapshot.controllers}
+        for controller in self.given.settings.controller_racks if controllers else ():
+            if controller not in controllers:
+                listed = ", ".join(map(str, sorted(controllers)))
+                yield f"[controllers] {controller} has no effect: no such controller; there are {listed}"
+
+    def _enforced(self, snapshot: ClusterSnapshot) -> Iterator[str]:
+        """Topics whose brokers enforce more racks than is required here: a policy does not lower what brokers refuse."""
+        if self.given.level("min_insync_racks") is Level.DEFAULT and not self._topics():
+            return
+        policy = self.policy()
+        lower = [
+            str(topic.name)
+            for topic in snapshot.topics
+            if policy.min_insync_racks_of(topic.name) < topic.config_number(MIN_INSYNC_RACKS, default=1)
+        ]
+        if lower:
+            shown = ", ".join(lower[:3]) + (f" and {len(lower) - 3} more" if len(lower) > 3 else "")
+            yield f"{MIN_INSYNC_RACKS} of {shown} is higher in the cluster, whose brokers enforce it: that value counts"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -276,18 +386,23 @@ class ExclusionOptions:
     """Brokers that get nothing new."""
 
     exclude_brokers: ExcludeBrokers = None
+    given: Given = field(default_factory=Given)
 
     def excluded(self, snapshot: ClusterSnapshot) -> frozenset[int]:
         """Those of the option and of rackspan.toml. Errors: UsageError where the option names one that the cluster lacks."""
         known, named = _broker_ids(snapshot), ids("--exclude-brokers", self.exclude_brokers)
         for broker in sorted(named - known):
             raise UsageError(f"--exclude-brokers: the cluster has no broker {broker}; name one that it has")
-        return named | (settings.load().excluded_brokers or frozenset()) & known
+        return named | self._in_file & known
 
     def warnings(self, snapshot: ClusterSnapshot) -> list[str]:
         """A line for each broker that rackspan.toml excludes and the cluster lacks."""
-        gone = sorted((settings.load().excluded_brokers or frozenset()) - _broker_ids(snapshot))
-        return [f"{settings.FILE}: [brokers] excluded: the cluster has no broker {broker}" for broker in gone]
+        gone = sorted(self._in_file - _broker_ids(snapshot))
+        return [f"{FILE}: [brokers] excluded: the cluster has no broker {broker}" for broker in gone]
+
+    @property
+    def _in_file(self) -> frozenset[int]:
+        return self.given.settings.excluded_brokers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -7,7 +7,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.acks import HardenOutcome
-from rackspan.cli.output import page, table
+from rackspan.cli.output import page, table, whole
 from rackspan.model.topic import MIN_INSYNC_REPLICAS
 
 TOPICS_SHOWN: Final = 40
@@ -64,7 +64,7 @@ def _commands(commands: Sequence[str]) -> Iterator[RenderableType]:
         return
     yield Text("By Kafka's own tool:", style="bold")
     # One line each, however wide: they are there to be copied.
-    yield from (Text(f"  {line}", no_wrap=True, overflow="ignore") for line in commands[:TOPICS_SHOWN])
+    yield from (whole(f"  {line}") for line in commands[:TOPICS_SHOWN])
     if len(commands) > TOPICS_SHOWN:
         yield Text(f"  and {len(commands) - TOPICS_SHOWN} more: -o json lists them", style="dim")
     yield Text()

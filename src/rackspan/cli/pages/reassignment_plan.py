@@ -6,7 +6,7 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
-from rackspan.cli.output import page, table
+from rackspan.cli.output import page, table, whole
 from rackspan.plan.reassignment_file import reassignment_json
 from rackspan.reassign import PartitionReassignment
 
@@ -25,7 +25,7 @@ def generate_page(
         "Proposed partition reassignment configuration",
         reassignment_json(proposed),
     )
-    return page(*(Text(line, no_wrap=True, overflow="ignore") for line in lines))
+    return page(*map(whole, lines))
 
 
 def plan_page(document: dict[str, Any]) -> RenderableType:

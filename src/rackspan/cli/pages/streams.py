@@ -103,7 +103,7 @@ def _of(crossing: Document, audit: Document, role: str) -> str:
 def _unknown(audit: Document) -> Iterator[RenderableType]:
     if audit["unknown"]:
         yield Text()
-    yield from (Text(f"not told: {line}", no_wrap=True, overflow="ignore") for line in audit["unknown"])
+    yield from (output.whole(f"unknown: {line}") for line in audit["unknown"])
 
 
 def _audit_verdict(audit: Document) -> str:

@@ -9,9 +9,11 @@ import typer
 
 from rackspan import api
 from rackspan.audit.findings import Finding, Severity
-from rackspan.audit.json_format import finding_document
+from rackspan.audit.json_format import FINDING_COLUMNS, finding_document
 from rackspan.cli import exit_codes, options, output
-from rackspan.cli.input_files import read_file
+from rackspan.cli.help import CommandGroup
+from rackspan.cli.options.input_files import read_file
+from rackspan.cli.options.quantities import byte_count
 from rackspan.cli.pages.reassignment_plan import generate_page, lint_page, plan_page
 from rackspan.disk import replace_file, writing_output
 from rackspan.placement.generate import GENERATE_PLACER, unknown_brokers
@@ -39,7 +41,7 @@ ReplicationFactor: TypeAlias = Annotated[
     int | None, typer.Option("--replication-factor", metavar="N", help="The replicas of each partition afterwards.")
 ]
 
-app = typer.Typer(help="Move replicas: the least movement that makes a cluster rack-safe.", no_args_is_help=True)
+app = CommandGroup(help="Move replicas: the least movement that makes a cluster rack-safe.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,7 +81,9 @@ def generate(
     generated = api.generate_reassignment(read.snapshot, topics, brokers, choice, placement_options.rng())
     current = [PartitionReassignment(one.topic, one.partition, one.current) for one in generated]
     proposed = [PartitionReassignment(one.topic, one.partition, one.proposed) for one in generated]
-    output.write(generated_document(current, proposed), output_format, generate_page(current, proposed))
+    document = generated_document(current, proposed)
+    rows = output.Rows(("topic", "partition", "replicas"), document["proposed"]["partitions"])
+    output.write(document, output_format, generate_page(current, proposed), rows)
     raise exit_codes.finish(to_act_on=current != proposed)
 
 
@@ -113,7 +117,10 @@ def plan(
         typer.Option("--moves-per-broker", metavar="N", help="Replicas copied to one broker at the same time."),
     ] = None,
     bytes_per_step: Annotated[
-        int | None, typer.Option("--bytes-per-step", metavar="BYTES", help="Bytes copied at the same time.")
+        int | None,
+        typer.Option(
+            "--bytes-per-step", metavar="BYTES", parser=byte_count, help="Bytes copied at the same time, such as 10GB."
+        ),
     ] = None,
     out: Annotated[
         Path | None,
@@ -133,6 +140,7 @@ def plan(
     limits = StepLimits(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
     read = rack_options.of(source_options.source()).read()
     output.warn_of(read)
+    output.warn(policy_options.warnings(read.snapshot))
     output.warn(exclusion_options.warnings(read.snapshot))
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
     planned = api.plan_reassignment(read.snapshot, policy, request, limits)
@@ -140,7 +148,7 @@ def plan(
     if out is not None:
         _save(document, out)
     output.warn(f"cannot be: {one.reason}; {one.remedy}" for one in planned.infeasible)
-    output.write(document, output_format, plan_page(document))
+    output.write(document, output_format, plan_page(document), _move_rows(document))
     raise exit_codes.finish(impossible=bool(planned.infeasible), to_act_on=bool(planned.steps))
 
 
@@ -149,7 +157,9 @@ def plan(
 def lint(
     reassignment_json_file: Annotated[
         Path,
-        typer.Option("--reassignment-json-file", metavar="FILE", help="The reassignment file to check, of any tool."),
+        typer.Option(
+            "--reassignment-json-file", "--plan", metavar="FILE", help="The reassignment file to check, of any tool."
+        ),
     ],
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
@@ -176,11 +186,12 @@ def lint(
     document = read_file(reassignment_json_file, read_reassignment, REASSIGNMENT)
     read = rack_options.of(source_options.source()).read()
     output.warn_of(read)
+    output.warn(policy_options.warnings(read.snapshot))
     output.warn(exclusion_options.warnings(read.snapshot))
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
     found = api.lint_reassignment(read.snapshot, policy, document, request)
     written = lint_document(len(document.partitions), found)
-    output.write(written, output_format, lint_page(written))
+    output.write(written, output_format, lint_page(written), output.Rows(FINDING_COLUMNS, written["findings"]))
     raise exit_codes.finish(to_act_on=any(finding.severity is Severity.VIOLATION for finding in found))
 
 
@@ -191,6 +202,12 @@ def lint_document(partitions: int, found: list[Finding]) -> dict[str, Any]:
         "summary": {"partitions": partitions, "violations": violations, "warnings": len(found) - violations},
         "findings": [finding_document(finding) for finding in found],
     }
+
+
+def _move_rows(document: dict[str, Any]) -> output.Rows:
+    """A row for each partition that changes; `undo` has the replicas before."""
+    rows = ({"step": step["step"], **one} for step in document["steps"] for one in step["partitions"])
+    return output.Rows(("step", "topic", "partition", "replicas", "undo"), rows)
 
 
 def _save(document: dict[str, Any], file: Path) -> None:

@@ -1,6 +1,6 @@
 """rackspan reassign apply, verify, cancel, undo."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -9,7 +9,8 @@ import typer
 
 from rackspan import api
 from rackspan.cli import exit_codes, options, output
-from rackspan.cli.input_files import read_file
+from rackspan.cli.options.input_files import read_file
+from rackspan.cli.options.quantities import byte_rate
 from rackspan.cli.pages.run import (
     brokers_owed,
     outcome_document,
@@ -24,7 +25,7 @@ from rackspan.cli.reassign.progress import follow
 from rackspan.errors import RackspanError, UsageError
 from rackspan.plan import RunLimits, read_plan
 from rackspan.plan.execution.effects import Paused
-from rackspan.plan.verification import VerifiedState, all_done
+from rackspan.plan.verification import VerifiedPartition, VerifiedState, all_done
 from rackspan.reassign import Direction, ReassignmentPlan
 
 if TYPE_CHECKING:
@@ -59,9 +60,9 @@ Throttle = Annotated[
     int | None,
     typer.Option(
         "--throttle",
-        metavar="BYTES",
-        help="The most bytes per second that a broker sends, and receives, for the moves.",
-        min=1,
+        metavar="BYTES[/s]",
+        parser=byte_rate,
+        help="The most bytes per second that a broker sends, and receives, for the moves: 50MB/s, 50MiB/s or a number.",
         rich_help_panel=_RUN,
     ),
 ]
@@ -167,7 +168,7 @@ def cancel(
         output.warn_of(read)
         state = api.check_reassignment(read.snapshot, written, path)
         found = api.verify_reassignment(read.snapshot, state.plan)
-        output.write(verdict_document(found), output_format, verdict_page(found))
+        _write_verdict(found, output_format)
         moving = any(one.state is VerifiedState.IN_PROGRESS for one in found)
         raise exit_codes.finish(to_act_on=moving or bool(state.own))
     last = follow(
@@ -175,7 +176,7 @@ def cancel(
             api.cancel_reassignment(source_options.cluster_to_change(), written, path, patience_seconds=patience)
         )
     )
-    output.write(outcome_document(last, path, "cancelled"), output_format, outcome_page(last, path, "cancelled"))
+    _write_outcome(last, path, "cancelled", output_format)
     raise exit_codes.finish(to_act_on=bool(brokers_owed(last)))
 
 
@@ -190,7 +191,7 @@ def verify(
     read = source_options.source().read()
     output.warn_of(read)
     found = api.verify_reassignment(read.snapshot, written)
-    output.write(verdict_document(found), output_format, verdict_page(found))
+    _write_verdict(found, output_format)
     raise exit_codes.finish(to_act_on=not all_done(found))
 
 
@@ -211,7 +212,7 @@ def _carry_out(
     )
     last = follow(_noting_how_to_resume(updates))
     state = "paused" if isinstance(last.effect, Paused) else "done" if run.direction is Direction.TARGETS else "undone"
-    output.write(outcome_document(last, run.journal, state), output_format, outcome_page(last, run.journal, state))
+    _write_outcome(last, run.journal, state, output_format)
     raise exit_codes.finish(to_act_on=state == "paused" or bool(brokers_owed(last)))
 
 
@@ -220,8 +221,21 @@ def _show(source_options: options.SourceOptions, run: _RunArguments, output_form
     output.warn_of(read)
     begun = api.check_reassignment(read.snapshot, run.plan, run.journal, run.direction)
     document = preview_document(begun, run.limits, run.journal)
-    output.write(document, output_format, preview_page(document))
+    rows = output.Rows(("step", "reason", "partitions", "moves", "done"), document["steps"])
+    output.write(document, output_format, preview_page(document), rows)
     raise exit_codes.finish(to_act_on=bool(begun.remaining))
+
+
+def _write_verdict(found: Sequence[VerifiedPartition], output_format: options.Output) -> None:
+    document = verdict_document(found)
+    rows = output.Rows(("topic", "partition", "replicas", "verdict", "reason"), document["partitions"])
+    output.write(document, output_format, verdict_page(found), rows)
+
+
+def _write_outcome(last: "RunUpdate", journal: Path, state: str, output_format: options.Output) -> None:
+    document = outcome_document(last, journal, state)
+    rows = output.Rows(tuple(document), [document])
+    output.write(document, output_format, outcome_page(last, journal, state), rows)
 
 
 def _noting_how_to_resume(updates: "Iterator[RunUpdate]") -> "Iterator[RunUpdate]":
@@ -243,4 +257,6 @@ def _plan(file: Path, cluster_id: str | None) -> ReassignmentPlan:
 
 
 def _beside(plan: Path) -> Path:
+    if plan == options.STANDARD_STREAM:
+        raise UsageError("--plan -: a plan from standard input has no journal beside it; name one with --journal FILE")
     return plan.with_name(f"{plan.name}.journal")

@@ -1,0 +1,76 @@
+"""The pages of --help: plain lines at the width of the terminal, in which no flag, variable or command is ever cut.
+
+Typer's own pages are boxes whose columns cut long flags at 80 columns and take square brackets for markup.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from typer import Typer
+from typer.core import TyperCommand, TyperGroup
+
+NARROW: Final = 78
+"""Below it, a description is on the lines below its flag."""
+
+_WIDE_COLUMN, _NARROW_COLUMN = 30, 4
+
+
+class HelpCommand(TyperCommand):
+    """A command whose --help has a section for each group of options."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **{**settings, "rich_markup_mode": None})
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        for title, rows in _sections(self, ctx):
+            with formatter.section(title):
+                _write(formatter, rows)
+
+
+class HelpGroup(TyperGroup):
+    """A group of commands whose --help has the whole first sentence of each."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **{**settings, "rich_markup_mode": None})
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        for title, rows in _sections(self, ctx):
+            with formatter.section(title):
+                _write(formatter, rows)
+        self.format_commands(ctx, formatter)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        rows = [(name, _summary(self.commands[name].help)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            _write(formatter, rows)
+
+
+class CommandGroup(Typer):
+    """A Typer application with these pages."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**{"cls": HelpGroup, "no_args_is_help": True, "rich_markup_mode": None, **settings})
+
+    def command(self, name: str | None = None, **settings: Any) -> Callable[[Any], Any]:
+        return super().command(name, **{"cls": HelpCommand, **settings})
+
+
+def _sections(command: Any, ctx: Any) -> Iterator[tuple[str, list[tuple[str, str]]]]:
+    """Arguments, then options by their panel, in the order in which they are declared."""
+    sections: dict[str, list[tuple[str, str]]] = {}
+    for parameter in command.get_params(ctx):
+        record = parameter.get_help_record(ctx)
+        if record is not None:
+            own = "Arguments" if parameter.param_type_name == "argument" else "Options"
+            sections.setdefault(getattr(parameter, "rich_help_panel", None) or own, []).append(record)
+    yield from sections.items()
+
+
+def _write(formatter: Any, rows: list[tuple[str, str]]) -> None:
+    column = _WIDE_COLUMN if formatter.width >= NARROW else _NARROW_COLUMN
+    formatter.write_dl(rows, col_max=column)
+
+
+def _summary(text: str | None) -> str:
+    """The first paragraph."""
+    return " ".join((text or "").split("\n\n")[0].split())

@@ -1,0 +1,177 @@
+"""Reads one rackspan.toml and checks every key in it. settings.py decides which file and which table counts."""
+
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final
+
+from rackspan.errors import UsageError
+from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, RackId
+
+CLUSTER_KEYS: Final = frozenset(
+    {
+        "bootstrap-server",
+        "command-config",
+        "timeout",
+        "rack-locator-class",
+        "rack-locator-properties",
+        "unracked",
+        "min-insync-racks",
+    }
+)
+"""Flags without their dashes that may stand in [clusters.NAME], and above all tables for every cluster."""
+
+OPTION_KEYS: Final = CLUSTER_KEYS | {"cluster", "output", "warehouse", "master"}
+"""Flags without their dashes that may stand above all tables."""
+
+_TABLES: Final = ("topics", "controllers", "brokers", "clusters")
+_PATHS: Final = ("command-config", "warehouse")
+
+
+def _racks(value: object) -> int:
+    if type(value) is not int or not 1 <= value <= INT32_MAX:
+        raise UsageError(f"is {value!r}, but it is a whole number of 1 to {INT32_MAX}")
+    return value
+
+
+TOPIC_KEYS: Final[Mapping[str, Callable[[object], Any]]] = MappingProxyType({MIN_INSYNC_RACKS: _racks})
+"""The keys of [topics."NAME"], each with its check, which raises UsageError with a message about the value alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """One table of a file: what stands above all tables, or one [clusters.NAME].
+
+    `where` names it in messages; `title` is the cluster's `name`. `topics` has the keys of TOPIC_KEYS by topic.
+    """
+
+    where: str
+    options: Mapping[str, Any] = field(default_factory=dict)
+    topics: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    controllers: Mapping[int, RackId] = field(default_factory=dict)
+    excluded_brokers: frozenset[int] | None = None
+    title: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """The content of one rackspan.toml."""
+
+    path: Path
+    general: Section
+    clusters: Mapping[str, Section] = field(default_factory=dict)
+
+
+def read_settings_file(path: Path) -> SettingsFile:
+    """Errors: UsageError, naming file and key."""
+    try:
+        document = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"{path}: not TOML: {error}; correct it and run again") from None
+    except RecursionError:
+        raise UsageError(f"{path}: brackets nested too deep; correct it and run again") from None
+    clusters = _table(str(path), "clusters", document.pop("clusters", {}))
+    general = _section(path, str(path), document, OPTION_KEYS, _TABLES)
+    if {"cluster", "bootstrap-server"} <= general.options.keys():
+        raise UsageError(f"{path}: cluster and bootstrap-server name two clusters; remove one of them")
+    return SettingsFile(path, general, {name: _cluster(path, name, table) for name, table in clusters.items()})
+
+
+def _cluster(path: Path, name: str, table: object) -> Section:
+    where = f"{path}: [clusters.{name}]"
+    keys = dict(_table(str(path), f"clusters.{name}", table))
+    title = keys.pop("name", None)
+    if title is not None and not (isinstance(title, str) and title.strip()):
+        raise UsageError(f"{where} name is {title!r}, but it is the name to show; write it as text")
+    section = _section(path, where, keys, CLUSTER_KEYS, _TABLES[:-1], title=title)
+    if "bootstrap-server" not in section.options:
+        raise UsageError(f'{where} has no bootstrap-server; add bootstrap-server = "HOST:PORT"')
+    return section
+
+
+def _section(
+    path: Path,
+    where: str,
+    keys: dict[str, Any],
+    allowed: frozenset[str],
+    tables: tuple[str, ...],
+    *,
+    title: str | None = None,
+) -> Section:
+    topics, controllers, brokers = (keys.pop(name, {}) for name in ("topics", "controllers", "brokers"))
+    for key, value in keys.items():
+        if key not in allowed:
+            known = [*sorted(allowed), *(() if title is None and "clusters" in tables else ("name",))]
+            raise UsageError(
+                f"{where}: {key!r} is not a setting; there are {', '.join(known)}, {', '.join(f'[{one}]' for one in tables)}"
+            )
+        if not isinstance(value, str | int) or isinstance(value, bool):
+            raise UsageError(f"{where}: {key} is {value!r}, but a setting is a string or a whole number; correct it")
+    options = {key: _beside(path, value) if key in _PATHS else value for key, value in keys.items()}
+    return Section(
+        where,
+        options,
+        dict(_topics(where, topics)),
+        dict(_controllers(where, controllers)),
+        _excluded(where, brokers),
+        title,
+    )
+
+
+def _beside(path: Path, value: Any) -> Any:
+    """A path in the file is relative to the file's folder."""
+    if not isinstance(value, str) or "://" in value:
+        return value
+    return str(path.parent / Path(value).expanduser())
+
+
+def _topics(where: str, tables: object) -> Iterator[tuple[str, dict[str, Any]]]:
+    for topic, table in _table(where, "topics", tables).items():
+        yield topic, dict(_topic(f'{where}: [topics."{topic}"]', _table(where, f'topics."{topic}"', table)))
+
+
+def _topic(where: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for key, value in _dotted(table):
+        if key not in TOPIC_KEYS:
+            raise UsageError(f"{where}: {key!r} is not a setting of a topic; there is {', '.join(TOPIC_KEYS)}")
+        try:
+            yield key, TOPIC_KEYS[key](value)
+        except UsageError as error:
+            raise UsageError(f"{where} {key} {error}") from None
+
+
+def _controllers(where: str, table: object) -> Iterator[tuple[int, RackId]]:
+    for controller, rack in _table(where, "controllers", table).items():
+        if not controller.isdigit() or not isinstance(rack, str) or not rack:
+            raise UsageError(
+                f'{where}: [controllers] {controller} = {rack!r}, but a line reads like 101 = "r1"; correct it'
+            )
+        yield int(controller), RackId(rack)
+
+
+def _excluded(where: str, table: object) -> frozenset[int] | None:
+    found: frozenset[int] | None = None
+    for key, value in _table(where, "brokers", table).items():
+        if key != "excluded":
+            raise UsageError(f"{where}: [brokers]: {key!r} is not a setting; there is excluded")
+        if not isinstance(value, list) or any(type(one) is not int or not 0 <= one <= INT32_MAX for one in value):
+            raise UsageError(f"{where}: [brokers] excluded is {value!r}, but it is a list of broker ids such as [4, 5]")
+        found = frozenset(value)
+    return found
+
+
+def _table(where: str, name: str, value: object) -> Mapping[str, Any]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{where}: {name} is {value!r}, but it is a table; write [{name}] above its lines")
+    return value
+
+
+def _dotted(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
+    """TOML reads `min.insync.racks = 2` as nested tables; Kafka's keys are dotted."""
+    for key, value in table.items():
+        if isinstance(value, dict):
+            yield from _dotted(value, f"{before}{key}.")
+        else:
+            yield f"{before}{key}", value

@@ -1,0 +1,36 @@
+"""What commands print: documents.py writes to standard output, messages.py to standard error, tables.py draws.
+
+A page is made for the width of the terminal: a table that does not fit becomes blocks of `name  value` lines. Piped output
+is never wrapped.
+"""
+
+from rackspan.cli.output.documents import Rows, as_json, flush, write, write_json_array, write_text
+from rackspan.cli.output.messages import (
+    discard_standard_output,
+    fail,
+    note,
+    open_standard_streams,
+    stderr_console,
+    warn,
+    warn_of,
+)
+from rackspan.cli.output.tables import page, table, whole
+
+__all__ = [
+    "Rows",
+    "as_json",
+    "discard_standard_output",
+    "fail",
+    "flush",
+    "note",
+    "open_standard_streams",
+    "page",
+    "stderr_console",
+    "table",
+    "warn",
+    "warn_of",
+    "whole",
+    "write",
+    "write_json_array",
+    "write_text",
+]

@@ -1,0 +1,94 @@
+"""Documents on standard output, in the format of --output."""
+
+import csv
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rich.console import Console, RenderableType
+
+from rackspan.cli.options import Output
+
+UNWRAPPED: Final = 1_000_000
+"""The width of piped output: no line is wrapped."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The table of a document for `-o csv`. A row may lack a column, and what it has beyond the columns is left out."""
+
+    columns: Sequence[str]
+    rows: Iterable[Mapping[str, Any]]
+
+
+def write(document: Any, output: Output, human: RenderableType, rows: Rows) -> None:
+    """One document, in the requested format."""
+    match output:
+        case Output.JSON:
+            sys.stdout.write(as_json(document, indent=1) + "\n")
+        case Output.YAML:
+            import yaml
+
+            yaml.safe_dump(document, sys.stdout, sort_keys=False, allow_unicode=_encodes_every_character())
+        case Output.CSV:
+            _write_csv(rows)
+        case Output.HUMAN:
+            # What is wider than the terminal, such as an address, stays whole: the terminal wraps it, and it can be copied.
+            _console().print(human, crop=False)
+
+
+def write_text(text: str) -> None:
+    """A JSON text as it is."""
+    sys.stdout.write(text if _encodes_every_character() else as_json(json.loads(text), indent=1) + "\n")
+
+
+def write_json_array(rows: Iterable[Mapping[str, object]]) -> None:
+    """A JSON array, row by row: a table may be larger than memory."""
+    before = "["
+    for row in rows:
+        sys.stdout.write(before + as_json(row))
+        before = ",\n "
+    sys.stdout.write("[]\n" if before == "[" else "]\n")
+
+
+def as_json(document: Any, indent: int | None = None) -> str:
+    """Characters as they are where standard output can encode them all, else as JSON escapes."""
+    return json.dumps(document, indent=indent, ensure_ascii=not _encodes_every_character())
+
+
+def flush() -> None:
+    sys.stdout.flush()
+
+
+def _console() -> Console:
+    """Standard output. Colours and width are the terminal's; piped, the same tables without colour."""
+    return Console(width=None if sys.stdout.isatty() else UNWRAPPED, highlight=False, emoji=False)
+
+
+def _write_csv(table: Rows) -> None:
+    """RFC 4180, with line feeds. Lists are joined by commas, objects are JSON, null is empty."""
+    writer = csv.writer(sys.stdout, lineterminator="\n")
+    writer.writerow(table.columns)
+    writer.writerows([_cell(row.get(name)) for name in table.columns] for row in table.rows)
+
+
+def _cell(value: object) -> object:
+    match value:
+        case None:
+            return ""
+        case bool():
+            return str(value).lower()
+        case dict():
+            return as_json(value)
+        case list() | tuple() if not any(isinstance(one, dict | list) for one in value):
+            return ",".join(str(_cell(one)) for one in value)
+        case list() | tuple():
+            return as_json(value)
+        case _:
+            return value
+
+
+def _encodes_every_character() -> bool:
+    return sys.stdout.encoding.lower().startswith("utf")

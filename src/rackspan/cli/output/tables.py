@@ -1,0 +1,160 @@
+"""Tables that fit the terminal, or become blocks of `name  value` lines: no word, flag or command is ever broken."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any, Final
+
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+SENTENCES: Final = frozenset({"reason", "because", "why", "but", "losses that stop writes"})
+"""Headers of columns whose cells are sentences: they alone may be wrapped, at spaces."""
+
+SENTENCE_MIN: Final = 28
+"""Columns that a wrapped sentence needs in a table; with fewer, the table becomes blocks."""
+
+_BETWEEN: Final = 2
+
+
+class FittedTable:
+    """A table without lines: numbers to the right, words to the left.
+
+    Rendered as it is where it fits; with its headers and sentences wrapped where those keep SENTENCE_MIN columns; else as
+    blocks.
+    """
+
+    def __init__(self, columns: Sequence[str], rows: Sequence[Sequence[Any]], title: str | None) -> None:
+        self._columns, self._title = columns, title
+        self._numeric = [
+            bool(rows) and all(isinstance(row[index], int) for row in rows) for index in range(len(columns))
+        ]
+        self._rows = [[_text(cell) for cell in row] for row in rows]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        if self._title is not None:
+            yield Text(self._title, style="bold")
+        needed = self._needed_widths()
+        if _total(self._natural_widths()) <= options.max_width:
+            yield self._drawn([None] * len(needed))
+        elif _total(needed) <= options.max_width:
+            yield self._drawn(self._shared_out(needed, options.max_width - _total(needed)))
+        else:
+            yield from self._blocks(options.max_width)
+
+    def _natural_widths(self) -> list[int]:
+        cells = ([Text(name) for name in self._columns], *self._rows)
+        return [max(_width(row[index]) for row in cells) for index in range(len(self._columns))]
+
+    def _needed_widths(self) -> list[int]:
+        """The least width of each column: its cells and the longest word of its header; of a sentence, SENTENCE_MIN."""
+        widths = []
+        for index, name in enumerate(self._columns):
+            cells = [row[index] for row in self._rows]
+            header = max(map(cell_len, name.split()), default=0)
+            needed = max(map(_width, cells), default=0)
+            if name in SENTENCES:
+                longest = max((cell_len(word) for cell in cells for word in cell.plain.split()), default=0)
+                needed = min(needed, max(SENTENCE_MIN, longest))
+            widths.append(max(header, needed))
+        return widths
+
+    def _shared_out(self, widths: list[int], left: int) -> list[int | None]:
+        """The widths with `left` columns more: for sentences first, then for headers, from left to right."""
+        natural = self._natural_widths()
+        for index in sorted(range(len(widths)), key=lambda index: self._columns[index] not in SENTENCES):
+            more = min(left, natural[index] - widths[index])
+            widths[index] += more
+            left -= more
+        return [*widths]
+
+    def _drawn(self, widths: Sequence[int | None]) -> Table:
+        drawn = Table(box=None, header_style="bold", pad_edge=False)
+        for name, numeric, width in zip(self._columns, self._numeric, widths, strict=True):
+            drawn.add_column(name, justify="right" if numeric else "left", width=width, no_wrap=width is None)
+        for row in self._rows:
+            drawn.add_row(*row)
+        return drawn
+
+    def _blocks(self, width: int) -> Iterator[Text]:
+        """A block for each row: a line for each cell that is not empty, sentences wrapped below each other."""
+        label = max(map(cell_len, self._columns)) + _BETWEEN
+        for number, row in enumerate(self._rows):
+            if number:
+                yield Text()
+            for name, cell in zip(self._columns, row, strict=True):
+                if cell.plain.strip():
+                    yield from _labelled(name.strip(), cell, label, width)
+
+
+def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, title: str | None = None) -> RenderableType:
+    """A table of cells: numbers, text, or rich's Text. None is an empty cell."""
+    return FittedTable(columns, [list(row) for row in rows], title)
+
+
+class Paragraph:
+    """Text that is wrapped at spaces. Rich alone breaks a word that is wider than the terminal."""
+
+    def __init__(self, text: Text) -> None:
+        self._text = text
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        for line in self._text.split("\n", allow_blank=True):
+            for wrapped in _wrapped(line, options.max_width):
+                yield _whole(wrapped)
+
+
+def page(*parts: RenderableType) -> Group:
+    """The parts below each other; text is wrapped at spaces unless it is `whole`."""
+    texts = (Text(part) if isinstance(part, str) else part for part in parts)
+    return Group(*(Paragraph(part) if isinstance(part, Text) and not part.no_wrap else part for part in texts))
+
+
+def whole(line: str, style: str = "") -> Text:
+    """A line that is never wrapped: a command or an address, to be copied."""
+    return _whole(Text(line, style=style))
+
+
+def _whole(text: Text) -> Text:
+    text.no_wrap, text.overflow = True, "ignore"
+    return text
+
+
+def _labelled(name: str, cell: Text, label: int, width: int) -> Iterator[Text]:
+    left = max(width - label, 1)
+    lines = [_stripped(line) for line in cell.split("\n")]
+    if name in SENTENCES:
+        lines = [wrapped for line in lines for wrapped in _wrapped(line, left)]
+    for number, line in enumerate(lines):
+        before = name if number == 0 else ""
+        yield _whole(Text.assemble((before + " " * (label - cell_len(before)), "bold"), line))
+
+
+def _stripped(line: Text) -> Text:
+    """Without the spaces that indent a cell in its table."""
+    start = len(line.plain) - len(line.plain.lstrip())
+    return line[start:] if start < len(line.plain) else line
+
+
+def _wrapped(line: Text, width: int) -> list[Text]:
+    """Lines of at most `width`, broken at spaces; a longer word has a line of its own."""
+    lines: list[Text] = []
+    for word in line.split(" "):
+        if lines and cell_len(lines[-1].plain) + 1 + cell_len(word.plain) <= width:
+            lines[-1] = Text(" ").join([lines[-1], word])
+        else:
+            lines.append(word)
+    return lines
+
+
+def _width(cell: Text) -> int:
+    return max((cell_len(line) for line in cell.plain.split("\n")), default=0)
+
+
+def _total(widths: Sequence[int]) -> int:
+    return sum(widths) + _BETWEEN * (len(widths) - 1)
+
+
+def _text(cell: object) -> Text:
+    # Text, not markup: a topic or rack may hold brackets.
+    return cell.copy() if isinstance(cell, Text) else Text("" if cell is None else str(cell))

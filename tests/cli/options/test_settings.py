@@ -1,0 +1,204 @@
+"""Where the value of an option comes from: flag, variable, the chosen cluster's table, the folder's file, the user's."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rackspan.cluster import EmbeddedCluster
+from tests.cli.conftest import GOOD, Ran, good
+
+Cli = Callable[..., Ran]
+Write = Callable[[object], Path]
+
+ENFORCED: dict[str, Any] = json.loads(json.dumps(GOOD))
+ENFORCED["topics"][0]["config"]["min.insync.racks"] = "2"
+
+
+@pytest.fixture(scope="module")
+def clusters() -> Iterator[tuple[EmbeddedCluster, EmbeddedCluster]]:
+    with EmbeddedCluster(racks=2, brokers=2) as two, EmbeddedCluster(racks=3, brokers=3) as three:
+        yield two, three
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> Callable[..., None]:
+    """Write the folder's rackspan.toml, and the user's."""
+
+    def written(folder: str, user: str = "") -> None:
+        (tmp_path / "rackspan.toml").write_text(folder)
+        (tmp_path / "config" / "rackspan").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "config" / "rackspan" / "rackspan.toml").write_text(user)
+
+    return written
+
+
+def racks(ran: Ran) -> list[str]:
+    assert ran.code in (0, 2), ran
+    found: list[str] = ran.document["summary"]["racks"]
+    return found
+
+
+AUDIT = ("audit", "-o", "json")
+
+
+def test_a_named_cluster_is_read(
+    cli: Cli, files: Callable[..., None], clusters: tuple[EmbeddedCluster, EmbeddedCluster]
+) -> None:
+    two, three = (one.bootstrap_servers for one in clusters)
+    files(f'[clusters.two]\nbootstrap-server = "{two}"\n[clusters.three]\nbootstrap-server = "{three}"\n')
+    assert racks(cli(*AUDIT, "--cluster", "two")) == ["r1", "r2"]
+    assert racks(cli(*AUDIT, "--cluster", "three")) == ["r1", "r2", "r3"]
+
+
+def test_the_source_named_at_the_highest_level_counts(
+    cli: Cli,
+    files: Callable[..., None],
+    clusters: tuple[EmbeddedCluster, EmbeddedCluster],
+    write: Write,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    two, three = (one.bootstrap_servers for one in clusters)
+    path = write(good())
+    files(f'cluster = "two"\n[clusters.two]\nbootstrap-server = "{two}"\n', f'bootstrap-server = "{three}"\n')
+    assert racks(cli(*AUDIT)) == ["r1", "r2"], "the folder's file before the user's"
+    monkeypatch.setenv("RACKSPAN_BOOTSTRAP_SERVER", three)
+    assert racks(cli(*AUDIT)) == ["r1", "r2", "r3"], "a variable before a file"
+    assert racks(cli(*AUDIT, "--cluster", "two")) == ["r1", "r2"], "a flag before a variable"
+    assert len(cli(*AUDIT, "--snapshot", path).document["summary"]["racks"]) == 3, "a snapshot too"
+    ran = cli(*AUDIT, "--cluster", "two", "--bootstrap-server", three)
+    assert (ran.code, ran.err) == (1, "rackspan: --cluster and --bootstrap-server: name one of them\n")
+
+
+def test_the_table_of_the_cluster_counts_before_the_file(cli: Cli, files: Callable[..., None], write: Write) -> None:
+    write(good(replicas=[1, 4, 2, 3, 5], isr=[1, 4, 2, 3, 5]))
+    nowhere = 'bootstrap-server = "127.0.0.1:1"\n'
+    files(f"timeout = 90000\n[clusters.far]\n{nowhere}timeout = 100\n")
+    assert "127.0.0.1:1: connection refused" in cli(*AUDIT, "--cluster", "far").err
+    files(f"timeout = 100\n[clusters.far]\n{nowhere}timeout = 'soon'\n")
+    assert "Invalid value for '--timeout'" in cli(*AUDIT, "--cluster", "far").err
+    assert "connection refused" in cli(*AUDIT, "--cluster", "far", "--timeout", "100").err, "a flag before both"
+
+
+def test_one_command_config_serves_every_cluster_that_has_none(
+    cli: Cli, files: Callable[..., None], tmp_path: Path
+) -> None:
+    nowhere = 'bootstrap-server = "127.0.0.1:1"\n'
+    files(f'command-config = "fleet"\n[clusters.a]\n{nowhere}[clusters.b]\n{nowhere}command-config = "own"\n')
+    (tmp_path / "fleet").write_text("of.the.fleet=1\n")
+    (tmp_path / "own").write_text("its.own=1\n")
+    assert "of.the.fleet" in cli(*AUDIT, "--cluster", "a").err
+    assert "its.own" in cli(*AUDIT, "--cluster", "b").err
+
+
+def test_a_path_in_the_users_file_is_beside_it(cli: Cli, files: Callable[..., None], tmp_path: Path) -> None:
+    files("", '[clusters.a]\nbootstrap-server = "127.0.0.1:1"\ncommand-config = "own"\n')
+    (tmp_path / "config" / "rackspan" / "own").write_text("its.own=1\n")
+    assert "its.own" in cli(*AUDIT, "--cluster", "a").err
+
+
+def test_the_racks_of_controllers_may_be_the_clusters_own(cli: Cli, files: Callable[..., None]) -> None:
+    with EmbeddedCluster(racks=2, brokers=2) as cluster:
+        ids = [one["id"] for one in cli("snapshot", "--bootstrap-server", cluster.bootstrap_servers, "--out", "-").document["controllers"]]  # fmt: skip
+        lines = "\n".join(f'{one} = "r1"' for one in ids)
+        files(f'[clusters.a]\nbootstrap-server = "{cluster.bootstrap_servers}"\n[clusters.a.controllers]\n{lines}\n')
+        found = cli(*AUDIT, "--cluster", "a").document["findings"]
+        assert "controller-quorum-spread" in {one["constraint"] for one in found}
+
+
+@pytest.mark.parametrize(
+    ("folder", "line"),
+    [
+        ("", "--cluster prd: no cluster is named in rackspan.toml or {user}; add [clusters.prd] with bootstrap-server"),
+        ('[clusters.prod]\nbootstrap-server = "h:1"\n', "--cluster prd: no such cluster in rackspan.toml; did you mean 'prod'?; there are prod"),
+        ("[clusters.prd]\n", 'rackspan.toml: [clusters.prd] has no bootstrap-server; add bootstrap-server = "HOST:PORT"'),
+        ('[clusters.prd]\nbootstrap-server = "h:1"\nwarehouse = "x"\n', "rackspan.toml: [clusters.prd]: 'warehouse' is not a setting; there are bootstrap-server, command-config, min-insync-racks, rack-locator-class, rack-locator-properties, timeout, unracked, name, [topics], [controllers], [brokers]"),
+        ('[clusters.prd]\nbootstrap-server = "h:1"\nname = 3\n', "rackspan.toml: [clusters.prd] name is 3, but it is the name to show; write it as text"),
+        ('cluster = "prd"\nbootstrap-server = "h:1"\n', "rackspan.toml: cluster and bootstrap-server name two clusters; remove one of them"),
+        ("clusters = 1\n", "rackspan.toml: clusters is 1, but it is a table; write [clusters] above its lines"),
+    ],
+)  # fmt: skip
+def test_a_mistake_about_named_clusters_gets_one_line(
+    cli: Cli, files: Callable[..., None], tmp_path: Path, folder: str, line: str
+) -> None:
+    files(folder)
+    ran = cli("audit", "--cluster", "prd")
+    user = tmp_path / "config" / "rackspan" / "rackspan.toml"
+    assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {line.format(user=user)}\n")
+
+
+def required(cli: Cli, *words: str) -> tuple[int, str]:
+    """The racks that harden takes `orders` to require, and the warnings."""
+    ran = cli("acks", "harden", "--snapshot", "moment.json", "-o", "json", *words)
+    return ran.document["topics"][0]["min_insync_racks"], ran.err
+
+
+def test_a_flag_counts_before_a_topic_of_the_file_and_says_so(
+    cli: Cli, files: Callable[..., None], write: Write, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(good())
+    files('[topics."orders"]\nmin.insync.racks = 2\n')
+    assert required(cli) == (2, "")
+    overruled = (
+        'warning: rackspan.toml: [topics."orders"] min.insync.racks = 2 has no effect: {} 3 counts for every topic\n'
+    )
+    assert required(cli, "--min-insync-racks", "3") == (3, overruled.format("--min-insync-racks"))
+    monkeypatch.setenv("RACKSPAN_MIN_INSYNC_RACKS", "3")
+    assert required(cli) == (3, overruled.format("RACKSPAN_MIN_INSYNC_RACKS"))
+
+
+def test_the_folders_file_counts_before_a_topic_of_the_users(
+    cli: Cli, files: Callable[..., None], write: Write
+) -> None:
+    write(good())
+    files("", '[topics."orders"]\nmin.insync.racks = 3\n')
+    assert required(cli) == (3, "")
+    files("min-insync-racks = 2\n", '[topics."orders"]\nmin.insync.racks = 3\n')
+    assert required(cli) == (2, "")
+
+
+def test_the_higher_of_policy_and_cluster_counts(cli: Cli, files: Callable[..., None], write: Write) -> None:
+    write(ENFORCED)
+    enforced = (
+        "warning: min.insync.racks of orders is higher in the cluster, whose brokers enforce it: that value counts\n"
+    )
+    assert required(cli) == (2, "")
+    assert required(cli, "--min-insync-racks", "3") == (3, "")
+    assert required(cli, "--min-insync-racks", "1") == (2, enforced)
+    files('[topics."orders"]\nmin.insync.racks = 1\n')
+    assert required(cli) == (2, enforced)
+    files('[topics."orders"]\nmin.insync.racks = 3\n')
+    assert required(cli) == (3, "")
+
+
+def test_a_flag_above_the_clusters_own_value_is_audited(cli: Cli, write: Write) -> None:
+    write(ENFORCED)
+    words = ("--snapshot", "moment.json")
+    assert cli("audit", *words).code == 0
+    found = cli(*AUDIT, *words, "--min-insync-racks", "3")
+    assert found.code == 2
+    assert "min-insync-replicas-forces-racks" in {one["constraint"] for one in found.document["findings"]}
+
+
+POLICY_VERBS = (
+    ("audit",),
+    ("outage",),
+    ("acks", "harden"),
+    ("reassign", "plan"),
+    ("reassign", "lint", "--plan", "plan.json"),
+)
+
+
+@pytest.mark.parametrize("words", POLICY_VERBS)
+def test_what_the_file_names_and_the_cluster_has_not_is_reported(
+    cli: Cli, files: Callable[..., None], write: Write, tmp_path: Path, words: tuple[str, ...]
+) -> None:
+    write(good())
+    (tmp_path / "plan.json").write_text('{"version": 1, "partitions": []}')
+    files('[topics."ordres"]\nmin.insync.racks = 2\n[controllers]\n3000 = "r1"\n')
+    assert cli(*words, "--snapshot", "moment.json").err == (
+        "warning: rackspan.toml: [topics.\"ordres\"] has no effect: no such topic; did you mean 'orders'?\n"
+        "warning: [controllers] 3000 has no effect: no such controller; there are 1, 2, 3\n"
+    )

@@ -1,0 +1,166 @@
+"""Pages on terminals of 60, 80 and 160 columns, and piped: nothing is cut, no word, flag or command is broken."""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.text import Text
+
+from rackspan.cli import command_tree, leaf_commands
+from rackspan.cli.output import documents
+from tests.cli.conftest import GOOD, Ran
+
+Cli = Callable[..., Ran]
+
+WIDTHS = (60, 80, 160)
+
+TOPIC = "payments.settlement.europe-west.completed-transactions.v12"
+"""As long as names get in practice."""
+
+SNAPSHOT = json.loads(json.dumps(GOOD))
+SNAPSHOT["topics"].append(
+    {
+        "name": TOPIC,
+        "config": {"min.insync.replicas": "2"},
+        "partitions": [
+            {"partition": at, "leader": 1, "replicas": [1, 4, 2][:2], "isr": [1], "size_bytes": 10_000_000_000}
+            for at in range(3)
+        ],
+    }
+)
+SOURCE = ("--snapshot", "moment.json")
+PAGES: dict[str, tuple[str, ...]] = {
+    "audit": ("audit", *SOURCE),
+    "outage": ("outage", *SOURCE),
+    "outage of pairs": ("outage", "--pairs", *SOURCE),
+    "place create": ("place", "create", "--topic", "new", "--partitions", "3", "--replication-factor", "3", "--seed", "1", *SOURCE),
+    "reassign plan": ("reassign", "plan", *SOURCE),
+    "reassign lint": ("reassign", "lint", "--plan", "plan.json", *SOURCE),
+    "reassign verify": ("reassign", "verify", "--plan", "plan.json", *SOURCE),
+    "acks harden": ("acks", "harden", "--min-insync-racks", "3", *SOURCE),
+}  # fmt: skip
+PLAN = {"version": 1, "partitions": [{"topic": TOPIC, "partition": 0, "replicas": [1, 4]}]}
+
+
+@pytest.fixture
+def page(
+    cli: Cli, write: Callable[[object], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., list[str]]:
+    """The lines of a page, at a width or piped (None)."""
+    write(SNAPSHOT)
+    (tmp_path / "plan.json").write_text(json.dumps(PLAN))
+
+    def shown(name: str, width: int | None) -> list[str]:
+        monkeypatch.setattr(documents, "UNWRAPPED", width or 1_000_000)
+        ran = cli(*PAGES[name])
+        assert ran.code in (0, 1, 2)
+        assert ran.out, ran.err
+        return ran.out.splitlines()
+
+    return shown
+
+
+def words(lines: list[str]) -> list[str]:
+    return sorted(word for line in lines for word in line.split())
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_a_page_has_every_word_whole_at_every_width(page: Callable[..., list[str]], name: str, width: int) -> None:
+    piped, narrow = page(name, None), page(name, width)
+    # A block repeats the header of its table; everything else is there just as often.
+    assert not set(words(piped)) - set(words(narrow)), "a word is cut or missing"
+    assert not set(words(narrow)) - set(words(piped)), "a word is broken"
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize("name", PAGES)
+def test_only_what_has_to_be_copied_is_wider_than_the_terminal(
+    page: Callable[..., list[str]], name: str, width: int
+) -> None:
+    for line in page(name, width):
+        whole = max(map(len, line.split()), default=0)
+        command = re.search(r"rackspan |kafka-", line)
+        assert Text(line.rstrip()).cell_len <= width or command or whole > width - 30, line
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_command_stands_on_one_line_at_every_width(page: Callable[..., list[str]], name: str) -> None:
+    commands = {
+        match.group().strip()
+        for line in page(name, None)
+        for match in re.finditer(r"rackspan [a-z]+( \S+)*? --topic \S+", line)
+    }
+    for width in WIDTHS:
+        text = "\n".join(page(name, width))
+        assert [one for one in commands if one not in text] == []
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_piped_output_is_never_wrapped(page: Callable[..., list[str]], name: str, cli: Cli) -> None:
+    """A page at a width that no line needs has the same lines as piped."""
+    assert page(name, None) == page(name, 2_000)
+
+
+@pytest.mark.parametrize("columns", [60, 80, 160])
+def test_no_flag_is_cut_in_any_help(cli: Cli, monkeypatch: pytest.MonkeyPatch, columns: int) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    for name, command in leaf_commands(command_tree()):
+        shown = cli(*name.split(), "--help").out
+        found = set(re.findall(r"--[a-z][a-z-]*|RACKSPAN_[A-Z_]+", shown))
+        flags = {flag for parameter in command.params for flag in parameter.opts if flag.startswith("--")}
+        variables = {parameter.envvar for parameter in command.params if isinstance(parameter.envvar, str)}
+        assert not (flags | variables) - found, name
+        assert "..." not in shown, name
+        assert all(len(line) <= columns for line in shown.splitlines()), name
+
+
+@pytest.mark.parametrize("columns", [60, 160])
+def test_a_real_terminal_shows_the_same(tmp_path: Path, columns: int) -> None:
+    """In a pty of that width: the page is fitted to it, in colour, and every word is whole."""
+    (tmp_path / "moment.json").write_text(json.dumps(SNAPSHOT))
+    shown = in_terminal(["audit", *SOURCE], columns, tmp_path)
+    plain = re.sub(r"\x1b\[[0-9;]*m", "", shown)
+    assert plain != shown, "no colour"
+    assert TOPIC in plain
+    assert f"rackspan reassign plan --topic {TOPIC}" in plain
+    long = [
+        line
+        for line in plain.splitlines()
+        if len(line.rstrip()) > columns and "rackspan " not in line and TOPIC not in line
+    ]
+    assert long == []
+
+
+def in_terminal(arguments: list[str], columns: int, folder: Path) -> str:
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    environment = {key: value for key, value in os.environ.items() if key not in ("NO_COLOR", "COLUMNS")}
+    environment |= {"TERM": "xterm-256color", "XDG_CONFIG_HOME": str(folder)}
+    with subprocess.Popen(
+        [sys.executable, "-m", "rackspan", *arguments],
+        cwd=folder,
+        env=environment,
+        stdout=theirs,
+        stderr=theirs,
+        stdin=theirs,
+    ):
+        os.close(theirs)
+        parts = []
+        try:
+            while part := os.read(ours, 65_536):
+                parts.append(part)
+        except OSError:
+            # Linux reports the end of a terminal as EIO.
+            pass
+        os.close(ours)
+    return b"".join(parts).decode().replace("\r\n", "\n")
