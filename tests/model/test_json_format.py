@@ -118,6 +118,14 @@ def test_an_unknown_key_is_one_warning_however_often_it_stands() -> None:
         ),
         (with_partition(replicas=[]), "orders-0: replicas is empty; a partition has at least one replica"),
         (with_partition(isr=[1, 1]), "orders-0: isr names a broker twice; correct it and run again"),
+        (
+            with_partition(leader=3, replicas=[1, 2], isr=[1]),
+            "orders-0: the leader is not one of its replicas, which Kafka never reports; take the snapshot again",
+        ),
+        (
+            with_partition(leader=1, replicas=[1, 2], isr=[1, 3]),
+            "orders-0: isr names a broker that is not one of its replicas, which Kafka never reports; take the snapshot again",
+        ),
         (with_partition(leader=-2), "orders-0: leader is -2, outside -1 to 2147483647; correct it and run again"),
         (
             with_partition(replicas=[-1]),

@@ -128,6 +128,14 @@ def _check_partitions(topics: tuple[Topic, ...], rows: PartitionColumns) -> None
             "a broker holds a partition once, but replicas names one twice; correct it and run again",
         ),
         (_twice_in_row(rows.isr), "isr names a broker twice; correct it and run again"),
+        (
+            (rows.leader != NO_BROKER) & ~any_in_row(rows.replicas == rows.leader[:, None]),
+            "the leader is not one of its replicas, which Kafka never reports; take the snapshot again",
+        ),
+        (
+            _beyond(rows.isr, rows.replicas),
+            "isr names a broker that is not one of its replicas, which Kafka never reports; take the snapshot again",
+        ),
     ):
         if wrong.any():
             refuse(int(np.argmax(wrong)), why)
@@ -135,6 +143,14 @@ def _check_partitions(topics: tuple[Topic, ...], rows: PartitionColumns) -> None
 
 def _negative(matrix: Int32s) -> Bools:
     return any_in_row(matrix < NO_BROKER)
+
+
+def _beyond(some: Int32s, all_of_them: Int32s) -> Bools:
+    """Rows where an entry of `some` is not in the same row of the other."""
+    beyond = np.zeros(len(some), dtype=np.bool_)
+    for column in some.T:
+        beyond |= (column != NO_BROKER) & ~any_in_row(all_of_them == column[:, None])
+    return beyond
 
 
 def _same_as_previous(rows: PartitionColumns) -> Bools:

@@ -89,7 +89,10 @@ def test_any_reassignment_file_is_a_plan(cli: Cli, files: Callable[..., None]) -
 
 def snapshot_with(**partition: Any) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(json.dumps(GOOD))
-    document["topics"][0]["partitions"][0].update(partition)
+    one = document["topics"][0]["partitions"][0]
+    one.update(partition)
+    one["isr"] = [broker for broker in one["isr"] if broker in one["replicas"]]
+    one["leader"] = one["isr"][0]
     return document
 
 
