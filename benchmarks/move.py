@@ -119,7 +119,7 @@ def _run(folder: Path, *request: str) -> dict[str, float]:
     snapshot = snapshot_file.read(folder).snapshot
     read = time.perf_counter()
     drain = frozenset(map(int, request[1:]))
-    planned = plan(snapshot, request=ReassignmentRequest(balance=bool(request), drain=drain))
+    planned = plan(snapshot, request=ReassignmentRequest(balance=bool(request), drain=drain, replace_missing=True))
     made = time.perf_counter()
     cost = planned.cost
     assert cost is not None

@@ -6,7 +6,14 @@ import pytest
 from rackspan.audit import RackPolicy, Severity
 from rackspan.plan import order_steps, plan_document
 from rackspan.plan.reassignment_file import reassignment_json
-from rackspan.reassign import ListedPartition, PartitionReassignment, ReassignmentDocument, lint, plan
+from rackspan.reassign import (
+    ListedPartition,
+    PartitionReassignment,
+    ReassignmentDocument,
+    ReassignmentRequest,
+    lint,
+    plan,
+)
 from tests.compat.reassign_tool import generated, moves, parsed
 from tests.reassign.instances import NAMES, instance
 from tests.reassign.plans import originals, targets
@@ -16,7 +23,7 @@ pytestmark = pytest.mark.java
 
 def test_kafka_reads_our_plan_and_its_undo_as_they_are(tmp_path: Path) -> None:
     snapshot, file = instance("broker lost", 1_000), tmp_path / "plan.json"
-    planned = order_steps(snapshot, plan(snapshot))
+    planned = order_steps(snapshot, plan(snapshot, request=ReassignmentRequest(replace_missing=True)))
     file.write_text(json.dumps(plan_document(planned)))
     assert parsed(file) == {(topic, partition): replicas for topic, partition, replicas in targets(planned)}
     undone = [PartitionReassignment(*one.topic_partition, one.undo) for one in planned.partitions()]
@@ -41,4 +48,4 @@ def test_kafkas_own_proposal_breaks_no_rule_and_copies_far_more(name: str, tmp_p
     found = lint(snapshot, RackPolicy(), document)
     assert not [one for one in found if one.severity is Severity.VIOLATION]
     assert "plan-needless-moves" in {one.constraint for one in found}
-    assert moves(snapshot, proposed) > 1.5 * plan(snapshot).moves
+    assert moves(snapshot, proposed) > 1.5 * plan(snapshot, request=ReassignmentRequest(replace_missing=True)).moves

@@ -60,7 +60,7 @@ def test_partitions_that_refuse_writes_move_before_those_that_only_stand_badly()
             size_bytes=[1, 100, 50],
         ),
     )
-    planned = plan(snapshot, request=ReassignmentRequest(reorder_leaders=False))
+    planned = plan(snapshot, request=ReassignmentRequest(reorder_leaders=False, replace_missing=True))
     steps = order_steps(snapshot, planned).steps
     assert [partitions(step) for step in steps] == [[2, 1], [0]]
     assert steps[0].reason == "acks=all is refused or unsafe now"

@@ -72,7 +72,7 @@ def test_a_file_of_kafkas_tool_is_written_as_it_was_read(entries: list[dict[str,
 
 def test_a_cost_that_is_not_stated_in_full_is_left_out() -> None:
     snapshot = instance("five percent", 1_000)
-    document = plan_document(order_steps(snapshot, plan(snapshot)))
+    document = plan_document(order_steps(snapshot, plan(snapshot, request=ReassignmentRequest(replace_missing=True))))
     for change in ({"before": 1}, {"lower_bound": "many"}, {"infeasible": [{"reason": "a"}]}):
         assert read_plan(json.dumps({**document, **change})).cost is None
     del document["replicas_bound"]
@@ -95,7 +95,7 @@ def test_an_id_that_kafka_cannot_hold_is_refused(change: dict[str, Any], line: s
 
 def test_a_plan_is_a_reassignment_file_with_its_account() -> None:
     snapshot = instance("labelled", 1_000)
-    planned = order_steps(snapshot, plan(snapshot))
+    planned = order_steps(snapshot, plan(snapshot, request=ReassignmentRequest(replace_missing=True)))
     document = plan_document(planned)
     assert list(document) == [
         "version",
@@ -126,7 +126,7 @@ def test_a_plan_is_a_reassignment_file_with_its_account() -> None:
 
 def test_every_step_says_what_undoes_it() -> None:
     snapshot = instance("broker lost", 1_000)
-    planned = order_steps(snapshot, plan(snapshot))
+    planned = order_steps(snapshot, plan(snapshot, request=ReassignmentRequest(replace_missing=True)))
     document = plan_document(planned)
     undone = {
         (one["topic"], one["partition"]): tuple(one["undo"]) for step in document["steps"] for one in step["partitions"]

@@ -2,10 +2,12 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 from random import Random
 
-from rackspan.model import ClusterSnapshot
+from rackspan.audit import RackPolicy
+from rackspan.model import ClusterSnapshot, UnrackedPolicy
 from tests.reassign.instances import cluster
 
 
@@ -38,3 +40,33 @@ def tiny_cluster(rng: Random) -> ClusterSnapshot:
     for gone in rng.sample(range(brokers), rng.randint(0, min(2, brokers - 1))):
         del racks[gone]
     return cluster(held, racks)
+
+
+@dataclass(frozen=True)
+class Survival:
+    """The racks of a partition, and whether enough replicas for its min.insync.replicas are left without any one rack."""
+
+    racks: int
+    writable: bool
+
+    def __ge__(self, other: "Survival") -> bool:
+        return self.racks >= other.racks and self.writable >= other.writable
+
+
+def survival(snapshot: ClusterSnapshot, policy: RackPolicy) -> list[Survival]:
+    """Of every partition in the order of the snapshot, each rack taken away in turn. A replica in no known rack may be in any."""
+    rack_of: dict[int, str] = {}
+    for broker in snapshot.brokers:
+        if broker.rack is not None:
+            rack_of[broker.id] = f"named {broker.rack}"
+        elif policy.unracked is not UnrackedPolicy.IGNORE:
+            rack_of[broker.id] = "none" if policy.unracked is UnrackedPolicy.SHARED else f"own {broker.id}"
+    found = []
+    for row in snapshot.partitions:
+        replicas = [broker for broker in row.replicas if broker not in row.removing_replicas]
+        racks = {rack_of[broker] for broker in replicas if broker in rack_of}
+        minimum = int(snapshot.topics[row.topic].config.get("min.insync.replicas", "1"))
+        left = [sum(rack_of.get(broker, lost) != lost for broker in replicas) for lost in racks]
+        needed = min(minimum, len(replicas))
+        found.append(Survival(len(racks), min(left, default=0) >= needed))
+    return found

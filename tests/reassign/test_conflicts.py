@@ -42,9 +42,49 @@ def test_draining_the_last_broker_of_a_rack_that_is_required_is_refused() -> Non
     assert len(planned) == 0
 
 
-def test_the_same_drain_is_planned_where_no_topic_requires_two_racks() -> None:
-    planned = plan(three_topics({1: "a", 2: "a", 3: "b"}, [1, 3]), request=ReassignmentRequest(drain=frozenset({3})))
+def test_a_drain_that_leaves_one_rack_is_refused_with_what_it_costs_and_made_where_that_is_accepted() -> None:
+    snapshot = three_topics({1: "a", 2: "a", 3: "b"}, [1, 3])
+    planned = plan(snapshot, request=ReassignmentRequest(drain=frozenset({3})))
+    (conflict,) = cost(planned).infeasible
+    assert conflict.reason == (
+        "3 topics (a, b, c) have 3 partitions that draining 3 would leave in 1 rack instead of 2; "
+        "the loss of one rack would then take 3 offline"
+    )
+    assert conflict.remedy == "drain fewer brokers, or accept it with --allow-fewer-racks"
+    assert (conflict.refused, conflict.partitions, len(planned)) == (True, 3, 0)
+    planned = plan(snapshot, request=ReassignmentRequest(drain=frozenset({3}), allow_fewer_racks=True))
     assert (cost(planned).infeasible, planned.moves) == ((), 3)
+
+
+def test_a_drain_that_fills_one_rack_is_refused_where_its_loss_would_stop_writes() -> None:
+    """Five replicas in racks of 2, 2 and 3 brokers are spread 2+2+1; without broker 2 and 4 they are 1+1+3."""
+    racks = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c", 6: "c", 7: "c"}
+    snapshot = three_topics(racks, [1, 2, 3, 4, 5], min_insync_replicas="3")
+    planned = plan(snapshot, request=ReassignmentRequest(drain=frozenset({2, 4})))
+    (conflict,) = cost(planned).infeasible
+    assert conflict.reason == (
+        "3 topics (a, b, c) have 3 partitions that draining 2,4 would leave "
+        "so that the loss of one rack would stop acks=all on 3"
+    )
+
+
+def test_a_broker_that_is_not_listed_is_not_replaced_unless_the_request_says_so() -> None:
+    """Before Kafka 4 a broker that restarts is not listed: a plan made meanwhile does not copy what it holds."""
+    snapshot = three_topics({1: "a", 2: "b", 4: "c"}, [1, 2, 3])
+    planned = plan(snapshot)
+    (conflict,) = cost(planned).infeasible
+    assert conflict.reason == (
+        "3 topics (a, b, c) have 3 partitions on broker 3, which the cluster does not list: "
+        "before Kafka 4 that is also a broker that restarts"
+    )
+    assert conflict.remedy == (
+        "wait until it is back; if it is gone for good, add --drain 3, or --replace-missing-brokers"
+    )
+    assert (conflict.refused, len(planned)) == (True, 0)
+    for request in (ReassignmentRequest(drain=frozenset({3})), ReassignmentRequest(replace_missing=True)):
+        planned = plan(snapshot, request=request)
+        assert (cost(planned).infeasible, planned.moves) == ((), 3)
+        assert all(set(one.replicas) == {1, 2, 4} for one in planned.partitions())
 
 
 def test_a_policy_requires_racks_as_a_topic_does() -> None:

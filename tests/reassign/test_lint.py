@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 from rackspan.audit import RackPolicy, Severity
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.plan.reassignment_file import read_reassignment
-from rackspan.reassign import ListedPartition, ReassignmentDocument, ReassignmentRequest, lint, plan
+from rackspan.reassign import ListedPartition, ReassignmentDocument, ReassignmentRequest, lint, plan, snapshot_after
 from rackspan.reassign.document import faults
+from tests.reassign import brute_force
 from tests.reassign.instances import cluster, instance
 from tests.reassign.plans import targets
 from tests.strategies import policies, snapshots
@@ -142,7 +143,10 @@ def test_what_only_a_plan_can_get_wrong_has_a_name(
 @pytest.mark.parametrize("name", ["labelled", "five percent", "broker lost"])
 def test_our_own_plans_have_nothing_to_find(name: str) -> None:
     snapshot = instance(name, 1_000)
-    assert {one.constraint for one in lint(snapshot, RackPolicy(), plan(snapshot))} <= {"plan-replaces-all"}
+    assert {
+        one.constraint
+        for one in lint(snapshot, RackPolicy(), plan(snapshot, request=ReassignmentRequest(replace_missing=True)))
+    } <= {"plan-replaces-all"}
 
 
 @given(snapshots(), policies(), st.sampled_from([None, 1, 3]))
@@ -159,14 +163,16 @@ def test_no_plan_of_ours_is_refused(snapshot: ClusterSnapshot, policy: RackPolic
 
 def test_a_plan_and_its_file_have_the_same_findings() -> None:
     snapshot = instance("broker lost", 1_000)
-    planned = plan(snapshot, request=ReassignmentRequest(replication_factor=2))
+    planned = plan(
+        snapshot, request=ReassignmentRequest(replication_factor=2, replace_missing=True, allow_fewer_racks=True)
+    )
     document = ReassignmentDocument(tuple(ListedPartition(*target) for target in targets(planned)))
     assert lint(snapshot, RackPolicy(), planned) == lint(snapshot, RackPolicy(), document) != []
 
 
 def test_a_plan_that_drains_a_broker_is_clean_for_the_request_it_was_made_for() -> None:
     snapshot = cluster([[1, 2, 4]], {1: "a", 2: "b", 3: "b", 4: "c"})
-    request = ReassignmentRequest(drain=frozenset({4}))
+    request = ReassignmentRequest(drain=frozenset({4}), allow_fewer_racks=True)
     planned = plan(snapshot, request=request)
     assert lint(snapshot, RackPolicy(), planned, request) == []
     assert "rack-spread" in {one.constraint for one in lint(snapshot, RackPolicy(), planned)}
@@ -197,16 +203,27 @@ def test_lint_refuses_nothing_that_plan_makes_for_the_same_request(
     data: st.DataObject,
 ) -> None:
     ids = [int(broker.id) for broker in snapshot.brokers]
+    gone = {broker for row in snapshot.partitions for broker in row.replicas} - set(ids)
     away = frozenset(data.draw(st.sets(st.sampled_from(ids), max_size=len(ids) - 1)))
+    away |= frozenset(data.draw(st.sets(st.sampled_from(sorted(gone)))) if gone else ())
     request = ReassignmentRequest(
         drain=frozenset() if replaced else away,
         replace=away if replaced else frozenset(),
         replication_factor=factor,
         reorder_leaders=reorder,
         balance=balance,
+        replace_missing=data.draw(st.booleans()),
+        allow_fewer_racks=data.draw(st.booleans()),
     )
     planned = plan(snapshot, policy, request)
     found = lint(snapshot, policy, planned, request)
+    if not request.allow_fewer_racks:
+        before = brute_force.survival(snapshot, policy)
+        after = brute_force.survival(snapshot_after(snapshot, planned), policy)
+        assert [row for row, (now, then) in enumerate(zip(before, after, strict=True)) if not then >= now] == []
+    if not request.replace_missing:
+        changed = {one.topic_partition for one in planned.partitions()}
+        assert not any(set(one.undo) & (gone - away) for one in planned.partitions()), changed
     refused = {one.constraint for one in found if one.severity is Severity.VIOLATION}
     # What a topic demands of its racks or minimums may have been impossible before; a plan does not change configs.
     assert refused <= {

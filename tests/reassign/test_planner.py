@@ -46,7 +46,7 @@ def judged(
 @pytest.mark.parametrize("name", NAMES)
 def test_a_broken_cluster_is_repaired_with_the_fewest_moves_and_ends_even(name: str, partitions: int) -> None:
     snapshot = instance(name, partitions)
-    planned = plan(snapshot)
+    planned = plan(snapshot, request=ReassignmentRequest(replace_missing=True))
     moves, replicas = MEASURED[name, partitions]
     assert (planned.moves, cost(planned).lower_bound, cost(planned).gap_reason) == (moves, moves, None)
     assert cost(planned).after.replicas.fewest >= replicas.fewest
@@ -64,7 +64,7 @@ def test_no_replica_sets_at_all_are_fewer_moves_away(seed: int) -> None:
         None if row.leader == -1 else brute_force.fewest_moves(row.replicas, racks, len(row.replicas))
         for row in snapshot.partitions
     ]
-    planned = plan(snapshot)
+    planned = plan(snapshot, request=ReassignmentRequest(replace_missing=True))
     assert planned.moves == cost(planned).lower_bound == sum(moves or 0 for moves in fewest)
     impossible = {
         ("unknown-broker", row.partition)
@@ -150,7 +150,8 @@ def test_a_higher_factor_goes_to_the_racks_that_have_none_yet() -> None:
 
 def test_a_lower_factor_copies_nothing() -> None:
     planned = plan(
-        cluster([[0, 1, 2]] * 6, {0: "a", 1: "b", 2: "c"}), request=ReassignmentRequest(replication_factor=2)
+        cluster([[0, 1, 2]] * 6, {0: "a", 1: "b", 2: "c"}),
+        request=ReassignmentRequest(replication_factor=2, allow_fewer_racks=True),
     )
     assert (planned.moves, len(planned)) == (0, 6)
     assert cost(planned).after.replicas == LoadRange(4, 4)

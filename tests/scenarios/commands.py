@@ -154,7 +154,8 @@ def _loss_lines(loss: RackLoss) -> Iterator[str]:
 def run_plan(
     world: World, *flags: str, drain: str = "", replace: str = "", factor: str | None = None, topic: str | None = None
 ) -> Iterator[str]:
-    """plan, plan drain=3,4, plan replace=3, plan factor=3, plan topic=orders, plan balance, plan keep_leaders"""
+    """plan, plan drain=3,4, plan replace=3, plan factor=3, plan topic=orders, plan balance, plan keep_leaders,
+    plan allow_fewer_racks, plan replace_missing"""
     request = ReassignmentRequest(
         drain=frozenset(_ids(drain)),
         replace=frozenset(_ids(replace)),
@@ -162,6 +163,8 @@ def run_plan(
         topics=topic,
         balance="balance" in flags,
         reorder_leaders="keep_leaders" not in flags,
+        replace_missing="replace_missing" in flags,
+        allow_fewer_racks="allow_fewer_racks" in flags,
     )
     yield from moves.planned(world.snapshot(), world.policy, request)
 

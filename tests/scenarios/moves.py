@@ -20,7 +20,7 @@ def planned(snapshot: ClusterSnapshot, policy: RackPolicy, request: Reassignment
     for words in cost.left_out:
         yield f"left out: {words}"
     for conflict in cost.infeasible:
-        yield f"cannot be: {conflict.reason}"
+        yield f"{'refused' if conflict.refused else 'impossible'}: {conflict.reason}"
         yield f"  mend it with: {conflict.remedy}"
     yield f"{_count(found.moves, 'move')}, at least {cost.lower_bound} needed"
 

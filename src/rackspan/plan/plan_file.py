@@ -107,7 +107,12 @@ def _balance_document(balance: Balance) -> dict[str, Any]:
 
 
 def _conflict_document(conflict: Conflict) -> dict[str, Any]:
-    return {"reason": conflict.reason, "remedy": conflict.remedy, "partitions": conflict.partitions}
+    return {
+        "reason": conflict.reason,
+        "remedy": conflict.remedy,
+        "partitions": conflict.partitions,
+        "refused": conflict.refused,
+    }
 
 
 def read_plan(text: str | bytes) -> ReassignmentPlan:
@@ -209,7 +214,8 @@ def _cost(top: Mapping[str, Any]) -> PlanCost | None:
             replicas_bound=int(top["replicas_bound"]),
             left_out=tuple(map(str, top["left_out"])),
             infeasible=tuple(
-                Conflict(str(one["reason"]), str(one["remedy"]), int(one["partitions"])) for one in top["infeasible"]
+                Conflict(str(one["reason"]), str(one["remedy"]), int(one["partitions"]), bool(one.get("refused")))
+                for one in top["infeasible"]
             ),
         )
     except (KeyError, TypeError, ValueError, OverflowError):

@@ -9,9 +9,11 @@ from rackspan.audit.batch import Requirements, requirements
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import NO_BROKER, Bools, ClusterSnapshot, Int64s
 from rackspan.model.ids import shown
+from rackspan.model.partitions import any_in_row
 from rackspan.reassign.plan_cost import Conflict
 from rackspan.reassign.problem import ReassignmentProblem
 from rackspan.reassign.request import ReassignmentRequest
+from rackspan.reassign.safety import PlacementSafety, safety_of_rows, staying_replicas, words
 from rackspan.text import count_noun
 
 NAMED_MAX = 3
@@ -67,6 +69,64 @@ def _blocking_brokers(problem: ReassignmentProblem) -> Int64s:
     able = np.isin(codes, codes[problem.can_receive])
     whole_racks = np.flatnonzero(~problem.can_receive & ~able)
     return whole_racks if len(whole_racks) else np.flatnonzero(~problem.can_receive)
+
+
+def missing_brokers(
+    snapshot: ClusterSnapshot, problem: ReassignmentProblem, request: ReassignmentRequest
+) -> Iterator[tuple[Int64s, Conflict]]:
+    """Partitions with a replica on a broker that the cluster does not list and the request does not name.
+
+    Before Kafka 4 a broker that restarts is not listed (KIP-1073): to copy its replicas elsewhere at once would be wrong.
+    """
+    if request.replace_missing:
+        return
+    now = snapshot.partitions
+    listed = [int(broker.id) for broker in snapshot.brokers]
+    staying = staying_replicas(now.replicas, now.removing_replicas)
+    missing = (staying != NO_BROKER) & ~np.isin(staying, [*listed, *sorted(request.leaving)])
+    # A partition without a leader is reported for that first, in without_leader.
+    rows = np.flatnonzero(problem.chosen & any_in_row(missing) & (now.leader != NO_BROKER))
+    if not len(rows):
+        return
+    brokers = np.unique(staying[rows][missing[rows]]).tolist()
+    ids, they = ",".join(map(str, brokers)), "it is" if len(brokers) == 1 else "they are"
+    yield (
+        rows,
+        Conflict(
+            reason=f"{_topics(snapshot, problem, rows)} {count_noun(len(rows), 'partition')} on {_broker_list(brokers)}, which the cluster does not list: before Kafka 4 that is also a broker that restarts",
+            remedy=f"wait until {they} back; if {they} gone for good, add --drain {ids}, or --replace-missing-brokers",
+            partitions=len(rows),
+            refused=True,
+        ),
+    )
+
+
+def costs_safety(
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy,
+    problem: ReassignmentProblem,
+    request: ReassignmentRequest,
+    refused: Sequence[tuple[Int64s, PlacementSafety]],
+) -> Iterator[Conflict]:
+    """Partitions that the request would leave less safe than they are. `refused`: their rows, and how safe they would be."""
+    rows = np.concatenate([rows for rows, _ in refused])
+    if not len(rows):
+        return
+    after = PlacementSafety(
+        *(np.concatenate([getattr(one, name) for _, one in refused]) for name in ("racks", "left", "writable"))
+    )
+    cause = f"draining {','.join(map(str, sorted(request.leaving)))}" if request.leaving else "the request"
+    ways = [
+        *(["drain fewer brokers"] if request.leaving else []),
+        *(["ask for more replicas"] if request.replication_factor is not None else []),
+        "accept it with --allow-fewer-racks",
+    ]
+    yield Conflict(
+        reason=f"{_topics(snapshot, problem, rows)} {count_noun(len(rows), 'partition')} that {cause} would leave {words(safety_of_rows(snapshot, policy, rows), after)}",
+        remedy=", or ".join(ways),
+        partitions=len(rows),
+        refused=True,
+    )
 
 
 def broken_minimums(

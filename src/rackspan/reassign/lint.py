@@ -20,6 +20,7 @@ from rackspan.reassign.optimizer.bounds import needs
 from rackspan.reassign.problem import PLANNED_FACTOR_MAX, reassignment_problem
 from rackspan.reassign.reassignment_plan import ReassignmentPlan
 from rackspan.reassign.request import ReassignmentRequest
+from rackspan.reassign.safety import less_safe, safety_of_rows, words
 
 OF_THE_TARGET = frozenset(
     {
@@ -60,8 +61,11 @@ def lint(
     for entry, row in zip(entries, rows.tolist(), strict=True):
         found += _of_entry(batch, fenced, policy.excluded_brokers, request, entry, row)
     if len(rows):
+        placement = list(_placement(batch, snapshot, policy, request, entries, rows))
+        misplaced = {(one.topic, one.partition) for one in placement if one.severity is Severity.VIOLATION}
         found += [
-            *_placement(batch, snapshot, policy, request, entries, rows),
+            *placement,
+            *_less_safe(snapshot, policy, request, entries, rows, misplaced),
             *_needless(snapshot, policy, request, entries, rows),
         ]
     return in_order(found)
@@ -175,6 +179,32 @@ def _placement(
     yield from _on_the_way(
         _batch_with(batch, snapshot, policy, rows, targets), _batch_with(batch, snapshot, policy, rows, unions)
     )
+
+
+def _less_safe(
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy,
+    request: ReassignmentRequest,
+    entries: list[ListedPartition],
+    rows: Int64s,
+    misplaced: Set[tuple[str | None, int | None]],
+) -> Iterator[Finding]:
+    """Targets that survive less of the loss of a rack than the replicas of now, and are not `misplaced` besides."""
+    if request.allow_fewer_racks:
+        return
+    targets = padded_lists([_valid_ids(entry.replicas) for entry in entries])
+    before, after = safety_of_rows(snapshot, policy, rows), safety_of_rows(snapshot, policy, rows, targets)
+    for at in np.flatnonzero(less_safe(before, after)).tolist():
+        entry, one = entries[at], np.array([at])
+        if (entry.topic, entry.partition) not in misplaced:
+            yield Finding(
+                constraint="plan-less-safe",
+                severity=Severity.VIOLATION,
+                topic=entry.topic,
+                partition=entry.partition,
+                reason=f"it would be left {words(before.take(one), after.take(one))}",
+                remedy="name brokers in more racks, or accept it with --allow-fewer-racks",
+            )
 
 
 def _on_the_way(arrived: PartitionBatch, moving: PartitionBatch) -> Iterator[Finding]:

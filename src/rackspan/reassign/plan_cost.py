@@ -21,11 +21,15 @@ class Balance:
 
 @dataclass(frozen=True, slots=True)
 class Conflict:
-    """Partitions that stay as they are, what contradicts what, and the ways out."""
+    """Partitions that stay as they are, what contradicts what, and the ways out.
+
+    `refused`: it could be done, but only where the operator says so.
+    """
 
     reason: str
     remedy: str
     partitions: int
+    refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

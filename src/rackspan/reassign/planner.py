@@ -7,7 +7,15 @@ import numpy as np
 from rackspan.audit.loads import BELIEVED_BYTES_MAX, replica_bound
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import NO_BROKER, ClusterSnapshot, Int32s, Int64s
-from rackspan.reassign.conflicts import blocked_racks, broken_minimums, too_few_brokers, without_leader, without_rows
+from rackspan.reassign.conflicts import (
+    blocked_racks,
+    broken_minimums,
+    costs_safety,
+    missing_brokers,
+    too_few_brokers,
+    without_leader,
+    without_rows,
+)
 from rackspan.reassign.optimizer.balance import BalancedTargets, balance_replicas
 from rackspan.reassign.optimizer.leaders import even_leaders
 from rackspan.reassign.optimizer.placement_flow import even_repair
@@ -17,6 +25,7 @@ from rackspan.reassign.plan_cost import Balance, Conflict, LoadRange, PlanCost
 from rackspan.reassign.problem import ReassignmentProblem, reassignment_problem
 from rackspan.reassign.reassignment_plan import ReassignmentColumns, ReassignmentPlan, Step
 from rackspan.reassign.request import ReassignmentRequest
+from rackspan.reassign.safety import PlacementSafety, less_safe, safety_of_rows
 
 UNORDERED = "in no order yet"
 """The reason of the one step that a plan has before `plan.order_steps`."""
@@ -28,7 +37,7 @@ def plan(
     """The least movement that meets the constraints and the request.
 
     Constraints: every chosen partition is spread over racks as evenly as the brokers that stay allow, no broker twice,
-    nothing on brokers that leave or are gone.
+    nothing on brokers that leave; no partition less safe than it is (safety.py) unless the request accepts that.
     Goals, in order: moves, bytes, replicas per broker, preferred leaders by reordering.
     Bound: `PlanCost.lower_bound`, proven partition by partition (bounds.py).
     Errors: UsageError where the request names what the cluster does not have. What cannot be met is no error but in
@@ -37,6 +46,38 @@ def plan(
     problem = reassignment_problem(snapshot, policy, request)
     untouchable, conflicts = _untouchable(snapshot, policy, problem, request)
     problem = replace(problem, chosen=without_rows(problem.chosen, untouchable))
+    targets = _targets(snapshot, policy, problem, request)
+    rows, after = _less_safe(snapshot, policy, problem, targets, request)
+    refused = [(rows, after)]
+    while len(rows):
+        # What stays where it is leaves other loads to balance, so the rest is planned again without it.
+        problem = replace(problem, chosen=without_rows(problem.chosen, rows))
+        targets = _targets(snapshot, policy, problem, request)
+        rows, after = _less_safe(snapshot, policy, problem, targets, request)
+        refused.append((rows, after))
+    conflicts = (*conflicts, *costs_safety(snapshot, policy, problem, request, refused))
+    return _plan_of(snapshot, problem, targets, conflicts)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Targets:
+    """Where every partition ends. `index` (P, width): into the brokers that stay. `infeasible`: rows that stay as they are."""
+
+    index: Int32s
+    infeasible: Int64s
+    bound: "_Bound"
+    conflicts: tuple[Conflict, ...]
+
+    def changed(self, problem: ReassignmentProblem) -> tuple[Int64s, Int32s]:
+        """The rows whose replica lists change, and their broker ids, NO_BROKER for padding."""
+        ids = np.append(problem.rack_map.broker_ids, np.int32(NO_BROKER))[self.index]
+        rows = np.flatnonzero(without_rows(problem.chosen, self.infeasible) & _differ(ids, problem.rows.replicas))
+        return rows, ids[rows]
+
+
+def _targets(
+    snapshot: ClusterSnapshot, policy: RackPolicy, problem: ReassignmentProblem, request: ReassignmentRequest
+) -> _Targets:
     needed, rows, too_many = in_need(problem)
     # Without a leader there is nothing to copy from: such a partition would hold up its step for good.
     leaderless = np.flatnonzero(problem.rows.leader == NO_BROKER)
@@ -44,33 +85,44 @@ def plan(
     problem = replace(problem, chosen=without_rows(problem.chosen, leaderless))
     rows, too_many = np.setdiff1d(rows, leaderless), np.setdiff1d(too_many, leaderless)
     changes = repair(problem, needed, rows)
-    targets = with_changes(problem.replica_index, changes.leaving, changes.additions.row, changes.additions.broker)
-    infeasible_rows = np.concatenate([changes.blocked, too_many])
+    index = with_changes(problem.replica_index, changes.leaving, changes.additions.row, changes.additions.broker)
+    infeasible = np.concatenate([changes.blocked, too_many])
     done = np.setdiff1d(rows, changes.blocked)
     bound = _Bound(int(needed.additions[done].sum()))
     if request.balance:
         repaired = np.zeros(len(problem.chosen), dtype=np.bool_)
         repaired[done] = True
-        balanced = balance_replicas(problem, targets, without_rows(problem.chosen, infeasible_rows), repaired)
-        targets = in_order_of(problem.replica_index, balanced.targets)
+        balanced = balance_replicas(problem, index, without_rows(problem.chosen, infeasible), repaired)
+        index = in_order_of(problem.replica_index, balanced.targets)
         bound = bound.with_balance(problem, balanced)
     elif len(done):
-        targets = in_order_of(problem.replica_index, even_repair(problem, targets, done))
+        index = in_order_of(problem.replica_index, even_repair(problem, index, done))
     if request.reorder_leaders:
-        targets = _with_even_leaders(problem, targets, infeasible_rows)
-    return _plan_of(
-        snapshot,
-        problem,
-        targets,
-        infeasible_rows,
-        bound=bound,
-        conflicts=(
-            *conflicts,
+        index = _with_even_leaders(problem, index, infeasible)
+    return _Targets(
+        index,
+        np.concatenate([infeasible, leaderless]),
+        bound,
+        (
             *too_few_brokers(snapshot, problem, too_many),
             *blocked_racks(snapshot, policy, problem, changes.blocked),
             *without_leader(snapshot, problem, waiting),
         ),
     )
+
+
+def _less_safe(
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy,
+    problem: ReassignmentProblem,
+    targets: _Targets,
+    request: ReassignmentRequest,
+) -> tuple[Int64s, PlacementSafety]:
+    """Rows that would end less safe than they are, and how safe: none where the request accepts that."""
+    rows, replicas = targets.changed(problem)
+    now, after = safety_of_rows(snapshot, policy, rows), safety_of_rows(snapshot, policy, rows, replicas)
+    worse = np.flatnonzero(less_safe(now, after) & (not request.allow_fewer_racks))
+    return rows[worse], after.take(worse)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +166,10 @@ class _Bound:
 def _untouchable(
     snapshot: ClusterSnapshot, policy: RackPolicy, problem: ReassignmentProblem, request: ReassignmentRequest
 ) -> tuple[Int64s, tuple[Conflict, ...]]:
-    found = list(broken_minimums(snapshot, policy, problem, request))
+    missing = list(missing_brokers(snapshot, problem, request))
+    for selected, _ in missing:
+        problem = replace(problem, chosen=without_rows(problem.chosen, selected))
+    found = [*missing, *broken_minimums(snapshot, policy, problem, request)]
     rows = [selected for selected, _ in found]
     return np.concatenate([np.zeros(0, dtype=np.int64), *rows]), tuple(conflict for _, conflict in found)
 
@@ -125,35 +180,28 @@ def _with_even_leaders(problem: ReassignmentProblem, targets: Int32s, infeasible
 
 
 def _plan_of(
-    snapshot: ClusterSnapshot,
-    problem: ReassignmentProblem,
-    targets: Int32s,
-    infeasible_rows: Int64s,
-    *,
-    bound: "_Bound",
-    conflicts: tuple[Conflict, ...],
+    snapshot: ClusterSnapshot, problem: ReassignmentProblem, targets: _Targets, conflicts: tuple[Conflict, ...]
 ) -> ReassignmentPlan:
-    ids = np.append(problem.rack_map.broker_ids, np.int32(NO_BROKER))[targets]
+    changed, replicas = targets.changed(problem)
     rows = snapshot.partitions
-    changed = np.flatnonzero(without_rows(problem.chosen, infeasible_rows) & _differ(ids, rows.replicas))
     columns = ReassignmentColumns(
         topics=[topic.name for topic in snapshot.topics],
         topic=rows.topic[changed],
         partition=rows.partition[changed],
-        replicas=ids[changed],
+        replicas=replicas,
         undo=rows.replicas[changed],
     )
     additions, size_bytes = columns.additions, rows.size_bytes[changed]
     cost = PlanCost(
-        lower_bound=bound.moves,
-        gap_reason=bound.why(int(additions.sum())),
+        lower_bound=targets.bound.moves,
+        gap_reason=targets.bound.why(int(additions.sum())),
         bytes=int((additions * np.clip(size_bytes, 0, BELIEVED_BYTES_MAX)).sum()),
         unsized_moves=int(additions[size_bytes < 0].sum()),
         before=balance(problem, problem.replica_index),
-        after=balance(problem, targets),
-        replicas_bound=replica_bound(problem.rack_map, np.bincount(_placed_factors(problem, infeasible_rows))),
+        after=balance(problem, targets.index),
+        replicas_bound=replica_bound(problem.rack_map, np.bincount(_placed_factors(problem, targets.infeasible))),
         left_out=_left_out(problem),
-        infeasible=conflicts,
+        infeasible=(*conflicts, *targets.conflicts),
     )
     steps = (Step(1, UNORDERED, columns, cost.bytes),) if len(changed) else ()
     return ReassignmentPlan(snapshot.cluster_id, _topic_ids(snapshot, columns), steps, cost)

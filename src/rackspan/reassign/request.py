@@ -18,7 +18,9 @@ class ReassignmentRequest:
     where the constraints leave the choice. `replication_factor`: the factor of every chosen topic afterwards.
     `topics`: a regular expression that must match a whole topic name; None chooses all. `balance`: also move replicas
     onto brokers that hold too few, new ones above all. `reorder_leaders`: spread preferred leaders by reordering, which
-    copies nothing.
+    copies nothing. `replace_missing`: brokers that hold replicas and are not listed are gone for good; without it their
+    partitions are left as they are, since before Kafka 4 a broker that restarts is not listed either.
+    `allow_fewer_racks`: partitions may end less safe than they are; without it they are left as they are.
     """
 
     drain: frozenset[int] = frozenset()
@@ -27,6 +29,8 @@ class ReassignmentRequest:
     topics: str | None = None
     balance: bool = False
     reorder_leaders: bool = True
+    replace_missing: bool = False
+    allow_fewer_racks: bool = False
 
     def __post_init__(self) -> None:
         factor = self.replication_factor

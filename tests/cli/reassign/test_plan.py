@@ -77,7 +77,7 @@ def test_a_plan_that_breaks_a_rule_exits_2(tmp_path: Path) -> None:
     assert "Unknown broker id 7" in [one["reason"] for one in document["findings"]]
 
 
-@pytest.mark.parametrize("verb", [["plan", "--balance"], ["plan", "--keep-leaders"]])
+@pytest.mark.parametrize("verb", [["plan", "--balance"], ["plan", "--keep-leaders", "--replace-missing-brokers"]])
 def test_the_page_ends_with_the_verdict(tmp_path: Path, verb: list[str]) -> None:
     file = tmp_path / "snapshot.json"
     snapshot_file.write(instance("broker lost", 1_000), file)
@@ -106,3 +106,20 @@ def test_a_wrong_option_is_refused_in_one_line(tmp_path: Path, words: list[str],
     with pytest.raises(RackspanError) as refused:
         run(tmp_path, CLEAN, *words)
     assert str(refused.value) == line
+
+
+def test_a_drain_that_costs_safety_exits_1_and_its_flag_makes_it_for_plan_and_lint_alike(tmp_path: Path) -> None:
+    snapshot = cluster([[0, 1], [1, 0]], {0: "a", 1: "b", 2: "b"})
+    drain = ("--drain", "0")
+    code, document = run(tmp_path, snapshot, "plan", *drain)
+    (conflict,) = document["infeasible"]
+    assert (code, document["moves"], conflict["refused"]) == (1, 0, True)
+    code, document = run(tmp_path, snapshot, "plan", *drain, "--allow-fewer-racks")
+    assert (code, document["moves"], document["infeasible"]) == (2, 2, [])
+    file = tmp_path / "plan.json"
+    file.write_text(json.dumps(document))
+    words = ("lint", "--reassignment-json-file", str(file), *drain)
+    code, found = run(tmp_path, snapshot, *words)
+    assert (code, {one["constraint"] for one in found["findings"]}) == (2, {"plan-less-safe"})
+    code, found = run(tmp_path, snapshot, *words, "--allow-fewer-racks")
+    assert (code, found["findings"]) == (0, [])

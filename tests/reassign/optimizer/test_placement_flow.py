@@ -62,7 +62,10 @@ def test_a_repair_is_the_fewest_moves_and_of_those_the_most_even_loads(seed: int
     instance = Instance(Random(seed))
     if not instance.can_be_enumerated:
         return
-    planned = plan(instance.snapshot, request=ReassignmentRequest(drain=instance.drain))
+    planned = plan(
+        instance.snapshot,
+        request=ReassignmentRequest(replace_missing=True, allow_fewer_racks=True, drain=instance.drain),
+    )
     best = min((instance.moves(placed), _unevenness(placed)) for placed in product(*instance.legal))
     ends = _ends(instance.snapshot, planned)
     assert (instance.moves(ends), _unevenness(ends)) == best
@@ -75,7 +78,10 @@ def test_balance_is_the_most_even_loads_and_of_those_the_fewest_moves(seed: int)
     # A fenced broker keeps what it holds under balance, though legal placements without it may be more even.
     if not instance.can_be_enumerated or instance.fenced:
         return
-    planned = plan(instance.snapshot, request=ReassignmentRequest(drain=instance.drain, balance=True))
+    planned = plan(
+        instance.snapshot,
+        request=ReassignmentRequest(replace_missing=True, allow_fewer_racks=True, drain=instance.drain, balance=True),
+    )
     best = min((_unevenness(placed), instance.moves(placed)) for placed in product(*instance.legal))
     ends = _ends(instance.snapshot, planned)
     assert (_unevenness(ends), instance.moves(ends)) == best
@@ -88,7 +94,12 @@ def test_nothing_is_placed_on_a_fenced_broker(seed: int, balance: bool) -> None:
     instance = Instance(Random(seed))
     if len(instance.remaining) == 0:
         return
-    planned = plan(instance.snapshot, request=ReassignmentRequest(drain=instance.drain, balance=balance))
+    planned = plan(
+        instance.snapshot,
+        request=ReassignmentRequest(
+            replace_missing=True, allow_fewer_racks=True, drain=instance.drain, balance=balance
+        ),
+    )
     for new, old in zip(_ends(instance.snapshot, planned), instance.placed, strict=True):
         assert not (set(new) - set(old)) & instance.fenced
 

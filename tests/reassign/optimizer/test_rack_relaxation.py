@@ -27,7 +27,10 @@ def test_a_plan_without_a_gap_is_the_best_there_is_and_every_plan_is_legal(seed:
     instance = Instance(Random(seed))
     if not instance.can_be_enumerated or instance.fenced:
         return
-    planned = plan(instance.snapshot, request=ReassignmentRequest(drain=instance.drain, balance=True))
+    planned = plan(
+        instance.snapshot,
+        request=ReassignmentRequest(replace_missing=True, allow_fewer_racks=True, drain=instance.drain, balance=True),
+    )
     ends = [row.replicas for row in snapshot_after(instance.snapshot, planned).partitions]
     reached = _unevenness(ends), instance.moves(ends)
     best = min((_unevenness(placed), instance.moves(placed)) for placed in product(*instance.legal))

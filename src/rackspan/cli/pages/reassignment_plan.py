@@ -101,7 +101,8 @@ def _notes(document: dict[str, Any]) -> Iterator[RenderableType]:
     for words in document["left_out"]:
         yield Text(f"left out: {words}", style="yellow")
     for one in document["infeasible"]:
-        yield Text(f"cannot be: {one['reason']}; {one['remedy']}", style="bold red")
+        word = "refused" if one["refused"] else "impossible"
+        yield Text(f"{word}: {one['reason']}; {one['remedy']}", style="bold red")
 
 
 def _verdict(document: dict[str, Any]) -> Text:

@@ -41,6 +41,20 @@ ReplicationFactor: TypeAlias = Annotated[
     int | None, typer.Option("--replication-factor", metavar="N", help="The replicas of each partition afterwards.")
 ]
 
+AllowFewerRacks: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--allow-fewer-racks", help="Accept partitions that survive less of the loss of a rack than they do now."
+    ),
+]
+ReplaceMissing: TypeAlias = Annotated[
+    bool,
+    typer.Option(
+        "--replace-missing-brokers",
+        help="Brokers that hold replicas and are not listed are gone for good: copy their replicas elsewhere.",
+    ),
+]
+
 app = CommandGroup(help="Move replicas: the least movement that makes a cluster rack-safe.")
 
 
@@ -106,6 +120,8 @@ def plan(
     balance: Annotated[
         bool, typer.Option("--balance", help="Also move replicas to brokers that hold too few, new ones above all.")
     ] = False,
+    allow_fewer_racks: AllowFewerRacks = False,
+    replace_missing_brokers: ReplaceMissing = False,
     keep_leaders: Annotated[
         bool, typer.Option("--keep-leaders", help="Do not reorder replicas to balance preferred leaders.")
     ] = False,
@@ -136,6 +152,8 @@ def plan(
         topics=topic,
         balance=balance,
         reorder_leaders=not keep_leaders,
+        replace_missing=replace_missing_brokers,
+        allow_fewer_racks=allow_fewer_racks,
     )
     limits = StepLimits(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
     read = rack_options.of(source_options.source()).read()
@@ -147,7 +165,9 @@ def plan(
     document = plan_document(planned)
     if out is not None:
         _save(document, out)
-    output.warn(f"cannot be: {one.reason}; {one.remedy}" for one in planned.infeasible)
+    output.warn(
+        f"{'refused' if one.refused else 'impossible'}: {one.reason}; {one.remedy}" for one in planned.infeasible
+    )
     output.write(document, output_format, plan_page(document), _move_rows(document))
     raise exit_codes.finish(impossible=bool(planned.infeasible), to_act_on=bool(planned.steps))
 
@@ -171,17 +191,20 @@ def lint(
     balance: Annotated[
         bool, typer.Option("--balance", help="The file was made with --balance: more moves are meant.")
     ] = False,
+    allow_fewer_racks: AllowFewerRacks = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Check a reassignment file: its targets, the replicas on the way, needless copies.
 
-    Give --drain, --replace, --replication-factor and --balance as to `reassign plan`: what they require is then no finding.
+    Give --drain, --replace, --replication-factor, --balance and --allow-fewer-racks as to `reassign plan`: what they require
+    or accept is then no finding.
     """
     request = ReassignmentRequest(
         drain=options.ids("--drain", drain),
         replace=options.ids("--replace", replace),
         replication_factor=replication_factor,
         balance=balance,
+        allow_fewer_racks=allow_fewer_racks,
     )
     document = read_file(reassignment_json_file, read_reassignment, REASSIGNMENT)
     read = rack_options.of(source_options.source()).read()
