@@ -46,6 +46,7 @@ from rackspan.sources import rack_locator as _rack_locator
 from rackspan.sources import rack_locators as _rack_locators
 from rackspan.sources import snapshot_file as _snapshot_file
 from rackspan.sources.client_config.properties_file import read_properties
+from rackspan.sources.client_config.translation import kafka_python_settings
 from rackspan.sources.source import Cluster, Source
 from rackspan.streams import CapturedGroup, Setting, StreamsGroup
 
@@ -70,6 +71,7 @@ __all__ = [
     "cancel_reassignment",
     "capture_streams",
     "carry_out",
+    "check_command_config",
     "check_reassignment",
     "collect",
     "collect_every",
@@ -122,6 +124,11 @@ def live_cluster(
     from rackspan.sources.live.cluster import read_cluster
 
     return Source(name or bootstrap_servers, lambda: ReadSnapshot(read_cluster(connection, sizes=sizes), ()))
+
+
+def check_command_config(file: Path) -> None:
+    """Check that a properties file can be followed, without a connection. Errors: UsageError, naming the key."""
+    kafka_python_settings(read_properties(file))
 
 
 def _connection(cluster: Cluster) -> "ClusterConnection":

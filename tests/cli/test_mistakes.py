@@ -68,7 +68,11 @@ def test_a_mistake_gets_one_line(
             "rackspan.toml: 'colour' is not a setting; there are bootstrap-server, cluster, command-config, master, "
             "min-insync-racks, output, rack-locator-class, rack-locator-properties, timeout, unracked, warehouse, [topics], [controllers], [brokers], [clusters]",
         ),
-        ("timeout = [1]\n", "rackspan.toml: timeout is [1], but a setting is a string or a whole number; correct it"),
+        (
+            "unracked = 'own '\n",
+            "rackspan.toml: unracked is 'own ', but it is one of shared, own, error, ignore; correct it",
+        ),
+        ("timeout = [1]\n", "rackspan.toml: timeout is [1], but it is a whole number of 1 to 2147483647; correct it"),
         (
             '[topics."orders"]\nmin.insync.racks = "two"\n',
             "rackspan.toml: [topics.\"orders\"] min.insync.racks is 'two', but it is a whole number of 1 to 2147483647",

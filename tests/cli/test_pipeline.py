@@ -54,7 +54,7 @@ def test_collect_keeps_the_racks_that_a_locator_finds(cli: Cli, tmp_path: Path) 
     [
         (
             ("collect", "--warehouse", "w"),
-            "no source named: give --bootstrap-server HOST:PORT, --snapshot FILE or --from-snapshots DIR",
+            "no source named: give --bootstrap-server HOST:PORT, --cluster NAME, --all-clusters, --snapshot FILE or --from-snapshots DIR",
         ),
         (
             ("collect", "--warehouse", "w", "--from-snapshots", "absent"),

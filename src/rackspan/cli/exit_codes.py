@@ -92,6 +92,10 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "pipeline report": ExitMeaning("the page is written"),
         "pipeline table": ExitMeaning("the rows are printed"),
         "cluster up": ExitMeaning("Ctrl-C ends it"),
+        "config show": ExitMeaning("the settings are printed"),
+        "config check": ExitMeaning(
+            "every cluster is read and has what the file names", "it lacks something", "a cluster cannot be read"
+        ),
     }
 )
 """By the words of the command line."""

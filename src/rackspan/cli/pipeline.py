@@ -10,7 +10,6 @@ import typer
 from rackspan import api
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
-from rackspan.errors import UsageError
 
 if TYPE_CHECKING:
     from rackspan.pipeline import Collected
@@ -34,48 +33,14 @@ TABLES: Final = ("partition_durability", "findings", "outage_impact", "drift")
 def collect(
     *,
     warehouse: options.Warehouse,
-    bootstrap_server: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--bootstrap-server",
-            "--bootstrap-servers",
-            metavar="HOST:PORT[,…]",
-            help="A running cluster; repeat it for each.",
-            rich_help_panel="Reading clusters",
-        ),
-    ] = None,
-    command_config: options.CommandConfig = None,
-    timeout: options.Timeout = options.DEFAULT_TIMEOUT_MS,
-    snapshot: Annotated[
-        list[Path] | None,
-        typer.Option(
-            "--snapshot",
-            metavar="FILE-OR-DIR",
-            help="An existing snapshot; repeat it for each.",
-            rich_help_panel="Reading clusters",
-        ),
-    ] = None,
-    from_snapshots: Annotated[
-        Path | None,
-        typer.Option(
-            "--from-snapshots", metavar="DIR", help="Every snapshot in a folder.", rich_help_panel="Reading clusters"
-        ),
-    ] = None,
-    rack_options: options.RackLocatorOptions,
+    fleet_options: options.FleetOptions,
     every: Annotated[
         float | None,
         typer.Option("--every", metavar="SECONDS", min=0.1, help="Repeat every so many seconds, until Ctrl-C."),
     ] = None,
 ) -> None:
     """Store one snapshot of every source in the warehouse, each completely or not at all, each once."""
-    sources = [
-        *(api.live_cluster(servers, command_config, timeout / 1000) for servers in bootstrap_server or ()),
-        *(api.snapshot_file(path) for path in snapshot or ()),
-        *(api.snapshot_files(from_snapshots) if from_snapshots is not None else ()),
-    ]
-    if not sources:
-        raise UsageError("no source named: give --bootstrap-server HOST:PORT, --snapshot FILE or --from-snapshots DIR")
-    sources = [rack_options.of(one) for one in sources]
+    sources = fleet_options.sources()
     if every is None:
         raise exit_codes.finish(impossible=_report_collected(api.collect(sources, warehouse)) > 0)
     _report_collected(api.collect_every(sources, warehouse, every))
@@ -89,6 +54,7 @@ def run(
     master: Master = None,
 ) -> None:
     """Bring every table up to date with what was collected. Days without new snapshots are not touched."""
+    output.warn(policy_options.fleet_warnings())
     made = api.run_pipeline(warehouse, policy_options.policy(), master)
     output.note(
         f"{made.rows:,} rows in {len(made.written)} days of tables, {len(made.skipped)} days left as they were, "
@@ -105,6 +71,7 @@ def report(
     master: Master = None,
 ) -> None:
     """Write one page from the tables: the summary, racks by topics, durability over time, findings."""
+    output.warn(policy_options.fleet_warnings())
     output.warn(api.report(warehouse, policy_options.policy(), out, master))
     output.note(f"{out}: written; it needs no network to be read")
 

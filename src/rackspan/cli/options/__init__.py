@@ -5,11 +5,13 @@ options name, quantities.py sizes and rates.
 """
 
 from rackspan.cli.options.flags import with_option_groups
+from rackspan.cli.options.fleet import FleetOptions
 from rackspan.cli.options.input_files import STANDARD_STREAM, read_file, standard_input
 from rackspan.cli.options.shared import (
     DEFAULT_TIMEOUT_MS,
     AllowFewerRacks,
     Apply,
+    ClusterName,
     ClusterOptions,
     CommandConfig,
     ExcludeBrokers,
@@ -25,6 +27,7 @@ from rackspan.cli.options.shared import (
     Timeout,
     TopicPattern,
     Warehouse,
+    cluster_address,
     ids,
     pairs,
 )
@@ -34,10 +37,12 @@ __all__ = [
     "STANDARD_STREAM",
     "AllowFewerRacks",
     "Apply",
+    "ClusterName",
     "ClusterOptions",
     "CommandConfig",
     "ExcludeBrokers",
     "ExclusionOptions",
+    "FleetOptions",
     "MetricsOptions",
     "Output",
     "OutputFormat",
@@ -49,6 +54,7 @@ __all__ = [
     "Timeout",
     "TopicPattern",
     "Warehouse",
+    "cluster_address",
     "ids",
     "pairs",
     "read_file",

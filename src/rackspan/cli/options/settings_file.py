@@ -8,36 +8,63 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from rackspan.errors import UsageError
-from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, RackId
+from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, RackId, UnrackedPolicy
 
-CLUSTER_KEYS: Final = frozenset(
+Check = Callable[[object], object]
+"""Raises UsageError for a wrong value, with a message about the value alone; returns the right one."""
+
+
+def _whole_number(value: object) -> int:
+    if type(value) is not int or not 1 <= value <= INT32_MAX:
+        raise UsageError(f"is {value!r}, but it is a whole number of 1 to {INT32_MAX}")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise UsageError(f"is {value!r}, but it is text")
+    return value
+
+
+def _one_of(*allowed: str) -> Check:
+    def check(value: object) -> object:
+        if value not in allowed:
+            raise UsageError(f"is {value!r}, but it is one of {', '.join(allowed)}")
+        return value
+
+    return check
+
+
+CLUSTER_KEYS: Final[Mapping[str, Check]] = MappingProxyType(
     {
-        "bootstrap-server",
-        "command-config",
-        "timeout",
-        "rack-locator-class",
-        "rack-locator-properties",
-        "unracked",
-        "min-insync-racks",
+        "bootstrap-server": _text,
+        "command-config": _text,
+        "timeout": _whole_number,
+        "rack-locator-class": _text,
+        "rack-locator-properties": _text,
+        "unracked": _one_of(*UnrackedPolicy),
+        "min-insync-racks": _whole_number,
     }
 )
 """Flags without their dashes that may stand in [clusters.NAME], and above all tables for every cluster."""
 
-OPTION_KEYS: Final = CLUSTER_KEYS | {"cluster", "output", "warehouse", "master"}
+OPTION_KEYS: Final[Mapping[str, Check]] = MappingProxyType(
+    {
+        **CLUSTER_KEYS,
+        "cluster": _text,
+        "output": _one_of("human", "json", "yaml", "csv"),
+        "warehouse": _text,
+        "master": _text,
+    }
+)
 """Flags without their dashes that may stand above all tables."""
 
 _TABLES: Final = ("topics", "controllers", "brokers", "clusters")
 _PATHS: Final = ("command-config", "warehouse")
 
 
-def _racks(value: object) -> int:
-    if type(value) is not int or not 1 <= value <= INT32_MAX:
-        raise UsageError(f"is {value!r}, but it is a whole number of 1 to {INT32_MAX}")
-    return value
-
-
-TOPIC_KEYS: Final[Mapping[str, Callable[[object], Any]]] = MappingProxyType({MIN_INSYNC_RACKS: _racks})
-"""The keys of [topics."NAME"], each with its check, which raises UsageError with a message about the value alone."""
+TOPIC_KEYS: Final[Mapping[str, Check]] = MappingProxyType({MIN_INSYNC_RACKS: _whole_number})
+"""The keys of [topics."NAME"]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +122,7 @@ def _section(
     path: Path,
     where: str,
     keys: dict[str, Any],
-    allowed: frozenset[str],
+    allowed: Mapping[str, Check],
     tables: tuple[str, ...],
     *,
     title: str | None = None,
@@ -107,8 +134,10 @@ def _section(
             raise UsageError(
                 f"{where}: {key!r} is not a setting; there are {', '.join(known)}, {', '.join(f'[{one}]' for one in tables)}"
             )
-        if not isinstance(value, str | int) or isinstance(value, bool):
-            raise UsageError(f"{where}: {key} is {value!r}, but a setting is a string or a whole number; correct it")
+        try:
+            allowed[key](value)
+        except UsageError as error:
+            raise UsageError(f"{where}: {key} {error}; correct it") from None
     options = {key: _beside(path, value) if key in _PATHS else value for key, value in keys.items()}
     return Section(
         where,
@@ -120,9 +149,9 @@ def _section(
     )
 
 
-def _beside(path: Path, value: Any) -> Any:
+def _beside(path: Path, value: str) -> str:
     """A path in the file is relative to the file's folder."""
-    if not isinstance(value, str) or "://" in value:
+    if "://" in value:
         return value
     return str(path.parent / Path(value).expanduser())
 

@@ -341,6 +341,17 @@ class PolicyOptions:
         """A line for each setting that has no effect on this cluster."""
         return [*self._overruled(), *self._unknown(snapshot), *self._enforced(snapshot)]
 
+    def fleet_warnings(self) -> list[str]:
+        """A line for each setting that has no effect on a command that judges every cluster alike."""
+        single = [
+            f"{section.where}: [{what}] has no effect here: every cluster of a warehouse is judged by one policy"
+            for file in self.given.settings.files
+            for section in file.clusters.values()
+            for what in ("topics", "controllers")
+            if getattr(section, what)
+        ]
+        return [*self._overruled(), *single]
+
     def _topics(self) -> Mapping[str, tuple[Section, int]]:
         return self.given.settings.topic_values(MIN_INSYNC_RACKS, "min-insync-racks")
 

@@ -1,0 +1,146 @@
+"""rackspan config show and check, and collecting from named clusters."""
+
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from rackspan.cluster import EmbeddedCluster
+from tests.cli.conftest import GOOD, Ran
+
+Cli = Callable[..., Ran]
+
+HIDDEN = "never-shown"
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(racks=3, brokers=3) as running:
+        yield running
+
+
+@pytest.fixture
+def file(tmp_path: Path, cluster: EmbeddedCluster) -> Path:
+    written = tmp_path / "rackspan.toml"
+    (tmp_path / "fleet").write_text(f"client.id={HIDDEN}\n")
+    written.write_text(f"""
+command-config = "fleet"
+min-insync-racks = 2
+[topics."clicks"]
+min.insync.racks = 1
+[clusters.dev]
+bootstrap-server = "{cluster.bootstrap_servers}"
+name = "Development"
+[clusters.prod-eu]
+bootstrap-server = "127.0.0.1:1"
+command-config = "eu"
+timeout = 500
+[clusters.prod-eu.controllers]
+3000 = "eu-1a"
+""")
+    return written
+
+
+def settings(ran: Ran) -> dict[str, tuple[object, str]]:
+    assert ran.code == 0, ran
+    return {one["setting"]: (one["value"], one["from"]) for one in ran.document["settings"]}
+
+
+def test_show_says_where_each_value_comes_from(
+    cli: Cli, file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RACKSPAN_UNRACKED", "own")
+    (tmp_path / "config" / "rackspan").mkdir(parents=True)
+    (tmp_path / "config" / "rackspan" / "rackspan.toml").write_text("timeout = 7000\nmin-insync-racks = 3\n")
+    user = str(tmp_path / "config" / "rackspan" / "rackspan.toml")
+    shared = {
+        "command-config": ("fleet", "rackspan.toml"),
+        "min-insync-racks": (2, "rackspan.toml"),
+        "timeout": (7000, user),
+        "unracked": ("own", "RACKSPAN_UNRACKED"),
+        'topics."clicks" min.insync.racks': (1, "rackspan.toml"),
+    }
+    assert settings(cli("config", "show", "-o", "json")) == shared
+    own = "rackspan.toml: [clusters.prod-eu]"
+    assert settings(cli("config", "show", "--cluster", "prod-eu", "-o", "json")) == {
+        **shared,
+        "bootstrap-server": ("127.0.0.1:1", own),
+        "command-config": ("eu", own),
+        "timeout": (500, own),
+        "controllers 3000": ("eu-1a", own),
+    }
+
+
+def test_show_lists_the_clusters_and_no_secret(cli: Cli, file: Path, cluster: EmbeddedCluster) -> None:
+    ran = cli("config", "show", "-o", "json")
+    assert [(one["cluster"], one["name"], one["command-config"]) for one in ran.document["clusters"]] == [
+        ("dev", "Development", "fleet"),
+        ("prod-eu", "prod-eu", "eu"),
+    ]
+    page = cli("config", "show")
+    assert f"dev      Development  {cluster.bootstrap_servers}" in page.out
+    assert HIDDEN not in ran.out + page.out
+
+
+def test_check_reads_every_cluster_and_lists_what_is_wrong(cli: Cli, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "eu").write_text("")
+    ran = cli("config", "check", "-o", "json")
+    dev, prod = ran.document["clusters"]
+    assert (ran.code, dev["read"], dev["brokers"], prod["read"]) == (1, True, 3, False)
+    assert [one["problem"] for one in dev["problems"]] == [
+        'rackspan.toml: [topics."clicks"] has no effect: no such topic'
+    ]
+    assert [one["problem"].split(":")[0] for one in prod["problems"]] == ["no broker answered"]
+    assert cli("config", "check", "--cluster", "dev").code == 2
+
+
+def test_check_without_problems_is_clean(cli: Cli, tmp_path: Path, cluster: EmbeddedCluster) -> None:
+    (tmp_path / "rackspan.toml").write_text(f'[clusters.dev]\nbootstrap-server = "{cluster.bootstrap_servers}"\n')
+    ran = cli("config", "check")
+    assert (ran.code, ran.out.splitlines()[-1]) == (0, "no problems")
+
+
+def test_check_offline_finds_a_wrong_command_config(cli: Cli, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "eu").write_text("colour=red\n")
+    ran = cli("config", "check", "--offline", "-o", "json")
+    dev, prod = ran.document["clusters"]
+    assert (ran.code, dev["problems"], dev["brokers"]) == (1, [], None)
+    assert "colour in --command-config" in prod["problems"][0]["problem"]
+
+
+def test_check_of_nothing_says_so(cli: Cli) -> None:
+    ran = cli("config", "check")
+    assert (ran.code, ran.out) == (0, "no rackspan.toml: no named cluster to check; add [clusters.NAME]\n")
+
+
+def test_a_fleet_is_collected_by_name(cli: Cli, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "eu").write_text("")
+    ran = cli("pipeline", "collect", "--all-clusters", "--warehouse", "out")
+    assert ran.code == 1, "prod-eu is not there"
+    kept, refused = sorted(ran.err.splitlines())
+    assert kept.startswith("Development: kept as ")
+    assert "127.0.0.1:1: connection refused" in refused
+    again = cli("pipeline", "collect", "--cluster", "dev", "--cluster", "dev", "--warehouse", "out")
+    assert (again.code, len(again.err.splitlines())) == (0, 1)
+
+
+def test_a_flag_for_one_source_counts_before_the_files(cli: Cli, file: Path, tmp_path: Path) -> None:
+    (tmp_path / "moment.json").write_text(json.dumps(GOOD))
+    file.write_text('cluster = "far"\n[clusters.far]\nbootstrap-server = "127.0.0.1:1"\n')
+    ran = cli("pipeline", "collect", "--snapshot", "moment.json", "--warehouse", "out")
+    assert (ran.code, len(ran.err.splitlines())) == (0, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (("--all-clusters", "--cluster", "dev"), "--cluster and --all-clusters: name one of them"),
+        (("--snapshot", "s.json", "--timeout", "5"), "--timeout: snapshots are read without a connection; leave it out"),
+        (("--cluster", "dve"), "--cluster dve: no such cluster in rackspan.toml; did you mean 'dev'?; there are dev, prod-eu"),
+        ((), "no source named: give --bootstrap-server HOST:PORT, --cluster NAME, --all-clusters, --snapshot FILE or --from-snapshots DIR"),
+    ],
+)  # fmt: skip
+def test_a_mistake_about_sources_gets_one_line(cli: Cli, file: Path, words: tuple[str, ...], line: str) -> None:
+    ran = cli("pipeline", "collect", "--warehouse", "out", *words)
+    assert (ran.code, ran.err) == (1, f"rackspan: {line}\n")
