@@ -13,7 +13,6 @@ import signal
 import sys
 import tempfile
 import time
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -70,15 +69,16 @@ class TestMap:
         return sorted(tests - {""}, key=lambda test: (self.seconds.get(test, 0.0), test))
 
 
-def record(folders: Sequence[str], marks: str, source: str) -> TestMap:
+def record(folders: Sequence[str], marks: str, source: str, *, may_fail: bool = False) -> TestMap:
     """Run the tests of the folders once, and record what they execute below `source`.
 
-    Raises RuntimeError when they do not pass: nothing can be learnt from mutants then.
+    Raises RuntimeError when one does not pass: nothing can be learnt from mutants then. With `may_fail` the tests that
+    fail are left out instead.
     """
     with tempfile.TemporaryDirectory() as scratch:
         result = Path(scratch, "map")
         status = _in_child(lambda: _record(folders, marks, source, result), cpu_seconds=None, elapsed_seconds=3600)
-        if status != 0 or not result.exists():
+        if (status != 0 and not may_fail) or not result.exists():
             raise RuntimeError(
                 f"the tests of {', '.join(folders)} fail without a mutant (status {status}); repair them"
             )
@@ -189,7 +189,8 @@ def _plant(mutant: Mutant) -> list[str]:
 class _Recorder(_Shallow):
     def __init__(self, coverage: Any) -> None:
         self._coverage = coverage
-        self.seconds: dict[str, float] = defaultdict(float)
+        self.seconds: dict[str, float] = {}
+        self.failed: set[str] = set()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
@@ -200,6 +201,10 @@ class _Recorder(_Shallow):
         finally:
             self.seconds[item.nodeid] = time.process_time() - began
             self._coverage.switch_context("")
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.outcome != "passed":
+            self.failed.add(report.nodeid)
 
 
 def _record(folders: Collection[str], marks: str, source: str, result: Path) -> int:
@@ -212,7 +217,8 @@ def _record(folders: Collection[str], marks: str, source: str, result: Path) -> 
     coverage.stop()
     data = coverage.get_data()
     lines = {str(Path(file).relative_to(ROOT)): data.contexts_by_lineno(file) for file in data.measured_files()}
+    seconds = {test: spent for test, spent in recorder.seconds.items() if test not in recorder.failed}
     own = ("rackspan", "tests", "tools", "conftest", "__main__", "_pytest", "coverage")
     foreign = [name for name in sys.modules if not name.startswith(own)]
-    result.write_bytes(pickle.dumps(TestMap(lines, dict(recorder.seconds), foreign)))
+    result.write_bytes(pickle.dumps(TestMap(lines, seconds, foreign)))
     return status
