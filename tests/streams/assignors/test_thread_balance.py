@@ -39,3 +39,19 @@ def test_a_pair_that_may_not_exchange_does_not() -> None:
     states[0].active.update(range(4))
     balance_over_threads(states, active, lambda _source, _target: False)
     assert len(states[0].active) == 4
+
+
+def test_a_single_move_that_helps_is_made_and_the_next_round_goes_on_from_it() -> None:
+    """Four tasks on one of three clients: one moves to each of the others, and then one more to the lesser of them."""
+    states = clients(1, 1, 1)
+    states[0].active.update(range(5))
+    balance_over_threads(states, active)
+    assert sorted(len(state.active) for state in states) == [1, 2, 2]
+
+
+def test_a_move_that_would_only_turn_the_difference_round_is_not_made() -> None:
+    states = clients(1, 1)
+    states[0].active.update({0, 1})
+    states[1].active.add(2)
+    balance_over_threads(states, active)
+    assert [len(state.active) for state in states] == [2, 1]

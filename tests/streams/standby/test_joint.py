@@ -86,3 +86,16 @@ def test_a_task_whose_moves_are_refused_stays_and_the_cost_never_rises(seed: int
 
     assert solve_standby_tasks_jointly(states, costs, all_but_task_zero) <= before
     assert [0 in state.standby for state in states] == [0 in standbys for standbys in held]
+
+
+@pytest.mark.parametrize(("arcs", "moves"), [(20, True), (19, False)])
+def test_a_problem_of_more_arcs_than_the_limit_stays_as_it_was(
+    arcs: int, moves: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Five tasks on four clients are twenty arcs."""
+    monkeypatch.setattr("rackspan.streams.standby.joint.MAX_ARCS", arcs)
+    rng = Random(4)
+    states, costs = table(rng, clients=4, tasks=5), prices(rng, clients=4, tasks=5)
+    before, expected = costs.total(states), least(states, costs)
+    assert expected < before
+    assert solve_standby_tasks_jointly(states, costs, anything) == (expected if moves else before)

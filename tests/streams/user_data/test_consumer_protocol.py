@@ -1,5 +1,8 @@
 from random import Random
 
+import pytest
+
+from rackspan.errors import InvalidGroup
 from rackspan.streams.user_data.consumer_protocol import decode_consumer_assignment, decode_consumer_subscription
 from tests.streams.groups import member
 from tests.streams.user_data.test_subscription_info import mutated, refusal
@@ -9,6 +12,24 @@ def test_the_rack_is_a_field_from_version_3_on() -> None:
     for version, rack in ((0, None), (1, None), (2, None), (3, "r1")):
         subscription = decode_consumer_subscription(member("a", protocol_version=version).metadata, "m")
         assert (subscription.version, subscription.rack) == (version, rack)
+
+
+@pytest.mark.parametrize("version", [0, 1, 2, 3])
+def test_owned_partitions_and_generation_are_passed_over_where_the_version_has_them(version: int) -> None:
+    """ConsumerProtocolSubscription by Kafka's message format: owned partitions from 1, generation from 2, rack from 3."""
+    topic = b"\x00\x01t"
+    data = version.to_bytes(2, "big") + b"\x00\x00\x00\x01" + topic + b"\x00\x00\x00\x02ud"
+    if version >= 1:
+        data += b"\x00\x00\x00\x01" + topic + b"\x00\x00\x00\x02" + bytes(4) + b"\x00\x00\x00\x01"
+    if version >= 2:
+        data += b"\x00\x00\x00\x07"
+    if version >= 3:
+        data += b"\x00\x02r1"
+    read = decode_consumer_subscription(data, "m")
+    assert (read.version, read.user_data, read.rack) == (version, b"ud", "r1" if version == 3 else None)
+    for cut in range(len(data)):
+        with pytest.raises(InvalidGroup):
+            decode_consumer_subscription(data[:cut], "m")
 
 
 def test_an_empty_rack_is_none() -> None:
