@@ -94,8 +94,16 @@ def held(controller: ControllerCore, *topics: str) -> list[int]:
     return [replicas.count(broker) for broker in sorted(controller.image.brokers)]
 
 
-def test_new_partitions_go_to_a_broker_that_was_added() -> None:
+def test_a_new_topic_is_spread_over_all_brokers_a_new_one_included() -> None:
     controller = balanced()
+    create(controller, "before", 30, 3)
+    register(controller, 6, "r0")
+    create(controller, "after", 12, 3)
+    assert held(controller, "after") == [4, 6, 6, 4, 6, 6, 4]
+
+
+def test_new_partitions_go_to_a_broker_that_was_added_where_the_cluster_is_levelled() -> None:
+    controller = balanced(level="cluster")
     create(controller, "before", 30, 3)
     register(controller, 6, "r0")
     create(controller, "after", 12, 3)
