@@ -118,8 +118,8 @@ def test_no_new_partition_goes_to_a_broker_that_is_to_be_removed() -> None:
     assert held(controller, "orders")[4] == 0
 
 
-def test_a_broker_near_its_limit_gets_less_than_the_others() -> None:
-    controller = balanced()
+def test_a_broker_that_holds_much_gets_less_than_the_others_where_the_cluster_is_levelled() -> None:
+    controller = balanced(level="cluster")
     for number in range(6):
         # Broker 0 is full of topics of one replica that an operator put there.
         by_hand(controller, f"full-{number}", *[[0]] * 10)
