@@ -1,24 +1,29 @@
 """Placing a large topic: ours beside Kafka's own classes, in turns, both warm.
 
-Ratios are of runs made one after the other, so that what else the machine does weighs on both. Kafka's classes come
-from the published jars; a JVM of their own is started and ended here.
+Ratios are of runs made one after the other, so that what else the machine does weighs on both. Both sides end with one
+array of broker ids; what each pays for another form is printed besides: Kafka ends with lists of boxed integers, which its
+controller stores, ours can be turned into Python lists, which a request to a broker needs. Kafka's classes come from the
+published jars; a JVM of their own is started and ended here. Its flags give it what it is fastest with of the four sets
+that were tried: no garbage is collected during a run, unless two runs fill the young generation.
 """
 
-import statistics
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import Final
 
+from benchmarks._measure import Figures, machine
 from rackspan.errors import UsageError
 from rackspan.model import BrokerId, RackId
 from rackspan.placement import CheckedPlacer, UsableBroker, placer_named
-from tests.compat.kafka_placers import KafkaPlacers, Request, request
+from tests.compat.kafka_placers import KAFKA_VERSION, KafkaPlacers, Request, request
 
-RUNS: Final = 5
-WARMUPS: Final = 3
-"""After three runs a JVM of this size is as fast as it gets."""
+RUNS: Final = 9
+WARMUP_PARTITIONS: Final = 6_000_000
+"""Placed by the JVM before the first run of each case, in runs of the case's size: it is then as fast as it gets."""
+
+JVM_FLAGS: Final = ("-Xms6g", "-Xmx6g", "-Xmn5g", "-XX:+UseParallelGC")
 
 BESIDE: Final[Mapping[str, str]] = {
     "rack-alternated": "rack-alternated",
@@ -55,23 +60,23 @@ SCENARIOS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """Milliseconds of each run, Kafka's and ours in turns."""
+    """Milliseconds of each run, Kafka's and ours in turns. `kafka`, `ours`: to an array; the others to the named form."""
 
-    kafka: Sequence[float]
-    ours: Sequence[float]
-
-    @property
-    def ratios(self) -> list[float]:
-        return [kafka / ours for kafka, ours in zip(self.kafka, self.ours, strict=True)]
+    kafka: Figures
+    ours: Figures
+    kafka_own_lists: Figures
+    ours_as_lists: Figures
 
 
 def main() -> None:
+    print(f"{machine()}; Kafka {KAFKA_VERSION}, java {' '.join(JVM_FLAGS)}; one thread each, JVM's collector besides")
+    print(f"milliseconds, median (least to most) of {RUNS} runs in turns")
     placers = list(_importable())
-    with KafkaPlacers() as kafka:
+    with KafkaPlacers(JVM_FLAGS) as kafka:
         for scenario in SCENARIOS:
             print(f"\n{scenario.name}, replication factor {scenario.replicas}")
             for placer in placers:
-                print(_line(placer.name, _compared(kafka, placer, scenario)))
+                print(_line(placer.name, _compared(kafka, placer, scenario)), flush=True)
 
 
 def _importable() -> Iterator[CheckedPlacer]:
@@ -84,11 +89,20 @@ def _importable() -> Iterator[CheckedPlacer]:
 
 def _compared(kafka: KafkaPlacers, placer: CheckedPlacer, scenario: Scenario) -> Comparison:
     brokers = scenario.brokers
-    request_ = request(BESIDE[placer.name], brokers, scenario.partitions, scenario.replicas, seed=17)
-    _kafka_ms(kafka, {**request_, "warmups": WARMUPS, "runs": 1})
-    _ours_ms(placer, scenario, brokers)
-    runs = [(_kafka_ms(kafka, {**request_, "runs": 1}), _ours_ms(placer, scenario, brokers)) for _ in range(RUNS)]
-    return Comparison([theirs for theirs, _ in runs], [ours for _, ours in runs])
+    placement = request(BESIDE[placer.name], brokers, scenario.partitions, scenario.replicas, seed=17, runs=1)
+    for array in (True, False):
+        _kafka_ms(kafka, {**placement, "array": array, "warmups": max(3, WARMUP_PARTITIONS // scenario.partitions)})
+    _ours_ms(placer, scenario, brokers, as_lists=True)
+    runs = [
+        (
+            _kafka_ms(kafka, {**placement, "array": True}),
+            _ours_ms(placer, scenario, brokers),
+            _kafka_ms(kafka, {**placement, "array": False}),
+            _ours_ms(placer, scenario, brokers, as_lists=True),
+        )
+        for _ in range(RUNS)
+    ]
+    return Comparison(*(Figures(figures) for figures in zip(*runs, strict=True)))
 
 
 def _kafka_ms(kafka: KafkaPlacers, request_: Request) -> float:
@@ -96,18 +110,20 @@ def _kafka_ms(kafka: KafkaPlacers, request_: Request) -> float:
     return float(milliseconds)
 
 
-def _ours_ms(placer: CheckedPlacer, scenario: Scenario, brokers: Sequence[UsableBroker]) -> float:
+def _ours_ms(
+    placer: CheckedPlacer, scenario: Scenario, brokers: Sequence[UsableBroker], *, as_lists: bool = False
+) -> float:
     begin = time.perf_counter()
-    placer.placer.place(0, scenario.partitions, scenario.replicas, brokers)
-    return (time.perf_counter() - begin) * 1000
+    placed = placer.placer.place(0, scenario.partitions, scenario.replicas, brokers)
+    lists = placed.replicas.tolist() if as_lists else None
+    milliseconds = (time.perf_counter() - begin) * 1000
+    del lists
+    return milliseconds
 
 
 def _line(placer: str, compared: Comparison) -> str:
+    ratio = compared.kafka.over(compared.ours).text("times as fast", 1)
     return (
-        f"  {placer:<16} Kafka's {BESIDE[placer]:<16} {_spread(compared.kafka)} ms"
-        f"   rackspan {_spread(compared.ours)} ms   {_spread(compared.ratios)} times as fast"
+        f"  {placer:<16} {compared.ours.text('ms', 1):<28} Kafka's {BESIDE[placer]:<16} {compared.kafka.text('ms', 1):<30} {ratio}\n"
+        f"  {'':<16} as lists {compared.ours_as_lists.text('ms', 1):<28} Kafka's own lists {compared.kafka_own_lists.text('ms', 1)}"
     )
-
-
-def _spread(figures: Sequence[float]) -> str:
-    return f"{statistics.median(figures):>7.1f} ({min(figures):.1f} to {max(figures):.1f})"

@@ -23,11 +23,20 @@ def request(placer: str, brokers: Sequence[UsableBroker], partitions: int, repli
     return {"placer": placer, "brokers": listed, "partitions": partitions, "replicas": replicas, **options}
 
 
+SMALL_JVM: Final = ("-Xmx2g", "-XX:+UseSerialGC")
+"""Enough for the assignments of tests; timings need more, see benchmarks/place.py."""
+
+
 class KafkaPlacers:
     """A JVM that stays warm between requests: `with KafkaPlacers() as kafka: kafka.run(...)`."""
 
+    def __init__(self, jvm_flags: Sequence[str] = SMALL_JVM) -> None:
+        self._jvm_flags = jvm_flags
+
     def __enter__(self) -> "KafkaPlacers":
-        self._jvm = subprocess.Popen(_command(), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._jvm = subprocess.Popen(
+            _command(self._jvm_flags), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
         return self
 
     def run(self, requested: Request) -> dict[str, Any]:
@@ -47,11 +56,11 @@ def run_requests(requests: Iterable[Request], timeout_seconds: float) -> list[di
     """Kafka's responses in order. The JVM has ended when this returns, whatever happened."""
     lines = "".join(json.dumps(each) + "\n" for each in requests)
     done = subprocess.run(
-        _command(), input=lines, stdout=subprocess.PIPE, text=True, timeout=timeout_seconds, check=True
+        _command(SMALL_JVM), input=lines, stdout=subprocess.PIPE, text=True, timeout=timeout_seconds, check=True
     )
     return [json.loads(line) for line in done.stdout.splitlines()]
 
 
-def _command() -> list[str]:
+def _command(jvm_flags: Sequence[str]) -> list[str]:
     jars = ivy.jars("org.apache.kafka", "kafka-metadata", KAFKA_VERSION)
-    return [ivy.java() or "java", "-Xmx2g", "-XX:+UseSerialGC", "-cp", f"{jars}/*", str(_SOURCE)]
+    return [ivy.java() or "java", *jvm_flags, "-cp", f"{jars}/*", str(_SOURCE)]

@@ -2,8 +2,9 @@
 //
 // Request: {"placer": "rack-alternated" | "striped", "brokers": [[id, rack or null, fenced], ...], "partitions": 6,
 // "replicas": 3, "start_index": 0 or null, "start_partition": 0, "rng": "java" | "lcg64", "seed": 17, "topics": 1,
-// "warmups": 0, "runs": 0}. Answer: {"topics": [[[broker, ...], ...], ...]} or {"error": ...}; with runs, their
-// milliseconds instead: {"ms": [...]}.
+// "warmups": 0, "runs": 0, "array": false}. Answer: {"topics": [[[broker, ...], ...], ...]} or {"error": ...}; with runs, their
+// milliseconds instead: {"ms": [...]}, of Kafka's method alone, up to the object that it returns; with "array" up to one
+// int[] of all replicas.
 //
 // rack-alternated is AdminUtils, the algorithm of KIP-36, which 4.1 no longer has. Nothing is contacted.
 import com.fasterxml.jackson.databind.JsonNode;
@@ -16,12 +17,12 @@ import java.io.PrintStream;
 import java.lang.reflect.Field;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Collection;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
-import java.util.TreeMap;
 import org.apache.kafka.admin.AdminUtils;
 import org.apache.kafka.admin.BrokerMetadata;
 import org.apache.kafka.common.DirectoryId;
@@ -30,13 +31,17 @@ import org.apache.kafka.metadata.placement.ClusterDescriber;
 import org.apache.kafka.metadata.placement.PartitionAssignment;
 import org.apache.kafka.metadata.placement.PlacementSpec;
 import org.apache.kafka.metadata.placement.StripedReplicaPlacer;
+import org.apache.kafka.metadata.placement.TopicAssignment;
 import org.apache.kafka.metadata.placement.UsableBroker;
 
 public final class KafkaPlacers {
     private static final ObjectMapper JSON = new ObjectMapper();
 
-    interface Placing {
-        List<List<Integer>> topic();
+    /** One call of Kafka's method, and what it returns in two other forms. */
+    interface Placing<T> {
+        T place();
+
+        Collection<List<Integer>> rows(T placed);
     }
 
     public static void main(final String[] arguments) throws Exception {
@@ -51,13 +56,13 @@ public final class KafkaPlacers {
     private static ObjectNode answer(final JsonNode request) throws Exception {
         final ObjectNode answer = JSON.createObjectNode();
         try {
-            final Placing placing = placing(request);
+            final Placing<?> placing = placing(request);
             if (request.path("runs").asInt() > 0) {
                 time(request, placing, answer.putArray("ms"));
             } else {
                 final ArrayNode topics = answer.putArray("topics");
                 for (int topic = 0; topic < request.path("topics").asInt(1); topic++) {
-                    topics.add(JSON.valueToTree(placing.topic()));
+                    topics.add(JSON.valueToTree(rows(placing)));
                 }
             }
         } catch (final RuntimeException refusal) {
@@ -67,18 +72,39 @@ public final class KafkaPlacers {
         return answer;
     }
 
-    private static void time(final JsonNode request, final Placing placing, final ArrayNode milliseconds) {
-        for (int warmup = 0; warmup < request.path("warmups").asInt(); warmup++) {
-            placing.topic();
-        }
-        for (int run = 0; run < request.get("runs").asInt(); run++) {
+    private static <T> void time(final JsonNode request, final Placing<T> placing, final ArrayNode milliseconds) {
+        final boolean array = request.path("array").asBoolean();
+        for (int run = -request.path("warmups").asInt(); run < request.get("runs").asInt(); run++) {
             final long begin = System.nanoTime();
-            placing.topic();
-            milliseconds.add((System.nanoTime() - begin) / 1e6);
+            final T placed = placing.place();
+            final int[] flat = array ? flat(placing.rows(placed), request.get("replicas").asInt()) : null;
+            final long end = System.nanoTime();
+            // Read, so that neither result can be optimised away.
+            if (placed.hashCode() == 42 && flat != null && flat[0] == -1) {
+                throw new IllegalStateException();
+            }
+            if (run >= 0) {
+                milliseconds.add((end - begin) / 1e6);
+            }
         }
     }
 
-    private static Placing placing(final JsonNode request) throws Exception {
+    private static int[] flat(final Collection<List<Integer>> rows, final int replicas) {
+        final int[] flat = new int[rows.size() * replicas];
+        int at = 0;
+        for (final List<Integer> row : rows) {
+            for (int replica = 0; replica < replicas; replica++) {
+                flat[at++] = row.get(replica);
+            }
+        }
+        return flat;
+    }
+
+    private static <T> Collection<List<Integer>> rows(final Placing<T> placing) {
+        return placing.rows(placing.place());
+    }
+
+    private static Placing<?> placing(final JsonNode request) throws Exception {
         final List<UsableBroker> brokers = new ArrayList<>();
         for (final JsonNode one : request.get("brokers")) {
             brokers.add(new UsableBroker(one.get(0).asInt(), Optional.ofNullable(one.get(1).textValue()), one.get(2).asBoolean()));
@@ -86,7 +112,7 @@ public final class KafkaPlacers {
         return request.get("placer").asText().equals("striped") ? striped(request, brokers) : rackAlternated(request, brokers);
     }
 
-    private static Placing striped(final JsonNode request, final List<UsableBroker> brokers) {
+    private static Placing<?> striped(final JsonNode request, final List<UsableBroker> brokers) {
         final StripedReplicaPlacer placer = new StripedReplicaPlacer(rng(request));
         final PlacementSpec spec = new PlacementSpec(
             request.path("start_partition").asInt(), request.get("partitions").asInt(), (short) request.get("replicas").asInt());
@@ -101,16 +127,24 @@ public final class KafkaPlacers {
                 return DirectoryId.UNASSIGNED;
             }
         };
-        return () -> {
-            final List<List<Integer>> rows = new ArrayList<>();
-            for (final PartitionAssignment partition : placer.place(spec, cluster).assignments()) {
-                rows.add(partition.replicas());
+        return new Placing<TopicAssignment>() {
+            @Override
+            public TopicAssignment place() {
+                return placer.place(spec, cluster);
             }
-            return rows;
+
+            @Override
+            public Collection<List<Integer>> rows(final TopicAssignment placed) {
+                final List<List<Integer>> rows = new ArrayList<>(placed.assignments().size());
+                for (final PartitionAssignment partition : placed.assignments()) {
+                    rows.add(partition.replicas());
+                }
+                return rows;
+            }
         };
     }
 
-    private static Placing rackAlternated(final JsonNode request, final List<UsableBroker> brokers) throws Exception {
+    private static Placing<?> rackAlternated(final JsonNode request, final List<UsableBroker> brokers) throws Exception {
         // The generator is Kafka's own, so only its seed can be chosen.
         final Field field = AdminUtils.class.getDeclaredField("RAND");
         field.setAccessible(true);
@@ -123,9 +157,22 @@ public final class KafkaPlacers {
         final int replicas = request.get("replicas").asInt();
         final int startIndex = request.path("start_index").asInt(-1);
         final int startPartition = request.path("start_partition").asInt(-1);
-        return () -> new ArrayList<>(new TreeMap<>(
-            (Map<Integer, List<Integer>>) AdminUtils.assignReplicasToBrokers(metadata, partitions, replicas, startIndex, startPartition)
-        ).values());
+        return new Placing<Map<Integer, List<Integer>>>() {
+            @Override
+            public Map<Integer, List<Integer>> place() {
+                return AdminUtils.assignReplicasToBrokers(metadata, partitions, replicas, startIndex, startPartition);
+            }
+
+            @Override
+            public Collection<List<Integer>> rows(final Map<Integer, List<Integer>> placed) {
+                final int first = Math.max(0, startPartition);
+                final List<List<Integer>> rows = new ArrayList<>(placed.size());
+                for (int partition = first; partition < first + placed.size(); partition++) {
+                    rows.add(placed.get(partition));
+                }
+                return rows;
+            }
+        };
     }
 
     private static Random rng(final JsonNode request) {

@@ -1,5 +1,6 @@
 """The figures of java.util.Random and HashMap here were printed by a JDK 17; tests/compat holds more of them."""
 
+from itertools import chain
 from random import Random
 
 import numpy as np
@@ -46,17 +47,23 @@ def test_a_bound_below_one_is_a_mistake() -> None:
         JavaRandom(1).next_int(0)
 
 
-@given(seeds, st.integers(1, 12), st.integers(0, 5))
-def test_shuffles_at_once_are_swaps_in_turn(seed: int, size: int, shuffles: int) -> None:
-    rng = JavaRandom(seed)
-    draws = [[rng.next_int(bound) for bound in range(size, 1, -1)] for _ in range(shuffles)]
+@given(seeds, st.lists(st.integers(0, 9), min_size=1, max_size=4).filter(any), st.integers(0, 5))
+def test_shuffles_at_once_are_swaps_in_turn(seed: int, sizes: list[int], shuffles: int) -> None:
+    rng, bounds = JavaRandom(seed), [list(range(size, 1, -1)) for size in sizes]
+    draws = [[[rng.next_int(bound) for bound in of_list] for of_list in bounds] for _ in range(shuffles)]
     expected = []
     for row in draws:
-        items = list(range(size))
-        for bound, other in zip(range(size, 1, -1), row, strict=True):
-            items[bound - 1], items[other] = items[other], items[bound - 1]
+        items: list[int] = []
+        for size, of_list in zip(sizes, row, strict=True):
+            part = list(range(len(items), len(items) + size))
+            for bound, other in zip(range(size, 1, -1), of_list, strict=True):
+                part[bound - 1], part[other] = part[other], part[bound - 1]
+            items += part
         expected.append(items)
-    assert shuffle_permutations(np.array(draws, dtype=np.int64).reshape(shuffles, size - 1)).tolist() == expected
+    flat = np.array([list(chain.from_iterable(row)) for row in draws], dtype=np.int64).reshape(
+        shuffles, sum(map(len, bounds))
+    )
+    assert shuffle_permutations(sizes, flat).tolist() == expected
 
 
 def test_python_rng_gives_java_rng_that_repeat() -> None:

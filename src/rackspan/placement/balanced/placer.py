@@ -11,7 +11,7 @@ from rackspan.model.partitions import Int32s, Int64s
 from rackspan.placement.balanced.broker_quotas import broker_quotas
 from rackspan.placement.balanced.broker_table import BrokerTable, broker_table
 from rackspan.placement.balanced.leader_choice import choose_leaders
-from rackspan.placement.balanced.one_per_rack import distribute_one_per_rack
+from rackspan.placement.balanced.one_per_rack import Indices, distribute_one_per_rack
 from rackspan.placement.balanced.settings import BalancedSettings, balanced_settings
 from rackspan.placement.balanced.several_per_rack import distribute_several_per_rack
 from rackspan.placement.balanced.strides import scattered, shuffled
@@ -23,6 +23,10 @@ from rackspan.placement.usable_brokers import UsableBroker
 
 ATTEMPTS_MAX: Final = 8
 """How often replica sets are drawn while their leaders miss the quotas; the last ones are used in any case."""
+
+
+ROWS_AT_ONCE: Final = 32_768
+"""Partitions whose rows are filled together: few enough to fit into the processor's cache."""
 
 
 class BalancedReplicaPlacer:
@@ -63,7 +67,7 @@ class BalancedReplicaPlacer:
             self._candidates(num_replicas, brokers), aware(brokers, self._settings.rack_aware), self._settings
         )
         columns = self._columns(table, num_partitions, num_replicas)
-        return TopicAssignment(_mixed(table.ids[columns], scattered(num_partitions, self._rng)))
+        return TopicAssignment(_mixed(table.ids, columns, scattered(num_partitions, self._rng)))
 
     def close(self) -> None:
         pass
@@ -72,7 +76,7 @@ class BalancedReplicaPlacer:
         live = [broker for broker in brokers if not broker.fenced]
         return live if not self._settings.spread_first and len(live) >= num_replicas else brokers
 
-    def _columns(self, table: BrokerTable, partitions: int, replicas: int) -> Int32s:
+    def _columns(self, table: BrokerTable, partitions: int, replicas: int) -> Indices:
         """Broker indices, (RF, P), leaders in row 0, equal columns side by side."""
         quotas = broker_quotas(
             table, partitions, replicas, shuffled(len(table), self._rng), self._settings.leaders_first
@@ -87,9 +91,15 @@ class BalancedReplicaPlacer:
         return columns
 
 
-def _mixed(columns: Int32s, order: Int64s) -> Int32s:
-    """Rows of partitions in `order`, so that equal ones are apart. Column by column, which gathers three times as fast."""
+def _mixed(ids: Int32s, columns: Indices, order: Int64s) -> Int32s:
+    """Rows of partitions in `order`, so that equal ones are apart: `ids` of the brokers at these indices.
+
+    Column by column, which gathers three times as fast, and a part at a time, so that its rows are still in the cache.
+    """
     replicas = np.empty(columns.shape[::-1], dtype=np.int32)
-    for position, column in enumerate(columns):
-        replicas[:, position] = column[order]
+    for begin in range(0, len(order), ROWS_AT_ONCE):
+        part = order[begin : begin + ROWS_AT_ONCE]
+        for position, column in enumerate(columns):
+            # Every index is valid; without "clip", NumPy takes twice as long to check that.
+            replicas[begin : begin + ROWS_AT_ONCE, position] = ids.take(column.take(part, mode="clip"), mode="clip")
     return replicas

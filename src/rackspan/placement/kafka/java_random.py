@@ -5,7 +5,7 @@ HashMap's table, which decides in which order the racks of StripedReplicaPlacer 
 tests/placement/kafka/test_java_random.py, against numbers recorded from Java.
 """
 
-from collections.abc import Iterable, MutableSequence
+from collections.abc import Iterable, MutableSequence, Sequence
 from dataclasses import dataclass
 from random import Random
 from typing import ClassVar, Final, Protocol, TypeAlias, TypeVar
@@ -13,7 +13,7 @@ from typing import ClassVar, Final, Protocol, TypeAlias, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rackspan.model import Int64s, RackId
+from rackspan.model import Int32s, Int64s, RackId
 
 _T = TypeVar("_T")
 _UInt64s: TypeAlias = npt.NDArray[np.uint64]
@@ -78,9 +78,12 @@ class _Congruential:
         draws = (states >> np.uint64(self.bits - _DRAW_BITS)).astype(np.uint32)
         modulus = bounds.astype(np.uint32)
         remainder = draws % modulus
-        power_of_two = (bounds & (bounds - 1)) == 0
-        rejected = ~power_of_two & (draws - remainder + modulus > 2**_DRAW_BITS)
-        accepted = int(rejected.argmax()) if rejected.any() else len(bounds)
+        power_of_two = (modulus & (modulus - np.uint32(1))) == 0
+        accepted = len(bounds)
+        # Only one of the largest draws can be in an incomplete run of bounds.
+        if int(draws.max()) > 2**_DRAW_BITS - int(modulus.max()):
+            rejected = ~power_of_two & (draws - remainder + modulus > 2**_DRAW_BITS)
+            accepted = int(rejected.argmax()) if rejected.any() else len(bounds)
         drawn[:accepted] = remainder[:accepted]
         scaled = np.flatnonzero(power_of_two[:accepted])
         drawn[scaled] = (bounds[scaled] * draws[scaled]) >> _DRAW_BITS
@@ -137,21 +140,34 @@ def shuffle(items: MutableSequence[_T], rng: RandomGenerator) -> None:
         items[bound - 1], items[other] = items[other], items[bound - 1]
 
 
-def shuffle_permutations(draws: Int64s) -> Int64s:
-    """The index from which Collections.shuffle takes each item, for many shuffles at once.
+def shuffle_permutations(sizes: Sequence[int], draws: Int64s) -> Int32s:
+    """The index from which Collections.shuffle takes each item, for many shuffles of several lists at once.
 
-    `draws` is (shuffles, size - 1): draw j was made with bound size - j. Row s of the result, (shuffles, size), holds
-    indices: `items[row]` is the shuffled list. Method: every shuffle's j-th swap in one array operation.
+    The lists stand one after the other; `sizes` are theirs. A row of `draws` holds the draws of one shuffle of all of them:
+    for a list of n items n - 1 draws, with bounds n down to 2. Row s of the result, (shuffles, items), holds indices into
+    all items: `items[row]` are the shuffled lists. Method: every shuffle's j-th swap in every list in one array operation.
     """
-    shuffles, size = draws.shape[0], draws.shape[1] + 1
-    # A swap touches one column of all shuffles, so columns are stored as rows.
-    taken_from = np.repeat(np.arange(size, dtype=np.int64)[:, None], shuffles, axis=1)
-    every = np.arange(shuffles)
-    for step, place in enumerate(range(size - 1, 0, -1)):
-        other = draws[:, step]
-        last = taken_from[place].copy()
-        taken_from[place] = taken_from[other, every]
-        taken_from[other, every] = last
+    shuffles, items = len(draws), sum(sizes)
+    begins = np.cumsum(sizes) - sizes
+    of_list = np.repeat(np.arange(len(sizes)), np.maximum(np.array(sizes, dtype=np.int64) - 1, 0))
+    nth = np.concatenate([np.arange(size - 1) for size in sizes])
+    # A swap touches one item of all shuffles, so items are stored as rows.
+    taken_from = np.repeat(np.arange(items, dtype=np.int32)[:, None], shuffles, axis=1)
+    cells = taken_from.reshape(-1)
+    by_step = np.argsort(nth, kind="stable")
+    last = (begins + sizes - 1)[of_list] - nth
+    # 32 bits halve what is transposed: cells are at most as many as draws, which fit into memory.
+    other = np.ascontiguousarray(draws.astype(np.int32).T)[by_step]
+    other += begins[of_list][by_step, None].astype(np.int32)
+    other *= shuffles
+    other += np.arange(shuffles, dtype=np.int32)
+    ends = np.cumsum(np.bincount(nth)).tolist()
+    for begin, end in zip([0, *ends], ends, strict=False):
+        rows, swapped = last[by_step[begin:end]], other[begin:end]
+        kept = taken_from[rows]
+        # Every index is valid; without "clip", NumPy takes twice as long to check that.
+        taken_from[rows] = cells.take(swapped, mode="clip")
+        cells[swapped] = kept
     return np.ascontiguousarray(taken_from.T)
 
 

@@ -8,9 +8,10 @@ of these) and *replica*. Test: tests/placement/kafka/test_stripe_arrays.py, agai
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, TypeAlias
 
 import numpy as np
+import numpy.typing as npt
 
 from rackspan.model.partitions import Int32s, Int64s
 from rackspan.placement.kafka.java_random import RandomGenerator, shuffle_permutations
@@ -20,6 +21,10 @@ ELEMENTS_AT_ONCE: Final = 1 << 21
 """Rounds are computed in blocks of about this many array elements: tens of megabytes."""
 CELLS_AT_ONCE: Final = 1 << 16
 """Replicas computed together: few enough to fit into the processor's cache."""
+TURNS_SUBTRACTED: Final = 3
+"""A division costs as much as some three of the steps that subtract a power of two times the modulus."""
+
+UInt32s: TypeAlias = npt.NDArray[np.uint32]
 
 
 def place_in_stripes(stripes: RackStripes, num_partitions: int, num_replicas: int) -> Int32s:
@@ -116,27 +121,24 @@ def _blocks(rounds: int, lists: _Lists) -> Iterator[slice]:
 
 def _shuffled(state: _State, rounds: int, *, unshuffled_first: bool) -> tuple[Int64s, Int32s]:
     """The order of racks (rounds, racks) and the lists' brokers (rounds, brokers). Draws as Kafka does: racks first."""
-    moved = _permutations(state, rounds - unshuffled_first)
-    orders, contents = [state.order] * unshuffled_first, [state.content] * unshuffled_first
-    for order, content in zip(*moved, strict=True):
+    racks = len(state.order)
+    current: Int32s = np.concatenate([state.order.astype(np.int32), state.content])
+    shuffled = np.empty((rounds, len(current)), dtype=current.dtype)
+    if unshuffled_first:
+        shuffled[0] = current
+    for row, permutation in enumerate(_permutations(state, rounds - unshuffled_first), int(unshuffled_first)):
         # A shuffle begins with what the last one left.
-        state.order, state.content = state.order[order], state.content[content]
-        orders.append(state.order)
-        contents.append(state.content)
-    return np.stack(orders), np.stack(contents)
+        current = current.take(permutation, out=shuffled[row], mode="clip")
+    state.order, state.content = current[:racks].astype(np.int64), current[racks:]
+    return shuffled[:, :racks].astype(np.int64), np.ascontiguousarray(shuffled[:, racks:])
 
 
-def _permutations(state: _State, shuffles: int) -> tuple[Int64s, Int64s]:
+def _permutations(state: _State, shuffles: int) -> Int32s:
+    """The shuffles of the racks' order and of all lists, shape (shuffles, racks + brokers)."""
     sizes = [len(state.order), *state.lists.sizes.tolist()]
     bounds = np.concatenate([np.arange(size, 1, -1) for size in sizes])
     draws = state.rng.next_ints(np.tile(bounds, shuffles)).reshape(shuffles, len(bounds))
-    order, *contents = (
-        shuffle_permutations(part) if size else np.empty((shuffles, 0), dtype=np.int64)
-        for size, part in zip(
-            sizes, np.split(draws, np.cumsum([max(size - 1, 0) for size in sizes])[:-1], axis=1), strict=True
-        )
-    )
-    return order, np.hstack([part + slot for part, slot in zip(contents, state.lists.slots, strict=True)])
+    return shuffle_permutations(sizes, draws)
 
 
 def _picks(orders: Int64s, first: Int64s, lists: _Lists, num_replicas: int) -> _Picks:
@@ -200,21 +202,38 @@ def _fill(placed: Int32s, contents: Int32s, positions: _Positions, lists: _Lists
     rounds, length, replicas = placed.shape
     steps = positions.first.shape[1]
     cycles = -(-length // steps)
-    # 32 bits divide twice as fast; positions stay below the number of partitions plus a list's length.
-    first, per_cycle, size = (
-        part[:, None].astype(np.uint32)
-        for part in (positions.first, positions.per_cycle, lists.sizes[positions.of_list])
+    sizes = lists.sizes[positions.of_list]
+    slots = lists.slots[positions.of_list] + np.arange(rounds)[:, None, None] * contents.shape[1]
+    # 32 bits are twice as fast; positions stay below the number of partitions plus a list's length.
+    first, per_cycle, size, slot = (
+        part[..., None].astype(np.uint32) for part in (positions.first % sizes, positions.per_cycle, sizes, slots)
     )
-    slot = (lists.slots[positions.of_list] + np.arange(rounds)[:, None, None] * contents.shape[1])[:, None]
+    turns = int(((first + (cycles - 1) * per_cycle) // size).max())
     flat = contents.ravel()
     for rounds_part in _pieces(rounds, cycles * steps * replicas):
         for part in _pieces(cycles, steps * replicas):
-            cycle = np.arange(cycles, dtype=np.uint32)[part, None, None]
-            brokers = flat[
-                (first[rounds_part] + cycle * per_cycle[rounds_part]) % size[rounds_part] + slot[rounds_part]
-            ]
+            # Cycles last: numbers that are alike stand side by side, so that NumPy computes several at once.
+            at = np.arange(part.start, min(part.stop, cycles), dtype=np.uint32) * per_cycle[rounds_part]
+            at += first[rounds_part]
+            _wrap(at, size[rounds_part], turns)
+            at += slot[rounds_part]
+            # Every index is valid; without "clip", NumPy takes twice as long to check that.
+            brokers = flat.take(at, mode="clip").transpose(0, 3, 1, 2)
             batch = placed[rounds_part, part.start * steps : part.stop * steps]
-            batch[:] = brokers.reshape(len(batch), -1, replicas)[:, : batch.shape[1]]
+            whole, rest = divmod(batch.shape[1], steps)
+            batch[:, : whole * steps].reshape(len(batch), whole, steps, replicas)[:] = brokers[:, :whole]
+            if rest:
+                batch[:, whole * steps :] = brokers[:, whole, :rest]
+
+
+def _wrap(values: UInt32s, modulus: UInt32s, turns: int) -> None:
+    """`values` modulo `modulus`, in place. `turns`: the largest quotient; for small ones a few subtractions are faster."""
+    if turns >= 2**TURNS_SUBTRACTED:
+        values %= modulus
+        return
+    for power in reversed(range(turns.bit_length())):
+        # Below the modulus the difference wraps around to a huge number, so that the minimum keeps the value.
+        np.minimum(values, values - (modulus << np.uint32(power)), out=values)
 
 
 def _pieces(count: int, cells_each: int) -> Iterator[slice]:
