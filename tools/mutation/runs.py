@@ -31,10 +31,10 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # Threads do not survive a f
 MEMORY_MAX_BYTES: Final = 8 << 30
 """Address space of a child: a mutant whose loop grows a list ends with MemoryError instead of taking the machine."""
 
-CPU_FACTOR: Final = 10
+TIME_FACTOR: Final = 10
 CPU_LEAST_SECONDS: Final = 20
-ELAPSED_FACTOR: Final = 30
-"""A mutant that takes ten times its tests' processor time counts as killed, as one that waits thirty times as long."""
+ELAPSED_LEAST_SECONDS: Final = 45
+"""A mutant whose tests take ten times as long, and at least so long, counts as killed: it loops, or waits for ever."""
 
 
 class Outcome(Enum):
@@ -93,8 +93,9 @@ def judge(mutant: Mutant, tests: Sequence[str], seconds: float) -> Outcome:
     """Run the tests, in order, against the mutant; `seconds` is their duration without it."""
     if not tests:
         return Outcome.NOT_COVERED
-    cpu = max(CPU_LEAST_SECONDS, int(CPU_FACTOR * seconds))
-    status = _in_child(lambda: _run_mutant(mutant, tests), cpu, elapsed_seconds=ELAPSED_FACTOR * cpu)
+    cpu = CPU_LEAST_SECONDS + int(TIME_FACTOR * seconds)
+    elapsed = ELAPSED_LEAST_SECONDS + TIME_FACTOR * seconds
+    status = _in_child(lambda: _run_mutant(mutant, tests), cpu, elapsed)
     if status == _NOT_LOADED:
         raise RuntimeError(f"the tests did not import the mutant of {mutant.path}; report this")
     return Outcome.SURVIVED if status == 0 else Outcome.KILLED
@@ -195,11 +196,11 @@ class _Recorder(_Shallow):
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         self._coverage.switch_context(item.nodeid)
-        began = time.process_time()
+        began = time.monotonic()
         try:
             return (yield)
         finally:
-            self.seconds[item.nodeid] = time.process_time() - began
+            self.seconds[item.nodeid] = time.monotonic() - began
             self._coverage.switch_context("")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
