@@ -84,7 +84,7 @@ SLIPS = {
         "does not stand in the text",
     ),
     "a quote too short": ("“New public interface: ReplicaPlacer”", "“New public”", "the quote has 2 words"),
-    "a row taken out": ("| 36-105 |", "36-105", "has no row"),
+    "a row taken out": ("| 36-106 |", "36-106", "has no row"),
     "an id twice": ("| 925-007 |", "| 925-006 |", "stands after 925-006"),
     "an id of no proposal": ("| 36-007 |", "| 37-007 |", "no proposal has the prefix"),
     "a kind that is none": ("” | metric |", "” | gauge |", "is none of"),
@@ -205,7 +205,7 @@ def test_the_tool_leaves_a_wrong_page_alone_and_says_why(
     assert kips_index.main([]) == 1
     assert copies.read_text(encoding="utf-8") == wrong
     assert capsys.readouterr().err.startswith(
-        "36-098: “Rack should be included in inter-broker protocol.” does not stand"
+        "36-099: “Rack should be included in inter-broker protocol.” does not stand"
     )
 
 

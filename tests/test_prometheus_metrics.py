@@ -102,7 +102,7 @@ def test_alerts_use_metrics_that_are_served_each_in_its_kind() -> None:
 
 
 def test_there_is_an_alert_for_every_metric_of_a_whole_broker_or_cluster_that_says_something_is_wrong() -> None:
-    """mir-064 and mir-066: alert on these metrics. Those a partition are summed in a broker's."""
+    """mir-066 and mir-068: alert on these metrics. Those a partition are summed in a broker's."""
     requested = {name for rule in rules() for name in re.findall(r"rackspan_\w+", rule["expr"])}
     of_brokers = {metric.name for metric in METRICS if metric.scope is MetricScope.BROKER}
     assert (

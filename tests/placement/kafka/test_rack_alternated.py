@@ -112,6 +112,13 @@ def test_a_used_rack_is_skipped_as_in_the_text() -> None:
     assert rows(on_racks("rack1", "rack2", "rack2"), 3, 2) == [[0, 1], [1, 0], [2, 0]]
 
 
+def test_the_only_broker_of_a_rack_holds_three_of_six_replicas() -> None:
+    """As in the text: broker 0 has three replicas, broker 1 two, broker 2 one, and each leads one partition."""
+    assigned = rows(on_racks("rack1", "rack2", "rack2"), 3, 2)
+    assert Counter(broker for row in assigned for broker in row) == {0: 3, 1: 2, 2: 1}
+    assert sorted(row[0] for row in assigned) == [0, 1, 2]
+
+
 def test_without_racks_brokers_are_taken_in_the_order_given() -> None:
     assert rows(list(reversed(on_racks(None, None, None))), 3, 2) == [[2, 1], [1, 0], [0, 2]]
 
