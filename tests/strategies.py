@@ -6,6 +6,7 @@ from datetime import UTC, datetime
 from hypothesis import strategies as st
 
 from rackspan.audit import RackPolicy
+from rackspan.audit.policy import Survive
 from rackspan.model import (
     Broker,
     BrokerId,
@@ -134,6 +135,8 @@ def policies() -> st.SearchStrategy[RackPolicy]:
         min_insync_racks=st.integers(1, 3),
         topic_min_insync_racks=st.dictionaries(st.sampled_from(TOPICS), st.integers(1, 4), max_size=2),
         controller_racks=st.dictionaries(st.sampled_from([101, 102]), st.sampled_from([RackId(r) for r in RACKS])),
+        survive=st.sampled_from(list(Survive)),
+        topic_survive=st.dictionaries(st.sampled_from(TOPICS), st.sampled_from(list(Survive)), max_size=2),
     )
 
 

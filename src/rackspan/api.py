@@ -187,9 +187,11 @@ def snapshot(source: Source, out: Path) -> ReadSnapshot:
     return result
 
 
-def audit(snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy()) -> Audit:
-    """Every finding, and whether the cluster survives the loss of each rack."""
-    return _audit.audit(snapshot, policy)
+def audit(
+    snapshot: ClusterSnapshot, policy: RackPolicy = RackPolicy(), topic_filter: re.Pattern[str] | None = None
+) -> Audit:
+    """Every finding, and whether the cluster survives the loss of each rack; of the topics that match, if any are named."""
+    return _audit.audit(snapshot, policy, topic_filter)
 
 
 def outage(

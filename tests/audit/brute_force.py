@@ -71,8 +71,70 @@ def partition_keys(cluster: Document, policy: RackPolicy) -> set[Key]:
         (constraint, topic["name"], partition["partition"])
         for topic in cluster["topics"]
         for partition in topic["partitions"]
-        for constraint in broken(cluster, topic, partition, racks, policy)
+        for constraint in reported(cluster, topic, partition, racks, policy)
     }
+
+
+PRESENT = ("offline", "under-min-isr", "under-min-racks", "unknown-broker")
+PLACED = ("rack-spread", "min-insync-replicas-forces-racks", "min-insync-replicas-satisfiable")
+
+
+def reported(
+    cluster: Document, topic: Document, partition: Document, racks: dict[int, str], policy: RackPolicy
+) -> set[str]:
+    """One name for each cause: of the present states the worst, and of the placement what it does at a loss."""
+    found = broken(cluster, topic, partition, racks, policy)
+    repairable = not {"offline", "unknown-broker"} & found
+    if not repairable:
+        found -= {*PLACED, "min-insync-racks-satisfiable"}
+    if "min-insync-racks-satisfiable" in found:
+        found -= {*PLACED, "under-min-racks"}
+    present = [name for name in PRESENT if name in found]
+    found -= set(present[1:])
+    if repairable and "min-insync-racks-satisfiable" not in found:
+        lost = lost_by(cluster, topic, partition, racks, policy, present=bool(present))
+        if lost:
+            found = {*found - set(PLACED), lost}
+            present.append(lost)
+    return found - {"under-replicated"} if present or "min-insync-racks-satisfiable" in found else found
+
+
+def lost_by(
+    cluster: Document,
+    topic: Document,
+    partition: Document,
+    racks: dict[int, str],
+    policy: RackPolicy,
+    *,
+    present: bool,
+) -> str | None:
+    """The constraint on losses that is broken by the placement, or, unless a `present` state is reported, at present."""
+    survive, listed = policy.topic_survive.get(topic["name"], policy.survive).value, cluster["brokers"]
+    if survive == "none" or (survive == "rack" and len(set(racks.values())) < 2):
+        return None
+    by_rack = [{one["id"] for one in listed if racks.get(one["id"]) == rack} for rack in set(racks.values())]
+    losses = by_rack if survive == "rack" else [{one["id"]} for one in listed]
+    ids = {one["id"] for one in listed}
+    placed = [broker for broker in staying(partition) if broker in ids]
+    alive = {one["id"] for one in listed if not one["fenced"]}
+    now = [broker for broker in partition["isr"] if broker in alive]
+    k = min_racks(topic, policy)
+    need_placed = min(min_replicas(topic), len(staying(partition)))
+    worst = worst_of(losses, placed, need_placed, k, racks)
+    if worst is None and not present:
+        worst = worst_of(losses, now, required_in_sync(topic, partition), k, racks)
+    names = {"offline": f"survives-{survive}-loss", "refused": f"accepts-writes-after-{survive}-loss"}
+    return None if worst is None else names[worst]
+
+
+def worst_of(losses: list[set[int]], in_sync: list[int], need: int, k: int, racks: dict[int, str]) -> str | None:
+    """Lose each in turn: `offline` if any leaves nobody, `refused` if any leaves too few, None if all are survived."""
+    left = [[broker for broker in in_sync if broker not in lost] for lost in losses]
+    if any(not one for one in left):
+        return "offline"
+    spans = [len({racks[broker] for broker in one if broker in racks}) for one in left]
+    short = any(len(one) < need for one in left) or (k > 1 and any(span < k for span in spans))
+    return "refused" if short else None
 
 
 def broken(

@@ -33,11 +33,11 @@ def test_the_json_of_an_audit_is_as_scripts_expect(cli: Cli, write: Write) -> No
     assert ran.document["summary"]["violations"] == 1
     assert [finding for finding in ran.document["findings"] if finding["severity"] == "violation"] == [
         {
-            "constraint": "rack-spread",
+            "constraint": "accepts-writes-after-rack-loss",
             "severity": "violation",
             "topic": "orders",
             "partition": 0,
-            "reason": "3 replicas stand on 2 racks (r1: 1,4; r2: 2); 3 racks would hold them as 1+1+1",
+            "reason": "the loss of rack r1 leaves too few in sync for acks=all (r1: 1,4; r2: 2; min.insync.replicas 2)",
             "remedy": "rackspan reassign plan --topic orders",
         }
     ]
@@ -49,6 +49,66 @@ def test_yaml_says_what_json_says(cli: Cli, write: Write) -> None:
         yaml.safe_load(cli("audit", "--snapshot", path, "-o", "yaml").out)
         == cli("audit", "--snapshot", path, "-o", "json").document
     )
+
+
+def test_a_topic_of_one_replica_is_a_violation_unless_its_loss_is_accepted(
+    cli: Cli, write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = write(good(replicas=[1], isr=[1]))
+    ran = cli("audit", "--snapshot", path, "-o", "json")
+    assert ran.code == 2
+    violations = [one for one in ran.document["findings"] if one["severity"] == "violation"]
+    assert [one["constraint"] for one in violations] == ["survives-rack-loss"]
+    assert cli("audit", "--snapshot", path, "--survive", "broker").code == 2
+    assert cli("audit", "--snapshot", path, "--survive", "none").code == 0
+    monkeypatch.setenv("RACKSPAN_SURVIVE", "none")
+    assert cli("audit", "--snapshot", path).code == 0
+    (tmp_path / "rackspan.toml").write_text('survive = "none"\n[topics."orders"]\nsurvive = "rack"\n')
+    overruled = cli("audit", "--snapshot", path)
+    assert overruled.code == 0
+    assert "survive = rack has no effect: RACKSPAN_SURVIVE none counts for every topic" in overruled.err
+    monkeypatch.delenv("RACKSPAN_SURVIVE")
+    assert cli("audit", "--snapshot", path).code == 2
+    (tmp_path / "rackspan.toml").write_text('[topics."orders"]\nsurvive = "none"\n')
+    assert cli("audit", "--snapshot", path).code == 0
+
+
+@pytest.mark.parametrize("verb", ["audit", "outage"])
+def test_a_quorum_in_one_rack_ends_with_2_unless_its_loss_is_accepted(
+    cli: Cli, write: Write, tmp_path: Path, verb: str
+) -> None:
+    path = write({**GOOD, "controllers": [{"id": one, "rack": "r1"} for one in (101, 102, 103)]})
+    assert cli(verb, "--snapshot", path).code == 2
+    assert cli(verb, "--snapshot", path, "--survive", "broker").code == 0
+    (tmp_path / "rackspan.toml").write_text('survive = "none"\n[topics."orders"]\nsurvive = "rack"\n')
+    assert cli(verb, "--snapshot", path).code == 2
+
+
+@pytest.mark.parametrize("survive", ["rack", "broker", "none"])
+def test_an_outage_ends_as_the_audit_does(cli: Cli, write: Write, survive: str) -> None:
+    for document in (GOOD, good(replicas=[2, 3], isr=[2, 3]), good(replicas=[1], isr=[1]), {**GOOD, "topics": []}):
+        path = write(document)
+        codes = {cli(verb, "--snapshot", path, "--survive", survive).code for verb in ("audit", "outage")}
+        # Without a rack to survive, an audit still judges brokers, which an outage does not lose.
+        assert len(codes) == 1 or survive == "broker"
+
+
+def test_an_audit_of_some_topics_judges_these_alone(cli: Cli, write: Write) -> None:
+    bad = {"name": "bad", "config": {}, "partitions": [{"partition": 0, "leader": 1, "replicas": [1], "isr": [1]}]}
+    path = write({**GOOD, "topics": [*GOOD["topics"], bad]})
+    assert cli("audit", "--snapshot", path).code == 2
+    assert cli("audit", "--snapshot", path, "--topic", "ord.*").code == 0
+    assert cli("audit", "--snapshot", path, "--topic", "b.d").code == 2
+    ran = cli("audit", "--snapshot", path, "--topic", "ba")
+    assert (ran.code, ran.err.count("\n")) == (1, 1)
+    assert "matches none of 2 topics" in ran.err
+
+
+def test_a_cluster_without_any_rack_ends_with_2(cli: Cli, write: Write) -> None:
+    path = write({**GOOD, "brokers": [{"id": broker} for broker in range(1, 7)], "controllers": []})
+    for verb in ("audit", "outage"):
+        assert cli(verb, "--snapshot", path, "--unracked", "ignore").code == 2
+        assert cli(verb, "--snapshot", path).code == 2
 
 
 def test_an_outage_that_is_survived_ends_with_0(cli: Cli, write: Write) -> None:
@@ -70,6 +130,7 @@ def test_an_outage_that_takes_something_offline_ends_with_2(cli: Cli, write: Wri
         {
             "topic": "orders",
             "internal": False,
+            "survive": "rack",
             "offline": 1,
             "needs_unclean_election": 0,
             "under_min_isr": 0,
@@ -90,7 +151,7 @@ def test_racks_are_demanded_by_flag_variable_and_file_in_that_order(
     path = write(good(replicas=[1, 4, 2, 3, 5], isr=[1, 4, 2, 3, 5]))
 
     def findings(*words: str) -> list[str]:
-        found = cli("audit", "--snapshot", path, "-o", "json", *words).document["findings"]
+        found = cli("audit", "--snapshot", path, "-o", "json", "--survive", "none", *words).document["findings"]
         return [
             one["reason"].split("; ")[-1] for one in found if one["constraint"] == "min-insync-replicas-forces-racks"
         ]

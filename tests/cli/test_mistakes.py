@@ -66,7 +66,7 @@ def test_a_mistake_gets_one_line(
         (
             "colour = 'red'\n",
             "rackspan.toml: 'colour' is not a setting; there are bootstrap-server, cluster, command-config, master, "
-            "min-insync-racks, output, rack-locator-class, rack-locator-properties, timeout, unracked, warehouse, [topics], [controllers], [brokers], [clusters]",
+            "min-insync-racks, output, rack-locator-class, rack-locator-properties, survive, timeout, unracked, warehouse, [topics], [controllers], [brokers], [clusters]",
         ),
         (
             "unracked = 'own '\n",
@@ -79,7 +79,11 @@ def test_a_mistake_gets_one_line(
         ),
         (
             '[topics."orders"]\nmin.insync.replicas = 2\n',
-            "rackspan.toml: [topics.\"orders\"]: 'min.insync.replicas' is not a setting of a topic; there is min.insync.racks",
+            "rackspan.toml: [topics.\"orders\"]: 'min.insync.replicas' is not a setting of a topic; there is min.insync.racks, survive",
+        ),
+        (
+            "[topics.\"orders\"]\nsurvive = 'two'\n",
+            "rackspan.toml: [topics.\"orders\"] survive is 'two', but it is one of rack, broker, none",
         ),
         ("topics = 1\n", "rackspan.toml: topics is 1, but it is a table; write [topics] above its lines"),
         (

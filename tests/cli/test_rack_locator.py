@@ -41,8 +41,8 @@ def test_audit_judges_the_located_racks(capsys: pytest.CaptureFixture[str]) -> N
     code, out, _ = run(capsys, "audit", "--snapshot", "moment.json", *LOCATED, "-o", "json")
     document = json.loads(out)
     assert (code, document["summary"]["racks"]) == (2, ["x", "y"])
-    assert [one["reason"] for one in document["findings"] if one["constraint"] == "rack-spread"] == [
-        "2 replicas stand on 1 rack (x: 0,1); 2 racks would hold them as 1+1"
+    assert [one["reason"] for one in document["findings"] if one["severity"] == "violation"] == [
+        "the loss of rack x takes it offline (x: 0,1)"
     ]
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from rackspan.acks.harden import harden
 from rackspan.acks.wording import loss_words, reason, remedies
 from rackspan.audit import RackPolicy, audit, outage
 from rackspan.audit.outage import RackLoss
+from rackspan.audit.policy import Survive
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, Controller, RackId, Topic, TopicName, UnrackedPolicy
 from rackspan.model.ids import shown
 from rackspan.model.partitions import Partition
@@ -78,6 +80,7 @@ def partition(
     leader: str | None = None,
     adding: str = "",
     removing: str = "",
+    size: str | None = None,
 ) -> Iterator[str]:
     """partition replicas=1,2,3 isr=1,2: of the last topic; in sync and led by the first unless output otherwise"""
     held, in_sync = _ids(replicas), _ids(replicas if isr is None else isr)
@@ -91,23 +94,26 @@ def partition(
             isr=in_sync,
             adding_replicas=_ids(adding),
             removing_replicas=_ids(removing),
-            size_bytes=None,
+            size_bytes=None if size is None else int(size),
         )
     )
     yield from ()
 
 
-def policy(
-    world: World, *_: str, min_insync_racks: str = "1", unracked: str = "shared", excluded: str = ""
-) -> Iterator[str]:
-    """policy min_insync_racks=2 unracked=own excluded=4,5"""
-    world.policy = replace(
-        world.policy,
-        min_insync_racks=int(min_insync_racks),
-        unracked=UnrackedPolicy(unracked),
-        excluded_brokers=frozenset(_ids(excluded)),
-    )
+def policy(world: World, *_: str, **settings: str) -> Iterator[str]:
+    """policy min_insync_racks=2 unracked=own excluded=4,5 survive=broker may_stop=clicks: the topics to survive nothing"""
+    for name, text in settings.items():
+        world.policy = replace(world.policy, **_POLICY[name](text))
     yield from ()
+
+
+_POLICY: dict[str, Callable[[str], dict[str, Any]]] = {
+    "min_insync_racks": lambda text: {"min_insync_racks": int(text)},
+    "unracked": lambda text: {"unracked": UnrackedPolicy(text)},
+    "excluded": lambda text: {"excluded_brokers": frozenset(_ids(text))},
+    "survive": lambda text: {"survive": Survive(text)},
+    "may_stop": lambda text: {"topic_survive": dict.fromkeys(text.split(","), Survive.NONE)},
+}
 
 
 def begin_live(world: World, *_: str, **options: str) -> Iterator[str]:
@@ -178,9 +184,9 @@ def run_place(world: World, *_: str, partitions: str, factor: str) -> Iterator[s
         yield f"broker {one.id}: leads {int((rows[:, 0] == one.id).sum())}, holds {int((rows == one.id).sum())}"
 
 
-def run_lint(world: World, *_: str, **wanted: str) -> Iterator[str]:
-    """lint orders-0=1,2,3: a plan somebody else made"""
-    yield from moves.linted(world.snapshot(), world.policy, wanted)
+def run_lint(world: World, *_: str, drain: str = "", **wanted: str) -> Iterator[str]:
+    """lint orders-0=1,2,3 drain=4: a plan somebody else made"""
+    yield from moves.linted(world.snapshot(), world.policy, wanted, frozenset(_ids(drain)))
 
 
 def run_harden(world: World, *_: str) -> Iterator[str]:

@@ -25,13 +25,15 @@ def planned(snapshot: ClusterSnapshot, policy: RackPolicy, request: Reassignment
     yield f"{_count(found.moves, 'move')}, at least {cost.lower_bound} needed"
 
 
-def linted(snapshot: ClusterSnapshot, policy: RackPolicy, wanted: dict[str, str]) -> Iterator[str]:
+def linted(
+    snapshot: ClusterSnapshot, policy: RackPolicy, wanted: dict[str, str], drain: frozenset[int] = frozenset()
+) -> Iterator[str]:
     """`wanted`: replicas by partition, `orders-0` → `1,2,3`."""
     entries = [
         ListedPartition(topic, int(partition), tuple(int(broker) for broker in replicas.split(",") if broker))
         for (topic, _, partition), replicas in ((name.rpartition("-"), text) for name, text in wanted.items())
     ]
-    found = lint(snapshot, policy, ReassignmentDocument(tuple(entries)))
+    found = lint(snapshot, policy, ReassignmentDocument(tuple(entries)), ReassignmentRequest(drain=drain))
     for one in found:
         where = "the plan" if one.topic is None else f"{one.topic}-{one.partition}"
         yield f"{one.severity} {one.constraint}, {where}: {one.reason}"

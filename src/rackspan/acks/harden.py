@@ -106,7 +106,7 @@ def harden(
     throughout: a few sorts of the replica matrix.
     Source: min.insync.racks, Motivation ("the operator must set min.insync.replicas=3 (or higher)"), made exact.
     """
-    batch = _matching(snapshot_batch(snapshot, policy), topic_filter)
+    batch = snapshot_batch(snapshot, policy).of_topics(topic_filter)
     if len(batch.rows) == 0:
         return []
     return list(_advice(snapshot.topics, batch, _by_topic(batch)))
@@ -129,15 +129,6 @@ class _Topics:
     deciding_row: Int64s
     too_few_racks: Int64s
     moving: Int64s
-
-
-def _matching(batch: PartitionBatch, topic_filter: re.Pattern[str] | None) -> PartitionBatch:
-    if topic_filter is None:
-        return batch
-    matching = np.array([topic_filter.fullmatch(topic) is not None for topic in batch.topics], dtype=np.bool_)
-    rows = np.flatnonzero(matching[batch.rows.topic])
-    required = batch.required.of(rows.astype(np.int32))
-    return replace(batch, rows=batch.rows.take(rows), required=required)
 
 
 def _by_topic(batch: PartitionBatch) -> _Topics:

@@ -4,13 +4,15 @@ A batch is a whole snapshot for `rackspan audit` and one Arrow batch in Spark; c
 several constraints use (rack codes, counts) are computed here, once, when first read.
 """
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
-from rackspan.audit.policy import RackPolicy
+from rackspan.audit.policy import SURVIVE_CODES, RackPolicy
+from rackspan.audit.survival import WorstLoss, worst_loss
 from rackspan.model import (
     MIN_INSYNC_RACKS,
     MIN_INSYNC_REPLICAS,
@@ -77,6 +79,11 @@ class ClusterMembers:
         }
 
     @cached_property
+    def rack_sizes(self) -> tuple[int, ...]:
+        """Brokers in each rack."""
+        return tuple(self.rack_map.sizes.tolist())
+
+    @cached_property
     def failure_racks(self) -> tuple[RackId, ...]:
         """Every rack that can be lost: the racks of brokers, and racks that hold only controllers."""
         return tuple(sorted({*self.rack_map.racks, *(rack for rack in self.voter_racks.values() if rack)}))
@@ -97,16 +104,20 @@ class ClusterMembers:
 class Requirements:
     """The minimums required in sync, one entry a topic code (or, after `of`, one entry a partition).
 
-    `enforced`: the brokers themselves enforce `min_insync_racks`; otherwise only the policy requires it.
+    `enforced`: the brokers themselves enforce `min_insync_racks`; otherwise only the policy requires it. `survive`: the
+    loss to survive, its index in SURVIVE_CODES.
     """
 
     min_insync_replicas: Int64s
     min_insync_racks: Int64s
     enforced: Bools
+    survive: Int64s
 
     def of(self, index: Int32s | Int64s | Bools) -> "Requirements":
         """The entries at `index`: topic codes of shape (P,) give one entry a partition."""
-        return Requirements(self.min_insync_replicas[index], self.min_insync_racks[index], self.enforced[index])
+        return Requirements(
+            self.min_insync_replicas[index], self.min_insync_racks[index], self.enforced[index], self.survive[index]
+        )
 
 
 @dataclass(frozen=True)
@@ -196,9 +207,31 @@ class PartitionBatch:
     def isr_rack_count(self) -> Int64s:
         return distinct_racks(self.isr_racks)
 
+    @cached_property
+    def worst_loss_now(self) -> WorstLoss:
+        """The worst loss at present: only brokers in sync that are not fenced can lead."""
+        return self._worst_loss(self.isr_racks, self.members.usable[self.isr_index], self.min_isr)
+
+    @cached_property
+    def worst_loss_placed(self) -> WorstLoss:
+        """The worst loss with every replica in sync and every reassignment finished. Unlisted brokers never are in sync."""
+        listed = self.staying & (self.replica_index >= 0)
+        min_isr = effective_min_isr(self.required.min_insync_replicas, self.replication_factor)
+        return self._worst_loss(self.replica_racks, listed, min_isr)
+
+    def _worst_loss(self, rack_codes: Int32s, in_sync: Bools, min_isr: Int64s) -> WorstLoss:
+        return worst_loss(rack_codes, in_sync, self.required.survive, min_isr, self.required.min_insync_racks)
+
     def take(self, rows: Int64s | Bools) -> "PartitionBatch":
         """The batch of these rows alone."""
         return PartitionBatch(self.members, self.topics, self.rows.take(rows), self.required.of(rows))
+
+    def of_topics(self, topic_filter: re.Pattern[str] | None) -> "PartitionBatch":
+        """The partitions of the topics whose whole name matches; None for all."""
+        if topic_filter is None:
+            return self
+        matching = np.array([topic_filter.fullmatch(topic) is not None for topic in self.topics], dtype=np.bool_)
+        return self.take(np.flatnonzero(matching[self.rows.topic]))
 
     def topic(self, row: int) -> str:
         """The name of a row's topic."""
@@ -228,6 +261,7 @@ def requirements(topics: Sequence[Topic], policy: RackPolicy) -> Requirements:
         min_insync_replicas=np.array([t.config_number(MIN_INSYNC_REPLICAS, default=1) for t in topics], dtype=np.int64),
         min_insync_racks=np.array(racks, dtype=np.int64),
         enforced=np.array(native, dtype=np.bool_),
+        survive=np.array([SURVIVE_CODES.index(policy.survive_of(t.name)) for t in topics], dtype=np.int64),
     )
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
 
 class Severity(StrEnum):
@@ -24,12 +25,32 @@ class Finding:
     remedy: str
 
 
+REPAIR_ORDER: Final = (
+    "offline",
+    "under-min-isr",
+    "under-min-racks",
+    "unknown-broker",
+    "unracked-broker",
+    "controller-quorum-spread",
+    "min-insync-racks-satisfiable",
+    "survives-rack-loss",
+    "accepts-writes-after-rack-loss",
+    "survives-broker-loss",
+    "accepts-writes-after-broker-loss",
+    "rack-spread",
+    "min-insync-replicas-forces-racks",
+)
+"""Constraints in the order in which to repair them: replicas move before configs are set for where they are."""
+
+
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
-    """Violations first, then by constraint, topic, partition and reason: the same list on every machine."""
+    """Violations first, then in the order of repair, by topic, partition and reason: the same list on every machine."""
+    rank = {constraint: place for place, constraint in enumerate(REPAIR_ORDER)}
     return sorted(
         findings,
         key=lambda one: (
             one.severity is Severity.WARNING,
+            rank.get(one.constraint, len(rank)),
             one.constraint,
             one.topic or "",
             -1 if one.partition is None else one.partition,

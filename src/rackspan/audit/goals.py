@@ -86,11 +86,14 @@ def _leaders_away(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     )
 
 
+BY_SIZE: Final = "move the largest partitions by a plan of your own; rackspan reassign lint judges it"
+"""No plan of rackspan chooses brokers by bytes before replicas are even."""
+
 GOALS: Final = (
     Goal("leader-balance", _leaders_uneven, "rackspan reassign plan"),
-    Goal("replica-balance", _replicas_uneven, "rackspan reassign plan"),
+    Goal("replica-balance", _replicas_uneven, "rackspan reassign plan --balance"),
     Goal("rack-leader-balance", _rack_leaders_uneven, "rackspan reassign plan"),
-    Goal("byte-balance", _bytes_uneven, "rackspan reassign plan"),
+    Goal("byte-balance", _bytes_uneven, BY_SIZE),
     Goal(
         "preferred-leader",
         _leaders_away,

@@ -1,6 +1,7 @@
 """Audits and outages as JSON documents. Scripts read them, and the tables on a terminal are drawn from them."""
 
 from collections import Counter
+from collections.abc import Iterable
 from typing import Any, Final
 
 from rackspan.audit.findings import Finding, Severity
@@ -22,6 +23,7 @@ def audit_document(snapshot: ClusterSnapshot, judged: Audit) -> dict[str, Any]:
             **head_document(snapshot),
             "racks": [shown(rack) for rack in judged.racks],
             "violations": severities[Severity.VIOLATION],
+            "violated_partitions": _violated_partitions(judged.findings),
             "warnings": severities[Severity.WARNING],
             "by_constraint": dict(sorted(Counter(one.constraint for one in judged.findings).items())),
             "survives_any_rack": judged.survives_any_rack,
@@ -29,6 +31,11 @@ def audit_document(snapshot: ClusterSnapshot, judged: Audit) -> dict[str, Any]:
         },
         "findings": [finding_document(finding) for finding in judged.findings],
     }
+
+
+def _violated_partitions(findings: Iterable[Finding]) -> int:
+    violations = (one for one in findings if one.severity is Severity.VIOLATION and one.partition is not None)
+    return len({(one.topic, one.partition) for one in violations})
 
 
 def outage_document(snapshot: ClusterSnapshot, now: RackLoss, losses: list[RackLoss]) -> dict[str, Any]:
@@ -71,6 +78,7 @@ def loss_summary(loss: RackLoss) -> dict[str, Any]:
     return {
         "racks": [shown(rack) for rack in loss.racks],
         "survived": loss.survived,
+        "as_required": loss.as_required,
         **{state: loss.total(state) for state in STATES},
         "controller_quorum": quorum_document(loss.quorum),
     }
@@ -80,6 +88,7 @@ def loss_document(loss: RackLoss) -> dict[str, Any]:
     return {
         "racks": [shown(rack) for rack in loss.racks],
         "survived": loss.survived,
+        "as_required": loss.as_required,
         "topics": [topic_document(topic) for topic in loss.topics],
         "leader_surge": {str(broker): gained for broker, gained in loss.leader_surge.items()},
         "controller_quorum": quorum_document(loss.quorum),
@@ -90,6 +99,7 @@ def topic_document(topic: TopicHarm) -> dict[str, Any]:
     return {
         "topic": topic.topic,
         "internal": topic.internal,
+        "survive": topic.survive.value,
         **{state: getattr(topic, state) for state in STATES},
     }
 

@@ -1,5 +1,6 @@
 """The audit of one snapshot: every finding, and what the loss of each rack would do."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -8,6 +9,7 @@ import numpy as np
 from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.constraints.cluster import cluster_findings
 from rackspan.audit.constraints.partitions import partition_findings
+from rackspan.audit.constraints.survival import too_few_racks
 from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.goals import excluded_broker_findings, goal_findings
 from rackspan.audit.loads import loads
@@ -34,16 +36,24 @@ class Audit:
         return all(loss.survived for loss in self.losses)
 
 
-def audit(snapshot: ClusterSnapshot, policy: RackPolicy) -> Audit:
-    """Check a snapshot against every constraint and goal. Errors: UsageError where the policy refuses the cluster."""
-    batch = snapshot_batch(snapshot, policy)
-    summed = loads(batch)
+def audit(snapshot: ClusterSnapshot, policy: RackPolicy, topic_filter: re.Pattern[str] | None = None) -> Audit:
+    """Check a snapshot against every constraint and goal.
+
+    `topic_filter`: judge the topics whose whole name matches, and the brokers and controllers they depend on; the goals,
+    which are about the loads of whole brokers, are left out. Errors: UsageError where the policy refuses the cluster.
+    """
+    batch = snapshot_batch(snapshot, policy).of_topics(topic_filter)
+    broker_loads = loads(batch)
     findings = [
         *cluster_findings(batch.members),
+        *too_few_racks(batch.members, broker_loads),
         *partition_findings(batch),
-        *excluded_broker_findings(batch.members, summed),
-        *goal_findings(batch.members, summed),
     ]
+    if topic_filter is None:
+        findings += [
+            *excluded_broker_findings(batch.members, broker_loads),
+            *goal_findings(batch.members, broker_loads),
+        ]
     return Audit(
         findings=in_order(findings),
         losses=judge_losses(batch, internal(snapshot.topics), [(rack,) for rack in batch.members.failure_racks]),

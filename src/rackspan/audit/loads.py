@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 
 from rackspan.audit.batch import PartitionBatch
+from rackspan.audit.policy import SURVIVE_CODES
 from rackspan.model.partitions import Bools, Int32s, Int64s, any_in_row
 from rackspan.model.racks import RackMap, even_shares
 
@@ -16,7 +17,8 @@ BELIEVED_BYTES_MAX: Final = 2**50
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BrokerLoads:
-    """One entry a broker, in the order of `RackMap.broker_ids`; `by_replication_factor[n]` partitions have n replicas.
+    """One entry a broker, in the order of `RackMap.broker_ids`; `by_replication_factor[n]` partitions have n replicas, and
+    `by_survive[code]` have to survive the loss of that code in SURVIVE_CODES.
 
     `preferred`: partitions whose first replica is here. `preferred_led`: those of them led from here. `bytes`: sizes of
     the replicas held, where known. `largest_partition_bytes` is the one figure that takes the maximum, not the sum.
@@ -28,6 +30,7 @@ class BrokerLoads:
     replicas: Int64s
     bytes: Int64s
     by_replication_factor: Int64s
+    by_survive: Int64s
     largest_partition_bytes: int
 
 
@@ -44,6 +47,7 @@ def loads(batch: PartitionBatch) -> BrokerLoads:
         replicas=_per_broker(replicas, brokers),
         bytes=_bytes_per_broker(replicas, size_bytes, brokers),
         by_replication_factor=np.bincount(batch.replication_factor),
+        by_survive=np.bincount(batch.required.survive, minlength=len(SURVIVE_CODES)),
         largest_partition_bytes=int(size_bytes.max(initial=0)),
     )
 
@@ -58,7 +62,9 @@ class Figure:
 
 
 FACTORS: Final = "by_replication_factor"
-"""The only field whose indices are not brokers."""
+"""Its indices are replication factors, those of GOALS codes of SURVIVE_CODES; the indices of other fields are brokers."""
+
+GOALS: Final = "by_survive"
 
 LARGEST: Final = "largest_partition_bytes"
 """The only field that takes the largest figure; all others are summed."""
@@ -76,7 +82,11 @@ def from_figures(parts: Iterable[Figure], brokers: int) -> BrokerLoads:
     """The inverse of `figures`, for a cluster of so many brokers; what is absent is zero."""
     parts = list(parts)
     factors = [part.index for part in parts if part.field == FACTORS]
-    width = dict.fromkeys(_summed_fields(), brokers) | {FACTORS: max(factors, default=-1) + 1, LARGEST: 1}
+    width = dict.fromkeys(_summed_fields(), brokers) | {
+        FACTORS: max(factors, default=-1) + 1,
+        GOALS: len(SURVIVE_CODES),
+        LARGEST: 1,
+    }
     columns = {name: np.zeros(size, dtype=np.int64) for name, size in width.items()}
     for part in parts:
         columns[part.field][part.index] = part.value

@@ -11,6 +11,7 @@ from itertools import combinations
 import numpy as np
 
 from rackspan.audit.batch import ClusterMembers, PartitionBatch
+from rackspan.audit.policy import Survive
 from rackspan.audit.quorum import QuorumAfter, quorum_without
 from rackspan.errors import UsageError
 from rackspan.model.ids import NO_BROKER, RackId, shown
@@ -43,10 +44,11 @@ class LossByPartition:
 
 @dataclass(frozen=True, slots=True)
 class TopicHarm:
-    """How many partitions of one topic a loss puts into each state."""
+    """How many partitions of one topic a loss puts into each state. `survive`: the loss that the topic has to survive."""
 
     topic: str
     internal: bool
+    survive: Survive
     offline: int
     needs_unclean_election: int
     under_min_isr: int
@@ -55,12 +57,16 @@ class TopicHarm:
 
 @dataclass(frozen=True, slots=True)
 class RackLoss:
-    """The effect of losing `racks`. `leader_surge`: leaderships that each surviving broker takes over, by broker id."""
+    """The effect of losing `racks`. `leader_surge`: leaderships that each surviving broker takes over, by broker id.
+
+    `quorum_required`: the policy has a topic that must survive the loss of a rack, and so the quorum must.
+    """
 
     racks: tuple[RackId, ...]
     topics: tuple[TopicHarm, ...]
     leader_surge: dict[int, int]
     quorum: QuorumAfter | None
+    quorum_required: bool
 
     @property
     def quorum_lost(self) -> bool:
@@ -70,6 +76,12 @@ class RackLoss:
     def survived(self) -> bool:
         """Whether nothing is offline or refuses acks=all, and the controllers have a majority."""
         return not self.topics and not self.quorum_lost
+
+    @property
+    def as_required(self) -> bool:
+        """Whether everything that must survive the loss of a rack does: what the policy leaves out may be harmed."""
+        harmed = any(topic.survive is Survive.RACK for topic in self.topics)
+        return not harmed and not (self.quorum_lost and self.quorum_required)
 
     def total(self, state: str) -> int:
         return sum(getattr(topic, state) for topic in self.topics)
@@ -145,6 +157,7 @@ def _summed(batch: PartitionBatch, internal: Bools, racks: tuple[RackId, ...]) -
         topics=tuple(_by_topic(batch, internal, by_partition)),
         leader_surge=_surge(batch, by_partition.leader_moves_to),
         quorum=quorum_without(batch.members, frozenset(racks)),
+        quorum_required=batch.members.policy.requires(Survive.RACK),
     )
 
 
@@ -158,6 +171,7 @@ def _by_topic(batch: PartitionBatch, internal: Bools, loss: LossByPartition) -> 
         yield TopicHarm(
             topic=batch.topics[code],
             internal=bool(internal[code]),
+            survive=batch.members.policy.survive_of(batch.topics[code]),
             offline=int(offline[code]),
             needs_unclean_election=int(unclean[code]),
             under_min_isr=int(under_isr[code]),

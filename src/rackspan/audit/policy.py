@@ -1,10 +1,27 @@
-"""The operator's settings for an audit: how racks are counted, and the racks required in sync."""
+"""The operator's settings for an audit: how racks are counted, the racks required in sync, and the losses to survive."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Final
 
 from rackspan.errors import UsageError
 from rackspan.model import RackId, UnrackedPolicy
+
+
+class Survive(StrEnum):
+    """The loss that a topic, or the controller quorum, has to survive (`survive`)."""
+
+    RACK = "rack"
+    """Any one rack. The default."""
+    BROKER = "broker"
+    """Any one broker or controller."""
+    NONE = "none"
+    """None."""
+
+
+SURVIVE_CODES: Final = (Survive.NONE, Survive.BROKER, Survive.RACK)
+"""Goals by their code in columns, the weakest first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +32,10 @@ class RackPolicy:
     `min.insync.racks` is judged by that, since its brokers enforce it. `controller_racks` gives the racks of controllers,
     which no broker registration contains. `excluded_brokers` are being retired or maintained: nothing new is placed on them,
     and they are not expected to hold their share.
+
+    `survive` is the loss that every topic has to survive, internal ones included, unless `topic_survive` names another for
+    it: online, and open to acks=all. The controller quorum has to survive whatever any topic has to: without it no leader
+    is elected.
     """
 
     unracked: UnrackedPolicy = UnrackedPolicy.SHARED
@@ -22,6 +43,8 @@ class RackPolicy:
     topic_min_insync_racks: Mapping[str, int] = field(default_factory=dict)
     controller_racks: Mapping[int, RackId] = field(default_factory=dict)
     excluded_brokers: frozenset[int] = frozenset()
+    survive: Survive = Survive.RACK
+    topic_survive: Mapping[str, Survive] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for topic, value in (("", self.min_insync_racks), *self.topic_min_insync_racks.items()):
@@ -32,3 +55,11 @@ class RackPolicy:
     def min_insync_racks_of(self, topic: str) -> int:
         """The racks that the policy requires in sync for a topic."""
         return self.topic_min_insync_racks.get(topic, self.min_insync_racks)
+
+    def survive_of(self, topic: str) -> Survive:
+        """The loss that a topic has to survive."""
+        return self.topic_survive.get(topic, self.survive)
+
+    def requires(self, survive: Survive) -> bool:
+        """Whether any topic, and so the controller quorum, has to survive this loss."""
+        return survive in (self.survive, *self.topic_survive.values())

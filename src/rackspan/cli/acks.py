@@ -1,6 +1,5 @@
 """rackspan acks harden."""
 
-import re
 from typing import Annotated, Final
 
 import typer
@@ -11,8 +10,6 @@ from rackspan.acks.json_format import applied_document, harden_document
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.pages.acks import harden_page
-from rackspan.errors import UsageError
-from rackspan.model.snapshot import ClusterSnapshot
 
 app = CommandGroup(
     name="acks",
@@ -37,12 +34,12 @@ def harden(
     Nothing is changed without --apply.
     """
     cluster = source_options.cluster_to_change() if apply else None
-    topic_filter, policy = _pattern(topic), policy_options.policy()
+    topic_filter, policy = options.topic_filter(topic), policy_options.policy()
     source = rack_options.of(source_options.source())
     read = source.read()
     output.warn_of(read)
     output.warn(policy_options.warnings(read.snapshot))
-    _refuse_if_none_match(read.snapshot, topic_filter)
+    options.refuse_if_none_match(read.snapshot, topic_filter)
     advice = api.harden(read.snapshot, policy, topic_filter)
     applied: dict[str, int] = {}
     if cluster is not None:
@@ -64,17 +61,3 @@ _COLUMNS: Final = (
     *("topic", "internal", "outcome", "min_insync_racks", "enforced", "current", "least", "partitions"),
     *("too_few_racks", "moving", "smallest_replication_factor", "reason"),
 )
-
-
-def _pattern(topic: str | None) -> re.Pattern[str] | None:
-    try:
-        return None if topic is None else re.compile(topic)
-    except re.error as error:
-        raise UsageError(f"--topic {topic!r}: not a regular expression: {error}; correct it") from None
-
-
-def _refuse_if_none_match(snapshot: ClusterSnapshot, topic_filter: re.Pattern[str] | None) -> None:
-    if topic_filter is not None and not any(topic_filter.fullmatch(one.name) for one in snapshot.topics):
-        raise UsageError(
-            f"--topic {topic_filter.pattern!r}: matches none of {len(snapshot.topics)} topics by its whole name; correct it"
-        )

@@ -8,6 +8,7 @@ import typer
 
 from rackspan import api
 from rackspan.audit.json_format import FINDING_COLUMNS, audit_document, outage_document
+from rackspan.audit.policy import Survive
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.pages.audit import audit_page, outage_page
 from rackspan.errors import UsageError
@@ -44,13 +45,17 @@ def audit(
     rack_options: options.RackLocatorOptions,
     policy_options: options.PolicyOptions,
     exclusion_options: options.ExclusionOptions,
+    topic: options.TopicPattern = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Audit a cluster: what breaks a constraint, why, and the command that repairs it."""
+    topic_filter = options.topic_filter(topic)
     read = rack_options.of(source_options.source()).read()
     warnings = (*policy_options.warnings(read.snapshot), *exclusion_options.warnings(read.snapshot))
     output.warn((*read.warnings, *warnings))
-    judged = api.audit(read.snapshot, policy_options.policy(exclusion_options.excluded(read.snapshot)))
+    options.refuse_if_none_match(read.snapshot, topic_filter)
+    policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
+    judged = api.audit(read.snapshot, policy, topic_filter)
     document = audit_document(read.snapshot, judged)
     output.write(document, output_format, audit_page(document), output.Rows(FINDING_COLUMNS, document["findings"]))
     raise exit_codes.finish(to_act_on=not judged.clean)
@@ -72,15 +77,19 @@ def outage(
         raise UsageError("--lose and --pairs: name one of them; --lose loses the named racks together")
     read = rack_options.of(source_options.source()).read()
     output.warn([*read.warnings, *policy_options.warnings(read.snapshot)])
+    policy = policy_options.policy()
     now, losses = api.outage(
         read.snapshot,
-        policy_options.policy(),
+        policy,
         lose=None if lose is None else tuple(lose.split(",")),
         pairs=pairs,
     )
     document = outage_document(read.snapshot, now, losses)
     output.write(document, output_format, outage_page(document), output.Rows(_LOSS_COLUMNS, _loss_rows(document)))
-    raise exit_codes.finish(to_act_on=not all(loss.survived for loss in losses))
+    # No rack to lose is no proof that one can be lost.
+    required = len(read.snapshot.partitions) > 0 and policy.requires(Survive.RACK)
+    survived = all(loss.as_required for loss in losses) if losses else not required
+    raise exit_codes.finish(to_act_on=not survived)
 
 
 _LOSS_COLUMNS = (

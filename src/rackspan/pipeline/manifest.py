@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rackspan import json_text
-from rackspan.audit.policy import RackPolicy
+from rackspan.audit.policy import RackPolicy, Survive
 from rackspan.disk import replace_file, to_disk
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import paths
@@ -112,6 +112,13 @@ def policy_document(policy: RackPolicy) -> dict[str, Any]:
         "controller_racks": {str(controller): rack for controller, rack in policy.controller_racks.items()},
         # Absent where there are none, as in documents of an earlier rackspan.
         **({"excluded_brokers": sorted(policy.excluded_brokers)} if policy.excluded_brokers else {}),
+        # As above: absent where nothing but the default is required.
+        **({} if policy.survive is Survive.RACK else {"survive": policy.survive.value}),
+        **(
+            {"topic_survive": {topic: str(one) for topic, one in policy.topic_survive.items()}}
+            if policy.topic_survive
+            else {}
+        ),
     }
 
 
@@ -119,7 +126,7 @@ def policy_warnings(manifest: Manifest, policy: RackPolicy) -> list[str]:
     """A warning where the tables were made with another policy than this one, with the differences."""
     given = policy_document(policy)
     made = given if manifest.policy is None else manifest.policy
-    differing = [name for name in given if made.get(name) != given[name]]
+    differing = [name for name in {**given, **made} if made.get(name) != given.get(name)]
     if not differing:
         return []
     theirs, ours = (", ".join(f"{name} {one.get(name)}" for name in differing) for one in (made, given))

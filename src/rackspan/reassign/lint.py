@@ -13,7 +13,7 @@ from rackspan.audit.batch import PartitionBatch, requirements, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
 from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.policy import RackPolicy
-from rackspan.model import INT32_MAX, NO_BROKER, ClusterSnapshot, Int64s, PartitionColumns
+from rackspan.model import INT32_MAX, NO_BROKER, ClusterSnapshot, Int32s, Int64s, PartitionColumns
 from rackspan.model.partitions import lengths, padded_lists, unpadded
 from rackspan.reassign.document import Fault, ListedPartition, ReassignmentDocument, faults
 from rackspan.reassign.optimizer.bounds import needs
@@ -152,7 +152,8 @@ def _of_entry(
     if excluded:
         why = f"excluded brokers get nothing new: {','.join(map(str, excluded))}"
         yield finding("plan-excluded-broker", Severity.VIOLATION, why, "name others, or end the exclusion")
-    if len(new) == len(entry.replicas):
+    # A partition of one replica cannot move in any other way: its leader copies it, and serves until the copy is in sync.
+    if len(new) == len(entry.replicas) and not (len(new) == factor == 1):
         why = "every replica is replaced at once: until all copies are in sync nothing of the target counts"
         yield finding("plan-replaces-all", Severity.WARNING, why, "keep one replica, or move in two steps")
 
@@ -261,11 +262,23 @@ def _needless(
     uncounted = np.count_nonzero((now.replica_index[rows] >= 0) & (now.replica_racks[rows] < 0), axis=1)
     enough = int(needs(now.replica_racks[rows], uncounted, wanted, now.shares).additions.sum())
     if moves > enough:
+        emptied = sorted({*_emptied(snapshot, targets, rows)} - request.leaving)
+        ids = ",".join(map(str, emptied))
+        drained = f"; it empties {'broker' if len(emptied) == 1 else 'brokers'} {ids}" if emptied else ""
         yield Finding(
             constraint="plan-needless-moves",
             severity=Severity.WARNING,
             topic=None,
             partition=None,
-            reason=f"it copies {moves} replica{'' if moves == 1 else 's'}; the constraints of these partitions need {enough}",
-            remedy="rackspan reassign plan",
+            reason=f"it copies {moves} replica{'' if moves == 1 else 's'}; the constraints of these partitions need {enough}{drained}",
+            remedy=f"if that is meant, lint it with --drain {ids}; else rackspan reassign plan"
+            if emptied
+            else "rackspan reassign plan",
         )
+
+
+def _emptied(snapshot: ClusterSnapshot, targets: Int32s, rows: Int64s) -> list[int]:
+    """The brokers that hold replicas now and none once the plan is done. `targets` (N, width) of the N `rows`."""
+    held = snapshot.partitions.replicas
+    left = np.concatenate([np.delete(held, rows, axis=0).ravel(), targets.ravel()])
+    return [broker for broker in np.setdiff1d(held, left).tolist() if broker != NO_BROKER]

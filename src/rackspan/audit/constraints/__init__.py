@@ -1,12 +1,13 @@
 """Constraints: what must hold of partitions and of the cluster. Each has a name, a test, a reason and a remedy.
 
-Begin with partitions.py, then cluster.py (brokers, controllers). They only read; nothing here proposes a placement.
+Begin with partitions.py, then survival.py (losses), cluster.py (brokers, controllers) and remedies.py. They only read;
+nothing here proposes a placement.
 """
 
 from rackspan.audit.constraints.cluster import cluster_findings
+from rackspan.audit.constraints.constraint import PartitionConstraint
 from rackspan.audit.constraints.partitions import (
     PARTITION_CONSTRAINTS,
-    PartitionConstraint,
     partition_findings,
     partition_findings_by_row,
 )

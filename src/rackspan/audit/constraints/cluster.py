@@ -5,9 +5,13 @@ from typing import Final
 
 from rackspan.audit.batch import ClusterMembers
 from rackspan.audit.findings import Finding, Severity
+from rackspan.audit.policy import Survive
 from rackspan.audit.quorum import quorum_without
 from rackspan.model.ids import UNNAMED_RACK, shown
 from rackspan.model.racks import UnrackedPolicy
+from rackspan.text import count_noun
+
+ACCEPT_QUORUM: Final = 'or ask for less: survive = "{weaker}" in rackspan.toml'
 
 COUNTED_AS: Final = {
     UnrackedPolicy.SHARED: "all such brokers count as one unnamed rack",
@@ -33,8 +37,18 @@ def unracked_brokers(members: ClusterMembers) -> Iterator[Finding]:
 
 
 def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
-    """No rack may hold so many voters that those in other racks are no majority."""
-    for rack in members.failure_racks:
+    """No loss that the quorum has to survive may leave it without a majority: of a rack, or of one voter."""
+    of_rack, voters = members.policy.requires(Survive.RACK), len(members.voter_racks)
+    if members.policy.requires(Survive.BROKER) and 0 < voters < 3:
+        yield Finding(
+            constraint="controller-quorum-spread",
+            severity=Severity.VIOLATION,
+            topic=None,
+            partition=None,
+            reason=f"the quorum has {count_noun(voters, 'voter')}: without one of them no leader is elected and no ISR changes",
+            remedy=f"run three controllers, {ACCEPT_QUORUM.format(weaker='none')}",
+        )
+    for rack in members.failure_racks if of_rack else ():
         after = quorum_without(members, {rack})
         if after is not None and not after.holds:
             yield Finding(
@@ -46,17 +60,18 @@ def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
                     f"rack {shown(rack)} holds {len(after.lost)} of {after.voters} voters "
                     f"({','.join(map(str, after.lost))}): without it no leader is elected and no ISR changes"
                 ),
-                remedy="spread the controllers over at least three racks",
+                remedy=f"spread the controllers over at least three racks, {ACCEPT_QUORUM.format(weaker='broker')}",
             )
     unknown = [voter for voter, rack in members.voter_racks.items() if rack is None]
-    if unknown:
+    if unknown and of_rack:
+        lines = ", ".join(f'{voter} = "RACK"' for voter in unknown)
         yield Finding(
             constraint="controller-quorum-spread",
             severity=Severity.WARNING,
             topic=None,
             partition=None,
             reason=f"racks of controllers {','.join(map(str, unknown))} are not known, so the quorum could not be judged whole",
-            remedy='name them in rackspan.toml: [controllers] 101 = "r1"',
+            remedy=f"name them in rackspan.toml, a line each under [controllers]: {lines}",
         )
 
 

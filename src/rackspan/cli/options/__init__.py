@@ -30,6 +30,8 @@ from rackspan.cli.options.shared import (
     cluster_address,
     ids,
     pairs,
+    refuse_if_none_match,
+    topic_filter,
 )
 
 __all__ = [
@@ -58,6 +60,8 @@ __all__ = [
     "ids",
     "pairs",
     "read_file",
+    "refuse_if_none_match",
     "standard_input",
+    "topic_filter",
     "with_option_groups",
 ]

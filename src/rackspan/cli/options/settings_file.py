@@ -7,8 +7,12 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
 
+from rackspan.audit.policy import Survive
 from rackspan.errors import UsageError
 from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, RackId, UnrackedPolicy
+
+SURVIVE: Final = "survive"
+"""The loss to survive: a flag, and a key of [topics."NAME"]."""
 
 Check = Callable[[object], object]
 """Raises UsageError for a wrong value, with a message about the value alone; returns the right one."""
@@ -44,6 +48,7 @@ CLUSTER_KEYS: Final[Mapping[str, Check]] = MappingProxyType(
         "rack-locator-properties": _text,
         "unracked": _one_of(*UnrackedPolicy),
         "min-insync-racks": _whole_number,
+        SURVIVE: _one_of(*Survive),
     }
 )
 """Flags without their dashes that may stand in [clusters.NAME], and above all tables for every cluster."""
@@ -63,7 +68,7 @@ _TABLES: Final = ("topics", "controllers", "brokers", "clusters")
 _PATHS: Final = ("command-config", "warehouse")
 
 
-TOPIC_KEYS: Final[Mapping[str, Check]] = MappingProxyType({MIN_INSYNC_RACKS: _whole_number})
+TOPIC_KEYS: Final[Mapping[str, Check]] = MappingProxyType({MIN_INSYNC_RACKS: _whole_number, SURVIVE: _one_of(*Survive)})
 """The keys of [topics."NAME"]."""
 
 

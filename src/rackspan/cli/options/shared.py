@@ -1,21 +1,23 @@
 """The options that commands share, each declared once."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 from random import Random
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, Final, TypeAlias
 
 import typer
 
 from rackspan import api
 from rackspan.api import Cluster, Source
 from rackspan.audit import RackPolicy
+from rackspan.audit.policy import Survive
 from rackspan.cli.options.given import Given, Level
 from rackspan.cli.options.input_files import STANDARD_STREAM, standard_input
 from rackspan.cli.options.settings import FILE, Settings, nearest
-from rackspan.cli.options.settings_file import Section
+from rackspan.cli.options.settings_file import SURVIVE, Section
 from rackspan.errors import UsageError
 from rackspan.model import INT32_MAX, INT64_MAX, MIN_INSYNC_RACKS, ClusterSnapshot, UnrackedPolicy
 from rackspan.placement import RandomGenerator
@@ -139,6 +141,15 @@ MinInsyncRacks: TypeAlias = Annotated[
         help="Racks that must hold a record that acks=all acknowledges, on a Kafka without min.insync.racks.",
         min=1,
         max=INT32_MAX,
+        rich_help_panel=_JUDGE,
+    ),
+]
+Survives: TypeAlias = Annotated[
+    Survive,
+    typer.Option(
+        "--survive",
+        envvar="RACKSPAN_SURVIVE",
+        help="The loss that topics and controllers have to survive.",
         rich_help_panel=_JUDGE,
     ),
 ]
@@ -318,23 +329,29 @@ class SourceOptions(ClusterOptions):
         return self.cluster()
 
 
+_OPTION_OF: Final = {MIN_INSYNC_RACKS: "min-insync-racks", SURVIVE: SURVIVE}
+"""The option for every topic that a key of [topics."NAME"] is for one."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PolicyOptions:
     """How racks are counted, and how many are required."""
 
     unracked: Unracked = UnrackedPolicy.SHARED
     min_insync_racks: MinInsyncRacks = 1
+    survive: Survives = Survive.RACK
     given: Given = field(default_factory=Given)
 
     def policy(self, excluded_brokers: frozenset[int] = frozenset()) -> RackPolicy:
         """The options, and rackspan.toml for single topics and controllers."""
-        by_file = self.given.level("min_insync_racks") <= Level.FILE
         return RackPolicy(
             unracked=self.unracked,
             min_insync_racks=self.min_insync_racks,
-            topic_min_insync_racks={topic: value for topic, (_, value) in self._topics().items()} if by_file else {},
+            topic_min_insync_racks=self._of_topics(MIN_INSYNC_RACKS),
             controller_racks=self.given.settings.controller_racks,
             excluded_brokers=excluded_brokers,
+            survive=self.survive,
+            topic_survive={topic: Survive(value) for topic, value in self._of_topics(SURVIVE).items()},
         )
 
     def warnings(self, snapshot: ClusterSnapshot) -> list[str]:
@@ -352,19 +369,26 @@ class PolicyOptions:
         ]
         return [*self._overruled(), *single]
 
-    def _topics(self) -> Mapping[str, tuple[Section, int]]:
-        return self.given.settings.topic_values(MIN_INSYNC_RACKS, "min-insync-racks")
+    def _topics(self, key: str) -> Mapping[str, tuple[Section, Any]]:
+        return self.given.settings.topic_values(key, _OPTION_OF[key])
+
+    def _of_topics(self, key: str) -> dict[str, Any]:
+        """A key of [topics] by topic, none where a flag or variable counts for every topic."""
+        by_file = self.given.level(_OPTION_OF[key].replace("-", "_")) <= Level.FILE
+        return {topic: value for topic, (_, value) in self._topics(key).items()} if by_file else {}
 
     def _overruled(self) -> Iterator[str]:
-        level = self.given.level("min_insync_racks")
-        if level <= Level.FILE:
-            return
-        by = "--min-insync-racks" if level is Level.FLAG else "RACKSPAN_MIN_INSYNC_RACKS"
-        for topic, (section, value) in self._topics().items():
-            yield (
-                f'{section.where}: [topics."{topic}"] {MIN_INSYNC_RACKS} = {value} has no effect: '
-                f"{by} {self.min_insync_racks} counts for every topic"
-            )
+        for key, option in _OPTION_OF.items():
+            name = option.replace("-", "_")
+            level = self.given.level(name)
+            if level <= Level.FILE:
+                continue
+            by = f"--{option}" if level is Level.FLAG else f"RACKSPAN_{name.upper()}"
+            for topic, (section, value) in self._topics(key).items():
+                yield (
+                    f'{section.where}: [topics."{topic}"] {key} = {value} has no effect: '
+                    f"{by} {getattr(self, name)} counts for every topic"
+                )
 
     def _unknown(self, snapshot: ClusterSnapshot) -> Iterator[str]:
         names = {str(topic.name) for topic in snapshot.topics}
@@ -379,7 +403,7 @@ class PolicyOptions:
 
     def _enforced(self, snapshot: ClusterSnapshot) -> Iterator[str]:
         """Topics whose brokers enforce more racks than is required here: a policy does not lower what brokers refuse."""
-        if self.given.level("min_insync_racks") is Level.DEFAULT and not self._topics():
+        if self.given.level("min_insync_racks") is Level.DEFAULT and not self._topics(MIN_INSYNC_RACKS):
             return
         policy = self.policy()
         lower = [
@@ -475,3 +499,19 @@ def pairs(flag: str, items: Sequence[str] | None) -> dict[str, str]:
             raise UsageError(f"{flag} {item}: {key.strip()} is given twice; leave one of them out")
         found[key.strip()] = value.strip()
     return found
+
+
+def topic_filter(topic: str | None) -> re.Pattern[str] | None:
+    """The regular expression of --topic. Errors: UsageError."""
+    try:
+        return None if topic is None else re.compile(topic)
+    except re.error as error:
+        raise UsageError(f"--topic {topic!r}: not a regular expression: {error}; correct it") from None
+
+
+def refuse_if_none_match(snapshot: ClusterSnapshot, matching: re.Pattern[str] | None) -> None:
+    """Errors: UsageError where no topic matches."""
+    if matching is not None and not any(matching.fullmatch(one.name) for one in snapshot.topics):
+        raise UsageError(
+            f"--topic {matching.pattern!r}: matches none of {len(snapshot.topics)} topics by its whole name; correct it"
+        )

@@ -120,10 +120,11 @@ def _finding_row(group: Sequence[dict[str, Any]]) -> Sequence[object]:
 
 
 def _audit_verdict(summary: dict[str, Any]) -> Iterator[Text]:
-    broken = summary["violations"]
+    broken, partitions = summary["violations"], summary["violated_partitions"]
     if broken:
+        where = f" on {count_noun(partitions, 'partition', ',')}" if partitions else ""
         yield Text(
-            f"{count_noun(broken, 'violation', ',')}, {count_noun(summary['warnings'], 'warning', ',')}",
+            f"{count_noun(broken, 'violation', ',')}{where}, {count_noun(summary['warnings'], 'warning', ',')}",
             style="bold red",
         )
     else:
@@ -136,8 +137,22 @@ def _survival(losses: Sequence[dict[str, Any]]) -> Text:
     if not losses:
         return Text("no racks to lose: no broker has one", style="bold yellow")
     if not fatal:
-        return Text("survives the loss of any one rack", style="bold green")
+        return _survived("survives the loss of any one rack", losses)
+    if all(loss["as_required"] for loss in losses):
+        return Text(f"does not survive the loss of {' or '.join(fatal)}, as the policy accepts", style="bold yellow")
     return Text(f"does not survive the loss of {' or '.join(fatal)}: rackspan outage says what stops", style="bold red")
+
+
+def _survived(words: str, losses: Sequence[dict[str, Any]]) -> Text:
+    """Green only where the controllers are judged too."""
+    quorums = [loss["controller_quorum"] for loss in losses]
+    if None in quorums:
+        return Text(f"{words}; the controllers are not in the snapshot and not judged", style="bold yellow")
+    unknown = quorums[0]["unknown_rack"]
+    if unknown:
+        ids = ",".join(map(str, unknown))
+        return Text(f"{words}, if controllers {ids} are not in it: their racks are not known", style="bold yellow")
+    return Text(words, style="bold green")
 
 
 def _loss_parts(loss: dict[str, Any]) -> Iterator[RenderableType]:
@@ -181,14 +196,15 @@ def _topics_table(topics: Sequence[dict[str, Any]]) -> RenderableType:
 
 def _outage_verdict(losses: Sequence[dict[str, Any]]) -> Iterable[Text]:
     fatal = [_racks(loss["racks"]) for loss in losses if not loss["survived"]]
-    if fatal:
-        return [
-            Text(
-                f"does not survive losing {' or '.join(fatal)}; rackspan audit says what would mend it",
-                style="bold red",
-            )
-        ]
-    return [Text("survives every loss above", style="bold green")]
+    if not losses:
+        return [Text("no such loss: the cluster has too few racks; rackspan audit says what to do", style="bold red")]
+    if not fatal:
+        return [_survived("survives every loss above", losses)]
+    if all(loss["as_required"] for loss in losses):
+        return [Text(f"does not survive losing {' or '.join(fatal)}, as the policy accepts", style="bold yellow")]
+    return [
+        Text(f"does not survive losing {' or '.join(fatal)}; rackspan audit says what repairs it", style="bold red")
+    ]
 
 
 def _quorum(quorum: dict[str, Any] | None) -> Text:

@@ -1,7 +1,7 @@
 """Converts Arrow batches to batches of partitions, so that Spark's tasks can call the functions of rackspan.audit."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Final
 
 import numpy as np
@@ -43,7 +43,7 @@ def _by_registration(batch: pa.RecordBatch, known: Registrations) -> Iterator[Nu
     snapshot = _numpy(batch, "snapshot")
     topic = batch.column("topic").dictionary_encode()
     names, rows = topic.dictionary.to_pylist(), _partitions(batch, topic.indices.to_numpy())
-    required = Requirements(*(_numpy(batch, name) for name in ("min_insync_replicas", "min_insync_racks", "enforced")))
+    required = Requirements(**{field.name: _numpy(batch, field.name) for field in fields(Requirements)})
     registration = known.of_snapshot[snapshot]
     internal = _numpy(batch, "internal")
     for place in np.unique(registration).tolist():

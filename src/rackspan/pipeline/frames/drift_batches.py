@@ -99,6 +99,11 @@ def _partition_batch(part: pa.RecordBatch, side: str, registered: ClusterMembers
         removing_replicas=none.copy(),
         size_bytes=np.full(len(part), -1, dtype=np.int64),
     )
-    # A state does not depend on who enforces the minimum.
-    required = Requirements(min_replicas, min_racks, enforced=np.zeros(len(part), dtype=np.bool_))
+    # A state depends neither on who enforces the minimum nor on the loss to survive.
+    required = Requirements(
+        min_replicas,
+        min_racks,
+        enforced=np.zeros(len(part), dtype=np.bool_),
+        survive=np.zeros(len(part), dtype=np.int64),
+    )
     return PartitionBatch(registered, topic.dictionary.to_pylist(), rows, required)

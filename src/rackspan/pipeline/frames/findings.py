@@ -9,6 +9,7 @@ from pyspark.sql import DataFrame
 
 from rackspan.audit.constraints.cluster import cluster_findings
 from rackspan.audit.constraints.partitions import partition_findings_by_row
+from rackspan.audit.constraints.survival import too_few_racks
 from rackspan.audit.findings import Finding
 from rackspan.audit.goals import excluded_broker_findings, goal_findings
 from rackspan.audit.loads import Figure, from_figures
@@ -49,6 +50,7 @@ def judged_cluster(rows: pa.Table, known: Registrations) -> pa.Table:
     loads = from_figures(parts, len(registered.brokers))
     found = [
         *cluster_findings(registered),
+        *too_few_racks(registered, loads),
         *excluded_broker_findings(registered, loads),
         *goal_findings(registered, loads),
     ]

@@ -15,7 +15,7 @@ BatchFunction: TypeAlias = Callable[[Iterable[pa.RecordBatch]], Iterator[pa.Reco
 
 REQUIREMENTS: Final = (
     "snapshot INT, topic STRING, internal BOOLEAN, min_insync_replicas BIGINT, min_insync_racks BIGINT, "
-    "enforced BOOLEAN"
+    "enforced BOOLEAN, survive BIGINT"
 )
 
 BROADCAST_TOPICS_MAX: Final = 500_000
@@ -54,6 +54,7 @@ def _requirements_by_batch(policy: RackPolicy) -> BatchFunction:
                     "min_insync_replicas": pa.array(required.min_insync_replicas),
                     "min_insync_racks": pa.array(required.min_insync_racks),
                     "enforced": pa.array(required.enforced),
+                    "survive": pa.array(required.survive),
                 }
             )
 

@@ -1,0 +1,38 @@
+"""A constraint on partitions: a name, a test of a whole batch, and the words for one partition that breaks it."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from rackspan.audit.batch import PartitionBatch
+from rackspan.audit.findings import Finding, Severity
+from rackspan.model import Bools
+
+
+@dataclass(frozen=True, slots=True)
+class PartitionConstraint:
+    """A rule that each partition meets or breaks.
+
+    `broken` returns a mask of shape (P,); `reason` and `remedy` return the words for one broken row.
+    """
+
+    name: str
+    broken: Callable[[PartitionBatch], Bools]
+    reason: Callable[[PartitionBatch, int], str]
+    remedy: Callable[[PartitionBatch, int], str]
+    severity: Callable[[PartitionBatch, int], Severity] = lambda _batch, _row: Severity.VIOLATION
+
+    def findings(self, batch: PartitionBatch) -> Iterator[Finding]:
+        """A finding for each partition that breaks the constraint, whatever else it breaks."""
+        return (self.finding(batch, row) for row in np.flatnonzero(self.broken(batch)).tolist())
+
+    def finding(self, batch: PartitionBatch, row: int) -> Finding:
+        return Finding(
+            constraint=self.name,
+            severity=self.severity(batch, row),
+            topic=batch.topic(row),
+            partition=int(batch.rows.partition[row]),
+            reason=self.reason(batch, row),
+            remedy=self.remedy(batch, row),
+        )

@@ -1,0 +1,220 @@
+"""What repairs a broken constraint: a command that works, or work on the cluster that no command of rackspan can do.
+
+A remedy that begins with `rackspan` or with a tool of Kafka is a command. Any other is for the operator: brokers to bring
+back, racks or brokers to add. Test: tests/audit/test_remedies.py follows them on generated clusters.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from rackspan.audit.batch import PartitionBatch
+from rackspan.audit.constraints.wording import broker_list, listed, out_of_sync, unlisted
+from rackspan.audit.policy import SURVIVE_CODES, Survive
+from rackspan.audit.survival import Demand, reachable, value_for
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS, NO_BROKER
+from rackspan.model.partitions import unpadded
+from rackspan.model.racks import even_shares
+
+ACCEPT: Final = 'or accept it with survive = "{weaker}" for the topic in rackspan.toml'
+
+
+def repair(batch: PartitionBatch, row: int) -> str:
+    """Spread the replicas of the topic evenly."""
+    return move(batch, row, int(batch.replication_factor[row]))
+
+
+def survive_loss(batch: PartitionBatch, row: int) -> str:
+    """Bring one partition to a placement, and then to a min.insync.replicas, that survive."""
+    if not batch.worst_loss_placed.harmed[row]:
+        return bring_back_missing(batch, row)
+    wanted, sizes = demand(batch, row), batch.members.rack_sizes
+    target = reachable(sizes, wanted)
+    if target is None:
+        return _out_of_reach(batch, row)
+    moves = target.replication_factor != wanted.replication_factor or not _is_even(batch, row)
+    if not moves and (unknown := _without_rack(batch, row)):
+        return _name_racks(unknown)
+    lowers = target.min_insync_replicas < wanted.min_insync_replicas
+    # A plan never brings a partition under its min.insync.replicas.
+    if lowers and (not moves or target.replication_factor < wanted.min_insync_replicas):
+        return set_min_insync_replicas(batch, row, target.min_insync_replicas)
+    command = move(batch, row, target.replication_factor)
+    lower = value_for(sizes, wanted)
+    if target.replication_factor > wanted.replication_factor and lower is not None and _is_even(batch, row):
+        return f"{command}, or lower {MIN_INSYNC_REPLICAS} to {lower}"
+    return command
+
+
+def make_racks_satisfiable(batch: PartitionBatch, row: int) -> str:
+    """Bring one partition onto as many racks as it requires, and one more where it has to survive the loss of one."""
+    wanted, sizes = demand(batch, row), batch.members.rack_sizes
+    target = reachable(sizes, wanted) or reachable(sizes, replace(wanted, survive=Survive.NONE))
+    if target is None:
+        return _out_of_reach(batch, row)
+    if target.replication_factor == wanted.replication_factor and _is_even(batch, row):
+        return _name_racks(_without_rack(batch, row))
+    command = move(batch, row, target.replication_factor)
+    raised = target.replication_factor > wanted.replication_factor and wanted.min_insync_racks > 1
+    return f"{command}, or lower {MIN_INSYNC_RACKS}" if raised else command
+
+
+def harden(batch: PartitionBatch, row: int) -> str:
+    """Force the racks by min.insync.replicas; first by a placement with which that value survives the loss, if need be."""
+    wanted = demand(batch, row)
+    if not wanted.forced:
+        value = int(batch.forcing_value[row])
+        return f"nothing on brokers that enforce {MIN_INSYNC_RACKS}; {MIN_INSYNC_REPLICAS}={value} on others"
+    target = reachable(batch.members.rack_sizes, wanted)
+    if target is None:
+        return _out_of_reach(batch, row)
+    if target.replication_factor != wanted.replication_factor or not _is_even(batch, row):
+        return move(batch, row, target.replication_factor)
+    topic = batch.topic(row)
+    # A topic's own minimum is in rackspan.toml; one for all topics has to be repeated on the command line.
+    own = topic in batch.members.policy.topic_min_insync_racks
+    flag = "" if own else f" --min-insync-racks {wanted.min_insync_racks}"
+    return f"rackspan acks harden --topic {topic}{flag}"
+
+
+def lower_min_insync_replicas(batch: PartitionBatch, row: int) -> str:
+    """As many replicas as min.insync.replicas requires, or fewer required."""
+    value, brokers = int(batch.required.min_insync_replicas[row]), sum(batch.members.rack_sizes)
+    if value > brokers:
+        return set_min_insync_replicas(batch, row, int(batch.replication_factor[row]))
+    return f"{move(batch, row, value)}, or lower {MIN_INSYNC_REPLICAS}"
+
+
+def set_min_insync_replicas(batch: PartitionBatch, row: int, value: int) -> str:
+    """The command of Kafka that sets the config of a topic."""
+    return (
+        f"kafka-configs.sh --bootstrap-server HOST:PORT --alter --entity-type topics --entity-name {batch.topic(row)} "
+        f"--add-config {MIN_INSYNC_REPLICAS}={value}"
+    )
+
+
+def move(batch: PartitionBatch, row: int, factor: int) -> str:
+    """The plan that brings the topic to a replication factor, evenly spread; before it, whatever would block it."""
+    command = f"rackspan reassign plan --topic {batch.topic(row)}"
+    if factor != int(batch.replication_factor[row]):
+        command += f" --replication-factor {factor}"
+    if reassigning(batch, row):
+        return f"wait for the reassignment to end; then {command}"
+    blocking = _blocking(batch, row, factor)
+    if not blocking:
+        return command
+    excluded = [one for one in blocking if one in batch.members.policy.excluded_brokers]
+    fenced = [one for one in blocking if one not in excluded]
+    first = [f"bring back {broker_list(fenced)}"] if fenced else []
+    first += [f"stop excluding {broker_list(excluded)}"] if excluded else []
+    return f"{' and '.join(first)}; then {command}"
+
+
+def bring_back_missing(batch: PartitionBatch, row: int) -> str:
+    """Every replica in sync again."""
+    return f"{_bring_back(batch, row, missing(batch, row))}, or wait until in sync"
+
+
+def bring_back_out_of_sync(batch: PartitionBatch, row: int) -> str:
+    # Fewer in sync than min.insync.replicas, which counts at most all replicas: one at least is missing.
+    return _bring_back(batch, row, out_of_sync(batch, row))
+
+
+def bring_back_racks(batch: PartitionBatch, row: int) -> str:
+    absent = out_of_sync(batch, row)
+    return _bring_back(batch, row, absent) if absent else make_racks_satisfiable(batch, row)
+
+
+def bring_back_last_in_sync(batch: PartitionBatch, row: int) -> str:
+    last = unpadded(batch.rows.isr[row]) or unpadded(batch.rows.replicas[row])
+    return f"bring back {broker_list(last)}" if len(last) == 1 else f"bring back one of {broker_list(last)}"
+
+
+def bring_back_or_drain(batch: PartitionBatch, row: int) -> str:
+    return _bring_back(batch, row, unlisted(batch, row))
+
+
+def wait(_batch: PartitionBatch, _row: int) -> str:
+    return "wait for it, or rackspan reassign cancel"
+
+
+def demand(batch: PartitionBatch, row: int) -> Demand:
+    """What one partition has, and what is required of it."""
+    return Demand(
+        int(batch.replication_factor[row]),
+        int(batch.required.min_insync_replicas[row]),
+        int(batch.required.min_insync_racks[row]),
+        not bool(batch.required.enforced[row]),
+        SURVIVE_CODES[int(batch.required.survive[row])],
+    )
+
+
+def missing(batch: PartitionBatch, row: int) -> list[int]:
+    """The replicas of one partition that stay but are not in sync, or are on a fenced broker."""
+    in_sync = set(batch.rows.isr[row][batch.members.usable[batch.isr_index[row]]].tolist())
+    held = batch.rows.replicas[row][batch.staying[row]].tolist()
+    return [broker for broker in held if broker not in in_sync]
+
+
+def reassigning(batch: PartitionBatch, row: int) -> bool:
+    """Whether the partition is being reassigned: no plan touches it until that has ended."""
+    return bool(
+        (batch.rows.adding_replicas[row] != NO_BROKER).any() | (batch.rows.removing_replicas[row] != NO_BROKER).any()
+    )
+
+
+def _bring_back(batch: PartitionBatch, row: int, ids: Sequence[int]) -> str:
+    gone, factor = [broker for broker in unlisted(batch, row) if broker in ids], int(batch.replication_factor[row])
+    able = sum(batch.members.rack_sizes) >= factor and not _blocking(batch, row, factor)
+    drains = gone and able and not reassigning(batch, row)
+    return f"bring back {broker_list(ids)}" + (f", or rackspan reassign plan --drain {listed(gone)}" if drains else "")
+
+
+def _is_even(batch: PartitionBatch, row: int) -> bool:
+    return not bool((batch.replica_rack_counts[row] > batch.even_rack_counts[row]).any())
+
+
+def _without_rack(batch: PartitionBatch, row: int) -> list[int]:
+    """The brokers of one partition that count in no rack. No plan moves replicas off them."""
+    uncounted = batch.staying[row] & (batch.replica_index[row] >= 0) & (batch.replica_racks[row] < 0)
+    return [int(broker) for broker in batch.rows.replicas[row][uncounted]]
+
+
+def _name_racks(brokers: Sequence[int]) -> str:
+    return f"set broker.rack on {broker_list(brokers)}: replicas there count in no rack"
+
+
+def _out_of_reach(batch: PartitionBatch, row: int) -> str:
+    wanted, racks = demand(batch, row), len(batch.members.rack_sizes)
+    of_rack = wanted.survive is Survive.RACK
+    needed = wanted.min_insync_racks + of_rack
+    first = "add brokers"
+    if wanted.min_insync_racks > 1 and racks < needed:
+        least = max(1, racks - of_rack)
+        why = " to lose one" if of_rack else ""
+        first = f"add racks ({MIN_INSYNC_RACKS} {wanted.min_insync_racks} needs {needed}{why}), or lower {MIN_INSYNC_RACKS} to {least}"
+    elif wanted.min_insync_racks > 1:
+        first = f"add brokers, or lower {MIN_INSYNC_RACKS}"
+    weaker = SURVIVE_CODES[: SURVIVE_CODES.index(wanted.survive)]
+    enough = (one for one in reversed(weaker) if reachable(batch.members.rack_sizes, replace(wanted, survive=one)))
+    accepted = next(enough, None)
+    return first if accepted is None else f"{first}, {ACCEPT.format(weaker=accepted)}"
+
+
+def _blocking(batch: PartitionBatch, row: int, factor: int) -> list[int]:
+    """Fenced and excluded brokers without which no broker can receive what an even spread of `factor` replicas needs."""
+    members = batch.members
+    rack_map, usable = members.rack_map, members.usable[:-1] & ~members.excluded
+    held = np.zeros(len(usable), dtype=np.bool_)
+    index = batch.replica_index[row][batch.staying[row]]
+    held[index[index >= 0]] = True
+    counted = rack_map.rack_codes >= 0
+    able = np.bincount(rack_map.rack_codes[counted & (held | usable)], minlength=len(rack_map.racks))
+    fewest, most = even_shares(rack_map.sizes, factor)
+    if bool((able >= fewest).all()) and int(np.minimum(able, most).sum()) >= factor:
+        return []
+    short = able < fewest if bool((able < fewest).any()) else able < most
+    fenced = counted & ~usable & ~held & short[rack_map.rack_codes]
+    return [int(broker) for broker in rack_map.broker_ids[fenced]]

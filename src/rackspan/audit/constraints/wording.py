@@ -1,0 +1,44 @@
+"""Parts of reasons and remedies: brokers by rack, lists of ids."""
+
+from collections.abc import Iterable, Sequence
+
+from rackspan.audit.batch import PartitionBatch
+from rackspan.model.ids import shown
+from rackspan.model.partitions import unpadded
+
+
+def by_rack(batch: PartitionBatch, row: int) -> str:
+    """`r1: 1,4; r2: 2`, the fullest rack first."""
+    leaving = set(unpadded(batch.rows.removing_replicas[row]))
+    return held_by_rack(batch, [broker for broker in unpadded(batch.rows.replicas[row]) if broker not in leaving])
+
+
+def held_by_rack(batch: PartitionBatch, brokers: Sequence[int]) -> str:
+    """`r1: 1,4; r2: 2`, the fullest rack first; `nobody` for no broker."""
+    rack_of = batch.members.rack_map.rack_of
+    held: dict[str, list[int]] = {}
+    for broker in brokers:
+        held.setdefault(shown(rack_of[broker]) if broker in rack_of else "rack unknown", []).append(broker)
+    fullest_first = sorted(held.items(), key=lambda item: (-len(item[1]), item[0]))
+    return "; ".join(f"{rack}: {listed(ids)}" for rack, ids in fullest_first) or "nobody"
+
+
+def listed(items: Iterable[object]) -> str:
+    """`1,4`, or `none`."""
+    return ",".join(map(str, items)) or "none"
+
+
+def broker_list(ids: Sequence[int]) -> str:
+    """`broker 1`, or `brokers 1,4`."""
+    return f"broker {ids[0]}" if len(ids) == 1 else f"brokers {listed(ids)}"
+
+
+def unlisted(batch: PartitionBatch, row: int) -> tuple[int, ...]:
+    """The replicas on brokers that the cluster does not list."""
+    return unpadded(batch.rows.replicas[row][batch.replica_index[row] < 0])
+
+
+def out_of_sync(batch: PartitionBatch, row: int) -> list[int]:
+    """The replicas that are not in the ISR."""
+    in_sync = set(unpadded(batch.rows.isr[row]))
+    return [broker for broker in unpadded(batch.rows.replicas[row]) if broker not in in_sync]
