@@ -80,8 +80,8 @@ class ClusterMembers:
 
     @cached_property
     def rack_sizes(self) -> tuple[int, ...]:
-        """Brokers in each rack."""
-        return tuple(self.rack_map.sizes.tolist())
+        """Brokers in each rack, as plans count them: where no broker counts in one, all are in the same."""
+        return tuple(self.rack_map.sizes.tolist()) or (len(self.brokers),)
 
     @cached_property
     def failure_racks(self) -> tuple[RackId, ...]:

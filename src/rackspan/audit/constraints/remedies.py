@@ -30,13 +30,13 @@ def survive_loss(batch: PartitionBatch, row: int) -> str:
     """Bring one partition to a placement, and then to a min.insync.replicas, that survive."""
     if not batch.worst_loss_placed.harmed[row]:
         return bring_back_missing(batch, row)
+    if unknown := _without_rack(batch, row):
+        return _name_racks(unknown)
     wanted, sizes = demand(batch, row), batch.members.rack_sizes
     target = reachable(sizes, wanted)
     if target is None:
         return _out_of_reach(batch, row)
     moves = target.replication_factor != wanted.replication_factor or not _is_even(batch, row)
-    if not moves and (unknown := _without_rack(batch, row)):
-        return _name_racks(unknown)
     lowers = target.min_insync_replicas < wanted.min_insync_replicas
     # A plan never brings a partition under its min.insync.replicas.
     if lowers and (not moves or target.replication_factor < wanted.min_insync_replicas):
@@ -50,12 +50,12 @@ def survive_loss(batch: PartitionBatch, row: int) -> str:
 
 def make_racks_satisfiable(batch: PartitionBatch, row: int) -> str:
     """Bring one partition onto as many racks as it requires, and one more where it has to survive the loss of one."""
+    if unknown := _without_rack(batch, row):
+        return _name_racks(unknown)
     wanted, sizes = demand(batch, row), batch.members.rack_sizes
     target = reachable(sizes, wanted) or reachable(sizes, replace(wanted, survive=Survive.NONE))
     if target is None:
         return _out_of_reach(batch, row)
-    if target.replication_factor == wanted.replication_factor and _is_even(batch, row):
-        return _name_racks(_without_rack(batch, row))
     command = move(batch, row, target.replication_factor)
     raised = target.replication_factor > wanted.replication_factor and wanted.min_insync_racks > 1
     return f"{command}, or lower {MIN_INSYNC_RACKS}" if raised else command
@@ -177,7 +177,9 @@ def _is_even(batch: PartitionBatch, row: int) -> bool:
 
 
 def _without_rack(batch: PartitionBatch, row: int) -> list[int]:
-    """The brokers of one partition that count in no rack. No plan moves replicas off them."""
+    """The brokers of one partition that count in no rack, where others do. No plan moves replicas off them."""
+    if not batch.members.rack_map.racks:
+        return []
     uncounted = batch.staying[row] & (batch.replica_index[row] >= 0) & (batch.replica_racks[row] < 0)
     return [int(broker) for broker in batch.rows.replicas[row][uncounted]]
 
@@ -210,6 +212,9 @@ def _blocking(batch: PartitionBatch, row: int, factor: int) -> list[int]:
     held = np.zeros(len(usable), dtype=np.bool_)
     index = batch.replica_index[row][batch.staying[row]]
     held[index[index >= 0]] = True
+    if not rack_map.racks:
+        fenced = ~usable & ~held
+        return [] if int((held | usable).sum()) >= factor else [int(one) for one in rack_map.broker_ids[fenced]]
     counted = rack_map.rack_codes >= 0
     able = np.bincount(rack_map.rack_codes[counted & (held | usable)], minlength=len(rack_map.racks))
     fewest, most = even_shares(rack_map.sizes, factor)
