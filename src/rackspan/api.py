@@ -36,11 +36,18 @@ from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.generate import GeneratedPartition
 from rackspan.placement.new_partitions import PlacerChoice, Proposal
 from rackspan.plan import RunLimits, StepLimits, plan_document, read_plan
+from rackspan.plan.difference import PartitionDifference, PlanDifference
 from rackspan.plan.execution.events import DirectionSet, RunState, after
 from rackspan.plan.execution.observed import observed
 from rackspan.plan.execution.start import plan_to_start, refuse_to_resume
 from rackspan.plan.verification import VerifiedPartition, verify
-from rackspan.reassign import Direction, ReassignmentDocument, ReassignmentPlan, ReassignmentRequest
+from rackspan.reassign import (
+    Direction,
+    ReassignmentColumns,
+    ReassignmentDocument,
+    ReassignmentPlan,
+    ReassignmentRequest,
+)
 from rackspan.sources import polling as _watching
 from rackspan.sources import rack_locator as _rack_locator
 from rackspan.sources import rack_locators as _rack_locators
@@ -79,13 +86,16 @@ __all__ = [
     "create_topic",
     "generate_reassignment",
     "harden",
+    "known_reassignments",
     "lint_reassignment",
     "live_cluster",
     "located",
     "outage",
+    "partition_differences",
     "place_from_spec",
     "place_more_partitions",
     "place_new_topic",
+    "plan_difference",
     "plan_document",
     "plan_reassignment",
     "read_plan",
@@ -297,6 +307,29 @@ def lint_reassignment(
     `request`: what it was made for; the brokers that it drains and its replication factor count as required.
     """
     return _reassign.lint(snapshot, policy, reassignment, request)
+
+
+def known_reassignments(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> ReassignmentColumns:
+    """The entries of a file that are sound and whose partitions exist."""
+    return _reassign.known_reassignments(snapshot, document)
+
+
+def plan_difference(
+    snapshot: ClusterSnapshot, columns: ReassignmentColumns, policy: RackPolicy = RackPolicy()
+) -> PlanDifference:
+    """Each topic and broker before and after, and the partitions that would end less safe. `columns`: `plan.columns()`."""
+    return _plan.plan_difference(snapshot, columns, policy)
+
+
+def partition_differences(
+    snapshot: ClusterSnapshot,
+    columns: ReassignmentColumns,
+    policy: RackPolicy,
+    steps: Sequence[int],
+    leaving: frozenset[int] = frozenset(),
+) -> Iterator[PartitionDifference]:
+    """Every partition before and after, with its reason. `steps`: the step of each; `leaving`: brokers to drain."""
+    return _plan.partition_differences(snapshot, columns, policy, steps, leaving)
 
 
 def check_reassignment(

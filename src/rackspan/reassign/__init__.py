@@ -6,7 +6,7 @@ ours or another tool's. Pure: nothing here touches a cluster or a file.
 """
 
 from rackspan.reassign.document import ListedPartition, ReassignmentDocument
-from rackspan.reassign.lint import FORCES_RACKS, lint
+from rackspan.reassign.lint import FORCES_RACKS, known_reassignments, lint
 from rackspan.reassign.plan_cost import Balance, Conflict, LoadRange, PlanCost
 from rackspan.reassign.planner import plan
 from rackspan.reassign.reassignment_plan import (
@@ -35,6 +35,7 @@ __all__ = [
     "ReassignmentPlan",
     "ReassignmentRequest",
     "Step",
+    "known_reassignments",
     "lint",
     "plan",
     "reassignment_columns",

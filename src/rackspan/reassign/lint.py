@@ -18,7 +18,12 @@ from rackspan.model.partitions import lengths, padded_lists, unpadded
 from rackspan.reassign.document import Fault, ListedPartition, ReassignmentDocument, faults
 from rackspan.reassign.optimizer.bounds import needs
 from rackspan.reassign.problem import PLANNED_FACTOR_MAX, reassignment_problem
-from rackspan.reassign.reassignment_plan import ReassignmentPlan
+from rackspan.reassign.reassignment_plan import (
+    PartitionReassignment,
+    ReassignmentColumns,
+    ReassignmentPlan,
+    reassignment_columns,
+)
 from rackspan.reassign.request import ReassignmentRequest
 from rackspan.reassign.safety import less_safe, safety_of_rows, words
 
@@ -35,7 +40,7 @@ OF_THE_TARGET = frozenset(
 FORCES_RACKS = "min-insync-replicas-forces-racks"
 """The one constraint that a larger replica set can break: two replicas of one rack may be in sync while it moves."""
 
-REMEDY = "mend the file, or let rackspan reassign plan write one"
+REMEDY = "correct the file, or let rackspan reassign plan write one"
 
 
 def lint(
@@ -69,6 +74,19 @@ def lint(
             *_needless(snapshot, policy, request, entries, rows),
         ]
     return in_order(found)
+
+
+def known_reassignments(snapshot: ClusterSnapshot, document: ReassignmentDocument) -> ReassignmentColumns:
+    """The entries of a document that are sound and whose partitions exist, with the replicas of the snapshot as `undo`."""
+    faulty = {(fault.topic, fault.partition) for fault in faults(document)}
+    entries, rows = _known(snapshot, document, faulty)
+    return reassignment_columns(
+        PartitionReassignment(
+            entry.topic, entry.partition, _valid_ids(entry.replicas), snapshot.partitions.row(row).replicas
+        )
+        for entry, row in zip(entries, rows.tolist(), strict=True)
+        if _valid_ids(entry.replicas)
+    )
 
 
 def _document(reassignment: ReassignmentPlan | ReassignmentDocument) -> ReassignmentDocument:

@@ -180,7 +180,19 @@ class ReassignmentPlan:
 
     def columns(self) -> ReassignmentColumns:
         """All of it, in the order of the steps."""
-        return self.steps[0].columns if len(self.steps) == 1 else reassignment_columns(self.partitions())
+        parts = [step.columns for step in self.steps]
+        if not parts or any(one.topics is not parts[0].topics for one in parts):
+            return reassignment_columns(self.partitions())
+        # Steps of one planner share their topics: a million rows need not be made for this.
+        width = max(one.replicas.shape[1] for one in parts)
+        undo = max(one.undo.shape[1] for one in parts)
+        return ReassignmentColumns(
+            topics=parts[0].topics,
+            topic=np.concatenate([one.topic for one in parts]),
+            partition=np.concatenate([one.partition for one in parts]),
+            replicas=np.concatenate([_widened(one.replicas, width) for one in parts]),
+            undo=np.concatenate([_widened(one.undo, undo) for one in parts]),
+        )
 
     @cached_property
     def by_partition(self) -> Mapping[TopicPartition, PartitionReassignment]:

@@ -72,4 +72,4 @@ def test_on_a_terminal_a_bar_is_drawn(capsys: pytest.CaptureFixture[str], monkey
     captured = capsys.readouterr().err
     assert "step 1 of 2: throttled" in captured
     assert "step 2 of 2" in captured
-    assert "1/1" in captured
+    assert "1 of 1 copy in sync" in captured

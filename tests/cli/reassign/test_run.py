@@ -63,7 +63,8 @@ def test_a_dry_run_shows_what_is_left_to_do_and_writes_nothing(
     ran = cli("reassign", "apply", "--plan", "plan.json", *SNAPSHOT, "--throttle", "1000")
     assert (ran.code, ran.err) == (2, "")
     assert ran.out.splitlines()[-1] == (
-        f"1 move in 2 steps on cluster {CLUSTER_ID}, throttled to 1000 bytes a second; add --apply to do it"
+        f"1 move, an unknown number of bytes, in 2 steps on cluster {CLUSTER_ID}, throttled to 1000 B a second; "
+        "add --apply to do it"
     )
     assert sorted(path.name for path in tmp_path.iterdir()) == ["moment.json", "plan.json"]
 
@@ -309,4 +310,55 @@ def test_another_reassignment_and_another_topic_are_named(cli: Cli, files: Calla
     files(changed(topic_ids={"orders": "AAAA"}), anew)
     assert cli("reassign", *APPLY, "--plan", "plan.json").err == (
         f"rackspan: topic orders was deleted and created anew since: its id is BBBB, the plan's AAAA; {ANEW}\n"
+    )
+
+
+SIZED = 3_000
+"""Bytes of orders-0 in the snapshot below."""
+
+
+def test_a_dry_run_shows_what_changes_and_how_long_the_throttle_makes_it_take(
+    cli: Cli, files: Callable[..., None]
+) -> None:
+    files(snapshot=snapshot_with(size_bytes=SIZED))
+    words = ("reassign", "apply", "--plan", "plan.json", *SNAPSHOT, "--throttle", "1000", "--details")
+    document = cli(*words, "-o", "json").document
+    assert (document["bytes"], document["seconds_at_least"]) == (SIZED, 3)
+    changes = {one["broker"]: one for one in document["difference"]["brokers"]}
+    assert changes[4]["replicas"] == {"before": 1, "after": 2}
+    assert (changes[4]["bytes_in"], changes[1]["bytes_out"]) == (SIZED, SIZED)
+    assert [(one["partition"], one["before"], one["after"]) for one in document["details"]] == [
+        (0, [1, 2, 3], [4, 2, 3]),
+        (1, [5, 6, 4], [6, 5, 4]),
+    ]
+    page = cli(*words).out
+    assert "  orders-0: 1,2,3 → 4,2,3  " in page
+    assert "  orders-1: 5,6,4 → 6,5,4  preferred leader 5 → 6" in page
+
+
+def test_a_plan_that_makes_a_partition_less_safe_is_refused_by_apply_and_not_by_undo(
+    cli: Cli, files: Callable[..., None]
+) -> None:
+    files(moved(1, 4, 2))
+    words = ("--plan", "plan.json", *SNAPSHOT)
+    ran = cli("reassign", "apply", *words)
+    assert (ran.code, ran.err) == (
+        1,
+        "rackspan: the plan leaves 1 partition in 2 racks instead of 3; the loss of one rack would then stop "
+        "acks=all on it; make another with rackspan reassign plan, "
+        "or accept it with --allow-fewer-racks\n",
+    )
+    assert "less safe: 1 partition left in 2 racks instead of 3" in ran.out
+    ran = cli("reassign", "apply", *words, "--allow-fewer-racks")
+    assert (ran.code, ran.err) == (2, "")
+    linted = cli("reassign", "lint", *words, "-o", "json").document
+    assert {one["constraint"] for one in linted["findings"]} >= {"rack-spread"}
+
+
+def test_details_are_of_a_dry_run(cli: Cli, files: Callable[..., None]) -> None:
+    files()
+    ran = cli("reassign", "apply", "--plan", "plan.json", *DEAD, "--details", "--apply")
+    assert (ran.code, ran.err) == (
+        1,
+        "rackspan: --details: a dry run shows them; leave out --apply, or --details\n",
     )

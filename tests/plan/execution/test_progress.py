@@ -1,8 +1,8 @@
 from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.observed import InFlight, ObservedCluster
-from rackspan.plan.execution.progress import Progress, progress
-from rackspan.reassign import PartitionReassignment, ReassignmentPlan, Step
+from rackspan.plan.execution.progress import Progress, copy_sizes, progress
+from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
 
 DONE = PartitionReassignment("orders", 0, (4, 5), (1, 2))
 ON_THE_WAY = PartitionReassignment("orders", 1, (4, 5), (1, 2))
@@ -19,7 +19,14 @@ def test_copies_count_once_they_are_in_sync() -> None:
             TopicPartition("other", 0): InFlight((1,)),
         },
     )
-    found = progress(RunState(PLAN, done=frozenset({1})), cluster)
-    assert found == Progress(step=2, steps=2, copied=3, copies=4, moving=1)
-    ended = progress(RunState(PLAN, done=frozenset({1, 2})), cluster)
-    assert ended == Progress(step=2, steps=2, copied=4, copies=4, moving=1)
+    sizes = copy_sizes(PLAN, Direction.TARGETS, {DONE.topic_partition: 1_000, ON_THE_WAY.topic_partition: 30})
+    found = progress(RunState(PLAN, done=frozenset({1})), cluster, sizes)
+    assert found == Progress(step=2, steps=2, copied=3, copies=4, moving=1, bytes=2_060, bytes_copied=2_030)
+    ended = progress(RunState(PLAN, done=frozenset({1, 2})), cluster, sizes)
+    assert ended == Progress(step=2, steps=2, copied=4, copies=4, moving=1, bytes=2_060, bytes_copied=2_060)
+
+
+def test_copies_of_a_deferred_step_count_too() -> None:
+    cluster = ObservedCluster("c", frozenset(), isr={DONE.topic_partition: (1, 4)})
+    found = progress(RunState(PLAN, deferred=frozenset({1})), cluster)
+    assert (found.copied, found.bytes) == (1, 0)

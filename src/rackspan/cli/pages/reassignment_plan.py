@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli.output import page, table, whole
+from rackspan.cli.pages.difference import details_parts, difference_parts, human_bytes, less_safe_note
 from rackspan.plan.reassignment_file import reassignment_json
 from rackspan.reassign import PartitionReassignment
 
@@ -29,11 +30,14 @@ def generate_page(
 
 
 def plan_page(document: dict[str, Any]) -> RenderableType:
-    """Steps, then balance, then what is infeasible; the summary is last."""
+    """What changes, steps, balance, then what is infeasible; the summary is last. With `details`, every partition."""
     return page(
+        *difference_parts(document["difference"]),
+        *details_parts(document.get("details", []), {step["step"]: step["reason"] for step in document["steps"]}),
         *_steps(document["steps"], unsized=document["moves_of_unknown_size"] > 0),
         _balances(document),
         Text(),
+        *less_safe_note(document["difference"]),
         *_notes(document),
         _verdict(document),
     )
@@ -41,13 +45,16 @@ def plan_page(document: dict[str, Any]) -> RenderableType:
 
 def lint_page(document: dict[str, Any]) -> RenderableType:
     findings, summary = document["findings"], document["summary"]
-    parts: list[RenderableType] = []
+    parts: list[RenderableType] = [
+        *difference_parts(document["difference"]),
+        *details_parts(document.get("details", []), {0: "as the file lists them"}),
+    ]
     if findings:
         rows = [
             (one["severity"], one["constraint"], _partition_name(one), one["reason"], one["remedy"])
             for one in findings[:FINDINGS_SHOWN]
         ]
-        parts += [table(("severity", "constraint", "partition", "reason", "mend it with"), rows), Text()]
+        parts += [table(("severity", "constraint", "partition", "reason", "fix it with"), rows), Text()]
     if len(findings) > FINDINGS_SHOWN:
         parts.append(Text(f"and {len(findings) - FINDINGS_SHOWN} more: -o json lists every finding\n", style="dim"))
     words = f"{count(summary['partitions'], 'partition')}: {count(summary['violations'], 'violation')}, {count(summary['warnings'], 'warning')}"
@@ -71,17 +78,17 @@ def _steps(steps: Sequence[dict[str, Any]], *, unsized: bool) -> Iterator[Render
 
 
 def _step_bytes(step: dict[str, Any], unsized: bool) -> str:
-    return "unknown" if unsized and step["moves"] and not step["bytes"] else str(step["bytes"])
+    return "unknown" if unsized and step["moves"] and not step["bytes"] else human_bytes(step["bytes"])
 
 
-def _bytes(document: dict[str, Any]) -> str:
+def copied_bytes(document: dict[str, Any]) -> str:
     """What is copied, as far as it is known."""
     unsized = document["moves_of_unknown_size"]
     if not unsized:
-        return f"{document['bytes']} bytes"
+        return human_bytes(document["bytes"])
     if unsized == document["moves"]:
         return "an unknown number of bytes"
-    return f"{document['bytes']} bytes and {count(unsized, 'move')} of unknown size"
+    return f"{human_bytes(document['bytes'])} and {count(unsized, 'move')} of unknown size"
 
 
 def _balances(document: dict[str, Any]) -> RenderableType:
@@ -115,7 +122,7 @@ def _verdict(document: dict[str, Any]) -> Text:
         else f"at least {bound} are needed: {document['gap_reason']}"
     )
     return Text(
-        f"{count(moves, 'move')}, {_bytes(document)}, {count(len(document['partitions']), 'partition')}; {proof}",
+        f"{count(moves, 'move')}, {copied_bytes(document)}, {count(len(document['partitions']), 'partition')}; {proof}",
         style="bold",
     )
 

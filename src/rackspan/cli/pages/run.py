@@ -8,8 +8,17 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli.output import page, table
-from rackspan.cli.pages.reassignment_plan import STEPS_SHOWN, count
+from rackspan.cli.pages.difference import (
+    details_parts,
+    difference_document,
+    difference_parts,
+    human_bytes,
+    human_duration,
+    less_safe_note,
+)
+from rackspan.cli.pages.reassignment_plan import STEPS_SHOWN, copied_bytes, count
 from rackspan.plan import RunLimits
+from rackspan.plan.difference import PlanDifference
 from rackspan.plan.execution.effects import Finished
 from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.progress import progress
@@ -23,8 +32,8 @@ PARTITIONS_SHOWN: Final = 40
 _STYLES: Final = {"done": "bold green", "undone": "bold green", "cancelled": "bold green", "paused": "bold yellow"}
 
 
-def preview_document(state: RunState, limits: RunLimits, journal: Path) -> dict[str, Any]:
-    """Every step, the copies it makes, and whether it is done."""
+def preview_document(state: RunState, limits: RunLimits, journal: Path, difference: PlanDifference) -> dict[str, Any]:
+    """What changes, and every step, the copies it makes, and whether it is done."""
     return {
         "applied": False,
         "cluster_id": state.plan.cluster_id,
@@ -32,6 +41,10 @@ def preview_document(state: RunState, limits: RunLimits, journal: Path) -> dict[
         "journal": str(journal),
         "bytes_per_second": limits.bytes_per_second,
         "moves": sum(step.copies(state.direction) for step in state.remaining),
+        "bytes": sum(one.bytes for one in difference.topics),
+        "moves_of_unknown_size": sum(one.unsized for one in difference.topics),
+        "seconds_at_least": _seconds_at_least(limits, difference),
+        "difference": difference_document(difference),
         "steps": [
             {
                 "step": step.number,
@@ -45,16 +58,31 @@ def preview_document(state: RunState, limits: RunLimits, journal: Path) -> dict[
     }
 
 
+def _seconds_at_least(limits: RunLimits, difference: PlanDifference) -> int | None:
+    """What the throttle alone makes the run take: the broker that receives most. None without a throttle."""
+    if limits.bytes_per_second is None:
+        return None
+    return -(-max((one.bytes_in for one in difference.brokers), default=0) // limits.bytes_per_second)
+
+
 def preview_page(document: dict[str, Any]) -> RenderableType:
     steps = [one for one in document["steps"] if not one["done"]]
     rows = [(one["step"], one["partitions"], one["moves"], one["reason"]) for one in steps[:STEPS_SHOWN]]
-    parts: list[RenderableType] = [table(("step", "partitions", "moves", "because"), rows), Text()] if rows else []
+    parts: list[RenderableType] = [
+        *difference_parts(document["difference"]),
+        *details_parts(document.get("details", []), {one["step"]: one["reason"] for one in steps}),
+    ]
+    parts += [table(("step", "partitions", "moves", "because"), rows), Text()] if rows else []
+    parts += less_safe_note(document["difference"])
     if len(steps) > STEPS_SHOWN:
         parts.append(Text(f"and {len(steps) - STEPS_SHOWN} more steps: -o json lists them all\n", style="dim"))
     rate = document["bytes_per_second"]
-    held = "unthrottled" if rate is None else f"throttled to {rate} bytes a second"
+    held = "unthrottled" if rate is None else f"throttled to {human_bytes(rate)} a second"
+    if document["seconds_at_least"]:
+        held += f": {human_duration(document['seconds_at_least'])} or more"
     words = (
-        f"{count(document['moves'], 'move')} in {count(len(steps), 'step')} on cluster {document['cluster_id']}, {held}"
+        f"{count(document['moves'], 'move')}, {copied_bytes(document)}, in {count(len(steps), 'step')} "
+        f"on cluster {document['cluster_id']}, {held}"
     )
     return page(*parts, Text(f"{words}; add --apply to do it" if steps else "nothing is left to do", style="bold"))
 

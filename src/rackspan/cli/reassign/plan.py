@@ -14,8 +14,10 @@ from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options.input_files import read_file
 from rackspan.cli.options.quantities import byte_count
+from rackspan.cli.pages.difference import details_document, difference_document
 from rackspan.cli.pages.reassignment_plan import generate_page, lint_page, plan_page
 from rackspan.disk import replace_file, writing_output
+from rackspan.errors import UsageError
 from rackspan.placement.generate import GENERATE_PLACER, unknown_brokers
 from rackspan.plan import StepLimits, plan_document
 from rackspan.plan.reassignment_file import (
@@ -46,6 +48,9 @@ AllowFewerRacks: TypeAlias = Annotated[
     typer.Option(
         "--allow-fewer-racks", help="Accept partitions that survive less of the loss of a rack than they do now."
     ),
+]
+Details: TypeAlias = Annotated[
+    bool, typer.Option("--details", help="Show every partition, before and after, with its reason.")
 ]
 ReplaceMissing: TypeAlias = Annotated[
     bool,
@@ -138,6 +143,7 @@ def plan(
             "--bytes-per-step", metavar="BYTES", parser=byte_count, help="Bytes copied at the same time, such as 10GB."
         ),
     ] = None,
+    details: Details = False,
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE", help="Also write the plan here, for --reassignment-json-file."),
@@ -155,6 +161,11 @@ def plan(
         replace_missing=replace_missing_brokers,
         allow_fewer_racks=allow_fewer_racks,
     )
+    if allow_fewer_racks and not (request.leaving or replication_factor):
+        raise UsageError(
+            "--allow-fewer-racks: nothing that is asked for can cost safety; leave it out, "
+            "or give --drain, --replace or --replication-factor"
+        )
     limits = StepLimits(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)
     read = rack_options.of(source_options.source()).read()
     output.warn_of(read)
@@ -162,7 +173,16 @@ def plan(
     output.warn(exclusion_options.warnings(read.snapshot))
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
     planned = api.plan_reassignment(read.snapshot, policy, request, limits)
-    document = plan_document(planned)
+    columns = planned.columns()
+    document = {
+        **plan_document(planned),
+        "difference": difference_document(api.plan_difference(read.snapshot, columns, policy)),
+    }
+    if details:
+        steps = [step.number for step in planned.steps for _ in range(len(step.columns))]
+        document["details"] = details_document(
+            api.partition_differences(read.snapshot, columns, policy, steps, request.leaving)
+        )
     if out is not None:
         _save(document, out)
     output.warn(
@@ -192,6 +212,7 @@ def lint(
         bool, typer.Option("--balance", help="The file was made with --balance: more moves are meant.")
     ] = False,
     allow_fewer_racks: AllowFewerRacks = False,
+    details: Details = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Check a reassignment file: its targets, the replicas on the way, needless copies.
@@ -213,7 +234,16 @@ def lint(
     output.warn(exclusion_options.warnings(read.snapshot))
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
     found = api.lint_reassignment(read.snapshot, policy, document, request)
-    written = lint_document(len(document.partitions), found)
+    columns = api.known_reassignments(read.snapshot, document)
+    written = {
+        **lint_document(len(document.partitions), found),
+        "difference": difference_document(api.plan_difference(read.snapshot, columns, policy)),
+    }
+    if details:
+        nowhere = [0] * len(columns)
+        written["details"] = details_document(
+            api.partition_differences(read.snapshot, columns, policy, nowhere, request.leaving)
+        )
     output.write(written, output_format, lint_page(written), output.Rows(FINDING_COLUMNS, written["findings"]))
     raise exit_codes.finish(to_act_on=any(finding.severity is Severity.VIOLATION for finding in found))
 

@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from rackspan.cli import output
+from rackspan.cli.pages.difference import human_bytes, human_duration
 from rackspan.cli.pages.reassignment_plan import count
 from rackspan.plan.execution.effects import CancelMoves, Effect, Record, SetConfigs, StartMoves, Wait
 from rackspan.plan.execution.events import StepCompleted, StepDeferred, ThrottleRecorded
-from rackspan.plan.execution.progress import progress
+from rackspan.plan.execution.progress import NO_SIZES, CopySizes, Progress, progress
 
 if TYPE_CHECKING:
     from rackspan.apply import RunUpdate
@@ -23,23 +24,40 @@ STALLED_SECONDS: Final = 5.0
 Report = Callable[["RunUpdate", str | None], None]
 
 
-def follow(updates: "Iterator[RunUpdate]") -> "RunUpdate":
-    """Report each update as it comes; returns the last one."""
-    with _reporter() as report:
+def follow(updates: "Iterator[RunUpdate]", sizes: CopySizes | None = None) -> "RunUpdate":
+    """Report each update as it comes; returns the last one. `sizes`: what is copied, for bytes and the time that is left."""
+    timer = _Timer()
+    with _reporter(sizes) as report:
         for last in updates:
-            report(last, _words(last))
+            report(last, _words(last, sizes, timer))
     return last
 
 
+class _Timer:
+    """Estimates the time that is left from the bytes that were copied since the first report."""
+
+    def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
+        self._now = now
+        self._began: tuple[float, int] | None = None
+
+    def left(self, done: Progress) -> str:
+        """`, about 3 min left`; nothing before enough is known."""
+        now = self._now()
+        self._began = self._began or (now, done.bytes_copied)
+        seconds, copied = now - self._began[0], done.bytes_copied - self._began[1]
+        if not (seconds > 0 and copied > 0 and done.bytes_copied < done.bytes):
+            return ""
+        return f", about {human_duration(round((done.bytes - done.bytes_copied) * seconds / copied))} left"
+
+
 @contextmanager
-def _reporter() -> Iterator[Report]:
+def _reporter(sizes: CopySizes | None) -> Iterator[Report]:
     console = output.stderr_console()
     if not console.is_terminal:
         yield _Lines().report
         return
     from rich.progress import (
         BarColumn,
-        MofNCompleteColumn,
         Progress,
         TextColumn,
         TimeElapsedColumn,
@@ -49,16 +67,23 @@ def _reporter() -> Iterator[Report]:
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
-        MofNCompleteColumn(),
+        TextColumn("{task.fields[copied]}"),
         TimeElapsedColumn(),
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("looking", total=None)
+        task = bar.add_task("looking", total=None, copied="")
 
         def report(one: "RunUpdate", words: str | None) -> None:
-            done = progress(one.state, one.cluster)
-            bar.update(task, description=f"step {done.step} of {done.steps}", completed=done.copied, total=done.copies)
+            done = progress(one.state, one.cluster, sizes or NO_SIZES)
+            completed, total = (done.bytes_copied, done.bytes) if done.bytes else (done.copied, done.copies)
+            bar.update(
+                task,
+                description=f"step {done.step} of {done.steps}",
+                completed=completed,
+                total=total,
+                copied=_copied(done),
+            )
             if words is not None and not isinstance(one.effect, Wait):
                 bar.console.print(words, style="dim", markup=False)
 
@@ -88,14 +113,20 @@ class _Lines:
         return (is_new and lasts) or now - self._reported_at >= LINE_EVERY_SECONDS
 
 
-def _words(one: "RunUpdate") -> str | None:
-    done = progress(one.state, one.cluster)
+def _copied(done: Progress) -> str:
+    """`3 of 6 copies, 1.2 GiB of 4.5 GiB`."""
+    copies = f"{done.copied} of {count(done.copies, 'copy', 'copies')} in sync"
+    return f"{copies}, {human_bytes(done.bytes_copied)} of {human_bytes(done.bytes)}" if done.bytes else copies
+
+
+def _words(one: "RunUpdate", sizes: CopySizes | None, timer: _Timer) -> str | None:
+    done = progress(one.state, one.cluster, sizes or NO_SIZES)
     step = f"step {done.step} of {done.steps}"
     match one.effect:
         case StartMoves(targets, copies):
             return f"{step}: {count(len(targets), 'partition')} started, {count(copies, 'copy', 'copies')} to make"
         case Wait(None):
-            return f"{step}: {done.moving} moving, {done.copied} of {count(done.copies, 'copy', 'copies')} in sync"
+            return f"{step}: {done.moving} moving, {_copied(done)}{timer.left(done)}"
         case Wait(str(why)):
             return f"{step}: waiting: {why}"
         case _:

@@ -3,14 +3,16 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
 from rackspan import api
+from rackspan.audit import RackPolicy
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.options.input_files import read_file
 from rackspan.cli.options.quantities import byte_rate
+from rackspan.cli.pages.difference import details_document
 from rackspan.cli.pages.run import (
     brokers_owed,
     outcome_document,
@@ -20,13 +22,19 @@ from rackspan.cli.pages.run import (
     verdict_document,
     verdict_page,
 )
-from rackspan.cli.reassign.plan import REASSIGNMENT
+from rackspan.cli.reassign.plan import REASSIGNMENT, AllowFewerRacks, Details
 from rackspan.cli.reassign.progress import follow
 from rackspan.errors import RackspanError, UsageError
+from rackspan.model import ClusterSnapshot, UnrackedPolicy
 from rackspan.plan import RunLimits, read_plan
+from rackspan.plan.difference import PlanDifference, columns_toward, known_sizes
 from rackspan.plan.execution.effects import Paused
+from rackspan.plan.execution.events import RunState
+from rackspan.plan.execution.progress import copy_sizes
+from rackspan.plan.execution.start import refuse_unnamed_cluster
 from rackspan.plan.verification import VerifiedPartition, VerifiedState, all_done
-from rackspan.reassign import Direction, ReassignmentPlan
+from rackspan.reassign import Direction, ReassignmentColumns, ReassignmentPlan
+from rackspan.text import count_noun
 
 if TYPE_CHECKING:
     from rackspan.apply import RunUpdate
@@ -126,28 +134,71 @@ class _RunOptions:
         )
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ReviewOptions:
+    """How the plan is judged and shown before it is executed."""
+
+    unracked: options.Unracked = UnrackedPolicy.SHARED
+    details: Details = False
+
+    def checked(self, *, apply: bool) -> "_ReviewOptions":
+        """Errors: UsageError for --details where nothing is shown."""
+        if apply and self.details:
+            raise UsageError("--details: a dry run shows them; leave out --apply, or --details")
+        return self
+
+    @property
+    def policy(self) -> RackPolicy:
+        return RackPolicy(unracked=self.unracked)
+
+
 @options.with_option_groups
 def apply(
     plan: PlanFile,
     source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    review_options: _ReviewOptions,
     run_options: _RunOptions,
+    allow_fewer_racks: AllowFewerRacks = False,
     apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
-    """Execute a plan step by step, throttled and with a journal; the same command resumes it after any interruption."""
-    _carry_out(source_options, run_options.run(plan, Direction.TARGETS), apply, output_format)
+    """Execute a plan step by step, throttled and with a journal; the same command resumes it after any interruption.
+
+    Without --apply it shows what would change. A plan that makes a partition less safe is refused.
+    """
+    run = run_options.run(plan, Direction.TARGETS)
+    reviewed = _reviewed(source_options, rack_options, review_options, run, apply=apply)
+    if not apply:
+        _show(reviewed, run, output_format)
+    loss = reviewed.difference.safety_loss
+    if loss is not None and not allow_fewer_racks:
+        raise UsageError(
+            f"the plan leaves {count_noun(loss.partitions, 'partition')} {loss.reason}; make another with "
+            "rackspan reassign plan, or accept it with --allow-fewer-racks"
+        )
+    if not apply:
+        raise exit_codes.finish(to_act_on=bool(reviewed.state.remaining))
+    _carry_out(source_options, run, reviewed, output_format)
 
 
 @options.with_option_groups
 def undo(
     plan: PlanFile,
     source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    review_options: _ReviewOptions,
     run_options: _RunOptions,
     apply: options.Apply = False,
     output_format: options.OutputFormat = options.Output.HUMAN,
 ) -> None:
     """Restore the replicas that a plan replaced: moves under way are cancelled, completed ones move back, last step first."""
-    _carry_out(source_options, run_options.run(plan, Direction.ORIGINALS), apply, output_format)
+    run = run_options.run(plan, Direction.ORIGINALS)
+    reviewed = _reviewed(source_options, rack_options, review_options, run, apply=apply)
+    if not apply:
+        _show(reviewed, run, output_format)
+        raise exit_codes.finish(to_act_on=bool(reviewed.state.remaining))
+    _carry_out(source_options, run, reviewed, output_format)
 
 
 @options.with_option_groups
@@ -195,35 +246,69 @@ def verify(
     raise exit_codes.finish(to_act_on=not all_done(found))
 
 
+@dataclass(frozen=True, slots=True)
+class _Reviewed:
+    """Where a run would start or resume, and what it changes then."""
+
+    snapshot: ClusterSnapshot
+    state: RunState
+    columns: ReassignmentColumns
+    difference: PlanDifference
+    details: list[dict[str, Any]] | None
+
+
+def _reviewed(
+    source_options: options.SourceOptions,
+    rack_options: options.RackLocatorOptions,
+    review_options: _ReviewOptions,
+    run: _RunArguments,
+    *,
+    apply: bool,
+) -> _Reviewed:
+    """The same for a dry run and for what follows --apply. Errors: as of api.check_reassignment, UsageError."""
+    review = review_options.checked(apply=apply)
+    if apply:
+        source_options.cluster_to_change()
+        refuse_unnamed_cluster(run.plan)
+    read = rack_options.of(source_options.source()).read()
+    output.warn_of(read)
+    state = api.check_reassignment(read.snapshot, run.plan, run.journal, run.direction)
+    remaining = [(step.number, one) for step in state.remaining for one in step.partitions]
+    columns = columns_toward([one for _, one in remaining], run.direction)
+    details = None
+    if review.details:
+        numbers = [number for number, _ in remaining]
+        details = details_document(api.partition_differences(read.snapshot, columns, review.policy, numbers))
+    difference = api.plan_difference(read.snapshot, columns, review.policy)
+    return _Reviewed(read.snapshot, state, columns, difference, details)
+
+
 def _carry_out(
-    source_options: options.SourceOptions, run: _RunArguments, apply: bool, output_format: options.Output
+    source_options: options.SourceOptions, run: _RunArguments, reviewed: _Reviewed, output_format: options.Output
 ) -> None:
-    if not apply:
-        _show(source_options, run, output_format)
-        return
-    cluster = source_options.cluster_to_change()
     updates = api.carry_out(
-        cluster,
+        source_options.cluster_to_change(),
         run.plan,
         run.journal,
         direction=run.direction,
         limits=run.limits,
         patience_seconds=run.patience_seconds,
     )
-    last = follow(_noting_how_to_resume(updates))
+    # Every step, since what a resumed run has copied already counts as done.
+    every = columns_toward(list(reviewed.state.plan.partitions()), run.direction)
+    sizes = copy_sizes(reviewed.state.plan, run.direction, known_sizes(reviewed.snapshot, every))
+    last = follow(_noting_how_to_resume(updates), sizes)
     state = "paused" if isinstance(last.effect, Paused) else "done" if run.direction is Direction.TARGETS else "undone"
     _write_outcome(last, run.journal, state, output_format)
     raise exit_codes.finish(to_act_on=state == "paused" or bool(brokers_owed(last)))
 
 
-def _show(source_options: options.SourceOptions, run: _RunArguments, output_format: options.Output) -> None:
-    read = source_options.source().read()
-    output.warn_of(read)
-    begun = api.check_reassignment(read.snapshot, run.plan, run.journal, run.direction)
-    document = preview_document(begun, run.limits, run.journal)
+def _show(reviewed: _Reviewed, run: _RunArguments, output_format: options.Output) -> None:
+    document = preview_document(reviewed.state, run.limits, run.journal, reviewed.difference)
+    if reviewed.details is not None:
+        document["details"] = reviewed.details
     rows = output.Rows(("step", "reason", "partitions", "moves", "done"), document["steps"])
     output.write(document, output_format, preview_page(document), rows)
-    raise exit_codes.finish(to_act_on=bool(begun.remaining))
 
 
 def _write_verdict(found: Sequence[VerifiedPartition], output_format: options.Output) -> None:

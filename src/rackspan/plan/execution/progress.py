@@ -1,37 +1,68 @@
-"""Progress of a run, in steps and copies."""
+"""Progress of a run, in steps, copies and bytes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rackspan.model import TopicPartition
 from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.observed import ObservedCluster
-from rackspan.reassign import PartitionReassignment, Step
+from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
+
+
+@dataclass(frozen=True, slots=True)
+class CopySizes:
+    """Bytes that a run copies: of one copy by partition, and of all copies by the number of the step."""
+
+    of_partition: Mapping[TopicPartition, int]
+    of_step: Mapping[int, int]
+
+
+def copy_sizes(plan: ReassignmentPlan, direction: Direction, sizes: Mapping[TopicPartition, int]) -> CopySizes:
+    """`sizes`: bytes of one copy of each partition whose size is known."""
+
+    def of(step: Step) -> int:
+        return sum(sizes.get(one.topic_partition, 0) * len(one.additions(direction)) for one in step.partitions)
+
+    return CopySizes(sizes, {step.number: of(step) for step in plan.steps})
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """Step `step` of `steps`; of `copies` replicas to copy, `copied` are in sync; `moving` partitions are under way."""
+    """Step `step` of `steps`; of `copies` replicas to copy, `copied` are in sync; `moving` partitions are under way.
+
+    `bytes` of what is copied, `bytes_copied` of it in sync, both as far as sizes are known.
+    """
 
     step: int
     steps: int
     copied: int
     copies: int
     moving: int
+    bytes: int
+    bytes_copied: int
 
 
-def progress(state: RunState, cluster: ObservedCluster) -> Progress:
-    step, copies = state.step, {step.number: step.copies(state.direction) for step in state.plan.steps}
-    done = sum(copies[number] for number in state.done)
+NO_SIZES = CopySizes({}, {})
+
+
+def progress(state: RunState, cluster: ObservedCluster, sizes: CopySizes = NO_SIZES) -> Progress:
+    copies = {step.number: step.copies(state.direction) for step in state.plan.steps}
+    in_sync = [
+        (one, _in_sync(one, state, cluster))
+        for step in state.open_steps
+        if copies[step.number]
+        for one in step.partitions
+    ]
     return Progress(
         step=min(len(state.done) + 1, len(copies)),
         steps=len(copies),
-        copied=done + (_copied(step, state, cluster) if step is not None else 0),
+        copied=sum(copies[number] for number in state.done) + sum(copied for _, copied in in_sync),
         copies=sum(copies.values()),
         moving=sum(topic_partition in state.plan.by_partition for topic_partition in cluster.in_flight),
+        bytes=sum(sizes.of_step.values()),
+        bytes_copied=sum(sizes.of_step.get(number, 0) for number in state.done)
+        + sum(sizes.of_partition.get(one.topic_partition, 0) * copied for one, copied in in_sync),
     )
-
-
-def _copied(step: Step, state: RunState, cluster: ObservedCluster) -> int:
-    return sum(_in_sync(one, state, cluster) for one in step.partitions)
 
 
 def _in_sync(one: PartitionReassignment, state: RunState, cluster: ObservedCluster) -> int:

@@ -1,0 +1,171 @@
+"""Tables of what a plan changes: brokers and topics before and after; with details, every partition and its reason."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
+from typing import Any, Final
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from rackspan.cli.output import table
+from rackspan.plan.difference import PartitionDifference, PlanDifference
+
+SHOWN: Final = 40
+"""Rows of a table that people read; -o json has all."""
+
+_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+def difference_document(difference: PlanDifference) -> dict[str, Any]:
+    loss = difference.safety_loss
+    return {
+        "less_safe": None if loss is None else {"partitions": loss.partitions, "reason": loss.reason},
+        "brokers": [
+            {
+                "broker": one.broker,
+                "rack": one.rack,
+                "replicas": _change(one.replicas),
+                "leaders": _change(one.leaders),
+                "bytes_in": one.bytes_in,
+                "bytes_out": one.bytes_out,
+            }
+            for one in difference.brokers
+        ],
+        "topics": [
+            {
+                "topic": one.topic,
+                "partitions": one.partitions,
+                "changed": one.changed,
+                "moves": one.moves,
+                "bytes": one.bytes,
+                "moves_of_unknown_size": one.unsized,
+                "racks": _change(one.racks),
+            }
+            for one in difference.topics
+        ],
+    }
+
+
+def details_document(details: Iterable[PartitionDifference]) -> list[dict[str, Any]]:
+    return [
+        {
+            "topic": one.topic,
+            "partition": one.partition,
+            "before": list(one.before),
+            "after": list(one.after),
+            "step": one.step,
+            "reason": one.reason,
+        }
+        for one in details
+    ]
+
+
+def difference_parts(document: dict[str, Any]) -> Iterator[RenderableType]:
+    """The brokers, then the topics, those that change alone."""
+    brokers, topics = document["brokers"], document["topics"]
+    if brokers:
+        yield table(
+            ("broker", "rack", "replicas", "leaders", "bytes in", "bytes out"),
+            (
+                (
+                    str(one["broker"]),
+                    one["rack"],
+                    _arrow(one["replicas"]),
+                    _arrow(one["leaders"]),
+                    human_bytes(one["bytes_in"]),
+                    human_bytes(one["bytes_out"]),
+                )
+                for one in brokers[:SHOWN]
+            ),
+        )
+        yield from _more(len(brokers), "brokers")
+        yield Text()
+    if topics:
+        yield table(
+            ("topic", "partitions", "racks", "moves", "bytes"),
+            (
+                (
+                    one["topic"],
+                    f"{one['changed']} of {one['partitions']}",
+                    _arrow(one["racks"]),
+                    one["moves"],
+                    _topic_bytes(one),
+                )
+                for one in topics[:SHOWN]
+            ),
+        )
+        yield from _more(len(topics), "topics")
+        yield Text()
+
+
+def details_parts(details: Sequence[dict[str, Any]], reasons: dict[int, str]) -> Iterator[RenderableType]:
+    """`orders-0: 1,4,7 → 1,5,9` and why, below each step. What leaves is red and what arrives green where there are colours."""
+    for number, entries in groupby(details, key=lambda one: one["step"]):
+        yield Text(f"step {number}: {reasons[number]}", style="bold")
+        for one in entries:
+            yield _detail(one)
+        yield Text()
+
+
+def less_safe_note(document: dict[str, Any]) -> Iterator[Text]:
+    loss = document["less_safe"]
+    if loss is not None:
+        noun = "partition" if loss["partitions"] == 1 else "partitions"
+        yield Text(f"less safe: {loss['partitions']} {noun} left {loss['reason']}", style="bold yellow")
+
+
+def human_bytes(size: int) -> str:
+    """`0`, `512 B`, `1.2 GiB`: a size as people read it."""
+    if size == 0:
+        return "0"
+    amount, unit = float(size), 0
+    while amount >= 1024 and unit < len(_UNITS) - 1:
+        amount, unit = amount / 1024, unit + 1
+    return f"{size} B" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
+
+
+def human_duration(seconds: int) -> str:
+    """`45 s`, `12 min`, `3 h 20 min`."""
+    if seconds < 90:
+        return f"{seconds} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+
+
+def _detail(one: dict[str, Any]) -> Text:
+    before, after = one["before"], one["after"]
+    return Text.assemble(
+        f"  {one['topic']}-{one['partition']}: ",
+        *_replicas(before, set(before) - set(after), "red"),
+        " → ",
+        *_replicas(after, set(after) - set(before), "green"),
+        (f"  {one['reason']}", "dim"),
+    )
+
+
+def _replicas(replicas: Sequence[int], marked: set[int], colour: str) -> Iterator[tuple[str, str]]:
+    for at, broker in enumerate(replicas):
+        if at:
+            yield ",", ""
+        yield str(broker), colour if broker in marked else ""
+
+
+def _topic_bytes(topic: dict[str, Any]) -> str:
+    if topic["moves"] and topic["moves_of_unknown_size"] == topic["moves"]:
+        return "unknown"
+    known = human_bytes(topic["bytes"])
+    return f"over {known}" if topic["moves_of_unknown_size"] else known
+
+
+def _change(pair: tuple[int, int]) -> dict[str, int]:
+    return {"before": pair[0], "after": pair[1]}
+
+
+def _arrow(change: dict[str, int]) -> str:
+    before, after = change["before"], change["after"]
+    return str(after) if before == after else f"{before} → {after}"
+
+
+def _more(count: int, noun: str) -> Iterator[Text]:
+    if count > SHOWN:
+        yield Text(f"and {count - SHOWN} more {noun}: -o json lists them all", style="dim")
