@@ -1,4 +1,4 @@
-"""Reads a request's header and body; writes a response's header and body.
+"""Reads and writes headers and bodies: of requests and responses, for a server and for a client.
 
 Two exceptions of Kafka's: the client id of a request header is never compact; the header of an ApiVersions response always
 has version 0, so that a client whose version is unknown here can read the error.
@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from rackspan.errors import MalformedRequest
 from rackspan.kafka_bytes import ByteReader
-from rackspan.kafka_bytes.writer import NO_TAGS
+from rackspan.kafka_bytes.writer import NO_TAGS, nullable_string
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.framing import Request
 from rackspan.wire.kio_schemas import KioIndexError
@@ -20,6 +20,7 @@ from rackspan.wire.schema import is_flexible, request_shape, response_shape
 from rackspan.wire.writing import element_writer, struct_writer
 
 _HEADER: Final = Struct(">hhih")
+_HEADER_START: Final = Struct(">hhi")
 _CORRELATION: Final = Struct(">i")
 
 
@@ -83,6 +84,27 @@ def write_element(api_key: ApiKey, version: int, field: str, element: WireStruct
 
 def response_header(header: RequestHeader) -> bytes:
     correlation = _CORRELATION.pack(header.correlation_id)
-    if header.api_key == ApiKey.API_VERSIONS or not is_flexible(header.api_key, header.api_version):
-        return correlation
-    return correlation + NO_TAGS
+    return correlation + NO_TAGS if response_has_tags(header.api_key, header.api_version) else correlation
+
+
+def response_has_tags(api_key: int, version: int) -> bool:
+    """Whether tagged fields follow the correlation id in the header of the response."""
+    return api_key != ApiKey.API_VERSIONS and is_flexible(api_key, version)
+
+
+def write_request(
+    api_key: ApiKey, version: int, correlation_id: int, client_id: str | None, request: WireStruct
+) -> list[bytes]:
+    """A request's bytes, unframed, as parts: its header first."""
+    header = _HEADER_START.pack(api_key, version, correlation_id) + nullable_string(client_id)
+    parts = [header + NO_TAGS if is_flexible(api_key, version) else header]
+    struct_writer(request_shape(api_key, version))(parts, request)
+    return parts
+
+
+def read_response(api_key: ApiKey, version: int, response: Request) -> Any:
+    """The response, of its class in messages/. `response` is unframed. Errors: MalformedRequest."""
+    reader = ByteReader(response, _CORRELATION.size)
+    if response_has_tags(api_key, version):
+        read_value(skip_tags, reader)
+    return read_value(struct_reader(response_shape(api_key, version)), reader)
