@@ -1,6 +1,6 @@
 """The six system tests of min.insync.racks (Test Plan), by librdkafka and by Kafka's own producer and kafka-configs.sh.
 
-They know what they test as a `Subject`: the embedded cluster here; a gateway is another one.
+They know what they test as a `Subject`: the embedded cluster, and a gateway before it and before Apache Kafka.
 """
 
 from collections.abc import Iterator
@@ -14,10 +14,13 @@ from confluent_kafka.cimpl import NewTopic
 from rackspan.cluster import EmbeddedCluster
 from rackspan.errors import MissingRequirement
 from rackspan.java import find_java
+from rackspan.kafka_process import KafkaCluster
 from rackspan.kafka_process.release.jars import resolve_jars
 from rackspan.kafka_process.release.runtime import KafkaRuntime
 from rackspan.kafka_process.release.versions import DEFAULT_VERSION, KafkaVersion
 from tests.compat.min_insync_racks import Client, Delivery, JavaProducer, Librdkafka, Subject
+from tests.gateway.running import RunningGateway, running
+from tests.kafka_fixtures import eventually, started
 
 NOT_ENOUGH_REPLICAS = {"NOT_ENOUGH_REPLICAS", "NotEnoughReplicasException"}
 """As librdkafka names the error, and as Java does."""
@@ -39,10 +42,85 @@ class Embedded:
         return sum(one["rackspan_rack_check_failures_total"] for one in self._cluster.metrics().values())
 
 
-@pytest.fixture(scope="module", params=["embedded"])
+class BehindGateway(Embedded):
+    """A gateway before the embedded cluster, whose own min.insync.racks is never set."""
+
+    def __init__(self, cluster: EmbeddedCluster, gateway: RunningGateway) -> None:
+        super().__init__(cluster)
+        self.bootstrap_servers = gateway.bootstrap_servers
+        self._gateway = gateway
+        self.rack_check_failures = gateway.rack_check_failures  # type: ignore[method-assign]
+
+    def wait_for_isr(self) -> None:
+        super().wait_for_isr()
+        self._gateway.wait_for_isr()
+
+
+class KafkaBehindGateway:
+    """A gateway before Apache Kafka."""
+
+    def __init__(self, cluster: KafkaCluster, gateway: RunningGateway) -> None:
+        self._cluster = cluster
+        self._gateway = gateway
+        self.bootstrap_servers = gateway.bootstrap_servers
+        self.rack_check_failures = gateway.rack_check_failures
+        self._admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers, "log_level": 0})
+
+    def lose_rack(self, rack: str) -> None:
+        lost = set(self._cluster.nodes_in(rack))
+        self._cluster.lose_rack(rack)
+        eventually(lambda: not any(lost & set(isr) for _, isr in self._partitions()), f"{rack} is out of every ISR")
+
+    def restore_rack(self, rack: str) -> None:
+        self._cluster.start_rack(rack)
+
+    def wait_for_isr(self) -> None:
+        eventually(lambda: all(len(isr) == len(replicas) for replicas, isr in self._partitions()), "every ISR is whole")
+        self._gateway.wait_for_isr()
+
+    def _partitions(self) -> list[tuple[list[int], list[int]]]:
+        topics = self._admin.list_topics(timeout=10).topics.values()
+        return [(one.replicas, one.isrs) for topic in topics for one in topic.partitions.values()]
+
+
+KAFKA_CONFIG = {
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    "auto.create.topics.enable": "false",
+    "offsets.topic.num.partitions": "2",
+}
+
+
+@contextmanager
+def kafka_subject(version: str) -> Iterator[Subject]:
+    """Six brokers in three racks; the controller is in none of them."""
+    cluster = KafkaCluster(
+        racks=("r1", "r2", "r3"), brokers=6, controllers={101: None}, version=version, config=KAFKA_CONFIG
+    )
+    with contextmanager(started)(cluster), running(cluster.bootstrap_servers) as gateway:
+        yield KafkaBehindGateway(cluster, gateway)
+
+
+SUBJECTS = [
+    "embedded",
+    "gateway",
+    pytest.param(DEFAULT_VERSION, marks=pytest.mark.kafka),
+    pytest.param("3.9.1", marks=pytest.mark.kafka),
+]
+
+
+@pytest.fixture(scope="module", params=SUBJECTS)
 def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
+    if request.param not in ("embedded", "gateway"):
+        with kafka_subject(request.param) as kafka:
+            yield kafka
+        return
     with EmbeddedCluster(racks=3, brokers=6, seed=8) as cluster:
-        yield Embedded(cluster)
+        if request.param == "embedded":
+            yield Embedded(cluster)
+            return
+        with running(cluster.bootstrap_servers) as gateway:
+            yield BehindGateway(cluster, gateway)
 
 
 @pytest.fixture(scope="module", params=["librdkafka", pytest.param("java", marks=pytest.mark.java)])

@@ -12,7 +12,7 @@ from typing import Annotated, Any, Final
 import typer
 
 import rackspan
-from rackspan.cli import acks, acks_watch, audit, cluster, config, demo, output, pipeline, place, streams
+from rackspan.cli import acks, acks_watch, audit, cluster, config, demo, gateway, output, pipeline, place, streams
 from rackspan.cli.exit_codes import MEANINGS, ExitCode
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.options import settings
@@ -67,6 +67,7 @@ app.add_typer(streams.app)
 app.add_typer(pipeline.app)
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(config.app)
+app.add_typer(gateway.app, name="gateway")
 app.command()(demo.demo)
 
 

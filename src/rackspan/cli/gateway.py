@@ -1,0 +1,70 @@
+"""rackspan gateway, and rackspan gateway check."""
+
+import logging
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rackspan.cli import options, output
+from rackspan.errors import MissingRequirement
+
+app = typer.Typer(help="A Kafka-protocol gateway that holds acknowledgements to min.insync.racks.")
+
+ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="The gateway's config, TOML.")]
+
+
+@app.callback(invoke_without_command=True)
+def gateway(
+    context: typer.Context,
+    config: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The gateway's config, TOML.")] = None,
+    workers: Annotated[
+        int, typer.Option("--workers", metavar="N", min=1, help="Processes that share the listeners' ports.")
+    ] = 1,
+) -> None:
+    """Run the gateway before the brokers of a cluster until SIGTERM or Ctrl-C; SIGHUP reads the config again.
+
+    Prints bootstrap.servers=… for clients once they may connect.
+    """
+    if context.invoked_subcommand is not None:
+        return
+    if config is None:
+        raise typer.BadParameter("--config FILE is missing", ctx=context)
+    _require_kio()
+    from rackspan.gateway.process import run_gateway
+
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    run_gateway(config, workers, _show)
+
+
+def _show(bootstrap_servers: str) -> None:
+    typer.echo(f"bootstrap.servers={bootstrap_servers}")
+    output.flush()
+
+
+@app.command()
+def check(config: ConfigFile, output_format: options.OutputFormat = options.Output.HUMAN) -> int:
+    """Whether a gateway with this config will work before this cluster. Nothing is started or changed.
+
+    Exits 0 where everything is as it should be, 2 with a warning, 1 where the gateway will not work.
+    """
+    _require_kio()
+    import asyncio
+
+    from rackspan.gateway.check import Level, check_cluster
+    from rackspan.gateway.config import read_config
+
+    results = asyncio.run(check_cluster(read_config(config)))
+    document = {"checks": [{"check": one.check, "level": one.level.value, "reason": one.reason} for one in results]}
+    rows = [(one.level.value, one.check, one.reason) for one in results]
+    output.write(document, output_format, output.table(("result", "check", "reason"), rows))
+    levels = {one.level for one in results}
+    return 1 if Level.FAILURE in levels else 2 if Level.WARNING in levels else 0
+
+
+def _require_kio() -> None:
+    if find_spec("kio") is None:
+        raise MissingRequirement(
+            "kio is not installed, and the gateway reads Kafka's protocol by it; pip install 'rackspan[gateway]'"
+        )

@@ -1,0 +1,232 @@
+"""`rackspan gateway check`: whether a gateway with this config will work before this cluster, without starting one.
+
+It changes nothing: the config topic is looked for, not created.
+"""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+from rackspan.errors import RackspanError, UsageError
+from rackspan.gateway.app import Gateway
+from rackspan.gateway.config import GatewayConfig
+from rackspan.gateway.core.acknowledgement.rules import QUICK_SECONDS, AcknowledgementMode
+from rackspan.gateway.core.apis import OFFERED
+from rackspan.gateway.core.topic_configs import BROKER
+from rackspan.gateway.net.channel import connected
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.describe_configs import DescribeConfigsRequestData, DescribeConfigsResource
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
+
+_NEEDED: Final = (ApiKey.PRODUCE, ApiKey.FETCH, ApiKey.METADATA, ApiKey.FIND_COORDINATOR, ApiKey.DESCRIBE_CONFIGS)
+_CONNECT_SECONDS: Final = 5.0
+_UNKNOWN_TOPIC: Final = 3
+
+
+class Level(Enum):
+    """How much a result matters."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """The gateway works, and something is not as it should be."""
+    FAILURE = "failure"
+    """The gateway will not work."""
+
+
+@dataclass(frozen=True, slots=True)
+class Result:
+    """What was checked, and what was found."""
+
+    check: str
+    level: Level
+    reason: str
+
+
+async def check_cluster(config: GatewayConfig) -> list[Result]:
+    """Every check, in order; later ones are left out where they need an earlier one that failed."""
+    try:
+        gateway = Gateway(config)
+    except RackspanError as error:
+        return [Result("config", Level.FAILURE, str(error))]
+    try:
+        await gateway.cluster.refresh()
+    except (RackspanError, OSError) as error:
+        return [Result("cluster", Level.FAILURE, str(error))]
+    try:
+        results = [
+            Result("cluster", Level.OK, f"{len(gateway.cluster.nodes)} brokers of cluster {gateway.cluster.cluster_id}")
+        ]
+        results += _listeners(config, gateway)
+        async for result in _brokers(gateway):
+            results.append(result)
+        results += _racks(config, gateway)
+        results += [result async for result in _broker_configs(gateway)]
+        results += [result async for result in _config_topic(config, gateway)]
+        return [*results, *_security(config, gateway)]
+    finally:
+        gateway.close()
+
+
+def _listeners(config: GatewayConfig, gateway: Gateway) -> Iterator[Result]:
+    for node_id in sorted(gateway.cluster.nodes):
+        try:
+            listener = config.listener(node_id)
+            with socket.socket(socket.AF_INET6 if ":" in listener.host else socket.AF_INET) as sock:
+                sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                sock.bind((listener.host, listener.port))
+        except UsageError as error:
+            yield Result(f"listener of broker {node_id}", Level.FAILURE, str(error))
+        except OSError as error:
+            place = f"{listener.host}:{listener.port}"
+            yield Result(
+                f"listener of broker {node_id}", Level.FAILURE, f"{place}: {error.strerror}; choose another port"
+            )
+        else:
+            where = f"{listener.host}:{listener.port or 'any free port'}, advertised as {listener.advertised_host}"
+            yield Result(f"listener of broker {node_id}", Level.OK, where)
+
+
+async def _brokers(gateway: Gateway) -> AsyncIterator[Result]:
+    for node in sorted(gateway.cluster, key=lambda one: one.node_id):
+        check = f"broker {node.node_id}"
+        try:
+            connection = await gateway.cluster.connection(node.node_id)
+        except (OSError, TimeoutError, RackspanError) as error:
+            yield Result(check, Level.FAILURE, f"{node.host}:{node.port}: {type(error).__name__}: {error}")
+            continue
+        lacking = [key.name for key in _NEEDED if not _is_shared(key, connection.offered(key))]
+        if lacking:
+            yield Result(check, Level.FAILURE, f"no version of {', '.join(lacking)} that the gateway has too")
+            continue
+        try:
+            async with asyncio.timeout(_CONNECT_SECONDS):
+                (
+                    await connected(
+                        (node.host, node.port), gateway.client_tls, node.host if gateway.client_tls else None
+                    )
+                ).close()
+        except (OSError, TimeoutError) as error:
+            yield Result(check, Level.FAILURE, f"clients' connections: {type(error).__name__}: {error}")
+            continue
+        yield Result(check, Level.OK, f"{node.host}:{node.port}, rack {node.rack or '(none)'}")
+
+
+def _is_shared(key: ApiKey, offered: tuple[int, int] | None) -> bool:
+    ours = OFFERED[key]
+    return offered is not None and max(offered[0], ours.start) <= min(offered[1], ours.stop - 1)
+
+
+def _racks(config: GatewayConfig, gateway: Gateway) -> Iterator[Result]:
+    if config.mode is AcknowledgementMode.OFF:
+        return
+    brokers = gateway.cluster.brokers()
+    rackless = [str(broker.id) for broker in brokers if broker.rack is None]
+    racks = {broker.rack for broker in brokers if broker.rack is not None}
+    if rackless:
+        yield Result(
+            "racks",
+            Level.WARNING,
+            f"brokers {', '.join(rackless)} have no rack and count as one unnamed rack; set broker.rack",
+        )
+    elif len(racks) < 2:
+        yield Result(
+            "racks",
+            Level.WARNING,
+            f"every broker is in rack {next(iter(racks), '')!r}; min.insync.racks above 1 refuses everything",
+        )
+    else:
+        yield Result("racks", Level.OK, f"{len(racks)} racks: {', '.join(sorted(racks))}")
+
+
+async def _broker_configs(gateway: Gateway) -> AsyncIterator[Result]:
+    """Two settings that the guarantee rests on. Both need DESCRIBE_CONFIGS on the cluster."""
+    keys = ["replica.lag.time.max.ms", "unclean.leader.election.enable"]
+    node = min(gateway.cluster.nodes)
+    resource = DescribeConfigsResource(resource_type=BROKER, resource_name=str(node), configuration_keys=keys)
+    try:
+        connection = await gateway.cluster.connection(node)
+        response = await connection.send(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=[resource]))
+    except (OSError, TimeoutError, RackspanError) as error:
+        yield Result("brokers' configs", Level.WARNING, f"not read: {error}")
+        return
+    (result,) = response.results
+    if result.error_code != 0:
+        yield Result(
+            "brokers' configs",
+            Level.WARNING,
+            f"not read: {result.error_message or result.error_code}; grant DESCRIBE_CONFIGS on the cluster",
+        )
+        return
+    values = {one.name: one.value for one in result.configs}
+    lag = int(values.get("replica.lag.time.max.ms") or 30_000)
+    if lag < 2 * QUICK_SECONDS * 1000:
+        yield Result(
+            "replica.lag.time.max.ms",
+            Level.FAILURE,
+            f"{lag}: mode verified rests on at least {2 * QUICK_SECONDS * 1000:.0f}",
+        )
+    else:
+        yield Result("replica.lag.time.max.ms", Level.OK, str(lag))
+    if values.get("unclean.leader.election.enable") == "true":
+        yield Result(
+            "unclean.leader.election.enable",
+            Level.WARNING,
+            "true: an unclean election loses acknowledged records, whatever the racks",
+        )
+    else:
+        yield Result("unclean.leader.election.enable", Level.OK, "false")
+
+
+async def _config_topic(config: GatewayConfig, gateway: Gateway) -> AsyncIterator[Result]:
+    if config.mode is AcknowledgementMode.OFF or config.config_topic is None:
+        return
+    connection = await gateway.cluster.any_connection()
+    request = MetadataRequestData(
+        topics=[MetadataRequestTopic(name=config.config_topic)],
+        allow_auto_topic_creation=False,
+        include_topic_authorized_operations=True,
+    )
+    (topic,) = (await connection.send(ApiKey.METADATA, request)).topics
+    check = f"config topic {config.config_topic}"
+    if topic.error_code == _UNKNOWN_TOPIC:
+        yield Result(check, Level.OK, "does not exist; the first gateway creates it, for which it needs CREATE")
+    elif topic.error_code != 0:
+        yield Result(
+            check, Level.FAILURE, f"error {topic.error_code}; grant the gateway READ, WRITE, DESCRIBE and CREATE on it"
+        )
+    elif len(topic.partitions) != 1:
+        yield Result(
+            check, Level.FAILURE, f"has {len(topic.partitions)} partitions, and order matters; create it with one"
+        )
+    else:
+        missing = [name for name, bit in _OPERATIONS.items() if not topic.topic_authorized_operations & 1 << bit]
+        known = topic.topic_authorized_operations != _NOT_REPORTED
+        if known and missing:
+            yield Result(check, Level.FAILURE, f"the gateway lacks {', '.join(missing)} on it; grant them")
+        else:
+            yield Result(check, Level.OK, f"leader {topic.partitions[0].leader_id}")
+
+
+_OPERATIONS: Final = {"READ": 3, "WRITE": 4, "DESCRIBE": 8}
+"""Kafka's AclOperation codes."""
+
+_NOT_REPORTED: Final = -(2**31)
+
+
+def _security(config: GatewayConfig, gateway: Gateway) -> Iterator[Result]:
+    if config.tls is None and gateway.client_tls is not None:
+        yield Result(
+            "TLS",
+            Level.WARNING,
+            "brokers require TLS and the gateway's listeners have none: clients' passwords pass in the clear; set listen.tls",
+        )
+    if config.tls is not None and config.tls.client_authorities is not None and not config.tls.principals:
+        yield Result(
+            "client certificates",
+            Level.WARNING,
+            "they are verified here and not shown to brokers: a client is anonymous there unless it logs in by SASL; "
+            "map them in [principals]",
+        )

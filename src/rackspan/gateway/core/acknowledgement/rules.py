@@ -1,0 +1,71 @@
+"""The decisions of the guard, one method each, so that a test plants a mistake by overriding one."""
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+QUICK_SECONDS: Final = 1.0
+"""A follower that had caught up leaves the ISR by lag no sooner than replica.lag.time.max.ms, which is 30 s by default."""
+
+NEVER: Final = float("-inf")
+
+
+class AcknowledgementMode(Enum):
+    """How acknowledgements are held to min.insync.racks."""
+
+    OFF = "off"
+    """Nothing is read, refused or held; min.insync.racks is no config here."""
+    ADVISORY = "advisory"
+    """Nothing is refused. What `pre` would refuse is counted and logged."""
+    PRE = "pre"
+    """Refused before the request is forwarded. Requests that wait in the broker while the ISR shrinks are acknowledged."""
+    VERIFIED = "verified"
+    """And the acknowledgement is held until metadata requested after it shows enough racks."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardSettings:
+    """Times in seconds."""
+
+    mode: AcknowledgementMode = AcknowledgementMode.VERIFIED
+    max_staleness: float = 1.0
+    """Beyond this age a sample counts for nothing."""
+    refresh: float = 0.05
+    """Beyond this age a new sample is taken before a request is forwarded."""
+    settle: float = 0.1
+    """How far the metadata of a leader may be behind the ISR by which it acknowledges."""
+    verify_timeout: float = 10.0
+    sample_timeout: float = 2.0
+    """How long a request waits for a sample before it is refused."""
+
+
+class GuardRules:
+    """How the guard decides. Times are of one monotonic clock."""
+
+    def refuses_before(self, settings: GuardSettings) -> bool:
+        """Whether a request is refused before it is forwarded."""
+        return settings.mode is not AcknowledgementMode.ADVISORY
+
+    def checks_after(self, settings: GuardSettings) -> bool:
+        """Whether an acknowledgement is held until it is verified."""
+        return settings.mode is AcknowledgementMode.VERIFIED
+
+    def is_fresh(self, requested_at: float, now: float, oldest: float) -> bool:
+        """Whether a request may be admitted by a sample, at most `oldest` seconds old."""
+        return now - requested_at <= oldest
+
+    def is_after(self, requested_at: float, acknowledged_at: float) -> bool:
+        """Whether a sample was requested after an acknowledgement.
+
+        Every member of an ISR that is current after an acknowledgement holds the record; of an earlier ISR that is unknown.
+        """
+        return requested_at >= acknowledged_at
+
+    def needs_settling(self, last_good: float, now: float, settings: GuardSettings) -> bool:
+        """Whether one sample is not enough, because the leader may have shrunk the ISR and not show it yet.
+
+        A leader removes a follower that has not caught up for replica.lag.time.max.ms, acknowledges, and shows the change
+        only when its metadata has it. `last_good` is when the latest record was forwarded that was verified here: those
+        in the ISR then had caught up, so within QUICK_SECONDS of it no one can have been removed for lag.
+        """
+        return settings.settle > 0 and now - last_good > QUICK_SECONDS

@@ -1,0 +1,111 @@
+"""What the gateway does with each API, and in which versions it offers it.
+
+A response that holds a broker's address is rewritten, so that clients come back through the gateway. Everything else is
+forwarded as it comes. An API that is not listed is neither offered nor forwarded: its responses could hold addresses.
+"""
+
+from collections.abc import Iterable, Mapping
+from enum import Enum
+from types import MappingProxyType
+from typing import Final
+
+from rackspan.wire.apis import VERSIONS, ApiKey
+from rackspan.wire.messages.api_versions import ApiVersion
+
+SHARE_FETCH: Final = 78
+SHARE_ACKNOWLEDGE: Final = 79
+
+
+class Treatment(Enum):
+    """What happens to a response."""
+
+    STREAM = "forwarded as it comes"
+    BROKERS_FIRST = "the array of brokers at its beginning is rewritten, the rest forwarded as it comes"
+    ENDPOINTS_LAST = "forwarded as it comes, the endpoints at its end rewritten"
+    WHOLE = "read whole and written again"
+
+
+_REWRITTEN: Final[Mapping[int, Treatment]] = {
+    ApiKey.PRODUCE: Treatment.WHOLE,
+    ApiKey.FETCH: Treatment.ENDPOINTS_LAST,
+    ApiKey.METADATA: Treatment.BROKERS_FIRST,
+    ApiKey.FIND_COORDINATOR: Treatment.WHOLE,
+    ApiKey.API_VERSIONS: Treatment.WHOLE,
+    ApiKey.DESCRIBE_CLUSTER: Treatment.WHOLE,
+    SHARE_FETCH: Treatment.ENDPOINTS_LAST,
+    SHARE_ACKNOWLEDGE: Treatment.ENDPOINTS_LAST,
+}
+
+_FORWARDED: Final[Mapping[int, range]] = {
+    17: range(2),  # SaslHandshake
+    34: range(3),  # AlterReplicaLogDirs
+    36: range(3),  # SaslAuthenticate
+    38: range(4),  # CreateDelegationToken
+    39: range(3),  # RenewDelegationToken
+    40: range(3),  # ExpireDelegationToken
+    41: range(4),  # DescribeDelegationToken
+    48: range(2),  # DescribeClientQuotas
+    49: range(2),  # AlterClientQuotas
+    50: range(1),  # DescribeUserScramCredentials
+    51: range(1),  # AlterUserScramCredentials
+    57: range(3),  # UpdateFeatures
+    68: range(2),  # ConsumerGroupHeartbeat
+    69: range(2),  # ConsumerGroupDescribe
+    71: range(1),  # GetTelemetrySubscriptions
+    72: range(1),  # PushTelemetry
+    76: range(2),  # ShareGroupHeartbeat
+    77: range(2),  # ShareGroupDescribe
+    SHARE_FETCH: range(1, 2),
+    SHARE_ACKNOWLEDGE: range(1, 2),
+    80: range(1),  # AddRaftVoter
+    81: range(1),  # RemoveRaftVoter
+    88: range(1),  # StreamsGroupHeartbeat
+    89: range(1),  # StreamsGroupDescribe
+    90: range(1),  # DescribeShareGroupOffsets
+    91: range(1),  # AlterShareGroupOffsets
+    92: range(1),  # DeleteShareGroupOffsets
+}
+"""APIs without addresses that wire/ has no classes for; versions of Kafka 4.1. The others are in wire/apis.py."""
+
+_WITHHELD: Final = frozenset({ApiKey.WRITE_TXN_MARKERS})
+"""Requests of brokers to each other. Clients never send them."""
+
+OFFERED: Final[Mapping[int, range]] = MappingProxyType(
+    {key: versions for table in (VERSIONS, _FORWARDED) for key, versions in table.items() if key not in _WITHHELD}
+)
+"""The versions of each API that the gateway forwards."""
+
+ENDPOINTS_SINCE: Final[Mapping[int, int]] = {ApiKey.FETCH: 16, SHARE_FETCH: 1, SHARE_ACKNOWLEDGE: 1}
+"""The first version whose response ends with endpoints (KIP-951, KIP-932)."""
+
+
+def treatment(api_key: int, version: int) -> Treatment:
+    """What happens to the response of a request that is offered."""
+    if version < ENDPOINTS_SINCE.get(api_key, 0):
+        return Treatment.STREAM
+    return _REWRITTEN.get(api_key, Treatment.STREAM)
+
+
+def is_offered(api_key: int, version: int) -> bool:
+    """Whether a request is forwarded. ApiVersions always is: a broker responds to every version of it."""
+    if api_key == ApiKey.API_VERSIONS:
+        return True
+    versions = OFFERED.get(api_key)
+    return versions is not None and version in versions
+
+
+def clipped(apis: Iterable[ApiVersion]) -> list[ApiVersion]:
+    """The APIs of a broker that the gateway offers too, each in the versions that both have.
+
+    Produce is offered from version 0 where the broker does: librdkafka before 2.6 requires it (KAFKA-18659).
+    """
+    both = ((api, OFFERED.get(api.api_key)) for api in apis)
+    return [
+        ApiVersion(
+            api_key=api.api_key,
+            min_version=api.min_version if api.api_key == ApiKey.PRODUCE else max(api.min_version, versions.start),
+            max_version=min(api.max_version, versions.stop - 1),
+        )
+        for api, versions in both
+        if versions is not None and max(api.min_version, versions.start) <= min(api.max_version, versions.stop - 1)
+    ]

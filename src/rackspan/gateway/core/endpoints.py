@@ -1,0 +1,164 @@
+"""Brokers' addresses in responses, replaced by those of the gateway's listeners.
+
+Only what holds an address is parsed: of a Metadata response the array of brokers at its beginning, which costs by brokers
+and not by partitions. Racks are replaced where a rack locator is configured.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from struct import Struct
+from typing import Any, Final, Protocol
+
+from rackspan.errors import MalformedBytes
+from rackspan.gateway.core.apis import clipped
+from rackspan.kafka_bytes import ByteReader
+from rackspan.kafka_bytes.writer import NO_TAGS, compact_string, int32, string, unsigned_varint
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.codec import read_response, response_has_tags, write_body
+from rackspan.wire.framing import Piece
+from rackspan.wire.messages.api_versions import ApiVersionsResponseData
+from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.describe_cluster import DescribeClusterResponseData
+from rackspan.wire.messages.find_coordinator import FindCoordinatorResponseData
+from rackspan.wire.messages.produce import ProduceResponseData
+
+_CORRELATION_BYTES: Final = 4
+_ERROR: Final = Struct(">h")
+UNSUPPORTED_VERSION: Final = 35
+
+ENDPOINT_TYPE_BROKERS: Final = 1
+
+
+class Addresses(Protocol):
+    """Where clients find each broker."""
+
+    def advertised(self, node_id: int, host: str, port: int) -> tuple[str, int]:
+        """Host and port of the listener of a broker, which is opened if it is new. `host` and `port` are its own."""
+        ...
+
+    def rack(self, node_id: int, registered: str | None) -> str | None:
+        """The broker's rack for clients: the registered one, unless a rack locator is configured."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class MetadataHead:
+    """The beginning of a Metadata response, written again. `read` is how many bytes of the response it replaces."""
+
+    read: int
+    data: bytes
+
+
+def metadata_head(version: int, response: Piece, addresses: Addresses) -> MetadataHead | None:
+    """Rewrite the array of brokers. `response` is unframed and may lack its end; None where it ends too early."""
+    reader = ByteReader(response)
+    try:
+        return _metadata_head(version, reader, addresses)
+    except MalformedBytes:
+        return None
+
+
+def _metadata_head(version: int, reader: ByteReader, addresses: Addresses) -> MetadataHead:
+    flexible = version >= 9
+    reader.skip(_CORRELATION_BYTES)
+    if flexible:
+        reader.tagged_fields()
+    if version >= 3:
+        reader.skip(4)  # throttle_time_ms
+    kept = reader.at
+    count = reader.compact_length() if flexible else reader.int32()
+    parts = [unsigned_varint(count + 1) if flexible else int32(count)]
+    brokers = [_metadata_broker(version, reader) for _ in range(count)]
+    for node_id, host, port, rack in brokers:
+        host, port = addresses.advertised(node_id, host, port)
+        parts += (int32(node_id), _text(host, flexible), int32(port))
+        if version >= 1:
+            parts.append(_text(addresses.rack(node_id, rack), flexible))
+        if flexible:
+            parts.append(NO_TAGS)
+    return MetadataHead(reader.at, bytes(reader.data[:kept]) + b"".join(parts))
+
+
+def _metadata_broker(version: int, reader: ByteReader) -> tuple[int, str, int, str | None]:
+    flexible = version >= 9
+    node_id = reader.int32()
+    host = reader.compact_string() if flexible else reader.string()
+    port = reader.int32()
+    rack = None
+    if version >= 1:
+        rack = reader.compact_nullable_string() if flexible else reader.nullable_string()
+    if flexible:
+        reader.tagged_fields()
+    return node_id, host, port, rack
+
+
+def _text(value: str | None, flexible: bool) -> bytes:
+    if value is None:
+        return b"\x00" if flexible else b"\xff\xff"
+    return compact_string(value) if flexible else string(value)
+
+
+def with_addresses(api_key: int, version: int, response: Piece, addresses: Addresses) -> list[Piece]:
+    """A whole response, unframed, with the gateway's addresses. Errors: MalformedRequest."""
+    rewrite = _WHOLE.get(api_key)
+    if rewrite is None:
+        return [response]
+    return rewrite(version, memoryview(response), addresses)
+
+
+def _written(api_key: ApiKey, version: int, response: memoryview, body: WireStruct) -> list[Piece]:
+    """The body behind the response's own header."""
+    header = _CORRELATION_BYTES + int(response_has_tags(api_key, version))
+    return [bytes(response[:header]), *write_body(api_key, version, body)]
+
+
+def _find_coordinator(version: int, response: memoryview, addresses: Addresses) -> list[Piece]:
+    found: FindCoordinatorResponseData = read_response(ApiKey.FIND_COORDINATOR, version, response)
+    coordinators: list[Any] = [*found.coordinators, found]  # Before version 4 the response itself is the coordinator.
+    for one in coordinators:
+        if one.node_id >= 0 and one.host:
+            one.host, one.port = addresses.advertised(one.node_id, one.host, one.port)
+    return _written(ApiKey.FIND_COORDINATOR, version, response, found)
+
+
+def _describe_cluster(version: int, response: memoryview, addresses: Addresses) -> list[Piece]:
+    described: DescribeClusterResponseData = read_response(ApiKey.DESCRIBE_CLUSTER, version, response)
+    if described.endpoint_type == ENDPOINT_TYPE_BROKERS:
+        for one in described.brokers:
+            one.host, one.port = addresses.advertised(one.broker_id, one.host, one.port)
+            one.rack = addresses.rack(one.broker_id, one.rack)
+    return _written(ApiKey.DESCRIBE_CLUSTER, version, response, described)
+
+
+def _produce(version: int, response: memoryview, addresses: Addresses) -> list[Piece]:
+    if version < 10:
+        return [response]
+    produced: ProduceResponseData = read_response(ApiKey.PRODUCE, version, response)
+    if not produced.node_endpoints:
+        return [response]
+    set_endpoints(produced, addresses)
+    return _written(ApiKey.PRODUCE, version, response, produced)
+
+
+def set_endpoints(produced: ProduceResponseData, addresses: Addresses) -> None:
+    """Replace the addresses of new leaders (KIP-951)."""
+    for one in produced.node_endpoints:
+        one.host, one.port = addresses.advertised(one.node_id, one.host, one.port)
+        one.rack = addresses.rack(one.node_id, one.rack)
+
+
+def _api_versions(version: int, response: memoryview, _addresses: Addresses) -> list[Piece]:
+    (error,) = _ERROR.unpack_from(response, _CORRELATION_BYTES) if len(response) > _CORRELATION_BYTES + 1 else (0,)
+    # To a version that the broker lacks it responds with version 0.
+    readable = 0 if error == UNSUPPORTED_VERSION else version
+    offered: ApiVersionsResponseData = read_response(ApiKey.API_VERSIONS, readable, response)
+    offered.api_keys = clipped(offered.api_keys)
+    return _written(ApiKey.API_VERSIONS, readable, response, offered)
+
+
+_WHOLE: Final[dict[int, Callable[[int, memoryview, Addresses], list[Piece]]]] = {
+    ApiKey.FIND_COORDINATOR: _find_coordinator,
+    ApiKey.DESCRIBE_CLUSTER: _describe_cluster,
+    ApiKey.PRODUCE: _produce,
+    ApiKey.API_VERSIONS: _api_versions,
+}

@@ -1,0 +1,253 @@
+"""Finds the end of a Fetch, ShareFetch or ShareAcknowledge response while it passes, and rewrites the endpoints there.
+
+Such a response ends with the addresses of new leaders, behind megabytes of records whose size has been sent already. So it
+is walked as it passes, records skipped, and its end is replaced by one of the same size: addresses of the gateway, padded
+with a tagged field that no client has. Where they do not fit, the endpoints are left out: a client then finds the leader by
+a Metadata request, as before KIP-951.
+"""
+
+from collections.abc import Generator
+from typing import Final, TypeAlias
+
+from rackspan.errors import MalformedBytes, MalformedRequest
+from rackspan.gateway.core.apis import SHARE_ACKNOWLEDGE, SHARE_FETCH
+from rackspan.gateway.core.endpoints import Addresses
+from rackspan.kafka_bytes import ByteReader
+from rackspan.kafka_bytes.writer import NO_TAGS, compact_string, int32, tagged_fields, unsigned_varint
+from rackspan.wire.apis import ApiKey
+
+PADDING_TAG: Final = 10_000
+"""A tagged field that no version of Kafka has. Clients skip what they do not recognise (KIP-482)."""
+
+_NODE_ENDPOINTS_TAG: Final = 0
+
+Walk: TypeAlias = Generator[int, memoryview, None]
+"""Yields how many bytes it wants next, and is sent them; a negative number of bytes is skipped and sent nothing."""
+
+
+class EndFinder:
+    """Walks one response as its bytes pass. The end begins where the walk is over."""
+
+    __slots__ = ("_kept", "_walk", "_wanted")
+
+    def __init__(self, api_key: int, version: int) -> None:
+        self._walk = _WALKS[api_key](version)
+        self._wanted = next(self._walk)
+        self._kept = b""
+        """Bytes of a field that were not all there."""
+
+    def feed(self, data: memoryview) -> int | None:
+        """Walk over these bytes: how many of them lie before the end, or None if all do and the end is not found yet.
+
+        Errors: MalformedRequest.
+        """
+        at, size, send = 0, len(data), self._walk.send
+        try:
+            while True:
+                wanted = self._wanted
+                if wanted < 0:
+                    skipped = min(-wanted, size - at)
+                    at += skipped
+                    if wanted + skipped < 0:
+                        self._wanted = wanted + skipped
+                        return None
+                    self._wanted = send(_NOTHING)
+                    continue
+                missing = wanted - len(self._kept)
+                if size - at < missing:
+                    self._kept += bytes(data[at:])
+                    return None
+                field = data[at : at + missing]
+                if self._kept:
+                    field = memoryview(self._kept + bytes(field))
+                    self._kept = b""
+                at += missing
+                self._wanted = send(field)
+        except StopIteration:
+            return at
+
+
+_NOTHING: Final = memoryview(b"")
+
+
+def _unsigned_varint() -> Generator[int, memoryview, int]:
+    value = shift = 0
+    while True:
+        byte = (yield 1)[0]
+        value |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return value
+        shift += 7
+        if shift > 28:
+            raise MalformedRequest("a response with a varint that does not end")
+
+
+def _skip(size: int) -> Walk:
+    if size > 0:
+        yield -size
+
+
+def _skip_sized() -> Walk:
+    """A compact string, byte string or batch of records."""
+    size = yield from _unsigned_varint()
+    if size > 1:
+        yield 1 - size
+
+
+def _skip_tags() -> Walk:
+    count = yield from _unsigned_varint()
+    for _ in range(count):
+        yield from _unsigned_varint()
+        size = yield from _unsigned_varint()
+        yield from _skip(size)
+
+
+def _fetch(_version: int) -> Walk:
+    """Versions 16 to 18."""
+    yield -4  # correlation id
+    yield from _skip_tags()
+    yield -10  # throttle_time_ms, error_code, session_id
+    topics = yield from _unsigned_varint()
+    for _ in range(topics - 1):
+        yield -16  # topic_id
+        partitions = yield from _unsigned_varint()
+        for _ in range(partitions - 1):
+            yield -30  # partition_index, error_code, high_watermark, last_stable_offset, log_start_offset
+            aborted = yield from _unsigned_varint()
+            for _ in range(aborted - 1):
+                yield -16  # producer_id, first_offset
+                yield from _skip_tags()
+            yield -4  # preferred_read_replica
+            yield from _skip_sized()  # records
+            yield from _skip_tags()
+        yield from _skip_tags()
+
+
+def _share_fetch(_version: int) -> Walk:
+    """Version 1."""
+    yield -4
+    yield from _skip_tags()
+    yield -6  # throttle_time_ms, error_code
+    yield from _skip_sized()  # error_message
+    yield -4  # acquisition_lock_timeout_ms
+    topics = yield from _unsigned_varint()
+    for _ in range(topics - 1):
+        yield -16
+        partitions = yield from _unsigned_varint()
+        for _ in range(partitions - 1):
+            yield -6  # partition_index, error_code
+            yield from _skip_sized()
+            yield -2  # acknowledge_error_code
+            yield from _skip_sized()
+            yield -8  # current_leader
+            yield from _skip_tags()
+            yield from _skip_sized()  # records
+            acquired = yield from _unsigned_varint()
+            for _ in range(acquired - 1):
+                yield -18
+                yield from _skip_tags()
+            yield from _skip_tags()
+        yield from _skip_tags()
+
+
+def _share_acknowledge(_version: int) -> Walk:
+    """Version 1."""
+    yield -4
+    yield from _skip_tags()
+    yield -6
+    yield from _skip_sized()
+    topics = yield from _unsigned_varint()
+    for _ in range(topics - 1):
+        yield -16
+        partitions = yield from _unsigned_varint()
+        for _ in range(partitions - 1):
+            yield -6
+            yield from _skip_sized()
+            yield -8
+            yield from _skip_tags()
+            yield from _skip_tags()
+        yield from _skip_tags()
+
+
+_WALKS: Final = {ApiKey.FETCH: _fetch, SHARE_FETCH: _share_fetch, SHARE_ACKNOWLEDGE: _share_acknowledge}
+
+
+def rewritten_end(api_key: int, end: bytes, addresses: Addresses, *, same_size: bool) -> bytes:
+    """The end with the gateway's addresses; of the same size, without endpoints where those do not fit.
+
+    Errors: MalformedRequest.
+    """
+    try:
+        before, tags = _with_addresses(api_key, ByteReader(end), addresses)
+        if not same_size:
+            return before + tagged_fields(tags)
+        return _of_size(len(end), before, tags) or _without_endpoints(api_key, len(end), tags)
+    except MalformedBytes as error:
+        raise MalformedRequest(f"the end of a response of API key {api_key}: {error}") from error
+
+
+def _with_addresses(api_key: int, reader: ByteReader, addresses: Addresses) -> tuple[bytes, dict[int, bytes]]:
+    """What is before the tagged fields, and those. Fetch has its endpoints in a tagged field, the others before them."""
+    if api_key == ApiKey.FETCH:
+        tags = reader.tagged_fields()
+        if _NODE_ENDPOINTS_TAG in tags:
+            tags[_NODE_ENDPOINTS_TAG] = _endpoints(ByteReader(tags[_NODE_ENDPOINTS_TAG]), addresses)
+        before = b""
+    else:
+        before, tags = _endpoints(reader, addresses), reader.tagged_fields()
+    reader.end()
+    return before, tags
+
+
+def _without_endpoints(api_key: int, size: int, tags: dict[int, bytes]) -> bytes:
+    before = b"" if api_key == ApiKey.FETCH else _NO_ENDPOINTS
+    end = _of_size(size, before, {tag: value for tag, value in tags.items() if tag != _NODE_ENDPOINTS_TAG})
+    if end is None:
+        raise MalformedRequest(f"the end of a response of API key {api_key}: {size} bytes cannot be padded")
+    return end
+
+
+_NO_ENDPOINTS: Final = unsigned_varint(1)
+_NULL: Final = unsigned_varint(0)
+
+
+def _endpoints(reader: ByteReader, addresses: Addresses) -> bytes:
+    """The array of endpoints, compact, with the gateway's addresses."""
+    count = reader.elements(reader.compact_length())
+    parts = [unsigned_varint(count + 1)]
+    for _ in range(count):
+        node_id = reader.int32()
+        host, port = addresses.advertised(node_id, reader.compact_string(), reader.int32())
+        rack = addresses.rack(node_id, reader.compact_nullable_string())
+        reader.tagged_fields()
+        parts += (
+            int32(node_id),
+            compact_string(host),
+            int32(port),
+            _NULL if rack is None else compact_string(rack),
+            NO_TAGS,
+        )
+    return b"".join(parts)
+
+
+def _of_size(size: int, before: bytes, tags: dict[int, bytes]) -> bytes | None:
+    """`before` and the tagged fields, padded to so many bytes; None where no padding has the size that is left."""
+    exact = before + tagged_fields(tags)
+    if len(exact) == size:
+        return exact
+    # A second padding field closes the gaps where a size takes one byte more.
+    for more in ((0,), (0, 0), (0, 1)):
+        padded = _padded(size, before, tags, more)
+        if padded is not None:
+            return padded
+    return None
+
+
+def _padded(size: int, before: bytes, tags: dict[int, bytes], fields: tuple[int, ...]) -> bytes | None:
+    empty = {PADDING_TAG + number: bytes(length) for number, length in enumerate(fields)}
+    left = size - len(before + tagged_fields({**tags, **empty}))
+    for length in range(max(0, left - 3), left + 1):
+        padded = before + tagged_fields({**tags, **empty, PADDING_TAG: bytes(length)})
+        if len(padded) == size:
+            return padded
+    return None

@@ -1,0 +1,166 @@
+"""min.insync.racks in the requests of admin clients: taken out before the broker sees them, put into what it describes.
+
+Kafka has no such config and refuses it. Everything else of a request reaches the broker, on the client's own connection: whether
+the client may alter a topic's configs is the cluster's decision.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final, Protocol, TypeVar
+
+from rackspan.acks.config import ConfigVerdict, SetAt, judge_broker_config, judge_topic_config
+from rackspan.gateway.core.policies import Policies, Scope, Source
+from rackspan.model import MIN_INSYNC_RACKS, Broker
+from rackspan.wire.messages.describe_configs import (
+    DescribeConfigsResourceResult,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
+
+TOPIC: Final = 2
+BROKER: Final = 4
+"""Kafka's ConfigResource types."""
+
+SET, DELETE = 0, 1
+INVALID_CONFIG: Final = 40
+INVALID_REQUEST: Final = 42
+
+DOCUMENTATION: Final = (
+    "When a producer sets acks to all, the minimum number of distinct racks that must have in-sync replicas to acknowledge a "
+    "produce request. Held by rackspan gateway: producers that reach the brokers by another way are not held to it. "
+    "1 requires nothing."
+)
+_INT: Final = 3
+_SOURCES: Final[Mapping[Source, int]] = {
+    Source.TOPIC: 1,
+    Source.FILE_TOPIC: 4,
+    Source.BROKER: 2,
+    Source.CLUSTER: 3,
+    Source.FILE: 4,
+    Source.DEFAULT: 5,
+}
+"""Kafka's ConfigSource: what stands in the gateway's file is static."""
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One value to keep, or to remove (None), once the cluster has accepted the rest of the request."""
+
+    scope: Scope
+    name: str
+    value: int | None
+    warnings: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedChange:
+    """The response for a resource whose change is invalid."""
+
+    code: int
+    message: str
+
+
+class NamedValue(Protocol):
+    name: str
+    value: str | None
+
+
+C = TypeVar("C", bound=NamedValue)
+
+
+def without(configs: Iterable[C]) -> tuple[list[C], list[C]]:
+    """The configs for the broker, and those of min.insync.racks."""
+    ours = [config for config in configs if config.name == MIN_INSYNC_RACKS]
+    return [config for config in configs if config.name != MIN_INSYNC_RACKS], ours
+
+
+def change_of(
+    resource_type: int, name: str, operation: int, values: Sequence[str | None], brokers: Sequence[Broker]
+) -> Change | RefusedChange:
+    """The change that a request makes to min.insync.racks of one resource. Source: Kafka's ConfigurationControlManager."""
+    if len(values) != 1:
+        return RefusedChange(INVALID_REQUEST, f"Error due to duplicate config keys: {MIN_INSYNC_RACKS}")
+    (value,) = values
+    scope = Scope.TOPIC if resource_type == TOPIC else Scope.BROKER
+    if operation == DELETE:
+        return Change(scope, name, None)
+    if operation != SET:
+        return RefusedChange(INVALID_CONFIG, f"Can't append to or subtract from key {MIN_INSYNC_RACKS}: it is no list")
+    if value is None:
+        return RefusedChange(INVALID_REQUEST, f"Null value not supported for : {MIN_INSYNC_RACKS}")
+    verdicts = _verdicts(scope, name, value, brokers)
+    for verdict in verdicts:
+        if verdict.error is not None or verdict.value is None:
+            return RefusedChange(INVALID_CONFIG, verdict.error or f"Invalid value {value}")
+    warnings = tuple(dict.fromkeys(warning for verdict in verdicts for warning in verdict.warnings))
+    return Change(scope, name, verdicts[0].value, warnings)
+
+
+def _verdicts(scope: Scope, name: str, value: str, brokers: Sequence[Broker]) -> list[ConfigVerdict]:
+    if scope is Scope.TOPIC:
+        return [judge_topic_config(value, brokers)]
+    concerned = [broker for broker in brokers if name in ("", str(broker.id))]
+    return [judge_broker_config(value, SetAt.BROKER_DYNAMIC, broker.rack, brokers) for broker in concerned] or [
+        judge_topic_config(value, brokers)
+    ]
+
+
+def describe(
+    result: DescribeConfigsResult,
+    keys: Sequence[str] | None,
+    policies: Policies,
+    *,
+    synonyms: bool,
+    documentation: bool,
+) -> None:
+    """Add min.insync.racks to what a broker described of a topic or broker."""
+    if result.error_code != 0 or result.resource_type not in (TOPIC, BROKER):
+        return
+    if keys is not None and MIN_INSYNC_RACKS not in keys:
+        return
+    if result.resource_type == BROKER and result.resource_name == "":
+        entry = policies.entries.get((Scope.BROKER, ""))
+        if entry is None:
+            return
+    chain = _chain(result.resource_type, result.resource_name, policies)
+    value, source = chain[0]
+    described = DescribeConfigsResourceResult(
+        name=MIN_INSYNC_RACKS,
+        value=str(value),
+        read_only=False,
+        config_source=_SOURCES[source],
+        is_sensitive=False,
+        synonyms=[
+            DescribeConfigsSynonym(name=MIN_INSYNC_RACKS, value=str(one), source=_SOURCES[origin])
+            for one, origin in chain
+        ]
+        if synonyms
+        else [],
+        config_type=_INT,
+        documentation=DOCUMENTATION if documentation else None,
+    )
+    result.configs = [*(one for one in result.configs if one.name != MIN_INSYNC_RACKS), described]
+
+
+def _chain(resource_type: int, name: str, policies: Policies) -> list[tuple[int, Source]]:
+    """The values in order of precedence, the default last."""
+    chain: list[tuple[int, Source]] = []
+
+    def add(value: int | None, source: Source) -> None:
+        if value is not None:
+            chain.append((value, source))
+
+    def stored(scope: Scope, key: str) -> int | None:
+        entry = policies.entries.get((scope, key))
+        return None if entry is None else entry.value
+
+    if resource_type == TOPIC:
+        own = policies.topic_entry(name)
+        add(None if own is None else own.value, Source.TOPIC)
+        add(policies.file_topic(name), Source.FILE_TOPIC)
+    elif name:
+        add(stored(Scope.BROKER, name), Source.BROKER)
+    add(stored(Scope.BROKER, ""), Source.CLUSTER)
+    add(policies.file_default if policies.file_default > 1 else None, Source.FILE)
+    add(1, Source.DEFAULT)
+    return chain

@@ -1,0 +1,505 @@
+"""Requests of admin clients that the gateway takes part in: configs, new topics and new partitions.
+
+Each is sent on with what Kafka understands, on the client's connection and with the client's rights; what is ours is done
+after the cluster has accepted it.
+"""
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from random import Random
+from typing import TYPE_CHECKING, Any, Final, Protocol
+from uuid import UUID
+
+from rackspan.errors import RackspanError
+from rackspan.gateway.core.endpoints import Addresses
+from rackspan.gateway.core.policies import Entry, Policies, Scope, record
+from rackspan.gateway.core.topic_configs import (
+    BROKER,
+    SET,
+    TOPIC,
+    Change,
+    RefusedChange,
+    change_of,
+    describe,
+    without,
+)
+from rackspan.gateway.net.exchange import Exchange
+from rackspan.gateway.net.session import Session
+from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.model import MIN_INSYNC_RACKS, MIN_INSYNC_REPLICAS
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.codec import RequestHeader, read_body, read_header, write_response
+from rackspan.wire.framing import Piece
+from rackspan.wire.messages.alter_configs import (
+    AlterConfigsRequestData,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponseData,
+)
+from rackspan.wire.messages.base import WireStruct
+from rackspan.wire.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequestData,
+    CreatePartitionsResponseData,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
+from rackspan.wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequestData,
+    CreateTopicsResponseData,
+)
+from rackspan.wire.messages.describe_configs import (
+    DescribeConfigsRequestData,
+    DescribeConfigsResource,
+    DescribeConfigsResponseData,
+)
+from rackspan.wire.messages.incremental_alter_configs import (
+    IncrementalAlterConfigsRequestData,
+    IncrementalAlterConfigsResponseAlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponseData,
+)
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
+
+if TYPE_CHECKING:
+    from rackspan.gateway.core.placement import Placed
+
+log = logging.getLogger(__name__)
+
+NONE: Final = 0
+REPLICA_PLACEMENT_FAILED: Final = 1003
+UNKNOWN_SERVER_ERROR: Final = -1
+UNKNOWN_TOPIC: Final = 3
+_ACCEPTED: Final = frozenset({NONE})
+
+Handle = Callable[[Session, RequestHeader, Any], Awaitable[WireStruct]]
+
+
+class Store(Protocol):
+    """Where min.insync.racks is kept."""
+
+    async def write(self, key: bytes, value: bytes | None) -> None: ...
+
+
+class AdminHandler:
+    """`store` None: min.insync.racks is no config of topics here. `placer` None: Kafka places by itself."""
+
+    def __init__(
+        self,
+        cluster: Cluster,
+        addresses: Addresses,
+        policies: Policies,
+        store: Store | None,
+        placer: str | None,
+        placer_configs: Mapping[str, str],
+        *,
+        extended_error_codes: bool,
+    ) -> None:
+        self._cluster = cluster
+        self._addresses = addresses
+        self._policies = policies
+        self._store = store
+        self.placer = placer
+        self.placer_configs = placer_configs
+        self.extended_error_codes = extended_error_codes
+        self._rng = Random()
+        self.placements = 0
+        self.placement_failures = 0
+        configs: dict[int, Handle] = {
+            ApiKey.INCREMENTAL_ALTER_CONFIGS: self._incremental_alter,
+            ApiKey.ALTER_CONFIGS: self._alter,
+            ApiKey.DESCRIBE_CONFIGS: self._describe,
+            ApiKey.CREATE_TOPICS: self._create_topics,
+        }
+        placing: dict[int, Handle] = {
+            ApiKey.CREATE_TOPICS: self._create_topics,
+            ApiKey.CREATE_PARTITIONS: self._create_partitions,
+            ApiKey.METADATA: self._metadata,
+        }
+        self._handles = {**(configs if store is not None else {}), **(placing if placer is not None else {})}
+
+    @property
+    def _placement_failed(self) -> int:
+        """What clients of Kafka's own codes get in place of REPLICA_PLACEMENT_FAILED (KIP-660, Compatibility)."""
+        return REPLICA_PLACEMENT_FAILED if self.extended_error_codes else UNKNOWN_SERVER_ERROR
+
+    def reads_whole(self, api_key: int) -> bool:
+        return api_key in self._handles
+
+    def take(self, session: Session, exchange: Exchange, request: memoryview) -> None:
+        header = read_header(request)
+        body = read_body(request, header)
+        if header.api_key == ApiKey.METADATA and not _may_create(body):
+            session.forward(exchange)
+            return
+        session.handle(exchange, self._response(session, header, body))
+
+    async def _response(self, session: Session, header: RequestHeader, body: Any) -> list[Piece]:
+        response = await self._handles[header.api_key](session, header, body)
+        return [*write_response(header, response)]
+
+    async def _forward(self, session: Session, header: RequestHeader, body: WireStruct) -> Any:
+        return await session.call(ApiKey(header.api_key), header.api_version, header.client_id, body)
+
+    # Configs.
+
+    async def _describe(self, session: Session, header: RequestHeader, body: DescribeConfigsRequestData) -> WireStruct:
+        response: DescribeConfigsResponseData = await self._forward(session, header, body)
+        keys = {(one.resource_type, one.resource_name): one.configuration_keys for one in body.resources}
+        for result in response.results:
+            describe(
+                result,
+                keys.get((result.resource_type, result.resource_name)),
+                self._policies,
+                synonyms=body.include_synonyms,
+                documentation=body.include_documentation,
+            )
+        return response
+
+    async def _incremental_alter(
+        self, session: Session, header: RequestHeader, body: IncrementalAlterConfigsRequestData
+    ) -> WireStruct:
+        changes: dict[tuple[int, str], Change | RefusedChange] = {}
+        forwarded = []
+        for resource in body.resources:
+            rest, ours = (
+                without(resource.configs) if resource.resource_type in (TOPIC, BROKER) else (resource.configs, [])
+            )
+            if ours:
+                change = change_of(
+                    resource.resource_type,
+                    resource.resource_name,
+                    ours[0].config_operation,
+                    [one.value for one in ours],
+                    self._cluster.brokers(),
+                )
+                changes[resource.resource_type, resource.resource_name] = change
+                if isinstance(change, RefusedChange):
+                    continue
+                resource.configs = rest
+            forwarded.append(resource)
+        response = IncrementalAlterConfigsResponseData()
+        if forwarded:
+            body.resources = forwarded
+            response = await self._forward(session, header, body)
+        refused = [
+            IncrementalAlterConfigsResponseAlterConfigsResourceResponse(
+                error_code=change.code, error_message=change.message, resource_type=kind, resource_name=name
+            )
+            for (kind, name), change in changes.items()
+            if isinstance(change, RefusedChange)
+        ]
+        if not body.validate_only:
+            self._hint_replicas(forwarded)
+            await self._keep(changes, response.responses)
+        response.responses = [*response.responses, *refused]
+        return response
+
+    async def _alter(self, session: Session, header: RequestHeader, body: AlterConfigsRequestData) -> WireStruct:
+        """The older API replaces all configs of a resource: without our key its value is removed."""
+        changes: dict[tuple[int, str], Change | RefusedChange] = {}
+        forwarded = []
+        for resource in body.resources:
+            kind, name = resource.resource_type, resource.resource_name
+            if kind in (TOPIC, BROKER):
+                rest, ours = without(resource.configs)
+                removed = Change(Scope.TOPIC if kind == TOPIC else Scope.BROKER, name, None)
+                change = (
+                    change_of(kind, name, SET, [one.value for one in ours], self._cluster.brokers())
+                    if ours
+                    else removed
+                )
+                changes[kind, name] = change
+                if isinstance(change, RefusedChange):
+                    continue
+                resource.configs = rest
+            forwarded.append(resource)
+        response = AlterConfigsResponseData()
+        if forwarded:
+            body.resources = forwarded
+            response = await self._forward(session, header, body)
+        refused = [
+            AlterConfigsResourceResponse(
+                error_code=change.code, error_message=change.message, resource_type=kind, resource_name=name
+            )
+            for (kind, name), change in changes.items()
+            if isinstance(change, RefusedChange)
+        ]
+        if not body.validate_only:
+            await self._keep(changes, response.responses)
+        response.responses = [*response.responses, *refused]
+        return response
+
+    async def _keep(self, changes: Mapping[tuple[int, str], Change | RefusedChange], responses: Sequence[Any]) -> None:
+        """Keep the values of the resources that the cluster accepted."""
+        for response in responses:
+            change = changes.get((response.resource_type, response.resource_name))
+            if not isinstance(change, Change) or response.error_code not in _ACCEPTED:
+                continue
+            topic_id = await self._topic_id(change.name) if change.scope is Scope.TOPIC else None
+            try:
+                await self._write(change, topic_id)
+            except RackspanError as error:
+                response.error_code = UNKNOWN_SERVER_ERROR
+                response.error_message = (
+                    f"{MIN_INSYNC_RACKS} was not kept, the request's other configs were altered: {error}"
+                )
+
+    async def _write(self, change: Change, topic_id: UUID | None) -> None:
+        if self._store is None:
+            return
+        known = self._policies.entries.get((change.scope, change.name))
+        if change.value is None and known is None:
+            return
+        for warning in change.warnings:
+            log.warning("%s %s: %s", change.scope.value, change.name or "(default)", warning)
+        entry = None if change.value is None else Entry(change.value, topic_id)
+        await self._store.write(*record(change.scope, change.name, entry))
+        log.info("%s %s: %s=%s", change.scope.value, change.name or "(default)", MIN_INSYNC_RACKS, change.value)
+
+    def _hint_replicas(self, resources: Sequence[Any]) -> None:
+        """A new min.insync.replicas counts at once; the next look at the cluster's configs confirms it."""
+        for resource in resources:
+            for config in resource.configs:
+                if (
+                    resource.resource_type == TOPIC
+                    and config.name == MIN_INSYNC_REPLICAS
+                    and str(config.value).isdecimal()
+                ):
+                    self._policies.learn_min_insync_replicas({resource.resource_name: max(1, int(config.value))})
+
+    async def _topic_id(self, topic: str) -> UUID | None:
+        """As the cluster reports it now; None where its version has no topic ids."""
+        connection = await self._cluster.any_connection()
+        request = MetadataRequestData(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
+        metadata: MetadataResponseData = await connection.send(ApiKey.METADATA, request)
+        topic_id = next((one.topic_id for one in metadata.topics if one.name == topic and one.error_code == NONE), None)
+        self._policies.learn_topic(topic, topic_id)
+        return topic_id
+
+    # New topics.
+
+    async def _create_topics(
+        self, session: Session, header: RequestHeader, body: CreateTopicsRequestData
+    ) -> WireStruct:
+        changes: dict[str, Change] = {}
+        refused: list[CreatableTopicResult] = []
+        topics: list[CreatableTopic] = []
+        load = _Load(self._cluster)
+        for topic in body.topics:
+            if self._store is not None:
+                rest, ours = without(topic.configs)
+                if ours:
+                    change = change_of(TOPIC, topic.name, SET, [one.value for one in ours], self._cluster.brokers())
+                    if isinstance(change, RefusedChange):
+                        refused.append(_not_created(topic.name, change.code, change.message))
+                        continue
+                    changes[topic.name] = change
+                    topic.configs = rest
+            error = await self._assign(topic, load)
+            if error is not None:
+                refused.append(_not_created(topic.name, self._placement_failed, error))
+                continue
+            topics.append(topic)
+        response = CreateTopicsResponseData()
+        if topics:
+            body.topics = topics
+            response = await self._forward(session, header, body)
+        for result in response.topics:
+            await self._created(result, changes.get(result.name), body)
+        response.topics = [*response.topics, *refused]
+        return response
+
+    async def _created(
+        self, result: CreatableTopicResult, change: Change | None, body: CreateTopicsRequestData
+    ) -> None:
+        if result.error_code != NONE:
+            return
+        if not body.validate_only:
+            (topic,) = (one for one in body.topics if one.name == result.name)
+            values = {config.name: config.value for config in topic.configs}
+            replicas = values.get(MIN_INSYNC_REPLICAS)
+            topic_id = result.topic_id or (await self._topic_id(result.name) if change is not None else None)
+            self._policies.learn_topic(result.name, topic_id)
+            if replicas is not None and replicas.strip().isdecimal():
+                self._policies.learn_min_insync_replicas({result.name: max(1, int(replicas))})
+            if change is not None:
+                try:
+                    await self._write(change, topic_id)
+                except RackspanError as error:
+                    result.error_code = UNKNOWN_SERVER_ERROR
+                    result.error_message = f"the topic was created, and {MIN_INSYNC_RACKS} was not kept: {error}"
+        if change is not None and result.configs:
+            configs = CreatableTopicConfigs(name=MIN_INSYNC_RACKS, value=str(change.value), config_source=1)
+            result.configs = [*result.configs, configs]
+
+    # Placement.
+
+    async def _assign(self, topic: CreatableTopic, load: "_Load") -> str | None:
+        """Fill in the assignment of a new topic that has none. The reason where that fails."""
+        if self.placer is None or topic.assignments:
+            return None
+        partitions, factor = topic.num_partitions, topic.replication_factor
+        if partitions == -1 or factor == -1:
+            defaults = await load.defaults()
+            partitions = defaults["num.partitions"] if partitions == -1 else partitions
+            factor = defaults["default.replication.factor"] if factor == -1 else factor
+        if partitions < 1 or factor < 1:
+            # Kafka refuses it, in Kafka's words.
+            return None
+        configs = {**self.placer_configs, **{one.name: one.value or "" for one in topic.configs}}
+        placed = await load.place(self.placer, configs, 0, partitions, factor, self._rng)
+        if placed.error is not None:
+            self.placement_failures += 1
+            return placed.error
+        self.placements += 1
+        topic.num_partitions = topic.replication_factor = -1
+        topic.assignments = [
+            CreatableReplicaAssignment(partition_index=index, broker_ids=row)
+            for index, row in enumerate(placed.replicas)
+        ]
+        return None
+
+    async def _create_partitions(
+        self, session: Session, header: RequestHeader, body: CreatePartitionsRequestData
+    ) -> WireStruct:
+        load = _Load(self._cluster)
+        refused: list[CreatePartitionsTopicResult] = []
+        forwarded: list[CreatePartitionsTopic] = []
+        for topic in body.topics:
+            rows = await load.rows(topic.name)
+            if self.placer is not None and topic.assignments is None and rows and topic.count > len(rows):
+                placed = await load.place(
+                    self.placer, self.placer_configs, len(rows), topic.count - len(rows), len(rows[0]), self._rng
+                )
+                if placed.error is not None:
+                    self.placement_failures += 1
+                    code = self._placement_failed
+                    refused.append(
+                        CreatePartitionsTopicResult(name=topic.name, error_code=code, error_message=placed.error)
+                    )
+                    continue
+                self.placements += 1
+                topic.assignments = [CreatePartitionsAssignment(broker_ids=row) for row in placed.replicas]
+            forwarded.append(topic)
+        response = CreatePartitionsResponseData()
+        if forwarded:
+            body.topics = forwarded
+            response = await self._forward(session, header, body)
+        response.results = [*response.results, *refused]
+        return response
+
+    async def _metadata(self, session: Session, header: RequestHeader, body: MetadataRequestData) -> WireStruct:
+        """Automatic creation: the topics that are missing are created as by CreateTopics, with the client's rights."""
+        body.allow_auto_topic_creation = False
+        if header.api_version < _ALLOW_SINCE:
+            # Older requests cannot decline automatic creation. The topic is created before Kafka sees the name.
+            known: MetadataResponseData = await session.call(
+                ApiKey.METADATA,
+                _ALLOW_SINCE,
+                header.client_id,
+                MetadataRequestData(topics=body.topics, allow_auto_topic_creation=False),
+            )
+            await self._create_missing(session, header, known)
+            response: MetadataResponseData = await self._forward(session, header, body)
+            return self._readdressed(response)
+        response = await self._forward(session, header, body)
+        if await self._create_missing(session, header, response):
+            response = await self._forward(session, header, body)
+        return self._readdressed(response)
+
+    async def _create_missing(self, session: Session, header: RequestHeader, metadata: MetadataResponseData) -> bool:
+        missing = [topic.name for topic in metadata.topics if topic.error_code == UNKNOWN_TOPIC and topic.name]
+        load = _Load(self._cluster)
+        if not missing or not (await load.defaults())["auto.create.topics.enable"]:
+            return False
+        topics = []
+        for name in missing:
+            topic = CreatableTopic(name=name, num_partitions=-1, replication_factor=-1)
+            error = await self._assign(topic, load)
+            if error is None:
+                topics.append(topic)
+            else:
+                log.warning("topic %s is not created automatically: %s", name, error)
+        if topics:
+            request = CreateTopicsRequestData(topics=topics, timeout=10_000)
+            await session.call(ApiKey.CREATE_TOPICS, _CREATE_VERSION, header.client_id, request)
+        return bool(topics)
+
+    def _readdressed(self, metadata: MetadataResponseData) -> MetadataResponseData:
+        for broker in metadata.brokers:
+            broker.host, broker.port = self._addresses.advertised(broker.node_id, broker.host, broker.port)
+            broker.rack = self._addresses.rack(broker.node_id, broker.rack)
+        return metadata
+
+
+_ALLOW_SINCE: Final = 4
+_CREATE_VERSION: Final = 5
+
+
+def _may_create(body: MetadataRequestData) -> bool:
+    return bool(body.topics) and body.allow_auto_topic_creation and any(topic.name for topic in body.topics or ())
+
+
+def _not_created(name: str, code: int, message: str) -> CreatableTopicResult:
+    return CreatableTopicResult(
+        name=name, error_code=code, error_message=message, num_partitions=-1, replication_factor=-1, configs=None
+    )
+
+
+class _Load:
+    """What the cluster holds, read once for a request."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self._cluster = cluster
+        self._rows: dict[str, list[tuple[int, ...]]] | None = None
+        self._new: list[tuple[int, ...]] = []
+        self._defaults: dict[str, int] | None = None
+
+    async def defaults(self) -> dict[str, int]:
+        """num.partitions, default.replication.factor and auto.create.topics.enable of one broker."""
+        if self._defaults is None:
+            connection = await self._cluster.any_connection()
+            node = next(iter(self._cluster.nodes))
+            keys = ["num.partitions", "default.replication.factor", "auto.create.topics.enable"]
+            resource = DescribeConfigsResource(resource_type=BROKER, resource_name=str(node), configuration_keys=keys)
+            connection = await self._cluster.connection(node)
+            response = await connection.send(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=[resource]))
+            values = {one.name: one.value for result in response.results for one in result.configs}
+            self._defaults = {
+                "num.partitions": int(values.get("num.partitions") or 1),
+                "default.replication.factor": int(values.get("default.replication.factor") or 1),
+                "auto.create.topics.enable": int(values.get("auto.create.topics.enable") == "true"),
+            }
+        return self._defaults
+
+    async def rows(self, topic: str) -> list[tuple[int, ...]]:
+        """The replicas of a topic's partitions, in order; empty where there is no such topic."""
+        return (await self._all()).get(topic, [])
+
+    async def _all(self) -> dict[str, list[tuple[int, ...]]]:
+        if self._rows is None:
+            connection = await self._cluster.any_connection()
+            request = MetadataRequestData(topics=None, allow_auto_topic_creation=False)
+            metadata: MetadataResponseData = await connection.send(ApiKey.METADATA, request)
+            self._rows = {
+                topic.name or "": [
+                    tuple(one.replica_nodes) for one in sorted(topic.partitions, key=lambda one: one.partition_index)
+                ]
+                for topic in metadata.topics
+            }
+        return self._rows
+
+    async def place(
+        self, placer: str, configs: Mapping[str, str], start: int, partitions: int, factor: int, rng: Random
+    ) -> "Placed":
+        # Imported here: placers need NumPy, and few gateways place.
+        from rackspan.gateway.core.placement import place
+
+        await self._cluster.refresh()
+        existing = [row for rows in (await self._all()).values() for row in rows] + self._new
+        placed = place(placer, configs, self._cluster.brokers(), existing, start, partitions, factor, rng)
+        self._new += placed.replicas
+        return placed

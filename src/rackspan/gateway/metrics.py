@@ -1,0 +1,179 @@
+"""The gateway's metrics for Prometheus, and its health: served over HTTP at listen.http.
+
+/healthz responds 200 while the process runs, /readyz while the cluster and the config topic are followed, /metrics in Prometheus'
+text format.
+"""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+from prometheus_client.core import Metric as Family
+from prometheus_client.registry import Collector
+
+from rackspan.acks.metrics import METRICS
+from rackspan.errors import UsageError
+from rackspan.gateway.app import Gateway
+from rackspan.wire.apis import ApiKey
+
+READY_SECONDS: Final = 30.0
+"""The brokers' addresses and the config topic were read within this time."""
+
+_REQUEST_BYTES: Final = 4096
+_REQUEST_SECONDS: Final = 5.0
+_NAMES: Final = {int(key): key.name.lower() for key in ApiKey}
+_FAILURES: Final = next(metric for metric in METRICS if metric.proposed == "RackCheckFailureRate")
+
+
+def families(gateway: Gateway) -> Iterator[Family]:
+    """Every metric of one process."""
+    yield _gauge(
+        "rackspan_gateway_ready",
+        "1 while the gateway serves clients by current metadata, else 0",
+        not_ready(gateway) is None,
+    )
+    yield _gauge("rackspan_gateway_connections", "clients connected", len(gateway.sessions))
+    yield _counter("rackspan_gateway_connections_accepted_total", "clients accepted", gateway.connections_accepted)
+    refused = CounterMetricFamily(
+        "rackspan_gateway_connections_refused_total", "clients turned away", labels=("reason",)
+    )
+    for reason, count in gateway.connections_refused.items():
+        refused.add_metric((reason,), count)
+    yield refused
+    requests = CounterMetricFamily("rackspan_gateway_requests_total", "requests received", labels=("api",))
+    for key, count in gateway.requests.items():
+        requests.add_metric((_NAMES.get(key, str(key)),), count)
+    yield requests
+    yield _gauge("rackspan_gateway_request_memory_bytes", "memory of requests that are read whole", gateway.frames.used)
+    yield from _acknowledgements(gateway)
+    if gateway.admin is not None and gateway.admin.placer is not None:
+        yield _counter(
+            "rackspan_gateway_placements_total", "topics that got replicas from the placer", gateway.admin.placements
+        )
+        yield _counter(
+            "rackspan_gateway_placement_failures_total",
+            "topics that the placer refused",
+            gateway.admin.placement_failures,
+        )
+    if gateway.config_topic is not None:
+        yield _gauge(
+            "rackspan_gateway_config_topic_current",
+            "1 while the config topic is read to its end",
+            gateway.config_topic.current,
+        )
+
+
+def _acknowledgements(gateway: Gateway) -> Iterator[Family]:
+    handler, guard, sampler = gateway.produce, gateway.guard, gateway.sampler
+    if handler is None or guard is None or sampler is None:
+        return
+    refused = CounterMetricFamily(
+        "rackspan_gateway_refused_partitions_total",
+        "partitions of produce requests that were refused, before or after the append",
+        labels=("topic", "partition", "cause", "stage"),
+    )
+    for (topic, partition, cause, after), count in handler.refusals.items():
+        refused.add_metric((topic, str(partition), cause.name.lower(), "after" if after else "before"), count)
+    yield refused
+    failures = CounterMetricFamily(_FAILURES.name, _FAILURES.help, labels=("broker", "rack"))
+    racks = {int(broker.id): broker.rack or "" for broker in gateway.cluster.brokers()}
+    for broker in sorted({*racks, *handler.rack_check_failures}):
+        failures.add_metric((str(broker), racks.get(broker, "")), handler.rack_check_failures[broker])
+    yield failures
+    yield _gauge("rackspan_gateway_held_responses", "acknowledgements that wait for verification", guard.held)
+    yield _counter(
+        "rackspan_gateway_verified_responses_total", "acknowledgements that were held and verified", handler.verified
+    )
+    yield _counter("rackspan_gateway_hold_seconds_total", "seconds that those were held", handler.hold_seconds)
+    yield _counter("rackspan_gateway_samples_total", "samples of the ISR", sampler.samples)
+    yield _counter("rackspan_gateway_sample_failures_total", "samples that failed", sampler.failures)
+
+
+def _gauge(name: str, meaning: str, value: float) -> GaugeMetricFamily:
+    return GaugeMetricFamily(name, meaning, value=float(value))
+
+
+def _counter(name: str, meaning: str, value: float) -> CounterMetricFamily:
+    return CounterMetricFamily(name, meaning, value=float(value))
+
+
+def not_ready(gateway: Gateway) -> str | None:
+    """Why clients should not be sent here now; None where they may."""
+    now = asyncio.get_running_loop().time()
+    if gateway.draining:
+        return "ending"
+    if gateway.cluster.refreshed_at is None or now - gateway.cluster.refreshed_at > READY_SECONDS:
+        return "the cluster does not respond"
+    topic = gateway.config_topic
+    if topic is not None and (topic.read_at is None or now - topic.read_at > READY_SECONDS):
+        return f"the config topic {topic.topic} cannot be read"
+    return None
+
+
+class _Collecting(Collector):
+    def __init__(self, gateway: Gateway) -> None:
+        self._gateway = gateway
+
+    def collect(self) -> Iterable[Family]:
+        return families(self._gateway)
+
+
+class HttpEndpoint:
+    """Listens from `open` until `close`."""
+
+    def __init__(self, gateway: Gateway, listen: str, port_offset: int = 0) -> None:
+        """`port_offset`: each worker has a port of its own. Errors: UsageError."""
+        self._gateway = gateway
+        self._host, _, port = listen.rpartition(":")
+        if not self._host or not port.isdecimal() or int(port) > 65535:
+            raise UsageError(f"listen.http is {listen!r}, but it is HOST:PORT")
+        self._port = int(port) + port_offset if int(port) else 0
+        self._registry = CollectorRegistry(auto_describe=False)
+        self._registry.register(_Collecting(gateway))
+        self._server: asyncio.Server | None = None
+        self.address = listen
+
+    async def open(self) -> None:
+        """Errors: UsageError."""
+        try:
+            self._server = await asyncio.start_server(self._serve, self._host, self._port, limit=_REQUEST_BYTES)
+        except OSError as error:
+            raise UsageError(f"listen.http {self._host}:{self._port}: {error.strerror}; choose another port") from error
+        self.address = "{}:{}".format(*self._server.sockets[0].getsockname()[:2])
+
+    def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            async with asyncio.timeout(_REQUEST_SECONDS):
+                line = await reader.readline()
+                while (await reader.readline()).strip():
+                    pass
+                writer.write(self._response(line.split(b" ")[1:2]))
+                await writer.drain()
+        except (OSError, TimeoutError, ValueError):
+            pass
+        finally:
+            writer.close()
+
+    def _response(self, path: list[bytes]) -> bytes:
+        if path == [b"/healthz"]:
+            return _http(200, b"running\n")
+        if path == [b"/readyz"]:
+            reason = not_ready(self._gateway)
+            return _http(200, b"ready\n") if reason is None else _http(503, f"{reason}\n".encode())
+        if path == [b"/metrics"]:
+            return _http(200, generate_latest(self._registry), "text/plain; version=0.0.4; charset=utf-8")
+        return _http(404, b"/healthz, /readyz, /metrics\n")
+
+
+_REASONS: Final = {200: "OK", 404: "Not Found", 503: "Service Unavailable"}
+
+
+def _http(status: int, body: bytes, kind: str = "text/plain; charset=utf-8") -> bytes:
+    head = f"HTTP/1.1 {status} {_REASONS[status]}\r\nContent-Type: {kind}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    return head.encode() + body

@@ -1,0 +1,1 @@
+"""Sockets of the gateway. Begin with session.py (one client's connection), then channel.py (one socket)."""

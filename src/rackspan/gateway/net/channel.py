@@ -1,0 +1,199 @@
+"""One non-blocking socket on the event loop, plain or TLS: receives into a buffer of ours, keeps what it does not accept.
+
+asyncio's transports copy what the socket does not accept. Here it stays where it was received, and its connection reads no
+more until it has been sent.
+"""
+
+import asyncio
+import socket
+import ssl
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+from rackspan.wire.framing import Piece
+
+NOTHING_YET: Final = -1
+_MOST_PIECES: Final = 256
+"""Of one system call; Linux takes 1,024."""
+
+_AGAIN: Final = (BlockingIOError, InterruptedError, ssl.SSLWantReadError, ssl.SSLWantWriteError)
+
+
+class Channel:
+    """A connected socket. `on_readable`, `on_drained` and `on_error` are called from the event loop."""
+
+    __slots__ = (
+        "_loop",
+        "_reading",
+        "_secure",
+        "_writing",
+        "closed",
+        "fd",
+        "on_drained",
+        "on_error",
+        "on_readable",
+        "outgoing",
+        "received_bytes",
+        "sent_bytes",
+        "sock",
+    )
+
+    def __init__(self, loop: asyncio.AbstractEventLoop, sock: socket.socket) -> None:
+        self._loop = loop
+        self.sock = sock
+        self.fd = sock.fileno()
+        self._secure = isinstance(sock, ssl.SSLSocket)
+        self._reading = False
+        self._writing = False
+        self.closed = False
+        self.outgoing: deque[Piece] = deque()
+        self.received_bytes = 0
+        self.sent_bytes = 0
+        self.on_readable: Callable[[], None]
+        self.on_drained: Callable[[], None]
+        self.on_error: Callable[[OSError], None]
+
+    def resume_reading(self) -> None:
+        if not self._reading and not self.closed:
+            self._reading = True
+            self._loop.add_reader(self.fd, self.on_readable)
+            self.read_rest()
+
+    def pause_reading(self) -> None:
+        if self._reading:
+            self._reading = False
+            self._loop.remove_reader(self.fd)
+
+    def read_rest(self) -> None:
+        """TLS decrypts more than one receive takes; the system does not report that as readable."""
+        if self._secure and self._reading and self.sock.pending():  # type: ignore[attr-defined]
+            self._loop.call_soon(self._readable_still)
+
+    def _readable_still(self) -> None:
+        if self._reading and not self.closed:
+            self.on_readable()
+
+    def receive_into(self, buffer: memoryview | bytearray) -> int:
+        """How many bytes were received; 0 at the end of the stream, NOTHING_YET while there are none. Errors: OSError."""
+        try:
+            received = self.sock.recv_into(buffer)
+        except _AGAIN:
+            return NOTHING_YET
+        except ssl.SSLEOFError:
+            return 0
+        self.received_bytes += received
+        return received
+
+    def flush(self) -> bool:
+        """Send as much as the socket accepts. Whether nothing is left; `on_drained` is called later if something is."""
+        outgoing = self.outgoing
+        if self.closed:
+            outgoing.clear()
+            return True
+        try:
+            while outgoing:
+                if not self._send_some():
+                    break
+        except _AGAIN:
+            pass
+        except OSError as error:
+            self.on_error(error)
+            return True
+        if outgoing and not self._writing:
+            self._writing = True
+            self._loop.add_writer(self.fd, self._writable)
+        return not outgoing
+
+    def _send_some(self) -> bool:
+        """One system call. Whether the socket accepted all that it was given."""
+        outgoing = self.outgoing
+        if self._secure or len(outgoing) == 1:
+            sent = self.sock.send(outgoing[0])
+            whole = sent == len(outgoing[0])
+        else:
+            pieces = list(outgoing) if len(outgoing) <= _MOST_PIECES else [outgoing[n] for n in range(_MOST_PIECES)]
+            sent = self.sock.sendmsg(pieces)
+            whole = sent == sum(map(len, pieces))
+        self.sent_bytes += sent
+        while sent:
+            first = outgoing[0]
+            if sent < len(first):
+                outgoing[0] = memoryview(first)[sent:]
+                break
+            sent -= len(first)
+            outgoing.popleft()
+        return whole
+
+    def _writable(self) -> None:
+        if self.flush() and self._writing:
+            self._writing = False
+            if not self.closed:
+                self._loop.remove_writer(self.fd)
+                self.on_drained()
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        if self._reading:
+            self._loop.remove_reader(self.fd)
+        if self._writing:
+            self._loop.remove_writer(self.fd)
+        self._reading = self._writing = False
+        self.outgoing.clear()
+        self.sock.close()
+
+
+async def handshake(loop: asyncio.AbstractEventLoop, sock: ssl.SSLSocket) -> None:
+    """The TLS handshake of a non-blocking socket. Errors: OSError, which ssl.SSLError is."""
+    while True:
+        try:
+            sock.do_handshake()
+        except ssl.SSLWantReadError:
+            await _ready(loop.add_reader, loop.remove_reader, sock.fileno())
+        except ssl.SSLWantWriteError:
+            await _ready(loop.add_writer, loop.remove_writer, sock.fileno())
+        else:
+            return
+
+
+async def _ready(add: Callable[..., None], remove: Callable[[int], object], fd: int) -> None:
+    ready = asyncio.get_running_loop().create_future()
+
+    def is_ready() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    add(fd, is_ready)
+    try:
+        await ready
+    finally:
+        remove(fd)
+
+
+async def connected(address: tuple[str, int], tls: ssl.SSLContext | None, server_name: str | None) -> socket.socket:
+    """A connection to a broker, with TLS where a context is given. Errors: OSError."""
+    loop = asyncio.get_running_loop()
+    found = await loop.getaddrinfo(*address, type=socket.SOCK_STREAM)
+    failed: OSError = OSError(f"{address[0]}: no address found")
+    for family, kind, protocol, _, target in found:
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.setblocking(False)
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            await loop.sock_connect(sock, target)
+            if tls is None:
+                return sock
+            secured = tls.wrap_socket(sock, do_handshake_on_connect=False, server_hostname=server_name)
+            sock = secured
+            await handshake(loop, secured)
+        except OSError as error:
+            sock.close()
+            failed = error
+        except BaseException:
+            sock.close()
+            raise
+        else:
+            return secured
+    raise failed

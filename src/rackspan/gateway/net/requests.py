@@ -1,0 +1,190 @@
+"""From the client to the broker: requests are forwarded as they come, or read whole and decided."""
+
+from collections.abc import Sequence
+from struct import Struct
+from typing import Final
+
+from rackspan.errors import MalformedRequest
+from rackspan.gateway.core.apis import is_offered, treatment
+from rackspan.gateway.net.direction import SIZE_BYTES, Direction, Pair
+from rackspan.gateway.net.exchange import Exchange
+from rackspan.wire.framing import Piece
+
+MAX_IN_FLIGHT: Final = 100
+"""Requests of one connection without a response. Further ones stay in the socket."""
+
+_HEADER: Final = Struct(">ihhi")
+_SIZE: Final = Struct(">i")
+_LEAST_BYTES: Final = 8
+
+
+class Requests(Direction):
+    """From the client to the broker."""
+
+    __slots__ = ("_current", "_exchange", "_filled", "_frame", "_frame_bytes", "_waiting_for_memory", "blocked")
+
+    def __init__(self, session: Pair) -> None:
+        super().__init__(session, session.client, session.upstream)
+        self.blocked = False
+        """A request is being handled that those behind it wait for."""
+        self._frame: bytearray | None = None
+        """A request that is being read whole, with its size in front, and is not in one buffer."""
+        self._frame_bytes = 0
+        self._filled = 0
+        self._exchange: Exchange
+        self._current = memoryview(b"")
+        """The whole request at hand, with its size in front."""
+
+    @property
+    def at_boundary(self) -> bool:
+        return self._left == 0 and self._frame is None and not self._current and not self.blocked
+
+    def _may_read(self) -> bool:
+        return not self._sink.outgoing and self._may_go_on() and not (self._session.draining and self.at_boundary)
+
+    def _may_go_on(self) -> bool:
+        return not self.blocked and len(self._session.exchanges) < MAX_IN_FLIGHT
+
+    @property
+    def stalled_at(self) -> int | None:
+        """How much there is of a request that is being read whole; None while none is."""
+        return self._filled if self._frame is not None and self._filled < self._frame_bytes else None
+
+    def _receive(self) -> None:
+        if self._frame is None or self._filled == self._frame_bytes:
+            super()._receive()
+            return
+        received = self._source.receive_into(memoryview(self._frame)[self._filled : self._frame_bytes])
+        if received == 0:
+            self._ended()
+        if received <= 0:
+            return
+        self._filled += received
+        if self._filled == self._frame_bytes:
+            self._take(memoryview(self._frame)[: self._frame_bytes])
+            self._sink.flush()
+            self._go_on()
+        else:
+            self._source.read_rest()
+
+    def _pass_on(self, data: memoryview) -> int:
+        if self._frame is not None and self._filled == self._frame_bytes:
+            self._free_frame()
+        at, size = 0, len(data)
+        outgoing = self._sink.outgoing
+        forwarded_from = 0
+        """What is forwarded unread is kept together, so that many small requests are one piece."""
+        while at < size and self._may_go_on():
+            if self._left:
+                passed = min(self._left, size - at)
+                at += passed
+                self._left -= passed
+                continue
+            if self._session.draining:
+                break
+            header_bytes = _HEADER.size - len(self._header)
+            if size - at < header_bytes:
+                if at > forwarded_from:
+                    outgoing.append(data[forwarded_from:at])
+                self._header += bytes(data[at:])
+                return size
+            header = self._header
+            exchange, frame_bytes = self._begin(header + bytes(data[at : at + header_bytes]))
+            if not self._session.owner.reads_whole(exchange.api_key, exchange.version):
+                self._session.exchanges.append(exchange)
+                self._session.awaited.append(exchange)
+                if header:
+                    outgoing.append(header)
+                    self._header = b""
+                self._left = frame_bytes - len(header)
+                continue
+            if at > forwarded_from:
+                outgoing.append(data[forwarded_from:at])
+            self._exchange = exchange
+            there = min(frame_bytes - len(header), size - at)
+            if not header and there == frame_bytes:
+                self._take(data[at : at + there])
+            elif not self._gather(header, data[at : at + there], frame_bytes):
+                # No memory for it now: its header is read again later.
+                return at
+            at += there
+            self._header = b""
+            forwarded_from = at
+            if self._session.closed or self._frame is not None:
+                return at
+        if at > forwarded_from:
+            outgoing.append(data[forwarded_from:at])
+        return at
+
+    def _begin(self, header: bytes) -> tuple[Exchange, int]:
+        size, api_key, version, correlation_id = _HEADER.unpack(header)
+        owner = self._session.owner
+        if not _LEAST_BYTES <= size <= owner.max_request_bytes:
+            raise MalformedRequest(f"a request of {size} bytes; at most {owner.max_request_bytes} are read")
+        if not is_offered(api_key, version):
+            raise MalformedRequest(f"API key {api_key} version {version} is not offered here")
+        owner.count_frame(api_key)
+        return Exchange(api_key, version, correlation_id, treatment(api_key, version)), size + SIZE_BYTES
+
+    def _gather(self, header: bytes, data: memoryview, frame_bytes: int) -> bool:
+        frame = self._session.owner.frames.take(frame_bytes)
+        if frame is None:
+            self._session.owner.frames.waiting.append(self._memory_freed)
+            self.blocked = True
+            return False
+        self._frame, self._frame_bytes = frame, frame_bytes
+        frame[: len(header)] = header
+        self._filled = len(header) + len(data)
+        frame[len(header) : self._filled] = data
+        if self._filled == frame_bytes:
+            self._take(memoryview(frame)[:frame_bytes])
+        return True
+
+    def _memory_freed(self) -> None:
+        self.blocked = False
+        self.go_on()
+
+    def _take(self, frame: memoryview) -> None:
+        self._current = frame
+        self._session.take(self._exchange, frame[SIZE_BYTES:])
+        if not self.blocked:
+            self._current = memoryview(b"")
+
+    def forward(self, parts: "Sequence[Piece] | None") -> None:
+        outgoing = self._sink.outgoing
+        if parts is None:
+            outgoing.append(self._current)
+        else:
+            outgoing.append(_SIZE.pack(sum(map(len, parts))))
+            outgoing.extend(parts)
+        self._sink.flush()
+
+    def _go_on(self) -> None:
+        if not self.blocked:
+            self._current = memoryview(b"")
+        if (
+            self._frame is not None
+            and self._filled == self._frame_bytes
+            and not self.blocked
+            and not self._sink.outgoing
+        ):
+            self._free_frame()
+        super()._go_on()
+
+    def _sent(self) -> None:
+        if self._frame is not None and self._filled == self._frame_bytes and not self.blocked:
+            self._free_frame()
+
+    def _free_frame(self) -> None:
+        if self._frame is not None:
+            self._session.owner.frames.put(self._frame, self._frame_bytes)
+            self._frame = None
+
+    def release(self) -> None:
+        super().release()
+        self._current = memoryview(b"")
+        self._free_frame()
+
+    def _ended(self) -> None:
+        # A client that closes expects no further response.
+        self._session.close()

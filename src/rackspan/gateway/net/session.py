@@ -1,0 +1,263 @@
+"""One client's connection and the broker's connection behind it.
+
+Requests go to the broker in their order, responses come back in theirs: one that is ready waits for those before it. What is
+not read whole is forwarded from the buffer in which it was received (requests.py, responses.py).
+"""
+
+import asyncio
+import logging
+import socket
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from struct import Struct
+from typing import Any, Final, Protocol
+
+from rackspan.errors import MalformedRequest
+from rackspan.gateway.core.apis import Treatment
+from rackspan.gateway.net.channel import Channel
+from rackspan.gateway.net.direction import PairOwner
+from rackspan.gateway.net.exchange import Exchange
+from rackspan.gateway.net.requests import Requests
+from rackspan.gateway.net.responses import Responses
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.codec import read_response, write_request
+from rackspan.wire.framing import Piece
+from rackspan.wire.messages.base import WireStruct
+
+log = logging.getLogger(__name__)
+
+_SIZE: Final = Struct(">i")
+_FIRST_INTERNAL_CORRELATION: Final = -1_000_000
+
+
+class SessionOwner(PairOwner, Protocol):
+    """What a session uses of the gateway that accepted it."""
+
+    sessions: "set[Session]"
+
+    def take(self, session: "Session", exchange: Exchange, request: memoryview) -> None:
+        """Decide what becomes of a whole request: `session.forward`, `respond`, `handle` or `wait_for`.
+
+        Errors: MalformedRequest closes the connection.
+        """
+        ...
+
+
+class Session:
+    """A client's connection with its broker's. `node_id` is the broker whose listener accepted it."""
+
+    def __init__(
+        self,
+        owner: SessionOwner,
+        loop: asyncio.AbstractEventLoop,
+        client: socket.socket,
+        upstream: socket.socket,
+        node_id: int,
+    ) -> None:
+        self._owner = owner
+        self._loop = loop
+        self.node_id = node_id
+        self.peer = _peer(client)
+        self.client = Channel(loop, client)
+        self.upstream = Channel(loop, upstream)
+        self._requests = Requests(self)
+        self._responses = Responses(self)
+        self.exchanges: deque[Exchange] = deque()
+        """In the order of the requests; a response leaves when it is the first."""
+        self.awaited: deque[Exchange] = deque()
+        """Those that the broker has yet to respond to, in the order in which it will."""
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._internal = _FIRST_INTERNAL_CORRELATION
+        self._upstream_ended = False
+        self.draining = False
+        self.closed = False
+        self.principal: str | None = None
+        for channel, side in ((self.client, self._requests), (self.upstream, self._responses)):
+            channel.on_readable = side.readable
+            channel.on_error = self._failed
+        self.client.on_drained = self._client_drained
+        self.upstream.on_drained = self._requests.go_on
+
+    @property
+    def stalled_at(self) -> int | None:
+        """How many bytes there are of a request that is being read whole; None while none is."""
+        return self._requests.stalled_at
+
+    @property
+    def owner(self) -> SessionOwner:
+        return self._owner
+
+    def take(self, exchange: Exchange, request: memoryview) -> None:
+        self._owner.take(self, exchange, request)
+
+    def start(self) -> None:
+        self._owner.sessions.add(self)
+        self.client.resume_reading()
+        self.upstream.resume_reading()
+
+    # For the owner, in `take`.
+
+    def forward(self, exchange: Exchange, parts: "Sequence[Piece] | None" = None, *, responds: bool = True) -> None:
+        """Send the request to the broker: as it came, or these parts, unframed, in its place."""
+        if responds:
+            self.exchanges.append(exchange)
+            self.awaited.append(exchange)
+        self._requests.forward(parts)
+
+    def respond(self, exchange: Exchange, parts: "Sequence[Piece] | None") -> None:
+        """Respond without the broker. None: the client expects no response."""
+        if parts is not None:
+            self.exchanges.append(exchange)
+            self.complete(exchange, parts)
+
+    def handle(self, exchange: Exchange, work: Coroutine[Any, Any, list[Piece]]) -> None:
+        """Respond with the result of `work`. Requests behind it wait: a broker handles one of a connection at a time."""
+        self.exchanges.append(exchange)
+        self._requests.blocked = True
+        self._start(self._handle(exchange, work))
+
+    def wait_for(self, ready: "asyncio.Future[None]", then: Callable[[], None]) -> None:
+        """Continue with `then` when `ready` is done. Requests behind it wait."""
+        self._requests.blocked = True
+
+        def go_on(_: object) -> None:
+            if not self.closed:
+                self._requests.blocked = False
+                self.run_guarded(then)
+                self._requests.go_on()
+
+        ready.add_done_callback(go_on)
+
+    async def call(self, api_key: ApiKey, version: int, client_id: str | None, request: WireStruct) -> Any:
+        """A request of the gateway's own with the client's rights, on its connection. Errors: ConnectionError."""
+        if self.closed or self._upstream_ended:
+            raise ConnectionResetError("the broker closed its connection")
+        exchange = Exchange(api_key, version, self._internal, Treatment.WHOLE)
+        self._internal -= 1
+        exchange.future = self._loop.create_future()
+        self.awaited.append(exchange)
+        parts = write_request(api_key, version, exchange.correlation_id, client_id, request)
+        self.upstream.outgoing.append(framed(parts))
+        self.upstream.flush()
+        return read_response(api_key, version, await exchange.future)
+
+    def complete(self, exchange: Exchange, parts: Sequence[Piece]) -> None:
+        """The response to a request is ready; it leaves when those before it have."""
+        exchange.parts, exchange.done = parts, True
+        self.send_ready()
+
+    # Responses that are ready.
+
+    def send_ready(self) -> None:
+        if self.closed:
+            return
+        exchanges = self.exchanges
+        outgoing = self.client.outgoing
+        while exchanges and exchanges[0].done:
+            exchange = exchanges.popleft()
+            if exchange.parts is not None:
+                outgoing.append(_SIZE.pack(sum(map(len, exchange.parts))))
+                outgoing.extend(exchange.parts)
+        if outgoing:
+            self.client.flush()
+        self._responses.go_on()
+        self._requests.go_on()
+        self._end_if_over()
+
+    def _client_drained(self) -> None:
+        self._responses.go_on()
+        self._end_if_over()
+
+    # The end.
+
+    def drain(self) -> None:
+        """Read no further request, and close when every response has left."""
+        self.draining = True
+        self._requests.go_on()
+        self._end_if_over()
+
+    def upstream_ended(self) -> None:
+        """The broker closed its connection. Acknowledgements that were received and not sent yet are sent first."""
+        self._upstream_ended = True
+        self.upstream.pause_reading()
+        for exchange in self.awaited:
+            if exchange.future is not None and not exchange.future.done():
+                exchange.future.set_exception(ConnectionResetError("the broker closed its connection"))
+        self._end_if_over()
+
+    def _end_if_over(self) -> None:
+        if self.closed or self.client.outgoing:
+            return
+        over = not self.exchanges and (self._upstream_ended or (self.draining and self._requests.at_boundary))
+        lost = self._upstream_ended and self.exchanges and self.exchanges[0] in self.awaited
+        if over or lost:
+            self.close()
+
+    def _failed(self, error: OSError) -> None:
+        log.debug("connection of %s: %s", self.peer, error)
+        # Called inside of a flush, which goes on with the channel's queue.
+        self._loop.call_soon(self.close)
+
+    def close(self) -> None:
+        if self.closed:
+            return
+        self.closed = True
+        self.client.close()
+        self.upstream.close()
+        for task in self._tasks:
+            task.cancel()
+        for exchange in self.awaited:
+            if exchange.future is not None and not exchange.future.done():
+                exchange.future.set_exception(ConnectionResetError("the connection is closed"))
+                exchange.future.exception()
+        self._requests.release()
+        self._responses.release()
+        self.exchanges.clear()
+        self.awaited.clear()
+        self._owner.sessions.discard(self)
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _handle(self, exchange: Exchange, work: Coroutine[Any, Any, list[Piece]]) -> None:
+        try:
+            parts = await work
+        except (ConnectionError, MalformedRequest) as error:
+            log.warning("closing the connection of %s: %s", self.peer, error)
+            self.close()
+            return
+        except Exception:
+            log.exception("closing the connection of %s: a request failed", self.peer)
+            self.close()
+            return
+        self._requests.blocked = False
+        self.complete(exchange, parts)
+
+    def run_guarded(self, step: Callable[[], None]) -> None:
+        """Run a step; malformed bytes and bugs cost this connection."""
+        try:
+            step()
+        except MalformedRequest as error:
+            log.warning("closing the connection of %s: %s", self.peer, error)
+            self.close()
+        except OSError as error:
+            log.debug("connection of %s: %s", self.peer, error)
+            self.close()
+        except Exception:
+            log.exception("closing the connection of %s", self.peer)
+            self.close()
+
+
+def framed(parts: list[bytes]) -> bytes:
+    body = b"".join(parts)
+    return _SIZE.pack(len(body)) + body
+
+
+def _peer(client: socket.socket) -> str:
+    try:
+        name = client.getpeername()
+    except OSError:
+        return "a client that is gone"
+    return f"{name[0]}:{name[1]}"

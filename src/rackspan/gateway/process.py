@@ -1,0 +1,130 @@
+"""The gateway as a process: signals, workers that share the listeners, reload and an orderly end.
+
+SIGTERM and SIGINT drain: nothing more is accepted, every request that was received gets its response. SIGHUP reads the config
+file again; connections live on. With several workers the first process only starts and watches the others.
+"""
+
+import asyncio
+import gc
+import logging
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rackspan.errors import RackspanError, UsageError
+from rackspan.gateway.app import Gateway
+from rackspan.gateway.config import GatewayConfig, read_config
+
+if TYPE_CHECKING:
+    from rackspan.gateway.metrics import HttpEndpoint
+
+log = logging.getLogger(__name__)
+
+_RESTART_SECONDS: Final = 1.0
+"""A worker that ends by itself is started again, at most so often."""
+
+
+def run_gateway(path: Path, workers: int, ready: Callable[[str], None]) -> None:
+    """Run until SIGTERM or SIGINT. `ready` is called with the advertised addresses once clients may connect.
+
+    Errors: RackspanError before that.
+    """
+    config = read_config(path)
+    if workers == 1:
+        asyncio.run(_serve(path, config, ready, shared="RACKSPAN_GATEWAY_WORKER" in os.environ))
+        return
+    if any(config.listener(node).port == 0 for node in (*config.brokers, 0)):
+        raise UsageError(
+            "--workers shares ports among processes, and port 0 is another one for each; set listen.first.port"
+        )
+    _supervise(path, config, workers, ready)
+
+
+async def _serve(path: Path, config: GatewayConfig, ready: Callable[[str], None], *, shared: bool) -> None:
+    loop = asyncio.get_running_loop()
+    ended = asyncio.Event()
+    gateway = Gateway(config, shared=shared)
+    worker = int(os.environ.get("RACKSPAN_GATEWAY_WORKER", "0"))
+    endpoint = None if config.http is None else _http_endpoint(gateway, config.http, worker)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, ended.set)
+    loop.add_signal_handler(signal.SIGHUP, lambda: _reload(gateway, path))
+    try:
+        await gateway.start()
+        if endpoint is not None:
+            await endpoint.open()
+            log.info("health and metrics at http://%s/", endpoint.address)
+        # What was made until here stays: later collections need not walk over it.
+        gc.collect()
+        gc.freeze()
+        ready(gateway.bootstrap_servers)
+        await ended.wait()
+        cut = await gateway.drain(gateway.config.shutdown_seconds)
+        if cut:
+            log.warning("%d connections were cut off after %d s", cut, gateway.config.shutdown_seconds)
+    finally:
+        if endpoint is not None:
+            endpoint.close()
+        gateway.close()
+
+
+def _http_endpoint(gateway: Gateway, listen: str, worker: int) -> "HttpEndpoint":
+    # Imported here: the Prometheus client takes time that a gateway without metrics need not wait for.
+    from rackspan.gateway.metrics import HttpEndpoint
+
+    return HttpEndpoint(gateway, listen, worker)
+
+
+def _reload(gateway: Gateway, path: Path) -> None:
+    try:
+        gateway.reload(read_config(path))
+    except RackspanError as error:
+        log.error("the config is kept: %s", error)  # The message says everything.
+    else:
+        log.info("%s was read again", path)
+
+
+def _supervise(path: Path, config: GatewayConfig, workers: int, ready: Callable[[str], None]) -> None:
+    command = [sys.executable, "-m", "rackspan", "gateway", "--config", str(path), "--workers", "1"]
+    children: list[subprocess.Popen[str]] = []
+    ending = False
+
+    def start(index: int) -> subprocess.Popen[str]:
+        environment = {**os.environ, "RACKSPAN_GATEWAY_WORKER": str(index)}
+        return subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
+
+    def pass_on(number: int, _frame: object) -> None:
+        nonlocal ending
+        ending = ending or number != signal.SIGHUP
+        for child in children:
+            if child.poll() is None:
+                child.send_signal(number)
+
+    before = {number: signal.signal(number, pass_on) for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)}
+    try:
+        children += [start(index) for index in range(workers)]
+        first = [child.stdout.readline() if child.stdout else "" for child in children]
+        if not all(first):
+            raise UsageError("a worker did not start; its reason stands above")
+        ready(first[0].partition("=")[2].strip())
+        while not ending:
+            time.sleep(0.2)
+            for index, child in enumerate(children):
+                if not ending and child.poll() is not None:
+                    log.error("worker %d ended with exit code %d and is started again", index, child.returncode)
+                    time.sleep(_RESTART_SECONDS)
+                    children[index] = start(index)
+        for child in children:
+            child.wait(config.shutdown_seconds + 5)
+    finally:
+        for child in children:
+            if child.poll() is None:
+                child.kill()
+                child.wait()
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,170 @@
+"""The cluster behind the gateway as its own connections show it: brokers, their addresses and racks."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from rackspan.errors import ClusterUnreachable, MalformedRequest, RackspanError, UsageError
+from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
+from rackspan.model import Broker, BrokerId, RackId
+from rackspan.sources.rack_locator import ClusterView, RackLocator, rack_info
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataResponseData
+
+log = logging.getLogger(__name__)
+
+REFRESH_SECONDS: Final = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One broker: its own address, and its rack as registered."""
+
+    node_id: int
+    host: str
+    port: int
+    rack: str | None = None
+
+
+class Cluster:
+    """Brokers by id, and connections of the gateway's own to them. `on_nodes` is called when a refresh has finished."""
+
+    def __init__(self, bootstrap_servers: str, login: Login, rng: Random, locator: RackLocator | None = None) -> None:
+        self._bootstrap = tuple(_address(part.strip()) for part in bootstrap_servers.split(","))
+        self._login = login
+        self._rng = rng
+        self._locator = locator
+        self._located: dict[BrokerId, RackId] | None = None
+        self._connections: dict[int, BrokerConnection] = {}
+        self._opening: dict[int, asyncio.Task[BrokerConnection]] = {}
+        self.nodes: dict[int, Node] = {}
+        self.cluster_id: str | None = None
+        self.on_nodes: Callable[[], None] = lambda: None
+        self.refreshed_at: float | None = None
+
+    def learn(self, node_id: int, host: str, port: int) -> None:
+        """A broker's address from a response that passed."""
+        known = self.nodes.get(node_id)
+        if known is None or (known.host, known.port) != (host, port):
+            self.nodes[node_id] = Node(node_id, host, port, known.rack if known else None)
+
+    def rack(self, node_id: int, registered: str | None) -> str | None:
+        if self._locator is None:
+            return registered
+        return None if self._located is None else self._located.get(BrokerId(node_id))
+
+    def brokers(self) -> tuple[Broker, ...]:
+        """The brokers as of the last refresh, with the racks that count."""
+        return tuple(
+            Broker(BrokerId(node.node_id), _rack(self.rack(node.node_id, node.rack)), host=node.host, port=node.port)
+            for node in sorted(self.nodes.values(), key=lambda node: node.node_id)
+        )
+
+    async def connection(self, node_id: int) -> BrokerConnection:
+        """A connection to one broker, shared by all who use it. Errors: OSError, TimeoutError, RackspanError."""
+        known = self._connections.get(node_id)
+        if known is not None and not known.closed:
+            return known
+        opening = self._opening.get(node_id)
+        if opening is None:
+            node = self.nodes.get(node_id)
+            if node is None:
+                raise ClusterUnreachable(f"broker {node_id} is not in the cluster's metadata")
+            opening = asyncio.get_running_loop().create_task(BrokerConnection.open(node.host, node.port, self._login))
+            self._opening[node_id] = opening
+            opening.add_done_callback(lambda _: self._opening.pop(node_id, None))
+        connection = await asyncio.shield(opening)
+        self._connections[node_id] = connection
+        return connection
+
+    async def any_connection(self) -> BrokerConnection:
+        """A connection to a broker that responds: known ones first, then the bootstrap servers. Errors: ClusterUnreachable."""
+        failed: Exception | None = None
+        open_ones = [node for node, one in self._connections.items() if not one.closed and node in self.nodes]
+        others = [node for node in self.nodes if node not in open_ones]
+        self._rng.shuffle(others)
+        for node_id in (*open_ones, *others):
+            try:
+                return await self.connection(node_id)
+            except (OSError, TimeoutError, RackspanError) as error:
+                failed = error
+        for index, (host, port) in enumerate(self._bootstrap):
+            try:
+                connection = await BrokerConnection.open(host, port, self._login)
+            except (OSError, TimeoutError, RackspanError) as error:
+                failed = error
+                continue
+            self._connections[-1 - index] = connection
+            return connection
+        raise ClusterUnreachable(
+            f"no broker of the cluster responds ({_one_line(failed)}); see bootstrap.servers and command.config"
+        )
+
+    async def refresh(self) -> None:
+        """Read brokers, addresses and racks. Errors: ClusterUnreachable, RackspanError."""
+        connection = await self.any_connection()
+        request = MetadataRequestData(topics=(), allow_auto_topic_creation=False)
+        try:
+            async with asyncio.timeout(REFRESH_SECONDS):
+                metadata: MetadataResponseData = await connection.send(ApiKey.METADATA, request)
+        except (OSError, TimeoutError, MalformedRequest) as error:
+            connection.close()
+            raise ClusterUnreachable(f"the cluster's metadata could not be read: {_one_line(error)}") from error
+        self.cluster_id = metadata.cluster_id
+        self.nodes = {one.node_id: Node(one.node_id, one.host, one.port, one.rack) for one in metadata.brokers}
+        self.refreshed_at = asyncio.get_running_loop().time()
+        self._close_moved()
+        if self._locator is not None:
+            await self._locate(self._locator)
+        self.on_nodes()
+
+    async def _locate(self, locator: RackLocator) -> None:
+        view = ClusterView(
+            tuple(
+                Broker(BrokerId(node.node_id), _rack(node.rack), host=node.host, port=node.port)
+                for node in self.nodes.values()
+            ),
+            self.cluster_id,
+        )
+        # A locator may start a command or read a file.
+        self._located = await asyncio.to_thread(rack_info, locator, view)
+
+    def _close_moved(self) -> None:
+        for node_id, connection in tuple(self._connections.items()):
+            if connection.closed or (node_id < 0 and self.nodes):
+                connection.close()
+                del self._connections[node_id]
+
+    async def follow(self) -> None:
+        """Refresh for ever, so that brokers may come, go and move."""
+        while True:
+            await asyncio.sleep(REFRESH_SECONDS)
+            try:
+                await self.refresh()
+            except (RackspanError, OSError) as error:
+                log.warning("the brokers' addresses are %s: %s", "kept", error)
+
+    def close(self) -> None:
+        for connection in self._connections.values():
+            connection.close()
+
+    def __iter__(self) -> Iterator[Node]:
+        return iter(self.nodes.values())
+
+
+def _rack(rack: str | None) -> RackId | None:
+    return None if rack is None else RackId(rack)
+
+
+def _address(text: str) -> tuple[str, int]:
+    host, _, port = text.rpartition(":")
+    if not host or not port.isdecimal() or int(port) > 65535:
+        raise UsageError(f"bootstrap.servers: {text!r} is not of the form HOST:PORT")
+    return host.strip("[]"), int(port)
+
+
+def _one_line(error: Exception | None) -> str:
+    return " ".join(f"{type(error).__name__}: {error}".split())

@@ -1,0 +1,232 @@
+"""The compacted topic in which all gateways of a cluster keep min.insync.racks: written by each, followed by each."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from functools import partial
+from typing import Final
+
+from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, MalformedBytes, MalformedRequest, RackspanError
+from rackspan.gateway.upstream.broker_connection import BrokerConnection, Login
+from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.kafka_bytes.record_batch import LENGTH_END, read_header, read_records, write_batch
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.create_topics import CreatableTopic, CreatableTopicConfig, CreateTopicsRequestData
+from rackspan.wire.messages.fetch import FetchPartition, FetchRequestData, FetchTopic
+from rackspan.wire.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequestData, ListOffsetsTopic
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic
+from rackspan.wire.messages.produce import PartitionProduceData, ProduceRequestData, TopicProduceData
+
+log = logging.getLogger(__name__)
+
+START_SECONDS: Final = 30.0
+WRITE_SECONDS: Final = 15.0
+_REPLICATION_FACTOR: Final = 3
+_FETCH_VERSION: Final = 12
+"""The last that names topics by name."""
+
+_PRODUCE_VERSION: Final = 12
+_MAX_WAIT_MS: Final = 500
+_MAX_BYTES: Final = 4 * 1024 * 1024
+_BACKOFF_SECONDS: Final = 0.1
+_EARLIEST: Final = -2
+
+_NONE, _OFFSET_OUT_OF_RANGE, _TOPIC_EXISTS = 0, 1, 36
+
+
+class ConfigTopic:
+    """`replay` is called with key and value of every record, in order."""
+
+    def __init__(
+        self, topic: str, cluster: Cluster, login: Login, replay: Callable[[bytes | None, bytes | None], None]
+    ) -> None:
+        self.topic = topic
+        self._cluster = cluster
+        self._login = login
+        self._replay = replay
+        self._offset = 0
+        self._passed = asyncio.Condition()
+        self._connection: BrokerConnection | None = None
+        self.current = False
+        """Whether the last fetch succeeded and reached the end."""
+        self.read_at: float | None = None
+
+    async def start(self) -> None:
+        """Create the topic if it is missing and read it to its end. Errors: RackspanError."""
+        try:
+            async with asyncio.timeout(START_SECONDS):
+                await self._create()
+                while not self.current:
+                    await self._fetch_or_wait(0)
+        except TimeoutError as error:
+            raise ClusterUnreachable(
+                f"the config topic {self.topic} could not be read in {START_SECONDS:g} s; does the gateway's principal have "
+                "READ, WRITE, DESCRIBE and CREATE on it, and does it have a leader?"
+            ) from error
+
+    async def follow(self) -> None:
+        while True:
+            await self._fetch_or_wait(_MAX_WAIT_MS)
+
+    async def _fetch_or_wait(self, max_wait_ms: int) -> None:
+        try:
+            await self._fetch(max_wait_ms)
+        except (OSError, TimeoutError, RackspanError, MalformedRequest, MalformedBytes) as error:
+            if self.current:
+                log.warning("the config topic %s cannot be followed now: %s", self.topic, error)
+            self.current = False
+            self._drop_connection()
+            await asyncio.sleep(_BACKOFF_SECONDS)
+
+    def _drop_connection(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    async def write(self, key: bytes, value: bytes | None) -> None:
+        """Returns when the record is committed and replayed here. Errors: ClusterRequestFailed, ClusterUnreachable."""
+        failed: Exception | None = None
+        try:
+            async with asyncio.timeout(WRITE_SECONDS):
+                while True:
+                    try:
+                        offset = await self._produce(key, value)
+                    except (OSError, TimeoutError, RackspanError, MalformedRequest) as error:
+                        failed = error
+                        await asyncio.sleep(_BACKOFF_SECONDS)
+                        continue
+                    async with self._passed:
+                        await self._passed.wait_for(partial(self._has_passed, offset))
+                    return
+        except TimeoutError as error:
+            raise ClusterUnreachable(
+                f"the config topic {self.topic} could not be written: {failed or 'no response'}"
+            ) from error
+
+    def _has_passed(self, offset: int) -> bool:
+        return self._offset > offset
+
+    # Requests.
+
+    async def _create(self) -> None:
+        connection = await self._cluster.any_connection()
+        factor = min(_REPLICATION_FACTOR, len(self._cluster.nodes))
+        configs = {
+            "cleanup.policy": "compact",
+            "min.insync.replicas": str(max(1, factor - 1)),
+            "compression.type": "uncompressed",
+        }
+        topic = CreatableTopic(
+            name=self.topic,
+            num_partitions=1,
+            replication_factor=factor,
+            configs=[CreatableTopicConfig(name=key, value=value) for key, value in configs.items()],
+        )
+        if await self._exists(connection):
+            return
+        request = CreateTopicsRequestData(topics=[topic], timeout=10_000)
+        response = await connection.send(ApiKey.CREATE_TOPICS, request)
+        (result,) = response.topics
+        if result.error_code not in (_NONE, _TOPIC_EXISTS):
+            raise ClusterRequestFailed(
+                f"the config topic {self.topic} could not be created: {result.error_message or result.error_code}; create it "
+                "with cleanup.policy=compact and one partition, or give the gateway's principal CREATE"
+            )
+
+    async def _exists(self, connection: BrokerConnection) -> bool:
+        request = MetadataRequestData(topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False)
+        metadata = await connection.send(ApiKey.METADATA, request)
+        return all(topic.error_code == _NONE for topic in metadata.topics)
+
+    async def _leader(self) -> int:
+        connection = await self._cluster.any_connection()
+        request = MetadataRequestData(topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False)
+        metadata = await connection.send(ApiKey.METADATA, request)
+        for broker in metadata.brokers:
+            self._cluster.learn(broker.node_id, broker.host, broker.port)
+        (topic,) = metadata.topics
+        if topic.error_code != _NONE or not topic.partitions or topic.partitions[0].leader_id < 0:
+            raise ClusterUnreachable(f"the config topic {self.topic} has no leader")
+        return int(topic.partitions[0].leader_id)
+
+    async def _produce(self, key: bytes, value: bytes | None) -> int:
+        connection = await self._cluster.connection(await self._leader())
+        batch = write_batch([(key, value)], time.time_ns() // 1_000_000)
+        data = PartitionProduceData(index=0, records=memoryview(batch))
+        request = ProduceRequestData(
+            acks=-1, timeout=10_000, topic_data=[TopicProduceData(name=self.topic, partition_data=[data])]
+        )
+        version = connection.version(ApiKey.PRODUCE, _PRODUCE_VERSION)
+        response = await connection.send(ApiKey.PRODUCE, request, version)
+        partition = response.responses[0].partition_responses[0]
+        if partition.error_code != _NONE:
+            raise ClusterRequestFailed(partition.error_message or f"error {partition.error_code}")
+        return int(partition.base_offset)
+
+    async def _fetch(self, max_wait_ms: int) -> None:
+        if self._connection is None or self._connection.closed:
+            # A connection of its own: a fetch waits at the broker, and what is behind it waits too.
+            node = self._cluster.nodes.get(await self._leader())
+            if node is None:
+                raise ClusterUnreachable(f"the leader of {self.topic} is not known")
+            self._connection = await BrokerConnection.open(node.host, node.port, self._login)
+        connection = self._connection
+        request = FetchRequestData(
+            replica_id=-1,
+            max_wait=max_wait_ms,
+            min_bytes=1,
+            max_bytes=_MAX_BYTES,
+            session_id=0,
+            session_epoch=-1,
+            topics=[
+                FetchTopic(
+                    topic=self.topic,
+                    partitions=[FetchPartition(partition=0, fetch_offset=self._offset, partition_max_bytes=_MAX_BYTES)],
+                )
+            ],
+        )
+        version = connection.version(ApiKey.FETCH, _FETCH_VERSION)
+        async with asyncio.timeout(max_wait_ms / 1000 + 5):
+            response = await connection.send(ApiKey.FETCH, request, version)
+        partition = response.responses[0].partitions[0]
+        if partition.error_code == _OFFSET_OUT_OF_RANGE:
+            self._offset = await self._earliest(connection)
+            return
+        if partition.error_code != _NONE:
+            raise ClusterUnreachable(f"error {partition.error_code} from the leader of {self.topic}")
+        self._replay_batches(bytes(partition.records or b""))
+        async with self._passed:
+            self._passed.notify_all()
+        self.current = self._offset >= partition.high_watermark
+        self.read_at = asyncio.get_running_loop().time()
+
+    async def _earliest(self, connection: BrokerConnection) -> int:
+        request = ListOffsetsRequestData(
+            replica_id=-1,
+            topics=[
+                ListOffsetsTopic(
+                    name=self.topic, partitions=[ListOffsetsPartition(partition_index=0, timestamp=_EARLIEST)]
+                )
+            ],
+        )
+        response = await connection.send(ApiKey.LIST_OFFSETS, request)
+        return int(response.topics[0].partitions[0].offset)
+
+    def _replay_batches(self, records: bytes) -> None:
+        at = 0
+        while at + LENGTH_END <= len(records):
+            size = LENGTH_END + int.from_bytes(records[at + 8 : at + LENGTH_END], "big")
+            if at + size > len(records):
+                # The broker cuts the last batch where its limit is.
+                return
+            batch = records[at : at + size]
+            header = read_header(batch)
+            for delta, (key, value) in read_records(batch) if not header.control else ():
+                if header.base_offset + delta >= self._offset:
+                    self._replay(key, value)
+            self._offset = header.base_offset + header.last_offset_delta + 1
+            at += size
+
+    def close(self) -> None:
+        self._drop_connection()

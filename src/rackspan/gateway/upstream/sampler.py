@@ -1,0 +1,152 @@
+"""Samples the ISRs of guarded topics from the brokers that lead them, one Metadata request in flight a broker."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from rackspan.acks.min_insync_racks import rack_bits
+from rackspan.errors import MalformedRequest, RackspanError
+from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold, PartitionIsr, Sample
+from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.model import Broker, BrokerId, RackId
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
+
+log = logging.getLogger(__name__)
+
+_INTERVAL_SECONDS: Final = 0.0005
+"""Between two samples of one broker: acknowledgements that arrive meanwhile share the next."""
+
+_BACKOFF_SECONDS: Final = 0.05
+_EXPIRY_SECONDS: Final = 0.05
+
+
+class MetadataSampler:
+    """Runs while something is wanted of a broker, and costs nothing while not."""
+
+    def __init__(
+        self,
+        guard: AcknowledgementGuard,
+        cluster: Cluster,
+        completed: Callable[[Iterable[Hold]], None],
+        learned: Callable[[MetadataResponseData], None],
+    ) -> None:
+        self._guard = guard
+        self._cluster = cluster
+        self._completed = completed
+        self._learned = learned
+        self._loop = asyncio.get_running_loop()
+        self._running: dict[int, asyncio.Task[None]] = {}
+        self._requested: dict[int, set[str]] = {}
+        self._waiters: dict[int, list[asyncio.Future[None]]] = {}
+        self._expiry: asyncio.Task[None] | None = None
+        self.samples = 0
+        self.failures = 0
+
+    def sampled(self, broker: int, topics: Iterable[str]) -> "asyncio.Future[None]":
+        """Done when these topics have been sampled, or that has failed for as long as a request waits."""
+        done: asyncio.Future[None] = self._loop.create_future()
+        self._requested.setdefault(broker, set()).update(topics)
+        self._waiters.setdefault(broker, []).append(done)
+        self._loop.call_later(self._guard.settings.sample_timeout, _finish, done)
+        self.wake(broker)
+        return done
+
+    def wake(self, broker: int) -> None:
+        """Something is held, or has to be sampled before it is forwarded."""
+        if broker not in self._running:
+            task = self._running[broker] = self._loop.create_task(self._run(broker))
+            task.add_done_callback(lambda _: self._running.pop(broker, None))
+        if self._expiry is None and self._guard.held:
+            self._expiry = self._loop.create_task(self._expire())
+
+    async def _run(self, broker: int) -> None:
+        while True:
+            wanted_at = self._guard.wanted_at(broker)
+            if wanted_at is None and not self._requested.get(broker):
+                # Taken out here: an event between the last look and the end of the task would be missed.
+                self._running.pop(broker, None)
+                return
+            now = self._loop.time()
+            if not self._requested.get(broker) and wanted_at is not None and wanted_at > now:
+                await asyncio.sleep(wanted_at - now)
+                continue
+            try:
+                await self._sample(broker)
+            except (OSError, TimeoutError, MalformedRequest, RackspanError) as error:
+                self.failures += 1
+                log.warning("broker %d could not be sampled: %s: %s", broker, type(error).__name__, error)
+                await asyncio.sleep(_BACKOFF_SECONDS)
+                self._requested.pop(broker, None)
+                self._wake_waiters(broker, ())
+            else:
+                left = now + _INTERVAL_SECONDS - self._loop.time()
+                if left > 0:
+                    await asyncio.sleep(left)
+
+    async def _sample(self, broker: int) -> None:
+        connection = await self._cluster.connection(broker)
+        # Read after the connection is open: what is acknowledged later is not verified by this sample.
+        requested_at = self._loop.time()
+        topics = self._guard.wanted(broker, requested_at) | self._requested.pop(broker, set())
+        waiters = self._waiters.pop(broker, [])
+        request = MetadataRequestData(
+            topics=[MetadataRequestTopic(name=topic) for topic in sorted(topics)], allow_auto_topic_creation=False
+        )
+        try:
+            async with asyncio.timeout(self._guard.settings.sample_timeout):
+                metadata: MetadataResponseData = await connection.send(ApiKey.METADATA, request)
+        except BaseException:
+            connection.close()
+            for waiter in waiters:
+                _finish(waiter)
+            raise
+        self.samples += 1
+        self._learned(metadata)
+        complete = self._guard.observe(sample_of(broker, requested_at, topics, metadata, self._cluster.rack))
+        for waiter in waiters:
+            _finish(waiter)
+        self._completed(complete)
+
+    def _wake_waiters(self, broker: int, _: object) -> None:
+        for waiter in self._waiters.pop(broker, []):
+            _finish(waiter)
+
+    async def _expire(self) -> None:
+        while self._guard.held:
+            await asyncio.sleep(_EXPIRY_SECONDS)
+            self._completed(self._guard.expire(self._loop.time()))
+        self._expiry = None
+
+    def close(self) -> None:
+        for task in (*self._running.values(), *([self._expiry] if self._expiry else [])):
+            task.cancel()
+
+
+def _finish(future: "asyncio.Future[None]") -> None:
+    if not future.done():
+        future.set_result(None)
+
+
+def sample_of(
+    source: int,
+    requested_at: float,
+    topics: frozenset[str],
+    metadata: MetadataResponseData,
+    rack: Callable[[int, str | None], str | None],
+) -> Sample:
+    """A broker's response as a sample."""
+    brokers = [
+        Broker(BrokerId(one.node_id), None if (located := rack(one.node_id, one.rack)) is None else RackId(located))
+        for one in metadata.brokers
+    ]
+    partitions = {
+        (topic.name or "", partition.partition_index): PartitionIsr(
+            partition.leader_id, partition.leader_epoch, tuple(BrokerId(one) for one in partition.isr_nodes)
+        )
+        for topic in metadata.topics
+        if topic.error_code == 0
+        for partition in topic.partitions
+    }
+    return Sample(source, requested_at, rack_bits(brokers), topics, partitions)

@@ -1,0 +1,90 @@
+"""A gateway in a thread of the test's process, with the event loop to itself."""
+
+import asyncio
+import threading
+from collections.abc import Coroutine, Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+from rackspan.gateway.app import Gateway
+from rackspan.gateway.config import parse_config
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.metadata import MetadataRequestData
+
+T = TypeVar("T")
+
+
+class RunningGateway:
+    """`run` executes a coroutine on the gateway's loop."""
+
+    def __init__(self, gateway: Gateway, loop: asyncio.AbstractEventLoop) -> None:
+        self.gateway = gateway
+        self._loop = loop
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return self.gateway.bootstrap_servers
+
+    def address(self, broker: int) -> tuple[str, int]:
+        return self.gateway.listeners[broker].advertised
+
+    def run(self, work: Coroutine[Any, Any, T], seconds: float = 60) -> T:
+        return asyncio.run_coroutine_threadsafe(work, self._loop).result(seconds)
+
+    def wait_for_isr(self, seconds: float = 30) -> None:
+        """Until every broker reports every ISR whole, and no sample is left from before."""
+        self.run(self._isr_is_whole(), seconds)
+
+    async def _isr_is_whole(self) -> None:
+        cluster = self.gateway.cluster
+        for node in tuple(cluster.nodes):
+            while True:
+                connection = await cluster.connection(node)
+                metadata = await connection.send(ApiKey.METADATA, MetadataRequestData(topics=None))
+                partitions = [one for topic in metadata.topics for one in topic.partitions]
+                if all(set(one.isr_nodes) == set(one.replica_nodes) for one in partitions):
+                    break
+                await asyncio.sleep(0.02)
+        await asyncio.sleep(0.06)
+
+    def rack_check_failures(self) -> int:
+        handler = self.gateway.produce
+        return 0 if handler is None else sum(handler.rack_check_failures.values())
+
+
+def document(bootstrap_servers: str, **tables: Any) -> dict[str, Any]:
+    """A config on free ports, as TOML would be parsed."""
+    listen = {"first": {"port": 0}, **tables.pop("listen", {})}
+    return {"bootstrap": {"servers": bootstrap_servers}, "listen": listen, **tables}
+
+
+@contextmanager
+def running(bootstrap_servers: str, **tables: Any) -> Iterator[RunningGateway]:
+    config = parse_config(document(bootstrap_servers, **tables))
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name="gateway", daemon=True)
+    thread.start()
+
+    async def started() -> Gateway:
+        gateway = Gateway(config)
+        try:
+            await gateway.start()
+        except BaseException:
+            gateway.close()
+            raise
+        return gateway
+
+    async def ended(gateway: Gateway) -> None:
+        gateway.close()
+        await asyncio.sleep(0.05)
+
+    try:
+        gateway = asyncio.run_coroutine_threadsafe(started(), loop).result(60)
+        try:
+            yield RunningGateway(gateway, loop)
+        finally:
+            asyncio.run_coroutine_threadsafe(ended(gateway), loop).result(30)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        loop.close()

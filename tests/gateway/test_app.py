@@ -1,0 +1,210 @@
+"""Clients through the gateway: they meet the gateway's addresses alone, and everything they do works as without it."""
+
+import asyncio
+import socket
+import time
+from collections.abc import Callable, Iterable
+from uuid import uuid4
+
+import aiokafka
+import pytest
+from confluent_kafka import Consumer, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+from kafka import KafkaConsumer, KafkaProducer
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import UsageError
+from rackspan.gateway.config import parse_config
+from tests.gateway.running import RunningGateway, document, running
+
+RECORDS = [str(number).encode() * 200 for number in range(2000)]
+
+
+def new_topic(servers: str, partitions: int = 3) -> str:
+    name = f"topic-{uuid4().hex[:8]}"
+    admin = AdminClient({"bootstrap.servers": servers})
+    admin.create_topics([NewTopic(name, partitions, 3)])[name].result(20)
+    return name
+
+
+def reporting(errors: list[object]) -> Callable[[object, object], None]:
+    """A delivery callback that keeps the errors."""
+
+    def delivered(error: object, _message: object) -> None:
+        if error is not None:
+            errors.append(error)
+
+    return delivered
+
+
+def produced(servers: str, topic: str, records: Iterable[bytes], **config: object) -> list[object]:
+    """The errors of the deliveries."""
+    errors: list[object] = []
+    producer = Producer({"bootstrap.servers": servers, "acks": "all", "log_level": 0, **config})
+    for record in records:
+        producer.produce(topic, record, on_delivery=reporting(errors))
+        producer.poll(0)
+    assert producer.flush(30) == 0
+    return errors
+
+
+def consumed(servers: str, topic: str, count: int) -> list[bytes]:
+    consumer = Consumer(
+        {"bootstrap.servers": servers, "group.id": uuid4().hex, "auto.offset.reset": "earliest", "log_level": 0}
+    )
+    consumer.subscribe([topic])
+    values: list[bytes] = []
+    until = time.monotonic() + 30
+    while len(values) < count and time.monotonic() < until:
+        values += [message.value() or b"" for message in consumer.consume(1000, 0.2) if message.error() is None]
+    consumer.close()
+    return values
+
+
+def test_librdkafka_produces_and_consumes(gateway: RunningGateway) -> None:
+    topic = new_topic(gateway.bootstrap_servers)
+    assert produced(gateway.bootstrap_servers, topic, RECORDS, **{"enable.idempotence": True}) == []
+    assert sorted(consumed(gateway.bootstrap_servers, topic, len(RECORDS))) == sorted(RECORDS)
+
+
+def test_kafka_python_produces_and_consumes(gateway: RunningGateway) -> None:
+    topic = new_topic(gateway.bootstrap_servers)
+    producer = KafkaProducer(bootstrap_servers=gateway.bootstrap_servers, acks="all")
+    for record in RECORDS[:200]:
+        producer.send(topic, record)
+    producer.flush(30)
+    producer.close()
+    consumer = KafkaConsumer(
+        topic, bootstrap_servers=gateway.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=5000
+    )
+    values = [message.value for message, _ in zip(consumer, range(200), strict=False)]
+    consumer.close()
+    assert sorted(values) == sorted(RECORDS[:200])
+
+
+def test_aiokafka_produces_and_consumes(gateway: RunningGateway) -> None:
+    topic = new_topic(gateway.bootstrap_servers)
+
+    async def work() -> list[bytes | None]:
+        producer = aiokafka.AIOKafkaProducer(bootstrap_servers=gateway.bootstrap_servers, acks="all")
+        consumer = aiokafka.AIOKafkaConsumer(
+            topic, bootstrap_servers=gateway.bootstrap_servers, auto_offset_reset="earliest", group_id=uuid4().hex
+        )
+        await producer.start()
+        await consumer.start()
+        try:
+            for record in RECORDS[:200]:
+                await producer.send(topic, record)
+            await producer.flush()
+            return [(await asyncio.wait_for(consumer.getone(), 20)).value for _ in range(200)]
+        finally:
+            await producer.stop()
+            await consumer.stop()
+
+    assert sorted(value or b"" for value in asyncio.run(work())) == sorted(RECORDS[:200])
+
+
+def test_transactions_pass(gateway: RunningGateway) -> None:
+    topic = new_topic(gateway.bootstrap_servers)
+    producer = Producer(
+        {"bootstrap.servers": gateway.bootstrap_servers, "transactional.id": uuid4().hex, "log_level": 0}
+    )
+    producer.init_transactions(20)
+    for commit in (True, False):
+        producer.begin_transaction()
+        for number in range(10):
+            producer.produce(topic, b"kept" if commit else b"dropped", partition=number % 3)
+        producer.commit_transaction(20) if commit else producer.abort_transaction(20)
+    assert consumed(gateway.bootstrap_servers, topic, 10) == [b"kept"] * 10
+
+
+def test_clients_meet_the_gateways_addresses_alone(gateway: RunningGateway, cluster: EmbeddedCluster) -> None:
+    admin = AdminClient({"bootstrap.servers": gateway.bootstrap_servers, "log_level": 0})
+    listed = {(one.host, one.port) for one in admin.list_topics(timeout=10).brokers.values()}
+    described = {(one.host, one.port) for one in admin.describe_cluster().result(10).nodes}
+    assert listed == described == {gateway.address(broker) for broker in cluster.brokers}
+
+
+def test_new_leaders_are_found_through_the_gateway(gateway: RunningGateway, cluster: EmbeddedCluster) -> None:
+    topic = new_topic(gateway.bootstrap_servers, partitions=6)
+    with_open_client = Producer({"bootstrap.servers": gateway.bootstrap_servers, "acks": "all", "log_level": 0})
+    errors: list[object] = []
+    for rack in ("r1", "r2"):
+        cluster.lose_rack(rack)
+        for number in range(60):
+            with_open_client.produce(topic, b"x", partition=number % 6, on_delivery=reporting(errors))
+        assert with_open_client.flush(30) == 0
+        cluster.restore_rack(rack)
+        cluster.wait_for_isr()
+    assert errors == []
+    assert len(consumed(gateway.bootstrap_servers, topic, 120)) == 120
+
+
+def test_a_broker_that_is_new_gets_a_listener(cluster: EmbeddedCluster) -> None:
+    with running(cluster.bootstrap_servers) as gateway:
+
+        async def forget_and_meet_again() -> tuple[str, int]:
+            gateway.gateway.listeners.pop(2).close()
+            return gateway.gateway.advertised(2, "127.0.0.1", 1)
+
+        address = gateway.run(forget_and_meet_again())
+        assert gateway.address(2) == address
+        with socket.create_connection(address, 5):
+            pass
+
+
+def test_draining_loses_no_acknowledgement(cluster: EmbeddedCluster) -> None:
+    topic = new_topic(cluster.bootstrap_servers)
+    with running(cluster.bootstrap_servers) as gateway:
+        producer = Producer(
+            {
+                "bootstrap.servers": gateway.bootstrap_servers,
+                "acks": "all",
+                "log_level": 0,
+                "retries": 0,
+                "linger.ms": 1,
+            }
+        )
+        acknowledged: list[bytes] = []
+
+        def delivered(error: object, message: object) -> None:
+            if error is None:
+                acknowledged.append(message.value())  # type: ignore[attr-defined]
+
+        for number in range(3000):
+            producer.produce(topic, str(number).encode(), on_delivery=delivered)
+            producer.poll(0)
+            if number == 500:
+                producer.flush(10)
+            if number == 1500:
+                assert gateway.run(gateway.gateway.drain(10)) == 0
+        producer.flush(3)
+        kept = _all(cluster, topic)
+    # What the brokers appended was acknowledged, and nothing else was.
+    assert set(acknowledged) == set(kept)
+    assert acknowledged
+
+
+def _all(cluster: EmbeddedCluster, topic: str) -> list[bytes]:
+    consumer = KafkaConsumer(
+        topic, bootstrap_servers=cluster.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=1000
+    )
+    values = [message.value for message in consumer]
+    consumer.close()
+    return values
+
+
+def test_a_reload_takes_over_policies_and_refuses_what_needs_a_restart(gateway: RunningGateway) -> None:
+    servers = gateway.gateway.config.bootstrap_servers
+    changed = parse_config(document(servers, topics={"reloaded": {"min": {"insync": {"racks": 2}}}}))
+
+    async def reload(config: object) -> None:
+        gateway.gateway.reload(config)  # type: ignore[arg-type]
+
+    gateway.run(reload(changed))
+    assert gateway.gateway.policies.requirement("reloaded", 1) is not None
+    with pytest.raises(UsageError, match="restart"):
+        gateway.run(reload(parse_config(document(servers, acknowledgements={"mode": "pre"}))))
+    gateway.run(reload(parse_config(document(servers))))
+    assert gateway.gateway.policies.requirement("reloaded", 1) is None

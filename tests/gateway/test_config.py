@@ -1,0 +1,81 @@
+"""The gateway's config file: what it says, and one line for what is wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from rackspan.errors import UsageError
+from rackspan.gateway.config import ListenerConfig, read_config
+from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "gateway.toml"
+    path.write_text(text)
+    return path
+
+
+def test_keys_are_dotted_as_in_kafka(tmp_path: Path) -> None:
+    config = read_config(
+        written(
+            tmp_path,
+            """
+bootstrap.servers = "a:1,b:2"
+listen.host = "0.0.0.0"
+listen.first.port = 20000
+listen.advertised.host = "gateway.example"
+acknowledgements.mode = "pre"
+acknowledgements.min.insync.racks = 2
+placement.replica.placer.class.name = "balanced"
+placement.configs.some.key = "1"
+[topics."orders"]
+min.insync.racks = 3
+fail.open = true
+[brokers.7]
+port = 9092
+advertised.host = "seven.example"
+advertised.port = 443
+""",
+        )
+    )
+    assert config.mode is AcknowledgementMode.PRE
+    assert config.policies.topics["orders"].min_insync_racks == 3
+    assert config.policies.min_insync_racks == 2
+    assert config.placer_configs == {"some.key": "1"}
+    assert config.listener(3) == ListenerConfig("0.0.0.0", 20003, "gateway.example")  # noqa: S104
+    assert config.listener(7) == ListenerConfig("0.0.0.0", 9092, "seven.example", 443)  # noqa: S104
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("", "bootstrap.servers is missing"),
+        ("bootstrap.servers = 3", "bootstrap.servers is 3, but it is a text"),
+        ('bootstrap.servers = "a:1"\nlisten.prot = 1', "listen.prot is not a setting"),
+        ('bootstrap.servers = "a:1"\nacknowledgements.mode = "strict"', "one of off, advisory, pre, verified"),
+        ('bootstrap.servers = "a:1"\nacknowledgements.min.insync.racks = 0', "a whole number of 1 to"),
+        (
+            'bootstrap.servers = "a:1"\nacknowledgements.mode = "off"\n[topics.t]\nmin.insync.racks = 2',
+            "remove one of them",
+        ),
+        ('bootstrap.servers = "a:1"\nlisten.tls.key = "none.pem"', "none.pem is no file"),
+        ('bootstrap.servers = "a:1"\n[brokers.x]\nport = 1', "'x' is no broker id"),
+        ('bootstrap.servers = "a:1"\n[brokers.1]\nports = 1', "ports is not a setting; there are"),
+        ('bootstrap.servers = "a:1"\ntopics = 3', "topics is a table"),
+        ("bootstrap.servers = ", "not TOML"),
+    ],
+)
+def test_what_is_wrong_is_named(tmp_path: Path, text: str, complaint: str) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        read_config(written(tmp_path, text))
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"gateway\.toml: cannot be read"):
+        read_config(tmp_path / "gateway.toml")
+
+
+def test_a_port_beyond_the_last_is_refused(tmp_path: Path) -> None:
+    config = read_config(written(tmp_path, 'bootstrap.servers = "a:1"\nlisten.first.port = 65000'))
+    with pytest.raises(UsageError, match="leaves no port for broker 1000"):
+        config.listener(1000)
