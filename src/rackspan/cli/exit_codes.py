@@ -92,6 +92,9 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "pipeline report": ExitMeaning("the page is written"),
         "pipeline table": ExitMeaning("the rows are printed"),
         "cluster up": ExitMeaning("Ctrl-C ends it"),
+        "gateway check": ExitMeaning(
+            "everything is as it should be", "the gateway will work, and something is amiss", "it will not work"
+        ),
         "config show": ExitMeaning("the settings are printed"),
         "config check": ExitMeaning(
             "every cluster is read and has what the file names", "it lacks something", "a cluster cannot be read"

@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from rackspan.cli import options, output
+from rackspan.cli.exit_codes import finish
+from rackspan.cli.help import CommandGroup
 from rackspan.errors import MissingRequirement
 
-app = typer.Typer(help="A Kafka-protocol gateway that holds acknowledgements to min.insync.racks.")
+app = CommandGroup(no_args_is_help=False)
 
 ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="The gateway's config, TOML.")]
 
@@ -23,9 +25,9 @@ def gateway(
         int, typer.Option("--workers", metavar="N", min=1, help="Processes that share the listeners' ports.")
     ] = 1,
 ) -> None:
-    """Run the gateway before the brokers of a cluster until SIGTERM or Ctrl-C; SIGHUP reads the config again.
+    """Run a gateway that holds acknowledgements to min.insync.racks, until SIGTERM or Ctrl-C. SIGHUP reads the config again.
 
-    Prints bootstrap.servers=… for clients once they may connect.
+    Prints bootstrap.servers=… for clients once they may connect. Exits 0 when it is ended, 1 where it cannot start.
     """
     if context.invoked_subcommand is not None:
         return
@@ -44,11 +46,8 @@ def _show(bootstrap_servers: str) -> None:
 
 
 @app.command()
-def check(config: ConfigFile, output_format: options.OutputFormat = options.Output.HUMAN) -> int:
-    """Whether a gateway with this config will work before this cluster. Nothing is started or changed.
-
-    Exits 0 where everything is as it should be, 2 with a warning, 1 where the gateway will not work.
-    """
+def check(config: ConfigFile, output_format: options.OutputFormat = options.Output.HUMAN) -> None:
+    """Whether a gateway with this config will work before this cluster. Nothing is started or changed."""
     _require_kio()
     import asyncio
 
@@ -58,9 +57,15 @@ def check(config: ConfigFile, output_format: options.OutputFormat = options.Outp
     results = asyncio.run(check_cluster(read_config(config)))
     document = {"checks": [{"check": one.check, "level": one.level.value, "reason": one.reason} for one in results]}
     rows = [(one.level.value, one.check, one.reason) for one in results]
-    output.write(document, output_format, output.table(("result", "check", "reason"), rows))
+    columns = ("check", "level", "reason")
+    output.write(
+        document,
+        output_format,
+        output.table(("result", "check", "reason"), rows),
+        output.Rows(columns, document["checks"]),
+    )
     levels = {one.level for one in results}
-    return 1 if Level.FAILURE in levels else 2 if Level.WARNING in levels else 0
+    raise finish(impossible=Level.FAILURE in levels, to_act_on=Level.WARNING in levels)
 
 
 def _require_kio() -> None:
