@@ -1,23 +1,27 @@
 """The figures behind docs/pictures: `python -m benchmarks._streams_figures [SECONDS [TASKSxCLIENTS ...]]`.
 
 Writes docs/pictures/streams.json, each figure as soon as it is measured, and keeps those of other sizes, so that Kafka's
-long runs can be added one by one. SECONDS, by the clock, is how long Kafka's Java may take for one problem. Seconds in
-the file are processor time: ours the median of five runs, Kafka's one run in a fresh JVM, which is how a rebalance meets it.
-tools/pictures.py draws them.
+long runs can be added one by one. SECONDS, by the clock, is how long Kafka's Java may take for the runs of one problem.
+Seconds in the file are processor time: ours the median of five runs, Kafka's of the later half of its runs in one JVM. Each
+figure stands with the command that measured it, its commit, the day and the load of the machine. tools/pictures.py draws them.
 """
 
 import json
 import os
 import resource
 import statistics
+import subprocess
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
 from benchmarks import streams
+from benchmarks._measure import machine
 from benchmarks._streams_problems import document
 from rackspan.disk import replace_file
 from rackspan.streams import replay, settings
+from tests.compat.streams_oracle import KAFKA_VERSION, jvm_flags
 
 FILE: Final = Path(__file__).parent.parent / "docs" / "pictures" / "streams.json"
 STRATEGIES: Final = ("min_traffic", "balance_subtopology")
@@ -31,7 +35,15 @@ COST_AT: Final = (600, 60)
 
 
 def main(seconds: int, sizes: list[tuple[int, int]]) -> None:
-    _save({"machine": f"{os.cpu_count()} cores", "kafka": "4.1.0", "cost": _cost()})
+    _save(
+        {
+            "machine": machine(),
+            "kafka": KAFKA_VERSION,
+            "java": " ".join(jvm_flags()),
+            "cost": _cost(),
+            "cost_run": _run_of(""),
+        }
+    )
     for tasks, clients in sizes:
         for strategy in STRATEGIES:
             row = _timed(tasks, clients, strategy, seconds)
@@ -43,15 +55,29 @@ def _timed(tasks: int, clients: int, strategy: str, seconds: int) -> dict[str, A
     group = streams._under(document(tasks, clients), strategy)
     ours, spent = streams._ours(group)
     row = {"tasks": tasks, "clients": clients, "strategy": strategy, "rackspan_seconds": statistics.median(spent)}
+    row |= _run_of(f" {seconds} {tasks}x{clients}")
     if tasks > KAFKA_FINISHES:
         return row
     before = _children_seconds()
-    kafka = streams._kafka(group, seconds)
+    kafka = streams._kafka(tasks, group, seconds)
     if kafka is None:
         # By the clock it had `seconds`; on a busy machine that is less than it looks, so what it really got is kept.
         return {**row, "kafka_seconds": None, "kafka_not_within_seconds": round(_children_seconds() - before)}
-    assert kafka["cost"] == ours["cost"], (kafka["cost"], ours["cost"])
-    return {**row, "kafka_seconds": kafka["cpu_ms"] / 1000}
+    assert kafka.cost == ours["cost"], (kafka.cost, ours["cost"])
+    found = {"kafka_seconds": kafka.warm, "kafka_first_run_seconds": kafka.cold, "kafka_runs": len(kafka.seconds)}
+    return {**row, **found}
+
+
+def _run_of(arguments: str) -> dict[str, Any]:
+    """Where a figure comes from: the command, the commit, the day (UTC) and the load of the machine as it began."""
+    git = ("git", "describe", "--always", "--dirty", "--exclude", "*")
+    commit = subprocess.run(git, cwd=FILE.parent, capture_output=True, text=True, check=True).stdout.strip()
+    return {
+        "command": f"python -m benchmarks._streams_figures{arguments}",
+        "commit": commit,
+        "day": datetime.now(UTC).date().isoformat(),
+        "load": round(os.getloadavg()[0], 1),
+    }
 
 
 def _children_seconds() -> float:

@@ -33,6 +33,11 @@ def run_requests(requests: Iterable[Request], timeout_seconds: float, heap: str 
     return [json.loads(line) for line in out.splitlines()]
 
 
+def jvm_flags(heap: str = "2g") -> tuple[str, ...]:
+    """The options of the JVM that runs Kafka's classes."""
+    return (f"-Xmx{heap}", "-XX:+UseSerialGC")
+
+
 def _command(heap: str) -> list[str]:
     jars = ivy.jars("org.apache.kafka", "kafka-streams", KAFKA_VERSION)
-    return [ivy.java() or "java", f"-Xmx{heap}", "-XX:+UseSerialGC", "-cp", f"{jars}/*", str(_SOURCE)]
+    return [ivy.java() or "java", *jvm_flags(heap), "-cp", f"{jars}/*", str(_SOURCE)]

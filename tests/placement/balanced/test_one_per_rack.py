@@ -2,12 +2,16 @@
 
 from collections.abc import Iterator
 from itertools import product
+from random import Random
 
 import numpy as np
 import pytest
 
+from rackspan.placement.balanced import one_per_rack
 from rackspan.placement.balanced.one_per_rack import distribute_racks
+from rackspan.placement.balanced.placer import BalancedReplicaPlacer
 from rackspan.placement.kafka.java_random import JavaRandom
+from tests.placement.scenarios_of_load import cluster
 
 
 def cases(racks: int, replication_factor: int, partitions: int) -> Iterator[tuple[list[int], list[int]]]:
@@ -32,3 +36,12 @@ def test_every_small_case_is_dealt_exactly_and_no_rack_meets_itself(racks: int, 
             assert np.bincount(together.reshape(-1), minlength=racks).tolist() == held
             dealt += 1
     assert dealt > 0
+
+
+@pytest.mark.parametrize("sizes", [(4, 4, 4), (9, 3, 1), (2, 2, 2, 2, 2)])
+def test_followers_copied_run_by_run_are_those_sorted(monkeypatch: pytest.MonkeyPatch, sizes: tuple[int, ...]) -> None:
+    def placed(elements_a_run: int) -> object:
+        monkeypatch.setattr(one_per_rack, "ELEMENTS_A_RUN", elements_a_run)
+        return BalancedReplicaPlacer(Random(5)).place(0, 500, 3, cluster(sizes)).replicas.tolist()
+
+    assert placed(0) == placed(10**9)
