@@ -70,14 +70,19 @@ def _timed(tasks: int, clients: int, strategy: str, seconds: int) -> dict[str, A
 
 def _run_of(arguments: str) -> dict[str, Any]:
     """Where a figure comes from: the command, the commit, the day (UTC) and the load of the machine as it began."""
-    git = ("git", "describe", "--always", "--dirty", "--exclude", "*")
-    commit = subprocess.run(git, cwd=FILE.parent, capture_output=True, text=True, check=True).stdout.strip()
+    changed = _git("status", "--porcelain", "--", "src", "benchmarks", "tests")
+    commit = _git("rev-parse", "--short=10", "HEAD") + ("-dirty" if changed else "")
     return {
         "command": f"python -m benchmarks._streams_figures{arguments}",
         "commit": commit,
         "day": datetime.now(UTC).date().isoformat(),
         "load": round(os.getloadavg()[0], 1),
     }
+
+
+def _git(*words: str) -> str:
+    root = FILE.parent.parent.parent
+    return subprocess.run(("git", *words), cwd=root, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _children_seconds() -> float:
