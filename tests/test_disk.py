@@ -2,8 +2,9 @@ from pathlib import Path
 
 import pytest
 
-from rackspan.disk import replace_file, writing_output
+from rackspan.disk import append_line, replace_file, writing_output
 from rackspan.errors import UsageError
+from tests.power_loss import FlushedFolder
 
 
 def test_a_write_that_fails_leaves_the_older_file_and_nothing_else(
@@ -34,3 +35,36 @@ def test_what_utf_8_cannot_hold_is_refused_or_replaced_as_requested(tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
     replace_file(path, "r\udc80", errors="replace")
     assert path.read_text() == "r?"
+
+
+@pytest.mark.parametrize("before", [{}, {"plan.json": b"yesterday's"}])
+def test_a_file_that_was_replaced_is_there_after_a_power_loss_and_whole_at_any_time(
+    before: dict[str, bytes], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name, content in before.items():
+        (tmp_path / name).write_bytes(content)
+    disk = FlushedFolder(tmp_path, monkeypatch)
+    observations: list[dict[str, bytes]] = []
+    flush = disk._fsync
+
+    def observed(descriptor: int) -> None:
+        observations.extend((disk.left(), disk.left_at_best()))
+        flush(descriptor)
+
+    monkeypatch.setattr("os.fsync", observed)
+    replace_file(tmp_path / "plan.json", "today's")
+    after = {"plan.json": b"today's"}
+    assert disk.left() == disk.left_at_best() == after
+    for files in observations:
+        assert files.get("plan.json") in (before.get("plan.json"), b"today's")
+
+
+def test_a_line_that_was_appended_is_there_after_a_power_loss(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "journal"
+    path.write_bytes(b"one\n")
+    disk = FlushedFolder(tmp_path, monkeypatch)
+    with path.open("ab") as file:
+        append_line(file, "two")
+        assert disk.left() == {"journal": b"one\ntwo\n"}
+        append_line(file, "three")
+        assert disk.left() == {"journal": b"one\ntwo\nthree\n"}

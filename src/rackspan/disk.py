@@ -32,6 +32,7 @@ def replace_file(path: Path, text: str, errors: str = "strict") -> None:
         staging.write_text(text, encoding="utf-8", errors=errors)
         to_disk(staging)
         staging.replace(path)
+        to_disk(path.parent)
     except BaseException:
         # If the folder itself is wrong there is no file to remove, and the first error is the one to raise.
         with suppress(OSError):

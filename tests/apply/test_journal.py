@@ -23,6 +23,7 @@ from rackspan.plan.execution.events_format import event_line, read_events
 from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
 from tests.plan.plans import reassignment_plans
+from tests.power_loss import FlushedFolder
 
 PLAN = ReassignmentPlan(
     "c1", {"orders": "id\u2028"}, (Step.of(1, "because", (PartitionReassignment("orders", 0, (1, 2), (1, 3)),)),)
@@ -53,6 +54,15 @@ def test_what_was_appended_is_what_is_read(tmp_path: Path) -> None:
     assert peek(path) == replay(EVENTS)
     with Journal(path) as journal:
         assert journal.state == replay(EVENTS)
+
+
+def test_each_event_outlives_a_power_loss_once_it_was_appended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = FlushedFolder(tmp_path, monkeypatch)
+    with Journal(tmp_path / "journal") as journal:
+        for number, event in enumerate(EVENTS, start=1):
+            journal.append(event)
+            lines = disk.left()["journal"].decode().removesuffix("\n").split("\n")
+            assert read_events(lines) == tuple(EVENTS[:number])
 
 
 @given(reassignment_plans())

@@ -16,7 +16,7 @@ from typing import Any, Final
 
 from rackspan import json_text
 from rackspan.audit.policy import RackPolicy, Survive
-from rackspan.disk import replace_file, to_disk
+from rackspan.disk import replace_file
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline import paths
 from rackspan.pipeline.warehouse import Day, Warehouse
@@ -100,7 +100,6 @@ def write_manifest(warehouse: Warehouse, manifest: Manifest) -> None:
     """Put a manifest into force. It survives a power cut once this returns; until then the old one is in force."""
     file = warehouse.tables / FILE_NAME
     replace_file(file, json.dumps(_document(manifest), indent=1, ensure_ascii=False) + "\n")
-    to_disk(file.parent)
 
 
 def policy_document(policy: RackPolicy) -> dict[str, Any]:
