@@ -31,10 +31,12 @@ from rackspan.model.json_format import ReadSnapshot
 from rackspan.placement import RandomGenerator
 from rackspan.placement import generate as _generate
 from rackspan.placement import new_partitions as _new_partitions
+from rackspan.placement import proposal_format as _proposal_format
 from rackspan.placement import spec as _spec
 from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.generate import GeneratedPartition
 from rackspan.placement.new_partitions import PlacerChoice, Proposal
+from rackspan.placement.proposal_format import PlacementPlan
 from rackspan.plan import RunLimits, StepLimits, plan_document, read_plan
 from rackspan.plan.difference import PartitionDifference, PlanDifference
 from rackspan.plan.execution.events import DirectionSet, RunState, after
@@ -95,9 +97,12 @@ __all__ = [
     "place_from_spec",
     "place_more_partitions",
     "place_new_topic",
+    "placement_plan_document",
     "plan_difference",
     "plan_document",
     "plan_reassignment",
+    "planned_proposal",
+    "read_placement_plan",
     "read_plan",
     "read_streams_group",
     "report",
@@ -115,6 +120,7 @@ __all__ = [
     "watch",
 ]
 
+_NO_CONFIGS: Mapping[str, str] = MappingProxyType({})
 _NO_CHANGELOGS: Mapping[str, Sequence[str]] = MappingProxyType({})
 
 # ── read a cluster
@@ -240,6 +246,25 @@ def place_more_partitions(
 ) -> Proposal:
     """The brokers of the partitions that a topic lacks up to `total`."""
     return _new_partitions.more_partitions(snapshot, topic, total, choice, rng)
+
+
+def placement_plan_document(
+    proposal: Proposal, snapshot: ClusterSnapshot, configs: Mapping[str, str] = _NO_CONFIGS
+) -> dict[str, Any]:
+    """A proposal as a file that `read_placement_plan` reads."""
+    return _proposal_format.placement_plan_document(proposal, snapshot, configs)
+
+
+def read_placement_plan(content: bytes) -> PlacementPlan:
+    """Errors: UsageError, NotJson."""
+    return _proposal_format.read_placement_plan(content)
+
+
+def planned_proposal(
+    snapshot: ClusterSnapshot, plan: PlacementPlan, exclusion: Exclusion = Exclusion(), *, new_topic: bool
+) -> Proposal:
+    """The proposal of a file, on the cluster as it is now. Errors: UsageError where it can no longer be made as it was shown."""
+    return _proposal_format.planned_proposal(snapshot, plan, exclusion, new_topic=new_topic)
 
 
 def create_topic(cluster: Cluster, proposal: Proposal, configs: Mapping[str, str]) -> None:

@@ -286,3 +286,90 @@ def test_listed_brokers_alone_need_racks(cli: Cli, files: Path) -> None:
     ignoring = cli(*words, "--broker-list", "1,2,3,6", "--ignore-racks", "-o", "json")
     brokers = Counter(broker for one in ignoring.document["proposed"]["partitions"] for broker in one["replicas"])
     assert set(brokers) <= {1, 2, 3, 6}
+
+
+OF_PLACER = "rackspan: --plan: its replicas are placed already; leave out the options of the placer\n"
+ANEW = "make it anew with --out"
+
+
+def test_what_was_shown_is_what_its_plan_makes(cli: Cli, files: Path) -> None:
+    shown = cli(*CREATE, "--config", "retention.ms=1000", "--out", "kept.json", "-o", "json")
+    assert shown.code == 2
+    again = cli("place", "create", *SNAPSHOT, "--plan", "kept.json", "-o", "json")
+    assert (again.code, again.err, again.document) == (2, "", shown.document)
+    more = cli(*EXTEND, "5", "--out", "more.json", "-o", "json")
+    assert cli("place", "extend", *SNAPSHOT, "--plan", "more.json", "-o", "json").document == more.document
+
+
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (
+            ("create", "--plan", "kept.json", "--topic", "new"),
+            "--topic and --plan: the plan says it; leave one of them out",
+        ),
+        (("create", "--plan", "kept.json", "--seed", "3"), OF_PLACER.removeprefix("rackspan: ").strip()),
+        (
+            ("create", "--plan", "kept.json", "--out", "b.json"),
+            "--out and --plan: keep the placement first, then give it with --plan FILE --apply",
+        ),
+        (("create",), "--topic is missing; give it, or a kept placement with --plan FILE"),
+        (
+            ("extend", "--plan", "kept.json"),
+            "the plan is one of rackspan place create; run rackspan place create --plan, or extend anew",
+        ),
+        (
+            ("create", "--plan", "kept.json", "--exclude-brokers", "1"),
+            f"the plan places replicas on broker 1, which is excluded; {ANEW}",
+        ),
+        (("create", "--plan", "torn.json"), "torn.json: "),
+        (("create", "--plan", "spec.json"), f"spec.json: not a plan of rackspan place create or extend; {ANEW}"),
+    ],
+)
+def test_a_plan_that_does_not_fit_is_refused_in_one_line(
+    cli: Cli, files: Path, words: tuple[str, ...], line: str
+) -> None:
+    cli(*CREATE, "--out", "kept.json")
+    verb, *flags = words
+    ran = cli("place", verb, *SNAPSHOT, *flags)
+    assert (ran.code, ran.out) == (1, "")
+    assert ran.err.startswith(f"rackspan: {line}")
+    assert not (files / "b.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        ({"cluster_id": "other"}, "the plan is for cluster other, and this is "),
+        ({"topic": "orders"}, "topic 'orders' already exists; "),
+        (
+            {"assignments": {"0": [1, 9]}},
+            f"the plan places replicas on broker 9, which is gone or fenced; bring it back, or {ANEW}",
+        ),
+        ({"assignments": {"0": [1, 1]}}, "partition 0: [1, 1] is not a list of different broker ids"),
+        ({"assignments": {"0": [1], "2": [2]}}, "assignments does not hold partitions 0 to 1"),
+        ({"assignments": {"0": [1, 2], "1": [2]}}, "partition 1 has 1 replicas, partition 0 2"),
+        (
+            {"start_partition": 1, "topic": "orders", "assignments": {"1": [1, 2, 3]}},
+            "topic 'orders' has 2 partitions, and the plan begins at 1",
+        ),
+        (
+            {"start_partition": 2, "topic": "orders", "assignments": {"2": [1, 2]}},
+            "topic 'orders' has 3 replicas a partition, and the plan 2",
+        ),
+        (
+            {"start_partition": 2, "topic": "quux", "assignments": {"2": [1, 2]}},
+            "topic 'quux' does not exist as expected",
+        ),
+        ({"config": {"a": 1}}, 'config is {"a": 1}, not an object of strings'),
+    ],
+)
+def test_a_plan_that_the_cluster_no_longer_fits_is_refused(
+    cli: Cli, files: Path, change: dict[str, Any], line: str
+) -> None:
+    cli(*CREATE, "--out", "kept.json")
+    document = {**json.loads((files / "kept.json").read_text()), **change}
+    (files / "kept.json").write_text(json.dumps(document))
+    ran = cli("place", "extend" if document["start_partition"] else "create", *SNAPSHOT, "--plan", "kept.json")
+    assert (ran.code, ran.out) == (1, "")
+    assert line in ran.err

@@ -63,7 +63,7 @@ def new_topic(
 
     Errors: UsageError for a name that exists or is invalid, and for an unknown placer; ReplicaPlacementException.
     """
-    _refuse_name(snapshot, topic)
+    refuse_name(snapshot, topic)
     _refuse_too_many(partitions)
     return _proposed(snapshot, TopicName(topic), 0, partitions, replication_factor, choice, rng, installed)
 
@@ -84,7 +84,7 @@ def more_partitions(
     """
     rows = _rows(snapshot, topic)
     first = _replicas_of_first(rows, topic)
-    existing = int(rows.partition.max()) + 1
+    existing, factor = shape_of(snapshot, topic)
     _refuse_too_many(total)
     if total <= existing:
         raise InvalidPartitions(
@@ -94,7 +94,13 @@ def more_partitions(
     start = {START_INDEX_CONFIG: str(index_of_leader(_live(offered), first[0]))}
     of_topic = replica_counts(replace(snapshot, partitions=rows)).topic_configs
     chosen = replace(choice, configs={**start, **of_topic, **choice.configs})
-    return _proposed(snapshot, TopicName(topic), existing, total - existing, len(first), chosen, rng, installed)
+    return _proposed(snapshot, TopicName(topic), existing, total - existing, factor, chosen, rng, installed)
+
+
+def shape_of(snapshot: ClusterSnapshot, topic: str) -> tuple[int, int]:
+    """How many partitions a topic has, and how many replicas its partition 0. Errors: UsageError, as more_partitions."""
+    rows = _rows(snapshot, topic)
+    return int(rows.partition.max()) + 1, len(_replicas_of_first(rows, topic))
 
 
 def brokers_for_placer(brokers: tuple[UsableBroker, ...], ignore_racks: bool) -> tuple[tuple[UsableBroker, ...], bool]:
@@ -126,7 +132,8 @@ def _proposed(
     return Proposal(topic, start_partition, assignment, brokers, before, by_rack)
 
 
-def _refuse_name(snapshot: ClusterSnapshot, topic: str) -> None:
+def refuse_name(snapshot: ClusterSnapshot, topic: str) -> None:
+    """Errors: UsageError where a topic cannot be created under this name."""
     if not TOPIC_NAME_RULE.fullmatch(topic) or topic in (".", ".."):
         raise UsageError(
             f"topic {topic!r}: Kafka allows 1 to 249 letters, digits, '.', '_' and '-'; choose another name"

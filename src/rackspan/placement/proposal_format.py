@@ -1,10 +1,133 @@
-"""The JSON document of `place create` and `place extend`: that of `place plan`, and the load of the whole cluster."""
+"""The JSON document of `place create` and `place extend`: that of `place plan`, and the load of the whole cluster.
 
-from typing import Any
+As a file of `--out` it is read back by `--plan`: what was shown is what is made.
+"""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rackspan import json_text
+from rackspan.errors import UsageError
+from rackspan.json_text import shown
+from rackspan.model import ClusterSnapshot, TopicName
 from rackspan.model.partitions import Int64s
-from rackspan.placement.new_partitions import Proposal
-from rackspan.placement.replica_counts import least_maximum, no_replicas
+from rackspan.placement.exclusion import Exclusion
+from rackspan.placement.new_partitions import Proposal, brokers_for_placer, refuse_name, shape_of
+from rackspan.placement.placer import TopicAssignment
+from rackspan.placement.replica_counts import least_maximum, no_replicas, replica_counts
+from rackspan.placement.usable_brokers import usable
+
+VERSION: Final = 1
+
+ANEW: Final = "make it anew with --out"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlacementPlan:
+    """A proposal as its file holds it. `cluster_id` None where the snapshot had none. `configs`: of a new topic."""
+
+    topic: str
+    cluster_id: str | None
+    start_partition: int
+    assignment: TopicAssignment
+    configs: Mapping[str, str]
+    by_rack: bool
+
+
+def placement_plan_document(
+    proposal: Proposal, snapshot: ClusterSnapshot, configs: Mapping[str, str]
+) -> dict[str, Any]:
+    """The document of a proposal, with what it takes to make it later. `read_placement_plan` reads it."""
+    return {
+        "version": VERSION,
+        "cluster_id": snapshot.cluster_id,
+        "start_partition": proposal.start_partition,
+        "by_rack": proposal.by_rack,
+        **proposal_document(proposal, applied=False),
+        "config": dict(configs),
+    }
+
+
+def read_placement_plan(content: bytes) -> PlacementPlan:
+    """Errors: UsageError, NotJson."""
+    top = json_text.parse(content)
+    if not isinstance(top, dict) or top.get("version") != VERSION or "assignments" not in top:
+        raise UsageError(f"not a plan of rackspan place create or extend; {ANEW}")
+    topic, cluster_id, start = top.get("topic"), top.get("cluster_id"), top.get("start_partition")
+    if not isinstance(topic, str) or type(start) is not int or start < 0:
+        raise UsageError(
+            f"topic is {shown(topic)} and start_partition {shown(start)}: a name and a number are needed; {ANEW}"
+        )
+    if cluster_id is not None and not isinstance(cluster_id, str):
+        raise UsageError(f"cluster_id is {shown(cluster_id)}, not a string; {ANEW}")
+    configs = top.get("config", {})
+    if not isinstance(configs, dict) or not all(isinstance(value, str) for value in configs.values()):
+        raise UsageError(f"config is {shown(configs)}, not an object of strings; {ANEW}")
+    return PlacementPlan(
+        topic, cluster_id, start, _assignment(top["assignments"], start), configs, bool(top.get("by_rack", True))
+    )
+
+
+def _assignment(listed: object, start: int) -> TopicAssignment:
+    if not isinstance(listed, dict) or not listed:
+        raise UsageError(f"assignments is {shown(listed)}, not an object of partitions; {ANEW}")
+    names = [str(partition) for partition in range(start, start + len(listed))]
+    if set(names) != set(listed):
+        raise UsageError(f"assignments does not hold partitions {names[0]} to {names[-1]}; {ANEW}")
+    for name in names:
+        replicas = listed[name]
+        sound = isinstance(replicas, list) and all(type(broker) is int and 0 <= broker < 2**31 for broker in replicas)
+        if not sound or not replicas or len(set(replicas)) < len(replicas):
+            raise UsageError(f"partition {name}: {shown(replicas)} is not a list of different broker ids; {ANEW}")
+        if len(replicas) != len(listed[names[0]]):
+            raise UsageError(
+                f"partition {name} has {len(replicas)} replicas, partition {names[0]} {len(listed[names[0]])}; {ANEW}"
+            )
+    return TopicAssignment.of(listed[name] for name in names)
+
+
+def planned_proposal(
+    snapshot: ClusterSnapshot, plan: PlacementPlan, exclusion: Exclusion, *, new_topic: bool
+) -> Proposal:
+    """The proposal of a plan, on the cluster as it is now. `new_topic`: the plan is for place create.
+
+    Errors: UsageError where it was made for the other command or another cluster, or where it can no longer be made.
+    """
+    if new_topic != (plan.start_partition == 0):
+        made, other = ("extend", "create") if new_topic else ("create", "extend")
+        raise UsageError(f"the plan is one of rackspan place {made}; run rackspan place {made} --plan, or {other} anew")
+    if None not in (plan.cluster_id, snapshot.cluster_id) and plan.cluster_id != snapshot.cluster_id:
+        raise UsageError(f"the plan is for cluster {plan.cluster_id}, and this is {snapshot.cluster_id}; name that one")
+    if new_topic:
+        refuse_name(snapshot, plan.topic)
+    else:
+        _refuse_other_topic(snapshot, plan)
+    usable_now = {int(broker.id) for broker in snapshot.brokers if not broker.fenced}
+    named = sorted({int(broker) for row in plan.assignment.replicas.tolist() for broker in row})
+    for broker in named:
+        if broker in exclusion.brokers:
+            raise UsageError(f"the plan places replicas on broker {broker}, which is excluded; {ANEW}")
+        if broker not in usable_now:
+            raise UsageError(
+                f"the plan places replicas on broker {broker}, which is gone or fenced; bring it back, or {ANEW}"
+            )
+    brokers, by_rack = brokers_for_placer(exclusion.offered(usable(snapshot.brokers)), not plan.by_rack)
+    return Proposal(
+        TopicName(plan.topic), plan.start_partition, plan.assignment, brokers, replica_counts(snapshot), by_rack
+    )
+
+
+def _refuse_other_topic(snapshot: ClusterSnapshot, plan: PlacementPlan) -> None:
+    existing, factor = shape_of(snapshot, plan.topic)
+    if existing != plan.start_partition:
+        raise UsageError(
+            f"topic '{plan.topic}' has {existing} partitions, and the plan begins at {plan.start_partition}; {ANEW}"
+        )
+    if factor != plan.assignment.replicas.shape[1]:
+        raise UsageError(
+            f"topic '{plan.topic}' has {factor} replicas a partition, and the plan {plan.assignment.replicas.shape[1]}; {ANEW}"
+        )
 
 
 def proposal_document(proposal: Proposal, applied: bool) -> dict[str, Any]:
