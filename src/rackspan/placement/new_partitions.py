@@ -7,20 +7,29 @@ Proposed Changes: "an exception will be thrown").
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Final
 
 import numpy as np
 
 from rackspan.errors import InvalidPartitions, UsageError
 from rackspan.model import NO_BROKER, TOPIC_NAME_RULE, ClusterSnapshot, PartitionColumns, TopicName
+from rackspan.placement.balanced.settings import CONFIGS as BALANCED_CONFIGS
 from rackspan.placement.exclusion import Exclusion
 from rackspan.placement.kafka.java_random import RandomGenerator
 from rackspan.placement.kafka.rack_alternated import START_INDEX_CONFIG, index_of_leader
 from rackspan.placement.placer import TopicAssignment
-from rackspan.placement.rack_modes import RackAwareMode, aware
+from rackspan.placement.rack_modes import RACK_AWARE_CONFIG, RackAwareMode, aware
 from rackspan.placement.registry import Installed, installed_placers, placer_named
 from rackspan.placement.replica_counts import ReplicaCounts, replica_counts
 from rackspan.placement.spec_format import DEFAULT_PLACER, PARTITIONS_MAX
 from rackspan.placement.usable_brokers import UsableBroker, usable
+
+_CONFIGS: Final[Mapping[str, tuple[str, ...]]] = {
+    "balanced": BALANCED_CONFIGS,
+    "rack-alternated": (RACK_AWARE_CONFIG, START_INDEX_CONFIG),
+    "striped": (),
+}
+"""What rackspan's own placers read. Brokers give a placer all of theirs; an operator means each of these."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,14 @@ class PlacerChoice:
     configs: Mapping[str, str] = field(default_factory=dict)
     ignore_racks: bool = False
     exclusion: Exclusion = field(default_factory=Exclusion)
+
+    def check_configs(self) -> None:
+        """Errors: UsageError for a config that a placer of rackspan's own does not read; others may have any."""
+        known = _CONFIGS.get(self.name)
+        for key in self.configs:
+            if known is not None and key not in known:
+                there_are = f"it has {', '.join(known)}" if known else "it has none"
+                raise UsageError(f"--placer-config {key}: the placer {self.name} has no such config; {there_are}")
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -456,6 +456,10 @@ class MetricsOptions:
         bool, typer.Option("--metrics-partitions", help="With --metrics-listen: a series for each partition too.")
     ] = False
 
+    def __post_init__(self) -> None:
+        if self.metrics_partitions and self.metrics_listen is None:
+            raise UsageError("--metrics-partitions: no metrics are served; add --metrics-listen 127.0.0.1:PORT")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PlacementOptions:
@@ -469,7 +473,10 @@ class PlacementOptions:
 
     def choice(self, excluded: frozenset[int]) -> PlacerChoice:
         exclusion = Exclusion(excluded, self.allow_fewer_racks)
-        return PlacerChoice(self.placer, pairs("--placer-config", self.placer_config), self.ignore_racks, exclusion)
+        configs = pairs("--placer-config", self.placer_config)
+        choice = PlacerChoice(self.placer, configs, self.ignore_racks, exclusion)
+        choice.check_configs()
+        return choice
 
     def rng(self) -> Random | RandomGenerator:
         return Random() if self.seed is None else JavaRandom(self.seed)

@@ -24,6 +24,13 @@ SPREAD_FIRST_CONFIG: Final = PREFIX + "spread.before.liveness"
 FIRST_GOAL_CONFIG: Final = PREFIX + "first.goal"
 LEVEL_CONFIG: Final = PREFIX + "level"
 
+CONFIGS: Final = (
+    *(RACK_AWARE_CONFIG, LEADERS_CONFIG, REPLICAS_CONFIG, TOPIC_LEADERS_CONFIG, TOPIC_REPLICAS_CONFIG, WEIGHTS_CONFIG),
+    *(DRAINING_CONFIG, NEAR_CAPACITY_CONFIG, NEW_CONFIG, NEW_PREFERENCE_CONFIG, SPREAD_FIRST_CONFIG),
+    *(FIRST_GOAL_CONFIG, LEVEL_CONFIG),
+)
+"""Every config that the balanced placer reads."""
+
 MIN_WEIGHT: Final = 0.01
 MAX_WEIGHT: Final = 100.0
 """Brokers may differ ten-thousand-fold; a larger difference means draining, or wrong units."""

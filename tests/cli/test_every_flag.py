@@ -1,0 +1,539 @@
+"""No flag is accepted and without effect: every flag of every command changes what the command does, or is refused.
+
+The flags come from the command tree. A new one without a case fails test_every_flag_has_a_case.
+"""
+
+import json
+import re
+import shutil
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, NoReturn
+
+import pytest
+
+from rackspan import api
+from rackspan.acks import Watch
+from rackspan.cli import cluster as cluster_command
+from rackspan.cli import command_tree, leaf_commands
+from rackspan.cluster import EmbeddedCluster
+from rackspan.errors import UsageError
+from rackspan.model.json_format import ReadSnapshot
+from rackspan.sources.source import Source
+from rackspan.streams import streams_group
+from tests.cli.conftest import GOOD, Ran
+from tests.cli.test_streams import PROBLEM, swapped
+from tests.streams.groups import cluster as streams_cluster
+from tests.streams.groups import described
+from tests.streams.test_assignment import PREVIOUS_CLIENTS
+
+Cli = Callable[..., Ran]
+
+UNEVEN: dict[str, Any] = json.loads(json.dumps(GOOD))
+UNEVEN["brokers"] += [{"id": 7}, {"id": 8, "rack": "r1"}]
+UNEVEN["topics"] = [
+    {
+        "name": "orders",
+        "config": {"min.insync.replicas": "2", "min.insync.racks": "2"},
+        "partitions": [
+            {"partition": 0, "leader": 1, "replicas": [1, 4, 2], "isr": [1, 4, 2], "size_bytes": 3_000},
+            {"partition": 1, "leader": 1, "replicas": [1, 4, 5], "isr": [1, 4, 5], "size_bytes": 2_000},
+            {"partition": 2, "leader": 2, "replicas": [2, 5, 7], "isr": [2, 5, 7], "size_bytes": 1_000},
+        ],
+    },
+    {
+        "name": "stacked",
+        "partitions": [{"partition": at, "leader": 1, "replicas": [1, 4], "isr": [1]} for at in range(4)],
+    },
+]
+"""Racks to spread over, a broker without one, an empty broker, a topic whose brokers enforce racks, one that lags."""
+
+PLAN: dict[str, Any] = {
+    "version": 1,
+    "partitions": [
+        {"topic": "orders", "partition": 0, "replicas": [1, 5, 3]},
+        {"topic": "stacked", "partition": 0, "replicas": [1, 2]},
+    ],
+}
+SPEC = {
+    "brokers": [{"id": at, "rack": f"r{at % 3}"} for at in range(6)],
+    "partitions": 3,
+    "replication_factor": 3,
+    "seed": 1,
+}
+LAB: dict[str, Any] = {
+    **PROBLEM,
+    "config": {**PROBLEM["config"], "num_standbys": 1},
+    "clients": [
+        {**client, "prev_active": [f"0_{at}"], "prev_standby": []} for at, client in enumerate(PROBLEM["clients"])
+    ],
+    "tasks": [{**task, "changelog": task["source"]} for task in PROBLEM["tasks"]],
+    "partitions": {"orders:0": ["r1", "r2"], "orders:1": ["r2"]},
+}
+
+SNAP = ("--snapshot", "uneven.json")
+RACKED = ("--snapshot", "racked.json")
+LIVE = ("--bootstrap-server", "{live}")
+FORCED = ("--rack-locator-class", "properties", "--rack-locator-properties")
+BY_ID = ",".join(f"{broker}=x{broker % 2}" for broker in range(9))
+OTHERS = ",".join(f"{broker}=y{broker % 3}" for broker in range(9))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A flag's words, and the words beside which it has its effect; `good`: the run with it has to succeed."""
+
+    flag: tuple[str, ...]
+    beside: tuple[str, ...] = SNAP
+    good: bool = False
+
+
+COMMON: dict[str, Case] = {
+    "--cluster": Case(("--cluster", "here"), (), good=True),
+    "--bootstrap-server": Case(LIVE, (), good=True),
+    "--snapshot": Case(SNAP, (), good=True),
+    "--command-config": Case(("--command-config", "bad.properties"), LIVE),
+    "--timeout": Case(("--timeout", "110"), ("--bootstrap-server", "{silent}", "--timeout", "190")),
+    "--rack-locator-class": Case((*FORCED, BY_ID)),
+    "--rack-locator-properties": Case(("--rack-locator-properties", OTHERS), (*SNAP, *FORCED, BY_ID)),
+    "--unracked": Case(("--unracked", "error")),
+    "--min-insync-racks": Case(("--min-insync-racks", "3")),
+    "--exclude-brokers": Case(("--exclude-brokers", "3")),
+    "--output": Case(("-o", "json")),
+    "--placer": Case(("--placer", "striped"), RACKED),
+    "--placer-config": Case(("--placer-config", "colour=red"), RACKED),
+    "--ignore-racks": Case(("--ignore-racks",)),
+    "--allow-fewer-racks": Case(("--allow-fewer-racks",), ("--snapshot", "racked.json", "--exclude-brokers", "3,6")),
+    "--seed": Case(("--seed", "3"), ("--snapshot", "racked.json", "--placer", "rack-alternated")),
+    "--apply": Case(("--apply",), LIVE, good=True),
+}
+"""By the flag's first name, for every command that has it and no case of its own."""
+
+NEW = ("place", "create", "--topic", "new", "--partitions", "7", "--replication-factor", "3", "--seed", "1")
+MORE = ("place", "extend", "--topic", "orders", "--partitions", "9", "--seed", "1")
+ANEW = (
+    *("reassign", "generate", "--topics-to-move-json-file", "topics.json"),
+    *("--broker-list", "1,2,3,4,5,6", "--seed", "1"),
+)
+RECORDED = (*LIVE, "--apply")
+
+WORDS: dict[str, tuple[str, ...]] = {
+    "snapshot": ("snapshot", "--out", "-"),
+    "place create": NEW,
+    "place extend": MORE,
+    "reassign generate": ANEW,
+    "reassign lint": ("reassign", "lint", "--plan", "plan.json"),
+    "reassign apply": ("reassign", "apply", "--plan", "live.json"),
+    "reassign verify": ("reassign", "verify", "--plan", "live.json"),
+    "reassign cancel": ("reassign", "cancel", "--plan", "begun.json"),
+    "reassign undo": ("reassign", "undo", "--plan", "done.json"),
+    "acks watch": ("acks", "watch", "--every", "1"),
+    "streams audit": ("streams", "audit", "--group", "shop"),
+    "place plan": ("place", "plan", "--spec", "spec.json"),
+    "streams assign": ("streams", "assign", "--problem", "problem.json"),
+    "streams lab": ("streams", "lab", "--problem", "lab.json"),
+    "pipeline collect": ("pipeline", "collect", "--warehouse", "out"),
+    "pipeline run": ("pipeline", "run", "--warehouse", "warehouse"),
+    "pipeline report": ("pipeline", "report", "--warehouse", "warehouse", "--out", "page.html"),
+    "pipeline table": ("pipeline", "table", "findings", "--warehouse", "warehouse"),
+}
+"""The words with which a command runs, where its name alone does not do, without a source."""
+
+RUN_SNAP = ("--snapshot", "live-snapshot.json")
+GROUP = ("--bootstrap-server", "group:1")
+NONE: tuple[str, ...] = ()
+
+OWN: dict[tuple[str, str], Case] = {
+    ("snapshot", "--out"): Case(("--out", "written.json")),
+    ("audit", "--exclude-brokers"): Case(("--exclude-brokers", "1")),
+    ("outage", "--lose"): Case(("--lose", "r1")),
+    ("outage", "--pairs"): Case(("--pairs",)),
+    ("place plan", "--spec"): Case(("--spec", "other-spec.json"), NONE),
+    ("place plan", "--exclude-brokers"): Case(("--exclude-brokers", "3"), NONE),
+    ("place plan", "--allow-fewer-racks"): Case(("--allow-fewer-racks",), ("--exclude-brokers", "0,3")),
+    ("place plan", "--output"): Case(("-o", "yaml"), NONE),
+    ("place create", "--topic"): Case(("--topic", "other"), RACKED),
+    ("place create", "--snapshot"): Case(RACKED, NONE, good=True),
+    ("place create", "--partitions"): Case(("--partitions", "2"), RACKED),
+    ("place create", "--replication-factor"): Case(("--replication-factor", "2"), RACKED),
+    ("place create", "--config"): Case(("--config", "retention.ms=1"), (*RACKED, "-o", "json")),
+    ("place extend", "--topic"): Case(("--topic", "stacked"), RACKED),
+    ("place extend", "--snapshot"): Case(RACKED, NONE, good=True),
+    ("place extend", "--seed"): Case(("--seed", "3"), (*RACKED, "--placer", "striped")),
+    ("place extend", "--partitions"): Case(("--partitions", "4"), RACKED),
+    ("place extend", "--bootstrap-server"): Case((*LIVE, "--topic", "live"), NONE, good=True),
+    ("place extend", "--cluster"): Case(("--cluster", "here", "--topic", "live"), NONE, good=True),
+    ("place extend", "--apply"): Case(("--apply",), (*LIVE, "--topic", "grown"), good=True),
+    ("reassign generate", "--bootstrap-server"): Case((*LIVE, "--broker-list", "1,2", "--topics-to-move-json-file", "live-topics.json"), NONE, good=True),
+    ("reassign generate", "--cluster"): Case(("--cluster", "here", "--broker-list", "1,2", "--topics-to-move-json-file", "live-topics.json"), NONE, good=True),
+    ("reassign generate", "--topics-to-move-json-file"): Case(("--topics-to-move-json-file", "other-topics.json"), RACKED),
+    ("reassign generate", "--snapshot"): Case(RACKED, NONE, good=True),
+    ("reassign generate", "--broker-list"): Case(("--broker-list", "1,2,3"), RACKED),
+    ("reassign plan", "--drain"): Case(("--drain", "4")),
+    ("reassign plan", "--replace"): Case(("--replace", "4")),
+    ("reassign plan", "--topic"): Case(("--topic", "orders")),
+    ("reassign plan", "--replication-factor"): Case(("--replication-factor", "2")),
+    ("reassign plan", "--balance"): Case(("--balance",)),
+    ("reassign plan", "--keep-leaders"): Case(("--keep-leaders",)),
+    ("reassign plan", "--moves-per-step"): Case(("--moves-per-step", "1")),
+    ("reassign plan", "--moves-per-broker"): Case(("--moves-per-broker", "1")),
+    ("reassign plan", "--bytes-per-step"): Case(("--bytes-per-step", "3kB")),
+    ("reassign plan", "--out"): Case(("--out", "written.json")),
+    ("reassign plan", "--exclude-brokers"): Case(("--exclude-brokers", "3", "-o", "json"), (*SNAP, "-o", "json")),
+    ("reassign plan", "--allow-fewer-racks"): Case(("--allow-fewer-racks",), ("--snapshot", "racked.json", "--drain", "2,5")),
+    ("reassign plan", "--replace-missing-brokers"): Case(("--replace-missing-brokers",), ("--snapshot", "missing.json")),
+    ("reassign plan", "--unracked"): Case(("--unracked", "error"), (*SNAP, "-o", "json")),
+    ("reassign plan", "--min-insync-racks"): Case(("--min-insync-racks", "3"), (*SNAP, "-o", "json")),
+    ("reassign lint", "--reassignment-json-file"): Case(("--plan", "other-plan.json")),
+    ("reassign lint", "--drain"): Case(("--drain", "1")),
+    ("reassign lint", "--replace"): Case(("--replace", "1")),
+    ("reassign lint", "--replication-factor"): Case(("--replication-factor", "2")),
+    ("reassign lint", "--balance"): Case(("--balance",)),
+    ("reassign lint", "--exclude-brokers"): Case(("--exclude-brokers", "2,3,5")),
+    ("reassign lint", "--allow-fewer-racks"): Case(("--allow-fewer-racks",), (*RACKED, "--plan", "worse.json")),
+    ("reassign lint", "--bootstrap-server"): Case((*LIVE, "--plan", "live.json"), NONE, good=True),
+    ("reassign lint", "--cluster"): Case(("--cluster", "here", "--plan", "live.json"), NONE, good=True),
+    **{
+        (verb, flag): case
+        for verb in ("place create", "place extend", "reassign generate")
+        for flag, case in {
+            "--exclude-brokers": Case(("--exclude-brokers", "4"), RACKED),
+            "--output": Case(("-o", "json"), RACKED),
+            "--rack-locator-class": Case((*FORCED, BY_ID), RACKED),
+            "--rack-locator-properties": Case(("--rack-locator-properties", OTHERS), (*RACKED, *FORCED, BY_ID)),
+        }.items()
+    },
+    **{
+        (verb, flag): case
+        for verb in ("reassign apply", "reassign undo")
+        for flag, case in {
+            "--plan": Case(("--plan", "other-live.json"), RUN_SNAP),
+            "--snapshot": Case(RUN_SNAP, NONE, good=True),
+            "--throttle": Case(("--throttle", "50MB/s"), RUN_SNAP),
+            "--max-moves": Case(("--max-moves", "1"), RECORDED),
+            "--journal": Case(("--journal", "elsewhere"), (*RUN_SNAP, "-o", "json")),
+            "--cluster-id": Case(("--cluster-id", "other"), RUN_SNAP),
+            "--patience": Case(("--patience", "7"), RECORDED),
+            "--apply": Case(("--apply",), LIVE),
+            "--output": Case(("-o", "json"), RUN_SNAP),
+        }.items()
+    },
+    ("reassign verify", "--plan"): Case(("--plan", "other-live.json"), RUN_SNAP),
+    ("reassign verify", "--snapshot"): Case(RUN_SNAP, NONE, good=True),
+    ("reassign verify", "--output"): Case(("-o", "json"), RUN_SNAP),
+    ("reassign cancel", "--plan"): Case(("--plan", "live.json"), RUN_SNAP),
+    ("reassign cancel", "--snapshot"): Case(RUN_SNAP, NONE, good=True),
+    ("reassign cancel", "--journal"): Case(("--journal", "elsewhere"), RUN_SNAP),
+    ("reassign cancel", "--patience"): Case(("--patience", "7"), RECORDED),
+    ("reassign cancel", "--apply"): Case(("--apply",), LIVE),
+    ("reassign cancel", "--output"): Case(("-o", "json"), RUN_SNAP),
+    ("acks harden", "--topic"): Case(("--topic", "orders"), (*SNAP, "-o", "json")),
+    ("acks harden", "--apply"): Case(("--apply",), (*LIVE, "--min-insync-racks", "2", "--topic", "soft"), good=True),
+    ("acks harden", "--rack-locator-class"): Case((*FORCED, BY_ID), (*SNAP, "--min-insync-racks", "2")),
+    ("acks harden", "--rack-locator-properties"): Case(("--rack-locator-properties", OTHERS), (*SNAP, *FORCED, BY_ID, "--min-insync-racks", "3")),
+    ("acks watch", "--metrics-listen"): Case(("--metrics-listen", "127.0.0.1:0")),
+    ("acks watch", "--metrics-partitions"): Case(("--metrics-partitions",), (*SNAP, "--metrics-listen", "127.0.0.1:0")),
+    ("acks watch", "--every"): Case(("--every", "9")),
+    ("acks watch", "--min-insync-racks"): Case(("--min-insync-racks", "3"), (*SNAP, "-o", "json")),
+    ("acks watch", "--rack-locator-class"): Case((*FORCED, BY_ID), (*SNAP, "-o", "json", "--min-insync-racks", "3")),
+    ("acks watch", "--rack-locator-properties"): Case(("--rack-locator-properties", OTHERS), (*SNAP, *FORCED, BY_ID, "-o", "json", "--min-insync-racks", "3")),
+    ("streams assign", "--problem"): Case(("--problem", "previous.json"), NONE),
+    ("streams assign", "--assignor"): Case(("--assignor", "sticky"), NONE),
+    ("streams assign", "--beyond"): Case(("--beyond", "previous-overlap"), ("--problem", "previous.json")),
+    ("streams assign", "--output"): Case(("-o", "yaml"), NONE),
+    ("streams audit", "--group"): Case(("--group", "other"), LIVE),
+    ("streams audit", "--cluster"): Case(("--cluster", "here"), NONE),
+    ("streams audit", "--bootstrap-server"): Case(LIVE, NONE),
+    ("streams audit", "--rack-locator-class"): Case((*FORCED, BY_ID), GROUP),
+    ("streams audit", "--rack-locator-properties"): Case(("--rack-locator-properties", "1=r2,2=r1"), (*GROUP, *FORCED, "1=r1,2=r2")),
+    ("streams audit", "--changelog"): Case(("--changelog", "9=orders"), GROUP),
+    ("streams audit", "--capture"): Case(("--capture", "written.json"), GROUP),
+    ("streams audit", "--output"): Case(("-o", "json"), GROUP),
+    ("streams lab", "--problem"): Case(("--problem", "problem.json"), NONE),
+    ("streams lab", "--assignor"): Case(("--assignor", "sticky"), NONE),
+    ("streams lab", "--strategy"): Case(("--strategy", "none"), NONE),
+    ("streams lab", "--weights"): Case(("--weights", "3/2"), NONE),
+    ("streams lab", "--beyond"): Case(("--beyond", "previous-overlap"), ("--problem", "previous.json", "-o", "json")),
+    ("streams lab", "--out"): Case(("--out", "written.svg"), NONE),
+    ("streams lab", "--output"): Case(("-o", "json"), NONE),
+    ("pipeline collect", "--warehouse"): Case(("--warehouse", "out-2")),
+    ("pipeline collect", "--all-clusters"): Case(("--all-clusters",), NONE),
+    ("pipeline collect", "--from-snapshots"): Case(("--from-snapshots", "folder"), NONE, good=True),
+    ("pipeline collect", "--every"): Case(("--every", "5")),
+    ("pipeline run", "--warehouse"): Case(("--warehouse", "out"), NONE),
+    ("pipeline run", "--unracked"): Case(("--unracked", "own"), NONE),
+    ("pipeline run", "--min-insync-racks"): Case(("--min-insync-racks", "3"), NONE),
+    ("pipeline run", "--master"): Case(("--master", "local[1]"), NONE),
+    ("pipeline report", "--warehouse"): Case(("--warehouse", "out"), NONE),
+    ("pipeline report", "--out"): Case(("--out", "other.html"), NONE),
+    ("pipeline report", "--unracked"): Case(("--unracked", "own"), NONE),
+    ("pipeline report", "--min-insync-racks"): Case(("--min-insync-racks", "3"), NONE),
+    ("pipeline report", "--master"): Case(("--master", "local[1]"), NONE),
+    ("pipeline table", "--warehouse"): Case(("--warehouse", "out"), NONE),
+    ("pipeline table", "--limit"): Case(("--limit", "1"), NONE),
+    ("pipeline table", "--output"): Case(("-o", "json"), NONE),
+    ("cluster up", "--racks"): Case(("--racks", "2"), NONE),
+    ("cluster up", "--brokers"): Case(("--brokers", "3"), NONE),
+    ("cluster up", "--kafka"): Case(("--kafka", "4.1.0"), NONE),
+    ("cluster up", "--metrics-listen"): Case(("--metrics-listen", "127.0.0.1:0"), NONE),
+    ("cluster up", "--metrics-partitions"): Case(("--metrics-partitions",), ("--metrics-listen", "127.0.0.1:0")),
+    ("cluster up", "--output"): Case(("-o", "json"), NONE),
+    ("demo", "--out"): Case(("--out", "elsewhere"), NONE),
+    ("demo", "--kafka"): Case(("--kafka",), NONE),
+    ("config show", "--cluster"): Case(("--cluster", "here"), NONE, good=True),
+    ("config show", "--output"): Case(("-o", "json"), NONE),
+    ("config check", "--cluster"): Case(("--cluster", "here"), ("--offline",), good=True),
+    ("config check", "--offline"): Case(("--offline",), NONE),
+    ("config check", "--output"): Case(("-o", "json"), ("--offline",)),
+}  # fmt: skip
+
+
+def flags() -> Iterator[tuple[str, str]]:
+    for words, command in leaf_commands(command_tree()):
+        for parameter in command.params:
+            if parameter.param_type_name == "option":
+                yield words, parameter.opts[0]
+
+
+def case_of(words: str, flag: str) -> Case | None:
+    return OWN.get((words, flag)) or COMMON.get(flag)
+
+
+def test_every_flag_has_a_case() -> None:
+    assert [one for one in flags() if case_of(*one) is None] == []
+    assert sorted(set(OWN) - set(flags())) == [], "a case of a flag that is gone"
+
+
+@pytest.fixture(scope="module")
+def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]:
+    """A folder of files, a cluster, and a port that accepts connections and never responds."""
+    folder = tmp_path_factory.mktemp("world")
+    racked = json.loads(json.dumps(UNEVEN))
+    racked["brokers"] = [broker for broker in UNEVEN["brokers"] if broker.get("rack") and broker["id"] != 8]
+    racked["topics"][0]["partitions"].pop()
+    racked["topics"][0]["partitions"][1] |= {"replicas": [1, 2, 3], "isr": [1, 2, 3]}
+    missing = json.loads(json.dumps(racked))
+    missing["brokers"].pop()
+    missing["topics"][0]["partitions"][0] |= {"replicas": [1, 2, 6], "isr": [1, 2]}
+    with EmbeddedCluster(racks=3, brokers=3) as cluster, socket.create_server(("127.0.0.1", 0)) as silent:
+        live = cluster.bootstrap_servers
+        documents = {
+            "uneven.json": UNEVEN,
+            "racked.json": racked,
+            "partly.json": UNEVEN,
+            "missing.json": missing,
+            "plan.json": PLAN,
+            "other-plan.json": {**PLAN, "partitions": PLAN["partitions"][1:]},
+            "worse.json": {"version": 1, "partitions": [{"topic": "orders", "partition": 1, "replicas": [1, 4, 3]}]},
+            "topics.json": {"version": 1, "topics": [{"topic": "orders"}]},
+            "other-topics.json": {"version": 1, "topics": [{"topic": "stacked"}]},
+            "live-topics.json": {"version": 1, "topics": [{"topic": "live"}]},
+            "spec.json": SPEC,
+            "other-spec.json": {**SPEC, "partitions": 2},
+            "problem.json": PROBLEM,
+            "lab.json": LAB,
+            "previous.json": PREVIOUS_CLIENTS,
+        }
+        for name, document in documents.items():
+            (folder / name).write_text(json.dumps(document))
+        (folder / "bad.properties").write_text("colour=red\n")
+        (folder / "rackspan.toml").write_text(
+            f'[clusters.here]\nbootstrap-server = "{live}"\n[clusters.far]\nbootstrap-server = "127.0.0.1:1"\ntimeout = 200\n'
+        )
+        (folder / "folder").mkdir()
+        shutil.copy(folder / "uneven.json", folder / "folder" / "one.json")
+        for topic in ("live", "soft", "grown"):
+            cluster.create_topic(topic, partitions=2, replication_factor=2)
+        written = api.snapshot(api.live_cluster(live, None, 30), folder / "live-snapshot.json").snapshot
+        moves: list[dict[str, Any]] = [
+            {"topic": "live", "partition": at, "replicas": [replicas[0], *({1, 2, 3} - set(replicas))]}
+            for at, replicas in enumerate(rows_of(written, "live"))
+        ]
+        plan = {"version": 1, "cluster_id": cluster.cluster_id, "partitions": moves}
+        for name in ("live", "begun"):
+            (folder / f"{name}.json").write_text(json.dumps(plan))
+        (folder / "other-live.json").write_text(json.dumps({**plan, "partitions": moves[:1]}))
+        current = [{**one, "replicas": rows_of(written, "live")[one["partition"]]} for one in moves]
+        steps = [{**one, "undo": moves[one["partition"]]["replicas"]} for one in current]
+        step = {"step": 1, "reason": "by hand", "partitions": steps}
+        (folder / "done.json").write_text(json.dumps({**plan, "partitions": current, "steps": [step]}))
+        begun: Any = api.carry_out(
+            api.Cluster(live), api.read_plan((folder / "begun.json").read_bytes()), folder / "begun.json.journal"
+        )
+        # The journal begins with the first effect; what it holds is what cancel reads.
+        next(begun)
+        next(begun)
+        begun.close()
+        yield SimpleNamespace(folder=folder, cluster=cluster, live=live, silent=f"127.0.0.1:{silent.getsockname()[1]}")
+
+
+def rows_of(snapshot: Any, topic: str) -> list[list[int]]:
+    document = json.loads(api.snapshot_json(snapshot))
+    (found,) = [one for one in document["topics"] if one["name"] == topic]
+    return [one["replicas"] for one in found["partitions"]]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """All that a user could notice: exit code, both streams, files, and calls of what is not run here."""
+
+    code: int
+    out: str
+    err: str
+    files: dict[str, bytes]
+    calls: tuple[str, ...]
+
+
+_NOISE = re.compile(
+    r'\d{4}-\d\d-\d\dT[\d:.]+Z|taken_at=[^/\s]+|"seconds": [\d.e-]+|\d+\.\d s\b|127\.0\.0\.1:\d+|\S*/world\S*|\S*/run\d+/'
+)
+"""What differs from run to run."""
+
+
+@pytest.fixture
+def outcome(
+    cli: Cli, world: SimpleNamespace, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., Outcome]:
+    """Run words in a fresh copy of the world."""
+    number = iter(range(100))
+
+    def run(*words: str) -> Outcome:
+        folder = tmp_path / f"run{next(number)}"
+        shutil.copytree(world.folder, folder)
+        monkeypatch.chdir(folder)
+        calls: list[str] = []
+        replace_what_runs_long(
+            monkeypatch, calls, recorded="--apply" in words and bool({"--patience", "--max-moves"} & set(words))
+        )
+        with monkeypatch.context() as patched:
+            if "group:1" in words:
+                replace_group(patched)
+            ran = cli(*(word.format(live=world.live, silent=world.silent) if "{" in word else word for word in words))
+        before = {path.name for path in world.folder.iterdir()}
+        files = {
+            str(path.relative_to(folder)): path.read_bytes()
+            for path in folder.rglob("*")
+            if path.is_file() and path.relative_to(folder).parts[0] not in before
+        }
+        shown = {_NOISE.sub("", name): content for name, content in files.items()}
+        return Outcome(ran.code, _NOISE.sub("", ran.out), _NOISE.sub("", ran.err), shown, tuple(calls))
+
+    return run
+
+
+def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *, recorded: bool) -> None:
+    """Spark, real Kafka, the demo and endless loops are recorded instead; tests of their own run them."""
+
+    def record(name: str, result: Any) -> Callable[..., Any]:
+        def called(*arguments: Any, **named: Any) -> Any:
+            shown = [one for one in arguments if not (isinstance(one, list) and one and isinstance(one[0], Source))]
+            calls.append(f"{name} {shown} {sorted(named.items()) if name != 'watch' else ''}")
+            return result(*arguments, **named) if callable(result) else result
+
+        return called
+
+    ran = SimpleNamespace(rows=0, written=(), skipped=(), seconds=0.0)
+    rows = [{"row": 1}, {"row": 2}]
+    monkeypatch.setattr(api, "run_pipeline", record("run", ran))
+    monkeypatch.setattr(api, "report", record("report", []))
+    monkeypatch.setattr(api, "collect_every", record("every", []))
+    monkeypatch.setattr(api, "table", record("table", lambda _warehouse, _name, limit: iter(rows[:limit])))
+    monkeypatch.setattr("rackspan.demo.run_demo", record("demo", refused))
+    if recorded:
+        monkeypatch.setattr(api, "carry_out", record("apply", refused))
+        monkeypatch.setattr(api, "cancel_reassignment", record("cancel", refused))
+    original = WATCH
+
+    def first(source: Source, policy: Any, seconds: float, **named: Any) -> Iterator[Watch]:
+        calls.append(f"watch {policy} {seconds}")
+        yield next(original(source, policy, seconds, **named))
+
+    monkeypatch.setattr(api, "watch", first)
+    monkeypatch.setattr("rackspan.prometheus_metrics.MetricsServer", recording_server(calls))
+    started = {"kind": "embedded", "bootstrap_servers": "here:1", "brokers": []}
+    monkeypatch.setattr(cluster_command, "_embedded", record("embedded", lambda *_, **__: nullcontext(started)))
+    ended = SimpleNamespace(wait=interrupted)
+    monkeypatch.setattr(cluster_command, "threading", SimpleNamespace(Event=lambda: ended))
+    monkeypatch.setattr(cluster_command, "_real", record("real", refused))
+
+
+WATCH = api.watch
+
+
+def refused(*_: object, **__: object) -> NoReturn:
+    raise UsageError("recorded")
+
+
+def interrupted() -> NoReturn:
+    raise KeyboardInterrupt
+
+
+def recording_server(calls: list[str]) -> type:
+    class Server:
+        def __init__(self, listen: str, families: Callable[[], Any]) -> None:
+            self.address, self._families = listen, families
+
+        def __enter__(self) -> "Server":
+            return self
+
+        def __exit__(self, *_: object) -> None:
+            calls.append(str([(family.name, len(family.samples)) for family in self._families()]))
+
+    return Server
+
+
+def replace_group(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A group of Kafka Streams on a cluster of its own."""
+    snapshot = streams_cluster({"orders": [[1], [2]], "shop-s-changelog": [[2], [1]]})
+    monkeypatch.setattr(api, "read_streams_group", lambda _cluster, _group: streams_group(described(*swapped())))
+    monkeypatch.setattr(api, "live_cluster", lambda *_, **__: Source("here", lambda: ReadSnapshot(snapshot, ())))
+
+
+@pytest.mark.parametrize(("words", "flag"), [pytest.param(*one, id=" ".join(one)) for one in flags()])
+def test_the_flag_has_an_effect(outcome: Callable[..., Outcome], words: str, flag: str) -> None:
+    case = case_of(words, flag)
+    assert case is not None
+    command = WORDS.get(words, tuple(words.split()))
+    without = outcome(*command, *case.beside)
+    given = outcome(*command, *case.beside, *case.flag)
+    assert given != without, f"{' '.join((*command, *case.beside, *case.flag))}: {given}"
+    assert "Traceback" not in given.err
+    assert "No such option" not in given.err
+    if case.good:
+        assert given.code in (0, 2), given
+
+
+REFUSED = (
+    ("cluster up", ("--metrics-partitions",)),
+    ("acks watch", (*SNAP, "--metrics-partitions")),
+    ("audit", (*SNAP, "--timeout", "5")),
+    ("audit", (*SNAP, "--command-config", "bad.properties")),
+    ("audit", (*SNAP, "--cluster", "here")),
+    ("audit", (*SNAP, "--rack-locator-properties", "a=b")),
+    ("outage", (*SNAP, "--lose", "r1", "--pairs")),
+    ("place create", (*SNAP, "--apply")),
+    ("pipeline collect", (*SNAP, "--timeout", "5")),
+    ("cluster up", ("--kafka", "4.1.0", "--metrics-listen", "127.0.0.1:0")),
+)
+"""Where a flag could have no effect beside others, it is refused by name."""
+
+
+@pytest.mark.parametrize(("words", "beside"), REFUSED)
+def test_a_flag_that_could_have_no_effect_is_refused(
+    outcome: Callable[..., Outcome], words: str, beside: tuple[str, ...]
+) -> None:
+    ran = outcome(*WORDS.get(words, tuple(words.split())), *beside)
+    assert ran.code == 1
+    assert any(word in ran.err for word in beside if word.startswith("--")), ran.err
+
+
+def test_what_runs_in_the_same_way_has_the_same_outcome(outcome: Callable[..., Outcome]) -> None:
+    """Otherwise chance would pass for an effect."""
+    for name in ("audit", "reassign plan", "place create", "reassign generate", "streams lab", "reassign lint"):
+        words = (*WORDS.get(name, tuple(name.split())), *(() if name == "streams lab" else SNAP))
+        assert outcome(*words) == outcome(*words), name
+    assert outcome("audit", *LIVE) == outcome("audit", *LIVE)
