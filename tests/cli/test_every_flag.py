@@ -110,6 +110,8 @@ COMMON: dict[str, Case] = {
     "--allow-fewer-racks": Case(("--allow-fewer-racks",), ("--snapshot", "racked.json", "--exclude-brokers", "3,6")),
     "--seed": Case(("--seed", "3"), ("--snapshot", "racked.json", "--placer", "rack-alternated")),
     "--apply": Case(("--apply",), LIVE, good=True),
+    "--survive": Case(("--survive", "none")),
+    "--details": Case(("--details",)),
 }
 """By the flag's first name, for every command that has it and no case of its own."""
 
@@ -149,6 +151,9 @@ NONE: tuple[str, ...] = ()
 
 OWN: dict[tuple[str, str], Case] = {
     ("snapshot", "--out"): Case(("--out", "written.json")),
+    ("audit", "--topic"): Case(("--topic", "orders")),
+    ("pipeline run", "--survive"): Case(("--survive", "none"), NONE),
+    ("pipeline report", "--survive"): Case(("--survive", "none"), NONE),
     ("audit", "--exclude-brokers"): Case(("--exclude-brokers", "1")),
     ("outage", "--lose"): Case(("--lose", "r1")),
     ("outage", "--pairs"): Case(("--pairs",)),
@@ -194,7 +199,7 @@ OWN: dict[tuple[str, str], Case] = {
     ("reassign lint", "--replication-factor"): Case(("--replication-factor", "2")),
     ("reassign lint", "--balance"): Case(("--balance",)),
     ("reassign lint", "--exclude-brokers"): Case(("--exclude-brokers", "2,3,5")),
-    ("reassign lint", "--allow-fewer-racks"): Case(("--allow-fewer-racks",), (*RACKED, "--plan", "worse.json")),
+    ("reassign lint", "--allow-fewer-racks"): Case(("--allow-fewer-racks",), (*RACKED, "--plan", "worse.json", "--drain", "2,5")),
     ("reassign lint", "--bootstrap-server"): Case((*LIVE, "--plan", "live.json"), NONE, good=True),
     ("reassign lint", "--cluster"): Case(("--cluster", "here", "--plan", "live.json"), NONE, good=True),
     **{
@@ -219,9 +224,14 @@ OWN: dict[tuple[str, str], Case] = {
             "--cluster-id": Case(("--cluster-id", "other"), RUN_SNAP),
             "--patience": Case(("--patience", "7"), RECORDED),
             "--apply": Case(("--apply",), LIVE),
+            "--details": Case(("--details",), RUN_SNAP),
+            "--rack-locator-class": Case((*FORCED, BY_ID), RUN_SNAP),
+            "--rack-locator-properties": Case(("--rack-locator-properties", OTHERS), (*RUN_SNAP, *FORCED, BY_ID)),
+            "--unracked": Case(("--unracked", "error"), ("--snapshot", "live-partly.json")),
             "--output": Case(("-o", "json"), RUN_SNAP),
         }.items()
     },
+    ("reassign apply", "--allow-fewer-racks"): Case(("--allow-fewer-racks",), ("--snapshot", "racked.json", "--plan", "worse.json", "--cluster-id", GOOD["cluster_id"])),
     ("reassign verify", "--plan"): Case(("--plan", "other-live.json"), RUN_SNAP),
     ("reassign verify", "--snapshot"): Case(RUN_SNAP, NONE, good=True),
     ("reassign verify", "--output"): Case(("-o", "json"), RUN_SNAP),
@@ -349,6 +359,9 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
         for topic in ("live", "soft", "grown"):
             cluster.create_topic(topic, partitions=2, replication_factor=2)
         written = api.snapshot(api.live_cluster(live, None, 30), folder / "live-snapshot.json").snapshot
+        partly = json.loads((folder / "live-snapshot.json").read_text())
+        partly["brokers"][2]["rack"] = None
+        (folder / "live-partly.json").write_text(json.dumps(partly))
         moves: list[dict[str, Any]] = [
             {"topic": "live", "partition": at, "replicas": [replicas[0], *({1, 2, 3} - set(replicas))]}
             for at, replicas in enumerate(rows_of(written, "live"))
@@ -449,7 +462,7 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
     original = WATCH
 
     def first(source: Source, policy: Any, seconds: float, **named: Any) -> Iterator[Watch]:
-        calls.append(f"watch {policy} {seconds}")
+        calls.append(f"watch {seconds}")
         yield next(original(source, policy, seconds, **named))
 
     monkeypatch.setattr(api, "watch", first)

@@ -43,7 +43,7 @@ def snapshot(
 def audit(
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
-    policy_options: options.PolicyOptions,
+    policy_options: options.SurvivalOptions,
     exclusion_options: options.ExclusionOptions,
     topic: options.TopicPattern = None,
     output_format: options.OutputFormat = options.Output.HUMAN,
@@ -65,7 +65,7 @@ def audit(
 def outage(
     source_options: options.SourceOptions,
     rack_options: options.RackLocatorOptions,
-    policy_options: options.PolicyOptions,
+    policy_options: options.SurvivalOptions,
     lose: Annotated[
         str | None, typer.Option("--lose", metavar="RACK[,RACK]", help="Lose these racks together.")
     ] = None,

@@ -50,7 +50,7 @@ def collect(
 @options.with_option_groups
 def run(
     warehouse: options.Warehouse,
-    policy_options: options.PolicyOptions,
+    policy_options: options.SurvivalOptions,
     master: Master = None,
 ) -> None:
     """Bring every table up to date with what was collected. Days without new snapshots are not touched."""
@@ -67,7 +67,7 @@ def run(
 def report(
     warehouse: options.Warehouse,
     out: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="The file to write.")],
-    policy_options: options.PolicyOptions,
+    policy_options: options.SurvivalOptions,
     master: Master = None,
 ) -> None:
     """Write one page from the tables: the summary, racks by topics, durability over time, findings."""

@@ -339,7 +339,6 @@ class PolicyOptions:
 
     unracked: Unracked = UnrackedPolicy.SHARED
     min_insync_racks: MinInsyncRacks = 1
-    survive: Survives = Survive.RACK
     given: Given = field(default_factory=Given)
 
     def policy(self, excluded_brokers: frozenset[int] = frozenset()) -> RackPolicy:
@@ -350,9 +349,14 @@ class PolicyOptions:
             topic_min_insync_racks=self._of_topics(MIN_INSYNC_RACKS),
             controller_racks=self.given.settings.controller_racks,
             excluded_brokers=excluded_brokers,
-            survive=self.survive,
+            survive=self.to_survive,
             topic_survive={topic: Survive(value) for topic, value in self._of_topics(SURVIVE).items()},
         )
+
+    @property
+    def to_survive(self) -> Survive:
+        """The loss to survive; without a flag for it, the value of rackspan.toml."""
+        return Survive(self.given.settings.options().get(SURVIVE, Survive.RACK))
 
     def warnings(self, snapshot: ClusterSnapshot) -> list[str]:
         """A line for each setting that has no effect on this cluster."""
@@ -414,6 +418,17 @@ class PolicyOptions:
         if lower:
             shown = ", ".join(lower[:3]) + (f" and {len(lower) - 3} more" if len(lower) > 3 else "")
             yield f"{MIN_INSYNC_RACKS} of {shown} is higher in the cluster, whose brokers enforce it: that value counts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SurvivalOptions(PolicyOptions):
+    """The same, for commands that judge what the loss of a rack does."""
+
+    survive: Survives = Survive.RACK
+
+    @property
+    def to_survive(self) -> Survive:
+        return self.survive
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
