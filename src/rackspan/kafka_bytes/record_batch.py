@@ -95,7 +95,20 @@ class BatchHeader:
 
 
 def read_header(data: bytes | bytearray | memoryview, at: int = 0) -> BatchHeader:
-    """The batch that begins at `at`, its CRC unchecked.
+    """The batch that begins at `at`, as a producer sends it: without gaps. Its CRC is unchecked.
+
+    Errors: CorruptRecords for a batch that is cut off, of another version, or contradicts itself.
+    """
+    header = read_stored_header(data, at)
+    if header.record_count != header.last_offset_delta + 1 or header.record_count < 1:
+        raise CorruptRecords(
+            f"a record batch of {header.record_count} records whose last has offset delta {header.last_offset_delta}"
+        )
+    return header
+
+
+def read_stored_header(data: bytes | bytearray | memoryview, at: int = 0) -> BatchHeader:
+    """The batch that begins at `at`, as a log may hold it: compaction removes records, at worst all. Its CRC is unchecked.
 
     Errors: CorruptRecords for a batch that is cut off, of another version, or contradicts itself.
     """
@@ -110,8 +123,7 @@ def read_header(data: bytes | bytearray | memoryview, at: int = 0) -> BatchHeade
             f"a record batch of {size} bytes by its length field, of which {len(data) - at} are present"
         )
     header = BatchHeader(base, size, epoch, crc, *rest)
-    # A producer's batch has no gaps; compaction makes them, and we do not compact.
-    if header.record_count != header.last_offset_delta + 1 or header.record_count < 1:
+    if not 0 <= header.record_count <= header.last_offset_delta + 1:
         raise CorruptRecords(
             f"a record batch of {header.record_count} records whose last has offset delta {header.last_offset_delta}"
         )

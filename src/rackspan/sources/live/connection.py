@@ -100,17 +100,33 @@ class ClusterConnection:
 
     def run(self, coroutine: Callable[..., Awaitable[T]], *arguments: object) -> T:
         """Run a coroutine on the network thread. Errors: its own; ClusterUnreachable once the deadline has passed."""
+        return self.submit(coroutine, *arguments)()
+
+    def submit(self, coroutine: Callable[..., Awaitable[T]], *arguments: object) -> Callable[[], T]:
+        """Start a coroutine on the network thread; the returned function waits for its result. Errors of that: as `run`."""
         done = threading.Event()
         future = self._net.call_soon_with_future(coroutine, *arguments)
         future.add_both(lambda _: done.set())
-        if not done.wait(self.remaining_seconds + _GRACE_SECONDS):
-            raise ClusterUnreachable(
-                error_messages.no_response(self._settings.bootstrap_servers, self._settings.timeout_seconds)
-            )
-        if future.exception is not None:
-            raise future.exception
-        result: T = future.value
+
+        def result() -> T:
+            if not done.wait(self.remaining_seconds + _GRACE_SECONDS):
+                raise ClusterUnreachable(
+                    error_messages.no_response(self._settings.bootstrap_servers, self._settings.timeout_seconds)
+                )
+            if future.exception is not None:
+                raise future.exception
+            value: T = future.value
+            return value
+
         return result
+
+    def renew_deadline(self) -> None:
+        """Begin the timeout again: for callers that read for long, and for whom each step has the deadline."""
+        self._deadline = time.monotonic() + self._settings.timeout_seconds
+
+    def update_addresses(self, metadata: Any) -> None:
+        """Take the brokers' addresses from a Metadata response of kafka-python."""
+        self._net.call_soon_threadsafe(lambda: self._manager.cluster.update_metadata(metadata))
 
     # -- for coroutines on the network thread
 

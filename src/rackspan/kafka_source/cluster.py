@@ -1,0 +1,322 @@
+"""What the source requests of a cluster: its brokers' racks, the partitions of topics, their offsets, and records.
+
+Each call opens a connection where there is none, retries on what passes by itself (a leader that changes, a broker that
+restarts) until `progress_timeout_seconds`, and then raises. kafka-python's connections do TLS, SASL and framing.
+"""
+
+import re
+import time
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from kafka.errors import KafkaError, for_code
+from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
+from kafka.protocol.metadata import MetadataRequest
+
+from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
+from rackspan.kafka_source.options import ClientOptions
+from rackspan.kafka_source.record_columns import AbortedTransaction
+from rackspan.model.ids import NO_BROKER, TopicPartition
+from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
+
+T = TypeVar("T")
+
+NO_ERROR: Final = 0
+UNKNOWN_TOPIC_OR_PARTITION: Final = 3
+
+_PAUSE_SECONDS: Final = 0.1
+_REQUEST_SECONDS: Final = 30.0
+_CONNECT_SECONDS: Final = 15.0
+
+_CONSUMER: Final = -1
+_NO_SESSION: Final = -1
+_ANY_EPOCH: Final = -1
+
+
+@dataclass(frozen=True, slots=True)
+class SourcePartition:
+    """A partition as the metadata of the brokers has it."""
+
+    leader: int
+    replicas: tuple[int, ...]
+    isr: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SourceTopic:
+    topic_id: UUID | None
+    partitions: Mapping[int, SourcePartition]
+    internal: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SourceMetadata:
+    """Topics by name, and the racks of live brokers. `errors` has what is wrong with a topic, as Kafka names it."""
+
+    racks: Mapping[int, str | None]
+    topics: Mapping[str, SourceTopic]
+    errors: Mapping[str, str]
+
+    def partitions(self) -> list[TopicPartition]:
+        return sorted(
+            TopicPartition(name, number) for name, topic in self.topics.items() for number in topic.partitions
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FetchedPartition:
+    """One partition of a fetch response. Offsets are -1 where the broker has none to give."""
+
+    error_code: int
+    records: bytes
+    high_watermark: int
+    log_start_offset: int
+    preferred_replica: int
+    aborted: tuple[AbortedTransaction, ...]
+
+
+class SourceCluster:
+    """A connection to the cluster, opened at first use and again after a failure. Not for several threads."""
+
+    def __init__(self, client: ClientOptions, sleep: Callable[[float], None] = time.sleep) -> None:
+        self._client = client
+        self._sleep = sleep
+        self._connection: ClusterConnection | None = None
+        self._addresses = client.bootstrap_servers
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def __enter__(self) -> "SourceCluster":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # -- topics
+
+    def metadata(self, topics: Iterable[str] | None) -> SourceMetadata:
+        """Of the named topics, or of all. Errors: ClusterUnreachable, ClusterUnauthorized."""
+        names = None if topics is None else sorted(set(topics))
+
+        def request(connection: ClusterConnection) -> SourceMetadata:
+            wanted = None if names is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in names]
+            message = MetadataRequest(topics=wanted, allow_auto_topic_creation=False)
+            response = connection.run(connection.send, message, _REQUEST_SECONDS)
+            connection.update_addresses(response)
+            # A broker that was named at first may be gone when the connection is opened again.
+            known = [f"{broker.host}:{broker.port}" for broker in response.brokers]
+            self._addresses = ",".join(dict.fromkeys([*self._client.bootstrap_servers.split(","), *known]))
+            return _metadata(response)
+
+        return self._retried(request)
+
+    def matching(self, pattern: str) -> SourceMetadata:
+        """Of all topics whose whole name the regular expression matches, internal ones apart, as Kafka's consumer does it."""
+        found = self.metadata(None)
+        topics = {
+            name: topic for name, topic in found.topics.items() if not topic.internal and re.fullmatch(pattern, name)
+        }
+        return SourceMetadata(found.racks, topics, {})
+
+    # -- offsets
+
+    def offsets(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        """The first offset at or after each timestamp (ms; -2 for the earliest, -1 for the end), -1 where there is none.
+
+        The end is the last stable offset for read_committed, else the high watermark. Errors: ClusterRequestFailed for a
+        partition that there is not; ClusterUnreachable.
+        """
+        found: dict[TopicPartition, int] = {}
+        deadline = time.monotonic() + self._client.progress_timeout_seconds
+        while missing := {partition: at for partition, at in timestamps.items() if partition not in found}:
+            known = self.metadata({partition.topic for partition in missing})
+            problems = self._offsets_from_leaders(known, missing, found)
+            if problems and time.monotonic() > deadline:
+                partition, problem = next(iter(problems.items()))
+                raise ClusterRequestFailed(f"the offsets of {partition} cannot be read: {problem}")
+            if problems:
+                self._sleep(_PAUSE_SECONDS)
+        return found
+
+    def _offsets_from_leaders(
+        self, known: SourceMetadata, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, str]:
+        problems: dict[TopicPartition, str] = {}
+        by_leader: dict[int, list[TopicPartition]] = {}
+        for partition in wanted:
+            leader = _leader(known, partition)
+            if leader == NO_BROKER:
+                problems[partition] = known.errors.get(partition.topic, "it has no leader")
+            else:
+                by_leader.setdefault(leader, []).append(partition)
+        for leader, partitions in by_leader.items():
+            try:
+                problems |= self._offsets_from(
+                    leader, {partition: wanted[partition] for partition in partitions}, found
+                )
+            except (KafkaError, ClusterUnreachable) as error:
+                self.close()
+                problems |= dict.fromkeys(partitions, f"broker {leader}: {error}")
+        return problems
+
+    def _offsets_from(
+        self, leader: int, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
+    ) -> dict[TopicPartition, str]:
+        topic_class = ListOffsetsRequest.ListOffsetsTopic
+        partition_class = topic_class.ListOffsetsPartition
+        topics = [
+            topic_class(
+                name=name,
+                partitions=[
+                    partition_class(
+                        partition_index=partition.partition, current_leader_epoch=_ANY_EPOCH, timestamp=timestamp
+                    )
+                    for partition, timestamp in wanted.items()
+                    if partition.topic == name
+                ],
+            )
+            for name in sorted({partition.topic for partition in wanted})
+        ]
+        request = ListOffsetsRequest(
+            replica_id=_CONSUMER,
+            isolation_level=int(self._client.read_committed),
+            topics=topics,
+            timeout_ms=int(_REQUEST_SECONDS * 1000),
+        )
+        connection = self._open()
+        response = connection.run(connection.send_to_broker, leader, request, _REQUEST_SECONDS)
+        problems = {}
+        for topic in response.topics:
+            for row in topic.partitions:
+                partition = TopicPartition(topic.name, row.partition_index)
+                if row.error_code == NO_ERROR:
+                    found[partition] = row.offset
+                elif not error_passes(row.error_code):
+                    raise ClusterRequestFailed(
+                        f"the offsets of {partition} cannot be read: {error_name(row.error_code)}"
+                    )
+                else:
+                    problems[partition] = error_name(row.error_code)
+        return problems
+
+    # -- records
+
+    def fetch(
+        self, broker: int, topic_id: UUID | None, at: TopicPartition, offset: int
+    ) -> Callable[[], FetchedPartition]:
+        """Start a fetch of one partition from a broker; the returned function waits for it.
+
+        Errors, of both: KafkaError and ClusterUnreachable, after which the connection is opened again at the next use.
+        """
+        client = self._client
+        topic_class = FetchRequest.FetchTopic
+        wanted = topic_class.FetchPartition(
+            partition=at.partition,
+            current_leader_epoch=_ANY_EPOCH,
+            fetch_offset=offset,
+            last_fetched_epoch=-1,
+            log_start_offset=-1,
+            partition_max_bytes=client.partition_fetch_bytes,
+        )
+        request = FetchRequest(
+            replica_id=_CONSUMER,
+            max_wait_ms=client.fetch_wait_ms,
+            min_bytes=1,
+            max_bytes=client.partition_fetch_bytes,
+            isolation_level=int(client.read_committed),
+            session_id=0,
+            session_epoch=_NO_SESSION,
+            topics=[topic_class(topic=at.topic, topic_id=topic_id, partitions=[wanted])],
+            forgotten_topics_data=[],
+            # Left empty: the source chooses the replica itself, and works where brokers have no replica.selector.class.
+            rack_id="",
+        )
+        connection = self._open()
+        connection.renew_deadline()
+        pending = connection.submit(connection.send_to_broker, broker, request, _REQUEST_SECONDS)
+
+        def fetched() -> FetchedPartition:
+            try:
+                return _fetched(pending())
+            except (KafkaError, ClusterUnreachable):
+                self.close()
+                raise
+
+        return fetched
+
+    # -- the connection
+
+    def _retried(self, request: Callable[[ClusterConnection], T]) -> T:
+        deadline = time.monotonic() + self._client.progress_timeout_seconds
+        while True:
+            try:
+                connection = self._open()
+                connection.renew_deadline()
+                return request(connection)
+            except (KafkaError, ClusterUnreachable) as error:
+                self.close()
+                if time.monotonic() > deadline:
+                    if isinstance(error, ClusterUnreachable):
+                        raise
+                    raise ClusterUnreachable(f"{self._client.bootstrap_servers}: {error}") from None
+            self._sleep(_PAUSE_SECONDS)
+
+    def _open(self) -> ClusterConnection:
+        if self._connection is None:
+            connection = ClusterConnection(
+                ConnectionSettings(self._addresses, self._client.properties, _CONNECT_SECONDS)
+            )
+            connection.__enter__()
+            self._connection = connection
+        return self._connection
+
+
+def error_passes(code: int) -> bool:
+    """Whether Kafka calls the error retriable."""
+    return bool(getattr(for_code(code), "retriable", False))
+
+
+def error_name(code: int) -> str:
+    name: str = for_code(code).__name__
+    return f"{name.removesuffix('Error')} ({code})"
+
+
+def _leader(known: SourceMetadata, partition: TopicPartition) -> int:
+    topic = known.topics.get(partition.topic)
+    row = topic.partitions.get(partition.partition) if topic else None
+    return row.leader if row else NO_BROKER
+
+
+def _metadata(response: Any) -> SourceMetadata:
+    topics, errors = {}, {}
+    for topic in response.topics or []:
+        if topic.error_code:
+            errors[topic.name] = error_name(topic.error_code)
+            continue
+        partitions = {row.partition_index: _partition(row) for row in topic.partitions}
+        topics[topic.name] = SourceTopic(topic.topic_id, partitions, bool(topic.is_internal))
+    return SourceMetadata({broker.node_id: broker.rack for broker in response.brokers}, topics, errors)
+
+
+def _partition(row: Any) -> SourcePartition:
+    return SourcePartition(row.leader_id, tuple(row.replica_nodes), tuple(row.isr_nodes))
+
+
+def _fetched(response: Any) -> FetchedPartition:
+    if response.error_code:
+        return FetchedPartition(response.error_code, b"", -1, -1, NO_BROKER, ())
+    (topic,) = response.responses
+    (row,) = topic.partitions
+    return FetchedPartition(
+        error_code=row.error_code,
+        records=bytes(row.records or b""),
+        high_watermark=row.high_watermark,
+        log_start_offset=row.log_start_offset,
+        preferred_replica=row.preferred_read_replica if row.preferred_read_replica is not None else NO_BROKER,
+        aborted=tuple(AbortedTransaction(a.producer_id, a.first_offset) for a in row.aborted_transactions or ()),
+    )

@@ -1,0 +1,117 @@
+"""Spark's Python data source "rackspan-kafka", batch and streaming: `spark.dataSource.register(RackspanKafkaDataSource)`.
+
+Where the package `pyspark_rackspan`, which ships with this one, can be imported, Spark registers it by itself.
+
+Source: pyspark.sql.datasource (Spark 4.0 and newer); what limits a trigger needs Spark 4.2.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Final
+
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.types import StructType
+
+from rackspan.errors import UsageError
+from rackspan.kafka_source import ranges, rows
+from rackspan.kafka_source.cluster import SourceCluster
+from rackspan.kafka_source.filters import Bounds
+from rackspan.kafka_source.options import Position, SourceOptions, parse
+from rackspan.kafka_source.range_partition import RangePartition, read_partition
+from rackspan.kafka_source.ranges import OffsetRange
+from rackspan.kafka_source.stream_reader import KafkaStreamReader
+from rackspan.kafka_source.task import TaskOptions
+from rackspan.model.ids import TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+NAME: Final = "rackspan-kafka"
+
+
+class RackspanKafkaDataSource(DataSource):
+    """Reads Kafka topics, each task from the replica in its own executor's rack.
+
+    Columns and options are those of Spark's Kafka connector (docs/how-to/spark-source.md has both).
+    Errors, raised by Spark as its own: UsageError for options and schema; ClusterRequestFailed, ClusterUnreachable.
+    """
+
+    @classmethod
+    def name(cls) -> str:
+        return NAME
+
+    def schema(self) -> str:
+        options = {key.lower(): value for key, value in self.options.items()}
+        return rows.spark_schema(options.get("includeheaders", "false").lower() == "true")
+
+    def reader(self, schema: StructType) -> DataSourceReader:
+        options = parse(dict(self.options), streaming=False)
+        kind = FilteringReader if options.push_filters else KafkaReader
+        return kind(options, _columns(schema, options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 — Spark's name
+        options = parse(dict(self.options), streaming=True)
+        if options.max_offsets_per_trigger and not hasattr(DataSourceStreamReader, "getDefaultReadLimit"):
+            raise UsageError("option maxOffsetsPerTrigger: only Spark 4.2 and newer limit Python data sources")
+        return KafkaStreamReader(options, _columns(schema, options))
+
+
+class KafkaReader(DataSourceReader):
+    """A batch: ranges are fixed when the query is planned, so that every attempt of a task reads the same records."""
+
+    def __init__(self, options: SourceOptions, columns: tuple[str, ...]) -> None:
+        self._options = options
+        self._task = TaskOptions(options, columns)
+        self._bounds = Bounds()
+
+    def partitions(self) -> list[InputPartition]:
+        options = self._options
+        with SourceCluster(options.client) as cluster:
+            wanted = self._bounds.partitions(ranges.chosen_partitions(cluster, options).partitions())
+            # Without records so young, a batch between two timestamps is empty rather than wrong.
+            start = ranges.resolved(
+                cluster,
+                wanted,
+                self._within(options.start, wanted),
+                "startingOffsets",
+                young_is_end=options.start_without_timestamp_is_latest,
+            )
+            end = ranges.resolved(
+                cluster, wanted, self._within(options.end, wanted), "endingOffsets", young_is_end=True
+            )
+        whole = [
+            self._bounds.narrowed(OffsetRange(partition, start[partition], end[partition])) for partition in wanted
+        ]
+        parts = ranges.split(whole, options.min_partitions, options.max_records_per_partition)
+        return [RangePartition(part) for part in parts]
+
+    def _within(self, position: Position, wanted: Iterable[TopicPartition]) -> Position:
+        """Without the partitions that a filter leaves out."""
+        if not self._bounds.leaves_out_partitions:
+            return position
+        if position.offsets is not None:
+            return replace(position, offsets=_only(position.offsets, wanted))
+        if position.timestamps_ms is not None:
+            return replace(position, timestamps_ms=_only(position.timestamps_ms, wanted))
+        return position
+
+    def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
+        return read_partition(partition, self._task)
+
+
+class FilteringReader(KafkaReader):
+    """With the option filterPushdown=true, which needs spark.sql.python.filterPushdown.enabled."""
+
+    def pushFilters(self, filters: list[Any]) -> Iterable[Any]:  # noqa: N802 — Spark's name
+        self._bounds, rest = self._bounds.pushed(filters)
+        return rest
+
+
+def _only(values: Mapping[TopicPartition, int], wanted: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+    return {partition: values[partition] for partition in wanted if partition in values}
+
+
+def _columns(schema: StructType, options: SourceOptions) -> tuple[str, ...]:
+    """The columns of a schema, which the user may have chosen. Errors: UsageError."""
+    rows.check_schema({column.name: column.dataType.simpleString() for column in schema}, options.include_headers)
+    return tuple(schema.names)

@@ -1,0 +1,347 @@
+"""Options of the source, by the names that Spark's own Kafka connector has, and checked before anything is read.
+
+`kafka.` begins a property of the Kafka client, as in Spark; `commandConfig` names a file of such properties, as
+`--command-config` does. The rack of an executor has options of its own (executor_rack.py). An option that the source does not
+have is an error, so that none is accepted and without effect.
+
+Source: Spark's "Structured Streaming + Kafka Integration Guide".
+"""
+
+import difflib
+import json
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any, Final, TypeAlias
+
+from rackspan.errors import UsageError
+from rackspan.kafka_source.executor_rack import DEFAULT_VARIABLE, RackSources
+from rackspan.model.ids import TopicPartition
+from rackspan.sources.client_config.properties_file import read_properties
+
+OffsetByPartition: TypeAlias = Mapping[TopicPartition, int]
+
+EARLIEST: Final = "earliest"
+LATEST: Final = "latest"
+EARLIEST_OFFSET: Final = -2
+LATEST_OFFSET: Final = -1
+"""In offset JSON, as in Spark."""
+
+READ_COMMITTED: Final = "read_committed"
+READ_UNCOMMITTED: Final = "read_uncommitted"
+
+_CLIENT_PREFIX: Final = "kafka."
+_BOOTSTRAP: Final = "bootstrap.servers"
+
+
+class Strategy(StrEnum):
+    """How topics are chosen."""
+
+    SUBSCRIBE = "subscribe"
+    SUBSCRIBE_PATTERN = "subscribePattern"
+    ASSIGN = "assign"
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a range starts or ends: exactly one field is set."""
+
+    name: str | None = None
+    """earliest or latest."""
+    offsets: OffsetByPartition | None = None
+    timestamp_ms: int | None = None
+    """For all partitions."""
+    timestamps_ms: OffsetByPartition | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ClientOptions:
+    """How the client reads. Sizes in bytes."""
+
+    bootstrap_servers: str
+    properties: Mapping[str, str] = field(default_factory=dict)
+    """Of the connection: security above all."""
+    read_committed: bool = False
+    check_crcs: bool = True
+    partition_fetch_bytes: int = 8 << 20
+    """Larger than the Java client's 1 MiB: a task reads one partition at a time."""
+    fetch_wait_ms: int = 500
+    progress_timeout_seconds: float = 120.0
+    """A task fails that long after its last record: brokers are down, or a range that they announced is gone."""
+
+
+@dataclass(frozen=True, slots=True)
+class SourceOptions:
+    strategy: Strategy
+    topics: str
+    """Names with commas between, a pattern, or Spark's JSON of partitions: as `strategy` has it."""
+    client: ClientOptions
+    rack: RackSources
+    start: Position
+    end: Position
+    """Batch only."""
+    start_without_timestamp_is_latest: bool = False
+    """Where no record is as young as the starting timestamp: start at the end instead of failing."""
+    fail_on_data_loss: bool = True
+    include_headers: bool = False
+    min_partitions: int | None = None
+    max_records_per_partition: int | None = None
+    max_offsets_per_trigger: int | None = None
+    push_filters: bool = False
+    metrics_path: str | None = None
+
+
+_STRATEGIES: Final = tuple(strategy.value for strategy in Strategy)
+_STARTS: Final = ("startingTimestamp", "startingOffsetsByTimestamp", "startingOffsets")
+_ENDS: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
+"""In the order in which Spark prefers them."""
+
+_BATCH_ONLY: Final = (*_ENDS, "filterPushdown")
+_STREAM_ONLY: Final = ("maxOffsetsPerTrigger",)
+_RACKS: Final = ("rack.env", "rack.file", "rack.map", "rack.script", "rack.metadata", "rack.metadata.host")
+_OTHERS: Final = (
+    *("startingOffsetsByTimestampStrategy", "failOnDataLoss", "includeHeaders", "minPartitions"),
+    *("maxRecordsPerPartition", "commandConfig", "metricsPath", "progressTimeoutMs"),
+)
+OPTIONS: Final = (*_STRATEGIES, *_STARTS, *_OTHERS, *_BATCH_ONLY, *_STREAM_ONLY, *_RACKS)
+
+_SPARK_ONLY: Final[Mapping[str, str]] = {
+    "kafkaconsumer.polltimeoutms": "use progressTimeoutMs, after which a task without progress fails",
+    "fetchoffset.numretries": "use progressTimeoutMs; offsets are requested again until then",
+    "fetchoffset.retryintervalms": "use progressTimeoutMs; offsets are requested again until then",
+    "groupidprefix": "this source joins no consumer group",
+    "maxbytespertrigger": "Kafka tells no sizes of offset ranges; use maxOffsetsPerTrigger",
+    "minoffsetspertrigger": "a minimum per trigger is not offered",
+    "maxtriggerdelay": "a minimum per trigger, whose delay it bounds, is not offered",
+    "rackspan.include.headers": "use includeHeaders",
+}
+"""Options of Spark's connector that mean nothing here, in lower case, with what to do instead."""
+
+_CLIENT_REFUSED: Final[Mapping[str, str]] = {
+    "group.id": "this source joins no consumer group",
+    "auto.offset.reset": "use startingOffsets",
+    "key.deserializer": "keys are bytes; convert them with DataFrame functions",
+    "value.deserializer": "values are bytes; convert them with DataFrame functions",
+    "enable.auto.commit": "no offset is committed: Spark's checkpoint holds them",
+    "interceptor.classes": "Java classes are not loaded",
+    "partition.assignment.strategy": "this source joins no consumer group",
+}
+
+
+def parse(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
+    """Errors: UsageError, one line that names the option."""
+    values = {key.lower(): str(value) for key, value in options.items()}
+    _refuse_unknown(values)
+    for name in _BATCH_ONLY if streaming else _STREAM_ONLY:
+        if name.lower() in values:
+            raise UsageError(f"option {name}: only {'batch' if streaming else 'streaming'} reads have it")
+    strategy = _strategy(values)
+    topics = values[strategy.value.lower()]
+    return SourceOptions(
+        strategy=strategy,
+        topics=_checked_topics(strategy, topics),
+        client=_client(values),
+        rack=_rack(values),
+        start=_position(values, _STARTS, LATEST if streaming else EARLIEST, refused=None if streaming else LATEST),
+        end=_position(values, _ENDS, LATEST, refused=EARLIEST),
+        start_without_timestamp_is_latest=_choice(values, "startingOffsetsByTimestampStrategy", ("error", LATEST))
+        == LATEST,
+        fail_on_data_loss=_flag(values, "failOnDataLoss", default=True),
+        include_headers=_flag(values, "includeHeaders", default=False),
+        min_partitions=_positive(values, "minPartitions"),
+        max_records_per_partition=_positive(values, "maxRecordsPerPartition"),
+        max_offsets_per_trigger=_positive(values, "maxOffsetsPerTrigger"),
+        push_filters=_flag(values, "filterPushdown", default=False),
+        metrics_path=values.get("metricspath"),
+    )
+
+
+def _refuse_unknown(values: Mapping[str, str]) -> None:
+    known = {name.lower(): name for name in OPTIONS}
+    for key in values:
+        if key in known or key.startswith(_CLIENT_PREFIX):
+            continue
+        if key in _SPARK_ONLY:
+            raise UsageError(f"option {key}: {_SPARK_ONLY[key]}")
+        near = difflib.get_close_matches(key, known, n=1)
+        raise UsageError(
+            f"option {key}: rackspan-kafka has no such option"
+            + (f"; did you mean {known[near[0]]}?" if near else "; the documentation lists all of them")
+        )
+
+
+def _strategy(values: Mapping[str, str]) -> Strategy:
+    given = [strategy for strategy in Strategy if strategy.value.lower() in values]
+    if len(given) != 1:
+        named = f"{' and '.join(given)} are given" if given else "none is given"
+        raise UsageError(f"one of the options {', '.join(_STRATEGIES)} chooses the topics; {named}")
+    return given[0]
+
+
+def _checked_topics(strategy: Strategy, value: str) -> str:
+    if strategy is Strategy.ASSIGN:
+        parse_assign(value)
+    elif strategy is Strategy.SUBSCRIBE_PATTERN:
+        try:
+            re.compile(value)
+        except re.error as error:
+            raise UsageError(f"option subscribePattern: {value!r} is not a regular expression: {error}") from None
+    elif not any(name.strip() for name in value.split(",")):
+        raise UsageError("option subscribe: no topic is named")
+    return value
+
+
+def _client(values: Mapping[str, str]) -> ClientOptions:
+    properties = dict(read_properties(Path(values["commandconfig"]))) if "commandconfig" in values else {}
+    given = {key.removeprefix(_CLIENT_PREFIX): value for key, value in values.items() if key.startswith(_CLIENT_PREFIX)}
+    properties |= given
+    for key, why in _CLIENT_REFUSED.items():
+        if key in properties:
+            raise UsageError(f"option kafka.{key}: {why}")
+    servers = properties.pop(_BOOTSTRAP, "")
+    if not servers:
+        raise UsageError("option kafka.bootstrap.servers: name the cluster's brokers as HOST:PORT, commas between")
+    properties.pop("client.rack", None)
+    isolation = properties.pop("isolation.level", READ_UNCOMMITTED)
+    if isolation not in (READ_COMMITTED, READ_UNCOMMITTED):
+        raise UsageError(
+            f"option kafka.isolation.level: {isolation!r} is neither {READ_COMMITTED} nor {READ_UNCOMMITTED}"
+        )
+    default = ClientOptions(servers)
+    timeout = _positive(values, "progressTimeoutMs")
+    return ClientOptions(
+        bootstrap_servers=servers,
+        read_committed=isolation == READ_COMMITTED,
+        check_crcs=_boolean("kafka.check.crcs", properties.pop("check.crcs", "true")),
+        partition_fetch_bytes=_count(
+            "kafka.max.partition.fetch.bytes",
+            properties.pop("max.partition.fetch.bytes", str(default.partition_fetch_bytes)),
+        ),
+        fetch_wait_ms=_count(
+            "kafka.fetch.max.wait.ms", properties.pop("fetch.max.wait.ms", str(default.fetch_wait_ms))
+        ),
+        progress_timeout_seconds=timeout / 1000 if timeout else default.progress_timeout_seconds,
+        properties=properties,
+    )
+
+
+def _rack(values: Mapping[str, str]) -> RackSources:
+    return RackSources(
+        fixed=values.get("kafka.client.rack"),
+        environment=values.get("rack.env", DEFAULT_VARIABLE),
+        file=values.get("rack.file"),
+        by_host=_string_map("rack.map", values["rack.map"]) if "rack.map" in values else None,
+        script=values.get("rack.script"),
+        metadata=_choice(values, "rack.metadata", ("aws", "gcp", "azure")) if "rack.metadata" in values else None,
+        metadata_host=values.get("rack.metadata.host"),
+    )
+
+
+def _position(values: Mapping[str, str], names: tuple[str, ...], default: str, refused: str | None) -> Position:
+    by_time, by_partition_time, by_offset = names
+    if by_time.lower() in values:
+        return Position(timestamp_ms=_count(by_time, values[by_time.lower()]))
+    if by_partition_time.lower() in values:
+        return Position(timestamps_ms=parse_offsets(by_partition_time, values[by_partition_time.lower()]))
+    given = values.get(by_offset.lower(), default).strip()
+    if given.lower() in (EARLIEST, LATEST):
+        if given.lower() == refused:
+            raise UsageError(f"option {by_offset}: a batch read cannot have {given!r} here; it would be empty")
+        return Position(name=given.lower())
+    offsets = parse_offsets(by_offset, given)
+    forbidden = {LATEST: LATEST_OFFSET, EARLIEST: EARLIEST_OFFSET}.get(refused or "")
+    for partition, offset in offsets.items():
+        if offset == forbidden or offset < EARLIEST_OFFSET:
+            raise UsageError(f"option {by_offset}: {partition} has offset {offset}, which is not possible here")
+    return Position(offsets=offsets)
+
+
+def parse_offsets(name: str, text: str) -> dict[TopicPartition, int]:
+    """Spark's JSON, {"topic": {"0": 23, "1": -2}}; values are offsets or timestamps in ms."""
+    example = '{"orders": {"0": 23, "1": -2}}'
+    document = _json(name, text, f"earliest, latest or JSON such as {example}")
+    try:
+        return {
+            TopicPartition(topic, _partition(number)): _integer(value)
+            for topic, values in document.items()
+            for number, value in values.items()
+        }
+    except (AttributeError, ValueError):
+        raise UsageError(f"option {name}: {text!r} is not of the form {example}") from None
+
+
+def parse_assign(text: str) -> list[TopicPartition]:
+    """Spark's JSON, {"topic": [0, 1]}."""
+    example = '{"orders": [0, 1]}'
+    document = _json("assign", text, f"JSON such as {example}")
+    try:
+        partitions = [TopicPartition(topic, _partition(n)) for topic, numbers in document.items() for n in numbers]
+    except (TypeError, ValueError):
+        raise UsageError(f"option assign: {text!r} is not of the form {example}") from None
+    if not partitions:
+        raise UsageError("option assign: no partition is named")
+    return sorted(set(partitions))
+
+
+def _json(name: str, text: str, wanted: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except ValueError:
+        raise UsageError(f"option {name}: {text!r} is not {wanted}") from None
+    if not isinstance(document, dict):
+        raise UsageError(f"option {name}: {text!r} is not {wanted}")
+    return document
+
+
+def _string_map(name: str, text: str) -> dict[str, str]:
+    document = _json(name, text, 'JSON such as {"worker-1": "r1"}')
+    if not all(isinstance(value, str) for value in document.values()):
+        raise UsageError(f"option {name}: every rack is a string")
+    return {host: str(rack) for host, rack in document.items()}
+
+
+def _partition(value: object) -> int:
+    number = int(str(value))
+    if number < 0:
+        raise ValueError
+    return number
+
+
+def _integer(value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int | str):
+        raise ValueError
+    return int(value)
+
+
+def _flag(values: Mapping[str, str], name: str, *, default: bool) -> bool:
+    return _boolean(name, values.get(name.lower(), str(default)))
+
+
+def _boolean(name: str, value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        raise UsageError(f"option {name}: {value!r} is neither true nor false")
+    return value.lower() == "true"
+
+
+def _choice(values: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    value = values.get(name.lower(), choices[0])
+    if value not in choices:
+        raise UsageError(f"option {name}: {value!r} is not one of {', '.join(choices)}")
+    return value
+
+
+def _positive(values: Mapping[str, str], name: str) -> int | None:
+    return _count(name, values[name.lower()]) if name.lower() in values else None
+
+
+def _count(name: str, value: str) -> int:
+    parse: Callable[[str], int] = int
+    try:
+        count = parse(value)
+    except ValueError:
+        count = 0
+    if count <= 0:
+        raise UsageError(f"option {name}: {value!r} is not a positive whole number")
+    return count

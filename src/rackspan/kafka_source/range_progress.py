@@ -1,0 +1,167 @@
+"""Reading one range of offsets to its end: which broker is fetched from next, and what each response means. Pure.
+
+The range is complete when the position is at its end, however few records lie before it: batches of markers, of aborted
+transactions and of compacted records move the position without a record.
+
+Source: KIP-392 for followers, KIP-320 for leader epochs; Kafka's consumer for the meaning of errors.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from rackspan.errors import ClusterRequestFailed
+from rackspan.kafka_source.cluster import FetchedPartition, SourceMetadata, error_name, error_passes
+from rackspan.kafka_source.ranges import OffsetRange
+from rackspan.kafka_source.record_columns import Fetched, decode
+from rackspan.model.ids import NO_BROKER
+
+NO_ERROR: Final = 0
+OFFSET_OUT_OF_RANGE: Final = 1
+CORRUPT_MESSAGE: Final = 2
+LAGGING_FETCHES: Final = 20
+"""Empty responses of a follower, each after the fetch's wait, before the leader is fetched from: it lags behind."""
+
+
+class ReplicaChoice(StrEnum):
+    """Why a task reads the replica it reads."""
+
+    SAME_RACK = "same-rack"
+    NO_RACK = "executor-without-rack"
+    UNKNOWN_RACK = "rack-of-no-broker"
+    NO_REPLICA = "no-replica-in-rack"
+    NOT_IN_SYNC = "replica-not-in-sync"
+    FOLLOWER_FAILED = "follower-failed"
+
+
+class Next(StrEnum):
+    """What to do after a response."""
+
+    FETCH = "fetch"
+    REFRESH = "refresh the metadata, then fetch"
+    OUT_OF_RANGE = "request where the leader's log begins and ends"
+    DONE = "done"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    next: Next
+    fetched: Fetched | None = None
+    lost: tuple[int, int, str] | None = None
+    """Offsets from, up to, and why: records that no broker has any more, and that were skipped."""
+
+
+class RangeProgress:
+    """The position in a range. `fail_on_data_loss` decides whether records that are gone raise or are skipped."""
+
+    def __init__(
+        self, wanted: OffsetRange, rack: str | None, *, fail_on_data_loss: bool, check_crcs: bool = True
+    ) -> None:
+        self.range = wanted
+        self.position = wanted.start
+        self.broker = NO_BROKER
+        self.choice = ReplicaChoice.NO_RACK
+        self._leader = NO_BROKER
+        self._rack = rack
+        self._fail_on_data_loss = fail_on_data_loss
+        self._check_crcs = check_crcs
+        self._topic_id: object = None
+        self._failed_followers: set[int] = set()
+        self._empty = 0
+
+    @property
+    def is_done(self) -> bool:
+        return self.position >= self.range.end
+
+    def choose_replica(self, metadata: SourceMetadata) -> bool:
+        """Choose the broker to fetch from; False where there is none now. Errors: ClusterRequestFailed for a topic made anew."""
+        topic = metadata.topics.get(self.range.partition.topic)
+        row = topic.partitions.get(self.range.partition.partition) if topic else None
+        if topic is None or row is None:
+            return False
+        if self._topic_id is not None and topic.topic_id != self._topic_id:
+            raise ClusterRequestFailed(
+                f"topic {self.range.partition.topic} was deleted and created again while it was read; start the query anew"
+            )
+        self._topic_id = topic.topic_id
+        self._leader = row.leader
+        self.choice, follower = self._local_replica(metadata, row.replicas, row.isr)
+        self.broker = row.leader if follower is None else follower
+        return self.broker in metadata.racks
+
+    def _local_replica(
+        self, metadata: SourceMetadata, replicas: tuple[int, ...], isr: tuple[int, ...]
+    ) -> tuple[ReplicaChoice, int | None]:
+        """Why, and the replica in the task's rack; None for the leader."""
+        if self._rack is None:
+            return ReplicaChoice.NO_RACK, None
+        if self._rack not in metadata.racks.values():
+            return ReplicaChoice.UNKNOWN_RACK, None
+        here = [broker for broker in replicas if metadata.racks.get(broker) == self._rack]
+        if not here:
+            return ReplicaChoice.NO_REPLICA, None
+        if self._leader in here:
+            return ReplicaChoice.SAME_RACK, None
+        in_sync = [broker for broker in here if broker in isr]
+        if not in_sync:
+            return ReplicaChoice.NOT_IN_SYNC, None
+        usable = [broker for broker in in_sync if broker not in self._failed_followers]
+        return (ReplicaChoice.SAME_RACK, usable[0]) if usable else (ReplicaChoice.FOLLOWER_FAILED, None)
+
+    def failed(self) -> None:
+        """The fetch got no response: its broker is down, or the network."""
+        if self.broker != self._leader:
+            self._failed_followers.add(self.broker)
+
+    def received(self, response: FetchedPartition) -> Step:
+        """Errors: ClusterRequestFailed; CorruptRecords where the bytes that arrived are not those that were sent."""
+        if response.error_code == OFFSET_OUT_OF_RANGE:
+            if self.broker == self._leader:
+                return Step(Next.OUT_OF_RANGE)
+            # A follower's log may begin later or end earlier than the leader's: only the leader's counts.
+            self.failed()
+            return Step(Next.REFRESH)
+        if response.error_code == CORRUPT_MESSAGE or error_passes(response.error_code):
+            self.failed()
+            return Step(Next.REFRESH)
+        if response.error_code != NO_ERROR:
+            raise ClusterRequestFailed(
+                f"{self.range.partition}: broker {self.broker} refuses the fetch: {error_name(response.error_code)}"
+            )
+        fetched = decode(response.records, self.position, self.range.end, response.aborted, check_crcs=self._check_crcs)
+        if fetched.next_offset > self.position:
+            self.position, self._empty = fetched.next_offset, 0
+            return Step(Next.DONE if self.is_done else Next.FETCH, fetched)
+        return self._nothing_new(response)
+
+    def _nothing_new(self, response: FetchedPartition) -> Step:
+        """The broker has no batch at the position yet."""
+        if response.records:
+            raise ClusterRequestFailed(
+                f"{self.range.partition}: the batch at offset {self.position} does not fit into a fetch of "
+                f"{len(response.records)} bytes; raise kafka.max.partition.fetch.bytes"
+            )
+        if self.broker != self._leader:
+            self._empty += 1
+            if self._empty < LAGGING_FETCHES:
+                return Step(Next.FETCH)
+            self.failed()
+        return Step(Next.REFRESH)
+
+    def beyond_log(self, log_start: int, log_end: int) -> Step:
+        """After Next.OUT_OF_RANGE: what the leader's log holds now. Errors: ClusterRequestFailed with `fail_on_data_loss`."""
+        begin = self.position
+        if log_start <= begin <= log_end:
+            return Step(Next.REFRESH)  # The log has changed between the two responses.
+        if begin < log_start:
+            self.position = min(log_start, self.range.end)
+            why = f"the log begins at {log_start}: they were deleted, by retention or by request"
+        else:
+            self.position = self.range.end
+            why = f"the log ends at {log_end}: it was truncated, or the topic was created again"
+        if self._fail_on_data_loss:
+            raise ClusterRequestFailed(
+                f"{self.range.partition}: offsets {begin} to {self.position} are gone; {why}. "
+                "failOnDataLoss=false skips them"
+            )
+        return Step(Next.DONE if self.is_done else Next.FETCH, lost=(begin, self.position, why))

@@ -1,0 +1,177 @@
+"""Ranges of offsets: which records a query or a micro-batch reads, how they are split into tasks, and how a trigger is limited.
+
+Pure, but for the functions that take a SourceCluster, which resolve names and timestamps to offsets.
+
+Source: Spark's KafkaOffsetReader and KafkaOffsetRangeCalculator, whose results these equal.
+"""
+
+import json
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final, TypeAlias
+
+from rackspan.errors import ClusterRequestFailed, UsageError
+from rackspan.kafka_source.cluster import SourceCluster, SourceMetadata
+from rackspan.kafka_source.options import (
+    EARLIEST,
+    EARLIEST_OFFSET,
+    LATEST_OFFSET,
+    Position,
+    SourceOptions,
+    Strategy,
+    parse_assign,
+)
+from rackspan.model.ids import TopicPartition
+
+Offsets: TypeAlias = Mapping[TopicPartition, int]
+
+_NONE_SO_YOUNG: Final = -1
+"""ListOffsets found no record at or after a timestamp."""
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class OffsetRange:
+    """start <= offset < end of one partition."""
+
+    partition: TopicPartition
+    start: int
+    end: int
+
+    @property
+    def size(self) -> int:
+        return max(0, self.end - self.start)
+
+
+def chosen_partitions(cluster: SourceCluster, options: SourceOptions) -> SourceMetadata:
+    """The topics that the options choose. Errors: ClusterRequestFailed for a topic or partition that there is not."""
+    if options.strategy is Strategy.SUBSCRIBE_PATTERN:
+        return cluster.matching(options.topics)
+    assigned = parse_assign(options.topics) if options.strategy is Strategy.ASSIGN else None
+    names = (
+        {p.topic for p in assigned}
+        if assigned
+        else {name.strip() for name in options.topics.split(",") if name.strip()}
+    )
+    metadata = cluster.metadata(names)
+    for name, error in sorted(metadata.errors.items()):
+        raise ClusterRequestFailed(f"topic {name}: {error}; create it, or check the name and the right to describe it")
+    if assigned is None:
+        return metadata
+    existing = set(metadata.partitions())
+    for partition in assigned:
+        if partition not in existing:
+            raise ClusterRequestFailed(f"option assign: there is no partition {partition}")
+    topics = {
+        name: replace(
+            topic, partitions={n: row for n, row in topic.partitions.items() if TopicPartition(name, n) in assigned}
+        )
+        for name, topic in metadata.topics.items()
+    }
+    return replace(metadata, topics=topics)
+
+
+def resolved(
+    cluster: SourceCluster, partitions: Iterable[TopicPartition], position: Position, option: str, *, young_is_end: bool
+) -> dict[TopicPartition, int]:
+    """The offset of each partition at a position. `young_is_end`: a timestamp after the last record means the end.
+
+    Errors: UsageError where the position names other partitions than the query reads, or no record is so young.
+    """
+    wanted = sorted(partitions)
+    if position.name is not None:
+        at = EARLIEST_OFFSET if position.name == EARLIEST else LATEST_OFFSET
+        return cluster.offsets(dict.fromkeys(wanted, at))
+    if position.offsets is not None:
+        _check_named(wanted, position.offsets, option)
+        by_name = {partition: at for partition, at in position.offsets.items() if at < 0}
+        return {**position.offsets, **cluster.offsets(by_name)}
+    timestamps = position.timestamps_ms
+    if timestamps is None:
+        timestamps = dict.fromkeys(wanted, position.timestamp_ms or 0)
+    _check_named(wanted, timestamps, option)
+    found = cluster.offsets(timestamps)
+    too_young = {partition for partition, offset in found.items() if offset == _NONE_SO_YOUNG}
+    if too_young and not young_is_end:
+        partition = min(too_young)
+        raise UsageError(
+            f"option {option}: {partition} has no record at or after {timestamps[partition]} ms; choose an earlier time, "
+            "or startingOffsetsByTimestampStrategy=latest to start at the end"
+        )
+    return found | cluster.offsets(dict.fromkeys(too_young, LATEST_OFFSET))
+
+
+def _check_named(partitions: Iterable[TopicPartition], named: Offsets, option: str) -> None:
+    wanted, given = set(partitions), set(named)
+    if missing := wanted - given:
+        raise UsageError(f"option {option}: {min(missing)} is read and has no offset there; name every partition")
+    if surplus := given - wanted:
+        raise UsageError(f"option {option}: {min(surplus)} is not among the partitions that are read")
+
+
+def split(ranges: Iterable[OffsetRange], min_partitions: int | None, max_records: int | None) -> list[OffsetRange]:
+    """Ranges for tasks: at least `min_partitions` where the records suffice, none above `max_records`. Empty ones are left out."""
+    parts = [part for whole in ranges if whole.size for part in _split_by_size(whole, max_records)]
+    if not min_partitions or len(parts) >= min_partitions:
+        return parts
+    total = sum(part.size for part in parts)
+    whole = {part for part in parts if _share(part.size, total, min_partitions) == 1}
+    # The others share the tasks that are left, in proportion to their size.
+    rest, tasks = sum(part.size for part in parts if part not in whole), max(1, min_partitions - len(whole))
+    return [
+        piece
+        for part in parts
+        for piece in ([part] if part in whole else _divided(part, _share(part.size, rest, tasks)))
+    ]
+
+
+def _share(size: int, total: int, tasks: int) -> int:
+    return max(1, math.floor(size / total * tasks + 0.5))
+
+
+def _split_by_size(whole: OffsetRange, max_records: int | None) -> list[OffsetRange]:
+    return _divided(whole, math.ceil(whole.size / max_records)) if max_records else [whole]
+
+
+def _divided(whole: OffsetRange, count: int) -> list[OffsetRange]:
+    bounds = [whole.start + whole.size * index // count for index in range(count + 1)]
+    return [OffsetRange(whole.partition, begin, end) for begin, end in pairwise(bounds) if end > begin]
+
+
+def limited(start: Offsets, end: Offsets, max_offsets: int) -> dict[TopicPartition, int]:
+    """`end`, drawn back so that at most about `max_offsets` records are read, from each partition its share.
+
+    As Spark's connector: a share below one record is one record, so that no partition waits for ever.
+    """
+    sizes = {partition: max(0, end[partition] - start.get(partition, 0)) for partition in end}
+    total = sum(sizes.values())
+    if total <= max_offsets:
+        return dict(end)
+    limits = {}
+    for partition, size in sizes.items():
+        share = max_offsets * size / total
+        limits[partition] = end[partition] - size + min(size, math.ceil(share) if share < 1 else math.floor(share))
+    return limits
+
+
+def to_json(offsets: Offsets) -> dict[str, dict[str, int]]:
+    """Spark's form, which a checkpoint holds: {"topic": {"0": 23}}."""
+    document: dict[str, dict[str, int]] = {}
+    for partition in sorted(offsets):
+        document.setdefault(partition.topic, {})[str(partition.partition)] = offsets[partition]
+    return document
+
+
+def from_json(document: Mapping[str, Mapping[str, int]]) -> dict[TopicPartition, int]:
+    """Errors: UsageError for a checkpoint of another source."""
+    try:
+        return {
+            TopicPartition(topic, int(number)): int(offset)
+            for topic, offsets in document.items()
+            for number, offset in offsets.items()
+        }
+    except (AttributeError, TypeError, ValueError):
+        raise UsageError(
+            f"the checkpoint's offsets are not those of rackspan-kafka: {json.dumps(document)[:200]}"
+        ) from None

@@ -1,0 +1,146 @@
+"""The rows of the source: Spark's own columns for Kafka, and the Arrow batches made of decoded records.
+
+| column | type | |
+|---|---|---|
+| key, value | binary | null where the record has none |
+| topic | string | |
+| partition | int | |
+| offset | long | |
+| timestamp | timestamp | of the producer or of the broker's append; a millisecond before 1970 where the record has none |
+| timestampType | int | 0 created, 1 appended |
+| headers | array<struct<key string, value binary>> | with `includeHeaders`; null where the record has none |
+
+A schema given by the user chooses among them: what is left out is never built (projection).
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Final, TypeAlias
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from rackspan.errors import UsageError
+from rackspan.kafka_source.record_columns import Ints, RecordColumns
+
+HEADERS: Final = "headers"
+
+_HEADER: Final = pa.struct([pa.field("key", pa.string()), pa.field("value", pa.binary())])
+_ARROW_TYPES: Final[Mapping[str, pa.DataType]] = {
+    "key": pa.binary(),
+    "value": pa.binary(),
+    "topic": pa.string(),
+    "partition": pa.int32(),
+    "offset": pa.int64(),
+    "timestamp": pa.timestamp("us", tz="UTC"),
+    "timestampType": pa.int32(),
+    HEADERS: pa.list_(pa.field("element", _HEADER)),
+}
+SPARK_TYPES: Final[Mapping[str, str]] = {
+    "key": "binary",
+    "value": "binary",
+    "topic": "string",
+    "partition": "int",
+    "offset": "bigint",
+    "timestamp": "timestamp",
+    "timestampType": "int",
+    HEADERS: "array<struct<key:string,value:binary>>",
+}
+"""Types as `DataType.simpleString` writes them."""
+
+_BATCH_ROWS: Final = 20_000
+"""Above some ten thousand rows a batch gains nothing, and its memory is held by Python, Arrow and the JVM at once."""
+
+_BATCH_BYTES: Final = 16 << 20
+
+Column: TypeAlias = Callable[[RecordColumns, slice], pa.Array]
+
+
+def spark_schema(include_headers: bool) -> str:
+    """The schema as DDL, all columns nullable."""
+    return ", ".join(f"{name} {kind}" for name, kind in SPARK_TYPES.items() if include_headers or name != HEADERS)
+
+
+def check_schema(types_by_name: Mapping[str, str], include_headers: bool) -> None:
+    """Errors: UsageError for a column that there is not, or of another type."""
+    available = [name for name in SPARK_TYPES if include_headers or name != HEADERS]
+    for name, kind in types_by_name.items():
+        if name not in available:
+            also = "; headers need the option includeHeaders=true" if name == HEADERS else ""
+            raise UsageError(f"schema: there is no column {name!r}; there are {', '.join(available)}{also}")
+        if kind != SPARK_TYPES[name]:
+            raise UsageError(f"schema: column {name!r} is {SPARK_TYPES[name]}, not {kind}; cast it after reading")
+
+
+def arrow_schema(names: Sequence[str]) -> pa.Schema:
+    return pa.schema([pa.field(name, _ARROW_TYPES[name]) for name in names])
+
+
+def record_batches(
+    records: RecordColumns, topic: str, partition: int, names: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """Batches of bounded rows and bytes, in offset order, with the columns `names`."""
+    schema = arrow_schema(names)
+    columns = _columns(topic, partition)
+    for rows in _slices(records):
+        yield pa.RecordBatch.from_arrays([columns[name](records, rows) for name in names], schema=schema)
+
+
+def _slices(records: RecordColumns) -> Iterator[slice]:
+    """Rows by count, and by bytes where values are large."""
+    sizes = np.cumsum(np.maximum(records.key_lengths, 0) + np.maximum(records.value_lengths, 0))
+    begin = 0
+    while begin < len(records):
+        passed = sizes[begin - 1] if begin else 0
+        by_bytes = int(np.searchsorted(sizes, passed + _BATCH_BYTES, side="right"))
+        end = min(begin + _BATCH_ROWS, max(by_bytes, begin + 1), len(records))
+        yield slice(begin, end)
+        begin = end
+
+
+def _columns(topic: str, partition: int) -> Mapping[str, Column]:
+    def count(rows: slice) -> int:
+        return int(rows.stop - rows.start)
+
+    return {
+        "key": lambda r, rows: binary_array(r.data, r.key_starts[rows], r.key_lengths[rows]),
+        "value": lambda r, rows: binary_array(r.data, r.value_starts[rows], r.value_lengths[rows]),
+        "topic": lambda _, rows: pa.repeat(pa.scalar(topic, pa.string()), count(rows)),
+        "partition": lambda _, rows: pa.repeat(pa.scalar(partition, pa.int32()), count(rows)),
+        "offset": lambda r, rows: pa.array(r.offsets[rows]),
+        "timestamp": lambda r, rows: _timestamps(r.timestamps[rows]),
+        "timestampType": lambda r, rows: pa.array(r.log_append_time[rows].astype(np.int32)),
+        HEADERS: lambda r, rows: pa.array(
+            [r.headers(row) or None for row in range(rows.start, rows.stop)], _ARROW_TYPES[HEADERS]
+        ),
+    }
+
+
+def _timestamps(milliseconds: Ints) -> pa.Array:
+    # As Spark's connector does: -1, no timestamp, is the millisecond before 1970.
+    return pa.array(milliseconds * 1000, _ARROW_TYPES["timestamp"])
+
+
+def binary_array(data: bytes, starts: Ints, lengths: Ints) -> pa.Array:
+    """The byte strings at `starts`, null where the length is -1, copied once and by Arrow.
+
+    Starts ascend and strings do not overlap. Arrow reads `data` as strings and the gaps between them in turn, by
+    their bounds alone; taking every other one leaves the strings.
+    """
+    count = len(starts)
+    if not count:
+        return pa.array([], pa.binary())
+    bounds = np.empty(2 * count, np.int32)
+    bounds[0::2] = starts
+    bounds[1::2] = starts + np.maximum(lengths, 0)
+    with_gaps = pa.Array.from_buffers(
+        pa.binary(), 2 * count - 1, [_validity(lengths), pa.py_buffer(bounds), pa.py_buffer(data)]
+    )
+    return with_gaps.take(pa.array(np.arange(0, 2 * count, 2)))
+
+
+def _validity(lengths: Ints) -> pa.Buffer | None:
+    present: npt.NDArray[np.bool_] = lengths >= 0
+    if present.all():
+        return None
+    return pa.py_buffer(np.packbits(np.repeat(present, 2), bitorder="little"))

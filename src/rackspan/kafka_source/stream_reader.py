@@ -1,0 +1,120 @@
+"""The streaming side of the source: offsets of micro-batches on the driver, with Spark 4.2's limits and AvailableNow.
+
+Offsets are those of Spark's own connector, {"topic": {"0": 23}}; the checkpoint alone holds them. No consumer group is joined
+and no offset is committed to Kafka.
+"""
+
+import sys
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+
+from rackspan.errors import ClusterRequestFailed
+from rackspan.kafka_source import ranges
+from rackspan.kafka_source.cluster import SourceCluster
+from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, SourceOptions
+from rackspan.kafka_source.range_partition import RangePartition, read_partition
+from rackspan.kafka_source.ranges import OffsetRange, Offsets
+from rackspan.kafka_source.task import TaskOptions
+from rackspan.model.ids import TopicPartition
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+try:
+    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
+except ImportError:  # Spark 4.0 and 4.1 know no limits; AvailableNow is then one batch.
+    ReadAllAvailable = ReadMaxRows = None  # type: ignore[assignment, misc]
+
+    class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
+        """Stands in for Spark 4.2's class."""
+
+
+class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """A reader that lives on the driver, but for `read`, which runs in tasks and sees a copy without a connection."""
+
+    def __init__(self, options: SourceOptions, columns: tuple[str, ...]) -> None:
+        self._options = options
+        self._task = TaskOptions(options, columns)
+        self._cluster: SourceCluster | None = None
+        self._target: dict[TopicPartition, int] | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_cluster": None}
+
+    # -- Spark's names
+
+    def initialOffset(self) -> dict[str, Any]:  # noqa: N802
+        partitions = ranges.chosen_partitions(self._connected(), self._options).partitions()
+        start = ranges.resolved(
+            self._connected(),
+            partitions,
+            self._options.start,
+            "startingOffsets",
+            young_is_end=self._options.start_without_timestamp_is_latest,
+        )
+        return ranges.to_json(start)
+
+    def getDefaultReadLimit(self) -> Any:  # noqa: N802
+        limit = self._options.max_offsets_per_trigger
+        return ReadMaxRows(limit) if limit else ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
+        self._target = self._ends()
+
+    def latestOffset(self, start: Mapping[str, Mapping[str, int]] | None = None, limit: Any = None) -> dict[str, Any]:  # noqa: N802
+        """Without arguments in Spark 4.0 and 4.1."""
+        end = self._target if self._target is not None else self._ends()
+        if start is None:
+            return ranges.to_json(end)
+        begin = ranges.from_json(start)
+        # A partition that has disappeared keeps its offset, so that the loss is found where ranges are made.
+        end = {**{p: offset for p, offset in begin.items() if p not in end}, **end}
+        begin = {**self._first_offsets(set(end) - set(begin)), **begin}
+        end = {partition: max(offset, begin[partition]) for partition, offset in end.items()}
+        most = getattr(limit, "max_rows", None)
+        return ranges.to_json(ranges.limited(begin, end, most) if most else end)
+
+    def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
+        return ranges.to_json(self._ends())
+
+    def partitions(self, start: Mapping[str, Any], end: Mapping[str, Any]) -> list[InputPartition]:
+        begin, until = ranges.from_json(start), ranges.from_json(end)
+        begin = {**self._first_offsets(set(until) - set(begin)), **begin}
+        wanted = [OffsetRange(partition, begin[partition], until[partition]) for partition in sorted(until)]
+        for gone in sorted(set(begin) - set(until)):
+            self._lost(f"{gone} was read up to offset {begin[gone]} and is no longer there")
+        for backwards in [part for part in wanted if part.end < part.start]:
+            self._lost(f"{backwards.partition} was read up to offset {backwards.start} and now ends at {backwards.end}")
+        parts = ranges.split(wanted, self._options.min_partitions, self._options.max_records_per_partition)
+        return [RangePartition(part) for part in parts]
+
+    def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
+        return read_partition(partition, self._task)
+
+    def stop(self) -> None:
+        if self._cluster is not None:
+            self._cluster.close()
+            self._cluster = None
+
+    # -- offsets
+
+    def _connected(self) -> SourceCluster:
+        if self._cluster is None:
+            self._cluster = SourceCluster(self._options.client)
+        return self._cluster
+
+    def _ends(self) -> dict[TopicPartition, int]:
+        cluster = self._connected()
+        partitions = ranges.chosen_partitions(cluster, self._options).partitions()
+        return cluster.offsets(dict.fromkeys(partitions, LATEST_OFFSET))
+
+    def _first_offsets(self, partitions: set[TopicPartition]) -> Offsets:
+        """Partitions that were added since the query began are read from their first record on."""
+        return self._connected().offsets(dict.fromkeys(sorted(partitions), EARLIEST_OFFSET))
+
+    def _lost(self, what: str) -> None:
+        if self._options.fail_on_data_loss:
+            raise ClusterRequestFailed(f"{what}; failOnDataLoss=false goes on without it")
+        print(f"rackspan-kafka: {what}", file=sys.stderr, flush=True)

@@ -1,0 +1,158 @@
+"""Reads one range inside a Spark task: fetches ahead while the last response is decoded, and yields Arrow batches.
+
+While Spark takes the batches of one response, the next is on its way. A task that fails is run again by Spark from the
+beginning of its range, so nothing is kept between attempts.
+"""
+
+import sys
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+from kafka.errors import KafkaError
+
+from rackspan.errors import ClusterUnreachable
+from rackspan.kafka_source.cluster import FetchedPartition, SourceCluster, SourceMetadata
+from rackspan.kafka_source.executor_rack import executor_rack
+from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions, SourceOptions
+from rackspan.kafka_source.range_progress import Next, RangeProgress, Step
+from rackspan.kafka_source.ranges import OffsetRange
+from rackspan.kafka_source.record_columns import RecordColumns
+from rackspan.kafka_source.rows import record_batches
+from rackspan.kafka_source.task_report import TaskReport, publish
+
+_PAUSE_SECONDS: Final = 0.2
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOptions:
+    """What a task needs of the options."""
+
+    source: SourceOptions
+    columns: tuple[str, ...]
+
+    @property
+    def client(self) -> ClientOptions:
+        return self.source.client
+
+
+def read_range(wanted: OffsetRange, options: TaskOptions) -> Iterator[pa.RecordBatch]:
+    """The records of a range as Arrow batches in offset order.
+
+    Errors: ClusterRequestFailed for records that are gone; ClusterUnreachable after `progress_timeout_seconds` without any.
+    """
+    report = TaskReport(wanted, executor_rack(options.source.rack))
+    with SourceCluster(options.client) as cluster:
+        for records in _RangeReader(cluster, options, report).records():
+            report.rows += len(records)
+            yield from record_batches(records, wanted.partition.topic, wanted.partition.partition, options.columns)
+    publish(report, options.source.metrics_path)
+
+
+class _RangeReader:
+    """Drives a RangeProgress with a cluster."""
+
+    def __init__(
+        self,
+        cluster: SourceCluster,
+        options: TaskOptions,
+        report: TaskReport,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._cluster = cluster
+        self._report = report
+        self._sleep = sleep
+        self._timeout = options.client.progress_timeout_seconds
+        self._progress = RangeProgress(
+            report.wanted,
+            report.rack.rack,
+            fail_on_data_loss=options.source.fail_on_data_loss,
+            check_crcs=options.client.check_crcs,
+        )
+        self._metadata: SourceMetadata | None = None
+        self._deadline = time.monotonic() + self._timeout
+
+    def records(self) -> Iterator[RecordColumns]:
+        progress = self._progress
+        pending: Callable[[], FetchedPartition] | None = None
+        while not progress.is_done:
+            if pending is None:
+                pending = self._start_fetch()
+            response, broker = self._finish(pending), progress.broker
+            pending = None
+            if response is None:
+                continue
+            step = progress.received(response)
+            if step.next is Next.OUT_OF_RANGE:
+                step = self._beyond_log()
+            self._note_loss(step)
+            if step.next is Next.REFRESH:
+                self._again("no broker has records at the position")
+            if step.next is Next.FETCH:
+                pending = self._start_fetch()
+            if step.fetched is not None:
+                self._deadline = time.monotonic() + self._timeout
+                self._note_bytes(broker, len(response.records))
+                if len(step.fetched.records):
+                    yield step.fetched.records
+
+    def _start_fetch(self) -> Callable[[], FetchedPartition] | None:
+        """None where there is no broker to fetch from yet, or it cannot be reached."""
+        progress, wanted = self._progress, self._report.wanted.partition
+        if self._metadata is None:
+            metadata = self._cluster.metadata([wanted.topic])
+            if not progress.choose_replica(metadata):
+                self._again(metadata.errors.get(wanted.topic, "it has no leader, or the leader is down"))
+                return None
+            self._metadata = metadata
+            self._report.chose(progress.choice)
+        self._report.fetches += 1
+        try:
+            topic_id = self._metadata.topics[wanted.topic].topic_id
+            return self._cluster.fetch(progress.broker, topic_id, wanted, progress.position)
+        except (KafkaError, ClusterUnreachable) as error:
+            self._unanswered(error)
+            return None
+
+    def _finish(self, pending: Callable[[], FetchedPartition] | None) -> FetchedPartition | None:
+        if pending is None:
+            return None
+        try:
+            return pending()
+        except (KafkaError, ClusterUnreachable) as error:
+            self._unanswered(error)
+            return None
+
+    def _unanswered(self, error: Exception) -> None:
+        self._progress.failed()
+        self._again(f"broker {self._progress.broker}: {error}")
+
+    def _again(self, why: str) -> None:
+        """Pause before the metadata is read again. Errors: ClusterUnreachable without progress for too long."""
+        if time.monotonic() > self._deadline:
+            wanted, position = self._report.wanted, self._progress.position
+            raise ClusterUnreachable(
+                f"{wanted.partition}: nothing was read for {self._timeout:.0f} s at offset {position} of "
+                f"{wanted.start} to {wanted.end}: {why}"
+            )
+        self._metadata = None
+        self._sleep(_PAUSE_SECONDS)
+
+    def _beyond_log(self) -> Step:
+        partition = self._report.wanted.partition
+        start = self._cluster.offsets({partition: EARLIEST_OFFSET})[partition]
+        return self._progress.beyond_log(start, self._cluster.offsets({partition: LATEST_OFFSET})[partition])
+
+    def _note_loss(self, step: Step) -> None:
+        if step.lost is None:
+            return
+        begin, end, why = step.lost
+        self._report.skipped_offsets += end - begin
+        partition = self._report.wanted.partition
+        print(f"rackspan-kafka: {partition}: offsets {begin} to {end} are skipped; {why}", file=sys.stderr, flush=True)
+
+    def _note_bytes(self, broker: int, size: int) -> None:
+        racks = self._metadata.racks if self._metadata else {}
+        self._report.bytes_by_broker[(broker, racks.get(broker))] += size

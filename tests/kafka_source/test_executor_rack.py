@@ -1,0 +1,97 @@
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+
+import pytest
+
+from rackspan.errors import UsageError
+from rackspan.kafka_source.executor_rack import RackSources, executor_rack
+
+
+@pytest.fixture(autouse=True)
+def _no_rack_of_this_machine(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("RACKSPAN_RACK", raising=False)
+
+
+def test_sources_are_looked_at_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file, script = tmp_path / "rack", tmp_path / "topology.sh"
+    sources = RackSources(file=str(file), by_host={"worker-1": "of-map"}, script=str(script))
+    script.write_text("#!/bin/sh\necho /of-script-of-$1\n")
+    script.chmod(0o700)
+    assert executor_rack(sources, "worker-2").rack == "of-script-of-worker-2"
+    assert executor_rack(sources, "worker-1.example").rack == "of-map"
+    file.write_text("of-file\nand more\n")
+    assert executor_rack(sources, "worker-1").rack == "of-file"
+    monkeypatch.setenv("RACKSPAN_RACK", "of-variable")
+    assert executor_rack(sources, "worker-1").rack == "of-variable"
+    monkeypatch.setenv("NODE_ZONE", "of-other-variable")
+    assert executor_rack(RackSources(environment="NODE_ZONE")).rack == "of-other-variable"
+    assert executor_rack(RackSources(fixed="of-option")).rack == "of-option"
+
+
+def test_no_rack_is_an_outcome_that_says_where_it_was_looked_for() -> None:
+    found = executor_rack(RackSources(by_host={}), "worker-1")
+    assert found.rack is None
+    assert found.origin == "none of environment variable RACKSPAN_RACK, rack.map of host worker-1 gives a rack"
+
+
+def test_a_script_that_fails_or_is_not_there_is_an_error(tmp_path: Path) -> None:
+    script = tmp_path / "topology.sh"
+    with pytest.raises(UsageError, match=r"rack\.script: .*cannot be run"):
+        executor_rack(RackSources(script=str(script)))
+    script.write_text("#!/bin/sh\necho no >&2\nexit 3\n")
+    script.chmod(0o700)
+    with pytest.raises(UsageError, match=r"rack\.script: .*ended with 3: no"):
+        executor_rack(RackSources(script=str(script)))
+
+
+METADATA = {
+    ("PUT", "/latest/api/token"): "token-1",
+    ("GET", "/latest/meta-data/placement/availability-zone-id"): "euc1-az2",
+    ("GET", "/computeMetadata/v1/instance/zone"): "projects/1/zones/europe-west3-a",
+    ("GET", "/metadata/instance/compute/location"): "westeurope",
+    ("GET", "/metadata/instance/compute/zone"): "2",
+}
+REQUIRED_HEADERS = {
+    "/latest/meta": ("X-aws-ec2-metadata-token", "token-1"),
+    "/compute": ("Metadata-Flavor", "Google"),
+    "/metadata": ("Metadata", "true"),
+}
+
+
+class _Metadata(BaseHTTPRequestHandler):
+    def _respond(self) -> None:
+        path = self.path.split("?")[0]
+        required = next((header for prefix, header in REQUIRED_HEADERS.items() if path.startswith(prefix)), None)
+        allowed = required is None or self.headers.get(required[0]) == required[1]
+        self.send_response(200 if allowed else 403)
+        self.end_headers()
+        self.wfile.write(METADATA[(self.command, path)].encode() if allowed else b"refused")
+
+    do_GET = do_PUT = _respond  # noqa: N815 — the library's names
+
+    def log_message(self, *_: object) -> None:
+        """Silent."""
+
+
+@pytest.fixture
+def metadata_host() -> Iterator[str]:
+    server = HTTPServer(("127.0.0.1", 0), _Metadata)
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+    thread.join()
+
+
+@pytest.mark.parametrize(("cloud", "rack"), [("aws", "euc1-az2"), ("gcp", "europe-west3-a"), ("azure", "westeurope-2")])
+def test_a_cloud_names_the_rack(cloud: str, rack: str, metadata_host: str) -> None:
+    assert executor_rack(RackSources(metadata=cloud, metadata_host=metadata_host)).rack == rack
+
+
+def test_a_metadata_service_that_does_not_respond_gives_no_rack() -> None:
+    found = executor_rack(RackSources(metadata="aws", metadata_host="http://127.0.0.1:1"))
+    assert found.rack is None
+    assert "metadata of aws" in found.origin

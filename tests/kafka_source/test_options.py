@@ -1,0 +1,99 @@
+from pathlib import Path
+
+import pytest
+
+from rackspan.errors import UsageError
+from rackspan.kafka_source.options import OPTIONS, Position, Strategy, parse
+from rackspan.model.ids import TopicPartition
+
+LEAST = {"kafka.bootstrap.servers": "127.0.0.1:9092", "subscribe": "orders"}
+
+WRONG = [
+    ({"kafka.bootstrap.servers": None}, False, "option kafka.bootstrap.servers: name the cluster's brokers"),
+    ({"subscribe": None}, False, "chooses the topics; none is given"),
+    ({"assign": '{"orders": [0]}'}, False, "chooses the topics; subscribe and assign are given"),
+    ({"subscribe": " , "}, False, "option subscribe: no topic is named"),
+    ({"subscribe": None, "subscribePattern": "("}, False, "option subscribePattern: '(' is not a regular expression"),
+    (
+        {"subscribe": None, "assign": "orders-0"},
+        False,
+        "option assign: 'orders-0' is not JSON such as {\"orders\": [0, 1]}",
+    ),
+    ({"subscribe": None, "assign": "{}"}, False, "option assign: no partition is named"),
+    ({"subscribe": None, "assign": '{"orders": [-1]}'}, False, "is not of the form"),
+    ({"startingOffsets": "latest"}, False, "option startingOffsets: a batch read cannot have 'latest'"),
+    ({"endingOffsets": "earliest"}, False, "option endingOffsets: a batch read cannot have 'earliest'"),
+    ({"startingOffsets": "first"}, False, "option startingOffsets: 'first' is not earliest, latest or JSON"),
+    ({"startingOffsets": '{"orders": {"0": -1}}'}, False, "orders-0 has offset -1, which is not possible here"),
+    ({"startingOffsets": '{"orders": {"0": -3}}'}, True, "orders-0 has offset -3, which is not possible here"),
+    ({"endingOffsets": "latest"}, True, "option endingOffsets: only batch reads have it"),
+    ({"filterPushdown": "true"}, True, "option filterPushdown: only batch reads have it"),
+    ({"maxOffsetsPerTrigger": "5"}, False, "option maxOffsetsPerTrigger: only streaming reads have it"),
+    ({"maxOffsetsPerTrigger": "0"}, True, "option maxOffsetsPerTrigger: '0' is not a positive whole number"),
+    ({"minPartitions": "x"}, False, "option minPartitions: 'x' is not a positive whole number"),
+    ({"failOnDataLoss": "no"}, False, "option failOnDataLoss: 'no' is neither true nor false"),
+    ({"startingTimestamp": "yesterday"}, False, "option startingTimestamp: 'yesterday' is not a positive whole number"),
+    ({"startingOffsetsByTimestampStrategy": "first"}, False, "'first' is not one of error, latest"),
+    ({"startingOffset": "latest"}, False, "no such option; did you mean startingOffsets?"),
+    ({"something": "1"}, False, "rackspan-kafka has no such option; the documentation lists all of them"),
+    ({"kafka.group.id": "g"}, False, "option kafka.group.id: this source joins no consumer group"),
+    ({"kafka.auto.offset.reset": "latest"}, False, "option kafka.auto.offset.reset: use startingOffsets"),
+    ({"kafka.isolation.level": "committed"}, False, "'committed' is neither read_committed nor read_uncommitted"),
+    ({"kafkaConsumer.pollTimeoutMs": "5"}, False, "use progressTimeoutMs"),
+    ({"groupIdPrefix": "x"}, False, "this source joins no consumer group"),
+    ({"rack.map": "[1]"}, False, 'option rack.map: \'[1]\' is not JSON such as {"worker-1": "r1"}'),
+    ({"rack.map": '{"a": 1}'}, False, "option rack.map: every rack is a string"),
+    ({"rack.metadata": "ibm"}, False, "option rack.metadata: 'ibm' is not one of aws, gcp, azure"),
+]
+
+
+@pytest.mark.parametrize(("change", "streaming", "message"), WRONG, ids=lambda value: str(value)[:40])
+def test_a_wrong_option_is_one_line_that_names_it(change: dict[str, str | None], streaming: bool, message: str) -> None:
+    options = {key: value for key, value in {**LEAST, **change}.items() if value is not None}
+    with pytest.raises(UsageError) as raised:
+        parse(options, streaming=streaming)
+    assert message in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_names_count_in_any_case_and_defaults_are_sparks() -> None:
+    batch = parse({"KAFKA.Bootstrap.Servers": "h:1", "SUBSCRIBE": "a,b"}, streaming=False)
+    assert (batch.strategy, batch.topics) == (Strategy.SUBSCRIBE, "a,b")
+    assert (batch.start, batch.end) == (Position(name="earliest"), Position(name="latest"))
+    assert (batch.fail_on_data_loss, batch.include_headers, batch.client.read_committed) == (True, False, False)
+    assert parse(LEAST, streaming=True).start == Position(name="latest")
+
+
+def test_timestamps_come_before_offsets() -> None:
+    both = {**LEAST, "startingOffsets": "earliest", "startingTimestamp": "1000"}
+    assert parse(both, streaming=False).start == Position(timestamp_ms=1000)
+    each = {**LEAST, "endingOffsetsByTimestamp": '{"orders": {"0": 5}}'}
+    assert parse(each, streaming=False).end == Position(timestamps_ms={TopicPartition("orders", 0): 5})
+
+
+def test_a_file_of_properties_is_read_and_options_come_first(tmp_path: Path) -> None:
+    file = tmp_path / "client.properties"
+    file.write_text("bootstrap.servers=other:1\nsecurity.protocol=SSL\nisolation.level=read_committed\n")
+    options = parse({**LEAST, "commandConfig": str(file)}, streaming=False)
+    assert options.client.bootstrap_servers == "127.0.0.1:9092"
+    assert options.client.properties == {"security.protocol": "SSL"}
+    assert options.client.read_committed
+
+
+def test_every_option_has_an_effect() -> None:
+    """Each is given a value that is not its default, and the parsed options differ."""
+    values = {
+        "subscribePattern": "o.*", "assign": '{"orders": [0]}', "startingTimestamp": "5", "endingTimestamp": "5",
+        "startingOffsetsByTimestamp": '{"orders": {"0": 5}}', "endingOffsetsByTimestamp": '{"orders": {"0": 5}}',
+        "startingOffsets": '{"orders": {"0": 5}}', "endingOffsets": '{"orders": {"0": 5}}',
+        "startingOffsetsByTimestampStrategy": "latest", "failOnDataLoss": "false", "includeHeaders": "true",
+        "minPartitions": "3", "maxRecordsPerPartition": "3", "metricsPath": "m", "progressTimeoutMs": "5",
+        "filterPushdown": "true", "maxOffsetsPerTrigger": "3", "rack.env": "X", "rack.file": "f", "rack.map": "{}",
+        "rack.script": "s", "rack.metadata": "gcp", "rack.metadata.host": "h", "subscribe": "payments",
+    }  # fmt: skip
+    assert set(values) | {"commandConfig"} == set(OPTIONS)
+    for name, value in values.items():
+        streaming = name == "maxOffsetsPerTrigger"
+        chosen = {} if name in ("subscribePattern", "assign") else {"subscribe": "orders"}
+        given = {"kafka.bootstrap.servers": "127.0.0.1:9092", **chosen, name: value}
+        assert parse(given, streaming=streaming) != parse(LEAST, streaming=streaming), name

@@ -1,0 +1,150 @@
+"""Which broker is fetched from, and what each response means. Record batches are kafka-python's."""
+
+from uuid import UUID
+
+import pytest
+
+from rackspan.errors import ClusterRequestFailed
+from rackspan.kafka_source.cluster import FetchedPartition, SourceMetadata, SourcePartition, SourceTopic
+from rackspan.kafka_source.range_progress import LAGGING_FETCHES, Next, RangeProgress, ReplicaChoice
+from rackspan.kafka_source.ranges import OffsetRange
+from rackspan.model.ids import TopicPartition
+from tests.kafka_source.test_record_columns import Record, built
+
+ORDERS = TopicPartition("orders", 0)
+RACKS = {1: "r1", 2: "r2", 3: "r3", 4: "r2"}
+OK, OUT_OF_RANGE, NOT_LEADER, UNAUTHORIZED = 0, 1, 6, 29
+
+
+def metadata(
+    leader: int = 1, isr: tuple[int, ...] = (1, 2, 3), replicas: tuple[int, ...] = (1, 2, 3), topic_id: int = 1
+) -> SourceMetadata:
+    topic = SourceTopic(UUID(int=topic_id), {0: SourcePartition(leader, replicas, isr)})
+    return SourceMetadata(RACKS, {"orders": topic}, {})
+
+
+def reading(rack: str | None = "r2", start: int = 0, end: int = 10, *, strict: bool = True) -> RangeProgress:
+    progress = RangeProgress(OffsetRange(ORDERS, start, end), rack, fail_on_data_loss=strict)
+    assert progress.choose_replica(metadata())
+    return progress
+
+
+def response(*offsets: int, error: int = OK) -> FetchedPartition:
+    records = b"".join(built([Record(offset, 1, None, b"v")]) for offset in offsets)
+    return FetchedPartition(error, records, 10, 0, -1, ())
+
+
+@pytest.mark.parametrize(
+    ("rack", "row", "broker", "choice"),
+    [
+        ("r2", metadata(), 2, ReplicaChoice.SAME_RACK),
+        ("r1", metadata(), 1, ReplicaChoice.SAME_RACK),
+        (None, metadata(), 1, ReplicaChoice.NO_RACK),
+        ("r9", metadata(), 1, ReplicaChoice.UNKNOWN_RACK),
+        ("r2", metadata(replicas=(1, 3), isr=(1, 3)), 1, ReplicaChoice.NO_REPLICA),
+        ("r2", metadata(isr=(1, 3)), 1, ReplicaChoice.NOT_IN_SYNC),
+        ("r2", metadata(replicas=(4, 2, 1), isr=(4, 2, 1), leader=2), 2, ReplicaChoice.SAME_RACK),
+    ],
+)
+def test_the_replica_in_the_tasks_rack_is_read(
+    rack: str | None, row: SourceMetadata, broker: int, choice: ReplicaChoice
+) -> None:
+    progress = RangeProgress(OffsetRange(ORDERS, 0, 10), rack, fail_on_data_loss=True)
+    assert progress.choose_replica(row)
+    assert (progress.broker, progress.choice) == (broker, choice)
+
+
+def test_a_partition_without_a_live_leader_has_no_broker_to_fetch_from() -> None:
+    progress = RangeProgress(OffsetRange(ORDERS, 0, 10), None, fail_on_data_loss=True)
+    assert not progress.choose_replica(metadata(leader=-1))
+    assert not progress.choose_replica(metadata(leader=9))
+    assert not progress.choose_replica(SourceMetadata(RACKS, {}, {"orders": "UnknownTopicOrPartition (3)"}))
+
+
+def test_a_follower_that_fails_is_left_for_the_leader() -> None:
+    progress = reading()
+    progress.failed()
+    assert progress.choose_replica(metadata())
+    assert (progress.broker, progress.choice) == (1, ReplicaChoice.FOLLOWER_FAILED)
+
+
+def test_a_leader_that_fails_is_tried_again() -> None:
+    progress = reading("r1")
+    progress.failed()
+    assert progress.choose_replica(metadata())
+    assert progress.broker == 1
+
+
+def test_a_topic_created_again_ends_the_read() -> None:
+    progress = reading()
+    with pytest.raises(ClusterRequestFailed, match="deleted and created again"):
+        progress.choose_replica(metadata(topic_id=2))
+
+
+def test_batches_move_the_position_to_the_end() -> None:
+    progress = reading()
+    step = progress.received(response(0, 1, 2))
+    assert (step.next, progress.position) == (Next.FETCH, 3)
+    step = progress.received(response(7, 12))
+    assert (step.next, progress.is_done) == (Next.DONE, True)
+    assert step.fetched is not None
+    assert step.fetched.records.offsets.tolist() == [7]
+
+
+def test_an_error_that_passes_and_a_corrupt_batch_are_read_again_elsewhere() -> None:
+    for code in (NOT_LEADER, 2, 9, 56, 74, 78):
+        progress = reading()
+        assert progress.received(response(error=code)).next is Next.REFRESH
+        assert progress.choose_replica(metadata())
+        assert progress.broker == 1
+
+
+def test_an_error_that_stays_ends_the_read() -> None:
+    with pytest.raises(ClusterRequestFailed, match=r"broker 2 refuses the fetch: TopicAuthorizationFailed \(29\)"):
+        reading().received(response(error=UNAUTHORIZED))
+
+
+def test_a_follower_behind_the_high_watermark_is_waited_for_and_then_left() -> None:
+    progress = reading()
+    steps = [progress.received(response()).next for _ in range(LAGGING_FETCHES)]
+    assert steps == [Next.FETCH] * (LAGGING_FETCHES - 1) + [Next.REFRESH]
+    assert progress.choose_replica(metadata())
+    assert progress.broker == 1
+
+
+def test_progress_begins_the_wait_anew() -> None:
+    progress = reading()
+    for _ in range(LAGGING_FETCHES - 1):
+        progress.received(response())
+    progress.received(response(0))
+    assert progress.received(response()).next is Next.FETCH
+
+
+def test_only_the_leader_decides_that_offsets_are_out_of_range() -> None:
+    progress = reading()
+    assert progress.received(response(error=OUT_OF_RANGE)).next is Next.REFRESH
+    assert progress.choose_replica(metadata())
+    assert progress.received(response(error=OUT_OF_RANGE)).next is Next.OUT_OF_RANGE
+
+
+@pytest.mark.parametrize(("log", "begins"), [((4, 20), 4), ((30, 40), 10), ((0, 1), 10)])
+def test_lost_records_are_an_error_or_skipped(log: tuple[int, int], begins: int) -> None:
+    with pytest.raises(
+        ClusterRequestFailed, match=rf"orders-0: offsets 2 to {begins} are gone; .*failOnDataLoss=false"
+    ):
+        reading(start=2).beyond_log(*log)
+    progress = reading(start=2, strict=False)
+    step = progress.beyond_log(*log)
+    assert (progress.position, progress.is_done) == (begins, begins == 10)
+    assert step.lost is not None
+    assert step.lost[:2] == (2, begins)
+
+
+def test_a_log_that_has_the_position_after_all_is_read_again() -> None:
+    assert reading(start=2).beyond_log(0, 20).next is Next.REFRESH
+
+
+def test_a_batch_larger_than_a_fetch_names_the_option_to_raise() -> None:
+    cut = built([Record(0, 1, None, b"v" * 100)])[:90]
+    with pytest.raises(ClusterRequestFailed, match=r"raise kafka\.max\.partition\.fetch\.bytes"):
+        reading().received(FetchedPartition(OK, cut, 10, 0, -1, ()))
