@@ -4,6 +4,7 @@ import pytest
 
 from rackspan.errors import UsageError
 from rackspan.kafka_source.options import OPTIONS, Position, Strategy, parse
+from rackspan.kafka_source.range_progress import ReplicaChoice
 from rackspan.model.ids import TopicPartition
 
 LEAST = {"kafka.bootstrap.servers": "127.0.0.1:9092", "subscribe": "orders"}
@@ -97,3 +98,9 @@ def test_every_option_has_an_effect() -> None:
         chosen = {} if name in ("subscribePattern", "assign") else {"subscribe": "orders"}
         given = {"kafka.bootstrap.servers": "127.0.0.1:9092", **chosen, name: value}
         assert parse(given, streaming=streaming) != parse(LEAST, streaming=streaming), name
+
+
+def test_the_page_lists_every_option() -> None:
+    page = Path("docs/how-to/spark-source.md").read_text()
+    assert [name for name in OPTIONS if f"`{name}`" not in page] == []
+    assert [choice for choice in ReplicaChoice if f"`{choice.value}`" not in page] == []
