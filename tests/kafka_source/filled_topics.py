@@ -3,10 +3,14 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
+
+_END_OF_PARTITION = -191
+"""librdkafka's _PARTITION_EOF."""
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
@@ -69,21 +73,23 @@ def consumed(servers: str, topic: str, partitions: int = 2, *, committed: bool =
     rows, ended = [], 0
     while ended < partitions:
         for message in consumer.consume(1000, 5):
-            if message.error() is not None:
-                if message.error().code() != -191:  # the end of a partition
-                    raise KafkaException(message.error())
+            if (error := message.error()) is not None:
+                if error.code() != _END_OF_PARTITION:
+                    raise KafkaException(error)
                 ended += 1
                 continue
-            headers = message.headers()
-            rows.append(
-                Row(
-                    message.partition(),
-                    message.offset(),
-                    message.key(),
-                    message.value(),
-                    message.timestamp()[1],
-                    tuple(headers) if headers else None,
-                )
-            )
+            rows.append(_row(message))
     consumer.close()
     return sorted(rows, key=lambda row: (row.partition, row.offset))
+
+
+def _row(message: Any) -> Row:
+    headers = message.headers()
+    return Row(
+        message.partition(),
+        message.offset(),
+        message.key(),
+        message.value(),
+        message.timestamp()[1],
+        tuple(headers) if headers else None,
+    )

@@ -65,7 +65,7 @@ def test_bounds_and_what_is_left_give_the_rows_of_all_conditions(drawn: list[spa
     ]
 
 
-def test_equality_of_offset_partition_and_topic_is_taken_over_and_nothing_else() -> None:
-    taken = [spark.EqualTo(("offset",), 3), spark.In(("partition",), (1,)), spark.EqualTo(("topic",), "a")]
+def test_equality_of_offset_partition_and_topic_is_pushed_and_nothing_else() -> None:
+    pushed = [spark.EqualTo(("offset",), 3), spark.In(("partition",), (1,)), spark.EqualTo(("topic",), "a")]
     left = [spark.EqualTo(("key",), b"k"), spark.StringStartsWith(("topic",), "a"), spark.EqualTo(("a", "offset"), 3)]
-    assert Bounds().pushed([*taken, *left])[1] == left
+    assert Bounds().pushed([*pushed, *left])[1] == left

@@ -4,7 +4,7 @@ import pytest
 
 from rackspan.errors import UsageError
 from rackspan.kafka_source.options import OPTIONS, Position, Strategy, parse
-from rackspan.kafka_source.range_progress import ReplicaChoice
+from rackspan.kafka_source.reading.progress import ReplicaChoice
 from rackspan.model.ids import TopicPartition
 
 LEAST = {"kafka.bootstrap.servers": "127.0.0.1:9092", "subscribe": "orders"}

@@ -17,14 +17,13 @@ from kafka.protocol.metadata import MetadataRequest
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
 from rackspan.kafka_source.options import ClientOptions
-from rackspan.kafka_source.record_columns import AbortedTransaction
+from rackspan.kafka_source.records.columns import AbortedTransaction
 from rackspan.model.ids import NO_BROKER, TopicPartition
 from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 
 T = TypeVar("T")
 
 NO_ERROR: Final = 0
-UNKNOWN_TOPIC_OR_PARTITION: Final = 3
 
 _PAUSE_SECONDS: Final = 0.1
 _REQUEST_SECONDS: Final = 30.0

@@ -13,14 +13,15 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStrea
 from pyspark.sql.types import StructType
 
 from rackspan.errors import UsageError
-from rackspan.kafka_source import ranges, rows
+from rackspan.kafka_source import ranges
 from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.filters import Bounds
 from rackspan.kafka_source.options import Position, SourceOptions, parse
 from rackspan.kafka_source.range_partition import RangePartition, read_partition
 from rackspan.kafka_source.ranges import OffsetRange
+from rackspan.kafka_source.reading.task import TaskOptions
+from rackspan.kafka_source.records import rows
 from rackspan.kafka_source.stream_reader import KafkaStreamReader
-from rackspan.kafka_source.task import TaskOptions
 from rackspan.model.ids import TopicPartition
 
 if TYPE_CHECKING:

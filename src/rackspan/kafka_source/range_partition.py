@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from pyspark.sql.datasource import InputPartition
 
 from rackspan.kafka_source.ranges import OffsetRange
-from rackspan.kafka_source.task import TaskOptions, read_range
+from rackspan.kafka_source.reading.task import TaskOptions, read_range
 
 if TYPE_CHECKING:
     import pyarrow as pa

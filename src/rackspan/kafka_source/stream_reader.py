@@ -16,7 +16,7 @@ from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, SourceOptions
 from rackspan.kafka_source.range_partition import RangePartition, read_partition
 from rackspan.kafka_source.ranges import OffsetRange, Offsets
-from rackspan.kafka_source.task import TaskOptions
+from rackspan.kafka_source.reading.task import TaskOptions
 from rackspan.model.ids import TopicPartition
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from typing import Final
 from rackspan.errors import ClusterRequestFailed
 from rackspan.kafka_source.cluster import FetchedPartition, SourceMetadata, error_name, error_passes
 from rackspan.kafka_source.ranges import OffsetRange
-from rackspan.kafka_source.record_columns import Fetched, decode
+from rackspan.kafka_source.records.columns import Fetched, decode
 from rackspan.model.ids import NO_BROKER
 
 NO_ERROR: Final = 0

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from rackspan.errors import CorruptRecords
 from rackspan.kafka_bytes.reader import ByteReader
 from rackspan.kafka_bytes.record_batch import HEADER_BYTES, LENGTH_END, BatchHeader, read_stored_header, verify_crc
-from rackspan.kafka_source.compression import decompressed
+from rackspan.kafka_source.records.compression import decompressed
 
 Ints: TypeAlias = npt.NDArray[np.int64]
 Header: TypeAlias = tuple[str, bytes | None]

@@ -6,10 +6,10 @@ import pytest
 
 from rackspan.errors import ClusterRequestFailed
 from rackspan.kafka_source.cluster import FetchedPartition, SourceMetadata, SourcePartition, SourceTopic
-from rackspan.kafka_source.range_progress import LAGGING_FETCHES, Next, RangeProgress, ReplicaChoice
 from rackspan.kafka_source.ranges import OffsetRange
+from rackspan.kafka_source.reading.progress import LAGGING_FETCHES, Next, RangeProgress, ReplicaChoice
 from rackspan.model.ids import TopicPartition
-from tests.kafka_source.test_record_columns import Record, built
+from tests.kafka_source.records.test_columns import Record, built
 
 ORDERS = TopicPartition("orders", 0)
 RACKS = {1: "r1", 2: "r2", 3: "r3", 4: "r2"}

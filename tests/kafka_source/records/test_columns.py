@@ -11,7 +11,7 @@ from kafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchB
 
 from rackspan.errors import RackspanError
 from rackspan.kafka_bytes.record_batch import end_marker, stamp, stamp_append_time, write_batch
-from rackspan.kafka_source.record_columns import AbortedTransaction, Fetched, RecordColumns, decode
+from rackspan.kafka_source.records.columns import AbortedTransaction, Fetched, RecordColumns, decode
 
 ALL = 1 << 60
 COMMIT, ABORT = 1, 0

@@ -21,7 +21,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from rackspan.errors import UsageError
-from rackspan.kafka_source.record_columns import Ints, RecordColumns
+from rackspan.kafka_source.records.columns import Ints, RecordColumns
 
 HEADERS: Final = "headers"
 

@@ -51,6 +51,6 @@ def _snappy(payload: memoryview) -> bytes:
 
 
 def _snappy_block(block: memoryview) -> bytes:
-    # A block begins with its decompressed size, which Arrow wants to be told.
+    # A block begins with its decompressed size, which Arrow requires.
     size = ByteReader(block).unsigned_varint()
     return bytes(pa.decompress(pa.py_buffer(block), decompressed_size=size, codec="snappy"))

@@ -15,8 +15,8 @@ from typing import Final
 from pyarrow import fs
 
 from rackspan.kafka_source.executor_rack import ExecutorRack
-from rackspan.kafka_source.range_progress import ReplicaChoice
 from rackspan.kafka_source.ranges import OffsetRange
+from rackspan.kafka_source.reading.progress import ReplicaChoice
 
 _MB: Final = 1_000_000
 
@@ -30,7 +30,6 @@ class TaskReport:
     bytes_by_broker: Counter[tuple[int, str | None]] = field(default_factory=Counter)
     """By broker and its rack."""
     rows: int = 0
-    fetches: int = 0
     choices: list[ReplicaChoice] = field(default_factory=list)
     """Why a replica was chosen, in the order in which that changed."""
     skipped_offsets: int = 0

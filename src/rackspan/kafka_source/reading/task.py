@@ -1,6 +1,6 @@
-"""Reads one range inside a Spark task: fetches ahead while the last response is decoded, and yields Arrow batches.
+"""Reads one range inside a Spark task, and yields Arrow batches. While Spark takes those of one response, the next is fetched.
 
-While Spark takes the batches of one response, the next is on its way. A task that fails is run again by Spark from the
+A task that fails is run again by Spark from the
 beginning of its range, so nothing is kept between attempts.
 """
 
@@ -17,11 +17,11 @@ from rackspan.errors import ClusterUnreachable
 from rackspan.kafka_source.cluster import FetchedPartition, SourceCluster, SourceMetadata
 from rackspan.kafka_source.executor_rack import executor_rack
 from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions, SourceOptions
-from rackspan.kafka_source.range_progress import Next, RangeProgress, Step
 from rackspan.kafka_source.ranges import OffsetRange
-from rackspan.kafka_source.record_columns import RecordColumns
-from rackspan.kafka_source.rows import record_batches
-from rackspan.kafka_source.task_report import TaskReport, publish
+from rackspan.kafka_source.reading.progress import Next, RangeProgress, Step
+from rackspan.kafka_source.reading.report import TaskReport, publish
+from rackspan.kafka_source.records.columns import RecordColumns
+from rackspan.kafka_source.records.rows import record_batches
 
 _PAUSE_SECONDS: Final = 0.2
 
@@ -108,7 +108,6 @@ class _RangeReader:
                 return None
             self._metadata = metadata
             self._report.chose(progress.choice)
-        self._report.fetches += 1
         try:
             topic_id = self._metadata.topics[wanted.topic].topic_id
             return self._cluster.fetch(progress.broker, topic_id, wanted, progress.position)

@@ -1,0 +1,1 @@
+"""Reads one range of offsets inside a task. Begin with progress.py, which decides; task.py does what it decides."""

@@ -1,0 +1,1 @@
+"""Record batches of a fetch response become NumPy columns, and these Spark's rows as Arrow batches. Begin with columns.py."""
