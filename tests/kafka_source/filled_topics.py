@@ -38,7 +38,7 @@ def produced(servers: str, topic: str, count: int, codec: str = "none", *, parti
     """Records with and without key, value and headers, in batches of some hundreds."""
     producer = Producer({"bootstrap.servers": servers, "compression.type": codec, "linger.ms": 20})
     for number in range(first, first + count):
-        headers = [("source", b"test"), ("empty", None)] if number % 5 == 0 else None
+        headers: Any = [("source", b"test"), ("empty", None)] if number % 5 == 0 else None
         producer.produce(
             topic,
             key=None if number % 7 == 0 else b"k%d" % (number % 50),
