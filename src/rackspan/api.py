@@ -114,6 +114,7 @@ __all__ = [
     "snapshot_files",
     "snapshot_json",
     "snapshot_text",
+    "stopped_once_hardened",
     "streams_lab",
     "table",
     "verify_reassignment",
@@ -415,6 +416,13 @@ def harden(
 ) -> list[HardenAdvice]:
     """For each topic the least min.insync.replicas that forces its racks, and what that costs."""
     return _harden.harden(snapshot, policy, topic_filter)
+
+
+def stopped_once_hardened(
+    snapshot: ClusterSnapshot, policy: RackPolicy, advice: Sequence[HardenAdvice]
+) -> list[Finding]:
+    """What a loss would stop once the advised values are set, with the remedy: to be read before they are."""
+    return _harden.stopped_once_set(snapshot, policy, advice)
 
 
 def set_min_insync_replicas(cluster: Cluster, advice: Sequence[HardenAdvice]) -> dict[str, int]:

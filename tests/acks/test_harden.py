@@ -1,14 +1,17 @@
 """Harden held against every in-sync set there can be, and against worked cases."""
 
 import re
+from dataclasses import replace
 from itertools import combinations, product
 
 import pytest
 from hypothesis import given
 
 from rackspan.acks import HardenAdvice, HardenOutcome
-from rackspan.acks.harden import harden
+from rackspan.acks.harden import harden, stopped_once_set, values_to_set
 from rackspan.audit import RackPolicy, audit
+from rackspan.audit.batch import snapshot_batch
+from rackspan.audit.constraints import PARTITION_CONSTRAINTS
 from rackspan.errors import UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
 from tests.audit.brute_force import document, min_racks, min_replicas, rack_of, staying
@@ -116,8 +119,9 @@ def test_audit_finds_nothing_left_to_force_once_the_advice_is_taken(
 
 
 def not_forced(snapshot: ClusterSnapshot, policy: RackPolicy) -> set[str | None]:
-    findings = audit(snapshot, policy).findings
-    return {one.topic for one in findings if one.constraint == "min-insync-replicas-forces-racks"}
+    batch = snapshot_batch(snapshot, policy)
+    (forces,) = (one for one in PARTITION_CONSTRAINTS if one.name == "min-insync-replicas-forces-racks")
+    return {one.topic for one in forces.findings(batch)}
 
 
 WORKED = [
@@ -204,3 +208,32 @@ def test_a_policy_that_allows_no_rackless_broker_is_obeyed() -> None:
     assert str(refusal.value) == (
         "brokers without a rack: 1; set broker.rack on them, or choose --unracked shared, own or ignore"
     )
+
+
+def test_a_value_that_a_lost_rack_brings_the_topic_under_is_reported_before_it_is_set() -> None:
+    uneven, policy = cluster("abca", [0, 3, 1]), RackPolicy(min_insync_racks=2)
+    (stopped,) = stopped_once_set(uneven, policy, harden(uneven, policy))
+    assert stopped.constraint == "accepts-writes-after-rack-loss"
+    assert stopped.remedy == "rackspan reassign plan --topic orders"
+    even = cluster("abca", [0, 1, 2])
+    assert stopped_once_set(even, policy, harden(even, policy)) == []
+
+
+@given(snapshots(), policies())
+def test_what_is_not_reported_before_a_value_is_set_is_not_found_after_it(
+    snapshot: ClusterSnapshot, policy: RackPolicy
+) -> None:
+    advised = harden(snapshot, policy)
+    values = values_to_set(advised)
+    reported = {(one.topic, one.partition) for one in stopped_once_set(snapshot, policy, advised)}
+    topics = tuple(
+        replace(one, config={**one.config, "min.insync.replicas": str(values.get(one.name, min_replicas_of(one)))})
+        for one in snapshot.topics
+    )
+    found = audit(replace(snapshot, topics=topics), policy).findings
+    lost = {(one.topic, one.partition) for one in found if "-loss" in one.constraint and one.topic in values}
+    assert reported == lost
+
+
+def min_replicas_of(topic: Topic) -> int:
+    return int(topic.config.get("min.insync.replicas", 1))

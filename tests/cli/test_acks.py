@@ -47,6 +47,14 @@ def test_a_topic_to_raise_is_something_to_act_on(snapshot: Path, capsys: pytest.
     ]
 
 
+def test_a_value_that_a_lost_rack_brings_a_topic_under_is_named_before_it_is_set(
+    snapshot: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _, _, err = run(capsys, "acks", "harden", "--snapshot", snapshot, "--min-insync-racks", 3)
+    assert err.startswith("warning: topic orders, once the value is set: the loss of rack a or b or c leaves too few")
+    assert run(capsys, "acks", "harden", "--snapshot", snapshot, "--min-insync-racks", 2)[2] == ""
+
+
 def test_a_person_reads_the_same(snapshot: Path, capsys: pytest.CaptureFixture[str]) -> None:
     code, out, _ = run(capsys, "acks", "harden", "--snapshot", snapshot, "--min-insync-racks", 2)
     assert code == 2

@@ -162,4 +162,5 @@ def _named(racks: Mapping[int, str | None], brokers: Iterable[int]) -> list[str]
 
 def _required(topic: Topic, policy: RackPolicy) -> tuple[int, int]:
     by_policy = policy.topic_min_insync_racks.get(topic.name, policy.min_insync_racks)
-    return int(topic.config.get("min.insync.replicas", "1")), int(topic.config.get("min.insync.racks", by_policy))
+    enforced = int(topic.config.get("min.insync.racks", "1"))
+    return int(topic.config.get("min.insync.replicas", "1")), max(enforced, by_policy)

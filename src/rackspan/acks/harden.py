@@ -14,8 +14,22 @@ import numpy as np
 
 from rackspan.acks.spreads import RackSpread, better_spreads
 from rackspan.audit.batch import PartitionBatch, effective_min_isr, snapshot_batch
+from rackspan.audit.constraints import partition_findings
+from rackspan.audit.constraints.survival import SURVIVAL_NAMES
+from rackspan.audit.findings import Finding, in_order
 from rackspan.audit.policy import RackPolicy
-from rackspan.model import NO_BROKER, NO_RACK, Bools, ClusterSnapshot, Int32s, Int64s, RackId, Topic, TopicName
+from rackspan.model import (
+    MIN_INSYNC_REPLICAS,
+    NO_BROKER,
+    NO_RACK,
+    Bools,
+    ClusterSnapshot,
+    Int32s,
+    Int64s,
+    RackId,
+    Topic,
+    TopicName,
+)
 
 
 class HardenOutcome(StrEnum):
@@ -115,6 +129,22 @@ def harden(
 def values_to_set(advice: Sequence[HardenAdvice]) -> dict[str, int]:
     """min.insync.replicas by topic, where it must rise and can."""
     return {one.topic: one.least for one in advice if one.outcome is HardenOutcome.RAISE}
+
+
+def stopped_once_set(snapshot: ClusterSnapshot, policy: RackPolicy, advice: Sequence[HardenAdvice]) -> list[Finding]:
+    """What audit finds about losses in the topics whose value would rise, as if it had: where a loss would stop them.
+
+    Raising a value cannot make a partition survive, so each of these is either new or as bad as before.
+    """
+    values = values_to_set(advice)
+    raised = tuple(
+        replace(topic, config={**topic.config, MIN_INSYNC_REPLICAS: str(values[topic.name])})
+        if topic.name in values
+        else topic
+        for topic in snapshot.topics
+    )
+    found = partition_findings(snapshot_batch(replace(snapshot, topics=raised), policy))
+    return in_order(one for one in found if one.topic in values and one.constraint in SURVIVAL_NAMES)
 
 
 @dataclass(frozen=True, slots=True)

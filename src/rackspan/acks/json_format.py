@@ -8,13 +8,14 @@ from rackspan.acks.harden import HardenAdvice, HardenOutcome, RackLossCost
 from rackspan.acks.spreads import RackSpread
 from rackspan.acks.watch import ClusterIsr
 from rackspan.acks.wording import kafka_configs, loss_words, reason, remedies
+from rackspan.audit.constraints.survival import SURVIVAL_NAMES
 from rackspan.audit.findings import Finding
 from rackspan.audit.json_format import finding_document, head_document
 from rackspan.model import MIN_INSYNC_REPLICAS, ClusterSnapshot
 from rackspan.model.ids import shown
 
-JUDGED_BY: Final = "min-insync-replicas-forces-racks"
-"""The constraint of audit that a hardened topic meets."""
+JUDGED_BY: Final = frozenset({"min-insync-replicas-forces-racks"}) | SURVIVAL_NAMES
+"""The constraint of audit that a hardened topic meets, and those that its value can break."""
 
 
 def harden_document(
@@ -32,10 +33,10 @@ def harden_document(
 
 
 def applied_document(values: Mapping[str, int], findings: Sequence[Finding]) -> dict[str, Any]:
-    """What was set, and what audit says of it now: its own rule on min.insync.replicas, judged anew."""
+    """What was set, and what audit says of it now: its rules on min.insync.replicas and on losses, judged anew."""
     return {
         "applied": [{"topic": topic, MIN_INSYNC_REPLICAS: value} for topic, value in sorted(values.items())],
-        "audit": [finding_document(one) for one in findings if one.constraint == JUDGED_BY],
+        "audit": [finding_document(one) for one in findings if one.constraint in JUDGED_BY],
     }
 
 

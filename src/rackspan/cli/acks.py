@@ -1,5 +1,7 @@
 """rackspan acks harden."""
 
+from collections.abc import Iterator, Sequence
+from itertools import groupby
 from typing import Annotated, Final
 
 import typer
@@ -7,9 +9,11 @@ import typer
 from rackspan import api
 from rackspan.acks import HardenOutcome
 from rackspan.acks.json_format import applied_document, harden_document
+from rackspan.audit import Finding
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
 from rackspan.cli.pages.acks import harden_page
+from rackspan.text import count_noun
 
 app = CommandGroup(
     name="acks",
@@ -41,6 +45,9 @@ def harden(
     output.warn(policy_options.warnings(read.snapshot))
     options.refuse_if_none_match(read.snapshot, topic_filter)
     advice = api.harden(read.snapshot, policy, topic_filter)
+    # Before anything is set: a value that forces racks can be one that a loss brings a topic under.
+    stopped = api.stopped_once_hardened(read.snapshot, policy, advice)
+    output.warn(_stopped(stopped))
     applied: dict[str, int] = {}
     if cluster is not None:
         applied = api.set_min_insync_replicas(cluster, advice)
@@ -53,8 +60,16 @@ def harden(
     output.write(document, output_format, harden_page(document), output.Rows(_COLUMNS, document["topics"]))
     raise exit_codes.finish(
         impossible=any(one.outcome is HardenOutcome.IMPOSSIBLE for one in advice),
-        to_act_on=any(one.to_act_on for one in advice),
+        to_act_on=any(one.to_act_on for one in advice) or bool(applied and stopped),
     )
+
+
+def _stopped(findings: Sequence[Finding]) -> Iterator[str]:
+    """A line for each topic: how many partitions a loss would stop, the first of them, and the remedy."""
+    for topic, found in groupby(findings, key=lambda one: one.topic):
+        first, *more = found
+        others = f" (and {count_noun(len(more), 'partition', ',')} more)" if more else ""
+        yield f"topic {topic}, once the value is set: {first.reason}{others}; before it, {first.remedy}"
 
 
 _COLUMNS: Final = (

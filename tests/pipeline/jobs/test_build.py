@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from rackspan import pipeline
 from rackspan.audit import RackPolicy
+from rackspan.audit.policy import Survive
 from rackspan.errors import InvalidSnapshot, InvalidWarehouse, UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
 from rackspan.pipeline import Warehouse, session
@@ -27,7 +28,9 @@ POLICIES = {
     "own, with demands and known controllers": RackPolicy(
         UnrackedPolicy.OWN, 2, {"orders": 1, "a.b": 3}, {101: RackId("a"), 102: RackId("a"), 103: RackId("b")}
     ),
-    "ignore": RackPolicy(UnrackedPolicy.IGNORE, 3),
+    "ignore, brokers alone may be lost": RackPolicy(
+        UnrackedPolicy.IGNORE, 3, survive=Survive.BROKER, topic_survive={"orders": Survive.NONE, "a.b": Survive.RACK}
+    ),
 }
 """Each is run with batches of another size, so that some end in the middle of a snapshot and some hold many."""
 

@@ -115,3 +115,5 @@ SURVIVAL_CONSTRAINTS: Final = tuple(
         ),
     )
 )
+
+SURVIVAL_NAMES: Final = frozenset(constraint.name for constraint in SURVIVAL_CONSTRAINTS)
