@@ -49,13 +49,13 @@ def survives(counts: tuple[int, ...], value: int, wanted: Demand) -> bool:
 
 
 def spreads(sizes: tuple[int, ...], factor: int) -> list[tuple[int, ...]]:
-    """Every way to put that many replicas into racks of these sizes in which no two racks differ by two where one has room."""
+    """Every way to put that many replicas into racks of these sizes in which no two racks differ by two where one has size."""
     found = [one for one in product(*(range(size + 1) for size in sizes)) if sum(one) == factor]
     return [
         one
         for one in found
         if not any(
-            a >= b + 2 and b < room for a, _ in zip(one, sizes, strict=True) for b, room in zip(one, sizes, strict=True)
+            a >= b + 2 and b < size for a, _ in zip(one, sizes, strict=True) for b, size in zip(one, sizes, strict=True)
         )
     ]
 
