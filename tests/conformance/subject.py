@@ -17,7 +17,11 @@ BROKERS: Final = tuple(RACKS)
 LOST: Final = 3
 """The broker that is taken away where a behaviour is about that."""
 
-CONFIG: Final = {"auto.create.topics.enable": "false"}
+CONFIG: Final = {
+    "auto.create.topics.enable": "false",
+    # Tests write records of long ago and want to read them.
+    "log.retention.check.interval.ms": "86400000",
+}
 
 
 @dataclass(frozen=True)

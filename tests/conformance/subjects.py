@@ -16,8 +16,6 @@ KAFKA_CONFIG = {
     "auto.leader.rebalance.enable": "false",
     # The embedded cluster always sends readers to the replica in their rack.
     "replica.selector.class": "org.apache.kafka.common.replica.RackAwareReplicaSelector",
-    # Tests write records of long ago and want to read them.
-    "log.retention.check.interval.ms": "86400000",
 }
 
 

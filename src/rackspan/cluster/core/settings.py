@@ -50,9 +50,11 @@ class ClusterSettings:
     fetch_max_bytes: int = 10 * 1024 * 1024
     fetch_max_partition_bytes: int = 1024 * 1024
     message_max_bytes: int = 1_048_588
+    retention_check_interval_ms: int = 300_000
+    """How often leaders delete records older than retention.ms."""
     log_max_bytes: int = 256 * 1024 * 1024
     """A log larger than this loses its oldest batches even if retention.bytes is unlimited, so that memory is bounded.
-    A topic that is only compacted loses nothing."""
+    A topic that is only compacted loses nothing. A warning names the partition."""
     metadata_records_kept: int = 10_000
     """A broker further behind gets an image instead of records."""
 

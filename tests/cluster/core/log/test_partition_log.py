@@ -237,3 +237,22 @@ def test_batches_are_found_by_timestamp() -> None:
     assert (first.base_offset, greatest.base_offset) == (2, 2)
     assert log.batch_at_timestamp(10, 2) is None
     assert log.batch_at_timestamp(31, 6) is None
+
+
+@pytest.mark.parametrize(
+    ("oldest_ms", "start"), [(100, 0), (101, 1), (250, 2), (10_000, 3)], ids=["none", "one", "up to a newer one", "all"]
+)
+def test_records_expire_from_the_start_up_to_the_first_that_is_young_enough(oldest_ms: int, start: int) -> None:
+    log = PartitionLog(UUID(int=1))
+    for timestamp in (100, 200, 300, 100):
+        log.append_as_leader(RecordBatch(0, 0, -1, max_timestamp=timestamp), 0)
+    log.high_watermark = 3
+    assert log.expire(oldest_ms) is (start > 0)
+    assert (log.start_offset, len(log.batches)) == (start, 4 - start)
+
+
+def test_records_without_a_timestamp_do_not_expire() -> None:
+    log = PartitionLog(UUID(int=1))
+    log.append_as_leader(RecordBatch(0, 0, -1), 0)
+    log.high_watermark = 1
+    assert not log.expire(10**12)

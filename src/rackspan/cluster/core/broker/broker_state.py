@@ -20,12 +20,17 @@ from rackspan.model.ids import BrokerId, RackId, TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class LeaderConfig:
-    """A leader's configs and racks, as of the metadata. Sizes in bytes; `retained_bytes` None keeps everything."""
+    """A leader's configs and racks, as of the metadata. Sizes in bytes; `retained_bytes` None keeps everything.
+
+    `bounded_by_cluster`: it is the cluster's bound on a log, below the topic's own. `retention_ms` None keeps any age.
+    """
 
     required: Thresholds
     racks: RackBits
     max_message_bytes: int
     retained_bytes: int | None
+    bounded_by_cluster: bool = False
+    retention_ms: int | None = None
 
 
 @dataclass(slots=True)
@@ -90,12 +95,15 @@ class BrokerState:
         def number(key: str) -> int:
             return int(topic_value(self.image, self.settings, topic, key, self.id).value or 0)
 
-        limit, retention = self.settings.log_max_bytes, number("retention.bytes")
+        limit, retention, retention_ms = self.settings.log_max_bytes, number("retention.bytes"), number("retention.ms")
+        compacted = self._is_kept_whole(topic)
         return LeaderConfig(
             thresholds_of(self.image, self.settings, topic, self.id),
             self.image.racks,
             number("max.message.bytes"),
-            None if self._is_kept_whole(topic) else limit if retention < 0 else min(limit, retention),
+            None if compacted else limit if retention < 0 else min(limit, retention),
+            not compacted and not 0 <= retention <= limit,
+            None if compacted or retention_ms < 0 else retention_ms,
         )
 
     def _is_kept_whole(self, topic: str) -> bool:

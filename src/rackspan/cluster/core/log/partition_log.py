@@ -8,7 +8,7 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from rackspan.cluster.core.batch import RecordBatch
+from rackspan.cluster.core.batch import NO_TIMESTAMP, RecordBatch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, TopicId
 from rackspan.cluster.core.log.epoch_cache import EpochCache, EpochEnd
@@ -187,6 +187,20 @@ class PartitionLog:
         self.size_bytes = 0
         self.epochs.clear()
         self._states = RebuildableStates()
+
+    def expire(self, oldest_ms: int) -> bool:
+        """Delete the first batches below the high watermark whose records are all older. Whether any was deleted.
+
+        As in Kafka the greatest timestamp of a unit decides; the unit is a batch here and a segment there. A batch without
+        a timestamp is kept.
+        """
+        start = before = self.start_offset
+        for batch in self._batches:
+            if not NO_TIMESTAMP < batch.max_timestamp < oldest_ms or batch.last_offset >= self.high_watermark:
+                break
+            start = batch.last_offset + 1
+        self.delete_below(start)
+        return self.start_offset > before
 
     def trim(self, max_bytes: int) -> bool:
         """If the log is larger, delete its oldest batches below the high watermark. Whether any was deleted."""

@@ -24,6 +24,7 @@ from rackspan.cluster.core.messages import (
     ReplicaFetchResponse,
     Respond,
     Send,
+    Warned,
     WatermarkMoved,
 )
 from rackspan.cluster.core.metadata import PartitionState
@@ -45,6 +46,8 @@ class Leaderships:
         """Partitions where a produce waits for the high watermark, or did recently."""
         self._isrs = IsrMaintenance(shared)
         self._next_lag_check = 0
+        self._next_retention_check: int | None = None
+        self._warned_of_bound: set[tuple[TopicPartition, TopicId]] = set()
 
     # Leaderships.
 
@@ -134,8 +137,21 @@ class Leaderships:
         if leader.followers:
             self._lagging[leader.partition] = None
             self._wake(leader)
-        if leader.config.retained_bytes is not None:
-            leader.log.trim(leader.config.retained_bytes)
+        retained = leader.config.retained_bytes
+        if retained is not None and leader.log.trim(retained) and leader.config.bounded_by_cluster:
+            self._warn_of_bound(leader)
+
+    def _warn_of_bound(self, leader: Leader) -> None:
+        """Once a partition and topic id."""
+        if (leader.partition, leader.topic_id) in self._warned_of_bound:
+            return
+        self._warned_of_bound.add((leader.partition, leader.topic_id))
+        topic, partition = leader.partition
+        line = (
+            f"{topic}-{partition} loses its oldest records: its log is larger than {self._shared.settings.log_max_bytes} "
+            "bytes, the bound of this cluster, which is in memory; set retention.bytes or raise log_max_bytes"
+        )
+        self._shared.effects.append(Warned(line))
 
     def delete_records(self, message: DeleteRecords) -> None:
         self._shared.effects.append(Respond(message.correlation_id, self._deleted(message)))
@@ -286,10 +302,22 @@ class Leaderships:
             if session.parked_until is not None and session.parked_until <= now:
                 self._respond(session, even_if_empty=True)
         self._expire(now)
+        self._expire_records(now)
         if now >= self._next_lag_check:
             # Kafka checks every half of the limit; a quarter makes "out for one and a half times the limit" a rare end.
             self._next_lag_check = now + self._shared.settings.replica_lag_time_max_ms // 4
             self._remove_stragglers(now)
+
+    def _expire_records(self, now: int) -> None:
+        """Delete records older than retention.ms. A follower deletes them with the next records that it copies."""
+        due, interval_ms = self._next_retention_check, self._shared.settings.retention_check_interval_ms
+        if due is None:
+            self._next_retention_check = now + interval_ms
+        elif due <= now:
+            self._next_retention_check = now + interval_ms
+            for leader in self.leaders.values():
+                if leader.config.retention_ms is not None:
+                    leader.log.expire(now - leader.config.retention_ms)
 
     def _expire(self, now: int) -> None:
         for partition in list(self._delayed):

@@ -1,0 +1,185 @@
+"""Runs the public test suites of Kafka clients against an embedded cluster, and holds their failures to a list with reasons.
+
+    python -m tools.client_suites kgo
+    python -m tools.client_suites aiokafka --source CHECKOUT
+    python -m tools.client_suites librdkafka --source CHECKOUT
+
+kgo is franz-go's: its tests are part of the module, which Go's own client downloads. aiokafka's tests are in no package, so
+that CHECKOUT is a copy of its repository; they run against the release of aiokafka named below, in an environment made for
+them. librdkafka's are C: CHECKOUT is a copy of its repository in which tests/test-runner has been built. Nothing of any of
+them is part of this project. Exits with 0 if nothing failed but what KNOWN names. docs/conformance.md has the results.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+KGO: Final = "github.com/twmb/franz-go"
+KGO_VERSION: Final = "v1.22.2"
+AIOKAFKA: Final = ("aiokafka==0.14.0", "pytest", "pytest-asyncio", "pytest-mock", "pytest-timeout", "cramjam")
+LIBRDKAFKA_TESTS: Final = ("0045", "0107", "0113", "0081")
+LOCAL_LIBRDKAFKA_TESTS: Final = "0045_subscribe_update_mock,0045_subscribe_update_racks_mock"
+"""They run against librdkafka's own mock cluster."""
+
+KAFKA_VERSION: Final = "4.1.0"
+"""What the suites may expect of the brokers."""
+
+KNOWN: Final[Mapping[str, str]] = {
+    "tests/test_sender.py::TestSender::test_sender__handler_base_do": "sends to broker 0; brokers here begin at 1",
+    "do_test_DescribeConsumerGroups": "waits 6.02 s for sessions of 6 s, which end here at the next tick of 50 ms",
+    "do_test_CreateAcls": "wants an authorizer",
+    "do_test_DescribeAcls": "wants an authorizer",
+    "do_test_DeleteAcls": "wants an authorizer",
+}
+"""The reason of each failure, by the name of its test."""
+
+PLUGIN: Final = Path(__file__).with_name("aiokafka_fixtures.py")
+
+_SERVER: Final = """
+import json, sys
+from rackspan.cluster import EmbeddedCluster
+brokers, config = json.loads(sys.argv[1])
+with EmbeddedCluster(racks=3, brokers=brokers, config=config) as cluster:
+    print(cluster.bootstrap_servers, flush=True)
+    sys.stdin.read()
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class SuiteResult:
+    """How many tests passed and were skipped, and the names of those that failed."""
+
+    passed: int
+    skipped: int
+    failed: tuple[str, ...]
+
+    @property
+    def unexpected(self) -> tuple[str, ...]:
+        return tuple(name for name in self.failed if name not in KNOWN)
+
+
+@contextmanager
+def served(brokers: int = 3, **config: str) -> Iterator[str]:
+    """The bootstrap servers of an embedded cluster in a process of its own. Configs are written with _ for the dot."""
+    settings = json.dumps([brokers, {key.replace("_", "."): value for key, value in config.items()}])
+    process = subprocess.Popen(
+        [sys.executable, "-c", _SERVER, settings], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout is not None
+        yield process.stdout.readline().strip()
+    finally:
+        process.communicate()
+
+
+def kgo(folder: Path) -> SuiteResult:
+    """franz-go's kgo. Errors: CalledProcessError where Go cannot download or compile it."""
+    _run(["go", "mod", "init", "suite"], folder)
+    _run(["go", "get", "-t", f"{KGO}/pkg/kgo@{KGO_VERSION}"], folder)
+    with served() as servers:
+        environment = {**os.environ, "KGO_SEEDS": servers, "KGO_LOG_LEVEL": "none"}
+        command = ["go", "test", "-v", "-count=1", "-timeout", "40m", f"{KGO}/pkg/kgo"]
+        output = _run(command, folder, environment, check=False)
+    found = {how: re.findall(rf"^ *--- {how}: (\S+)", output, re.M) for how in ("PASS", "FAIL", "SKIP")}
+    if not re.search(r"^(ok|FAIL)\s+\S*/kgo\s", output, re.M):
+        found["FAIL"].append("the suite did not end")
+    return SuiteResult(len(found["PASS"]), len(found["SKIP"]), tuple(found["FAIL"]))
+
+
+def aiokafka(source: Path, folder: Path) -> SuiteResult:
+    """aiokafka's tests, without its conftest.py, whose fixtures start brokers in containers."""
+    # The tests alone: beside them the sources of aiokafka, which are not compiled, would be imported.
+    shutil.copytree(source / "tests", folder / "tests")
+    shutil.copy(PLUGIN, folder)
+    (folder / "pytest.ini").write_text(
+        "[pytest]\nasyncio_mode = auto\nmarkers =\n    ssl: needs certificates\n", encoding="utf-8"
+    )
+    _run([sys.executable, "-m", "venv", "environment"], folder)
+    python = str(folder / "environment" / "bin" / "python")
+    _run([python, "-m", "pip", "install", "--quiet", *AIOKAFKA], folder)
+    options = ["-p", PLUGIN.stem, "--noconftest", "--timeout", "300", "-q", "-rfE", "tests"]
+    with served(brokers=1, num_partitions="2") as servers:
+        environment = {
+            **os.environ,
+            "AIOKAFKA_TEST_BROKER": servers,
+            "AIOKAFKA_TEST_VERSION": KAFKA_VERSION,
+            "PYTHONPATH": str(folder),
+        }
+        output = _run([python, "-m", "pytest", *options], folder, environment, check=False)
+    counts = {how: int(number) for number, how in re.findall(r"(\d+) (passed|skipped)", output.rsplit("\n", 2)[-2])}
+    failed = re.findall(r"^(?:FAILED|ERROR) (\S+)", output, re.M)
+    return SuiteResult(counts.get("passed", 0), counts.get("skipped", 0), tuple(failed))
+
+
+def librdkafka(source: Path, folder: Path) -> SuiteResult:
+    """LIBRDKAFKA_TESTS. 0081 goes on after no failure, so that each of its parts is run by itself."""
+    tests = source / "tests"
+    parts = sorted(set(re.findall(r"^ +(do_test_\w+)\(", (tests / "0081-admin.c").read_text("utf-8"), re.M)))
+    runs = [(test, part) for test in LIBRDKAFKA_TESTS for part in (parts if test == "0081" else [""])]
+    failed = []
+    # Members that join a group one after the other are expected in one rebalance, as Kafka's default delay gives it.
+    with served(group_initial_rebalance_delay_ms="3000") as servers:
+        config = folder / "test.conf"
+        config.write_text(f"metadata.broker.list={servers}\ntest.topic.random=true\n", encoding="utf-8")
+        environment = {
+            **os.environ,
+            "RDKAFKA_TEST_CONF": str(config),
+            "LD_LIBRARY_PATH": f"{source / 'src'}:{source / 'src-cpp'}",
+            "TEST_KAFKA_VERSION": KAFKA_VERSION,
+            "TESTS_SKIP": LOCAL_LIBRDKAFKA_TESTS,
+        }
+        for test, part in runs:
+            subtest = {"SUBTESTS": part} if part else {}
+            run = subprocess.run(
+                ["./test-runner", "-p1"], cwd=tests, env={**environment, "TESTS": test, **subtest}, capture_output=True
+            )
+            if run.returncode:
+                failed.append(part or test)
+    return SuiteResult(len(runs) - len(failed), 0, tuple(failed))
+
+
+def _run(
+    command: Sequence[str], folder: Path, environment: Mapping[str, str] | None = None, *, check: bool = True
+) -> str:
+    """What the command prints. Errors: CalledProcessError where `check` holds and it fails."""
+    run = subprocess.run(
+        command, cwd=folder, env=environment, check=check, text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+    )
+    return run.stdout
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description="Test suites of Kafka clients against an embedded cluster.")
+    parser.add_argument("suite", choices=("kgo", "aiokafka", "librdkafka"))
+    parser.add_argument("--source", type=Path, help="a copy of the repository of aiokafka or librdkafka")
+    options = parser.parse_args(arguments)
+    if options.suite != "kgo" and options.source is None:
+        parser.error(f"{options.suite} needs --source, a copy of its repository")
+    with tempfile.TemporaryDirectory() as folder:
+        result = run_suite(options.suite, options.source, Path(folder))
+    print(f"{options.suite}: {result.passed} passed, {len(result.failed)} failed, {result.skipped} skipped")
+    for name in result.failed:
+        print(f"  {name}: {KNOWN.get(name, 'not known to fail')}")
+    return 1 if result.unexpected or not result.passed else 0
+
+
+def run_suite(suite: str, source: Path | None, folder: Path) -> SuiteResult:
+    """The suite's result. `folder` is for its files."""
+    if suite == "kgo" or source is None:
+        return kgo(folder)
+    resolved = source.resolve()
+    return aiokafka(resolved, folder) if suite == "aiokafka" else librdkafka(resolved, folder)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
