@@ -17,8 +17,9 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewTopic
 
-RECORD: Final = bytes(range(256)) * 4
+RECORD: Final = bytes(range(250)) * 4
 PER_MEGABYTE: Final = 1_000
+"""Records of 1,000 bytes, so that a megabyte is 10^6 bytes of values."""
 PARTITIONS: Final = 4
 """A topic's, everywhere: it is what librdkafka's mock gives every topic."""
 

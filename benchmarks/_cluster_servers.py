@@ -16,6 +16,12 @@ EMBEDDED: Final = "rackspan"
 MOCK: Final = "librdkafka's mock"
 KAFKA: Final = "Kafka 4.1"
 
+KAFKA_FLAGS: Final = (
+    *("-Xms1g", "-Xmx1g", "-XX:TieredStopAtLevel=4", "-XX:-UseSerialGC", "-XX:+UseG1GC", "-XX:MaxGCPauseMillis=20"),
+    *("-XX:InitiatingHeapOccupancyPercent=35", "-XX:MaxInlineLevel=15"),
+)
+"""What kafka-server-start gives a broker. rackspan's own flags, for tests, compile and collect less; these undo them."""
+
 
 @dataclass(frozen=True, slots=True)
 class Server:
@@ -47,7 +53,8 @@ def _ticks(process: int) -> int:
 def served(kind: str, brokers: int) -> Iterator[Server]:
     """A cluster that runs meanwhile."""
     command = [sys.executable, "-m", "benchmarks._cluster_servers", kind, str(brokers)]
-    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    environment = os.environ | ({"_JAVA_OPTIONS": " ".join(KAFKA_FLAGS)} if kind == KAFKA else {})
+    server = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment)
     assert server.stdout is not None
     try:
         yield Server(kind, server.stdout.readline().strip(), server.pid)

@@ -1,7 +1,7 @@
 """The balanced placer alone: how it spreads, beside what Kafka's placers do with the same clusters, and how it grows.
 
-Kafka's columns are facts measured once (tests/placement/scenarios_of_load.py says how); speed beside Kafka's classes, in
-turns, is in place.py.
+Kafka's columns are facts measured once (tests/placement/scenarios_of_load.py says how), the load-aware one is computed by
+tests/placement/load_aware.py; speed beside Kafka's classes, in turns, is in place.py.
 """
 
 import statistics
@@ -11,6 +11,7 @@ from random import Random
 from typing import Final
 
 from rackspan.placement.balanced.placer import BalancedReplicaPlacer
+from tests.placement.load_aware import load_aware
 from tests.placement.scenarios_of_load import SEVERAL_PHASES, SINGLE_PHASE, MinMax, Scenario, cluster, min_max, placed
 
 RUNS: Final = 7
@@ -28,7 +29,7 @@ REPLICATION_FACTOR: Final = 3
 
 def main() -> None:
     print("Leaders / replicas per broker, [min, max]")
-    print(f"{'':40}{'striped':>24}{'AdminUtils':>24}{'load-aware':>24}{'balanced':>24}")
+    print(f"{'':40}{'striped':>24}{'AdminUtils':>24}{'load-aware':>24}{'balanced':>24}{'with level=cluster':>24}")
     for scenario in (*SINGLE_PHASE, *SEVERAL_PHASES):
         print(_row(scenario))
     print(
@@ -40,7 +41,9 @@ def main() -> None:
 
 
 def _row(scenario: Scenario) -> str:
-    columns = (scenario.striped, scenario.admin_utils, scenario.load_aware, min_max(scenario, placed(scenario)))
+    ours = [min_max(scenario, placed(scenario, level=level)) for level in ("topic", "cluster")]
+    peer = load_aware(scenario.phases, scenario.replication_factor)
+    columns = (scenario.striped, scenario.admin_utils, peer, *ours)
     return f"{scenario.name:40}" + "".join(f"{_shown(one):>24}" for one in columns)
 
 

@@ -15,7 +15,7 @@ from typing import Final
 
 from benchmarks import _cluster_listing, _produce_with_value_1, _pytest_start
 from benchmarks._cluster_clients import run_client
-from benchmarks._cluster_servers import EMBEDDED, KAFKA, MOCK, Server, served
+from benchmarks._cluster_servers import EMBEDDED, KAFKA, KAFKA_FLAGS, MOCK, Server, served
 from benchmarks._measure import RUNS, Figures, machine, with_bytecode
 
 BROKERS: Final = 3
@@ -28,16 +28,19 @@ KINDS: Final = (EMBEDDED, MOCK, KAFKA)
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What a client does of so many megabytes. The mock does not replicate, whatever the factor."""
+    """What a client does, and with how many megabytes. The mock does not replicate, whatever the factor."""
 
     name: str
-    words: tuple[object, ...]
+    verb: str
+    megabytes: int
+    topics: tuple[str, ...]
 
 
 WORKS: Final = (
-    Work("produce, replication factor 1", ("produce", MEGABYTES, "written-1")),
-    Work("produce, replication factor 3", ("produce", MEGABYTES, "written-3")),
-    Work("consume", ("consume", MEGABYTES - MEGABYTES % (len(READ_TOPICS) * 4), *READ_TOPICS)),
+    Work("produce, replication factor 1", "produce", MEGABYTES, ("written-1",)),
+    Work("produce, replication factor 3", "produce", MEGABYTES, ("written-3",)),
+    # Whole megabytes of every partition: what stands there and is read is the same.
+    Work("consume", "consume", MEGABYTES - MEGABYTES % (len(READ_TOPICS) * 4), READ_TOPICS),
 )
 
 
@@ -60,6 +63,7 @@ def main() -> None:
 
 def _print_start() -> None:
     print("\nStart to first produce, one broker (with the import of rackspan; first cluster; a further one)")
+    print("Kafka with the JVM flags that start it fastest: the fast compiler alone, the serial collector, 256 MB")
     with tempfile.TemporaryDirectory() as bytecode:
         for kind in (EMBEDDED, KAFKA):
             # The first compiles what an installed package has compiled.
@@ -87,7 +91,10 @@ def _first_produces(kind: str, bytecode: str) -> list[float]:
 
 
 def _print_throughput() -> None:
-    print(f"\nRecords of 1 KB, acks=all, {BROKERS} brokers, {MEGABYTES} MB a run")
+    print(f"\nRecords of 1 KB, acks=all, {BROKERS} brokers")
+    print(
+        f"Kafka: a JVM a broker, {' '.join(KAFKA_FLAGS)}; num.network.threads and num.io.threads as by default (3 and 8)"
+    )
     with ExitStack() as clusters:
         servers = {kind: clusters.enter_context(served(kind, BROKERS)) for kind in KINDS}
         for server in servers.values():
@@ -111,13 +118,13 @@ def _in_turns(servers: Mapping[str, Server], work: Work) -> Mapping[str, Sequenc
 
 def _run(server: Server, work: Work) -> Run:
     before = server.processor_seconds()
-    seconds = run_client(server.bootstrap, *map(str, work.words))
+    seconds = run_client(server.bootstrap, work.verb, work.megabytes, *work.topics)
     spent = server.processor_seconds() - before
-    return Run(MEGABYTES / seconds, 1000 * spent / MEGABYTES)
+    return Run(work.megabytes / seconds, 1000 * spent / work.megabytes)
 
 
 def _print_work(work: Work, runs: Mapping[str, Sequence[Run]]) -> None:
-    print(f"\n{work.name}")
+    print(f"\n{work.name}, {work.megabytes} MB")
     speeds = {kind: Figures(tuple(run.megabytes_per_second for run in runs[kind])) for kind in runs}
     for kind, speed in speeds.items():
         spent = Figures(tuple(run.server_ms_per_megabyte for run in runs[kind]))

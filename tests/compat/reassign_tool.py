@@ -10,6 +10,7 @@ from rackspan.model import ClusterSnapshot
 from rackspan.model.partitions import unpadded
 
 KAFKA = "4.1.0"
+JVM_FLAGS = ("-Xmx2g",)
 Placed = dict[tuple[str, int], tuple[int, ...]]
 
 
@@ -41,7 +42,7 @@ def moves(snapshot: ClusterSnapshot, proposed: Placed) -> int:
 def _run(request_name: str, file: Path) -> str:
     java, lib = find_java(), resolve_jars(KafkaVersion.parse(KAFKA))
     source = Path(__file__).with_name("KafkaReassign.java")
-    words = [str(java.executable), "-Xmx2g", "-cp", f"{lib}/*", str(source), request_name, str(file)]
+    words = [str(java.executable), *JVM_FLAGS, "-cp", f"{lib}/*", str(source), request_name, str(file)]
     return subprocess.run(words, capture_output=True, check=True, text=True).stdout
 
 

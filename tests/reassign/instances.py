@@ -16,11 +16,11 @@ NAMES = ("labelled", "five percent", "broker lost")
 TOPIC_PARTITIONS = 50
 
 
-def instance(name: str, partitions: int) -> ClusterSnapshot:
+def instance(name: str, partitions: int, on: tuple[int, int] | None = None) -> ClusterSnapshot:
     """labelled: placed without racks, racks named afterwards by blocks of ids. five percent: one replica of every
-    twentieth partition stands anywhere. broker lost: a good placement whose middle broker is gone. Replication factor 3.
+    twentieth partition stands anywhere. broker lost: a good placement whose middle broker is gone. Replication factor 3. `on`: brokers and racks, where they are not those of SIZES.
     """
-    brokers, racks = SIZES[partitions]
+    brokers, racks = SIZES[partitions] if on is None else on
     in_turn = [f"r{broker % racks}" for broker in range(brokers)]
     match name:
         case "labelled":

@@ -1,19 +1,23 @@
 """`balanced` beside Kafka's placers and a load-aware one, scenario by scenario; the judge is `audit`."""
 
-from collections.abc import Sequence
-
 import numpy as np
 import pytest
-from ortools.graph.python import min_cost_flow
 
 from rackspan.audit import RackPolicy, audit
 from rackspan.audit.loads import replica_bound
-from rackspan.model.partitions import Int32s
 from rackspan.model.racks import rack_map
+from tests.placement.load_aware import least_most_leaders, load_aware
 from tests.placement.scenarios_of_load import SEVERAL_PHASES, SINGLE_PHASE, MinMax, Phase, Scenario, min_max, placed
 from tests.placement.snapshots import registered, snapshot_of
 
 ONE_RACK_GROWN = "3/3/3, +3 brokers in one rack"
+
+
+@pytest.mark.parametrize(
+    "scenario", [one for one in (*SINGLE_PHASE, *SEVERAL_PHASES) if one.phases[0].partitions < 10_000], ids=str
+)
+def test_the_peers_column_is_what_its_program_computes(scenario: Scenario) -> None:
+    assert load_aware(scenario.phases, scenario.replication_factor) == scenario.load_aware
 
 
 LEVELS = [(one, "topic") for one in SINGLE_PHASE] + [
@@ -52,7 +56,7 @@ def test_growth_in_one_rack_with_replicas_first_is_no_worse_once_leaders_are_reo
     scenario = _named(ONE_RACK_GROWN)
     rows = np.concatenate(placed(scenario, first_goal="replicas", level="cluster"))
     assert min_max(scenario, [rows])[1] == scenario.load_aware[1]
-    assert _leaders_reordered(rows, len(scenario.phases[-1].brokers)) == scenario.load_aware[0]
+    assert least_most_leaders(rows.tolist(), range(len(scenario.phases[-1].brokers))) == scenario.load_aware[0]
 
 
 @pytest.mark.parametrize(
@@ -77,23 +81,3 @@ def _no_wider(ours: MinMax, theirs: MinMax) -> bool:
 
 def _named(name: str) -> Scenario:
     return next(one for one in SEVERAL_PHASES if one.name == name)
-
-
-def _leaders_reordered(rows: Int32s, brokers: int) -> MinMax:
-    """Leaders per broker, least and most, when the partitions may choose anew among their replicas: an exact flow."""
-    flow = min_cost_flow.SimpleMinCostFlow()
-    sink = len(rows) + brokers
-    for partition, replicas in enumerate(rows.tolist()):
-        for broker in replicas:
-            flow.add_arc_with_capacity_and_unit_cost(partition, len(rows) + broker, 1, 0)
-        flow.set_node_supply(partition, 1)
-    arcs = [_ladder(flow, len(rows) + broker, sink, 2 * len(rows) // brokers) for broker in range(brokers)]
-    flow.set_node_supply(sink, -len(rows))
-    assert flow.solve() == flow.OPTIMAL
-    led = [sum(flow.flow(arc) for arc in steps) for steps in arcs]
-    return min(led), max(led)
-
-
-def _ladder(flow: min_cost_flow.SimpleMinCostFlow, broker: int, sink: int, height: int) -> Sequence[int]:
-    """The n-th leader of a broker costs n, so that the cheapest flow is the most level one."""
-    return [flow.add_arc_with_capacity_and_unit_cost(broker, sink, 1, step) for step in range(height)]
