@@ -49,7 +49,7 @@ def survives(counts: tuple[int, ...], value: int, wanted: Demand) -> bool:
 
 
 def spreads(sizes: tuple[int, ...], factor: int) -> list[tuple[int, ...]]:
-    """Every way to put that many replicas into racks of these sizes in which no two racks differ by two where one has size."""
+    """Every way to put that many replicas into racks of these sizes as evenly as they allow."""
     found = [one for one in product(*(range(size + 1) for size in sizes)) if sum(one) == factor]
     return [
         one
