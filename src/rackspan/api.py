@@ -40,7 +40,7 @@ from rackspan.placement.proposal_format import PlacementPlan
 from rackspan.plan import RunLimits, StepLimits, plan_document, read_plan
 from rackspan.plan.difference import PartitionDifference, PlanDifference
 from rackspan.plan.execution.events import DirectionSet, RunState, after
-from rackspan.plan.execution.observed import observed
+from rackspan.plan.execution.observed import ObservationRequest, ObservedCluster, observed
 from rackspan.plan.execution.start import plan_to_start, refuse_to_resume
 from rackspan.plan.verification import VerifiedPartition, verify
 from rackspan.reassign import (
@@ -92,6 +92,7 @@ __all__ = [
     "lint_reassignment",
     "live_cluster",
     "located",
+    "observe_reassignment",
     "outage",
     "partition_differences",
     "place_from_spec",
@@ -369,6 +370,14 @@ def check_reassignment(
         return RunState(plan_to_start(plan, direction, cluster), direction)
     refuse_to_resume(state, plan, cluster, str(journal))
     return after(state, DirectionSet(direction))
+
+
+def observe_reassignment(cluster: Cluster, plan: ReassignmentPlan) -> ObservedCluster:
+    """What a cluster shows of a plan, as a run observes it. Errors: SourceError, which names a missing right."""
+    from rackspan import apply
+
+    topics = frozenset(one.topic for one in plan.partitions())
+    return apply.LiveCluster(_settings(cluster)).observe(ObservationRequest(topics))
 
 
 def carry_out(

@@ -24,7 +24,7 @@ from rackspan.cli.pages.run import (
 )
 from rackspan.cli.reassign.plan import REASSIGNMENT, AllowFewerRacks, Details
 from rackspan.cli.reassign.progress import follow
-from rackspan.errors import RackspanError, UsageError
+from rackspan.errors import RackspanError, ReassignmentStopped, UsageError
 from rackspan.model import ClusterSnapshot, UnrackedPolicy
 from rackspan.plan import RunLimits, read_plan
 from rackspan.plan.difference import PlanDifference, columns_toward, known_sizes
@@ -272,7 +272,13 @@ def _reviewed(
         refuse_unnamed_cluster(run.plan)
     read = rack_options.of(source_options.source()).read()
     output.warn_of(read)
-    state = api.check_reassignment(read.snapshot, run.plan, run.journal, run.direction)
+    try:
+        state = api.check_reassignment(read.snapshot, run.plan, run.journal, run.direction)
+    except ReassignmentStopped:
+        if apply:
+            # A topic that the user may not describe is missing in a snapshot; this names the missing right.
+            api.observe_reassignment(source_options.cluster_to_change(), run.plan)
+        raise
     remaining = [(step.number, one) for step in state.remaining for one in step.partitions]
     columns = columns_toward([one for _, one in remaining], run.direction)
     details = None
