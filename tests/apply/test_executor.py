@@ -17,7 +17,7 @@ from rackspan.errors import ClusterRequestFailed, ClusterUnreachable, Reassignme
 from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.decision import RunLimits
 from rackspan.plan.execution.effects import Finished, Paused, StartMoves
-from rackspan.plan.execution.events import DirectionSet, Event, RunCancelled
+from rackspan.plan.execution.events import DirectionSet, Event, RunCancelled, RunCompleted
 from rackspan.plan.execution.observed import InFlight, ObservationRequest, ObservedCluster
 from rackspan.plan.execution.throttle import ConfigKey, Holder
 from rackspan.reassign import Direction, PartitionReassignment, ReassignmentPlan, Step
@@ -67,6 +67,9 @@ class Doomed:
 
     def cancel_moves(self, partitions: Any) -> None:
         self._perhaps(lambda: self._cluster.cancel_moves(partitions))
+
+    def elect_leaders(self, partitions: Any) -> None:
+        self._perhaps(lambda: self._cluster.elect_leaders(partitions))
 
     def _perhaps(self, effect: Any) -> None:
         if self._left == 0:
@@ -321,6 +324,34 @@ def test_whatever_can_finish_does_whichever_partitions_cannot(
     assert run(cluster, journal, RunLimits(rate))[-1].effect == Finished()
     assert cluster.replicas == {move.topic_partition: move.replicas for move in plan.partitions()}
     assert cluster.configs == {}
+
+
+@given(reassignment_plans(), st.integers(0, 2**32), kills)
+def test_a_partition_that_gets_another_preferred_leader_is_led_by_it_at_the_end(
+    plan: ReassignmentPlan, seed: int, kills: list[tuple[int, bool]]
+) -> None:
+    cluster, journal = a_cluster(plan, seed), Memory(plan)
+    cluster.leaders = {one.topic_partition: one.undo[-1] for one in plan.partitions()}
+    kept = {one.topic_partition for one in plan.partitions() if one.undo[0] == one.replicas[0]}
+    for last, after in [*kills, (None, False)]:
+        doomed = Doomed(cluster, journal, last, after, None)
+        with suppress(Killed):
+            list(execute(doomed, doomed, RunLimits(), AT_ONCE))
+    assert isinstance(journal.events[-1], RunCompleted)
+    for one in plan.partitions():
+        if one.topic_partition not in kept:
+            assert cluster.leaders[one.topic_partition] == one.replicas[0]
+        elif one.undo[-1] in one.replicas:
+            assert cluster.leaders[one.topic_partition] == one.undo[-1], "who leads it was not the plan's to change"
+
+
+def test_a_preferred_leader_that_is_away_is_not_elected_and_the_run_ends() -> None:
+    swapped = PartitionReassignment("orders", 9, (2, 1), (1, 2))
+    plan = ReassignmentPlan("the-cluster", {}, (Step.of(1, "", (swapped,)),))
+    cluster, journal = a_cluster(plan, 1), Memory(plan)
+    cluster.brokers -= {2}
+    assert run(cluster, journal)[-1].effect == Finished()
+    assert cluster.leaders[swapped.topic_partition] == 1
 
 
 def test_a_broker_that_dies_with_its_throttle_set_is_owed_its_own_until_it_is_back() -> None:

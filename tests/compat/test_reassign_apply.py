@@ -206,6 +206,8 @@ def check_killed_run(moved: Reassign, kills: int, seed: int) -> None:
     assert moved.run("verify")[0] == 0
     assert findings(cluster) == []
     assert throttles(cluster) == {f"2 {key}": value for key, value in OWN.items()}
+    for one in json.loads(moved.plan.read_text())["partitions"]:
+        assert described(cluster)[TOPIC, one["partition"]].leader == one["replicas"][0], "elected at the end"
     assert len(acknowledged) > 100
     assert lost(cluster, TOPIC, acknowledged) == set()
 

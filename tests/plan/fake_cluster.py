@@ -32,6 +32,7 @@ class FakeCluster:
     configs: dict[ConfigKey, str] = field(default_factory=dict)
     in_flight: dict[TopicPartition, InFlight] = field(default_factory=dict)
     leaderless: set[TopicPartition] = field(default_factory=set)
+    leaders: dict[TopicPartition, int] = field(default_factory=dict)
     cluster_id: str = "the-cluster"
     topic_ids: dict[str, str | None] = field(default_factory=dict)
     copied: int = 0
@@ -53,6 +54,12 @@ class FakeCluster:
                 topic_partition: one for topic_partition, one in shown.items() if topic_partition[0] in request.topics
             },
             leaderless=frozenset(one for one in self.leaderless if one.topic in request.topics),
+            isr={
+                topic_partition: tuple(one for one in listed if one in self.brokers)
+                for topic_partition, listed in self.replicas.items()
+                if topic_partition[0] in request.topics and topic_partition not in self.in_flight
+            },
+            leaders={one: leader for one, leader in self._leaders().items() if one[0] in request.topics},
             in_flight=dict(self.in_flight),
             configs={config: self.configs.get(config) for config in request.configs if self._is_there(config)},
         )
@@ -86,6 +93,19 @@ class FakeCluster:
             moving = self.in_flight.pop(topic_partition, None)
             if moving is not None:
                 self._become(topic_partition, tuple(one for one in moving.replicas if one not in moving.adding))
+
+    def elect_leaders(self, partitions: tuple[TopicPartition, ...]) -> None:
+        for topic_partition in partitions:
+            if self.replicas[topic_partition][0] in self.brokers:
+                self.leaders[topic_partition] = self.replicas[topic_partition][0]
+
+    def _leaders(self) -> dict[TopicPartition, int]:
+        """A leader leads as long as it is a replica and alive; then the first that is alive does."""
+        for topic_partition, listed in self.replicas.items():
+            alive = [broker for broker in listed if broker in self.brokers]
+            if self.leaders.get(topic_partition) not in alive:
+                self.leaders[topic_partition] = alive[0] if alive else -1
+        return self.leaders
 
     def finish_all(self) -> None:
         for topic_partition in list(self.in_flight):

@@ -20,6 +20,7 @@ from rackspan.plan.execution.decision import RunLimits, decide, observation_requ
 from rackspan.plan.execution.effects import (
     CancelMoves,
     Effect,
+    ElectLeaders,
     Finished,
     Paused,
     Record,
@@ -51,6 +52,8 @@ class ReassigningCluster(Protocol):
     def start_moves(self, targets: Mapping[TopicPartition, tuple[int, ...]]) -> None: ...
 
     def cancel_moves(self, partitions: tuple[TopicPartition, ...]) -> None: ...
+
+    def elect_leaders(self, partitions: tuple[TopicPartition, ...]) -> None: ...
 
 
 class EventLog(Protocol):
@@ -156,6 +159,8 @@ class _Run:
                 self._cluster.start_moves(targets)
             case CancelMoves(partitions):
                 self._cluster.cancel_moves(partitions)
+            case ElectLeaders(partitions):
+                self._cluster.elect_leaders(partitions)
             case _:
                 pass
 

@@ -50,6 +50,10 @@ class LiveCluster:
         with ClusterConnection(self.settings) as connection:
             reassignments.cancel_moves(connection, partitions)
 
+    def elect_leaders(self, partitions: tuple[TopicPartition, ...]) -> None:
+        with ClusterConnection(self.settings) as connection:
+            reassignments.elect_preferred_leaders(connection, partitions)
+
 
 async def _observe(connection: ClusterConnection, request: ObservationRequest) -> ObservedCluster:
     # Reassignments first: one that ends in between still shows as moving, and the next observation shows it done.
@@ -64,6 +68,7 @@ async def _observe(connection: ClusterConnection, request: ObservationRequest) -
         topic_ids={topic.name: topic.topic_id for topic in known.topics},
         replicas={topic_partition: one.replicas for topic_partition, one in rows},
         isr={topic_partition: one.isr for topic_partition, one in rows},
+        leaders={topic_partition: one.leader for topic_partition, one in rows},
         leaderless=frozenset(topic_partition for topic_partition, one in rows if one.leader == NO_BROKER),
         in_flight={
             TopicPartition(*topic_partition): InFlight(one.replicas, one.adding, one.removing)

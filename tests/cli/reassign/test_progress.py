@@ -43,6 +43,7 @@ def test_each_thing_that_happens_gets_a_line(capsys: pytest.CaptureFixture[str])
         "step 1 of 2: done",
         "step 2 of 2: 1 partition started, 0 copies to make",
         "step 2 of 2: done",
+        "electing 1 preferred leader",
     ]
     assert last.state.completed
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from rackspan.cli import output
 from rackspan.cli.pages.difference import human_bytes, human_duration
 from rackspan.cli.pages.reassignment_plan import count
-from rackspan.plan.execution.effects import CancelMoves, Effect, Record, SetConfigs, StartMoves, Wait
+from rackspan.plan.execution.effects import CancelMoves, Effect, ElectLeaders, Record, SetConfigs, StartMoves, Wait
 from rackspan.plan.execution.events import StepCompleted, StepDeferred, ThrottleRecorded
 from rackspan.plan.execution.progress import NO_SIZES, CopySizes, Progress, progress
 
@@ -137,6 +137,8 @@ def _of_others(effect: Effect, step: str) -> str | None:
     match effect:
         case CancelMoves(places):
             return f"{count(len(places), 'partition')} on the way cancelled"
+        case ElectLeaders(partitions):
+            return f"electing {count(len(partitions), 'preferred leader')}"
         case Record(ThrottleRecorded()):
             return f"{step}: throttled"
         case SetConfigs(values) if None in values.values():

@@ -1,5 +1,6 @@
 """rackspan reassign apply, verify, cancel, undo."""
 
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -271,7 +272,10 @@ def _reviewed(
         source_options.cluster_to_change()
         refuse_unnamed_cluster(run.plan)
     read = rack_options.of(source_options.source()).read()
-    output.warn_of(read)
+    if apply:
+        output.warn(_about_topics_of(run.plan, [*read.warnings, *read.snapshot.partial]))
+    else:
+        output.warn_of(read)
     try:
         state = api.check_reassignment(read.snapshot, run.plan, run.journal, run.direction)
     except ReassignmentStopped:
@@ -287,6 +291,12 @@ def _reviewed(
         details = details_document(api.partition_differences(read.snapshot, columns, review.policy, numbers))
     difference = api.plan_difference(read.snapshot, columns, review.policy)
     return _Reviewed(read.snapshot, state, columns, difference, details)
+
+
+def _about_topics_of(plan: ReassignmentPlan, lines: Sequence[str]) -> Iterator[str]:
+    """The lines that name a topic of the plan: a run needs no rights on others."""
+    topics = {one.topic for one in plan.partitions()}
+    return (line for line in lines if topics & set(re.split(r"[^\w.-]+", line)))
 
 
 def _carry_out(

@@ -4,6 +4,7 @@ Nothing else is kept. So a run that is killed between any two effects resumes wh
 repeat.
 
 A step: record the user's throttles, throttle, start, wait, restore the user's throttles, record that the step is done.
+After the last one, partitions whose preferred leader changes are led by it.
 """
 
 from collections.abc import Iterator, Mapping, Sequence, Set
@@ -13,6 +14,7 @@ from rackspan.model.ids import TopicPartition
 from rackspan.plan.execution.effects import (
     CancelMoves,
     Effect,
+    ElectLeaders,
     Finished,
     Paused,
     Record,
@@ -60,7 +62,9 @@ def observation_request(state: RunState, limits: RunLimits) -> ObservationReques
     """What the next decision needs to observe."""
     configs = {*state.own, *_throttle(state, limits)}
     topics = {config.name for config in configs if config.holder is Holder.TOPIC}
-    return ObservationRequest(frozenset({one.topic for one in _current(state)} | topics), frozenset(configs))
+    ending = state.step is None and not state.completed and not state.cancelled
+    partitions = _new_preferred_leaders(state) if ending else _current(state)
+    return ObservationRequest(frozenset({one.topic for one in partitions} | topics), frozenset(configs))
 
 
 def decide(state: RunState, cluster: ObservedCluster, limits: RunLimits) -> Effect:
@@ -84,7 +88,7 @@ def decide(state: RunState, cluster: ObservedCluster, limits: RunLimits) -> Effe
     if state.cancelled:
         return _after_cancel(state, cluster)
     if state.step is None:
-        return _restore_throttles(state, cluster) or _completed(state)
+        return _restore_throttles(state, cluster) or _completed(state, cluster)
     able = next((step for step in state.open_steps if not _is_stuck(step, state.direction, cluster)), None)
     if able is None and len(state.remaining) > len(state.open_steps):
         return Record(StepDeferred(state.step.number))
@@ -256,5 +260,27 @@ def _in_plan_order(
     return next((listed for listed in (start, end) if set(listed) == set(replicas)), None)
 
 
-def _completed(state: RunState) -> Effect:
-    return Finished(tuple(state.own)) if state.completed else Record(RunCompleted())
+def _completed(state: RunState, cluster: ObservedCluster) -> Effect:
+    if state.completed:
+        return Finished(tuple(state.own))
+    led_by_another = tuple(
+        one.topic_partition for one in _new_preferred_leaders(state) if _may_be_elected(one, state.direction, cluster)
+    )
+    return ElectLeaders(led_by_another) if led_by_another else Record(RunCompleted())
+
+
+def _new_preferred_leaders(state: RunState) -> Iterator[PartitionReassignment]:
+    """Partitions that the plan gives another preferred leader. Whether others are led as preferred is not the plan's."""
+    for one in state.plan.partitions():
+        if one.end(state.direction)[0] != one.start(state.direction)[0]:
+            yield one
+
+
+def _may_be_elected(one: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> bool:
+    """Whether the preferred leader does not lead and could: it is alive and in sync."""
+    preferred, name = one.end(direction)[0], one.topic_partition
+    return (
+        cluster.leaders.get(name, preferred) != preferred
+        and preferred in cluster.brokers
+        and preferred in cluster.isr.get(name, ())
+    )

@@ -39,6 +39,13 @@ class CancelMoves:
 
 
 @dataclass(frozen=True, slots=True)
+class ElectLeaders:
+    """ElectLeaders, for preferred leaders: what is led by another replica is led by its first one afterwards."""
+
+    partitions: tuple[TopicPartition, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Wait:
     """Observe again later. `stalled`: what keeps the run from completing, as far as it shows."""
 
@@ -64,4 +71,4 @@ class Finished:
     owed: tuple[ConfigKey, ...] = ()
 
 
-Effect: TypeAlias = Record | SetConfigs | StartMoves | CancelMoves | Wait | Stop | Paused | Finished
+Effect: TypeAlias = Record | SetConfigs | StartMoves | CancelMoves | ElectLeaders | Wait | Stop | Paused | Finished

@@ -35,7 +35,8 @@ class ObservedCluster:
     """`brokers` are alive and not fenced. Topics and configs are present where they were requested and exist.
 
     `configs`: what a topic or a broker itself has set, None for nothing; a default from elsewhere does not count.
-    `isr` is present for partitions whose topics were requested; `leaderless` are those of them without a leader.
+    `isr` and `leaders` are present for partitions whose topics were requested; `leaderless` are those of them without a
+    leader.
     """
 
     cluster_id: str | None
@@ -44,6 +45,7 @@ class ObservedCluster:
     replicas: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     isr: Mapping[TopicPartition, tuple[int, ...]] = field(default_factory=dict)
     leaderless: frozenset[TopicPartition] = frozenset()
+    leaders: Mapping[TopicPartition, int] = field(default_factory=dict)
     in_flight: Mapping[TopicPartition, InFlight] = field(default_factory=dict)
     configs: Mapping[ConfigKey, str | None] = field(default_factory=dict)
 
