@@ -1,0 +1,15 @@
+"""docs/spark.md names files and tests that exist."""
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+def test_what_the_page_about_spark_names_exists() -> None:
+    named = re.findall(r"`((?:src|tests)/[^`]+)`", (ROOT / "docs" / "spark.md").read_text(encoding="utf-8"))
+    assert len(named) >= 14
+    for name in named:
+        path, _, test = name.partition("::")
+        assert (ROOT / path).is_file(), name
+        assert not test or f"def {test}(" in (ROOT / path).read_text(encoding="utf-8"), name
