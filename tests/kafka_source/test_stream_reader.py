@@ -1,0 +1,116 @@
+"""Streams over the embedded cluster: limits, AvailableNow, restarts from the checkpoint, new partitions, lost records."""
+
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewPartitions
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from rackspan.cluster import EmbeddedCluster
+from rackspan.kafka_source.options import parse
+from rackspan.kafka_source.stream_reader import KafkaStreamReader
+from tests.kafka_source.filled_topics import consumed, created, produced, transaction
+
+pytestmark = pytest.mark.spark
+
+
+def stream(spark: SparkSession, cluster: EmbeddedCluster, topic: str, **options: str) -> DataFrame:
+    named = {name.replace("__", "."): value for name, value in options.items()}
+    reader = spark.readStream.format("rackspan-kafka").option("kafka.bootstrap.servers", cluster.bootstrap_servers)
+    return reader.option("subscribe", topic).option("startingOffsets", "earliest").options(**named).load()
+
+
+def run_available(frame: DataFrame, folder: Path) -> StreamingQuery:
+    """One run to the end of what there is, into Parquet, whose sink keeps each batch once."""
+    writer = frame.select("partition", "offset").writeStream.format("parquet").trigger(availableNow=True)
+    query = writer.option("checkpointLocation", str(folder / "checkpoint")).start(str(folder / "rows"))
+    query.awaitTermination()
+    return query
+
+
+def written(spark: SparkSession, folder: Path) -> list[tuple[int, int]]:
+    rows = spark.read.parquet(str(folder / "rows")).select("partition", "offset").collect()
+    return sorted((row.partition, row.offset) for row in rows)
+
+
+def offsets(
+    cluster: EmbeddedCluster, topic: str, partitions: int = 2, *, committed: bool = False
+) -> list[tuple[int, int]]:
+    found = consumed(cluster.bootstrap_servers, topic, partitions, committed=committed)
+    return [(row.partition, row.offset) for row in found]
+
+
+def test_limited_batches_and_restarts_read_each_record_once(
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    topic = created(cluster.bootstrap_servers)
+    produced(cluster.bootstrap_servers, topic, 100)
+    query = run_available(stream(spark, cluster, topic, maxOffsetsPerTrigger="40"), tmp_path)
+    assert [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]] == [40, 40, 20]
+    assert written(spark, tmp_path) == offsets(cluster, topic)
+    produced(cluster.bootstrap_servers, topic, 30, first=100)
+    run_available(stream(spark, cluster, topic), tmp_path)
+    again = run_available(stream(spark, cluster, topic), tmp_path)
+    assert sum(progress["numInputRows"] for progress in again.recentProgress) == 0
+    assert written(spark, tmp_path) == offsets(cluster, topic)
+
+
+def test_a_partition_that_is_added_is_read_from_its_first_record(
+    spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
+) -> None:
+    topic = created(cluster.bootstrap_servers)
+    transaction(cluster.bootstrap_servers, topic, [b"a", b"b"], commit=False)
+    run_available(stream(spark, cluster, topic, kafka__isolation__level="read_committed"), tmp_path)
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    for future in admin.create_partitions([NewPartitions(topic, 3)]).values():
+        future.result()
+    transaction(cluster.bootstrap_servers, topic, [b"c", b"d", b"e"], commit=True, partitions=3)
+    run_available(stream(spark, cluster, topic, kafka__isolation__level="read_committed"), tmp_path)
+    assert written(spark, tmp_path) == offsets(cluster, topic, 3, committed=True)
+
+
+def reader(cluster: EmbeddedCluster, topic: str, **options: str) -> KafkaStreamReader:
+    given = {"kafka.bootstrap.servers": cluster.bootstrap_servers, "subscribe": topic, **options}
+    return KafkaStreamReader(parse(given, streaming=True), ("offset",))
+
+
+def test_a_stream_begins_at_the_end_unless_told_otherwise(cluster: EmbeddedCluster) -> None:
+    topic = created(cluster.bootstrap_servers)
+    produced(cluster.bootstrap_servers, topic, 10)
+    latest, earliest = reader(cluster, topic), reader(cluster, topic, startingOffsets="earliest")
+    assert latest.initialOffset() == {topic: {"0": 5, "1": 5}} == latest.reportLatestOffset()
+    assert earliest.initialOffset() == {topic: {"0": 0, "1": 0}}
+    latest.stop()
+    earliest.stop()
+
+
+def test_a_target_is_kept_whatever_is_produced_later(cluster: EmbeddedCluster) -> None:
+    topic = created(cluster.bootstrap_servers)
+    produced(cluster.bootstrap_servers, topic, 10)
+    found = reader(cluster, topic, startingOffsets="earliest")
+    found.prepareForTriggerAvailableNow()
+    produced(cluster.bootstrap_servers, topic, 10, first=10)
+    target = {topic: {"0": 5, "1": 5}}
+    assert found.latestOffset(found.initialOffset(), found.getDefaultReadLimit()) == target
+    assert found.latestOffset(target, found.getDefaultReadLimit()) == target
+    assert found.partitions(target, target) == []
+    found.stop()
+
+
+def test_offsets_that_went_backwards_are_lost_records(cluster: EmbeddedCluster) -> None:
+    topic = created(cluster.bootstrap_servers)
+    produced(cluster.bootstrap_servers, topic, 10)
+    start, end = {topic: {"0": 9, "1": 0}}, {topic: {"0": 5, "1": 5}}
+    with pytest.raises(Exception, match="-0 was read up to offset 9 and now ends at 5"):
+        reader(cluster, topic).partitions(start, end)
+    tolerant = reader(cluster, topic, failOnDataLoss="false")
+    assert [part.wanted.size for part in tolerant.partitions(start, end)] == [5]  # type: ignore[attr-defined]
+    assert tolerant.latestOffset(start, tolerant.getDefaultReadLimit())[topic]["0"] == 9
+
+
+def test_an_option_of_batches_is_refused(spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    with pytest.raises(PySparkException, match="option endingOffsets: only batch reads have it"):
+        run_available(stream(spark, cluster, "orders", endingOffsets="latest"), tmp_path)
