@@ -1,0 +1,136 @@
+"""Ranges read from real Kafka as a Spark task reads them, against librdkafka's consumer.
+
+The brokers have no replica.selector.class: a follower serves a consumer that fetches from it directly.
+"""
+
+import json
+import time
+from collections.abc import Iterator
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from confluent_kafka import Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+
+from rackspan.errors import ClusterRequestFailed
+from rackspan.kafka_process import KafkaCluster
+from rackspan.kafka_source.options import parse
+from rackspan.kafka_source.ranges import OffsetRange
+from rackspan.kafka_source.reading.task import TaskOptions, read_range
+from rackspan.model import ids
+from tests.kafka_source.filled_topics import CODECS, consumed, created, produced, transaction
+
+pytestmark = pytest.mark.kafka
+
+RACKS = {1: "r1", 2: "r2", 3: "r3", 4: "r1", 5: "r2", 6: "r3"}
+
+
+def options(cluster: KafkaCluster, topic: str, **more: str) -> TaskOptions:
+    given = {"kafka.bootstrap.servers": cluster.bootstrap_servers, "subscribe": topic}
+    named = {name.replace("__", "."): value for name, value in more.items()}
+    return TaskOptions(parse({**given, **named}, streaming=False), ("offset", "value"))
+
+
+def read(task: TaskOptions, partition: int, start: int, end: int) -> Iterator[tuple[int, bytes | None]]:
+    for batch in read_range(OffsetRange(ids.TopicPartition(task.source.topics, partition), start, end), task):
+        yield from zip(batch["offset"].to_pylist(), batch["value"].to_pylist(), strict=True)
+
+
+def expected(
+    cluster: KafkaCluster, topic: str, partition: int, *, committed: bool = False
+) -> list[tuple[int, bytes | None]]:
+    found = consumed(cluster.bootstrap_servers, topic, committed=committed)
+    return [(row.offset, row.value) for row in found if row.partition == partition]
+
+
+@pytest.fixture(scope="module")
+def filled(kafka: KafkaCluster) -> str:
+    topic = created(kafka.bootstrap_servers)
+    for index, codec in enumerate(CODECS):
+        produced(kafka.bootstrap_servers, topic, 400, codec, first=400 * index)
+    return topic
+
+
+@pytest.mark.parametrize("rack", ["r1", "r2", "r3"])
+def test_every_byte_comes_from_the_executors_rack(kafka: KafkaCluster, filled: str, rack: str, tmp_path: Path) -> None:
+    task = options(kafka, filled, kafka__client__rack=rack, metricsPath=str(tmp_path))
+    for partition in (0, 1):
+        wanted = expected(kafka, filled, partition)
+        assert len(wanted) == 1000
+        assert list(read(task, partition, 0, 1000)) == wanted
+    rows = [json.loads(line) for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
+    assert {RACKS[row["broker"]] for row in rows} == {rack}
+    assert {row["choice"] for row in rows} == {"same-rack"}
+    assert sum(row["bytes"] for row in rows) > 0
+
+
+def test_ranges_end_at_and_inside_gaps_of_transactions(kafka: KafkaCluster) -> None:
+    topic = created(kafka.bootstrap_servers)
+    for number in range(4):
+        transaction(kafka.bootstrap_servers, topic, [b"%d" % value for value in range(8)], commit=number % 2 == 1)
+    for level in ("read_committed", "read_uncommitted"):
+        task = options(kafka, topic, kafka__isolation__level=level, kafka__client__rack="r2")
+        wanted = expected(kafka, topic, 0, committed=level == "read_committed")
+        assert len(wanted) == (8 if level == "read_committed" else 16)
+        for start in (0, 3, 4, 7):
+            for end in (4, 5, 9, 10, 19, 20):
+                assert list(read(task, 0, start, end)) == [row for row in wanted if start <= row[0] < end], (start, end)
+
+
+def test_a_compacted_topic_has_gaps_everywhere(kafka: KafkaCluster) -> None:
+    config = {
+        "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.001", "segment.ms": "100", "max.compaction.lag.ms": "100",
+    }  # fmt: skip
+    topic = created(kafka.bootstrap_servers, config=config)
+    producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
+    sent = 0
+    deadline = time.monotonic() + 120
+    while True:
+        for _ in range(50):
+            producer.produce(topic, key=b"k%d" % (sent % 7), value=b"%d" % sent, partition=0)
+            sent += 1
+        producer.flush(10)
+        wanted = expected(kafka, topic, 0)
+        gaps = [after - before for (before, _), (after, _) in pairwise(wanted)]
+        if gaps and (max(gaps) > 10 or wanted[0][0] > 10):
+            break
+        assert time.monotonic() < deadline, "the log cleaner has not run"
+        time.sleep(1)
+    task = options(kafka, topic, kafka__client__rack="r3")
+    last = wanted[-1][0] + 1
+    for start, end in [(0, last), (1, last - 1), (0, last // 2), (last // 2, last), (3, 4), (last // 3, last // 2)]:
+        found = list(read(task, 0, start, end))
+        # The cleaner may have gone on since: what is left by now lies between the two readings.
+        now = [row for row in expected(kafka, topic, 0) if start <= row[0] < end]
+        assert set(now) <= set(found) <= {row for row in wanted if start <= row[0] < end}
+
+
+def test_a_broker_that_is_killed_while_it_is_read_costs_no_record(kafka: KafkaCluster) -> None:
+    topic = created(kafka.bootstrap_servers)
+    produced(kafka.bootstrap_servers, topic, 6000)
+    wanted = expected(kafka, topic, 0)
+    task = options(kafka, topic, kafka__client__rack="r2", kafka__max__partition__fetch__bytes="20000")
+    rows = read(task, 0, 0, 3000)
+    found = [next(rows) for _ in range(100)]
+    try:
+        for broker in (2, 5):
+            kafka.kill_broker(broker)
+        found += rows
+    finally:
+        for broker in (2, 5):
+            kafka.start_broker(broker)
+        kafka.wait_until_ready()
+    assert found == wanted
+
+
+def test_records_that_were_deleted_fail_the_read_or_are_skipped(kafka: KafkaCluster) -> None:
+    topic = created(kafka.bootstrap_servers)
+    produced(kafka.bootstrap_servers, topic, 100)
+    admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
+    for future in admin.delete_records([TopicPartition(topic, 0, 30)]).values():
+        future.result()
+    with pytest.raises(ClusterRequestFailed, match="-0: offsets 10 to 30 are gone; the log begins at 30"):
+        list(read(options(kafka, topic, kafka__client__rack="r2"), 0, 10, 50))
+    tolerant = options(kafka, topic, kafka__client__rack="r2", failOnDataLoss="false")
+    assert [offset for offset, _ in read(tolerant, 0, 10, 50)] == list(range(30, 50))
