@@ -77,7 +77,7 @@ def reader(cluster: EmbeddedCluster, topic: str, **options: str) -> KafkaStreamR
     return KafkaStreamReader(parse(given, streaming=True), ("offset",))
 
 
-def test_a_stream_begins_at_the_end_unless_told_otherwise(cluster: EmbeddedCluster) -> None:
+def test_a_stream_begins_at_the_end_by_default(cluster: EmbeddedCluster) -> None:
     topic = created(cluster.bootstrap_servers)
     produced(cluster.bootstrap_servers, topic, 10)
     latest, earliest = reader(cluster, topic), reader(cluster, topic, startingOffsets="earliest")
