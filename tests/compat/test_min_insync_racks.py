@@ -101,31 +101,44 @@ def kafka_subject(version: str) -> Iterator[Subject]:
         yield KafkaBehindGateway(cluster, gateway)
 
 
-SUBJECTS = [
-    "embedded",
-    "gateway",
-    pytest.param(DEFAULT_VERSION, marks=pytest.mark.kafka),
-    pytest.param("3.9.1", marks=pytest.mark.kafka),
+EMBEDDED, GATEWAY = "embedded", "gateway"
+CASES = [
+    (EMBEDDED, "librdkafka"),
+    pytest.param((EMBEDDED, "java"), marks=pytest.mark.java),
+    (GATEWAY, "librdkafka"),
+    pytest.param((GATEWAY, "java"), marks=pytest.mark.java),
+    pytest.param((DEFAULT_VERSION, "librdkafka"), marks=pytest.mark.kafka),
+    # The same through Kafka's own producer and tools takes three minutes each.
+    pytest.param((DEFAULT_VERSION, "java"), marks=[pytest.mark.kafka, pytest.mark.soak]),
+    pytest.param(("3.9.1", "librdkafka"), marks=[pytest.mark.kafka, pytest.mark.soak]),
+    pytest.param(("3.9.1", "java"), marks=[pytest.mark.kafka, pytest.mark.soak]),
 ]
+"""Subjects, a Kafka version for a gateway before it, with each client."""
 
 
-@pytest.fixture(scope="module", params=SUBJECTS)
-def subject(request: pytest.FixtureRequest) -> Iterator[Subject]:
-    if request.param not in ("embedded", "gateway"):
-        with kafka_subject(request.param) as kafka:
+@pytest.fixture(scope="module", params=CASES, ids="-".join)
+def case(request: pytest.FixtureRequest) -> tuple[str, str]:
+    subject, client = request.param
+    return subject, client
+
+
+@pytest.fixture(scope="module")
+def subject(case: tuple[str, str]) -> Iterator[Subject]:
+    if case[0] not in (EMBEDDED, GATEWAY):
+        with kafka_subject(case[0]) as kafka:
             yield kafka
         return
     with EmbeddedCluster(racks=3, brokers=6, seed=8) as cluster:
-        if request.param == "embedded":
+        if case[0] == EMBEDDED:
             yield Embedded(cluster)
             return
         with running(cluster.bootstrap_servers) as gateway:
             yield BehindGateway(cluster, gateway)
 
 
-@pytest.fixture(scope="module", params=["librdkafka", pytest.param("java", marks=pytest.mark.java)])
-def client(request: pytest.FixtureRequest, subject: Subject) -> Iterator[Client]:
-    if request.param == "librdkafka":
+@pytest.fixture(scope="module")
+def client(case: tuple[str, str], subject: Subject) -> Iterator[Client]:
+    if case[1] == "librdkafka":
         yield Librdkafka(subject)
         return
     try:

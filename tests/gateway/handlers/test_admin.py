@@ -1,0 +1,186 @@
+"""min.insync.racks through admin clients, and replicas from a placer, before the embedded cluster."""
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource, ConfigSource
+from confluent_kafka.admin._resource import ResourceType
+from confluent_kafka.cimpl import NewPartitions, NewTopic
+from kafka.admin import KafkaAdminClient
+from kafka.admin import NewTopic as PythonNewTopic
+
+from rackspan.cluster import EmbeddedCluster
+from tests.conformance.wire import send
+from tests.gateway.running import RunningGateway, running
+from tests.kafka_fixtures import eventually
+
+KEY = "min.insync.racks"
+
+
+@pytest.fixture(scope="module")
+def admin(gateway: RunningGateway) -> AdminClient:
+    return AdminClient({"bootstrap.servers": gateway.bootstrap_servers, "log_level": 0})
+
+
+def created(admin: AdminClient, **config: str) -> str:
+    name = f"topic-{uuid4().hex[:8]}"
+    configs = {key.replace("_", "."): value for key, value in config.items()}
+    admin.create_topics([NewTopic(name, 1, 3, config=configs)])[name].result(20)
+    return name
+
+
+def alter(admin: AdminClient, name: str, value: str | None, kind: ResourceType = ResourceType.TOPIC) -> None:
+    operation = AlterConfigOpType.DELETE if value is None else AlterConfigOpType.SET
+    entry = ConfigEntry(KEY, value or "", incremental_operation=operation)
+    resource = ConfigResource(kind, name, incremental_configs=[entry])
+    admin.incremental_alter_configs([resource])[resource].result(20)
+
+
+def described(admin: AdminClient, name: str, kind: ResourceType = ResourceType.TOPIC) -> tuple[str, int]:
+    resource = ConfigResource(kind, name)
+    entry = admin.describe_configs([resource])[resource].result(20)[KEY]
+    return entry.value, entry.source
+
+
+def test_a_topics_value_is_set_described_and_removed(admin: AdminClient) -> None:
+    topic = created(admin)
+    assert described(admin, topic) == ("1", ConfigSource.DEFAULT_CONFIG.value)
+    alter(admin, topic, "2")
+    assert described(admin, topic) == ("2", ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
+    alter(admin, topic, None)
+    assert described(admin, topic) == ("1", ConfigSource.DEFAULT_CONFIG.value)
+
+
+def test_a_topic_is_created_with_a_value(admin: AdminClient) -> None:
+    topic = created(admin, min_insync_racks="3", retention_ms="1000")
+    assert described(admin, topic) == ("3", ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    assert admin.describe_configs([resource])[resource].result(20)["retention.ms"].value == "1000"
+
+
+@pytest.mark.parametrize("value", ["0", "two", "-1", "2147483648", ""])
+def test_an_invalid_value_changes_nothing(admin: AdminClient, value: str) -> None:
+    topic = created(admin, min_insync_racks="2")
+    if value:
+        with pytest.raises(KafkaException, match=r"INVALID_CONFIG.*min\.insync\.racks"):
+            alter(admin, topic, value)
+    with pytest.raises(KafkaException, match="INVALID_CONFIG"):
+        created(admin, min_insync_racks=value)
+    assert described(admin, topic) == ("2", ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
+
+
+def alter_default(gateway: RunningGateway, value: str | None) -> None:
+    """As kafka-configs.sh --entity-type brokers --entity-default; librdkafka refuses a resource without a name."""
+    config = {"name": KEY, "config_operation": 0 if value else 1, "value": value}
+    resource = {"resource_type": 4, "resource_name": "", "configs": [config]}
+    address = "{}:{}".format(*gateway.address(1))
+    (response,) = send(address, "IncrementalAlterConfigs", 1, {"resources": [resource], "validate_only": False})[
+        "responses"
+    ]
+    assert response["error_code"] == 0, response
+
+
+def test_the_default_of_the_cluster_applies_to_topics_without_a_value(
+    admin: AdminClient, gateway: RunningGateway
+) -> None:
+    topic = created(admin)
+    alter_default(gateway, "2")
+    try:
+        assert described(admin, topic) == ("2", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG.value)
+        alter(admin, "1", "3", ResourceType.BROKER)
+        assert described(admin, "1", ResourceType.BROKER) == ("3", ConfigSource.DYNAMIC_BROKER_CONFIG.value)
+        assert described(admin, "2", ResourceType.BROKER) == ("2", ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG.value)
+    finally:
+        alter_default(gateway, None)
+        alter(admin, "1", None, ResourceType.BROKER)
+    assert described(admin, topic) == ("1", ConfigSource.DEFAULT_CONFIG.value)
+
+
+def test_the_older_alter_api_replaces_every_value(admin: AdminClient, gateway: RunningGateway) -> None:
+    topic = created(admin, min_insync_racks="2")
+    resource = ConfigResource(ResourceType.TOPIC, topic, set_config={"retention.ms": "5000"})
+    admin.alter_configs([resource])[resource].result(20)
+    assert described(admin, topic) == ("1", ConfigSource.DEFAULT_CONFIG.value)
+    resource = ConfigResource(ResourceType.TOPIC, topic, set_config={KEY: "3"})
+    admin.alter_configs([resource])[resource].result(20)
+    assert described(admin, topic) == ("3", ConfigSource.DYNAMIC_TOPIC_CONFIG.value)
+
+
+def test_a_value_of_a_topic_that_does_not_exist_is_refused(admin: AdminClient) -> None:
+    with pytest.raises(KafkaException, match="UNKNOWN_TOPIC"):
+        alter(admin, "no-such-topic", "2")
+
+
+def test_values_outlive_every_gateway(cluster: EmbeddedCluster, admin: AdminClient) -> None:
+    topic = created(admin, min_insync_racks="3")
+    with running(cluster.bootstrap_servers) as another:
+        other = AdminClient({"bootstrap.servers": another.bootstrap_servers, "log_level": 0})
+        assert described(other, topic)[0] == "3"
+        alter(other, topic, "2")
+        # The first one follows.
+        eventually(lambda: described(admin, topic)[0] == "2", "the other gateway follows", 10)
+
+
+def test_a_topic_created_anew_starts_without_a_value(
+    cluster: EmbeddedCluster, admin: AdminClient, gateway: RunningGateway
+) -> None:
+    topic = created(admin, min_insync_racks="3")
+    direct = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    direct.delete_topics([topic])[topic].result(20)
+    direct.create_topics([NewTopic(topic, 1, 3)])[topic].result(20)
+    producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "acks": "all", "log_level": 0})
+    producer.produce(topic, b"x")
+    assert producer.flush(20) == 0
+    assert gateway.gateway.policies.requirement(topic, 1) is None
+
+
+def test_kafka_python_alters_and_creates_too(gateway: RunningGateway, admin: AdminClient) -> None:
+    python = KafkaAdminClient(bootstrap_servers=gateway.bootstrap_servers)
+    topic = f"topic-{uuid4().hex[:8]}"
+    python.create_topics([PythonNewTopic(topic, 1, 3, topic_configs={KEY: "2"})])
+    python.close()
+    assert described(admin, topic)[0] == "2"
+
+
+@pytest.fixture(scope="module")
+def placing(cluster: EmbeddedCluster) -> Iterator[AdminClient]:
+    tables = {
+        "placement": {"replica": {"placer": {"class": {"name": "tests.gateway.handlers.last_broker:LastBroker"}}}}
+    }
+    with running(cluster.bootstrap_servers, **tables) as gateway:
+        yield AdminClient({"bootstrap.servers": gateway.bootstrap_servers, "log_level": 0})
+
+
+def test_new_topics_and_partitions_are_placed_by_the_placer(placing: AdminClient, cluster: EmbeddedCluster) -> None:
+    topic = f"placed-{uuid4().hex[:8]}"
+    placing.create_topics([NewTopic(topic, 2, 2)])[topic].result(20)
+    assert [cluster.replicas(topic, one) for one in range(2)] == [(3, 2), (3, 2)]
+    placing.create_partitions([NewPartitions(topic, 3)])[topic].result(20)
+    assert cluster.replicas(topic, 2) == (3, 2)
+
+
+def test_automatic_creation_is_placed_too(placing: AdminClient, cluster: EmbeddedCluster) -> None:
+    topic = f"automatic-{uuid4().hex[:8]}"
+    placing.list_topics(topic, timeout=10)
+    eventually(lambda: topic in placing.list_topics(timeout=10).topics, "the topic is created", 10)
+    assert cluster.replicas(topic, 0) == (3, 2, 1)
+
+
+def test_manual_assignments_pass(placing: AdminClient, cluster: EmbeddedCluster) -> None:
+    topic = f"manual-{uuid4().hex[:8]}"
+    placing.create_topics([NewTopic(topic, 1, replica_assignment=[[1, 3]])])[topic].result(20)
+    assert cluster.replicas(topic, 0) == (1, 3)
+
+
+def test_a_placer_that_fails_refuses_its_topic_alone_with_its_reason(
+    placing: AdminClient, cluster: EmbeddedCluster
+) -> None:
+    good, bad = f"good-{uuid4().hex[:8]}", f"refused-{uuid4().hex[:8]}"
+    results = placing.create_topics([NewTopic(good, 1, 1), NewTopic(bad, 7, 1)])
+    results[good].result(20)
+    with pytest.raises(KafkaException, match="seven is refused"):
+        results[bad].result(20)
+    assert bad not in placing.list_topics(timeout=10).topics

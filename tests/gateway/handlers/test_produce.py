@@ -1,0 +1,139 @@
+"""Produce requests before the embedded cluster: refused partitions taken out, the rest forwarded, acknowledgements held."""
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+import pytest
+from kafka import KafkaConsumer
+
+from rackspan.cluster import EmbeddedCluster
+from tests.conformance.wire import batch, send
+from tests.gateway.running import RunningGateway, running
+
+NOT_ENOUGH_REPLICAS, POLICY_VIOLATION, TOPIC_AUTHORIZATION_FAILED = 19, 44, 29
+
+
+@pytest.fixture(scope="module")
+def lossy() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(racks=3, brokers=3, seed=4) as cluster:
+        yield cluster
+
+
+@contextmanager
+def guarded(
+    cluster: EmbeddedCluster, *topics: str, racks: int = 2, **acknowledgements: Any
+) -> Iterator[RunningGateway]:
+    tables = {topic: {"min": {"insync": {"racks": racks}}} for topic in topics}
+    with running(cluster.bootstrap_servers, topics=tables, acknowledgements=acknowledgements) as gateway:
+        yield gateway
+
+
+def new_topics(cluster: EmbeddedCluster, count: int) -> list[str]:
+    """Led by broker 1, with a replica in each rack."""
+    names = [f"topic-{uuid4().hex[:8]}" for _ in range(count)]
+    for name in names:
+        cluster.create_topic(name, replicas=[[1, 2, 3]])
+    return names
+
+
+def produce(
+    gateway: RunningGateway, topics: list[str], version: int = 9, acks: int = -1
+) -> dict[str, tuple[int, str | None]]:
+    """Error code and message for each topic, of one request with a record for each."""
+    data = [
+        {"name": topic, "partition_data": [{"index": 0, "records": batch(f"{topic}!".encode())}]} for topic in topics
+    ]
+    body = {"transactional_id": None, "acks": acks, "timeout_ms": 5000, "topic_data": data}
+    address = "{}:{}".format(*gateway.address(1))
+    response = send(address, "Produce", version, body)
+    return {
+        one["name"]: (partition["error_code"], partition.get("error_message"))
+        for one in response["responses"]
+        for partition in one["partition_responses"]
+    }
+
+
+def held_records(cluster: EmbeddedCluster, topic: str) -> int:
+    consumer = KafkaConsumer(
+        topic, bootstrap_servers=cluster.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=500
+    )
+    count = len(list(consumer))
+    consumer.close()
+    return count
+
+
+@contextmanager
+def two_racks_lost(cluster: EmbeddedCluster) -> Iterator[None]:
+    for rack in ("r2", "r3"):
+        cluster.lose_rack(rack)
+    time.sleep(0.2)
+    try:
+        yield
+    finally:
+        for rack in ("r2", "r3"):
+            cluster.restore_rack(rack)
+        cluster.wait_for_isr()
+
+
+def test_of_a_mixed_request_the_guarded_partition_is_refused_and_the_other_written(lossy: EmbeddedCluster) -> None:
+    strict, plain = new_topics(lossy, 2)
+    with guarded(lossy, strict) as gateway, two_racks_lost(lossy):
+        outcome = produce(gateway, [strict, plain])
+    assert outcome[plain][0] == 0
+    assert outcome[strict] == (NOT_ENOUGH_REPLICAS, f"{strict}-0: in-sync racks r1 = 1 < min.insync.racks 2")
+    assert (held_records(lossy, strict), held_records(lossy, plain)) == (0, 1)
+
+
+def test_a_request_that_is_refused_whole_gets_a_response_in_its_turn(lossy: EmbeddedCluster) -> None:
+    one, other = new_topics(lossy, 2)
+    with guarded(lossy, one, other) as gateway, two_racks_lost(lossy):
+        assert {code for code, _ in produce(gateway, [one, other]).values()} == {NOT_ENOUGH_REPLICAS}
+
+
+def test_acks_1_is_not_checked_unless_weak_acks_are_denied(lossy: EmbeddedCluster) -> None:
+    (topic,) = new_topics(lossy, 1)
+    with two_racks_lost(lossy):
+        with guarded(lossy, topic) as gateway:
+            assert produce(gateway, [topic], acks=1)[topic][0] == 0
+        with guarded(lossy, topic, deny={"weak": {"acks": True}}) as gateway:
+            assert produce(gateway, [topic], acks=1)[topic][0] == POLICY_VIOLATION
+    assert held_records(lossy, topic) == 1
+
+
+def test_the_new_codes_are_sent_where_they_are_configured(lossy: EmbeddedCluster) -> None:
+    (topic,) = new_topics(lossy, 1)
+    with guarded(lossy, topic, extended={"error": {"codes": True}}) as gateway, two_racks_lost(lossy):
+        assert produce(gateway, [topic])[topic][0] == 1001
+
+
+def test_advisory_counts_and_refuses_nothing(lossy: EmbeddedCluster) -> None:
+    (topic,) = new_topics(lossy, 1)
+    with guarded(lossy, topic, mode="advisory") as gateway, two_racks_lost(lossy):
+        assert produce(gateway, [topic])[topic][0] == 0
+        assert gateway.rack_check_failures() == 1
+
+
+def test_the_config_topic_is_written_by_gateways_alone(lossy: EmbeddedCluster) -> None:
+    with guarded(lossy) as gateway:
+        leader = lossy.leader("__rackspan_configs", 0)
+        body = {
+            "transactional_id": None,
+            "acks": 1,
+            "timeout_ms": 5000,
+            "topic_data": [{"name": "__rackspan_configs", "partition_data": [{"index": 0, "records": batch(b"x")}]}],
+        }
+        assert leader is not None
+        response = send("{}:{}".format(*gateway.address(leader)), "Produce", 9, body)
+    assert response["responses"][0]["partition_responses"][0]["error_code"] == TOPIC_AUTHORIZATION_FAILED
+
+
+def test_an_acknowledgement_is_held_until_it_is_verified(lossy: EmbeddedCluster) -> None:
+    (topic,) = new_topics(lossy, 1)
+    with guarded(lossy, topic) as gateway:
+        assert produce(gateway, [topic])[topic][0] == 0
+        assert produce(gateway, [topic])[topic][0] == 0
+        assert gateway.gateway.produce is not None
+        assert gateway.gateway.produce.verified == 2
