@@ -160,6 +160,7 @@ class Gateway:
             mode=config.mode,
             max_staleness=config.max_staleness_ms / 1000,
             settle=settle / 1000,
+            stalled_settle=config.stalled_settle_ms / 1000,
             verify_timeout=config.verify_timeout_ms / 1000,
         )
 

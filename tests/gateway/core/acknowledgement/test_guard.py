@@ -6,7 +6,7 @@ import pytest
 
 from rackspan.acks.min_insync_racks import ProduceVerdict, Thresholds, rack_bits
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Cause, PartitionIsr, Requirement, Sample
-from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode, GuardRules, GuardSettings
+from rackspan.gateway.core.acknowledgement.rules import NEVER, AcknowledgementMode, GuardRules, GuardSettings
 from rackspan.model import Broker, BrokerId, RackId
 from tests.gateway.core.acknowledgement.world import World
 
@@ -20,6 +20,9 @@ class SampleFromBefore(GuardRules):
     def is_after(self, requested_at: float, acknowledged_at: float) -> bool:
         return True
 
+    def settled_at(self, last_good: float, stalled_at: float, acknowledged_at: float, settings: GuardSettings) -> float:
+        return NEVER
+
 
 class StaleIsFresh(GuardRules):
     def is_fresh(self, requested_at: float, now: float, oldest: float) -> bool:
@@ -32,8 +35,13 @@ class BeforeOnly(GuardRules):
 
 
 class NoSettling(GuardRules):
-    def needs_settling(self, last_good: float, now: float, settings: GuardSettings) -> bool:
-        return False
+    def settled_at(self, last_good: float, stalled_at: float, acknowledged_at: float, settings: GuardSettings) -> float:
+        return acknowledged_at
+
+
+class StallsIgnored(GuardRules):
+    def settled_at(self, last_good: float, stalled_at: float, acknowledged_at: float, settings: GuardSettings) -> float:
+        return super().settled_at(last_good, NEVER, acknowledged_at, settings)
 
 
 def first_violation(rules: GuardRules, seeds: range, settings: GuardSettings | None = None) -> str | None:
@@ -54,6 +62,13 @@ def test_no_acknowledged_record_is_held_in_too_few_racks() -> None:
 @pytest.mark.parametrize("mistake", [SampleFromBefore, StaleIsFresh, BeforeOnly, NoSettling])
 def test_a_planted_mistake_is_found(mistake: type[GuardRules]) -> None:
     assert first_violation(mistake(), range(SEEDS)) is not None
+
+
+def test_a_busy_partition_is_verified_where_metadata_is_a_second_late() -> None:
+    late = [World(seed, GuardRules(), GuardSettings(), metadata_lag=1.2, pauses=False) for seed in range(SEEDS)]
+    assert [violation for world in late for violation in world.run()] == []
+    ignored = [World(seed, StallsIgnored(), GuardSettings(), metadata_lag=1.2, pauses=False) for seed in range(SEEDS)]
+    assert [violation for world in ignored for violation in world.run()] != []
 
 
 def test_mode_pre_leaks() -> None:
@@ -106,12 +121,28 @@ def test_the_first_record_after_a_pause_needs_a_second_sample() -> None:
     guard = AcknowledgementGuard(GuardSettings(settle=0.1))
     hold = held(guard)
     assert guard.observe(sample(0.21, (1, 2, 3))) == []
-    assert guard.observe(sample(0.30, (1, 2, 3))) == []
-    assert guard.observe(sample(0.32, (1, 2, 3))) == [hold]
+    assert guard.observe(sample(0.29, (1, 2, 3))) == []
+    assert guard.observe(sample(0.31, (1, 2, 3))) == [hold]
     second = guard.forwarded(1, {ORDERS: TWO_RACKS}, 0.4)
     assert second is not None
     guard.acknowledged(second, [ORDERS], 0.41)
     assert guard.observe(sample(0.42, (1, 2, 3))) == [second]
+
+
+def test_a_request_that_waited_long_and_those_behind_it_settle_longer() -> None:
+    guard = AcknowledgementGuard(GuardSettings(settle=0.1, stalled_settle=2.0))
+    guard.observe(sample(0.09, (1, 2, 3)))
+    stalled, behind = (guard.forwarded(1, {ORDERS: TWO_RACKS}, at) for at in (0.1, 3.0))
+    assert stalled is not None
+    assert behind is not None
+    guard.acknowledged(stalled, [ORDERS], 3.1)
+    guard.acknowledged(behind, [ORDERS], 3.2)
+    assert guard.observe(sample(5.0, (1, 2, 3))) == []
+    assert guard.observe(sample(5.1, (1, 2, 3))) == [stalled, behind]
+    after = guard.forwarded(1, {ORDERS: TWO_RACKS}, 5.2)
+    assert after is not None
+    guard.acknowledged(after, [ORDERS], 5.21)
+    assert guard.observe(sample(5.32, (1, 2, 3))) == [after]
 
 
 def test_what_cannot_be_verified_in_time_is_refused_unless_it_fails_open() -> None:

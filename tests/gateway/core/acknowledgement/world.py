@@ -62,6 +62,8 @@ class World:
     settings: GuardSettings
     metadata_lag: float = 0.03
     seconds: float = 30.0
+    pauses: bool = True
+    """Whether clients pause for seconds, or have to because nothing can be sampled."""
     isr: set[int] = field(default_factory=lambda: {1, 2, 3})
     """By which the leader acknowledges."""
     end: int = 0
@@ -94,7 +96,8 @@ class World:
         self.later(0.0, self.fetch)
         self.later(0.0, self.check_lag)
         self.later(self.rng.uniform(0.5, 5), self.freeze)
-        self.later(self.rng.uniform(1, 8), self.cut_sampler)
+        if self.pauses:
+            self.later(self.rng.uniform(1, 8), self.cut_sampler)
         self.later(0.05, self.expire)
         while self._events and self._events[0][0] < self.seconds:
             self.now, _, event = heapq.heappop(self._events)
@@ -105,7 +108,7 @@ class World:
 
     def clients(self) -> None:
         self.arrive(Produce())
-        busy = self.rng.random() < 0.9
+        busy = not self.pauses or self.rng.random() < 0.9
         self.later(self.rng.expovariate(50) if busy else self.rng.uniform(0.5, 4), self.clients)
 
     def arrive(self, produce: Produce) -> None:

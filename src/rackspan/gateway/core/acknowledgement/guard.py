@@ -22,7 +22,7 @@ from rackspan.acks.min_insync_racks import (
     missed_threshold,
 )
 from rackspan.acks.produce_errors import error_message
-from rackspan.gateway.core.acknowledgement.rules import NEVER, GuardRules, GuardSettings
+from rackspan.gateway.core.acknowledgement.rules import NEVER, STALLED_SECONDS, GuardRules, GuardSettings
 from rackspan.model import BrokerId
 
 Partition: TypeAlias = tuple[str, int]
@@ -132,7 +132,8 @@ class AcknowledgementGuard:
         self._samples: dict[tuple[int, str], Sample] = {}
         """The last sample of each topic by each broker."""
         self._last_good: dict[Partition, float] = {}
-        self._settling: dict[Hold, dict[Partition, float]] = {}
+        self._stalled: dict[Partition, float] = {}
+        """When a request was acknowledged last that had waited long for followers."""
         self._holds: dict[int, dict[Hold, None]] = {}
         """Acknowledged and not verified, by broker, in order."""
 
@@ -194,6 +195,8 @@ class AcknowledgementGuard:
         hold.begin(partitions, now)
         if not hold.waiting:
             return True
+        if now - hold.forwarded_at > STALLED_SECONDS:
+            self._stalled.update(dict.fromkeys(partitions, now))
         self._holds.setdefault(hold.broker, {})[hold] = None
         return False
 
@@ -219,15 +222,16 @@ class AcknowledgementGuard:
             hold.resolve(partition, refusal)
             self._last_good.pop(partition, None)
             return
-        settling = self._settling.setdefault(hold, {})
-        now = hold.acknowledged_at
         last_good = self._last_good.get(partition, NEVER)
-        if partition not in settling and self._rules.needs_settling(last_good, now, self.settings):
-            settling[partition] = sample.requested_at
-            hold.wait_until(partition, sample.requested_at + self.settings.settle)
+        stalled_at = self._stalled.get(partition, NEVER)
+        settled_at = self._rules.settled_at(last_good, stalled_at, hold.acknowledged_at, self.settings)
+        if sample.requested_at < settled_at:
+            hold.wait_until(partition, settled_at)
             return
         hold.resolve(partition, None)
         self._last_good[partition] = max(last_good, hold.forwarded_at)
+        if sample.requested_at >= stalled_at + self.settings.stalled_settle:
+            self._stalled.pop(partition, None)
 
     def _after(
         self, hold: Hold, partition: Partition, requirement: Requirement, state: PartitionIsr | None, sample: Sample
@@ -269,7 +273,6 @@ class AcknowledgementGuard:
 
     def _forget(self, hold: Hold) -> None:
         self._holds.get(hold.broker, {}).pop(hold, None)
-        self._settling.pop(hold, None)
 
     # What has to be sampled.
 

@@ -7,6 +7,9 @@ from typing import Final
 QUICK_SECONDS: Final = 1.0
 """A follower that had caught up leaves the ISR by lag no sooner than replica.lag.time.max.ms, which is 30 s by default."""
 
+STALLED_SECONDS: Final = 0.5
+"""A request with acks=all that waits so long waits for a follower, which is about to leave the ISR."""
+
 NEVER: Final = float("-inf")
 
 
@@ -34,6 +37,8 @@ class GuardSettings:
     """Beyond this age a new sample is taken before a request is forwarded."""
     settle: float = 0.1
     """How far the metadata of a leader may be behind the ISR by which it acknowledges."""
+    stalled_settle: float = 2.0
+    """The same after a request has waited in the broker for STALLED_SECONDS: that is when ISRs shrink."""
     verify_timeout: float = 10.0
     sample_timeout: float = 2.0
     """How long a request waits for a sample before it is refused."""
@@ -61,11 +66,13 @@ class GuardRules:
         """
         return requested_at >= acknowledged_at
 
-    def needs_settling(self, last_good: float, now: float, settings: GuardSettings) -> bool:
-        """Whether one sample is not enough, because the leader may have shrunk the ISR and not show it yet.
+    def settled_at(self, last_good: float, stalled_at: float, acknowledged_at: float, settings: GuardSettings) -> float:
+        """The earliest time at which the deciding sample may be requested.
 
-        A leader removes a follower that has not caught up for replica.lag.time.max.ms, acknowledges, and shows the change
-        only when its metadata has it. `last_good` is when the latest record was forwarded that was verified here: those
-        in the ISR then had caught up, so within QUICK_SECONDS of it no one can have been removed for lag.
+        A leader removes a follower that has not caught up for replica.lag.time.max.ms, acknowledges, and shows the change only
+        when its metadata has it. `last_good` is when the latest record was forwarded that was verified here: those in the ISR
+        then had caught up, so within QUICK_SECONDS of it no one can have been removed for lag. `stalled_at` is when a request
+        was acknowledged that had waited for STALLED_SECONDS, and is not verified yet; NEVER where none was.
         """
-        return settings.settle > 0 and now - last_good > QUICK_SECONDS
+        settle = settings.settle if acknowledged_at - last_good > QUICK_SECONDS else 0.0
+        return max(acknowledged_at + settle, stalled_at + settings.stalled_settle)

@@ -1,0 +1,27 @@
+"""Guarded producers for Python, where no gateway stands before the cluster: confluent-kafka, kafka-python and aiokafka.
+
+Each sends with acks=all, looks at the cluster's metadata before a record is sent and again after it was acknowledged, and raises
+NotEnoughRacks or NotEnoughRacksAfterAppend by the rule of `rackspan.acks`. Weaker than a gateway: the metadata is that of any
+broker and may be behind by more than `settle_seconds`; producers without the wrapper are held to nothing; a record that is refused
+after the append stays in the log. The value is the caller's, not the topic's config.
+"""
+
+from typing import TYPE_CHECKING
+
+from rackspan.lazy_exports import lazy_getattr
+
+if TYPE_CHECKING:
+    from rackspan.gateway.guard.aiokafka import GuardedAIOKafkaProducer
+    from rackspan.gateway.guard.confluent import GuardedProducer
+    from rackspan.gateway.guard.kafka_python import GuardedKafkaProducer
+else:
+    __getattr__ = lazy_getattr(
+        __name__,
+        {
+            "aiokafka": ("GuardedAIOKafkaProducer",),
+            "confluent": ("GuardedProducer",),
+            "kafka_python": ("GuardedKafkaProducer",),
+        },
+    )
+
+__all__ = ["GuardedAIOKafkaProducer", "GuardedKafkaProducer", "GuardedProducer"]

@@ -1,0 +1,187 @@
+"""The leak test: racks of real Kafka are frozen under idempotent producers, and acknowledgements are judged by when they came.
+
+    python -m tests.compat.gateway_leak MODE TRIALS
+
+Three brokers in three racks; the controller is none of them, so that every broker's metadata is behind it. Both followers of every
+partition are suspended. A record that was sent after that and acknowledged before they go on is held in one rack: a leak.
+"""
+
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
+
+from rackspan.kafka_process import KafkaCluster
+from tests.gateway.process import gateway_process
+from tests.kafka_fixtures import eventually
+
+TOPIC: Final = "leak"
+PARTITIONS: Final = 4
+PRODUCERS: Final = 8
+LAG_MAX_SECONDS: Final = 3.0
+CONFIG: Final = {
+    "replica.lag.time.max.ms": str(int(LAG_MAX_SECONDS * 1000)),
+    "min.insync.replicas": "1",
+    "auto.leader.rebalance.enable": "false",
+}
+
+
+@dataclass
+class Acknowledgement:
+    """One record: when it was sent, and when it was acknowledged."""
+
+    producer: int
+    number: int
+    sent_at: float
+    acknowledged_at: float
+
+
+@dataclass
+class Outcome:
+    """`leaked` counts acknowledgements by trial."""
+
+    leaked: list[int] = field(default_factory=list)
+    details: list[str] = field(default_factory=list)
+    acknowledged: int = 0
+    failed: int = 0
+    lost: int = 0
+    duplicated: int = 0
+    out_of_order: int = 0
+
+
+class Load:
+    """Idempotent producers, each in a thread and to a partition of its own choice, until `stop`."""
+
+    def __init__(self, servers: str) -> None:
+        self._servers = servers
+        self._stopped = threading.Event()
+        self.acknowledged: list[Acknowledgement] = []
+        self.failed = 0
+        self._threads = [threading.Thread(target=self._produce, args=(one,)) for one in range(PRODUCERS)]
+        for thread in self._threads:
+            thread.start()
+
+    def _produce(self, producer: int) -> None:
+        client = Producer(
+            {
+                "bootstrap.servers": self._servers,
+                "enable.idempotence": True,
+                "linger.ms": 2,
+                "delivery.timeout.ms": 120_000,
+                "queue.buffering.max.messages": 2000,
+                "log_level": 0,
+            }
+        )
+        number = 0
+        while not self._stopped.is_set():
+            sent_at = time.monotonic()
+            try:
+                client.produce(
+                    TOPIC,
+                    f"{producer}:{number}".encode(),
+                    partition=producer % PARTITIONS,
+                    on_delivery=lambda error, _, number=number, sent_at=sent_at: self._delivered(  # type: ignore[misc]
+                        producer, number, sent_at, error
+                    ),
+                )
+                number += 1
+            except BufferError:
+                client.poll(0.01)
+            client.poll(0)
+            time.sleep(0.001)
+        client.flush(120)
+
+    def _delivered(self, producer: int, number: int, sent_at: float, error: object) -> None:
+        if error is None:
+            self.acknowledged.append(Acknowledgement(producer, number, sent_at, time.monotonic()))
+        else:
+            self.failed += 1
+
+    def stop(self) -> None:
+        self._stopped.set()
+        for thread in self._threads:
+            thread.join()
+
+
+def run_trials(mode: str, trials: int, version: str = "4.1.0") -> Outcome:
+    cluster = KafkaCluster(racks=("r1", "r2", "r3"), brokers=3, controllers={101: None}, config=CONFIG, version=version)
+    lines = f'acknowledgements.mode = "{mode}"\n[topics.{TOPIC}]\nmin.insync.racks = 2\n'
+    with cluster, tempfile.TemporaryDirectory() as folder:
+        admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+        layout = [[1, 2, 3]] * PARTITIONS
+        admin.create_topics([NewTopic(TOPIC, PARTITIONS, replica_assignment=layout)])[TOPIC].result(30)
+        with gateway_process(Path(folder), cluster.bootstrap_servers, lines) as gateway:
+            load = Load(gateway.bootstrap_servers)
+            frozen = [_trial(cluster, admin) for _ in range(trials)]
+            load.stop()
+        return _judged(cluster.bootstrap_servers, load, frozen)
+
+
+def _trial(cluster: KafkaCluster, admin: AdminClient) -> tuple[float, float]:
+    """Freeze both followers until the ISR is the leader alone and requests have had time to leak. From when to when."""
+    eventually(lambda: _smallest_isr(admin) == 3, "every ISR is whole", 60)
+    time.sleep(1.0)
+    for broker in (2, 3):
+        cluster.freeze_broker(broker)
+    frozen_at = time.monotonic() + 0.02
+    try:
+        time.sleep(LAG_MAX_SECONDS * 1.5 + 1.0)
+        until = time.monotonic()
+    finally:
+        for broker in (2, 3):
+            cluster.thaw_broker(broker)
+    return frozen_at, until
+
+
+def _smallest_isr(admin: AdminClient) -> int:
+    return min(len(one.isrs) for one in admin.list_topics(TOPIC, timeout=10).topics[TOPIC].partitions.values())
+
+
+def _judged(servers: str, load: Load, frozen: list[tuple[float, float]]) -> Outcome:
+    outcome = Outcome(acknowledged=len(load.acknowledged), failed=load.failed)
+    for begin, end in frozen:
+        leaked = [one for one in load.acknowledged if begin < one.sent_at and one.acknowledged_at < end]
+        outcome.leaked.append(len(leaked))
+        if leaked:
+            at = sorted(one.acknowledged_at - begin for one in leaked)
+            sent = sorted(one.sent_at - begin for one in leaked)
+            outcome.details.append(
+                f"sent {sent[0]:.3f} to {sent[-1]:.3f} s, acknowledged {at[0]:.3f} to {at[-1]:.3f} s after the freeze"
+            )
+    kept = _log(servers)
+    counted = Counter(record for partition in kept for record in partition)
+    outcome.lost = sum(1 for one in load.acknowledged if counted[one.producer, one.number] == 0)
+    outcome.duplicated = sum(1 for count in counted.values() if count > 1)
+    for partition in kept:
+        last: dict[int, int] = {}
+        for producer, number in partition:
+            outcome.out_of_order += number <= last.get(producer, -1)
+            last[producer] = number
+    return outcome
+
+
+def _log(servers: str) -> list[list[tuple[int, int]]]:
+    consumer = Consumer({"bootstrap.servers": servers, "group.id": "judge", "auto.offset.reset": "earliest"})
+    kept: list[list[tuple[int, int]]] = [[] for _ in range(PARTITIONS)]
+    ends = [consumer.get_watermark_offsets(TopicPartition(TOPIC, one), timeout=20)[1] for one in range(PARTITIONS)]
+    consumer.assign([TopicPartition(TOPIC, one, 0) for one in range(PARTITIONS)])
+    until = time.monotonic() + 120
+    while sum(map(len, kept)) < sum(ends) and time.monotonic() < until:
+        for message in consumer.consume(5000, 0.5):
+            if message.error() is None:
+                producer, _, number = (message.value() or b"").decode().partition(":")
+                kept[message.partition() or 0].append((int(producer), int(number)))
+    consumer.close()
+    return kept
+
+
+if __name__ == "__main__":
+    print(run_trials(sys.argv[1], int(sys.argv[2])))
