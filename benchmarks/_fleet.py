@@ -9,9 +9,11 @@ import numpy as np
 from benchmarks.audit import BROKERS, RACKS, snapshot
 from rackspan.model import ClusterSnapshot
 from rackspan.model.ids import NO_BROKER
-from rackspan.pipeline import Warehouse, create_warehouse, store
+from rackspan.pipeline import Warehouse, create_warehouse
+from rackspan.pipeline.landing.store import store_all
 
 SNAPSHOTS = 100
+TOGETHER = 10
 MIN_INSYNC_RACKS = 2
 FIRST = datetime(2026, 11, 1, tzinfo=UTC)
 
@@ -21,8 +23,8 @@ __all__ = ["BROKERS", "MIN_INSYNC_RACKS", "RACKS", "SNAPSHOTS", "fleet"]
 def fleet(root: Path, partitions: int) -> Warehouse:
     """So many partition rows in a hundred snapshots, a quarter of an hour apart."""
     warehouse = create_warehouse(root)
-    for number in range(SNAPSHOTS):
-        store(_snapshot(number, partitions // SNAPSHOTS), warehouse)
+    for first in range(0, SNAPSHOTS, TOGETHER):
+        store_all([_snapshot(number, partitions // SNAPSHOTS) for number in range(first, first + TOGETHER)], warehouse)
     return warehouse
 
 

@@ -36,31 +36,50 @@ def duckdb_durability(folder: Path, out: Path) -> None:
 
 
 def duckdb_outage(folder: Path, out: Path) -> None:
-    losses = " union all ".join(_duckdb_loss(rack) for rack in (None, *range(RACKS)))
-    _duckdb(folder, out, f"select * from ({losses}) where offline + under_min_isr + under_min_racks > 0 order by all")
+    """One scan: the in-sync replicas in each rack give what every loss leaves, so no list is filtered for each loss."""
+    in_rack = ", ".join(f"len(list_filter(isr_racks, lambda r: r = 'r{rack}')) as in_r{rack}" for rack in range(RACKS))
+    racks = " + ".join(f"(in_r{rack} > 0)::int" for rack in range(RACKS))
+    sums = ", ".join(_duckdb_sums(rack) for rack in (None, *range(RACKS)))
+    structs = ", ".join(
+        f"{{'lost_rack': {'null' if rack is None else repr(f'r{rack}')}, 'offline': offline_{rack}, "
+        f"'under_min_isr': isr_{rack}, 'under_min_racks': racks_{rack}}}"
+        for rack in (None, *range(RACKS))
+    )
+    _duckdb(
+        folder,
+        out,
+        f"""
+        select cluster_id, taken_at, topic, loss.lost_rack, loss.offline, loss.under_min_isr, loss.under_min_racks
+        from (select cluster_id, taken_at, topic, unnest([{structs}]) as loss
+          from (select cluster_id, taken_at, topic, {sums}
+            from (select *, {racks} as distinct_racks
+              from (select cluster_id, taken_at, topic, leader, len(isr) as in_sync, least(min_isr, len(replicas)) as held_to,
+                {in_rack} from (select *, list_transform(isr, lambda b: rack_of[b]) as isr_racks from required, known)))
+            group by all))
+        where loss.offline + loss.under_min_isr + loss.under_min_racks > 0 order by all""",
+    )
 
 
-def _duckdb_loss(rack: int | None) -> str:
-    left = "isr" if rack is None else f"list_filter(isr, lambda b: rack_of[b] != 'r{rack}')"
-    return f"""
-        select cluster_id, taken_at, {"null" if rack is None else f"'r{rack}'"} as lost_rack, topic,
-          count(*) filter (leader < 0 or len(alive) = 0) as offline,
-          count(*) filter (leader >= 0 and len(alive) between 1 and least(min_isr, len(replicas)) - 1) as under_min_isr,
-          count(*) filter (leader >= 0 and len(alive) > 0 and
-            len(list_distinct(list_transform(alive, lambda b: rack_of[b]))) < {MIN_INSYNC_RACKS}) as under_min_racks
-        from (select *, {left} as alive from required, known) group by all"""
+def _duckdb_sums(rack: int | None) -> str:
+    left = "in_sync" if rack is None else f"in_sync - in_r{rack}"
+    racks = "distinct_racks" if rack is None else f"distinct_racks - (in_r{rack} > 0)::int"
+    return (
+        f"count(*) filter (leader < 0 or {left} = 0) as offline_{rack}, "
+        f"count(*) filter (leader >= 0 and {left} between 1 and held_to - 1) as isr_{rack}, "
+        f"count(*) filter (leader >= 0 and {left} > 0 and {racks} < {MIN_INSYNC_RACKS}) as racks_{rack}"
+    )
 
 
 def _duckdb(folder: Path, out: Path, query: str) -> None:
     racks = ", ".join(f"{broker}: '{rack}'" for broker, rack in RACK_OF.items())
-    files = "snapshots/*/*/*"
+    partitions, topics = (f"{folder}/tables/{name}/*/*.parquet" for name in ("partitions", "topics"))
     with duckdb.connect() as connection:
         connection.execute("set enable_progress_bar = false")
         connection.execute(f"create table known as select map {{{racks}}} as rack_of")
         connection.execute(f"""create view required as select p.*, t.min_isr
-          from read_parquet('{folder}/{files}/partitions.parquet', hive_partitioning = true) p
+          from read_parquet('{partitions}') p
           join (select cluster_id, taken_at, name, cast(config['min.insync.replicas'] as int) as min_isr
-            from read_parquet('{folder}/{files}/topics.parquet', hive_partitioning = true)) t
+            from read_parquet('{topics}')) t
           on p.cluster_id = t.cluster_id and p.taken_at = t.taken_at and p.topic = t.name""")
         connection.execute(f"copy ({query}) to '{out}' (format parquet, compression zstd)")
 
@@ -128,9 +147,10 @@ def _racks(column: str) -> pl.Expr:
 
 
 def _with_minimum(folder: Path) -> pl.LazyFrame:
-    files = f"{folder}/snapshots/*/*/*"
-    partitions = pl.scan_parquet(f"{files}/partitions.parquet", hive_partitioning=True, try_parse_hive_dates=False)
-    topics = pl.scan_parquet(f"{files}/topics.parquet", hive_partitioning=True, try_parse_hive_dates=False)
+    partitions, topics = (
+        pl.scan_parquet(f"{folder}/tables/{name}/*/*.parquet", hive_partitioning=False)
+        for name in ("partitions", "topics")
+    )
     minimum = pl.col("config").map.get("min.insync.replicas").cast(pl.Int32)
     required = topics.select("cluster_id", "taken_at", pl.col("name").alias("topic"), minimum.alias("min_isr"))
     return partitions.join(required, on=["cluster_id", "taken_at", "topic"])

@@ -1,6 +1,6 @@
 """`partition_durability` and `outage_impact` made by Spark, beside the same computed by DuckDB and by Polars.
 
-From a warehouse's snapshots to sorted Parquet files. Spark's start is left out; each engine runs once before it counts, and
+From a warehouse's landing tables to sorted rows: a Delta table by Spark, a Parquet file by the others. Spark's start is left out; each engine runs once before it counts, and
 who takes longer than a minute for that is not run again: that run is its figure. The sums of all three must be equal before
 anything is printed. Processor seconds stand beside the elapsed ones, which a busy machine changes less.
 RACKSPAN_BENCH_ROWS=1000000 runs one size alone. Needs 8 GB of memory and 4 GB of disk below TMPDIR.
@@ -21,8 +21,11 @@ from benchmarks import _pipeline_peers as peers
 from benchmarks._fleet import MIN_INSYNC_RACKS, SNAPSHOTS, fleet
 from benchmarks._measure import Figures, machine, processor_seconds, seconds
 from rackspan.audit import RackPolicy
-from rackspan.pipeline import Warehouse, incremental, session
-from rackspan.pipeline.warehouse import stored_snapshots
+from rackspan.pipeline import TABLES, Warehouse
+from rackspan.pipeline.incremental import RunWork, TableWork
+from rackspan.pipeline.jobs.tables import JOBS
+from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.spark import session
 
 POLICY = RackPolicy(min_insync_racks=MIN_INSYNC_RACKS)
 RUNS = {1_000_000: 3, 10_000_000: 2}
@@ -65,7 +68,7 @@ def main() -> None:
 def compare(spark: Any, warehouse: Warehouse, name: str, rows: int, folder: Path) -> Figures:
     """Print one table at one size. Returns our seconds."""
     engines = {"Spark": spark_engine(spark, warehouse, name)} | {
-        engine: lambda out, make=make: make(warehouse.root, out) for engine, make in PEERS[name].items()
+        engine: lambda out, make=make: make(Path(warehouse.root), out) for engine, make in PEERS[name].items()
     }
     sums, first = {}, {}
     for engine, make in engines.items():
@@ -117,11 +120,22 @@ def removed(out: Path) -> Iterator[Path]:
 
 
 def spark_engine(spark: Any, warehouse: Warehouse, name: str) -> Callable[[Path], None]:
-    """What `pipeline run` does for one table, up to the files it would put in force."""
+    """What `pipeline run` does for one table: from the landing tables to a Delta table of its own."""
+    from rackspan.pipeline.frames.registrations import registrations
     from rackspan.pipeline.jobs import build as job
 
-    work = [one for one in incremental.work(stored_snapshots(warehouse), POLICY) if one.table.name == name]
-    return lambda out: job.build(spark, warehouse, {name: work}, POLICY, out)
+    markers = read_markers(warehouse)
+    stored = tuple(markers.of_days(markers.count_by_day()))
+    one = TableWork(TABLES[name], 0, tuple(range(len(stored))))
+    work = RunWork("0000000001-benchmark", stored, {name: one})
+
+    def make(out: Path) -> None:
+        known = registrations(warehouse, stored, POLICY)
+        inputs = job.job_inputs(spark, warehouse, work, one, known, POLICY)
+        rows = job.table_rows(JOBS[name](inputs), inputs.compared.snapshots, one.table, work.run_id)
+        rows.write.format("delta").partitionBy("day").save(str(out))
+
+    return make
 
 
 def summed(made: Path, name: str, engine: str) -> tuple[int, ...]:

@@ -19,16 +19,17 @@ from pathlib import Path
 
 ROOT = Path(__file__).parent.parent
 TESTS = ("tests/pipeline", "-m", "not browser and not soak", "-q")
-REPLACED = ("pyspark", "delta-spark", "py4j")
-"""Left out of the lock: delta-spark pulls pyspark to a version of its own choice, and py4j belongs to pyspark."""
+REPLACED = ("pyspark", "py4j")
+"""Left out of the lock: py4j belongs to pyspark."""
 
 
 def ends(declared: str) -> tuple[str, str]:
-    """What to install for `pyspark>=4.0,<4.4`: the least version itself, and the newest the index has below the bound."""
+    """What to install for `pyspark>=4.0,<4.3`: the least version itself, and the newest the index has below the bound."""
     least = re.search(r">=\s*([0-9.]+)", declared)
     if least is None:
         raise SystemExit(f"pyproject.toml: {declared!r} names no least version")
-    return f"pyspark=={least[1]}", declared
+    extras = re.search(r"\[.*?\]", declared)
+    return f"pyspark{extras[0] if extras else ''}=={least[1]}", declared
 
 
 def declared_range() -> str:

@@ -2,9 +2,16 @@
 
 import sys
 from collections.abc import Iterator
+from typing import Final
 
 from rackspan.audit.drift import CHANGES
-from rackspan.pipeline.schemas import TABLES, Table, spark_type
+from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES, Table, spark_type
+
+GROUPS: Final = (
+    ("Derived tables", "Spark writes these; each row names the run that wrote it.", TABLES),
+    ("Landing tables", "`pipeline collect` writes these with delta-rs; no Spark.", LANDING),
+    ("History", "The record of the runs, written with delta-rs when Spark is done.", HISTORY),
+)
 
 
 def document() -> str:
@@ -18,20 +25,26 @@ def _lines() -> Iterator[str]:
     yield "Drawn from `src/rackspan/pipeline/schemas.py`; a test holds the two equal."
     yield ""
     yield (
-        "A table lies at `DIR/tables/NAME` as Parquet, a folder for each cluster and UTC day. `DIR/tables/manifest.json` "
-        "names the files in force: read those and no others, or let `rackspan pipeline table NAME --warehouse DIR` do it. "
-        "Times are in UTC. Rows are sorted by the grain, in which nulls come first."
+        "A table is a Delta Lake table at `URL/tables/NAME`, without any table feature, partitioned by the column `day`: every "
+        "engine that reads Delta reads it by that path. The derived tables and `judged` change one after another during a run; the "
+        "newest row of `runs` names the version of each that belongs together, and `rackspan pipeline table`, `report` and "
+        "`rackspan.pipeline.notebook.read` read those. Times are in UTC. `pipeline table` sorts rows by the grain, in which nulls "
+        "come first. [How to use the pipeline](how-to/pipeline.md) has examples for Spark, DuckDB and Polars."
     )
-    for table in TABLES.values():
-        yield from _described(table)
-    yield "\n| change | what happened |"
+    for title, meaning, tables in GROUPS:
+        yield f"\n# {title}\n\n{meaning}"
+        for table in tables.values():
+            yield from _described(table)
+    yield "\n# Changes\n\nThe words in the column `change` of `drift`.\n"
+    yield "| change | what happened |"
     yield "|---|---|"
     yield from (f"| `{name}` | {meaning} |" for name, meaning in CHANGES.items())
 
 
 def _described(table: Table) -> Iterator[str]:
     yield f"\n## {table.name}\n"
-    yield f"{table.meaning} Version {table.version}.\n"
+    version = f" Version {table.version}." if table.name in TABLES else ""
+    yield f"{table.meaning}{version}\n"
     yield f"Grain: {', '.join(f'`{name}`' for name in table.grain)}.\n"
     yield "| column | type | null | meaning |"
     yield "|---|---|---|---|"

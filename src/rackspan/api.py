@@ -494,14 +494,14 @@ def streams_lab(
 # ── collect snapshots and report
 
 
-def collect(sources: list[Source], warehouse: Path) -> "Iterator[Collected]":
+def collect(sources: list[Source], warehouse: str | Path) -> "Iterator[Collected]":
     """Store one snapshot of each source in the warehouse. A source that fails does not stop the others."""
     from rackspan import pipeline
 
     return pipeline.collect(sources, pipeline.create_warehouse(warehouse))
 
 
-def collect_every(sources: list[Source], warehouse: Path, seconds: float) -> "Iterator[Collected]":
+def collect_every(sources: list[Source], warehouse: str | Path, seconds: float) -> "Iterator[Collected]":
     """The same, repeated every `seconds`, until the caller stops iterating."""
     from rackspan import pipeline
 
@@ -509,22 +509,24 @@ def collect_every(sources: list[Source], warehouse: Path, seconds: float) -> "It
     return pipeline.collect_every(sources, kept, seconds, now=time.monotonic, sleep=time.sleep)
 
 
-def run_pipeline(warehouse: Path, policy: RackPolicy = RackPolicy(), master: str | None = None) -> "RunReport":
-    """Bring every table up to date with what was collected, on Spark."""
+def run_pipeline(
+    warehouse: str | Path, policy: RackPolicy = RackPolicy(), master: str | None = None, remote: str | None = None
+) -> "RunReport":
+    """Bring every table up to date with what was collected, on Spark; `remote` is a Spark Connect server."""
     from rackspan import pipeline
 
-    return pipeline.run(pipeline.open_warehouse(warehouse), policy, master)
+    return pipeline.run(pipeline.open_warehouse(warehouse), policy, master, remote=remote)
 
 
-def table(warehouse: Path, name: str, limit: int | None = None) -> Iterator[dict[str, object]]:
+def table(warehouse: str | Path, name: str, limit: int | None = None) -> Iterator[dict[str, object]]:
     """The rows of a table in the order of its grain, without Spark."""
     from rackspan import pipeline
 
     return pipeline.rows(pipeline.open_warehouse(warehouse), name, limit)
 
 
-def report(warehouse: Path, policy: RackPolicy, out: Path, master: str | None = None) -> list[str]:
-    """One page about every cluster of the warehouse, drawn from its tables. Returns its warnings."""
+def report(warehouse: str | Path, policy: RackPolicy, out: Path) -> list[str]:
+    """One page about every cluster of the warehouse, drawn from its tables without Spark. Returns its warnings."""
     from rackspan import pipeline
 
-    return pipeline.draw_report(pipeline.open_warehouse(warehouse), policy, out, master)
+    return pipeline.draw_report(pipeline.open_warehouse(warehouse), policy, out)

@@ -17,7 +17,6 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from rackspan.pipeline import create_warehouse
 from tests.cli.conftest import GOOD, Ran, good
 
 Cli = Callable[..., Ran]
@@ -300,31 +299,36 @@ def test_settings_nested_deep_get_their_line(cli: Cli, tmp_path: Path) -> None:
     assert (ran.code, ran.err) == (1, "rackspan: rackspan.toml: brackets nested too deep; correct it and run again\n")
 
 
-def day(**changed: Any) -> dict[str, Any]:
-    written = {"cluster_id": "c", "day": "2026-11-21", "schema_version": 1, "inputs": "ab", "rows": 1, "files": ["findings/gone.parquet"]}  # fmt: skip
-    return {"version": 1, "run": "r", "tables": {"findings": [{**written, **changed}]}, "retired": []}
+def torn_log(warehouse: Path) -> None:
+    (warehouse / "tables" / "snapshots" / "_delta_log" / f"{1:020}.json").write_text('{"add": {"path"')
 
 
-MANIFESTS: dict[str, tuple[object, str]] = {
-    "of another version": ({**day(), "version": 9}, "{manifest}: version is 9, but this rackspan reads up to version 2; use the rackspan that wrote it, or remove {tables} and run again"),
-    "not as written": (day(rows="many"), "{manifest}: not as rackspan writes it; remove {tables} and run again"),
-    "of a table of another version": (day(schema_version=99), "{root}: findings of 2026-11-21 has schema version 99, but this rackspan reads {version}; use the rackspan that wrote it"),
-    "that names a file that is gone": (day(schema_version="{version}"), "{tables}/findings/gone.parquet: is gone; if two runs have ended since this command began, run it again"),
-}  # fmt: skip
+def without_its_log(warehouse: Path) -> None:
+    shutil.rmtree(warehouse / "tables" / "snapshots")
 
 
-@pytest.mark.parametrize("mistake", MANIFESTS)
+def without_a_file(warehouse: Path) -> None:
+    next((warehouse / "tables" / "snapshots").rglob("part-*.parquet")).unlink()
+
+
+WAREHOUSES: dict[str, tuple[Callable[[Path], None], str]] = {
+    "with a torn log": (torn_log, "{root}/tables/snapshots: cannot be read as a Delta table: "),
+    "without its marker table": (
+        without_its_log,
+        "warehouse: not a warehouse (it has no table snapshots); fill one with ",
+    ),
+    "that lost a data file": (without_a_file, "file://{root}/tables/snapshots/: day=2026-11-21/part-"),
+}
+
+
+@pytest.mark.parametrize("mistake", WAREHOUSES)
 def test_a_wrong_warehouse_gets_its_line(cli: Cli, tmp_path: Path, mistake: str) -> None:
-    from rackspan.pipeline.schemas import table_named
-
-    document, line = MANIFESTS[mistake]
-    warehouse = create_warehouse(tmp_path / "warehouse")
-    warehouse.tables.mkdir()
-    manifest, version = warehouse.tables / "manifest.json", str(table_named("findings").version)
-    manifest.write_text(json.dumps(document).replace("{version}", version))
-    ran = cli("pipeline", "table", "findings", "--warehouse", "warehouse")
-    expected = line.format(manifest=manifest, tables=warehouse.tables, root=warehouse.root, version=version)
-    assert (ran.code, ran.out, ran.err) == (1, "", f"rackspan: {expected}\n")
+    damage, line = WAREHOUSES[mistake]
+    assert cli("pipeline", "collect", "--warehouse", "warehouse", *SNAPSHOT).code == 0
+    damage(tmp_path / "warehouse")
+    ran = cli("pipeline", "table", "snapshots", "--warehouse", "warehouse")
+    assert (ran.code, ran.out, ran.err.count("\n")) == (1, "", 1)
+    assert ran.err.startswith(f"rackspan: {line.format(root=tmp_path / 'warehouse')}")
 
 
 def as_a_process(tmp_path: Path, words: tuple[str, ...], **streams: Any) -> subprocess.CompletedProcess[str]:

@@ -14,7 +14,8 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 
-from rackspan.pipeline import create_warehouse
+from rackspan.model import json_format
+from rackspan.pipeline import create_warehouse, store
 from tests.cli.conftest import GOOD, Ran
 from tests.mutations import mutated_bytes, mutated_document, mutated_table
 
@@ -145,12 +146,11 @@ def test_settings_and_properties_with_mistakes_end_in_a_line(ended: Callable[...
             ended(case, "audit", "--bootstrap-server", "127.0.0.1:1", "--timeout", "100", "--command-config", "client.properties")  # fmt: skip
 
 
-def test_a_manifest_with_mistakes_ends_in_a_line(ended: Callable[..., None], tmp_path: Path) -> None:
+def test_a_warehouse_with_mistakes_in_its_log_ends_in_a_line(ended: Callable[..., None], tmp_path: Path) -> None:
     warehouse = create_warehouse(tmp_path / "warehouse")
-    warehouse.tables.mkdir()
-    day = {"cluster_id": "c", "day": "2026-11-21", "schema_version": 1, "inputs": "ab", "rows": 1, "files": ["findings/a.parquet"]}  # fmt: skip
-    manifest = {"version": 1, "run": "r", "tables": {"findings": [day]}, "retired": []}
+    store(json_format.from_document(GOOD).snapshot, warehouse)
+    entry = Path(warehouse.table("snapshots")) / "_delta_log" / f"{1:020}.json"
+    whole = entry.read_bytes()
     for case in range(CASES // 16):
-        rng = Random(f"manifest {case}")
-        (warehouse.tables / "manifest.json").write_text(mutated_document(json.loads(json.dumps(manifest)), rng))
-        ended(case, "pipeline", "table", "findings", "--warehouse", "warehouse", "-o", "json")
+        entry.write_bytes(mutated_bytes(whole, Random(f"log {case}")))
+        ended(case, "pipeline", "table", "snapshots", "--warehouse", "warehouse", "-o", "json")

@@ -1,12 +1,13 @@
 """One Spark for all tests of the pipeline: it takes seconds to start and none to share."""
 
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
 from pyspark.sql import SparkSession
 
-from rackspan.pipeline import session
+from rackspan.pipeline.spark import session
 
 QUICK_JAVA = ("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 
@@ -15,6 +16,12 @@ QUICK_JAVA = ("JDK_JAVA_OPTIONS", "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC")
 def spark() -> Iterator[SparkSession]:
     with quick_java(), session.spark_session("local[2]") as started:
         yield started
+
+
+@pytest.fixture(autouse=True)
+def unflushed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Flushes take most of the time of fast tests. test_power_cut.py observes every one of them instead."""
+    monkeypatch.setattr(os, "fsync", lambda _descriptor: None)
 
 
 @contextmanager

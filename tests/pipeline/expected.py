@@ -30,7 +30,7 @@ def findings(snapshot: ClusterSnapshot, policy: RackPolicy) -> Rows:
             "partition": one.partition,
             "reason": one.reason,
             "remedy": one.remedy,
-            "schema_version": 1,
+            "schema_version": 2,
         }
         for one in audit(snapshot, policy).findings
     ]
@@ -55,7 +55,7 @@ def _impact(
     internal = {topic["name"]: topic["internal"] for topic in cluster["topics"]}
     total: Counter[str] = sum(after["topics"].values(), Counter())
     keys = {**_keys(snapshot), "lost_racks": lost}
-    nothing = {"survived": None, "quorum_holds": None, "leader_surge": None, "schema_version": 1}
+    nothing = {"survived": None, "quorum_holds": None, "leader_surge": None, "schema_version": 2}
     yield {
         **keys,
         "topic": None,
@@ -64,7 +64,7 @@ def _impact(
         "survived": not total and not quorum_lost,
         "quorum_holds": not quorum_lost if brute_force.voters(cluster, policy) else None,
         "leader_surge": [{"broker": broker, "leaders": n} for broker, n in sorted(after["surge"].items())],
-        "schema_version": 1,
+        "schema_version": 2,
     }
     for topic, counts in after["topics"].items():
         yield {
@@ -80,7 +80,7 @@ def drift(snapshots: Iterable[ClusterSnapshot], policy: RackPolicy) -> Rows:
     """Of clusters' snapshots in any order; the first of each cluster is only there to be compared with."""
     in_time = sorted(snapshots, key=lambda one: (str(one.cluster_id), utc_text(one.taken_at or NEVER)))
     return [
-        {**_keys(after), "previous_taken_at": _keys(before)["taken_at"], **row, "schema_version": 1}
+        {**_keys(after), "previous_taken_at": _keys(before)["taken_at"], **row, "schema_version": 2}
         for before, after in pairwise(in_time)
         if before.cluster_id == after.cluster_id
         for row in brute_force_drift.drift(brute_force.document(before), brute_force.document(after), policy)
@@ -152,7 +152,7 @@ def _durability(
         "min_insync_racks": racks_required,
         "state": state,
         "size_bytes": row.size_bytes,
-        "schema_version": 1,
+        "schema_version": 2,
     }
 
 
@@ -164,3 +164,17 @@ def _required(topic: Topic, policy: RackPolicy) -> tuple[int, int]:
     by_policy = policy.topic_min_insync_racks.get(topic.name, policy.min_insync_racks)
     enforced = int(topic.config.get("min.insync.racks", "1"))
     return int(topic.config.get("min.insync.replicas", "1")), max(enforced, by_policy)
+
+
+OF_THE_RUN = ("day", "snapshot_id", "run_id")
+"""Columns of the tables that do not follow from a snapshot and a policy alone."""
+
+
+def judged_columns(rows: Iterable[Mapping[str, Any]]) -> Rows:
+    """The rows of a table without the columns that a run adds; the day of each is checked."""
+    found = []
+    for row in rows:
+        assert row["day"] == row["taken_at"][:10]
+        assert row["run_id"]
+        found.append({name: value for name, value in row.items() if name not in OF_THE_RUN})
+    return found

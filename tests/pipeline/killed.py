@@ -1,8 +1,7 @@
-"""Work that is killed at a chosen point: SIGKILL just before the Nth time it touches a file of the warehouse.
+"""Work that is killed at a chosen point: SIGKILL just before or after the Nth step that changes files of the warehouse.
 
-Python raises an audit event before every open, mkdir, rename and unlink, so that the process can be killed before any
-of them. A victim is forked from a server (this file as a program) that has imported everything, for
-imports would take a hundred times as long as the work.
+A victim is forked from a server (this file as a program) that has imported everything, for imports would take a hundred
+times as long as the work. delta-rs starts its threads with the first call, so the server makes none.
 """
 
 import importlib
@@ -12,29 +11,26 @@ import select
 import signal
 import subprocess
 import sys
-import threading
-import time
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from rackspan import pipeline
+import pyarrow.parquet as pq
+from deltalake import DeltaTable
+
 from rackspan.audit import RackPolicy
-from rackspan.pipeline import collect, from_folder, incremental, open_warehouse
+from rackspan.pipeline import collect, create_warehouse, from_folder, open_warehouse
+from rackspan.pipeline.delta import append as append_module
 from tests.pipeline import plain_build
 
-NEVER = -1
-KillPoint: TypeAlias = int | tuple[str, int]
-"""The number of a touch, or that of one counted from the first touch of a file whose name has this in it."""
+KillPoint: TypeAlias = int
+"""The number of a step."""
 
 READ_EVERY = 0.25
 """Seconds between two reads beside a victim: often enough to meet a switch, and the victim still gets the processor."""
-
-TOUCHES = ("open", "os.mkdir", "os.rename", "os.remove", "os.rmdir", "os.link", "os.truncate")
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,71 +86,65 @@ def victims(*imported: str) -> Iterator[Victims]:
 
 def collected(root: Path, given: str | Path) -> None:
     """`pipeline collect --from-snapshots`."""
-    errors = [one.error for one in collect(from_folder(Path(given)), open_warehouse(root)) if one.error]
+    errors = [one.error for one in collect(from_folder(Path(given)), create_warehouse(root)) if one.error]
     assert not errors, errors
 
 
 def refreshed(root: Path, min_insync_racks: int) -> None:
     """`pipeline run`, without Spark."""
-    policy = RackPolicy(min_insync_racks=min_insync_racks)
-    incremental.refresh(
-        open_warehouse(root), policy, plain_build.build, now=lambda: datetime.now(UTC), seconds=lambda: 0.0
-    )
+    plain_build.refresh(open_warehouse(root), RackPolicy(min_insync_racks=min_insync_racks))
 
 
-def run_on_spark(root: Path, min_insync_racks: int, gateway: Sequence[Any], staged: int = NEVER) -> None:
-    """`pipeline run` on a JVM that is warm, which another process started; dies when so many data files are staged.
+def kill_myself_at(kill_point: int, root: Path) -> None:
+    """From here on count the steps of commits, and die before the one of that number. Counted from 0.
 
-    `gateway` is the port and the secret by which spark-submit, too, lets a Python in.
+    A step is a call that changes files: a file that is opened for writing, renamed or flushed, a folder that is made, and
+    every call into delta-rs that commits. Between two steps nothing reaches the disk, except within one call of delta-rs, which the
+    kills at random times of test_killed_run.py reach.
     """
-    from pyspark import SparkConf, SparkContext
-    from pyspark.java_gateway import launch_gateway
+    touches = 0
+    log = os.open(root.parent / "last-touch", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
 
-    os.environ["PYSPARK_GATEWAY_PORT"], os.environ["PYSPARK_GATEWAY_SECRET"] = map(str, gateway)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    java = launch_gateway()  # type: ignore[no-untyped-call]
-    warm = java.jvm.org.apache.spark.api.java.JavaSparkContext(java.jvm.org.apache.spark.SparkContext.getOrCreate())
-    SparkContext(gateway=java, jsc=warm, conf=SparkConf(_jconf=warm.getConf()))
-    if staged != NEVER:
-        threading.Thread(target=kill_myself_when, args=(root / "staging", staged), daemon=True).start()
-    pipeline.run(open_warehouse(root), RackPolicy(min_insync_racks=min_insync_racks))
+    def step(what: str) -> None:
+        nonlocal touches
+        if touches == kill_point:
+            os.pwrite(log, what.encode(), 0)
+            os.kill(os.getpid(), signal.SIGKILL)
+        touches += 1
 
-
-def kill_myself_when(staging: Path, staged: int) -> None:
-    # Not rglob, which fails where Spark takes away a folder under its eyes.
-    while sum(_data_files(names) for _, _, names in os.walk(staging)) < staged:
-        time.sleep(0.002)
-    os.kill(os.getpid(), signal.SIGKILL)
+    for owner, name in STEPS:
+        _counted(owner, name, step)
 
 
-def _data_files(names: Iterable[str]) -> int:
-    return sum(name.endswith(".parquet") and not name.startswith(".") for name in names)
+def _counted(owner: Any, name: str, step: Callable[[str], None]) -> None:
+    """Replace a function by one that counts a step before and after it."""
+    original = getattr(owner, name)
+
+    def around(*words: Any, **options: Any) -> Any:
+        step(f"before {name}")
+        result = original(*words, **options)
+        step(f"after {name}")
+        return result
+
+    setattr(owner, name, around)
+
+
+STEPS: Sequence[tuple[Any, str]] = (
+    (DeltaTable, "create"),
+    (DeltaTable, "create_write_transaction"),
+    (DeltaTable, "create_checkpoint"),
+    (DeltaTable, "restore"),
+    (DeltaTable, "delete"),
+    (plain_build, "write_deltalake"),
+    (pq, "write_table"),
+    (append_module, "flush_file"),
+    (append_module, "flush_log"),
+)
 
 
 def last_touch(root: Path) -> str:
-    """What the last victim was about to do; where it was done first, how many touches that took."""
+    """What the last victim was about to do, or had just done."""
     return (root.parent / "last-touch").read_text(encoding="utf-8")
-
-
-def kill_myself_at(kill_point: KillPoint, root: Path) -> None:
-    """From here on count the touches below `root`, and die before the one of that number. Counted from 0."""
-    name, left = ("", kill_point) if isinstance(kill_point, int) else kill_point
-    touches = 0
-    counting = not name
-    log = os.open(root.parent / "last-touch", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-
-    def watch(event: str, args: tuple[Any, ...]) -> None:
-        nonlocal left, touches, counting
-        if event in TOUCHES and isinstance(args[0], str | Path) and str(args[0]).startswith(str(root)):
-            touches += 1
-            counting = counting or name in str(args[0])
-            if counting and left == 0:
-                os.pwrite(log, f"{event} {Path(str(args[0])).relative_to(root)}".encode(), 0)
-                os.kill(os.getpid(), signal.SIGKILL)
-            left -= counting
-            os.pwrite(log, str(touches).encode(), 0)
-
-    sys.addaudithook(watch)
 
 
 def without_fsync() -> None:
@@ -166,7 +156,7 @@ def _unflushed(_descriptor: int) -> None:
     return None
 
 
-WORK = {work.__name__: work for work in (collected, refreshed, run_on_spark)}
+WORK = {work.__name__: work for work in (collected, refreshed)}
 
 
 def serve() -> None:

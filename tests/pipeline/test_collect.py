@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from rackspan.errors import ClusterUnreachable, InvalidSnapshot, UsageError
+from rackspan.errors import ClusterUnreachable, UsageError
 from rackspan.model.json_format import ReadSnapshot
 from rackspan.pipeline import Warehouse, collect, collect_every, create_warehouse, from_folder, store
 from rackspan.sources import snapshot_file
 from rackspan.sources.source import Source
-from tests.pipeline.examples import NOON, generated, small
+from tests.pipeline.examples import NOON, small
 
 
 @pytest.fixture
@@ -29,35 +29,6 @@ def source(name: str, *readings: ReadSnapshot | Exception) -> Source:
         return reading
 
     return Source(name, read)
-
-
-def test_a_stored_snapshot_is_the_one_given(warehouse: Warehouse) -> None:
-    for snapshot in generated(30):
-        stored = store(snapshot, warehouse)
-        assert stored.new
-        assert snapshot_file.read(stored.path).snapshot.same_as(snapshot)
-
-
-def test_its_folder_names_cluster_day_and_timestamp(warehouse: Warehouse) -> None:
-    path = store(small(), warehouse).path
-    assert path.relative_to(warehouse.root).as_posix() == (
-        "snapshots/cluster_id=one/day=2026-11-20/taken_at=20261120T120000.000000Z"
-    )
-
-
-def test_storing_it_again_touches_nothing(warehouse: Warehouse) -> None:
-    first = store(small(), warehouse)
-    before = {file: file.stat().st_mtime_ns for file in first.path.rglob("*")}
-    again = store(small(), warehouse)
-    assert (again.path, again.new) == (first.path, False)
-    assert {file: file.stat().st_mtime_ns for file in first.path.rglob("*")} == before
-
-
-def test_another_snapshot_with_the_same_timestamp_is_refused_and_the_first_one_kept(warehouse: Warehouse) -> None:
-    first = store(small(), warehouse)
-    with pytest.raises(InvalidSnapshot, match=r"another snapshot of this cluster and moment is kept already"):
-        store(small(leader=2), warehouse)
-    assert snapshot_file.read(first.path).snapshot.same_as(small())
 
 
 @pytest.mark.parametrize(

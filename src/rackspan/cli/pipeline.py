@@ -10,9 +10,10 @@ import typer
 from rackspan import api
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
+from rackspan.errors import UsageError
 
 if TYPE_CHECKING:
-    from rackspan.pipeline import Collected
+    from rackspan.pipeline import Collected, RunReport
 
 app = CommandGroup(
     name="pipeline",
@@ -24,7 +25,23 @@ Master = Annotated[
     typer.Option("--master", envvar="RACKSPAN_MASTER", metavar="URL", help="Spark's master; local[*] by default."),
 ]
 
-TABLES: Final = ("partition_durability", "findings", "outage_impact", "drift")
+Remote = Annotated[
+    str | None,
+    typer.Option("--remote", envvar="RACKSPAN_REMOTE", metavar="URL", help="A Spark Connect server, sc://HOST:PORT."),
+]
+
+TABLES: Final = (
+    "partition_durability",
+    "findings",
+    "outage_impact",
+    "drift",
+    "brokers",
+    "topics",
+    "partitions",
+    "snapshots",
+    "judged",
+    "runs",
+)
 """The names of the pipeline's tables, repeated here: importing the pipeline would make every command wait for Arrow."""
 
 
@@ -52,14 +69,13 @@ def run(
     warehouse: options.Warehouse,
     policy_options: options.SurvivalOptions,
     master: Master = None,
+    remote: Remote = None,
 ) -> None:
-    """Bring every table up to date with what was collected. Days without new snapshots are not touched."""
+    """Bring every table up to date with what was collected. Snapshots that the tables have already are not judged again."""
+    if master is not None and remote is not None:
+        raise UsageError("--master and --remote both name a Spark; give one of them")
     output.warn(policy_options.fleet_warnings())
-    made = api.run_pipeline(warehouse, policy_options.policy(), master)
-    output.note(
-        f"{made.rows:,} rows in {len(made.written)} days of tables, {len(made.skipped)} days left as they were, "
-        f"{made.seconds:.1f} s"
-    )
+    _report_run(api.run_pipeline(warehouse, policy_options.policy(), master, remote))
 
 
 @app.command()
@@ -68,11 +84,10 @@ def report(
     warehouse: options.Warehouse,
     out: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="The file to write.")],
     policy_options: options.SurvivalOptions,
-    master: Master = None,
 ) -> None:
-    """Write one page from the tables: the summary, racks by topics, durability over time, findings."""
+    """Write one page from the tables: the summary, racks by topics, durability over time, findings. Needs no Spark."""
     output.warn(policy_options.fleet_warnings())
-    output.warn(api.report(warehouse, policy_options.policy(), out, master))
+    output.warn(api.report(warehouse, policy_options.policy(), out))
     output.note(f"{out}: written; it needs no network to be read")
 
 
@@ -100,6 +115,14 @@ def table(
     output.write(listed, output_format, page, output.Rows(columns, listed))
 
 
+def _report_run(made: "RunReport") -> None:
+    again = f", {made.remade:,} judged again because of {made.reason}" if made.reason else ""
+    output.note(
+        f"{made.snapshots:,} snapshots judged{again}, {made.up_to_date:,} up to date; {sum(made.rows.values()):,} rows written, "
+        f"{made.seconds:.1f} s"
+    )
+
+
 def _report_collected(collected: "Iterable[Collected]") -> int:
     """Print a line for each source; returns how many failed."""
     failed = 0
@@ -109,7 +132,8 @@ def _report_collected(collected: "Iterable[Collected]") -> int:
             failed += 1
             output.fail(str(one.error))
         elif one.stored is not None:
-            output.note(f"{one.source}: {'kept as' if one.stored.new else 'kept already as'} {one.stored.path}")
+            kept = "kept as" if one.stored.new else "kept already as"
+            output.note(f"{one.source}: {kept} {one.stored.snapshot_id} in {one.stored.warehouse}")
     return failed
 
 

@@ -126,10 +126,10 @@ def _report_tally(report: ReportLine, when: str, tally: Tally) -> None:
 
 
 @contextmanager
-def _collecting(bootstrap_servers: str, warehouse: Path) -> Iterator[list[Path]]:
+def _collecting(bootstrap_servers: str, warehouse: Path) -> Iterator[list[str]]:
     """Snapshots into the warehouse every few seconds, as `rackspan pipeline collect --every` takes them."""
     source = api.live_cluster(bootstrap_servers, None, 10.0)
-    paths: list[Path] = []
+    stored: list[str] = []
     stop = threading.Event()
 
     def collect_until_stopped() -> None:
@@ -137,12 +137,12 @@ def _collecting(bootstrap_servers: str, warehouse: Path) -> Iterator[list[Path]]
             for collected in api.collect([source], warehouse):
                 # A snapshot that fails while brokers restart is replaced by the next one.
                 if not isinstance(collected.error, RackspanError) and collected.stored is not None:
-                    paths.append(collected.stored.path)
+                    stored.append(collected.stored.snapshot_id)
 
     thread = threading.Thread(target=collect_until_stopped, daemon=True)
     thread.start()
     try:
-        yield paths
+        yield stored
     finally:
         stop.set()
         thread.join()

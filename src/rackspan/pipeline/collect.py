@@ -1,28 +1,23 @@
-"""Stores snapshots in a warehouse: each one atomically, each one once.
+"""Collects snapshots: reads sources and stores what they give, many snapshots with one append.
 
-Begin with store(). The caller provides the sources: a source is a name and a function that reads a snapshot.
+Begin with collect(). The caller provides the sources: a source is a name and a function that reads a snapshot.
 """
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
+from typing import Final
 
-from rackspan.disk import to_disk
-from rackspan.errors import InvalidSnapshot, InvalidWarehouse, RackspanError, UsageError
-from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.pipeline.warehouse import Warehouse, claimed_staging, snapshot_folder, sweep_staging
+from rackspan.errors import InvalidSnapshot, RackspanError, UsageError
+from rackspan.model.json_format import ReadSnapshot
+from rackspan.pipeline.landing.store import SnapshotLocation, store_all
+from rackspan.pipeline.warehouse import Warehouse
 from rackspan.sources import snapshot_file
-from rackspan.sources.snapshot_folder import write_folder
 from rackspan.sources.source import Source
 
-
-@dataclass(frozen=True, slots=True)
-class SnapshotLocation:
-    """The folder of a stored snapshot. `new` is false where the warehouse had it already."""
-
-    path: Path
-    new: bool
+SNAPSHOTS_MAX: Final = 200
+PARTITIONS_MAX: Final = 500_000
+"""What is stored with one append: some 200 MB in memory. The rounds of a fleet are smaller, so each is one append."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,22 +28,6 @@ class Collected:
     stored: SnapshotLocation | None = None
     warnings: tuple[str, ...] = ()
     error: RackspanError | None = None
-
-
-def store(snapshot: ClusterSnapshot, warehouse: Warehouse) -> SnapshotLocation:
-    """Store a snapshot. Storing an equal one again changes nothing.
-
-    Errors: InvalidSnapshot where cluster id or time are missing, or where a different one with the same time exists;
-    InvalidWarehouse where the folder cannot be written.
-    """
-    cluster_id, taken_at = _key(snapshot)
-    folder = snapshot_folder(warehouse, cluster_id, taken_at)
-    if folder.exists():
-        return _already_there(snapshot, folder)
-    try:
-        return _put(snapshot, warehouse, folder)
-    except OSError as error:
-        raise InvalidWarehouse(f"{warehouse.root}: cannot be written: {error.strerror}; make room or rights") from None
 
 
 def from_folder(folder: Path) -> Iterator[Source]:
@@ -63,12 +42,19 @@ def from_folder(folder: Path) -> Iterator[Source]:
 
 def collect(sources: Iterable[Source], warehouse: Warehouse) -> Iterator[Collected]:
     """Read every source once and store its snapshot. A source that fails does not stop the others."""
-    sweep_staging(warehouse)
+    batch: list[tuple[str, ReadSnapshot | RackspanError]] = []
+    partitions = 0
     for source in sources:
         try:
-            yield _collected(source, warehouse)
+            read = source.read()
+            partitions += len(read.snapshot.partitions)
+            batch.append((source.name, read))
         except RackspanError as error:
-            yield Collected(source.name, error=error)
+            batch.append((source.name, error))
+        if len(batch) == SNAPSHOTS_MAX or partitions >= PARTITIONS_MAX:
+            yield from _stored(batch, warehouse)
+            batch, partitions = [], 0
+    yield from _stored(batch, warehouse)
 
 
 def collect_every(
@@ -90,50 +76,18 @@ def collect_every(
         sleep(max(0.0, due - now()))
 
 
-def _collected(source: Source, warehouse: Warehouse) -> Collected:
-    read = source.read()
-    try:
-        return Collected(source.name, store(read.snapshot, warehouse), (*read.warnings, *read.snapshot.partial))
-    except InvalidSnapshot as error:
-        raise InvalidSnapshot(f"{source.name}: {error}") from None
-
-
-def _key(snapshot: ClusterSnapshot) -> tuple[str, datetime]:
-    if not snapshot.cluster_id:
-        raise InvalidSnapshot(
-            'cluster_id is missing, and a warehouse is ordered by it; add "cluster_id" to the snapshot, or take it again'
-        )
-    if snapshot.taken_at is None:
-        raise InvalidSnapshot(
-            'taken_at is missing, and a warehouse is ordered by it; add "taken_at" to the snapshot, or take it again'
-        )
-    return snapshot.cluster_id, snapshot.taken_at
-
-
-def _put(snapshot: ClusterSnapshot, warehouse: Warehouse, folder: Path) -> SnapshotLocation:
-    with claimed_staging(warehouse) as claim:
-        staged = claim / "snapshot"
-        write_folder(snapshot, staged)
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        try:
-            staged.rename(folder)
-        except OSError:
-            # A rename does not replace a folder with content: another process stored the snapshot first.
-            if not folder.exists():
-                raise
-            return _already_there(snapshot, folder)
-        for parent in (folder.parent, folder.parent.parent, warehouse.snapshots):
-            to_disk(parent)
-    return SnapshotLocation(folder, new=True)
-
-
-def _already_there(snapshot: ClusterSnapshot, folder: Path) -> SnapshotLocation:
-    if not snapshot_file.read(folder).snapshot.same_as(snapshot):
-        raise InvalidSnapshot(
-            f"another snapshot of this cluster and moment is kept already, and it differs: {folder}; "
-            "correct taken_at, or remove that folder"
-        )
-    return SnapshotLocation(folder, new=False)
+def _stored(batch: list[tuple[str, ReadSnapshot | RackspanError]], warehouse: Warehouse) -> Iterator[Collected]:
+    snapshots = [read.snapshot for _, read in batch if isinstance(read, ReadSnapshot)]
+    outcomes = iter(store_all(snapshots, warehouse) if snapshots else [])
+    for name, read in batch:
+        if isinstance(read, RackspanError):
+            yield Collected(name, error=read)
+            continue
+        outcome = next(outcomes)
+        if isinstance(outcome, InvalidSnapshot):
+            yield Collected(name, error=InvalidSnapshot(f"{name}: {outcome}"))
+        else:
+            yield Collected(name, outcome, (*read.warnings, *read.snapshot.partial))
 
 
 def _may_be_snapshot(entry: Path) -> bool:

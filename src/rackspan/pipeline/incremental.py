@@ -1,84 +1,91 @@
-"""One run over a warehouse: decides which days to make again, and puts all of them into force at once.
+"""One run over a warehouse: decides which snapshots to judge, and puts all tables into force at once.
 
-Begin with refresh(). The rows themselves are made by a function of type `Build`: Spark (jobs/build.py).
+Begin with refresh(). The rows themselves are made and written by a function of type `Build`: Spark (jobs/build.py).
 
-Constraints: a reader sees either everything a run made or nothing of it; a day whose inputs are unchanged is not touched; a
-run that dies changes nothing in force. Method: build into staging, rename the files to their places under names that are in
-no manifest yet, rename the manifest. Bound: one pass over the names of snapshots and data files. Source: our own. Tests:
+Constraints: a reader sees either everything a run made or nothing of it; each snapshot counts once; a run that dies or meets another
+one changes nothing in force. Goal: only snapshots without rows are judged; others only where the policy, a table's version
+or the snapshot before them has changed. Method: restore each table to the version that the last run named, commit each table
+from there, check that nobody else has committed meanwhile, then write the row of `runs` that names the new versions. Bound: the
+log of `snapshots` and `judged`, and their rows of the days with news. Source: our own. Tests:
 tests/pipeline/test_incremental.py, test_killed.py.
 """
 
-import hashlib
-import json
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from datetime import datetime
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import date, datetime
 from itertools import pairwise
-from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-import pyarrow.parquet as pq
-
-import rackspan
 from rackspan.audit import RackPolicy
-from rackspan.disk import to_disk
-from rackspan.errors import InvalidWarehouse
-from rackspan.pipeline import paths
-from rackspan.pipeline.compaction import compacted
-from rackspan.pipeline.manifest import (
-    Manifest,
-    TableDay,
-    data_file,
-    new_run,
-    policy_document,
-    read_manifest,
-    remove_garbage,
-    write_manifest,
-)
-from rackspan.pipeline.schemas import TABLES, Table
-from rackspan.pipeline.warehouse import (
-    Day,
-    StoredSnapshot,
-    Warehouse,
-    claimed_staging,
-    only_run,
-    stored_snapshots,
-    sweep_staging,
-)
+from rackspan.pipeline import runs as history
+from rackspan.pipeline.delta.local_disk import flush_versions
+from rackspan.pipeline.delta.table import data_files
+from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
+from rackspan.pipeline.landing.neighbours import neighbours
+from rackspan.pipeline.runs import Run
+from rackspan.pipeline.schemas import JUDGED, TABLES, Table
+from rackspan.pipeline.warehouse import Warehouse, existing_table, only_run
 
-DayOfTable: TypeAlias = tuple[str, Day]
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+KEPT_COMMITS: Final = 100
+"""Commits of one table within one run that are looked at; a run makes three at most."""
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """One day to make for one table. `inputs` is the fingerprint of everything its rows depend on, except `previous`.
+class TableWork:
+    """What a run has to write to one table. Snapshots are places in `RunWork.snapshots`.
 
-    `previous` is the last snapshot of the cluster before the day, for tables that look back.
+    `version` is the one the table is at, `restored` the one it has to be restored to first, if any. The table has no rows of
+    `new`; those of `again` are replaced. `whole_days` are days all of whose rows are replaced.
     """
 
     table: Table
-    day: Day
+    version: int
+    new: tuple[int, ...]
+    again: tuple[int, ...] = ()
+    whole_days: frozenset[date] = frozenset()
+    restored: int | None = None
+
+    @property
+    def judged(self) -> tuple[int, ...]:
+        return tuple(sorted({*self.new, *self.again}))
+
+
+@dataclass(frozen=True, slots=True)
+class RunWork:
+    """Everything a run has to make. `snapshots` are in order of cluster and time; some are only compared with the next one."""
+
+    run_id: str
     snapshots: tuple[StoredSnapshot, ...]
-    inputs: str
-    previous: StoredSnapshot | None = None
+    tables: Mapping[str, TableWork]
+
+    def pairs(self, judged: Collection[int]) -> list[tuple[int, int]]:
+        """Each of these snapshots and the one before it of its cluster, the earlier first."""
+        wanted = set(judged)
+        return [
+            (number - 1, number)
+            for number, (before, after) in enumerate(pairwise(self.snapshots), start=1)
+            if before.cluster_id == after.cluster_id and number in wanted
+        ]
 
 
-Build: TypeAlias = Callable[[Mapping[str, list[Work]], RackPolicy, Path], None]
-"""Makes every table's work, by table, below a folder: `TABLE/unit=N/*.parquet` for the Nth of the table's work."""
+Build: TypeAlias = Callable[[RunWork, RackPolicy], None]
+"""Commits the rows of every table's work, each commit with the run's id as `userMetadata`."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunReport:
-    """The result of a run. `run` is None where there was nothing to do. Days are pairs of table and Day."""
+    """The result of a run. `run` is None where there was nothing to do. `rows` were written, by table."""
 
     run: str | None
-    written: Mapping[DayOfTable, TableDay]
-    skipped: tuple[DayOfTable, ...]
-    seconds: float
-
-    @property
-    def rows(self) -> int:
-        return sum(one.rows for one in self.written.values())
+    snapshots: int = 0
+    remade: int = 0
+    reason: str | None = None
+    rows: Mapping[str, int] = field(default_factory=dict)
+    up_to_date: int = 0
+    seconds: float = 0.0
 
 
 def refresh(
@@ -88,121 +95,153 @@ def refresh(
     *,
     now: Callable[[], datetime],
     seconds: Callable[[], float],
+    kind: str = "run",
+    only: Collection[str] | None = None,
 ) -> RunReport:
-    """Bring every table up to date with the snapshots. Days whose snapshots are gone keep their rows.
+    """Bring every table up to date with the snapshots; with `only`, judge no other snapshots than those with these ids.
 
-    Errors: InvalidWarehouse where it is no warehouse, damaged, of another version, or where another run is active.
+    Errors: InvalidWarehouse where it is damaged, cannot be written, or where another run is active.
     """
-    began = seconds()
+    began, started_at = seconds(), now()
     with only_run(warehouse):
-        sweep_staging(warehouse)
-        before = read_manifest(warehouse)
-        all_work = work(stored_snapshots(warehouse), policy)
-        to_do = [one for one in all_work if _must_be_made(warehouse, one, before)]
-        made = _made(warehouse, policy, build, before, to_do, new_run(now())) if to_do else before
-        if warehouse.tables.is_dir():
-            remove_garbage(warehouse, made)
-    written = {(one.table.name, one.day): made.tables[one.table.name][one.day] for one in to_do}
+        judged, runs = history.open_history(warehouse)
+        last = history.newest_row(runs)
+        history.restore_judged(warehouse, judged, last)
+        markers = read_markers(warehouse)
+        made_by = history.made_by(policy)
+        stale = [name for name in TABLES if last is None or last.made_by.get(name) != made_by[name]]
+        new = _without_rows(markers, judged, only)
+        stored_count = sum(markers.count_by_day().values())
+        again = _others(markers, new) if last is not None and stale else []
+        if not new and not again:
+            return RunReport(None, up_to_date=stored_count, seconds=seconds() - began)
+        number = 1 if last is None else last.number + 1
+        run_id = history.new_run_id(number)
+        work = _work(warehouse, markers, judged, run_id, last, stale, new, again)
+        build(work, policy)
+        versions = {name: _committed(warehouse, one, run_id) for name, one in work.tables.items()}
+        for name in TABLES.keys() - versions.keys():
+            versions[name] = 0 if last is None else last.versions[name]
+        run = Run(
+            number,
+            run_id,
+            kind,
+            started_at,
+            now(),
+            history.policy_document(policy),
+            made_by,
+            versions,
+            rows={name: _rows_written(warehouse, one, versions[name]) for name, one in work.tables.items()},
+            snapshots=len(new),
+            remade=len(again),
+            reason=_reason(last, policy, stale) if again and last is not None else None,
+        )
+        run = replace(run, versions={**versions, JUDGED.name: history.add_judged(warehouse, judged, new, run)})
+        history.commit_run(warehouse, runs, run)
     return RunReport(
-        run=made.run if to_do else None,
-        written=written,
-        skipped=tuple(key for one in all_work if (key := (one.table.name, one.day)) not in written),
-        seconds=seconds() - began,
+        run_id, run.snapshots, run.remade, run.reason, run.rows, stored_count - len(new) - len(again), seconds() - began
     )
 
 
-def work(snapshots: Mapping[Day, list[StoredSnapshot]], policy: RackPolicy) -> list[Work]:
-    """Every day of every table, up to date or not."""
-    last = {before: stored[-1] for before, stored in snapshots.items()}
-    previous = {day: last[before] for before, day in pairwise(snapshots) if before.cluster_id == day.cluster_id}
-    return [
-        Work(
-            table,
-            day,
-            tuple(stored),
-            fingerprint(table, stored, policy),
-            previous.get(day) if table.looks_back else None,
+def _without_rows(markers: Markers, judged: "DeltaTable", only: Collection[str] | None) -> list[StoredSnapshot]:
+    """The stored snapshots that the tables do not have yet."""
+    if only is not None:
+        known = history.judged_among(judged, sorted(only))
+        return markers.named(set(only) - known)
+    counts = history.judged_counts(judged)
+    days = [day for day, count in markers.count_by_day().items() if counts.get(day) != count]
+    ids = history.judged_ids(judged, days)
+    return [one for one in markers.of_days(days) if one.snapshot_id not in ids]
+
+
+def _others(markers: Markers, new: Sequence[StoredSnapshot]) -> list[StoredSnapshot]:
+    ids = {one.snapshot_id for one in new}
+    return [one for one in markers.of_days(markers.count_by_day()) if one.snapshot_id not in ids]
+
+
+def _work(
+    warehouse: Warehouse,
+    markers: Markers,
+    judged: "DeltaTable",
+    run_id: str,
+    last: Run | None,
+    stale: Sequence[str],
+    new: Sequence[StoredSnapshot],
+    again: Sequence[StoredSnapshot],
+) -> RunWork:
+    near = neighbours(markers, [*new, *again])
+    known = history.judged_among(judged, [one.snapshot_id for one in near.following])
+    # Those that now follow another snapshot than before, because one came late.
+    following = [one for one in near.following if one.snapshot_id in known]
+    made = {one.snapshot_id: one for one in (*new, *again, *following)}
+    previous = [one for one in near.previous if one.snapshot_id not in made]
+    snapshots = tuple(
+        sorted(
+            {**{one.snapshot_id: one for one in previous}, **made}.values(),
+            key=lambda one: (one.cluster_id, one.taken_at),
         )
-        for table in TABLES.values()
-        for day, stored in snapshots.items()
-    ]
+    )
+    place = {one.snapshot_id: number for number, one in enumerate(snapshots)}
+
+    def places(stored: Sequence[StoredSnapshot]) -> tuple[int, ...]:
+        return tuple(sorted(place[one.snapshot_id] for one in stored))
+
+    whole_days = _whole_days(markers, judged) if again else frozenset()
+    tables = {}
+    for name, table in TABLES.items():
+        replaced = again if name in stale else following if table.looks_back else []
+        if not new and not replaced:
+            continue
+        named = 0 if last is None else last.versions.get(name, 0)
+        version, restored = _standing(warehouse, table, named)
+        tables[name] = TableWork(
+            table, version, places(new), places(replaced), whole_days if name in stale else frozenset(), restored
+        )
+    return RunWork(run_id, snapshots, tables)
 
 
-def fingerprint(table: Table, snapshots: list[StoredSnapshot], policy: RackPolicy) -> str:
-    """A hash of everything the rows depend on: snapshots by name and size, policy, table, version of rackspan.
+def _whole_days(markers: Markers, judged: "DeltaTable") -> frozenset[date]:
+    """The days whose snapshots are all stored still, so that all their rows are made again."""
+    stored, ids_by_day = markers.count_by_day(), history.judged_counts(judged)
+    full = [day for day, count in ids_by_day.items() if stored.get(day, 0) >= count]
+    there = {one.snapshot_id for one in markers.of_days(full)}
+    return frozenset(day for day in full if history.judged_ids(judged, [day]) <= there)
 
-    A stored snapshot never changes, so its content is not read again.
+
+def _standing(warehouse: Warehouse, table: Table, named: int) -> tuple[int, int | None]:
+    """The version a derived table is at, and the one it has to be restored to if a killed run has left rows there."""
+    current = existing_table(warehouse, table.name)
+    version = int(current.version())
+    if version == named or history.same_files(current, warehouse, table, named):
+        return version, None
+    return version, named
+
+
+def _committed(warehouse: Warehouse, work: TableWork, run_id: str) -> int:
+    """The version of a table after the run's commits, which is on the disk when this returns.
+
+    Errors: InvalidWarehouse where not every commit since the run began is the run's own.
     """
-    inputs = {
-        "rackspan": rackspan.__version__,
-        "table": [table.name, table.version],
-        "policy": policy_document(policy),
-        "snapshots": [[one.folder.name, _sizes(one.folder)] for one in snapshots],
-    }
-    return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()
+    table = existing_table(warehouse, work.table.name)
+    version = int(table.version())
+    ours = [one.get("userMetadata") == run_id for one in table.history(min(version - work.version, KEPT_COMMITS))]
+    if not all(ours):
+        raise history.concurrent(warehouse)
+    folder = warehouse.table_folder(work.table.name)
+    if folder is not None:
+        flush_versions(folder, work.version, version)
+    return version
 
 
-def _must_be_made(warehouse: Warehouse, one: Work, before: Manifest) -> bool:
-    in_force = before.day(one.table.name, one.day)
-    if in_force is None or in_force.inputs != one.inputs or _comes_after_another(one, in_force):
-        return True
-    return not all((warehouse.tables / file).is_file() for file in in_force.files)
+def _rows_written(warehouse: Warehouse, work: TableWork, version: int) -> int:
+    """The rows of the run in a table: all rows added by its commits, less those it copied from files it replaced."""
+    base = work.version if work.restored is None else work.restored
+    before, after = (existing_table(warehouse, work.table.name, one) for one in (base, version))
+    old = {one.path for one in data_files(before)}
+    return sum(one.rows for one in data_files(after) if one.path not in old)
 
 
-def previous_snapshot(one: Work) -> str | None:
-    """The snapshot before the day in the form of the manifest: its time, and a hash of its file sizes."""
-    if one.previous is None:
-        return None
-    sizes = json.dumps(_sizes(one.previous.folder), sort_keys=True).encode()
-    return f"{paths.timestamp_text(one.previous.taken_at)} {hashlib.sha256(sizes).hexdigest()[:16]}"
-
-
-def _comes_after_another(one: Work, in_force: TableDay) -> bool:
-    """Whether the day has to be compared with another previous snapshot than before.
-
-    Where that snapshot was deleted, an earlier one would give fewer changes than the rows have, so they stay.
-    """
-    now, then = (previous_snapshot(one) or "", in_force.previous or "")
-    return now != then and now.partition(" ")[0] >= then.partition(" ")[0]
-
-
-def _made(
-    warehouse: Warehouse, policy: RackPolicy, build: Build, before: Manifest, to_do: list[Work], run: str
-) -> Manifest:
-    by_table: dict[str, list[Work]] = {}
-    for one in to_do:
-        by_table.setdefault(one.table.name, []).append(one)
-    warehouse.tables.mkdir(exist_ok=True)
-    try:
-        with claimed_staging(warehouse) as staging:
-            build(by_table, policy, staging)
-            made = {
-                name: {
-                    one.day: _adopted(warehouse, run, one, staging / name / f"unit={n}") for n, one in enumerate(works)
-                }
-                for name, works in by_table.items()
-            }
-            after = compacted(warehouse, before.replaced(run, made, policy), staging).after(before)
-            write_manifest(warehouse, after)
-    except OSError as error:
-        raise InvalidWarehouse(f"{warehouse.root}: cannot be written: {error.strerror}; make room or rights") from None
-    return after
-
-
-def _adopted(warehouse: Warehouse, run: str, one: Work, staged: Path) -> TableDay:
-    """Move a day's files to their places. No manifest names them yet, so no reader sees them."""
-    rows, files = 0, []
-    for number, file in enumerate(sorted(staged.glob("*.parquet")) if staged.is_dir() else ()):
-        name = data_file(one.table.name, one.day, run, number)
-        place = warehouse.tables / name
-        rows += pq.ParquetFile(file).metadata.num_rows
-        place.parent.mkdir(parents=True, exist_ok=True)
-        to_disk(file)
-        file.rename(place)
-        to_disk(place.parent)
-        files.append(name)
-    return TableDay(one.inputs, one.table.version, rows, tuple(files), previous_snapshot(one))
-
-
-def _sizes(folder: Path) -> dict[str, int]:
-    return {file.name: file.stat().st_size for file in folder.iterdir() if file.suffix == ".parquet"}
+def _reason(last: Run, policy: RackPolicy, stale: Sequence[str]) -> str:
+    if dict(last.policy) != history.policy_document(policy):
+        return "another policy"
+    return f"another version of {', '.join(stale)}"

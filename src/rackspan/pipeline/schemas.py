@@ -1,6 +1,8 @@
 """The tables of a warehouse as data: columns, types, grain, and the meaning of each column.
 
-Spark's DDL and docs/tables.md (`python tools/tables.py > docs/tables.md`) are both generated from here. A change of columns or meaning raises the table's `version`, and every day of it is made again.
+Spark's DDL and docs/tables.md (`python tools/tables.py > docs/tables.md`) are both generated from here. A change of columns or
+meaning raises the table's `version`, and the next run makes all of its rows again. LANDING has the snapshots as collected, TABLES
+what Spark derives from them, HISTORY the record of the runs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -36,11 +38,11 @@ class Table:
     columns: tuple[TableColumn, ...]
     version: int = 1
     looks_back: bool = False
-    """Whether a day's rows depend on the last snapshot before that day as well."""
+    """Whether a snapshot's rows depend on the snapshot before it as well."""
 
     @property
     def schema(self) -> pa.Schema:
-        """The schema of the files. Spark writes every column nullable, so all columns are nullable here."""
+        """The schema of the table. Spark writes every column nullable, so all columns are nullable here."""
         return pa.schema([(column.name, column.type) for column in self.columns])
 
     @property
@@ -51,14 +53,99 @@ class Table:
 
 CLUSTER_ID: Final = TableColumn("cluster_id", pa.string(), "The cluster, as Kafka names itself.")
 TAKEN_AT: Final = TableColumn("taken_at", TIMESTAMP, "When the snapshot was taken, in UTC.")
+DAY: Final = TableColumn("day", pa.date32(), "The day of `taken_at` in UTC; the table is partitioned by it.")
+SNAPSHOT_ID: Final = TableColumn(
+    "snapshot_id",
+    pa.string(),
+    "The snapshot: its time, and a hash of its content. Rows belong to a snapshot that is stored completely exactly if `snapshots` has its id.",
+)
+RUN_ID: Final = TableColumn("run_id", pa.string(), "The run that wrote the row, as in the table `runs`.")
 SCHEMA_VERSION: Final = TableColumn(
     "schema_version", pa.int32(), "The version of this table that the row was written by."
 )
+KEYS: Final = (CLUSTER_ID, TAKEN_AT, DAY, SNAPSHOT_ID)
+WRITTEN: Final = (RUN_ID, SCHEMA_VERSION)
 
 
 def _table(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn]) -> Table:
-    """A table whose first key columns are cluster and time, and whose last column is its version."""
-    return Table(name, meaning, ("cluster_id", "taken_at", *grain), (CLUSTER_ID, TAKEN_AT, *columns, SCHEMA_VERSION))
+    """A derived table: first the keys of the snapshot, last the run and the version that wrote the row."""
+    return Table(name, meaning, ("cluster_id", "taken_at", *grain), (*KEYS, *columns, *WRITTEN), version=2)
+
+
+def _landing(name: str, meaning: str, grain: tuple[str, ...], columns: Iterable[TableColumn]) -> Table:
+    return Table(name, meaning, ("cluster_id", "taken_at", *grain), (*KEYS, *columns))
+
+
+BROKER_IDS: Final = pa.list_(pa.int32())
+RACK: Final = TableColumn("rack", pa.string(), "Its `broker.rack`; null for none.", True)
+
+SNAPSHOTS: Final = _landing(
+    "snapshots",
+    "The snapshots that are stored completely. A snapshot's row is committed last, after its rows in the three tables below.",
+    (),
+    (
+        TableColumn(
+            "controllers",
+            pa.list_(pa.struct([("id", pa.int32()), ("rack", pa.string()), ("voter", pa.bool_())])),
+            "The controllers, each with its rack and whether it votes.",
+        ),
+        TableColumn(
+            "partial", pa.list_(pa.string()), "In words what could not be read; empty where nothing is missing."
+        ),
+        TableColumn("topics", pa.int64(), "The number of its topics."),
+        TableColumn("partitions", pa.int64(), "The number of its partitions."),
+        TableColumn("longest_list", pa.int32(), "The length of its longest list of replicas or ISR."),
+        TableColumn(
+            "members",
+            pa.string(),
+            "A hash of brokers, racks, fencing and controllers: equal for equal cluster members.",
+        ),
+    ),
+)
+
+BROKERS: Final = _landing(
+    "brokers",
+    "The brokers of each snapshot.",
+    ("id",),
+    (
+        TableColumn("id", pa.int32(), "The broker's id."),
+        TableColumn("host", pa.string(), "Its host; null where unknown.", True),
+        TableColumn("port", pa.int32(), "Its port; null where unknown.", True),
+        RACK,
+        TableColumn("fenced", pa.bool_(), "Whether the controller has fenced it."),
+    ),
+)
+
+TOPICS: Final = _landing(
+    "topics",
+    "The topics of each snapshot.",
+    ("name",),
+    (
+        TableColumn("name", pa.string(), "The topic."),
+        TableColumn("topic_id", pa.string(), "Its topic id; null where unknown.", True),
+        TableColumn("internal", pa.bool_(), "Whether Kafka itself owns the topic."),
+        TableColumn("config", pa.map_(pa.string(), pa.string()), "Effective configs, broker defaults included."),
+    ),
+)
+
+PARTITIONS: Final = _landing(
+    "partitions",
+    "The partitions of each snapshot.",
+    ("topic", "partition"),
+    (
+        TableColumn("topic", pa.string(), "The topic."),
+        TableColumn("partition", pa.int32(), "The partition's id within its topic."),
+        TableColumn("leader", pa.int32(), "The leader's broker id, −1 for none."),
+        TableColumn("replicas", BROKER_IDS, "The brokers that hold it, preferred leader first."),
+        TableColumn("isr", BROKER_IDS, "The replicas in sync."),
+        TableColumn("adding_replicas", BROKER_IDS, "Replicas that a reassignment adds."),
+        TableColumn("removing_replicas", BROKER_IDS, "Replicas that a reassignment removes."),
+        TableColumn("size_bytes", pa.int64(), "Size of the largest replica's log; null where unknown.", True),
+    ),
+)
+
+LANDING: Final[Mapping[str, Table]] = {table.name: table for table in (BROKERS, TOPICS, PARTITIONS, SNAPSHOTS)}
+"""In the order in which a snapshot is written: the marker last."""
 
 
 PARTITION_DURABILITY: Final = _table(
@@ -212,11 +299,52 @@ TABLES: Final[Mapping[str, Table]] = {
 }
 
 
+JUDGED: Final = Table(
+    "judged",
+    "Which snapshots the derived tables have rows of, whether or not a snapshot gave any.",
+    ("cluster_id", "taken_at"),
+    (*KEYS, RUN_ID),
+)
+
+RUNS: Final = Table(
+    "runs",
+    "The history of runs. The newest row names the version of each table that readers follow, so that they see all tables of "
+    "one run or none.",
+    ("run_id",),
+    (
+        TableColumn("run_id", pa.string(), "The run: its number in the history, and a random part."),
+        TableColumn("kind", pa.string(), "`run`, `follow` or `maintain`."),
+        TableColumn("started_at", TIMESTAMP, "When it started."),
+        TableColumn("ended_at", TIMESTAMP, "When its tables were committed."),
+        TableColumn("rackspan_version", pa.string(), "The rackspan that ran."),
+        TableColumn("policy", pa.string(), "The rack policy of the verdicts, as JSON."),
+        TableColumn(
+            "made_by",
+            pa.map_(pa.string(), pa.string()),
+            "For each derived table a hash of its schema version and the policy; another one makes the table again.",
+        ),
+        TableColumn("versions", pa.map_(pa.string(), pa.int64()), "The Delta version of each table to read."),
+        TableColumn("rows", pa.map_(pa.string(), pa.int64()), "The rows that the run wrote, by table."),
+        TableColumn("snapshots", pa.int64(), "The snapshots that were judged for the first time."),
+        TableColumn("remade", pa.int64(), "The snapshots that were judged again, for `reason`."),
+        TableColumn("reason", pa.string(), "Why snapshots were judged again; null where none was.", True),
+    ),
+)
+
+HISTORY: Final[Mapping[str, Table]] = {table.name: table for table in (JUDGED, RUNS)}
+
+
 def table_named(name: str) -> Table:
     """The table of that name. Errors: UsageError with the names of all tables."""
-    if name not in TABLES:
-        raise UsageError(f"table {name!r}: there is none of that name; choose one of {', '.join(TABLES)}")
-    return TABLES[name]
+    every = {**TABLES, **LANDING, **HISTORY}
+    if name not in every:
+        raise UsageError(f"table {name!r}: there is none of that name; choose one of {', '.join(every)}")
+    return every[name]
+
+
+def own_columns(table: Table) -> tuple[TableColumn, ...]:
+    """The columns of a derived table without the snapshot's keys and what every run adds."""
+    return table.columns[len(KEYS) : -len(WRITTEN)]
 
 
 def ddl(columns: Iterable[TableColumn]) -> str:
@@ -228,6 +356,7 @@ _SPARK_TYPES: Final = {
     pa.bool_(): "BOOLEAN",
     pa.int32(): "INT",
     pa.int64(): "BIGINT",
+    pa.date32(): "DATE",
     TIMESTAMP: "TIMESTAMP",
 }
 
@@ -236,6 +365,8 @@ def spark_type(kind: pa.DataType) -> str:
     """The name of an Arrow type in Spark's DDL."""
     if pa.types.is_list(kind):
         return f"ARRAY<{spark_type(kind.value_type)}>"
+    if pa.types.is_map(kind):
+        return f"MAP<{spark_type(kind.key_type)}, {spark_type(kind.item_type)}>"
     if pa.types.is_struct(kind):
         return f"STRUCT<{', '.join(f'{field.name}: {spark_type(field.type)}' for field in kind)}>"
     return _SPARK_TYPES[kind]

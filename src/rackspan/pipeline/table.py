@@ -1,57 +1,54 @@
-"""Reads the rows of a table without Spark, from the Parquet files that the manifest names."""
+"""Reads the rows of a table without Spark, at the version that the newest run names."""
 
-from collections.abc import Iterator, Mapping
-from datetime import datetime
-from itertools import islice
-from pathlib import Path
-from typing import Any, Final
+from collections.abc import Iterator, Sequence
+from datetime import date, datetime
+from itertools import groupby, islice
+from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from rackspan.errors import InvalidWarehouse
 from rackspan.model.json_format import utc_text
-from rackspan.pipeline.manifest import Manifest, TableDay, read_manifest
-from rackspan.pipeline.schemas import Table, table_named
-from rackspan.pipeline.warehouse import Day, Warehouse
+from rackspan.pipeline.delta.table import DataFile, data_files, read_files
+from rackspan.pipeline.runs import last_run
+from rackspan.pipeline.schemas import JUDGED, LANDING, RUNS, SNAPSHOTS, Table, table_named
+from rackspan.pipeline.warehouse import Warehouse, existing_table
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 BATCH_ROWS: Final = 10_000
+AT_ONCE: Final = 1_000_000
+"""Rows that are sorted in memory. A larger table is read a cluster and day at a time."""
 
 
 def rows(warehouse: Warehouse, name: str, limit: int | None = None) -> Iterator[dict[str, Any]]:
     """The rows of a table as JSON values, sorted by the grain, at most `limit`.
 
-    Days are read one at a time, those of a month in one file together, so no more is in memory. Errors: UsageError for an
-    unknown table, InvalidWarehouse where no run has made it yet or where its version is another one.
+    Errors: UsageError for an unknown table, InvalidWarehouse where no run has made it yet.
     """
     table = table_named(name)
-    days = in_force(warehouse, read_manifest(warehouse), table)
-    # Ordered by cluster and day, files are in order of the grain, which begins with cluster and time.
-    files = dict.fromkeys(one.files for _day, one in sorted(days.items()))
-    return islice((row for names in files for row in _day_rows(warehouse, table, names, limit)), limit)
+    opened = table_in_force(warehouse, table)
+    maps = [field.name for field in table.schema if pa.types.is_map(field.type)]
+    return islice((_as_json(row, maps) for row in _sorted_rows(warehouse, table, opened)), limit)
 
 
-def in_force(warehouse: Warehouse, manifest: Manifest, table: Table) -> Mapping[Day, TableDay]:
-    """The days of a table that readers may read. Errors: InvalidWarehouse for none, or for rows of another version."""
-    days = manifest.tables.get(table.name)
-    if days is None:
+def table_in_force(warehouse: Warehouse, table: Table) -> "DeltaTable":
+    """A table at the version that readers read. Errors: InvalidWarehouse where no run has made it yet."""
+    return existing_table(warehouse, table.name, version_in_force(warehouse, table))
+
+
+def version_in_force(warehouse: Warehouse, table: Table) -> int | None:
+    """The version of a table that readers read; None for the newest one. Errors: InvalidWarehouse before the first run."""
+    if table.name in LANDING:
+        return None
+    run = last_run(warehouse)
+    if run is None or (table is not RUNS and table.name not in run.versions):
         raise InvalidWarehouse(
             f"{warehouse.root}: has no table {table.name} yet; run rackspan pipeline run --warehouse {warehouse.root}"
         )
-    for day, one in days.items():
-        _check_version(warehouse, table, day, one)
-    return days
-
-
-def _day_rows(
-    warehouse: Warehouse, table: Table, files: tuple[str, ...], limit: int | None
-) -> Iterator[dict[str, Any]]:
-    parts = [_head(warehouse.tables / file, table, limit) for file in files]
-    if parts:
-        ordered = in_order(pa.concat_tables(parts), table) if len(parts) > 1 else parts[0]
-        for batch in ordered.to_batches(max_chunksize=BATCH_ROWS):
-            yield from map(_as_json, batch.to_pylist())
+    return None if table is RUNS else run.versions[table.name]
 
 
 def in_order(rows: pa.Table, table: Table) -> pa.Table:
@@ -71,47 +68,54 @@ def in_order(rows: pa.Table, table: Table) -> pa.Table:
     return rows.take(pc.sort_indices(pa.table(keys), sort_keys=order))
 
 
-def _head(file: Path, table: Table, limit: int | None) -> pa.Table:
-    """A file's rows, or its first ones: each file is sorted by the grain, so a day's first are among its files' first."""
-    try:
-        parquet = pq.ParquetFile(file)
-        return (parquet.read() if limit is None else _first_rows(parquet, limit)).cast(table.schema)
-    except FileNotFoundError:
-        raise InvalidWarehouse(
-            f"{file}: is gone; if two runs have ended since this command began, run it again"
-        ) from None
-    except (OSError, ValueError, pa.ArrowException) as error:
-        words = " ".join(str(error).split())
-        raise InvalidWarehouse(f"{file}: cannot be read: {words}; remove it and run the pipeline anew") from None
+def _sorted_rows(warehouse: Warehouse, table: Table, opened: "DeltaTable") -> Iterator[dict[str, Any]]:
+    files = data_files(opened)
+    if sum(file.rows for file in files) <= AT_ONCE:
+        yield from _part(warehouse, table, opened, files)
+        return
+    by_day = {day: list(ones) for day, ones in groupby(sorted(files, key=_day), key=_day)}
+    for cluster_id in _clusters(warehouse, table):
+        for ones in by_day.values():
+            yield from _part(warehouse, table, opened, ones, cluster_id)
 
 
-def _first_rows(parquet: pq.ParquetFile, limit: int) -> pa.Table:
-    batches, missing = [], limit
-    for batch in parquet.iter_batches(batch_size=BATCH_ROWS):
-        batches.append(batch[:missing])
-        missing -= len(batches[-1])
-        if not missing:
-            break
-    return pa.Table.from_batches(batches, parquet.schema_arrow)
+def _part(
+    warehouse: Warehouse, table: Table, opened: "DeltaTable", files: Sequence[DataFile], cluster_id: str | None = None
+) -> Iterator[dict[str, Any]]:
+    """The rows of some files in order, those of one cluster alone if it is given."""
+    read = pa.Table.from_batches(read_files(opened, files, table.schema), table.schema)
+    if cluster_id is not None:
+        read = read.filter(pc.equal(read["cluster_id"], cluster_id))
+    if table.name in LANDING and table is not SNAPSHOTS:
+        # Rows without a marker belong to a collect that was killed, or that is at work.
+        read = read.filter(pc.is_in(read["snapshot_id"], _stored_ids(warehouse, {file.day for file in files})))
+    for batch in in_order(read, table).to_batches(max_chunksize=BATCH_ROWS):
+        yield from batch.to_pylist()
 
 
-def _check_version(warehouse: Warehouse, table: Table, day: Day, one: TableDay) -> None:
-    if one.schema_version != table.version:
-        raise InvalidWarehouse(
-            f"{warehouse.root}: {table.name} of {day.day} has schema version {one.schema_version}, but this rackspan reads "
-            f"{table.version}; {_remedy(warehouse, table, day, one)}"
-        )
+def _stored_ids(warehouse: Warehouse, days: set[date | None]) -> pa.Array:
+    markers = existing_table(warehouse, SNAPSHOTS.name)
+    files = [file for file in data_files(markers) if file.day in days]
+    schema = pa.schema([SNAPSHOTS.schema.field("snapshot_id")])
+    return pa.Table.from_batches(read_files(markers, files, schema), schema)["snapshot_id"].combine_chunks()
 
 
-def _remedy(warehouse: Warehouse, table: Table, day: Day, one: TableDay) -> str:
-    if one.schema_version > table.version:
-        return "use the rackspan that wrote it"
-    if not (warehouse.snapshots / day.folder).is_dir():
-        return (
-            f"the snapshots of {day.cluster_id} are gone, so put them back and run, or use the rackspan that wrote it"
-        )
-    return f"run rackspan pipeline run --warehouse {warehouse.root}"
+def _clusters(warehouse: Warehouse, table: Table) -> list[str]:
+    of = SNAPSHOTS if table.name in LANDING else JUDGED
+    opened = table_in_force(warehouse, of)
+    batches = read_files(opened, data_files(opened), pa.schema([of.schema.field("cluster_id")]))
+    return sorted({one for batch in batches for one in pc.unique(batch.column("cluster_id")).to_pylist()})
 
 
-def _as_json(row: dict[str, Any]) -> dict[str, Any]:
-    return {name: utc_text(value) if isinstance(value, datetime) else value for name, value in row.items()}
+def _day(file: DataFile) -> date:
+    return file.day or date.min
+
+
+def _as_json(row: dict[str, Any], maps: Sequence[str]) -> dict[str, Any]:
+    return {name: dict(value or ()) if name in maps else _json_value(value) for name, value in row.items()}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return utc_text(value)
+    return value.isoformat() if isinstance(value, date) else value

@@ -1,192 +1,160 @@
-"""The folders of a warehouse: stored snapshots, work in progress, tables, and the locks that protect them.
+"""A warehouse: Delta tables below one URL, on a local disk or an object store. This file defines the layout.
 
-    DIR/snapshots/cluster_id=…/day=…/taken_at=…/   one Parquet snapshot each, renamed into place, never changed
-    DIR/staging/…                                  work in progress; a dead process's folder is removed by the next
-    DIR/tables/NAME/cluster_id=…/day=…/….parquet   data files; only those the manifest names are in force
-    DIR/tables/NAME/cluster_id=…/month=…/….parquet a month that is over, in one file (compaction.py)
-    DIR/tables/manifest.json                       renamed last (manifest.py)
-    DIR/.lock                                      held by the active `run`
+    URL/tables/snapshots                           the marker: a row for each snapshot that is stored completely
+    URL/tables/brokers, topics, partitions         the content of the snapshots; `collect` writes all four with delta-rs
+    URL/tables/partition_durability, findings, …   the derived tables, written by Spark alone
+    URL/tables/judged                              which snapshots the derived tables have, written by delta-rs
+    URL/tables/runs                                which version of each table belongs together, written last by delta-rs
+    URL/.lock                                      held by the active `run` or `follow`, on a local disk
 
-It does not use Spark.
+It does not use Spark. Credentials of object stores are those of the engines: delta-rs and Hadoop read them from the environment.
 """
 
 import fcntl
 import os
-import secrets
-import shutil
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
-from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
+from rackspan.disk import to_disk
 from rackspan.errors import InvalidWarehouse
-from rackspan.pipeline import paths
-from rackspan.sources.snapshot_folder import SCHEMAS
+from rackspan.pipeline.delta.local_disk import repair_log
+from rackspan.pipeline.delta.table import create_table, local_folder, open_table
+from rackspan.pipeline.schemas import LANDING, SNAPSHOTS
 
-SNAPSHOT_FILES = tuple(f"{name}.parquet" for name in SCHEMAS)
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
-
-@dataclass(frozen=True, slots=True, order=True)
-class Day:
-    """One cluster's UTC day: the unit in which tables are made and replaced. `day` is YYYY-MM-DD."""
-
-    cluster_id: str
-    day: str
-
-    @property
-    def folder(self) -> Path:
-        """Below `snapshots` or below a table."""
-        return Path(paths.pair("cluster_id", self.cluster_id), paths.pair("day", self.day))
-
-
-@dataclass(frozen=True, slots=True)
-class StoredSnapshot:
-    """One snapshot of a warehouse, by its folder; its files have not been read."""
-
-    day: Day
-    taken_at: datetime
-    folder: Path
+SCHEMES: Final = ("file", "s3", "s3a", "gs", "abfs", "abfss", "az", "adl")
 
 
 @dataclass(frozen=True, slots=True)
 class Warehouse:
-    """A warehouse folder that `open_warehouse` or `create_warehouse` has checked."""
+    """A warehouse that `open_warehouse` or `create_warehouse` has checked. `root` is a URL or an absolute local path."""
 
-    root: Path
-
-    @property
-    def snapshots(self) -> Path:
-        return self.root / "snapshots"
+    root: str
 
     @property
-    def staging(self) -> Path:
-        return self.root / "staging"
+    def folder(self) -> Path | None:
+        """The local folder, None on an object store."""
+        return local_folder(self.root)
 
-    @property
-    def tables(self) -> Path:
-        return self.root / "tables"
+    def table(self, name: str) -> str:
+        """The URL of a table."""
+        return f"{self.root}/tables/{name}"
+
+    def table_folder(self, name: str) -> Path | None:
+        """The local folder of a table, None on an object store."""
+        return local_folder(self.table(name))
+
+    def spark_path(self, name: str) -> str:
+        """The URL of a table as Hadoop names its scheme."""
+        return self.table(name).replace("s3://", "s3a://", 1) if self.root.startswith("s3://") else self.table(name)
 
 
-def open_warehouse(root: Path) -> Warehouse:
+def open_warehouse(root: str | Path) -> Warehouse:
     """An existing warehouse. Errors: InvalidWarehouse."""
-    if not root.is_dir():
+    warehouse = _named(root)
+    folder = warehouse.folder
+    if folder is not None and not folder.is_dir():
         raise InvalidWarehouse(
             f"{root}: no such folder; fill it first with rackspan pipeline collect --warehouse {root}"
         )
-    if not (root / "snapshots").is_dir():
+    if folder is not None and is_version_0_1(folder):
         raise InvalidWarehouse(
-            f"{root}: not a warehouse (it has no folder snapshots); fill one with rackspan pipeline collect --warehouse DIR"
+            f"{root}: a warehouse of rackspan 0.1; bring it over with rackspan pipeline import --from {root} --warehouse NEW"
         )
-    return Warehouse(root.absolute())
+    if open_table(warehouse.table(SNAPSHOTS.name)) is None:
+        raise InvalidWarehouse(
+            f"{root}: not a warehouse (it has no table snapshots); fill one with rackspan pipeline collect --warehouse URL"
+        )
+    return warehouse
 
 
-def create_warehouse(root: Path) -> Warehouse:
-    """An existing warehouse, or a new one in a new or empty folder. Errors: InvalidWarehouse."""
-    if (root / "snapshots").is_dir():
-        return open_warehouse(root)
-    try:
-        root.mkdir(parents=True, exist_ok=True)
-        if next(root.iterdir(), None) is not None:
-            raise InvalidWarehouse(f"{root}: holds other files and is no warehouse; name a new or an empty folder")
-        (root / "snapshots").mkdir(exist_ok=True)
-    except OSError as error:
-        raise InvalidWarehouse(f"{root}: cannot be written: {error.strerror}; choose another --warehouse") from None
-    return open_warehouse(root)
+def create_warehouse(root: str | Path) -> Warehouse:
+    """An existing warehouse, repaired after a power cut if need be, or a new one. Errors: InvalidWarehouse."""
+    warehouse = _named(root)
+    folder = warehouse.folder
+    if folder is not None:
+        _prepare_folder(root, folder)
+    for table in LANDING.values():
+        table_folder = warehouse.table_folder(table.name)
+        if table_folder is not None:
+            repair_log(table_folder)
+        create_table(warehouse.table(table.name), table.schema, by_day=True)
+    return warehouse
 
 
-def stored_snapshots(warehouse: Warehouse) -> dict[Day, list[StoredSnapshot]]:
-    """All snapshots by day, each day's in order of time. Folders with other names are ignored."""
-    snapshots: dict[Day, list[StoredSnapshot]] = {}
-    for cluster_id, cluster in _values("cluster_id", warehouse.snapshots):
-        for day, folder in _values("day", cluster):
-            stored = [_stored(Day(cluster_id, day), text, path) for text, path in _values("taken_at", folder)]
-            if stored:
-                snapshots[Day(cluster_id, day)] = sorted(stored, key=lambda one: one.taken_at)
-    return dict(sorted(snapshots.items()))
+def is_version_0_1(folder: Path) -> bool:
+    """Whether a folder is a warehouse of rackspan 0.1: Parquet folders of snapshots, and a manifest for the tables."""
+    return (folder / "snapshots").is_dir() and not (folder / "tables" / SNAPSHOTS.name / "_delta_log").is_dir()
 
 
-def snapshot_folder(warehouse: Warehouse, cluster_id: str, taken_at: datetime) -> Path:
-    """The folder of a snapshot with this cluster and time."""
-    day = Day(cluster_id, paths.day_text(taken_at))
-    return warehouse.snapshots / day.folder / paths.pair("taken_at", paths.timestamp_text(taken_at))
-
-
-@contextmanager
-def claimed_staging(warehouse: Warehouse) -> Iterator[Path]:
-    """A new folder below `staging`, locked for this block and removed afterwards."""
-    with _staging_guard(warehouse):
-        claim = warehouse.staging / secrets.token_hex(8)
-        claim.mkdir()
-        owner = _locked(claim / ".owner")
-    try:
-        yield claim
-    finally:
-        shutil.rmtree(claim, ignore_errors=True)
-        os.close(owner)
-
-
-def sweep_staging(warehouse: Warehouse) -> None:
-    """Remove the folders of dead processes. The kernel releases a dead owner's lock, so a locked folder is in use."""
-    with _staging_guard(warehouse):
-        for claim in [entry for entry in warehouse.staging.iterdir() if entry.is_dir()]:
-            with suppress(BlockingIOError, FileNotFoundError):
-                owner = _locked(claim / ".owner")
-                shutil.rmtree(claim, ignore_errors=True)
-                os.close(owner)
+def existing_table(warehouse: Warehouse, name: str, version: int | None = None) -> "DeltaTable":
+    """One table of a warehouse. Errors: InvalidWarehouse where it is not there."""
+    table = open_table(warehouse.table(name), version)
+    if table is None:
+        raise InvalidWarehouse(
+            f"{warehouse.root}: its table {name} is gone; put it back, or remove the folders of all derived tables, of "
+            "judged and of runs, and run again"
+        )
+    return table
 
 
 @contextmanager
 def only_run(warehouse: Warehouse) -> Iterator[None]:
-    """Hold the warehouse's lock for a block. Errors: InvalidWarehouse at once where another run holds it."""
+    """Hold the lock of a local warehouse for a block. Errors: InvalidWarehouse at once where another run holds it.
+
+    An object store has no lock. There, as here, two runs that wrote at the same time are detected when the first table is
+    committed (incremental.py).
+    """
+    folder = warehouse.folder
+    if folder is None:
+        yield
+        return
     try:
-        lock = _locked(warehouse.root / ".lock")
-    except BlockingIOError:
-        raise InvalidWarehouse(
-            f"{warehouse.root}: another rackspan pipeline run is at work here; run again when it is done"
-        ) from None
+        descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
         raise InvalidWarehouse(f"{warehouse.root}: cannot be written: {error.strerror}; correct its rights") from None
     try:
-        yield
-    finally:
-        os.close(lock)
-
-
-@contextmanager
-def _staging_guard(warehouse: Warehouse) -> Iterator[None]:
-    """A lock held briefly: between creating a folder and locking it, no other process may remove it."""
-    warehouse.staging.mkdir(exist_ok=True)
-    guard = _locked(warehouse.staging / ".guard", wait=True)
-    try:
-        yield
-    finally:
-        os.close(guard)
-
-
-def _locked(file: Path, *, wait: bool = False) -> int:
-    """A descriptor that holds the file's lock until it is closed. Errors: BlockingIOError where another process has it."""
-    descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX if wait else fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
-        raise
-    return descriptor
+        raise InvalidWarehouse(
+            f"{warehouse.root}: another rackspan pipeline run is at work here; run again when it is done"
+        ) from None
+    try:
+        yield
+    finally:
+        os.close(descriptor)
 
 
-def _values(key: str, folder: Path) -> Iterable[tuple[str, Path]]:
-    for entry in folder.iterdir():
-        value = paths.value_of(key, entry.name)
-        if value is not None and entry.is_dir():
-            yield value, entry
+def _named(root: str | Path) -> Warehouse:
+    text = str(root).rstrip("/") or "/"
+    scheme, separator, _ = text.partition("://")
+    if not separator:
+        return Warehouse(str(Path(text).absolute()))
+    if scheme not in SCHEMES:
+        raise InvalidWarehouse(
+            f"{root}: the scheme {scheme} is none of {', '.join(SCHEMES)}; choose another --warehouse"
+        )
+    return Warehouse(str(local_folder(text)) if scheme == "file" else text)
 
 
-def _stored(day: Day, text: str, folder: Path) -> StoredSnapshot:
-    taken_at = paths.timestamp_of(text)
-    if taken_at is None or paths.day_text(taken_at) != day.day:
-        raise InvalidWarehouse(f"{folder}: no moment of {day.day}; it was moved by hand: move it back or away")
-    for name in SNAPSHOT_FILES:
-        if not (folder / name).is_file():
-            raise InvalidWarehouse(f"{folder}: {name} is missing; remove the folder and collect the snapshot again")
-    return StoredSnapshot(day, taken_at, folder)
+def _prepare_folder(root: str | Path, folder: Path) -> None:
+    if folder.is_dir() and is_version_0_1(folder):
+        open_warehouse(root)
+    if (folder / "tables" / SNAPSHOTS.name).is_dir():
+        return
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        if any(entry.name not in (".lock", "tables") for entry in folder.iterdir()):
+            raise InvalidWarehouse(f"{root}: holds other files and is no warehouse; name a new or an empty folder")
+        # deltalake makes the folders of tables, and says little where it cannot.
+        (folder / "tables").mkdir(exist_ok=True)
+        for created in (folder, folder.parent):
+            to_disk(created)
+    except OSError as error:
+        raise InvalidWarehouse(f"{root}: cannot be written: {error.strerror}; choose another --warehouse") from None

@@ -1,4 +1,4 @@
-"""What Spark sums up is what plain loops sum up."""
+"""What Arrow sums up batch by batch is what plain loops sum up."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -6,17 +6,20 @@ from datetime import UTC, datetime, timedelta
 from random import Random
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from rackspan.errors import InvalidSnapshot
 from rackspan.model import ClusterSnapshot
+from rackspan.pipeline.report.aggregates import ReadColumns
 from rackspan.pipeline.report.data import AT_RISK, ClusterReport, History, ReportData, StateCounts
 from rackspan.pipeline.report.summaries import Tables, summarize
-from rackspan.pipeline.schemas import DRIFT, FINDINGS, OUTAGE_IMPACT, PARTITION_DURABILITY
+from rackspan.pipeline.schemas import DRIFT, FINDINGS, OUTAGE_IMPACT, PARTITION_DURABILITY, Table
 from tests.pipeline.report import story
 from tests.pipeline.report.story import TopicPlan, report_by_hand
 
-pytestmark = [pytest.mark.java, pytest.mark.spark]
+BATCH_ROWS = 7
+"""So few that groups are spread over batches."""
 
 
 def restless(seed: int, count: int) -> list[ClusterSnapshot]:
@@ -46,16 +49,16 @@ HISTORIES: Sequence[list[ClusterSnapshot]] = (
 )
 
 
-def summarized(spark: Any, histories: Sequence[list[ClusterSnapshot]], **bounds: int) -> ReportData:
+def summarized(histories: Sequence[list[ClusterSnapshot]], **bounds: int) -> ReportData:
     snapshots = [one for history in histories for one in history]
     rows = [row for one in snapshots for row in story.durability_rows(one)]
     findings = [row for one in snapshots for row in story.finding_rows(one)]
     Random(7).shuffle(rows)
     tables = Tables(
-        _frame(spark, rows, PARTITION_DURABILITY.ddl),
-        _frame(spark, findings, FINDINGS.ddl),
-        _frame(spark, story.impact_rows(snapshots), OUTAGE_IMPACT.ddl),
-        _frame(spark, story.drift_rows(snapshots), DRIFT.ddl),
+        _batches(rows, PARTITION_DURABILITY),
+        _batches(findings, FINDINGS),
+        _batches(story.impact_rows(snapshots), OUTAGE_IMPACT),
+        _batches(story.drift_rows(snapshots), DRIFT),
     )
     return summarize(
         tables,
@@ -65,8 +68,9 @@ def summarized(spark: Any, histories: Sequence[list[ClusterSnapshot]], **bounds:
     )
 
 
-def _frame(spark: Any, rows: list[dict[str, Any]], ddl: str) -> Any:
-    return spark.createDataFrame(rows, ddl)
+def _batches(rows: list[dict[str, Any]], table: Table) -> ReadColumns:
+    whole = pa.Table.from_pylist(rows, table.schema)
+    return lambda columns: iter(whole.select(columns).to_batches(max_chunksize=BATCH_ROWS))
 
 
 def to_the_microsecond(data: ReportData) -> ReportData:
@@ -88,18 +92,18 @@ def _rounded(history: History) -> History:
     )
 
 
-def test_spark_sums_up_what_plain_loops_sum_up(spark: Any) -> None:
-    summary, expected = to_the_microsecond(summarized(spark, HISTORIES)), to_the_microsecond(report_by_hand(*HISTORIES))
+def test_arrow_sums_up_what_plain_loops_sum_up() -> None:
+    summary, expected = to_the_microsecond(summarized(HISTORIES)), to_the_microsecond(report_by_hand(*HISTORIES))
     assert [one.cluster_id for one in summary.clusters] == [one.cluster_id for one in expected.clusters]
     for mine, theirs in zip(summary.clusters, expected.clusters, strict=True):
         for field in theirs.__slots__:
             assert getattr(mine, field) == getattr(theirs, field), (theirs.cluster_id, field)
 
 
-def test_a_long_history_is_drawn_by_the_worst_point_of_each_stretch_and_the_last(spark: Any) -> None:
+def test_a_long_history_is_drawn_by_the_worst_point_of_each_stretch_and_the_last() -> None:
     history = restless(3, 60)
     whole = report_by_hand(history).clusters[0].history
-    drawn = summarized(spark, [history], points_most=8).clusters[0].history
+    drawn = summarized([history], points_most=8).clusters[0].history
     assert (len(drawn.points), drawn.snapshots, drawn.condensed) == (8, 60, True)
     assert drawn.points[-1] == whole.points[-1]
     assert set(drawn.points) <= set(whole.points)
@@ -114,22 +118,22 @@ def test_a_long_history_is_drawn_by_the_worst_point_of_each_stretch_and_the_last
     assert _rounded(drawn).states == _rounded(whole).states
 
 
-def test_of_many_topics_at_risk_the_worst_are_brought_back(spark: Any) -> None:
+def test_of_many_topics_at_risk_the_worst_are_brought_back() -> None:
     plans = [TopicPlan(f"t{code:03}", [[1, 4]] * (1 + code % 3), min_insync_replicas=1) for code in range(80)]
     plans.append(TopicPlan("zzz", [[1, 2]], min_insync_replicas=2))
     cluster = story.snapshot(plans, brokers=story.SIX_BROKERS, lagging=[2])
-    rows = summarized(spark, [[cluster]], topics_most=5).clusters[0].topic_map.rows
+    rows = summarized([[cluster]], topics_most=5).clusters[0].topic_map.rows
     assert [row.topic for row in rows] == ["zzz", "t002", "t005", "t008", "t011"]
     assert rows[1].states == StateCounts(one_rack=3)
 
 
-def test_a_warehouse_without_snapshots_makes_an_empty_report(spark: Any) -> None:
-    assert summarized(spark, []).clusters == ()
+def test_a_warehouse_without_snapshots_makes_an_empty_report() -> None:
+    assert summarized([]).clusters == ()
 
 
-def test_a_snapshot_without_a_time_is_refused_by_name(spark: Any) -> None:
+def test_a_snapshot_without_a_time_is_refused_by_name() -> None:
     timeless = replace(story.safe_cluster("calm"), taken_at=None)
     tables = (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
-    empty = Tables(*(_frame(spark, [], table.ddl) for table in tables))
+    empty = Tables(*(_batches([], table) for table in tables))
     with pytest.raises(InvalidSnapshot, match="cluster 'calm': its latest snapshot has no taken_at; collect it again"):
         summarize(empty, {"calm": timeless}, story.POLICY)

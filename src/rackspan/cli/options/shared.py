@@ -158,8 +158,13 @@ OutputFormat: TypeAlias = Annotated[
     typer.Option("--output", "-o", envvar="RACKSPAN_OUTPUT", help="The format of standard output."),
 ]
 Warehouse: TypeAlias = Annotated[
-    Path,
-    typer.Option("--warehouse", envvar="RACKSPAN_WAREHOUSE", metavar="DIR", help="The folder of snapshots and tables."),
+    str,
+    typer.Option(
+        "--warehouse",
+        envvar="RACKSPAN_WAREHOUSE",
+        metavar="URL",
+        help="The snapshots and tables: a folder, or a URL such as s3://BUCKET/PATH.",
+    ),
 ]
 Apply: TypeAlias = Annotated[
     bool, typer.Option("--apply", help="Make the change. Without it, the change is only shown.")

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
-from pyspark import Broadcast
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
@@ -84,7 +83,7 @@ def topic_drift(topics_twice: DataFrame, partitions_twice: DataFrame) -> DataFra
 
 
 def partition_drift(
-    partitions_twice: DataFrame, topics_twice: DataFrame, pairs: DataFrame, known: Broadcast[Registrations]
+    partitions_twice: DataFrame, topics_twice: DataFrame, pairs: DataFrame, known: Registrations
 ) -> DataFrame:
     """Changes of partitions, and of their safety. Grain: snapshot, change, topic, partition."""
     changed = partitions_twice.join(F.broadcast(pairs), "snapshot").where(~_same() | F.col("relabelled"))
@@ -94,7 +93,7 @@ def partition_drift(
     )
 
     def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return partition_rows(batches, known.value)
+        return partition_rows(batches, known)
 
     return flat.mapInArrow(over, ROWS)
 

@@ -13,11 +13,11 @@ from rackspan.audit.drift.causes import PartitionPair
 from rackspan.audit.drift.changes import Change, TopicSummary, appeared, disappeared, partition_changes, topic_changes
 from rackspan.model.partitions import PartitionColumns
 from rackspan.pipeline.frames.registrations import Registrations
-from rackspan.pipeline.schemas import DRIFT, ddl
+from rackspan.pipeline.schemas import DRIFT, ddl, own_columns
 from rackspan.sources.snapshot_folder import list_column
 
-OWN_COLUMNS: Final = DRIFT.columns[3:-1]
-"""Without the keys and the earlier time, which Spark joins, and the version."""
+OWN_COLUMNS: Final = own_columns(DRIFT)[1:]
+"""Without the earlier time, which Spark joins."""
 
 ROWS: Final = f"snapshot INT, {ddl(OWN_COLUMNS)}"
 

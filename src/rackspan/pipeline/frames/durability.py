@@ -5,7 +5,6 @@ from typing import Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark import Broadcast
 from pyspark.sql import DataFrame
 
 from rackspan.audit.batch import PartitionBatch
@@ -14,24 +13,23 @@ from rackspan.model import NO_RACK, UNKNOWN_SIZE, Int32s
 from rackspan.pipeline.frames.batches import NumberedBatch, partition_batches
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.pipeline.frames.requirements import BatchFunction
-from rackspan.pipeline.schemas import PARTITION_DURABILITY, RACK_NAMES, ddl
+from rackspan.pipeline.schemas import PARTITION_DURABILITY, RACK_NAMES, ddl, own_columns
 
-OWN_COLUMNS: Final = PARTITION_DURABILITY.columns[2:-1]
-"""Without the keys that Spark joins on and the version."""
+OWN_COLUMNS: Final = own_columns(PARTITION_DURABILITY)
 
 DURABILITY: Final = f"snapshot INT, {ddl(OWN_COLUMNS)}"
 
 ARROW: Final = pa.schema([("snapshot", pa.int32()), *((column.name, column.type) for column in OWN_COLUMNS)])
 
 
-def durability(partitions_with_requirements: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
+def durability(partitions_with_requirements: DataFrame, known: Registrations) -> DataFrame:
     """The state of each partition, as rackspan.audit computes it. Grain: snapshot, topic, partition."""
     return partitions_with_requirements.mapInArrow(_durability_by_batch(known), DURABILITY)
 
 
-def _durability_by_batch(known: Broadcast[Registrations]) -> BatchFunction:
+def _durability_by_batch(known: Registrations) -> BatchFunction:
     def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return map(durability_batch, partition_batches(batches, known.value))
+        return map(durability_batch, partition_batches(batches, known))
 
     return over
 

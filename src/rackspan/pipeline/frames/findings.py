@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 
 import pyarrow as pa
-from pyspark import Broadcast
 from pyspark.sql import DataFrame
 
 from rackspan.audit.constraints.cluster import cluster_findings
@@ -16,28 +15,28 @@ from rackspan.audit.loads import Figure, from_figures
 from rackspan.pipeline.frames.batches import NumberedBatch, partition_batches
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.pipeline.frames.requirements import BatchFunction
-from rackspan.pipeline.schemas import FINDINGS, ddl
+from rackspan.pipeline.schemas import FINDINGS, ddl, own_columns
 
-OWN_COLUMNS: Final = FINDINGS.columns[2:-1]
+OWN_COLUMNS: Final = own_columns(FINDINGS)
 
 FOUND: Final = f"snapshot INT, {ddl(OWN_COLUMNS)}"
 
 ARROW: Final = pa.schema([("snapshot", pa.int32()), *((column.name, column.type) for column in OWN_COLUMNS)])
 
 
-def partition_findings(partitions_with_requirements: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
+def partition_findings(partitions_with_requirements: DataFrame, known: Registrations) -> DataFrame:
     """The findings about partitions. Grain: snapshot, constraint, topic, partition."""
     return partitions_with_requirements.mapInArrow(_findings_by_batch(known), FOUND)
 
 
-def whole_cluster_findings(figures: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
+def whole_cluster_findings(figures: DataFrame, known: Registrations) -> DataFrame:
     """The findings about whole clusters: constraints and goals. Grain: snapshot, constraint, reason.
 
     `figures` has the grain snapshot, field, index and at least one row for each snapshot (loads.py).
     """
 
     def judged(rows: pa.Table) -> pa.Table:
-        return judged_cluster(rows, known.value)
+        return judged_cluster(rows, known)
 
     return figures.groupBy("snapshot").applyInArrow(judged, FOUND)
 
@@ -57,9 +56,9 @@ def judged_cluster(rows: pa.Table, known: Registrations) -> pa.Table:
     return pa.Table.from_batches([_found((snapshot, finding) for finding in found)])
 
 
-def _findings_by_batch(known: Broadcast[Registrations]) -> BatchFunction:
+def _findings_by_batch(known: Registrations) -> BatchFunction:
     def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return map(findings_batch, partition_batches(batches, known.value))
+        return map(findings_batch, partition_batches(batches, known))
 
     return over
 

@@ -4,7 +4,6 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 import pyarrow as pa
-from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -20,7 +19,7 @@ ARROW: Final = pa.schema(
 )
 
 
-def partial_figures(partitions_with_requirements: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
+def partial_figures(partitions_with_requirements: DataFrame, known: Registrations) -> DataFrame:
     """The load that each batch of partitions puts on the brokers. Grain: batch, snapshot, field, index."""
     return partitions_with_requirements.mapInArrow(_figures_by_batch(known), FIGURES)
 
@@ -39,9 +38,9 @@ def summed_figures(partial: DataFrame) -> DataFrame:
     return partial.groupBy("snapshot", "field", "index").agg(total.alias("value"))
 
 
-def _figures_by_batch(known: Broadcast[Registrations]) -> BatchFunction:
+def _figures_by_batch(known: Registrations) -> BatchFunction:
     def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in partition_batches(batches, known.value):
+        for batch in partition_batches(batches, known):
             yield from map(_figures, batch.by_snapshot())
 
     return over

@@ -1,11 +1,10 @@
 """The rows of outage_impact: the effect of each loss, computed in each batch by rackspan.audit and summed by Spark."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark import Broadcast
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
@@ -51,14 +50,17 @@ def losses(spark: SparkSession, known: Registrations) -> DataFrame:
     return spark.createDataFrame(pa.Table.from_pylist(rows, schema=LOSSES))
 
 
-def losses_of_snapshots(spark: SparkSession, losses: DataFrame, known: Registrations) -> DataFrame:
-    """The losses of each snapshot's own registration. Grain: snapshot, loss."""
-    numbers = pa.array(range(len(known.of_snapshot)), pa.int32())
-    of_snapshot = spark.createDataFrame(pa.table({"snapshot": numbers, "registration": pa.array(known.of_snapshot)}))
+def losses_of_snapshots(
+    spark: SparkSession, losses: DataFrame, known: Registrations, snapshots: Sequence[int]
+) -> DataFrame:
+    """The losses of the registrations of some snapshots. Grain: snapshot, loss."""
+    numbers = pa.array(snapshots, pa.int32())
+    registered = pa.array(known.of_snapshot[list(snapshots)])
+    of_snapshot = spark.createDataFrame(pa.table({"snapshot": numbers, "registration": registered}))
     return of_snapshot.join(F.broadcast(losses), "registration").drop("registration")
 
 
-def partial_harm(partitions_with_requirements: DataFrame, known: Broadcast[Registrations]) -> DataFrame:
+def partial_harm(partitions_with_requirements: DataFrame, known: Registrations) -> DataFrame:
     """The effect of each loss on each batch of partitions. Grain: batch, snapshot, loss, topic, broker."""
     return partitions_with_requirements.mapInArrow(_harm_by_batch(known), HARM)
 
@@ -103,9 +105,9 @@ def _nullable(one: Column) -> Column:
     return F.when(one["leaders"] > 0, one)
 
 
-def _harm_by_batch(known: Broadcast[Registrations]) -> BatchFunction:
+def _harm_by_batch(known: Registrations) -> BatchFunction:
     def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        for batch in partition_batches(batches, known.value):
+        for batch in partition_batches(batches, known):
             yield from map(harm_batch, batch.by_snapshot())
 
     return over

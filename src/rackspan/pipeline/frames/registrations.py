@@ -1,7 +1,6 @@
-"""The brokers and controllers of each snapshot, broadcast to every executor once; equal ones are stored once."""
+"""The brokers and controllers of each snapshot, sent to the executors with the functions that use them; equal ones once."""
 
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,8 +8,9 @@ import numpy as np
 from rackspan.audit import RackPolicy
 from rackspan.audit.batch import ClusterMembers
 from rackspan.model.partitions import Int32s
-from rackspan.pipeline.frames.inputs import Inputs
-from rackspan.sources.snapshot_folder import read_registration
+from rackspan.pipeline.landing.markers import StoredSnapshot
+from rackspan.pipeline.landing.read import read_registrations
+from rackspan.pipeline.warehouse import Warehouse
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,13 +24,13 @@ class Registrations:
         return self.distinct[int(self.of_snapshot[snapshot])]
 
 
-def registrations(inputs: Inputs, policy: RackPolicy) -> Registrations:
-    """Read the registrations on the driver: files of a few rows each, which take Spark ten times as long.
+def registrations(warehouse: Warehouse, stored: Sequence[StoredSnapshot], policy: RackPolicy) -> Registrations:
+    """Read the distinct registrations on the driver: as many as cluster members have changed, however many the snapshots.
 
-    Errors: InvalidSnapshot; UsageError where the policy refuses a cluster.
+    A function that refers to them carries them to its workers, as Spark Connect, which has no broadcast variables, requires.
+    Errors: InvalidWarehouse; UsageError where the policy refuses a cluster.
     """
-    with ThreadPoolExecutor() as readers:
-        by_snapshot = list(readers.map(lambda one: read_registration(one.folder), inputs.stored))
-    indexes = {registration: index for index, registration in enumerate(dict.fromkeys(by_snapshot))}
-    distinct = tuple(ClusterMembers(brokers, controllers, policy) for brokers, controllers in indexes)
-    return Registrations(distinct, np.array([indexes[one] for one in by_snapshot], dtype=np.int32))
+    by_hash = read_registrations(warehouse, stored)
+    places = {members: place for place, members in enumerate(by_hash)}
+    distinct = tuple(ClusterMembers(brokers, controllers, policy) for brokers, controllers in by_hash.values())
+    return Registrations(distinct, np.array([places[one.members] for one in stored], dtype=np.int32))

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Final, TypeAlias
 
-from pyspark import Broadcast
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
@@ -14,33 +13,43 @@ from rackspan.pipeline.frames import drift, durability, findings, loads, outage
 from rackspan.pipeline.frames.bits import durability as durability_bits
 from rackspan.pipeline.frames.bits import outage as outage_bits
 from rackspan.pipeline.frames.bits.broker_bits import BrokerBits, broker_bits
-from rackspan.pipeline.frames.inputs import Inputs, topic_count, widest_list
+from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.pipeline.frames.requirements import partitions_with_requirements, topic_requirements
 
 
 @dataclass(frozen=True)
 class JobInputs:
-    """The input of every job: the snapshots, the registrations of each, and the rack policy."""
+    """The input of a job: the snapshots it judges, the members of each cluster, and the rack policy.
+
+    `compared` reads the snapshots that the judged ones are compared with as well.
+    """
 
     inputs: Inputs
-    registrations: Broadcast[Registrations]
+    compared: Inputs
+    registrations: Registrations
     policy: RackPolicy
 
     @cached_property
     def bits(self) -> BrokerBits | None:
         """Brokers and racks as bits, or None where the run has to use Arrow batches."""
-        return broker_bits(self.registrations.value, widest_list(self.inputs))
+        return broker_bits(self.registrations, self.inputs.longest_list)
 
     @cached_property
     def partitions(self) -> DataFrame:
         """Each partition with its topic's requirements. Grain: snapshot, topic, partition."""
-        return partitions_with_requirements(self.inputs.partitions, self.requirements, topic_count(self.inputs))
+        return _with_requirements(self.inputs, self.policy)
 
     @cached_property
-    def requirements(self) -> DataFrame:
-        """The minimums that each topic requires. Grain: snapshot, topic."""
-        return topic_requirements(self.inputs.topics, self.policy)
+    def compared_partitions(self) -> DataFrame:
+        """The same of every snapshot that is compared. Grain: snapshot, topic, partition."""
+        return _with_requirements(self.compared, self.policy)
+
+
+def _with_requirements(inputs: Inputs, policy: RackPolicy) -> DataFrame:
+    return partitions_with_requirements(
+        inputs.partitions, topic_requirements(inputs.topics, policy), inputs.topic_count
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +88,7 @@ def all_findings(job: JobInputs) -> TableRows:
 def outage_impact(job: JobInputs) -> TableRows:
     """Grain: snapshot, lost_racks, topic."""
     spark, known, bits = job.inputs.spark, job.registrations, job.bits
-    losses = outage.losses_of_snapshots(spark, outage.losses(spark, known.value), known.value)
+    losses = outage.losses_of_snapshots(spark, outage.losses(spark, known), known, job.inputs.read)
     if bits is None:
         partial = outage.partial_harm(job.partitions, known)
     else:
@@ -89,12 +98,12 @@ def outage_impact(job: JobInputs) -> TableRows:
 
 def all_drift(job: JobInputs) -> TableRows:
     """Grain: snapshot, change, topic, partition, broker."""
-    inputs, known = job.inputs, job.registrations
-    pairs = drift.pairs(inputs, known.value)
-    partitions = drift.partitions_twice(job.partitions, pairs)
-    topics = drift.topics_twice(inputs.topics, job.requirements, pairs)
+    inputs, known = job.compared, job.registrations
+    pairs = drift.pairs(inputs, known)
+    partitions = drift.partitions_twice(job.compared_partitions, pairs)
+    topics = drift.topics_twice(inputs.topics, topic_requirements(inputs.topics, job.policy), pairs)
     changes = (
-        drift.registration_drift(inputs, known.value)
+        drift.registration_drift(inputs, known)
         .unionByName(drift.topic_drift(topics, partitions))
         .unionByName(drift.partition_drift(partitions, topics, pairs, known))
     )
@@ -110,5 +119,5 @@ JOBS: Final[Mapping[str, Job]] = {
 
 
 def keyed(rows: DataFrame, snapshots: DataFrame) -> DataFrame:
-    """The rows with their cluster, time and `unit`, the day they belong to. Grain: as `rows`."""
-    return rows.join(F.broadcast(snapshots.select("snapshot", "unit", "cluster_id", "taken_at")), "snapshot")
+    """The rows with the keys of their snapshots. Grain: as `rows`."""
+    return rows.join(F.broadcast(snapshots), "snapshot")

@@ -1,71 +1,54 @@
-"""Makes ReportData from a warehouse: the tables in force, and the latest snapshot of each cluster, summarized."""
+"""Makes ReportData from a warehouse: the tables in force, and the latest snapshot of each cluster in them, summarized."""
 
-from collections.abc import Iterable, Mapping
-from datetime import datetime, timedelta
-from itertools import groupby
+from collections.abc import Iterator, Mapping, Sequence
+from functools import partial
 
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+import pyarrow as pa
 
 from rackspan.audit.policy import RackPolicy
-from rackspan.pipeline import session
-from rackspan.pipeline.frames.inputs import glob_escaped
-from rackspan.pipeline.incremental import fingerprint
-from rackspan.pipeline.manifest import Manifest, read_manifest
+from rackspan.errors import InvalidWarehouse
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.pipeline.delta.table import data_files, read_files
+from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.report.data import ReportData
-from rackspan.pipeline.report.summaries import EPOCH, Tables, summarize
-from rackspan.pipeline.schemas import DRIFT, FINDINGS, OUTAGE_IMPACT, PARTITION_DURABILITY, Table
-from rackspan.pipeline.table import in_force
-from rackspan.pipeline.warehouse import StoredSnapshot, Warehouse, stored_snapshots
-from rackspan.sources import snapshot_file
+from rackspan.pipeline.report.summaries import Tables, summarize
+from rackspan.pipeline.runs import Run, last_run
+from rackspan.pipeline.schemas import DRIFT, FINDINGS, JUDGED, OUTAGE_IMPACT, PARTITION_DURABILITY, Table
+from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 
-def report_data(warehouse: Warehouse, policy: RackPolicy, master: str | None = None) -> ReportData:
-    """A summary of the tables in force, and the outcome of each loss for the latest snapshot of each cluster in them.
+def report_data(warehouse: Warehouse, policy: RackPolicy) -> tuple[Run, ReportData]:
+    """The run in force, a summary of its tables, and the outcome of each loss for the latest snapshot of each cluster.
 
-    Snapshots collected since the last run are left out. Errors: InvalidWarehouse where nothing has been run;
-    MissingRequirement without pyspark or Java; UsageError where the policy refuses a cluster.
+    Snapshots collected since that run are left out. Errors: InvalidWarehouse where nothing has been run; UsageError where
+    the policy refuses a cluster.
     """
-    manifest = read_manifest(warehouse)
-    with session.spark_session(master) as spark:
-        read_tables = (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
-        tables = Tables(*(table_frame(spark, warehouse, manifest, table) for table in read_tables))
-        latest = latest_known(warehouse, manifest, policy, last_rows(tables.impact))
-        snapshots = {one.day.cluster_id: snapshot_file.read(one.folder).snapshot for one in latest}
-        return summarize(tables, snapshots, policy)
-
-
-def table_frame(spark: SparkSession, warehouse: Warehouse, manifest: Manifest, table: Table) -> DataFrame:
-    """A table's rows by the manifest. Grain: the table's. Errors: InvalidWarehouse."""
-    days = in_force(warehouse, manifest, table)
-    files = [glob_escaped(warehouse.tables / file) for one in days.values() for file in one.files]
-    return spark.read.schema(table.ddl).parquet(*files) if files else spark.createDataFrame([], table.ddl)
-
-
-def last_rows(impact: DataFrame) -> dict[str, datetime]:
-    """The time of each cluster's last snapshot in the tables: outage_impact has rows for every snapshot."""
-    newest = impact.groupBy("cluster_id").agg(F.max(F.unix_micros("taken_at")).alias("at_micros"))
-    return {row.cluster_id: EPOCH + timedelta(microseconds=row.at_micros) for row in newest.collect()}
-
-
-def latest_known(
-    warehouse: Warehouse, manifest: Manifest, policy: RackPolicy, last: Mapping[str, datetime]
-) -> Iterable[StoredSnapshot]:
-    """The latest snapshot of each cluster that is in the tables.
-
-    A snapshot is in the tables if it has rows, or if its day is up to date: one without partitions may have no rows.
-    """
-    known = (
-        one
-        for day, stored in stored_snapshots(warehouse).items()
-        for up_to_date in [_up_to_date(manifest, stored, policy)]
-        for one in stored
-        if up_to_date or one.taken_at == last.get(day.cluster_id)
+    run = last_run(warehouse)
+    if run is None:
+        raise InvalidWarehouse(
+            f"{warehouse.root}: has no table {PARTITION_DURABILITY.name} yet; "
+            f"run rackspan pipeline run --warehouse {warehouse.root}"
+        )
+    tables = (PARTITION_DURABILITY, FINDINGS, OUTAGE_IMPACT, DRIFT)
+    return run, summarize(
+        Tables(*(partial(table_batches, warehouse, run, table) for table in tables)),
+        latest_snapshots(warehouse, run),
+        policy,
     )
-    for _cluster_id, of_cluster in groupby(known, key=lambda one: one.day.cluster_id):
-        yield max(of_cluster, key=lambda one: one.taken_at)
 
 
-def _up_to_date(manifest: Manifest, stored: list[StoredSnapshot], policy: RackPolicy) -> bool:
-    made = manifest.day(PARTITION_DURABILITY.name, stored[0].day)
-    return made is not None and made.inputs == fingerprint(PARTITION_DURABILITY, stored, policy)
+def table_batches(warehouse: Warehouse, run: Run, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """Columns of a table as a run left it. Errors: InvalidWarehouse."""
+    opened = existing_table(warehouse, table.name, run.versions[table.name])
+    return read_files(opened, data_files(opened), pa.schema([table.schema.field(name) for name in columns]))
+
+
+def latest_snapshots(warehouse: Warehouse, run: Run) -> Mapping[str, ClusterSnapshot]:
+    """The latest snapshot of each cluster that the run's tables have and that is stored still."""
+    latest: dict[str, str] = {}
+    for batch in table_batches(warehouse, run, JUDGED, ("cluster_id", "snapshot_id")):
+        for cluster, identity in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+            latest[cluster] = max(identity, latest.get(cluster, ""))
+    stored = read_markers(warehouse).named(latest.values())
+    return {one.cluster_id: read_snapshot(warehouse, one) for one in stored}

@@ -1,16 +1,14 @@
-"""Summarizes the tables for a report: Spark groups, counts and adds up time; only what a page shows is collected.
+"""Summarizes the tables for a report: each table is read batch by batch, and only what a page shows is kept.
 
 States and findings are read from the tables; the losses are computed from the latest snapshot of each cluster by the same
 `outage` that the CLI calls.
 """
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from typing import Any, Final
-
-from pyspark.sql import DataFrame, Row
 
 from rackspan import __version__
 from rackspan.audit.batch import snapshot_batch
@@ -18,8 +16,10 @@ from rackspan.audit.findings import Severity
 from rackspan.audit.judge import outage
 from rackspan.audit.policy import RackPolicy
 from rackspan.errors import InvalidSnapshot
+from rackspan.model.ids import RackId
 from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.pipeline.report import drift_frames, frames
+from rackspan.pipeline.report import aggregates
+from rackspan.pipeline.report.aggregates import FOUND, DriftSum, FindingSum, ReadColumns, StateCounter
 from rackspan.pipeline.report.data import (
     AT_RISK,
     DRIFT_MAX,
@@ -39,21 +39,22 @@ from rackspan.pipeline.report.data import (
 from rackspan.pipeline.report.topic_map import harmed_partitions, rack_members, topic_map
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+MICROS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Tables:
-    """The tables of a warehouse that a report reads, each with its own grain."""
+    """The tables of a warehouse that a report reads."""
 
-    durability: DataFrame
-    findings: DataFrame
-    impact: DataFrame
-    drift: DataFrame
+    durability: ReadColumns
+    findings: ReadColumns
+    impact: ReadColumns
+    drift: ReadColumns
 
 
 @dataclass(frozen=True, slots=True)
 class ClusterSummary:
-    """The summary of one cluster that Spark returned."""
+    """The summary of one cluster's rows."""
 
     history: History
     topics_at_risk: Mapping[str, StateCounts]
@@ -73,8 +74,7 @@ def summarize(
 ) -> ReportData:
     """The report on every cluster of `latest`, which maps the tables' cluster_id to its latest snapshot.
 
-    For each cluster Spark returns at most `topics_most` topics, `points_most` points, DRIFT_MAX groups of changes, a group a
-    constraint, a row a rack and one row of numbers.
+    Of each cluster at most `topics_most` topics, `points_most` points and DRIFT_MAX groups of changes are kept.
     Errors: InvalidSnapshot for a snapshot without a time; UsageError where the policy refuses a cluster.
     """
     if not latest:
@@ -115,113 +115,158 @@ def cluster_report(
 
 
 def collect(tables: Tables, at: Mapping[str, int], topics_most: int, points_most: int) -> dict[str, ClusterSummary]:
-    """Run the frames. `at` is when the latest snapshot of each cluster was taken, in microseconds since 1970 UTC."""
-    durability = tables.durability
-    latest = durability.sparkSession.createDataFrame(list(at.items()), f"cluster_id string, {frames.AT} long")
-    points = frames.points(durability, latest).cache()
-    try:
-        drawn = _by_cluster(frames.drawn_points(points, points_most))
-        numbers = {row.cluster_id: row for row in frames.histories(frames.lasting(points)).collect()}
-    finally:
-        points.unpersist()
-    topics = _by_cluster(frames.topics_at_risk(durability, latest, topics_most))
-    groups = _by_cluster(frames.finding_groups(tables.findings, latest))
-    losses = _by_cluster(drift_frames.loss_histories(tables.impact, latest))
-    drift = _by_cluster(drift_frames.drift_groups(tables.drift, latest, DRIFT_MAX))
+    """Read the tables. `at` is when the latest snapshot of each cluster was taken, in microseconds since 1970 UTC."""
+    durability = aggregates.durability_sums(tables.durability, at)
+    findings = aggregates.finding_sums(tables.findings, at)
+    losses = aggregates.whole_cluster_losses(tables.impact, at)
+    drift = aggregates.drift_sums(tables.drift, at, DRIFT_MAX)
     return {
         cluster_id: ClusterSummary(
-            history=_history(numbers[cluster_id], drawn[cluster_id]),
-            topics_at_risk={row.topic: _counts(row) for row in topics[cluster_id]},
-            findings=_findings(groups[cluster_id]),
+            history=_history(durability[cluster_id].points, points_most),
+            topics_at_risk=_topics_at_risk(durability[cluster_id].topics, topics_most),
+            findings=_findings(findings[cluster_id]),
             loss_history=_loss_history(losses[cluster_id]),
-            drift=tuple(map(_drift_group, sorted(drift[cluster_id], key=lambda row: row["rank"]))),
-            drift_groups=drift[cluster_id][0].groups if drift[cluster_id] else 0,
+            drift=tuple(_drift_group(group, one) for group, one in drift[cluster_id][0]),
+            drift_groups=drift[cluster_id][1],
         )
         for cluster_id in at
     }
 
 
-def _by_cluster(frame: DataFrame) -> dict[str, list[Row]]:
-    rows: dict[str, list[Row]] = defaultdict(list)
-    for row in frame.collect():
-        rows[row.cluster_id].append(row)
-    return rows
-
-
-def _history(numbers: Row, drawn: Iterable[Row]) -> History:
+def _history(points: Mapping[int, StateCounter], most: int) -> History:
+    """The history in numbers, and at most `most` of its points."""
+    counted = [(at, _counts(points[at])) for at in sorted(points)]
+    seconds = _lasting([at for at, _ in counted])
     return History(
-        snapshots=numbers.snapshots,
-        first_taken_at=_timestamp(numbers.first),
-        last_taken_at=_timestamp(numbers["last"]),
-        points=tuple(HistoryPoint(_timestamp(row[frames.AT]), _counts(row)) for row in sorted(drawn, key=_at)),
-        states=tuple(_state_time(numbers, state) for state in AT_RISK if numbers[f"{state.field}_most"]),
-        seconds_at_risk=numbers.seconds_at_risk,
-        longest_gap_seconds=numbers.longest_gap_seconds,
+        snapshots=len(counted),
+        first_taken_at=_timestamp(counted[0][0]),
+        last_taken_at=_timestamp(counted[-1][0]),
+        points=tuple(HistoryPoint(_timestamp(at), counts) for at, counts in _drawn(counted, most)),
+        states=tuple(
+            _state_time(state, counted, seconds) for state in AT_RISK if any(counts.of(state) for _, counts in counted)
+        ),
+        seconds_at_risk=sum(
+            lasts for (_, counts), lasts in zip(counted, seconds, strict=True) if any(map(counts.of, AT_RISK))
+        ),
+        longest_gap_seconds=max(seconds),
     )
 
 
-def _state_time(numbers: Row, state: DurabilityState) -> StateTime:
-    return StateTime(
-        state=state,
-        most=numbers[f"{state.field}_most"],
-        most_at=_timestamp(numbers[f"{state.field}_most_at"]),
-        seconds=numbers[f"{state.field}_seconds"],
-    )
+def _lasting(times: Sequence[int]) -> list[float]:
+    """The seconds until the next time, 0 for the last."""
+    return [*((after - before) / MICROS for before, after in pairwise(times)), 0.0]
 
 
-def _findings(rows: Iterable[Row]) -> tuple[FindingGroup, ...]:
+def _drawn(counted: Sequence[tuple[int, StateCounts]], most: int) -> list[tuple[int, StateCounts]]:
+    """The worst point of each of `most` − 1 stretches with equally many snapshots, and the last point."""
+    if len(counted) <= most:
+        return list(counted)
+    *others, last = counted
+    worst: dict[int, tuple[int, StateCounts]] = {}
+    for row, point in enumerate(others):
+        stretch = row * (most - 1) // (len(counted) - 1)
+        if stretch not in worst or _badness(point[1]) > _badness(worst[stretch][1]):
+            worst[stretch] = point
+    return [*(worst[stretch] for stretch in sorted(worst)), last]
+
+
+def _badness(counts: StateCounts) -> list[int]:
+    return [counts.of(state) for state in AT_RISK]
+
+
+def _state_time(
+    state: DurabilityState, counted: Sequence[tuple[int, StateCounts]], seconds: Sequence[float]
+) -> StateTime:
+    most_at, most = max(counted, key=lambda point: (point[1].of(state), -point[0]))
+    lasted = sum(lasts for (_, counts), lasts in zip(counted, seconds, strict=True) if counts.of(state))
+    return StateTime(state, most.of(state), _timestamp(most_at), lasted)
+
+
+def _topics_at_risk(topics: Mapping[str, StateCounter], most: int) -> dict[str, StateCounts]:
+    """Topics with partitions that are not ok, the worst first."""
+    counted = {topic: counts for topic, states in topics.items() if any(map((counts := _counts(states)).of, AT_RISK))}
+
+    def urgency(topic: str) -> tuple[int, int, str]:
+        badness = _badness(counted[topic])
+        return next(rank for rank, count in enumerate(badness) if count), -sum(badness), topic
+
+    return {topic: counted[topic] for topic in sorted(counted, key=urgency)[:most]}
+
+
+def _findings(sums: Mapping[tuple[str, str], FindingSum]) -> tuple[FindingGroup, ...]:
     """Current findings first, violations before warnings, frequent before rare."""
     groups = (
         FindingGroup(
-            constraint=row.constraint,
-            severity=Severity(row.severity),
-            findings=row.findings,
-            topics=row.topics,
-            snapshots=row.snapshots,
-            last_found_at=_timestamp(row.last_found),
-            topic=row.topic,
-            partition=row.partition,
-            reason=row.reason,
-            remedy=row.remedy,
+            constraint=constraint,
+            severity=Severity(severity),
+            findings=one.findings,
+            topics=len(one.topics),
+            snapshots=len(one.snapshots),
+            last_found_at=_timestamp(one.last_found),
+            **dict(zip(FOUND, one.example, strict=True)),
         )
-        for row in rows
+        for (constraint, severity), one in sums.items()
     )
     return tuple(sorted(groups, key=_urgency))
 
 
-def _loss_history(rows: Iterable[Row]) -> tuple[LossHistory, ...]:
+def _loss_history(rows: Iterable[Mapping[str, Any]]) -> tuple[LossHistory, ...]:
     """The racks whose loss was not survived for longest come first."""
-    losses = (LossHistory(**_without(row, "cluster_id") | {"last_at": _timestamp_or_none(row.last_at)}) for row in rows)
+    rows = list(rows)
+    # Every snapshot has one row for the loss of no rack; these give the duration of each snapshot.
+    times = sorted({row["taken_at"] for row in rows if not row["lost_racks"]})
+    seconds = dict(zip(times, _lasting(times), strict=True)) if times else {}
+    by_rack: dict[str, list[Mapping[str, Any]]] = {}
+    for row in rows:
+        if len(row["lost_racks"]) == 1:
+            by_rack.setdefault(row["lost_racks"][0], []).append(row)
+    losses = (_loss_of_rack(rack, of_rack, seconds) for rack, of_rack in by_rack.items())
     return tuple(sorted(losses, key=lambda one: (-one.seconds_not_survived, -one.not_survived, one.rack)))
 
 
-def _drift_group(row: Row) -> DriftGroup:
-    fields = _without(row, "cluster_id", frames.AT, "rank", "groups")
-    return DriftGroup(taken_at=_timestamp(row[frames.AT]), **fields)
+def _loss_of_rack(rack: str, rows: Sequence[Mapping[str, Any]], seconds: Mapping[int, float]) -> LossHistory:
+    failed = [row["taken_at"] for row in rows if not row["survived"]]
+    most = {
+        f"most_{state}": max(row[state] for row in rows) for state in ("offline", "under_min_isr", "under_min_racks")
+    }
+    return LossHistory(
+        rack=RackId(rack),
+        snapshots=len(rows),
+        not_survived=len(failed),
+        seconds_not_survived=sum(seconds[at] for at in sorted(failed)),
+        last_at=_timestamp(max(failed)) if failed else None,
+        **most,
+    )
 
 
-def _without(row: Row, *names: str) -> dict[str, Any]:
-    return {name: value for name, value in row.asDict().items() if name not in names}
+def _drift_group(group: Sequence[Any], one: DriftSum) -> DriftGroup:
+    at, change, cause, cause_broker, *_ = group
+    topic, partition, broker, before, after = one.example
+    return DriftGroup(
+        _timestamp(at),
+        change,
+        one.changes,
+        len(one.topics),
+        topic,
+        partition,
+        broker,
+        before,
+        after,
+        cause,
+        cause_broker,
+    )
 
 
 def _urgency(group: FindingGroup) -> tuple[bool, bool, int, str]:
     return not group.findings, group.severity is Severity.WARNING, -group.findings, group.constraint
 
 
-def _counts(row: Row) -> StateCounts:
-    return StateCounts(**{state.field: row[state.field] for state in DurabilityState})
-
-
-def _at(row: Row) -> int:
-    return int(row[frames.AT])
+def _counts(states: StateCounter) -> StateCounts:
+    return StateCounts(**{state.field: states[state.value] for state in DurabilityState})
 
 
 def _timestamp(micros: int) -> datetime:
     return EPOCH + timedelta(microseconds=micros)
-
-
-def _timestamp_or_none(micros: int | None) -> datetime | None:
-    return None if micros is None else _timestamp(micros)
 
 
 def _micros(cluster_id: str, snapshot: ClusterSnapshot) -> int:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -30,15 +29,17 @@ from rackspan.model import (
     columns,
 )
 from rackspan.model.json_format import utc_text
-from rackspan.pipeline import incremental, session
 from rackspan.pipeline.frames import durability, outage
 from rackspan.pipeline.frames.bits import broker_bits
 from rackspan.pipeline.frames.bits import durability as durability_bits
 from rackspan.pipeline.frames.bits import outage as outage_bits
-from rackspan.pipeline.frames.registrations import Registrations
+from rackspan.pipeline.frames.registrations import Registrations, registrations
+from rackspan.pipeline.incremental import RunWork, TableWork
 from rackspan.pipeline.jobs import build
+from rackspan.pipeline.jobs.tables import JOBS
+from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.schemas import TABLES
-from rackspan.pipeline.warehouse import stored_snapshots
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, generated
 
@@ -142,26 +143,25 @@ def everything() -> list[ClusterSnapshot]:
     return [*map(near, generated(SNAPSHOTS)), odd(), later, of_racks(broker_bits.RACKS_MAX)]
 
 
-def made(snapshots: Sequence[ClusterSnapshot], policy: RackPolicy, root: Path) -> dict[str, list[dict[str, Any]]]:
-    """Rows of both tables as Spark leaves them, day by day."""
+def made(
+    spark: SparkSession, snapshots: Sequence[ClusterSnapshot], policy: RackPolicy, root: Path
+) -> dict[str, list[dict[str, Any]]]:
+    """Rows of both tables as Spark makes them."""
     warehouse = pipeline.create_warehouse(root / "warehouse")
-    for snapshot in snapshots:
-        assert pipeline.store(snapshot, warehouse).new
-    work = incremental.work(stored_snapshots(warehouse), policy)
-    given = {name: [one for one in work if one.table.name == name] for name in JUDGED}
-    with session.spark_session(None) as ours:
-        build.build(ours, warehouse, given, policy, root / "made")
-    return {name: rows(root / "made" / name, name) for name in JUDGED}
-
-
-def rows(folder: Path, name: str) -> list[dict[str, Any]]:
-    found = []
-    for file in folder.glob("unit=*/*.parquet"):
-        part = pq.ParquetFile(file).read().cast(TABLES[name].schema).to_pylist()
-        rows_read = [{**row, "taken_at": utc_text(row["taken_at"])} for row in part]
-        assert rows_read == expected.ordered(rows_read, TABLES[name].grain)
-        found += rows_read
-    return expected.ordered(found, TABLES[name].grain)  # type: ignore[return-value]
+    store_all(snapshots, warehouse)
+    markers = read_markers(warehouse)
+    stored = tuple(markers.of_days(markers.count_by_day()))
+    tables = {name: TableWork(TABLES[name], 0, tuple(range(len(stored)))) for name in JUDGED}
+    work = RunWork("0000000001-test", stored, tables)
+    known = registrations(warehouse, stored, policy)
+    found = {}
+    for name, one in tables.items():
+        job = build.job_inputs(spark, warehouse, work, one, known, policy)
+        frame = build.table_rows(JOBS[name](job), job.compared.snapshots, one.table, work.run_id)
+        rows = frame.toArrow().to_pylist()
+        typed = [{**row, "taken_at": utc_text(row["taken_at"]), "day": row["day"].isoformat()} for row in rows]
+        found[name] = expected.judged_columns(expected.ordered(typed, TABLES[name].grain))
+    return found
 
 
 def wanted(snapshots: Sequence[ClusterSnapshot], policy: RackPolicy, name: str) -> list[Any]:
@@ -187,7 +187,7 @@ def test_bits_say_of_every_partition_what_the_judge_says(
 ) -> None:
     monkeypatch.setattr(durability, "durability", never)
     monkeypatch.setattr(outage, "partial_harm", never)
-    compare(made(everything, POLICIES[policy], tmp_path), everything, POLICIES[policy])
+    compare(made(spark, everything, POLICIES[policy], tmp_path), everything, POLICIES[policy])
 
 
 @pytest.mark.spark
@@ -198,7 +198,7 @@ def test_arrow_batches_say_the_same(
     monkeypatch.setattr(outage_bits, "partial_harm_bits", never)
     snapshots = [*everything[-3:], of_racks(broker_bits.RACKS_MAX + 1)]
     policy = POLICIES["own, with demands and known controllers"]
-    compare(made(snapshots, policy, tmp_path), snapshots, policy)
+    compare(made(spark, snapshots, policy, tmp_path), snapshots, policy)
 
 
 def known(*brokers: Broker) -> Registrations:

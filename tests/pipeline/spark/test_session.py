@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 import rackspan
 from rackspan.errors import MissingRequirement
-from rackspan.pipeline import session
+from rackspan.pipeline.spark import session
 
 
 def python(*lines: str) -> str:
@@ -31,7 +31,7 @@ def test_without_java_one_line_says_what_to_install() -> None:
     rows_read = python(
         "import os; os.environ['JAVA_HOME'] = os.environ['PATH'] = ''",
         "from rackspan.errors import MissingRequirement",
-        "from rackspan.pipeline import session",
+        "from rackspan.pipeline.spark import session",
         "try:",
         "    session.spark_session(None).__enter__()",
         "except MissingRequirement as error:",
@@ -51,15 +51,17 @@ def test_without_pyspark_one_line_says_what_to_install(monkeypatch: pytest.Monke
     ("master", "local"),
     [("local", True), ("local[*]", True), ("local-cluster[1,1,1024]", False), ("spark://h:1", False), ("yarn", False)],
 )
-def test_only_a_local_spark_is_bound_to_loopback(master: str, local: bool) -> None:
-    settings = session.start_settings(master)
+def test_only_a_local_spark_is_bound_to_loopback_and_has_no_page(master: str, local: bool) -> None:
+    settings = session.start_settings(master, [Path("/a.jar"), Path("/b.jar")])
     assert settings["spark.master"] == master
+    assert settings["spark.jars"] == "/a.jar,/b.jar"
+    assert settings["spark.sql.extensions"] == session.EXTENSION
     assert ("spark.driver.bindAddress" in settings) is local
-    assert settings["spark.ui.enabled"] == "false"
+    assert ("spark.ui.enabled" in settings) is local
 
 
 def test_without_a_master_spark_submit_has_its_way() -> None:
-    assert set(session.start_settings(None)) == {"spark.ui.enabled", "spark.ui.showConsoleProgress"}
+    assert session.start_settings(None, []) == {}
 
 
 def test_the_package_that_is_sent_can_be_imported_from_its_zip(tmp_path: Path) -> None:
@@ -97,9 +99,9 @@ def test_executors_on_other_machines_are_sent_the_package() -> None:
     rows_read = python(
         "import sys; sys.path.insert(0, '.')",
         "from pyspark import cloudpickle",
-        "from tests.pipeline import test_session as mine",
+        "from tests.pipeline.spark import test_session as mine",
         "cloudpickle.register_pickle_by_value(mine)",
-        "from rackspan.pipeline import session",
+        "from rackspan.pipeline.spark import session",
         "with session.spark_session('local-cluster[1,1,1024]') as spark:",
         "    print(spark.range(1).mapInArrow(mine.where, 'file string').first().file)",
     )

@@ -1,0 +1,173 @@
+"""Opens and reads one Delta table with delta-rs: its version, its files with their statistics, and rows of chosen files."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import unquote
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rackspan.errors import InvalidWarehouse, MissingRequirement
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+PROPERTIES: Final[Mapping[str, str]] = {
+    # A transaction id protects a retry from writing twice; nobody retries after a week.
+    "delta.setTransactionRetentionDuration": "interval 7 days",
+}
+"""The properties of every table. None of them is a table feature, so every Delta reader can read the tables."""
+
+BATCH_ROWS: Final = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class DataFile:
+    """One data file of a table version. `least` and `most` are the statistics of a key column, None without any."""
+
+    path: str
+    day: date | None
+    rows: int
+    least: str | None
+    most: str | None
+
+    def may_hold(self, least: str, most: str) -> bool:
+        """Whether the file can have a row whose key is in [least, most]."""
+        return (self.most is None or self.most >= least) and (self.least is None or self.least <= most)
+
+
+def open_table(url: str, version: int | None = None) -> "DeltaTable | None":
+    """The table at a URL, None where there is none. Errors: InvalidWarehouse; MissingRequirement without deltalake."""
+    deltalake = require_deltalake()
+    from deltalake.exceptions import DeltaError, TableNotFoundError
+
+    try:
+        opened: DeltaTable = deltalake.DeltaTable(url, version=version)
+    except TableNotFoundError:
+        return None
+    except (DeltaError, OSError, ValueError) as error:
+        at = "" if version is None else f" at version {version}"
+        raise InvalidWarehouse(f"{url}: cannot be read as a Delta table{at}: {one_line(error)}") from None
+    return opened
+
+
+def create_table(url: str, schema: pa.Schema, *, by_day: bool) -> "DeltaTable":
+    """The table at a URL, created empty where there is none."""
+    deltalake = require_deltalake()
+    from deltalake.exceptions import DeltaError
+
+    found = open_table(url)
+    if found is not None:
+        return found
+    try:
+        created: DeltaTable = deltalake.DeltaTable.create(
+            url, schema, mode="ignore", partition_by=["day"] if by_day else None, configuration=PROPERTIES
+        )
+    except (DeltaError, OSError) as error:
+        # Another process may have created it meanwhile.
+        found = open_table(url)
+        if found is None:
+            raise InvalidWarehouse(f"{url}: no table can be created: {one_line(error)}") from None
+        return found
+    return created
+
+
+def require_deltalake() -> Any:
+    """The module deltalake. Errors: MissingRequirement."""
+    try:
+        import deltalake
+    except ImportError:
+        raise MissingRequirement(
+            "deltalake is not installed, and the warehouse is made of Delta tables; pip install 'rackspan[warehouse]'"
+        ) from None
+    return deltalake
+
+
+def data_files(table: "DeltaTable", key: str = "snapshot_id") -> list[DataFile]:
+    """Every data file of the table's version, from its log alone, with the statistics of `key`."""
+    actions = pa.table(table.get_add_actions(flatten=True))
+    names = actions.column_names
+
+    def column(name: str) -> list[Any]:
+        values: list[Any] = actions.column(name).to_pylist() if name in names else [None] * len(actions)
+        return values
+
+    return [
+        DataFile(*one)
+        for one in zip(
+            column("path"),
+            column("partition.day"),
+            column("num_records"),
+            column(f"min.{key}"),
+            column(f"max.{key}"),
+            strict=True,
+        )
+    ]
+
+
+def read_files(
+    table: "DeltaTable",
+    files: Sequence[DataFile],
+    schema: pa.Schema,
+    ids: Sequence[str] | None = None,
+) -> Iterator[pa.RecordBatch]:
+    """The columns of `schema` of some data files, row group by row group; only rows of the snapshots `ids`, if given.
+
+    A column that the files do not have yet is null. Errors: InvalidWarehouse, naming the file.
+    """
+    filesystem = filesystem_of(table)
+    wanted = None if ids is None else pa.array(sorted(ids), pa.string())
+    for file in files:
+        try:
+            with filesystem.open_input_file(file.path) as opened:
+                yield from _batches(pq.ParquetFile(opened), file, schema, wanted)
+        except FileNotFoundError:
+            raise InvalidWarehouse(
+                f"{table.table_uri}: {file.path} is gone; somebody removed it, or vacuumed a version that is still read"
+            ) from None
+        except (OSError, ValueError, pa.ArrowException) as error:
+            raise InvalidWarehouse(f"{table.table_uri}: {file.path} cannot be read: {one_line(error)}") from None
+
+
+def filesystem_of(table: "DeltaTable") -> Any:
+    """The folder of a table as an Arrow file system, local or on an object store."""
+    from deltalake.fs import DeltaStorageHandler
+    from pyarrow import fs
+
+    return fs.PyFileSystem(DeltaStorageHandler.from_table(table._table))
+
+
+def local_folder(url: str) -> Path | None:
+    """The folder of a local table or warehouse, None on an object store."""
+    if "://" not in url:
+        return Path(url)
+    return Path(unquote(url.removeprefix("file://"))) if url.startswith("file://") else None
+
+
+def one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:400] or type(error).__name__
+
+
+def _batches(
+    parquet: pq.ParquetFile, file: DataFile, schema: pa.Schema, wanted: pa.Array | None
+) -> Iterator[pa.RecordBatch]:
+    there = set(parquet.schema_arrow.names)
+    names = [name for name in schema.names if name in there]
+    filtered = wanted is not None and "snapshot_id" not in names
+    for batch in parquet.iter_batches(BATCH_ROWS, columns=[*names, "snapshot_id"] if filtered else names):
+        if wanted is not None:
+            batch = batch.filter(pc.is_in(batch.column("snapshot_id"), wanted))
+        if len(batch):
+            yield pa.record_batch([_column(batch, field, file) for field in schema], schema=schema)
+
+
+def _column(batch: pa.RecordBatch, field: pa.Field, file: DataFile) -> pa.Array:
+    if field.name in batch.schema.names:
+        return batch.column(field.name).cast(field.type)
+    if field.name == "day":
+        return pa.array([file.day] * len(batch), field.type)
+    return pa.nulls(len(batch), field.type)

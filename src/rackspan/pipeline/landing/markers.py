@@ -1,0 +1,145 @@
+"""Finds stored snapshots by the marker table `snapshots`: which there are, and which come before and after one.
+
+The ids of snapshots sort by time, and a data file's statistics hold its least and greatest id, so only files that can
+hold a wanted snapshot are opened.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Final
+
+import pyarrow as pa
+
+from rackspan.pipeline.delta.table import DataFile, data_files, read_files
+from rackspan.pipeline.landing.rows import time_text
+from rackspan.pipeline.schemas import SNAPSHOTS
+from rackspan.pipeline.warehouse import Warehouse, existing_table
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+READ: Final = pa.schema(
+    [SNAPSHOTS.schema.field(name) for name in SNAPSHOTS.schema.names if name not in ("controllers",)]
+)
+LAST: Final = "~"
+"""Sorts after every character of an id."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSnapshot:
+    """One stored snapshot, by its row in `snapshots`. `members` is equal for equal cluster members."""
+
+    snapshot_id: str
+    cluster_id: str
+    taken_at: datetime
+    day: date
+    topics: int
+    longest_list: int
+    members: str
+    partial: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Markers:
+    """The stored snapshots of one version of the marker table."""
+
+    table: "DeltaTable"
+    files: Sequence[DataFile]
+
+    def count_by_day(self) -> Mapping[date, int]:
+        """How many snapshots each day has, from the log alone."""
+        counts: Counter[date] = Counter()
+        for file in self.files:
+            if file.day is not None:
+                counts[file.day] += file.rows
+        return counts
+
+    def of_days(self, days: Iterable[date]) -> list[StoredSnapshot]:
+        """The snapshots of some days, in order of cluster and time."""
+        wanted = set(days)
+        return self._read([file for file in self.files if file.day in wanted])
+
+    def at(self, times: Iterable[datetime]) -> list[StoredSnapshot]:
+        """The snapshots taken at exactly these times, of whatever cluster."""
+        prefixes = {time_text(one) for one in times}
+        files = [file for file in self.files if any(file.may_hold(one, one + LAST) for one in prefixes)]
+        return [one for one in self._read(files) if time_text(one.taken_at) in prefixes]
+
+    def named(self, ids: Iterable[str]) -> list[StoredSnapshot]:
+        """The snapshots with these ids that are stored, in order of cluster and time."""
+        wanted = set(ids)
+        if not wanted:
+            return []
+        least, most = min(wanted), max(wanted)
+        files = [file for file in self.files if file.may_hold(least, most)]
+        return [one for one in self._read(files) if one.snapshot_id in wanted]
+
+    def before(self, firsts: Mapping[str, datetime]) -> dict[str, StoredSnapshot]:
+        """The last snapshot of each cluster before a time, where there is one."""
+        return self._nearest(firsts, earlier=True)
+
+    def after(self, lasts: Mapping[str, datetime]) -> dict[str, StoredSnapshot]:
+        """The first snapshot of each cluster after a time, where there is one."""
+        return self._nearest(lasts, earlier=False)
+
+    def _nearest(self, times: Mapping[str, datetime], *, earlier: bool) -> dict[str, StoredSnapshot]:
+        """Reads files outward from the given times, until no file left can hold a nearer snapshot."""
+        found: dict[str, StoredSnapshot] = {}
+        order = sorted(self.files, key=lambda file: (file.most if earlier else file.least) or "", reverse=earlier)
+        for file in order:
+            if len(found) == len(times) and not _in_reach(file, found.values(), earlier):
+                break
+            open_ends = [
+                time for cluster, time in times.items() if _may_improve(file, time, found.get(cluster), earlier)
+            ]
+            if not open_ends:
+                continue
+            for one in self._read([file]):
+                time, best = times.get(one.cluster_id), found.get(one.cluster_id)
+                if time is None or (one.taken_at >= time if earlier else one.taken_at <= time):
+                    continue
+                if best is None or (one.taken_at > best.taken_at if earlier else one.taken_at < best.taken_at):
+                    found[one.cluster_id] = one
+        return found
+
+    def _read(self, files: Sequence[DataFile]) -> list[StoredSnapshot]:
+        rows = (row for batch in read_files(self.table, files, READ) for row in batch.to_pylist())
+        stored = (
+            StoredSnapshot(
+                row["snapshot_id"],
+                row["cluster_id"],
+                row["taken_at"].astimezone(UTC),
+                row["day"],
+                row["topics"],
+                row["longest_list"],
+                row["members"],
+                tuple(row["partial"] or ()),
+            )
+            for row in rows
+        )
+        return sorted(stored, key=lambda one: (one.cluster_id, one.taken_at))
+
+
+def _in_reach(file: DataFile, found: Iterable[StoredSnapshot], earlier: bool) -> bool:
+    """Whether the file, or one after it in order, can hold a nearer snapshot of any cluster."""
+    ids = [one.snapshot_id for one in found]
+    if earlier:
+        return file.most is None or file.most > min(ids)
+    return file.least is None or file.least < max(ids)
+
+
+def _may_improve(file: DataFile, time: datetime, best: StoredSnapshot | None, earlier: bool) -> bool:
+    text = time_text(time)
+    if earlier:
+        in_reach = file.least is None or file.least < text
+        return in_reach and (best is None or file.most is None or file.most > best.snapshot_id)
+    in_reach = file.most is None or file.most > text + LAST
+    return in_reach and (best is None or file.least is None or file.least < best.snapshot_id)
+
+
+def read_markers(warehouse: Warehouse) -> Markers:
+    """The stored snapshots as of now. Errors: InvalidWarehouse."""
+    table = existing_table(warehouse, SNAPSHOTS.name)
+    return Markers(table, data_files(table))

@@ -1,0 +1,74 @@
+"""The snapshots directly before and after given ones of the same cluster, which is what `drift` compares."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Final
+
+from rackspan.pipeline.landing.markers import Markers, StoredSnapshot
+
+FEW: Final = 3
+"""Of one cluster: so many are looked up one by one, which opens fewer files than a listing of their days."""
+
+
+@dataclass(frozen=True, slots=True)
+class Neighbours:
+    """The snapshots before and after the given ones; the given ones themselves are not among them."""
+
+    previous: tuple[StoredSnapshot, ...]
+    following: tuple[StoredSnapshot, ...]
+
+
+def neighbours(markers: Markers, given: Sequence[StoredSnapshot]) -> Neighbours:
+    """The neighbours of the given snapshots."""
+    most = max(Counter(one.cluster_id for one in given).values(), default=0)
+    previous, following = (_one_by_one if most <= FEW else _by_day)(markers, given)
+    ids = {one.snapshot_id for one in given}
+    return Neighbours(
+        *(tuple(one for one in ones.values() if one.snapshot_id not in ids) for ones in (previous, following))
+    )
+
+
+def _one_by_one(
+    markers: Markers, given: Sequence[StoredSnapshot]
+) -> tuple[dict[str, StoredSnapshot], dict[str, StoredSnapshot]]:
+    previous: dict[str, StoredSnapshot] = {}
+    following: dict[str, StoredSnapshot] = {}
+    left = sorted(given, key=lambda one: one.taken_at)
+    while left:
+        each = {one.cluster_id: one.taken_at for one in reversed(left)}
+        previous |= {one.snapshot_id: one for one in markers.before(each).values()}
+        following |= {one.snapshot_id: one for one in markers.after(each).values()}
+        left = [one for one in left if one.taken_at != each[one.cluster_id]]
+    return previous, following
+
+
+def _by_day(
+    markers: Markers, given: Sequence[StoredSnapshot]
+) -> tuple[dict[str, StoredSnapshot], dict[str, StoredSnapshot]]:
+    """From a listing of the days of the given ones; only the first and the last of a day need a look at other days."""
+    listed = markers.of_days({one.day for one in given})
+    ids = {one.snapshot_id for one in given}
+    previous: dict[str, StoredSnapshot] = {}
+    following: dict[str, StoredSnapshot] = {}
+    firsts: dict[date, dict[str, datetime]] = {}
+    lasts: dict[date, dict[str, datetime]] = {}
+    for place, one in enumerate(listed):
+        if one.snapshot_id not in ids:
+            continue
+        before = listed[place - 1] if place else None
+        after = listed[place + 1] if place + 1 < len(listed) else None
+        if before is not None and (before.cluster_id, before.day) == (one.cluster_id, one.day):
+            previous[before.snapshot_id] = before
+        else:
+            firsts.setdefault(one.day, {})[one.cluster_id] = one.taken_at
+        if after is not None and (after.cluster_id, after.day) == (one.cluster_id, one.day):
+            following[after.snapshot_id] = after
+        else:
+            lasts.setdefault(one.day, {})[one.cluster_id] = one.taken_at
+    for times in firsts.values():
+        previous |= {one.snapshot_id: one for one in markers.before(times).values()}
+    for times in lasts.values():
+        following |= {one.snapshot_id: one for one in markers.after(times).values()}
+    return previous, following

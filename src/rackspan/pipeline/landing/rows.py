@@ -1,0 +1,140 @@
+"""Converts snapshots to the rows of the landing tables, and rows back to a snapshot."""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import astuple
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pyarrow as pa
+
+from rackspan.errors import InvalidSnapshot
+from rackspan.model.json_format import VERSION
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.pipeline.schemas import LANDING, Table
+from rackspan.sources.snapshot_folder import from_tables, to_tables
+
+HASH_LENGTH: Final = 10
+"""Hexadecimal digits of a snapshot_id's hash. It only has to distinguish snapshots of one microsecond."""
+
+
+def snapshot_key(snapshot: ClusterSnapshot) -> tuple[str, datetime]:
+    """Cluster and time, by which a snapshot is identified. Errors: InvalidSnapshot where either is missing."""
+    if not snapshot.cluster_id:
+        raise _missing("cluster_id")
+    if snapshot.taken_at is None:
+        raise _missing("taken_at")
+    try:
+        snapshot.cluster_id.encode()
+    except UnicodeEncodeError:
+        raise InvalidSnapshot(
+            f"cluster_id {snapshot.cluster_id[:40]!r}: half a surrogate pair is no text; take the snapshot again"
+        ) from None
+    return snapshot.cluster_id, snapshot.taken_at
+
+
+def _missing(name: str) -> InvalidSnapshot:
+    return InvalidSnapshot(
+        f'{name} is missing, and a warehouse is ordered by it; add "{name}" to the snapshot, or take it again'
+    )
+
+
+def time_text(taken_at: datetime) -> str:
+    """The time as digits that sort as times do, microseconds included: 21 characters."""
+    at = taken_at.astimezone(UTC)
+    day, clock = f"{at.year:04}{at.month:02}{at.day:02}", f"{at.hour:02}{at.minute:02}{at.second:02}"
+    return f"{day}T{clock}{at.microsecond:06}"
+
+
+def snapshot_id(snapshot: ClusterSnapshot) -> str:
+    """The time, then a hash of the content: 32 characters, the most that statistics of data files hold of a text.
+
+    Ids sort by time, so a reader of some snapshots skips the files of others.
+    """
+    _, taken_at = snapshot_key(snapshot)
+    digest = hashlib.sha256(repr(_head(snapshot)).encode(errors="surrogatepass"))
+    rows = snapshot.partitions
+    for column in (rows.topic, rows.partition, rows.leader, rows.size_bytes):
+        digest.update(column.tobytes())
+    for lists in (rows.replicas, rows.isr, rows.adding_replicas, rows.removing_replicas):
+        digest.update(repr(lists.shape).encode())
+        digest.update(lists.tobytes())
+    return f"{time_text(taken_at)}{digest.hexdigest()[:HASH_LENGTH]}"
+
+
+def members_hash(snapshot: ClusterSnapshot) -> str:
+    """A hash of what audit's ClusterMembers are made of."""
+    brokers = sorted((one.id, one.rack, one.fenced) for one in snapshot.brokers)
+    controllers = [(one.id, one.rack, one.voter) for one in snapshot.controllers]
+    return hashlib.sha256(json.dumps([brokers, controllers]).encode()).hexdigest()[:16]
+
+
+def landing_rows(snapshots: Mapping[str, ClusterSnapshot]) -> dict[str, pa.Table]:
+    """The rows of snapshots, by id, for each landing table."""
+    parts: dict[str, list[pa.Table]] = {name: [] for name in LANDING}
+    for identity, snapshot in snapshots.items():
+        tables = to_tables(snapshot)
+        tables["snapshots"] = _marker(snapshot)
+        for name, table in LANDING.items():
+            parts[name].append(_keyed(tables[name], table, snapshot, identity))
+    return {name: pa.concat_tables(ones) for name, ones in parts.items()}
+
+
+def to_snapshot(tables: Mapping[str, pa.Table]) -> ClusterSnapshot:
+    """The snapshot whose rows these are. Errors: InvalidSnapshot."""
+    marker = tables["snapshots"].select(["cluster_id", "taken_at", "controllers", "partial"])
+    head = marker.append_column("version", pa.array([VERSION] * len(marker), pa.int32()))
+    return from_tables(
+        {
+            "cluster": head,
+            **{name: table.drop_columns(_key_names(table)) for name, table in tables.items() if name != "snapshots"},
+        }
+    )
+
+
+def _marker(snapshot: ClusterSnapshot) -> pa.Table:
+    rows = snapshot.partitions
+    longest = max(int((lists >= 0).sum(axis=1).max(initial=0)) for lists in (rows.replicas, rows.isr))
+    columns = {
+        "controllers": [[{"id": one.id, "rack": one.rack, "voter": one.voter} for one in snapshot.controllers]],
+        "partial": [list(snapshot.partial)],
+        "topics": [len(snapshot.topics)],
+        "partitions": [len(rows)],
+        "longest_list": [longest],
+        "members": [members_hash(snapshot)],
+    }
+    schema = LANDING["snapshots"].schema
+    return pa.table({name: pa.array(values, schema.field(name).type) for name, values in columns.items()})
+
+
+def _keyed(rows: pa.Table, table: Table, snapshot: ClusterSnapshot, identity: str) -> pa.Table:
+    cluster_id, taken_at = snapshot_key(snapshot)
+    keys = {
+        "cluster_id": pa.scalar(cluster_id, pa.string()),
+        "taken_at": pa.scalar(taken_at, table.schema.field("taken_at").type),
+        "day": pa.scalar(taken_at.astimezone(UTC).date(), pa.date32()),
+        "snapshot_id": pa.scalar(identity, pa.string()),
+    }
+    columns = [
+        pa.repeat(keys[field.name], len(rows)) if field.name in keys else rows.column(field.name).cast(field.type)
+        for field in table.schema
+    ]
+    return pa.table(columns, schema=table.schema)
+
+
+def _key_names(table: pa.Table) -> list[str]:
+    return [name for name in ("cluster_id", "taken_at", "day", "snapshot_id") if name in table.column_names]
+
+
+def _head(snapshot: ClusterSnapshot) -> Iterable[object]:
+    topics: Sequence[Any] = [
+        (one.name, one.topic_id, one.internal, sorted(one.config.items())) for one in snapshot.topics
+    ]
+    return (
+        snapshot.cluster_id,
+        snapshot.partial,
+        [astuple(one) for one in snapshot.brokers],
+        [astuple(one) for one in snapshot.controllers],
+        topics,
+    )

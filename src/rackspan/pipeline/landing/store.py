@@ -1,0 +1,136 @@
+"""Stores snapshots in the landing tables: one append to each table for any number of snapshots, the marker table last.
+
+Constraints: a snapshot is stored completely or not at all, and once, however many collectors store it at the same time and
+whenever one is killed. Method: rows carry the snapshot's id; a transaction for each id makes the append of a retry a conflict;
+the row in `snapshots` is committed last, under a transaction for cluster and time. Delta has no transaction over several
+tables, so a kill between two of them leaves rows without a marker, which no reader of ours sees: a retry of the same content
+adopts them, and `maintain` removes the rest. Bound: four commits. Source: Delta protocol, "Transaction Identifiers". Tests:
+tests/pipeline/landing/test_store.py, tests/pipeline/test_killed.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from rackspan.errors import InvalidSnapshot, InvalidWarehouse
+from rackspan.model.snapshot import ClusterSnapshot
+from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
+from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
+from rackspan.pipeline.landing.read import read_snapshot
+from rackspan.pipeline.landing.rows import landing_rows, snapshot_id, snapshot_key, time_text
+from rackspan.pipeline.schemas import SNAPSHOTS
+from rackspan.pipeline.warehouse import Warehouse, existing_table
+
+ATTEMPTS: Final = 20
+"""Each conflict means that another collector has stored one of the same snapshots, so few can follow each other."""
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotLocation:
+    """Where a snapshot is stored: the warehouse and the snapshot's id. `new` is false where it was there already."""
+
+    warehouse: str
+    snapshot_id: str
+    new: bool
+
+
+def store(snapshot: ClusterSnapshot, warehouse: Warehouse) -> SnapshotLocation:
+    """Store one snapshot. Storing an equal one again changes nothing.
+
+    Errors: InvalidSnapshot where cluster id or time are missing, or where a different one with the same time exists;
+    InvalidWarehouse where the tables cannot be written.
+    """
+    (stored,) = store_all([snapshot], warehouse)
+    if isinstance(stored, InvalidSnapshot):
+        raise stored
+    return stored
+
+
+def store_all(snapshots: Sequence[ClusterSnapshot], warehouse: Warehouse) -> list[SnapshotLocation | InvalidSnapshot]:
+    """Store snapshots with one append to each table. A refused snapshot does not stop the others. Errors: as `store`."""
+    for _ in range(ATTEMPTS):
+        markers = read_markers(warehouse)
+        outcomes, new = _judged(snapshots, markers, warehouse)
+        try:
+            _append_all(new, markers, warehouse)
+        except ConcurrentTransactionError:
+            continue
+        return outcomes
+    raise InvalidWarehouse(
+        f"{warehouse.root}: other collectors store the same snapshots all the time; stop one of them"
+    )
+
+
+def _judged(
+    snapshots: Sequence[ClusterSnapshot], markers: Markers, warehouse: Warehouse
+) -> tuple[list[SnapshotLocation | InvalidSnapshot], dict[str, ClusterSnapshot]]:
+    """The outcome for each snapshot, and those that are not stored yet, by id."""
+    keys = [_key_or_error(one) for one in snapshots]
+    times = [key[1] for key in keys if not isinstance(key, InvalidSnapshot)]
+    there = {(one.cluster_id, one.taken_at): one for one in markers.at(times)} if times else {}
+    new: dict[str, ClusterSnapshot] = {}
+    identities: dict[object, str] = {}
+    outcomes: list[SnapshotLocation | InvalidSnapshot] = []
+    for snapshot, key in zip(snapshots, keys, strict=True):
+        if isinstance(key, InvalidSnapshot):
+            outcomes.append(key)
+            continue
+        identity = snapshot_id(snapshot)
+        kept = identities.get(key)
+        if key in there:
+            outcomes.append(_already_there(snapshot, identity, there[key], warehouse))
+        elif kept is None:
+            identities[key], new[identity] = identity, snapshot
+            outcomes.append(SnapshotLocation(warehouse.root, identity, new=True))
+        elif new[kept].same_as(snapshot):
+            outcomes.append(SnapshotLocation(warehouse.root, kept, new=False))
+        else:
+            outcomes.append(_differs(warehouse, kept))
+    return outcomes, new
+
+
+def _append_all(new: Mapping[str, ClusterSnapshot], markers: Markers, warehouse: Warehouse) -> None:
+    if not new:
+        return
+    for name, rows in landing_rows(new).items():
+        if name == SNAPSHOTS.name:
+            # From the version in which they were missing: a commit since then that has one of them is a conflict.
+            append(markers.table, rows, {_marker_transaction(one): 1 for one in new.values()})
+            continue
+        table = existing_table(warehouse, name)
+        # What a killed collector has committed already is adopted: the same id means the same content.
+        missing = [identity for identity in new if table.transaction_version(identity) is None]
+        if missing:
+            rows = rows.filter(pc.is_in(rows["snapshot_id"], pa.array(missing, pa.string())))
+            append(table, rows, dict.fromkeys(missing, 1))
+
+
+def _marker_transaction(snapshot: ClusterSnapshot) -> str:
+    cluster_id, taken_at = snapshot_key(snapshot)
+    return f"{cluster_id}@{time_text(taken_at)}"
+
+
+def _already_there(
+    snapshot: ClusterSnapshot, identity: str, stored: StoredSnapshot, warehouse: Warehouse
+) -> SnapshotLocation | InvalidSnapshot:
+    if identity != stored.snapshot_id and not read_snapshot(warehouse, stored).same_as(snapshot):
+        return _differs(warehouse, stored.snapshot_id)
+    return SnapshotLocation(warehouse.root, stored.snapshot_id, new=False)
+
+
+def _differs(warehouse: Warehouse, identity: str) -> InvalidSnapshot:
+    return InvalidSnapshot(
+        f"another snapshot of this cluster and moment is kept already in {warehouse.root}, and it differs: {identity}; "
+        "correct taken_at"
+    )
+
+
+def _key_or_error(snapshot: ClusterSnapshot) -> tuple[str, datetime] | InvalidSnapshot:
+    try:
+        return snapshot_key(snapshot)
+    except InvalidSnapshot as error:
+        return error

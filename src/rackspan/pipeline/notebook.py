@@ -1,0 +1,85 @@
+"""For engineers in a notebook: tables as DataFrames, judgements that are not written, and names in Spark's catalog.
+
+Each function takes a Spark session with Delta Lake, classic or Spark Connect. `spark_session` of spark/session.py makes one.
+"""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from rackspan.audit import RackPolicy
+from rackspan.errors import UsageError
+from rackspan.pipeline.delta.table import open_table
+from rackspan.pipeline.incremental import RunWork, TableWork
+from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.landing.neighbours import neighbours
+from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES, table_named
+from rackspan.pipeline.table import version_in_force
+from rackspan.pipeline.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+
+
+def read(spark: "SparkSession", warehouse: Warehouse, name: str) -> "DataFrame":
+    """A table as readers see it: the derived ones at the version of the newest run. Grain: the table's.
+
+    Errors: UsageError for an unknown table, InvalidWarehouse where no run has made it yet.
+    """
+    version = version_in_force(warehouse, table_named(name))
+    reader = spark.read.format("delta")
+    if version is not None:
+        reader = reader.option("versionAsOf", version)
+    return reader.load(warehouse.spark_path(name))
+
+
+def judge(
+    spark: "SparkSession",
+    warehouse: Warehouse,
+    name: str,
+    snapshot_ids: Iterable[str],
+    policy: RackPolicy = RackPolicy(),
+) -> "DataFrame":
+    """The rows that a derived table would have of some stored snapshots under a policy. Nothing is written.
+
+    `run_id` is empty. Grain: the table's. Errors: UsageError for a table that is not derived, or an id that is not stored.
+    """
+    from rackspan.pipeline.frames.registrations import registrations
+    from rackspan.pipeline.jobs.build import job_inputs, table_rows
+    from rackspan.pipeline.jobs.tables import JOBS
+
+    if name not in TABLES:
+        raise UsageError(f"table {name!r}: not one that is derived; choose one of {', '.join(TABLES)}")
+    wanted = set(snapshot_ids)
+    markers = read_markers(warehouse)
+    given = markers.named(wanted)
+    missing = wanted - {one.snapshot_id for one in given}
+    if missing:
+        raise UsageError(f"{warehouse.root}: no snapshot {min(missing)}; the table snapshots lists them")
+    previous = neighbours(markers, given).previous if TABLES[name].looks_back else ()
+    stored = tuple(sorted((*given, *previous), key=lambda one: (one.cluster_id, one.taken_at)))
+    places = tuple(place for place, one in enumerate(stored) if one.snapshot_id in wanted)
+    one = TableWork(TABLES[name], 0, places)
+    work = RunWork("", stored, {name: one})
+    job = job_inputs(spark, warehouse, work, one, registrations(warehouse, stored, policy), policy)
+    return table_rows(JOBS[name](job), job.compared.snapshots, one.table, work.run_id)
+
+
+def register(spark: "SparkSession", warehouse: Warehouse, schema: str = "rackspan") -> list[str]:
+    """Register every table that exists in a schema of Spark's catalog, by its path. Returns the names.
+
+    The registered tables are the newest versions; `read` follows `runs`.
+    """
+    spark.sql(f"CREATE SCHEMA IF NOT EXISTS {_quoted(schema)}")
+    names = []
+    for name in (*TABLES, *LANDING, *HISTORY):
+        if open_table(warehouse.table(name)) is None:
+            continue
+        full = f"{_quoted(schema)}.{_quoted(name)}"
+        location = warehouse.spark_path(name).replace("\\", "\\\\").replace("'", "\\'")
+        spark.sql(f"CREATE TABLE IF NOT EXISTS {full} USING DELTA LOCATION '{location}'")
+        names.append(f"{schema}.{name}")
+    return names
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

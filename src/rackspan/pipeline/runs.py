@@ -1,0 +1,230 @@
+"""The tables `runs` and `judged`: which version of each table readers follow, and which snapshots the tables have.
+
+A run commits its derived tables, then `judged`, then its row in `runs`. Readers read each table at the version that the newest row
+names, so they see all tables of one run or none, although Delta has no transaction over several tables. What a killed run
+left is in versions that no row names; the next run restores the named ones first.
+"""
+
+import hashlib
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+
+from rackspan import __version__
+from rackspan.audit.policy import RackPolicy, Survive
+from rackspan.errors import InvalidWarehouse
+from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
+from rackspan.pipeline.delta.local_disk import flush_log, repair_log
+from rackspan.pipeline.delta.table import create_table, data_files, open_table, read_files
+from rackspan.pipeline.landing.markers import StoredSnapshot
+from rackspan.pipeline.schemas import JUDGED, RUNS, TABLES, Table
+from rackspan.pipeline.warehouse import Warehouse, existing_table
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+TRANSACTION: Final = "rackspan-run"
+"""The application id of every commit of a run: of two runs that write at once, Delta refuses the second."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """One row of `runs`. `number` is its place in the history, from 1."""
+
+    number: int
+    run_id: str
+    kind: str
+    started_at: datetime
+    ended_at: datetime
+    policy: Mapping[str, Any]
+    made_by: Mapping[str, str]
+    versions: Mapping[str, int]
+    rows: Mapping[str, int] = field(default_factory=dict)
+    snapshots: int = 0
+    remade: int = 0
+    reason: str | None = None
+    rackspan_version: str = __version__
+
+
+def new_run_id(number: int) -> str:
+    """A run's id: its number, by which ids sort, and a random part, since a killed run's number is used again."""
+    return f"{number:010}-{secrets.token_hex(4)}"
+
+
+def last_run(warehouse: Warehouse) -> Run | None:
+    """The newest run, None before the first. Errors: InvalidWarehouse."""
+    table = open_table(warehouse.table(RUNS.name))
+    return None if table is None else newest_row(table)
+
+
+def newest_row(table: "DeltaTable") -> Run | None:
+    """The newest row of the table `runs`."""
+    files = data_files(table, "run_id")
+    if not files:
+        return None
+    newest = max(files, key=lambda file: file.most or "~")
+    rows = [row for batch in read_files(table, [newest], RUNS.schema) for row in batch.to_pylist()]
+    return _run(max(rows, key=lambda row: str(row["run_id"])))
+
+
+def open_history(warehouse: Warehouse) -> "tuple[DeltaTable, DeltaTable]":
+    """The tables `judged` and `runs`, created where missing, repaired after a power cut. For the one active run."""
+    for table in (*TABLES.values(), JUDGED, RUNS):
+        folder = warehouse.table_folder(table.name)
+        if folder is not None:
+            repair_log(folder)
+        create_table(warehouse.table(table.name), table.schema, by_day=table is not RUNS)
+    return existing_table(warehouse, JUDGED.name), existing_table(warehouse, RUNS.name)
+
+
+def commit_run(warehouse: Warehouse, runs: "DeltaTable", run: Run) -> None:
+    """Write the row that readers follow. Errors: InvalidWarehouse where another run was faster."""
+    row = {
+        "run_id": run.run_id,
+        "kind": run.kind,
+        "started_at": run.started_at,
+        "ended_at": run.ended_at,
+        "rackspan_version": run.rackspan_version,
+        "policy": json.dumps(run.policy, ensure_ascii=False, sort_keys=True),
+        "made_by": list(run.made_by.items()),
+        "versions": list(run.versions.items()),
+        "rows": list(run.rows.items()),
+        "snapshots": run.snapshots,
+        "remade": run.remade,
+        "reason": run.reason,
+    }
+    try:
+        append(runs, pa.Table.from_pylist([row], RUNS.schema), {TRANSACTION: run.number}, run_id=run.run_id)
+    except ConcurrentTransactionError:
+        raise concurrent(warehouse) from None
+
+
+def concurrent(warehouse: Warehouse) -> InvalidWarehouse:
+    """The error of a run that met another one's commits."""
+    return InvalidWarehouse(
+        f"{warehouse.root}: another rackspan pipeline run wrote its tables at the same time; nothing of this one counts, "
+        "run again"
+    )
+
+
+def judged_counts(judged: "DeltaTable") -> Mapping[date, int]:
+    """How many snapshots of each day the tables have, from the log alone."""
+    counts: dict[date, int] = {}
+    for file in data_files(judged):
+        if file.day is not None:
+            counts[file.day] = counts.get(file.day, 0) + file.rows
+    return counts
+
+
+def judged_ids(judged: "DeltaTable", days: Sequence[date]) -> set[str]:
+    """The ids of the snapshots of some days that the tables have."""
+    wanted = set(days)
+    files = [file for file in data_files(judged) if file.day in wanted]
+    schema = pa.schema([JUDGED.schema.field("snapshot_id")])
+    return {one for batch in read_files(judged, files, schema) for one in batch.column("snapshot_id").to_pylist()}
+
+
+def judged_among(judged: "DeltaTable", ids: Sequence[str]) -> set[str]:
+    """Those of some ids that the tables have."""
+    if not ids:
+        return set()
+    files = [file for file in data_files(judged) if file.may_hold(min(ids), max(ids))]
+    schema = pa.schema([JUDGED.schema.field("snapshot_id")])
+    return {one for batch in read_files(judged, files, schema, ids) for one in batch.column("snapshot_id").to_pylist()}
+
+
+def add_judged(warehouse: Warehouse, judged: "DeltaTable", stored: Sequence[StoredSnapshot], run: Run) -> int:
+    """Record that the tables have these snapshots. Returns the version of `judged` that says so."""
+    if stored:
+        rows = [
+            {
+                "cluster_id": one.cluster_id,
+                "taken_at": one.taken_at,
+                "day": one.day,
+                "snapshot_id": one.snapshot_id,
+                "run_id": run.run_id,
+            }
+            for one in stored
+        ]
+        number = {TRANSACTION: run.number}
+        try:
+            append(judged, pa.Table.from_pylist(rows, JUDGED.schema), number, run_id=run.run_id)
+        except ConcurrentTransactionError:
+            raise concurrent(warehouse) from None
+    return int(judged.version())
+
+
+def restore_judged(warehouse: Warehouse, judged: "DeltaTable", last: Run | None) -> None:
+    """Take back what a killed run recorded."""
+    named = 0 if last is None else last.versions.get(JUDGED.name, 0)
+    if judged.version() != named and not same_files(judged, warehouse, JUDGED, named):
+        judged.restore(named)
+        judged.update_incremental()
+        folder = warehouse.table_folder(JUDGED.name)
+        if folder is not None:
+            flush_log(folder)
+
+
+def same_files(current: "DeltaTable", warehouse: Warehouse, table: Table, version: int) -> bool:
+    """Whether the current version of a table has the data files of another one, as after a restore."""
+    return set(existing_table(warehouse, table.name, version).file_uris()) == set(current.file_uris())
+
+
+def made_by(policy: RackPolicy) -> dict[str, str]:
+    """For each derived table a hash of what its rows depend on besides the snapshot: its version and the policy."""
+    document = json.dumps(policy_document(policy), sort_keys=True)
+    return {
+        name: hashlib.sha256(f"{name} {table.version} {document}".encode()).hexdigest()[:16]
+        for name, table in TABLES.items()
+    }
+
+
+def policy_document(policy: RackPolicy) -> dict[str, Any]:
+    """A policy as JSON; two of them are equal exactly if the policies are."""
+    return {
+        "unracked": policy.unracked.value,
+        "min_insync_racks": policy.min_insync_racks,
+        "topic_min_insync_racks": dict(policy.topic_min_insync_racks),
+        "controller_racks": {str(controller): rack for controller, rack in policy.controller_racks.items()},
+        # Absent where there are none, or where nothing but the default is required, as in documents of an earlier rackspan.
+        **({"excluded_brokers": sorted(policy.excluded_brokers)} if policy.excluded_brokers else {}),
+        **({} if policy.survive is Survive.RACK else {"survive": policy.survive.value}),
+        **(
+            {"topic_survive": {topic: str(one) for topic, one in policy.topic_survive.items()}}
+            if policy.topic_survive
+            else {}
+        ),
+    }
+
+
+def policy_warnings(run: Run, policy: RackPolicy) -> list[str]:
+    """A warning where the tables were made with another policy than this one, with the differences."""
+    given = policy_document(policy)
+    differing = [name for name in {**given, **run.policy} if run.policy.get(name) != given.get(name)]
+    if not differing:
+        return []
+    theirs, ours = (", ".join(f"{name} {one.get(name)}" for name in differing) for one in (run.policy, given))
+    return [f"the tables were made with {theirs}, the verdicts on the page with {ours}; say the same to run and report"]
+
+
+def _run(row: Mapping[str, Any]) -> Run:
+    return Run(
+        number=int(str(row["run_id"]).partition("-")[0]),
+        run_id=row["run_id"],
+        kind=row["kind"],
+        started_at=row["started_at"].astimezone(UTC),
+        ended_at=row["ended_at"].astimezone(UTC),
+        policy=json.loads(row["policy"]),
+        made_by=dict(row["made_by"]),
+        versions=dict(row["versions"]),
+        rows=dict(row["rows"]),
+        snapshots=row["snapshots"],
+        remade=row["remade"],
+        reason=row["reason"],
+        rackspan_version=row["rackspan_version"],
+    )

@@ -1,0 +1,1 @@
+"""Spark itself: sessions of every kind (session.py), and the jars of Delta Lake (jars.py)."""

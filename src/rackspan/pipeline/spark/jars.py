@@ -1,0 +1,122 @@
+"""The jars of Delta Lake for the installed pyspark, in the user's cache folder: complete, or absent.
+
+    <cache>/rackspan/delta/delta-spark_4.2_2.13-4.4.0/*.jar
+
+They are fetched once, by the Ivy inside pyspark with settings and folders of its own, and given to Spark as local files: Spark's
+own `spark.jars.packages` would resolve them at each start and print on standard output. What Spark ships already is left out,
+13 MB of 86 are left. Without a network copy that folder from a machine that has one, or set `spark.jars` in Spark's own
+configuration; docs/how-to/pipeline.md says how.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Callable
+from importlib.metadata import version
+from pathlib import Path
+from typing import Final
+
+from rackspan.errors import MissingRequirement
+from rackspan.java import Java
+
+DELTA: Final = "4.4.0"
+SPARK_VERSIONS: Final = ("4.0", "4.1", "4.2")
+"""Those that Delta publishes a build for."""
+
+SETTINGS: Final = """\
+<ivysettings>
+  <settings defaultResolver="central"/>
+  <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
+</ivysettings>
+"""
+
+MODULE: Final = """\
+<ivy-module version="2.0">
+  <info organisation="rackspan" module="delta"/>
+  <configurations><conf name="default"/></configurations>
+  <dependencies>
+    <dependency org="io.delta" name="{name}" rev="{delta}" conf="default->default"/>
+    <exclude org="^(?!io\\.delta$|io\\.unitycatalog$).*" matcher="regexp"/>
+  </dependencies>
+</ivy-module>
+"""
+"""Everything of other organisations is part of Spark."""
+
+PATTERN: Final = "[artifact]-[revision](-[classifier]).[ext]"
+SECONDS: Final = 600
+
+Fetch = Callable[[str, Java, Path], None]
+
+
+def delta_jars(java: Java, *, cache: Path | None = None, fetch: "Fetch | None" = None) -> list[Path]:
+    """The jars, fetched first if necessary (13 MB, about 10 s). Errors: MissingRequirement."""
+    name = artifact(version("pyspark"))
+    home = (cache or cache_folder()) / f"{name}-{DELTA}"
+    jars = sorted(home.glob("*.jar"))
+    if jars:
+        return jars
+    print(f"fetching Delta Lake {DELTA} for Spark into {home} (13 MB, once)", file=sys.stderr)
+    home.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix=".fetching-", dir=home.parent) as scratch:
+        (fetch or fetch_by_ivy)(name, java, Path(scratch))
+        staged = Path(scratch) / "lib"
+        broken = [jar.name for jar in staged.glob("*.jar") if not zipfile.is_zipfile(jar)]
+        if broken or not list(staged.glob(f"{name}-*.jar")):
+            raise MissingRequirement(
+                f"Delta Lake {DELTA} came incomplete ({', '.join(broken) or name}); try again, nothing was kept"
+            )
+        try:
+            staged.rename(home)
+        except OSError:
+            # Another process was faster; what it fetched is the same.
+            shutil.rmtree(staged, ignore_errors=True)
+    return sorted(home.glob("*.jar"))
+
+
+def artifact(pyspark: str) -> str:
+    """The name of Delta's jar for a version of pyspark. Errors: MissingRequirement where Delta has none."""
+    minor = ".".join(pyspark.split(".")[:2])
+    if minor not in SPARK_VERSIONS:
+        raise MissingRequirement(
+            f"pyspark {pyspark} is installed, and Delta Lake {DELTA} has no build for it; "
+            f"install one of {', '.join(SPARK_VERSIONS)}: pip install 'pyspark<4.3'"
+        )
+    return f"delta-spark_{minor}_2.13"
+
+
+def cache_folder() -> Path:
+    """Where jars are kept: XDG_CACHE_HOME or ~/.cache, then rackspan/delta."""
+    given = os.environ.get("XDG_CACHE_HOME")
+    return (Path(given) if given else Path.home() / ".cache") / "rackspan" / "delta"
+
+
+def fetch_by_ivy(name: str, java: Java, scratch: Path) -> None:
+    """Download the jars to `scratch`/lib. Errors: MissingRequirement with the cause from Ivy's output."""
+    import pyspark
+
+    (ivy,) = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
+    (scratch / "settings.xml").write_text(SETTINGS)
+    (scratch / "ivy.xml").write_text(MODULE.format(name=name, delta=DELTA))
+    command = [
+        str(java.executable),
+        f"-Divy.default.ivy.user.dir={scratch / 'ivy'}",
+        *("-jar", str(ivy)),
+        *("-settings", str(scratch / "settings.xml")),
+        *("-ivy", str(scratch / "ivy.xml")),
+        *("-retrieve", f"{scratch}/lib/{PATTERN}"),
+        *("-confs", "default"),
+    ]
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
+    except subprocess.TimeoutExpired:
+        raise MissingRequirement(f"Delta Lake {DELTA} could not be fetched in {SECONDS} s; try again") from None
+    if done.returncode:
+        lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
+        causes = [line for line in lines if any(word in line for word in ("not found", "Exception", "ERROR"))]
+        raise MissingRequirement(
+            f"Delta Lake {DELTA} could not be fetched: {(causes or lines or ['no output'])[0].lstrip(': ')}; "
+            "is there a network?"
+        )

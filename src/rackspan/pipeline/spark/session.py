@@ -1,0 +1,253 @@
+"""The Spark session of a run: started, connected to or reused, with Delta Lake, and with this package sent to the executors.
+
+A session that is active already (of a notebook, a test, spark-submit) is reused and left running, and must have Delta Lake
+configured; otherwise one is started and stopped. The run uses a session of its own in each case (`newSession()`, or a new
+connection for Spark Connect), so the settings below affect no other user of it, and of a cluster's own settings none is
+changed.
+"""
+
+import os
+import shutil
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import rackspan
+from rackspan.errors import MissingRequirement, UsageError
+from rackspan.java import Java, find_java
+from rackspan.pipeline.spark.jars import artifact, delta_jars
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+    from pyspark.sql import SparkSession
+
+LOCAL: Final = "local[*]"
+
+SETTINGS: Final[Mapping[str, str]] = {
+    "spark.sql.session.timeZone": "UTC",
+    # INT96, the default, has no unit that other readers agree on.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.parquet.compression.codec": "zstd",
+    # Wide enough that NumPy, not the crossing into Python, is where the time goes; 5 MB a batch.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+}
+"""Settings of the run's own session. None of them is static, so a session that is running already can have them."""
+
+EXTENSION: Final = "io.delta.sql.DeltaSparkSessionExtension"
+DELTA: Final[Mapping[str, str]] = {
+    "spark.sql.extensions": EXTENSION,
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    # Its default of 50 is 50 tasks for each read of a log.
+    "spark.databricks.delta.snapshotPartitions": "2",
+}
+"""What Delta Lake needs when Spark starts."""
+
+REQUIRED_BY_WORKERS: Final = ("numpy", "pyarrow")
+
+
+@contextmanager
+def spark_session(master: str | None = None, remote: str | None = None) -> Iterator["SparkSession"]:
+    """A session for one run. `master` None means that of spark-submit where it started us, `local[*]` otherwise.
+
+    `remote` is the URL of a Spark Connect server, sc://HOST:PORT. Errors: MissingRequirement without pyspark, Java or
+    Delta Lake; UsageError where Spark does not come up, or its executors lack something.
+    """
+    require_pyspark()
+    if remote is not None:
+        with _connected(remote) as session:
+            yield session
+        return
+    from pyspark import SparkContext
+
+    # Not getActiveSession(), which returns only sessions of its own thread.
+    active = SparkContext._active_spark_context is not None
+    base = _started(master)
+    try:
+        _require_delta(base, master or "the running session")
+        _ship_code(base)
+        session = base.newSession()
+        for name, value in SETTINGS.items():
+            session.conf.set(name, value)
+        yield session
+    finally:
+        if not active:
+            base.stop()
+
+
+@contextmanager
+def _connected(remote: str) -> Iterator[Any]:
+    """A new session of a Spark Connect server."""
+    from pyspark.errors import PySparkException
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
+    try:
+        session: Any = ConnectSession.builder.remote(remote).create()
+        _require_delta(session, remote)
+        for name, value in SETTINGS.items():
+            session.conf.set(name, value)
+        with TemporaryDirectory() as folder:
+            session.addArtifacts(packaged(Path(folder)), pyfile=True)
+    except ImportError as error:
+        raise MissingRequirement(f"Spark Connect needs {error.name}; pip install 'rackspan[spark]'") from None
+    except (PySparkException, OSError, RuntimeError) as error:
+        raise UsageError(f"Spark Connect at {remote}: {_first_line(error)}; look at --remote") from error
+    try:
+        _require_on_workers(session, remote)
+        yield session
+    finally:
+        session.stop()
+
+
+def require_pyspark() -> None:
+    """Raise MissingRequirement where pyspark is not installed, or where Delta Lake has no build for it."""
+    if find_spec("pyspark") is None:
+        raise MissingRequirement("pyspark is not installed, and the pipeline runs on it; pip install 'rackspan[spark]'")
+    from importlib.metadata import version
+
+    artifact(version("pyspark"))
+
+
+def is_local(master: str) -> bool:
+    return master.startswith("local") and not master.startswith("local-cluster")
+
+
+def start_settings(master: str | None, jars: list[Path]) -> dict[str, str]:
+    """Settings that have effect only before Spark starts. Without a master, spark-submit's own settings stay."""
+    if master is None:
+        return {}
+    delta = {**DELTA, "spark.jars": ",".join(map(str, jars)), "spark.ui.showConsoleProgress": "false"}
+    if not is_local(master):
+        return {**delta, "spark.master": master}
+    return {
+        **delta,
+        "spark.master": master,
+        "spark.ui.enabled": "false",
+        # A local Spark needs no address that others can reach.
+        "spark.driver.bindAddress": "127.0.0.1",
+        "spark.driver.host": "127.0.0.1",
+        "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "2g"),
+        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
+        # Spark's 200 are for a cluster: on one machine each is a file and a task with next to nothing in it.
+        "spark.sql.shuffle.partitions": str(max(4, 2 * (os.cpu_count() or 2))),
+    }
+
+
+def _started(master: str | None) -> "SparkSession":
+    from py4j.protocol import Py4JError
+    from pyspark import SparkConf, SparkContext
+    from pyspark.errors import PySparkException
+    from pyspark.sql import SparkSession
+
+    if SparkContext._active_spark_context is not None:
+        return SparkSession.builder.getOrCreate()
+    submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    java = None if submitted else find_java()
+    settings = start_settings(master if submitted or master else LOCAL, [] if java is None else delta_jars(java))
+    try:
+        with _environment(_launch_variables(settings, java)):
+            session = SparkSession.builder.config(conf=SparkConf().setAll(list(settings.items()))).getOrCreate()
+    except (PySparkException, Py4JError, OSError) as error:
+        raise UsageError(
+            f"Spark did not start on {master or LOCAL}: {_first_line(error)}; look at --master and Java"
+        ) from error
+    if not submitted:
+        session.sparkContext.setLogLevel("ERROR")
+    return session
+
+
+def _require_delta(session: "SparkSession", where: str) -> None:
+    """Raise UsageError where a session that others have configured lacks Delta Lake."""
+    extensions = session.conf.get("spark.sql.extensions", "") or ""
+    if EXTENSION not in extensions:
+        raise UsageError(
+            f"Spark at {where} has no Delta Lake; start it with --packages io.delta:{artifact(_pyspark_version())}:4.4.0 "
+            f"--conf spark.sql.extensions={EXTENSION} "
+            f"--conf spark.sql.catalog.spark_catalog={DELTA['spark.sql.catalog.spark_catalog']}"
+        )
+
+
+def _pyspark_version() -> str:
+    import pyspark
+
+    return str(pyspark.__version__)
+
+
+def _first_line(error: Exception) -> str:
+    text = str(error).strip()
+    return text.splitlines()[0] if text else type(error).__name__
+
+
+def _launch_variables(settings: Mapping[str, str], java: Java | None) -> dict[str, str]:
+    """Environment variables for starting the JVM and Python workers."""
+    # Spark's start script does not check the version of JAVA_HOME; find_java has checked this one.
+    variables = {} if java is None else {"JAVA_HOME": str(java.home)}
+    if settings.get("spark.master", "").startswith("local"):
+        # Without it workers start with the python3 of the PATH, which has neither rackspan nor NumPy.
+        variables["PYSPARK_PYTHON"] = os.environ.get("PYSPARK_PYTHON", sys.executable)
+    return variables
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Set environment variables for a block only, since the caller may start programs of its own."""
+    before = {name: os.environ.get(name) for name in variables}
+    os.environ.update(variables)
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                del os.environ[name]
+            else:
+                os.environ[name] = value
+
+
+def _ship_code(session: "SparkSession") -> None:
+    """Send this package to executors on other machines, once a session; local ones import the installed one."""
+    from pyspark import SparkFiles
+
+    context = session.sparkContext
+    if is_local(context.master or LOCAL):
+        return
+    # Executors fetch it from this folder while the session runs, and Spark removes the folder afterwards.
+    folder = Path(SparkFiles.getRootDirectory())
+    if not (folder / "rackspan.zip").exists():
+        context.addPyFile(packaged(folder))
+        _require_on_workers(session, context.master or LOCAL)
+
+
+def _require_on_workers(session: "SparkSession", where: str) -> None:
+    """Raise UsageError where an executor's Python differs from ours, or lacks what the jobs import."""
+    from pyspark.errors import PySparkException
+
+    try:
+        found = session.range(1).mapInArrow(_worker_facts, "python string, missing string").collect()[0]
+    except PySparkException as error:
+        raise UsageError(
+            f"the executors of {where} cannot run Python with Arrow: {_first_line(error)}; install Python "
+            f"{sys.version_info.major}.{sys.version_info.minor}, NumPy and PyArrow there, or ship them with --archives"
+        ) from error
+    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
+    if found.python != ours or found.missing:
+        lacks = f"lacks {found.missing}" if found.missing else f"is {found.python}, and this one {ours}"
+        raise UsageError(
+            f"Python on the executors of {where} {lacks}; set PYSPARK_PYTHON to one that fits, or ship one with --archives"
+        )
+
+
+def _worker_facts(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
+    import pyarrow as pa
+
+    for _ in batches:
+        missing = ", ".join(name for name in REQUIRED_BY_WORKERS if find_spec(name) is None)
+        yield pa.record_batch({"python": [f"{sys.version_info.major}.{sys.version_info.minor}"], "missing": [missing]})
+
+
+def packaged(folder: Path) -> str:
+    """The package as a zip that Python can import from. Returns its path."""
+    source = Path(rackspan.__file__).parent
+    return shutil.make_archive(str(folder / "rackspan"), "zip", source.parent, source.name)

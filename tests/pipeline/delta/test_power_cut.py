@@ -1,0 +1,190 @@
+"""A power cut at every flush: what `collect` reported as done is there afterwards, and the next collect works.
+
+The model: after a cut a file has its content if the file was flushed since it was last written, and otherwise is empty or gone; a
+name is there if its folder was flushed since, and otherwise may be there or not. Flushes are observed, not trusted: each one
+copies what it makes durable.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from rackspan.audit import RackPolicy
+from rackspan.errors import InvalidWarehouse
+from rackspan.model import ClusterSnapshot
+from rackspan.pipeline import create_warehouse, rows, store
+from rackspan.pipeline.delta import append as append_module
+from rackspan.pipeline.delta import local_disk
+from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.landing.read import read_snapshot
+from rackspan.pipeline.schemas import TABLES
+from tests.pipeline import expected, plain_build
+from tests.pipeline.examples import NOON, small
+
+
+class Disk:
+    """What a disk below `root` holds for certain: the names in each flushed folder, the content of each flushed file."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.names: dict[Path, set[str]] = {}
+        self.content: dict[Path, bytes] = {}
+        self.cuts: list[Callable[[Path, bool], None]] = []
+
+    def flushed(self, descriptor: int) -> None:
+        path = Path(os.readlink(f"/proc/self/fd/{descriptor}"))
+        if not path.is_relative_to(self.root):
+            return
+        if path.is_dir():
+            self.names[path] = {entry.name for entry in path.iterdir()}
+        else:
+            self.content[path] = path.read_bytes()
+
+    def after_cut(self, target: Path, *, keep_names: bool) -> None:
+        """Lay out what is left. With `keep_names`, names that were not flushed are there, and their files are empty."""
+        for folder, folders, files in os.walk(self.root):
+            here = Path(folder)
+            certain = self.names.get(here, set())
+            there = target / here.relative_to(self.root)
+            there.mkdir(parents=True, exist_ok=True)
+            folders[:] = [name for name in folders if name in certain or keep_names]
+            for name in files:
+                if name in certain or keep_names:
+                    (there / name).write_bytes(self.content.get(here / name, b""))
+
+
+@contextmanager
+def observed(disk: Disk, monkeypatch: pytest.MonkeyPatch, cut: Callable[[], None]) -> Iterator[None]:
+    """Run a block; at every flush, and before it, the power may fail."""
+
+    def fsync(descriptor: int) -> None:
+        cut()
+        disk.flushed(descriptor)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", fsync)
+        yield
+
+
+def snapshots(count: int) -> list[ClusterSnapshot]:
+    return [small(taken_at=NOON + timedelta(hours=18 * number), leader=1 + number % 3) for number in range(count)]
+
+
+def kept(root: Path) -> list[ClusterSnapshot]:
+    warehouse = create_warehouse(root)
+    markers = read_markers(warehouse)
+    return [read_snapshot(warehouse, one) for one in markers.of_days(markers.count_by_day())]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("keep_names", [True, False])
+def test_what_collect_reported_survives_a_cut_at_any_flush(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep_names: bool
+) -> None:
+    disk = Disk(tmp_path / "disk")
+    disk.root.mkdir()
+    done: list[ClusterSnapshot] = []
+    checked = 0
+
+    def cut() -> None:
+        nonlocal checked
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", lambda _descriptor: None)
+            checked += 1
+            left = tmp_path / f"left {checked}"
+            disk.after_cut(left, keep_names=keep_names)
+            if not done:
+                return
+            found = kept(left / "warehouse")
+            assert len(found) >= len(done), (checked, len(found))
+            assert all(mine.same_as(theirs) for mine, theirs in zip(found, snapshots(3), strict=False))
+            if checked % 7 == 0:
+                for one in snapshots(3):
+                    store(one, create_warehouse(left / "warehouse"))
+                assert len(kept(left / "warehouse")) == 3
+            shutil.rmtree(left)
+
+    monkeypatch.setattr(append_module, "VERSIONS_PER_CHECKPOINT", 2)
+    with observed(disk, monkeypatch, cut):
+        # The caller's own folder is there already; everything below it is collect's.
+        disk.names[disk.root] = {"warehouse"}
+        warehouse = create_warehouse(disk.root / "warehouse")
+        for one in snapshots(3):
+            store(one, warehouse)
+            done.append(one)
+            cut()
+    assert checked > 60
+
+
+def test_without_the_flush_before_a_commit_a_cut_loses_what_was_reported(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The model itself: it has to notice where a flush is missing."""
+    disk = Disk(tmp_path / "disk")
+    disk.root.mkdir()
+    monkeypatch.setattr(append_module, "flush_file", lambda _table, _name: None)
+    with observed(disk, monkeypatch, lambda: None):
+        disk.names[disk.root] = {"warehouse"}
+        store(small(), create_warehouse(disk.root / "warehouse"))
+    disk.after_cut(tmp_path / "left", keep_names=True)
+    with pytest.raises(Exception, match="cannot be read"):
+        kept(tmp_path / "left" / "warehouse")
+
+
+@pytest.mark.slow
+def test_tables_in_force_survive_a_cut_at_any_flush_of_a_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    disk = Disk(tmp_path / "disk")
+    disk.root.mkdir()
+    wanted = {
+        count: {
+            name: expected.ordered(expected.table(name, snapshots(count), RackPolicy()), table.grain)
+            for name, table in TABLES.items()
+        }
+        for count in (1, 2)
+    }
+    least, checked = 0, 0
+
+    def cut() -> None:
+        nonlocal checked
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "fsync", lambda _descriptor: None)
+            if not least:
+                return
+            checked += 1
+            left = tmp_path / f"left {checked}"
+            disk.after_cut(left, keep_names=True)
+            warehouse = create_warehouse(left / "warehouse")
+            if checked % 4 == 0:
+                plain_build.refresh(warehouse)
+            try:
+                found = {name: expected.judged_columns(rows(warehouse, name)) for name in TABLES}
+            except InvalidWarehouse:
+                # The row of `runs` that a cut has torn is removed by the next run, as other torn entries are.
+                plain_build.refresh(warehouse)
+                found = {name: expected.judged_columns(rows(warehouse, name)) for name in TABLES}
+            assert found in [wanted[count] for count in (1, 2) if count >= least]
+            shutil.rmtree(left)
+
+    with observed(disk, monkeypatch, cut):
+        disk.names[disk.root] = {"warehouse"}
+        warehouse = create_warehouse(disk.root / "warehouse")
+        for count in (1, 2):
+            store(snapshots(2)[count - 1], warehouse)
+            plain_build.refresh(warehouse)
+            least = count
+            cut()
+    assert checked > 15
+
+
+def test_a_torn_entry_and_everything_after_it_is_removed_and_whole_ones_stay(tmp_path: Path) -> None:
+    log = tmp_path / "table" / "_delta_log"
+    log.mkdir(parents=True)
+    for version, content in enumerate((b"{}", b"{}", b'{"add":', b"{}")):
+        (log / f"{version:020}.json").write_bytes(content)
+    assert sorted(local_disk.repair_log(tmp_path / "table")) == [f"{version:020}.json" for version in (2, 3)]
+    assert local_disk.repair_log(tmp_path / "table") == []

@@ -1,0 +1,142 @@
+"""Snapshots in the landing tables: complete, once, and readable by every engine."""
+
+from collections import Counter
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
+from datetime import timedelta
+from multiprocessing import get_context
+from pathlib import Path
+
+import pytest
+from deltalake import DeltaTable
+
+from rackspan.errors import InvalidSnapshot
+from rackspan.model import ClusterSnapshot
+from rackspan.pipeline import Warehouse, create_warehouse, open_warehouse, rows, store
+from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
+from rackspan.pipeline.landing import store as landing
+from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.landing.read import read_snapshot
+from rackspan.pipeline.landing.rows import landing_rows, snapshot_id
+from rackspan.pipeline.landing.store import store_all
+from rackspan.pipeline.schemas import LANDING
+from tests.pipeline.examples import NOON, generated, recorded, small
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    return create_warehouse(tmp_path / "warehouse {a,b} [1] *")
+
+
+def kept(warehouse: Warehouse) -> list[ClusterSnapshot]:
+    markers = read_markers(warehouse)
+    return [read_snapshot(warehouse, one) for one in markers.of_days(markers.count_by_day())]
+
+
+def in_order(snapshots: list[ClusterSnapshot]) -> list[ClusterSnapshot]:
+    return sorted(snapshots, key=lambda one: (str(one.cluster_id), one.taken_at or NOON))
+
+
+def test_a_stored_snapshot_is_the_one_given(warehouse: Warehouse) -> None:
+    snapshots = [*generated(30), *recorded()]
+    assert all(isinstance(one, landing.SnapshotLocation) and one.new for one in store_all(snapshots, warehouse))
+    found = kept(warehouse)
+    assert len(found) == len(snapshots)
+    assert all(mine.same_as(theirs) for mine, theirs in zip(found, in_order(snapshots), strict=True))
+
+
+def test_any_number_of_snapshots_is_one_commit_to_each_table(warehouse: Warehouse) -> None:
+    store_all(generated(10), warehouse)
+    assert {name: DeltaTable(warehouse.table(name)).version() for name in LANDING} == dict.fromkeys(LANDING, 1)
+
+
+def test_no_table_has_a_feature_that_another_engine_may_not_know(warehouse: Warehouse) -> None:
+    store(small(), warehouse)
+    for name in LANDING:
+        protocol = DeltaTable(warehouse.table(name)).protocol()
+        assert (protocol.min_reader_version, protocol.min_writer_version) == (1, 2)
+
+
+def test_storing_it_again_commits_nothing(warehouse: Warehouse) -> None:
+    first = store(small(), warehouse)
+    again = store(small(), warehouse)
+    assert (again.snapshot_id, first.new, again.new) == (first.snapshot_id, True, False)
+    assert DeltaTable(warehouse.table("partitions")).version() == 1
+
+
+def test_another_snapshot_with_the_same_timestamp_is_refused_and_the_first_one_kept(warehouse: Warehouse) -> None:
+    store(small(), warehouse)
+    with pytest.raises(InvalidSnapshot, match=r"another snapshot of this cluster and moment is kept already"):
+        store(small(leader=2), warehouse)
+    both = store_all([small("two"), small("two", leader=2)], warehouse)
+    assert [type(one) for one in both] == [landing.SnapshotLocation, InvalidSnapshot]
+    assert all(mine.same_as(small(str(mine.cluster_id))) for mine in kept(warehouse))
+
+
+def test_a_refused_snapshot_does_not_keep_others_from_being_stored(warehouse: Warehouse) -> None:
+    outcomes = store_all([small(cluster_id=None), small()], warehouse)
+    assert [isinstance(one, InvalidSnapshot) for one in outcomes] == [True, False]
+    assert len(kept(warehouse)) == 1
+
+
+def test_time_zones_do_not_make_two_timestamps_of_one(warehouse: Warehouse) -> None:
+    assert store(small(), warehouse).new
+    assert not store(replace(small(), taken_at=NOON.astimezone()), warehouse).new
+
+
+def test_ids_sort_by_time_and_fit_into_the_statistics_of_a_data_file() -> None:
+    snapshots = sorted(generated(60), key=lambda one: one.taken_at or NOON)
+    ids = [snapshot_id(one) for one in snapshots]
+    assert [one[:21] for one in ids] == sorted(one[:21] for one in ids)
+    assert {len(one) for one in ids} <= {31, 32}
+    early = replace(small(), taken_at=NOON.replace(year=7))
+    assert snapshot_id(early) < min(ids)
+
+
+@pytest.mark.parametrize("tables", range(1, len(LANDING)))
+def test_a_collect_that_dies_between_two_tables_is_invisible_and_its_retry_stores_the_snapshot_once(
+    warehouse: Warehouse, tables: int
+) -> None:
+    snapshot = small()
+    for name in list(LANDING)[:tables]:
+        append(
+            DeltaTable(warehouse.table(name)),
+            landing_rows({snapshot_id(snapshot): snapshot})[name],
+            {snapshot_id(snapshot): 1},
+        )
+    assert kept(warehouse) == []
+    assert {name: list(rows(warehouse, name)) for name in LANDING} == {name: [] for name in LANDING}
+    assert store(snapshot, warehouse).new
+    assert [one.same_as(snapshot) for one in kept(warehouse)] == [True]
+    assert len(DeltaTable(warehouse.table("partitions")).to_pyarrow_table()) == len(snapshot.partitions)
+
+
+def test_of_two_writers_of_one_transaction_the_second_commits_nothing(warehouse: Warehouse) -> None:
+    first, second = (DeltaTable(warehouse.table("brokers")) for _ in range(2))
+    part = landing_rows({"x": small()})["brokers"]
+    append(first, part, {"x": 1})
+    with pytest.raises(ConcurrentTransactionError):
+        append(second, part, {"x": 1})
+    assert len(DeltaTable(warehouse.table("brokers")).to_pyarrow_table()) == 3
+
+
+def many(seed: int) -> list[ClusterSnapshot]:
+    own = [small(f"own {seed}", NOON + timedelta(minutes=n)) for n in range(6)]
+    shared = [small("shared", NOON + timedelta(minutes=n)) for n in range(6)]
+    return [one for pair in zip(own, shared, strict=True) for one in pair]
+
+
+def collector(root: str, seed: int) -> list[bool]:
+    return [store(one, open_warehouse(root)).new for one in many(seed)]
+
+
+def test_collectors_at_the_same_time_store_every_snapshot_once(warehouse: Warehouse) -> None:
+    with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as collectors:
+        new = list(collectors.map(collector, [warehouse.root] * 3, range(3)))
+    assert sum(map(sum, new)) == 3 * 6 + 6
+    assert Counter((one.cluster_id, one.taken_at) for one in kept(warehouse)).total() == 24
+    found = Counter(
+        (row["cluster_id"], row["taken_at"], row["topic"], row["partition"]) for row in rows(warehouse, "partitions")
+    )
+    assert (found.total(), max(found.values())) == (48, 1)
+    assert len(DeltaTable(warehouse.table("partitions")).to_pyarrow_table()) == 48

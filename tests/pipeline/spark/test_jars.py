@@ -1,0 +1,57 @@
+"""The jars of Delta Lake: one build for each Spark, kept complete or not at all."""
+
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from rackspan.errors import MissingRequirement
+from rackspan.java import Java, find_java
+from rackspan.pipeline.spark.jars import DELTA, artifact, delta_jars
+
+
+@pytest.mark.parametrize(
+    ("pyspark", "name"),
+    [("4.0.1", "delta-spark_4.0_2.13"), ("4.1.4", "delta-spark_4.1_2.13"), ("4.2.0.dev1", "delta-spark_4.2_2.13")],
+)
+def test_each_spark_has_a_build_of_its_own(pyspark: str, name: str) -> None:
+    assert artifact(pyspark) == name
+
+
+@pytest.mark.parametrize("pyspark", ["4.3.0", "3.5.9", "5.0.0"])
+def test_a_spark_without_a_build_is_refused_in_one_line(pyspark: str) -> None:
+    with pytest.raises(
+        MissingRequirement, match=rf"^pyspark {pyspark} is installed, and Delta Lake .* has no build"
+    ) as caught:
+        artifact(pyspark)
+    assert "\n" not in str(caught.value)
+
+
+def jar(name: str, scratch: Path) -> None:
+    with zipfile.ZipFile(scratch / "lib" / f"{name}-{DELTA}.jar", "w") as archive:
+        archive.writestr("a", "b")
+
+
+@pytest.mark.java
+def test_jars_are_fetched_once_and_nothing_is_kept_of_a_download_that_broke(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    fetched: list[str] = []
+
+    def broken(name: str, java: Java, scratch: Path) -> None:
+        (scratch / "lib").mkdir()
+        (scratch / "lib" / f"{name}-{DELTA}.jar").write_bytes(b"half")
+
+    def whole(name: str, java: Java, scratch: Path) -> None:
+        fetched.append(name)
+        (scratch / "lib").mkdir()
+        jar(name, scratch)
+
+    with pytest.raises(MissingRequirement, match=r"came incomplete .*; try again, nothing was kept"):
+        delta_jars(find_java(), cache=tmp_path, fetch=broken)
+    assert list(tmp_path.iterdir()) == []
+    first = delta_jars(find_java(), cache=tmp_path, fetch=whole)
+    assert delta_jars(find_java(), cache=tmp_path, fetch=whole) == first
+    assert len(fetched) == 1
+    printed = capsys.readouterr()
+    assert (printed.out, printed.err.count("fetching Delta Lake")) == ("", 2)
