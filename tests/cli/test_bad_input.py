@@ -324,6 +324,7 @@ WAREHOUSES: dict[str, tuple[Callable[[Path], None], str]] = {
 @pytest.mark.parametrize("mistake", WAREHOUSES)
 def test_a_wrong_warehouse_gets_its_line(cli: Cli, tmp_path: Path, mistake: str) -> None:
     damage, line = WAREHOUSES[mistake]
+    (tmp_path / "moment.json").write_text(TEXT)
     assert cli("pipeline", "collect", "--warehouse", "warehouse", *SNAPSHOT).code == 0
     damage(tmp_path / "warehouse")
     ran = cli("pipeline", "table", "snapshots", "--warehouse", "warehouse")

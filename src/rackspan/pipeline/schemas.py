@@ -180,7 +180,7 @@ PARTITION_DURABILITY: Final = _table(
         TableColumn(
             "min_insync_racks",
             pa.int32(),
-            "The racks required: the topic's own `min.insync.racks` where its brokers have that config, the policy's otherwise.",
+            "The racks required: those of the policy, or the topic's own `min.insync.racks` where that is more.",
         ),
         TableColumn(
             "state",

@@ -1,7 +1,7 @@
 """Power cuts on a local disk: flushes what was written, and repairs the log of a table after a cut.
 
 delta-rs writes a log entry to a file of another name and links it into place, without a flush. A cut between the link and
-`flush_log` can leave an entry that is empty or torn. No caller has been told that such a commit is done, so it is removed before the next
+`flush_log` can leave an entry that is empty or torn. Such a commit has not been reported as done, so it is removed before the next
 one is made: every line of an entry is JSON, and the file ends with the last of them. Data files are flushed before
 their commit and need no repair. A torn checkpoint is removed with the hint that names it: the entries before it are still there,
 since only `maintain` removes any, after it has flushed a checkpoint.

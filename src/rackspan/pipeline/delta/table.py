@@ -89,8 +89,17 @@ def require_deltalake() -> Any:
 
 def data_files(table: "DeltaTable", key: str = "snapshot_id") -> list[DataFile]:
     """Every data file of the table's version, from its log alone, with the statistics of `key`."""
-    actions = pa.table(table.get_add_actions(flatten=True))
+    from deltalake.exceptions import DeltaError
+
+    try:
+        actions = pa.table(table.get_add_actions(flatten=True))
+    except (DeltaError, OSError, ValueError, pa.ArrowException) as error:
+        raise InvalidWarehouse(f"{table.table_uri}: its log cannot be read: {one_line(error)}") from None
     names = actions.column_names
+    if len(actions) and ("num_records" not in names or actions.column("num_records").null_count):
+        raise InvalidWarehouse(
+            f"{table.table_uri}: its log names a data file without its number of rows; rackspan did not write that entry"
+        )
 
     def column(name: str) -> list[Any]:
         values: list[Any] = actions.column(name).to_pylist() if name in names else [None] * len(actions)

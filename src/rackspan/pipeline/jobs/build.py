@@ -27,6 +27,8 @@ TABLES_AT_ONCE: Final = 2
 def build(spark: SparkSession, warehouse: Warehouse, work: RunWork, policy: RackPolicy) -> None:
     """Commit every table's rows. Errors: InvalidWarehouse where Spark fails; UsageError where the policy refuses a cluster."""
     known = registrations(warehouse, work.snapshots, policy)
+    # Of every commit, a restore too: a run recognizes its own commits by it.
+    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", work.run_id)
     jobs: list[Callable[[], None]] = [
         partial(_one_table, spark, warehouse, work, one, known, policy) for one in work.tables.values()
     ]
@@ -50,7 +52,6 @@ def _one_table(
     job = job_inputs(spark, warehouse, work, one, known, policy)
     rows = table_rows(JOBS[one.table.name](job), job.compared.snapshots, one.table, work.run_id)
     writer = rows.write.format("delta").partitionBy("day").option("mergeSchema", "true")
-    writer = writer.option("userMetadata", work.run_id)
     # Of two runs that write at once Delta refuses the second: both would commit this version of the table.
     writer = writer.option("txnAppId", TRANSACTION).option("txnVersion", str(version + 1))
     if one.again:
