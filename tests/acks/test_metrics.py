@@ -1,6 +1,6 @@
 import re
 
-from rackspan.acks.metrics import METRICS, MetricKind
+from rackspan.acks.metrics import METADATA_METRICS, METRICS, WATCH_METRICS, MetricKind
 
 
 def test_every_metric_of_the_proposal_is_there_once_and_in_the_help_text() -> None:
@@ -20,3 +20,31 @@ def test_names_follow_prometheus() -> None:
     for metric in METRICS:
         assert re.fullmatch(r"rackspan_[a-z_]+", metric.name)
         assert metric.name.endswith("_total") == (metric.kind is MetricKind.COUNTER)
+
+
+def test_each_metric_has_its_scope_and_kind() -> None:
+    assert {metric.name: (metric.scope.value, metric.kind.value) for metric in (*METRICS, *WATCH_METRICS)} == {
+        "rackspan_partition_under_min_rack_isr": ("partition", "gauge"),
+        "rackspan_partition_at_min_rack_isr": ("partition", "gauge"),
+        "rackspan_partition_isr_racks": ("partition", "gauge"),
+        "rackspan_under_min_rack_isr_partitions": ("broker", "gauge"),
+        "rackspan_at_min_rack_isr_partitions": ("broker", "gauge"),
+        "rackspan_rack_check_failures_total": ("broker", "counter"),
+        "rackspan_watch_up": ("cluster", "gauge"),
+        "rackspan_watch_readings_total": ("cluster", "counter"),
+        "rackspan_watch_failures_total": ("cluster", "counter"),
+        "rackspan_watch_unread": ("cluster", "gauge"),
+        "rackspan_watch_leaderless_partitions": ("cluster", "gauge"),
+        "rackspan_watch_under_min_rack_isr_seconds_total": ("cluster", "counter"),
+    }
+
+
+def test_a_watch_serves_all_but_the_refused_requests_which_only_a_broker_can_count() -> None:
+    assert set(METRICS) - set(METADATA_METRICS) == {
+        metric for metric in METRICS if metric.name == "rackspan_rack_check_failures_total"
+    }
+
+
+def test_a_metric_of_no_proposal_has_its_meaning_alone_as_help() -> None:
+    assert [metric.help for metric in WATCH_METRICS] == [metric.meaning for metric in WATCH_METRICS]
+    assert METRICS[0].help == "UnderMinRackIsr: 1 while the ISR spans fewer racks than min.insync.racks, else 0"

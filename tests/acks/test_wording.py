@@ -1,0 +1,107 @@
+"""Every sentence of an advice, from advices made by hand: what is said, in the singular and the plural."""
+
+from dataclasses import replace
+
+import pytest
+
+from rackspan.acks.harden import HardenAdvice, HardenOutcome, RackLossCost, values_to_set
+from rackspan.acks.spreads import RackSpread
+from rackspan.acks.wording import kafka_configs, loss_words, reason, remedies, spread_words
+from rackspan.model import RackId, TopicName
+
+RAISE = HardenAdvice(
+    topic=TopicName("orders"), internal=False, partitions=6, smallest_replication_factor=3, min_insync_racks=2,
+    enforced=False, current=2, least=3, decided_by=4, spread=(2, 1), too_few_racks=0, moving=0, losses=(), better=(),
+)  # fmt: skip
+SUFFICES = replace(RAISE, current=3)
+ENFORCED = replace(RAISE, enforced=True)
+IMPOSSIBLE = replace(RAISE, too_few_racks=2)
+NOTHING = replace(RAISE, min_insync_racks=1)
+BETTER = RackSpread((2, 2), min_insync_racks=2)
+
+REASONS = {
+    "1 rack is enough": NOTHING,
+    "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 stands as 2/1); 3 forces 2": RAISE,
+    "min.insync.replicas 3 forces 2 racks (orders-4 stands as 2/1)": SUFFICES,
+    "min.insync.replicas 3 forces 2 racks (orders-4 stands as 2/1); 2 would do": replace(SUFFICES, least=2),
+    "the brokers hold min.insync.racks 2 themselves; without them it would take min.insync.replicas 3 "
+    "(orders-4 stands as 2/1)": ENFORCED,
+    "no value forces 2 racks: 2 of 6 partitions stand on fewer": IMPOSSIBLE,
+    "no value forces 2 racks: 1 of 1 partition stands on fewer": replace(IMPOSSIBLE, partitions=1, too_few_racks=1),
+    "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 stands as 2/1); 3 forces 2; a partition with "
+    "fewer replicas (2) needs all in sync, and before Kafka 3.7 refuses acks=all always": replace(
+        RAISE, smallest_replication_factor=2
+    ),
+    "min.insync.replicas 4 forces 2 racks (orders-4 stands as 2/1); 3 would do; a partition with fewer replicas (3) "
+    "needs all in sync, and before Kafka 3.7 refuses acks=all always": replace(RAISE, current=4),
+    "1 rack is enough; 1 partition on the move, judged by where that leads": replace(NOTHING, moving=1),
+    "1 rack is enough; 3 partitions on the move, judged by where that leads": replace(NOTHING, moving=3),
+}
+
+
+@pytest.mark.parametrize("words", REASONS)
+def test_the_reason_of_each_outcome(words: str) -> None:
+    assert reason(REASONS[words]) == words
+
+
+def test_the_outcome_follows_from_the_values() -> None:
+    outcomes = [one.outcome for one in (NOTHING, RAISE, SUFFICES, ENFORCED, IMPOSSIBLE, replace(ENFORCED, current=3))]
+    assert outcomes == [
+        *(HardenOutcome.NOTHING_REQUIRED, HardenOutcome.RAISE, HardenOutcome.SUFFICES, HardenOutcome.ENFORCED),
+        *(HardenOutcome.IMPOSSIBLE, HardenOutcome.SUFFICES),
+    ]
+    assert [one.to_act_on for one in (NOTHING, RAISE, SUFFICES, ENFORCED, IMPOSSIBLE)] == [
+        *(False, True, False, False, True),
+    ]
+
+
+def test_remedies_are_the_value_then_better_placements_else_racks() -> None:
+    placement = "RF 4 as 2/2 has value 3 and survives any 1 broker: rackspan reassign plan --topic orders --replication-factor 4"
+    assert remedies(RAISE) == ["min.insync.replicas=3"]
+    assert remedies(replace(RAISE, better=(BETTER,))) == ["min.insync.replicas=3", placement]
+    assert remedies(replace(IMPOSSIBLE, better=(BETTER,))) == [placement]
+    assert remedies(IMPOSSIBLE) == ["add racks, or lower min.insync.racks: these racks hold no spread that could"]
+    assert (remedies(SUFFICES), remedies(ENFORCED), remedies(NOTHING)) == ([], [], [])
+
+
+@pytest.mark.parametrize(
+    ("by_value", "by_both", "partitions", "words"),
+    [
+        (2, 1, 6, "without a 3 of 6 partitions refuse writes: 2 by the value alone, 1 by min.insync.racks too"),
+        (1, 0, 6, "without a 1 of 6 partitions refuses writes: 1 by the value alone"),
+        (0, 1, 1, "without a 1 of 1 partition refuses writes: 1 by min.insync.racks too"),
+    ],
+)
+def test_what_the_loss_of_a_rack_costs(by_value: int, by_both: int, partitions: int, words: str) -> None:
+    loss = RackLossCost(RackId("a"), by_value, by_both)
+    assert loss_words(replace(RAISE, partitions=partitions), loss) == words
+
+
+def test_a_spread_survives_a_rack_brokers_or_nothing() -> None:
+    assert spread_words(RackSpread((1, 1, 1), min_insync_racks=2)) == (
+        "RF 3 as 1/1/1 has value 2 and survives any rack"
+    )
+    assert spread_words(RackSpread((3, 3), min_insync_racks=2)) == (
+        "RF 6 as 3/3 has value 4 and survives any 2 brokers"
+    )
+    assert spread_words(RackSpread((1, 1), min_insync_racks=2)) == (
+        "RF 2 as 1/1 has value 2 and survives no loss at all"
+    )
+
+
+def test_a_partition_in_no_known_rack_is_said_to_be() -> None:
+    assert "(orders-4 stands as none in a known rack)" in reason(replace(SUFFICES, spread=()))
+
+
+def test_kafkas_own_command_sets_the_value_of_this_topic() -> None:
+    assert kafka_configs(RAISE, "h:1") == (
+        "kafka-configs.sh --bootstrap-server h:1 --alter --entity-type topics --entity-name orders "
+        "--add-config min.insync.replicas=3"
+    )
+
+
+def test_only_values_that_must_rise_are_set() -> None:
+    others = [
+        replace(one, topic=TopicName(f"t{at}")) for at, one in enumerate((NOTHING, SUFFICES, ENFORCED, IMPOSSIBLE))
+    ]
+    assert values_to_set([*others, RAISE]) == {"orders": 3}
