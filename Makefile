@@ -51,6 +51,7 @@ sim: env
 soak: test
 	RACKSPAN_SOAK=1 $(BIN)/pytest -m "soak or not package"
 	$(BIN)/python -m tools.mutation --sample 200
+	$(BIN)/python -m tools.mutation.kips
 
 # Small faults planted in the pure packages and cluster/core: which ones their tests report.
 # make mutants PACKAGE=flow COUNT=50 SEED=7; python -m tools.mutation --help for the rest.

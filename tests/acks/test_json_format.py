@@ -65,9 +65,9 @@ def test_an_impossible_topic_has_no_least_value() -> None:
 
 def test_the_document_counts_outcomes_and_has_a_command_for_each_value_to_raise() -> None:
     document = harden_document(SNAPSHOT, [RAISE, NOTHING, IMPOSSIBLE], "h:1")
-    assert document["summary"]["outcomes"] == {"impossible": 1, "nothing-required": 1, "raise": 1}
+    assert document["summary"]["outcomes"] == {"impossible": 1, "nothing-asked": 1, "raise": 1}
     assert document["summary"]["cluster_id"] == "c1"
-    assert [topic["outcome"] for topic in document["topics"]] == ["raise", "nothing-required", "impossible"]
+    assert [topic["outcome"] for topic in document["topics"]] == ["raise", "nothing-asked", "impossible"]
     assert document["commands"] == [
         "kafka-configs.sh --bootstrap-server h:1 --alter --entity-type topics --entity-name orders "
         "--add-config min.insync.replicas=3"
@@ -82,7 +82,10 @@ def test_what_was_applied_stands_beside_audits_own_findings_about_the_value() ->
         {"topic": "a", "min.insync.replicas": 3},
         {"topic": "b", "min.insync.replicas": 2},
     ]
-    assert {one["constraint"] for one in document["audit"]} == {JUDGED_BY}
+    found = {finding.constraint for finding in findings}
+    assert {one["constraint"] for one in document["audit"]} == JUDGED_BY & found
+    assert JUDGED_BY & found
+    assert found - JUDGED_BY
 
 
 def test_a_reading_has_its_counts_under_their_keys() -> None:

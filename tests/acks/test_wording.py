@@ -1,4 +1,4 @@
-"""Every sentence of an advice, from advices made by hand: what is said, in the singular and the plural."""
+"""Every sentence of an advice, from advices made by hand: its words, in the singular and the plural."""
 
 from dataclasses import replace
 
@@ -89,7 +89,7 @@ def test_a_spread_survives_a_rack_brokers_or_nothing() -> None:
     )
 
 
-def test_a_partition_in_no_known_rack_is_said_to_be() -> None:
+def test_a_partition_in_no_known_rack_is_named_as_such() -> None:
     assert "(orders-4 stands as none in a known rack)" in reason(replace(SUFFICES, spread=()))
 
 

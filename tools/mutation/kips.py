@@ -168,19 +168,21 @@ def judge(row: Row, weight: Mapping[str, float], recorded: TestMap, tries: int) 
         return Verdict(row, len(tests), (), "names no module of src")
     if not tests:
         return Verdict(row, 0, (), "its tests need more than Python, or none of them was run")
-    tried: list[tuple[str, bool]] = []
+    mutants = list(islice(ranked(row, weight), RANKED_MAX))
+    own = [(mutant, [test for test in recorded.covering(mutant) if test in tests]) for mutant in mutants]
+    # Where the row's tests execute nothing, another test of their file may have made the fixture that they use.
     files = {test.partition("::")[0] for test in tests}
-    for mutant in islice(ranked(row, weight), RANKED_MAX):
-        covering = recorded.covering(mutant)
-        # A test of the same file may have made the fixture that the row's own test uses.
-        chosen = [one for one in covering if one in tests] or (
-            sorted(tests) if any(one.partition("::")[0] in files for one in covering) else []
-        )
-        if not chosen:
-            continue
+    shared = [
+        (mutant, sorted(tests))
+        for mutant in mutants
+        if any(test.partition("::")[0] in files for test in recorded.covering(mutant))
+    ]
+    executed = [(mutant, chosen) for mutant, chosen in own if chosen] or shared
+    tried: list[tuple[str, bool]] = []
+    for mutant, chosen in executed[:tries]:
         reported = _outcome(mutant, tuple(chosen), sum(recorded.seconds[test] for test in chosen)) is Outcome.KILLED
         tried.append((f"{mutant}\n  {len(chosen)} tests", reported))
-        if reported or len(tried) == tries:
+        if reported:
             break
     return Verdict(row, len(tests), tried, "" if tried else "its tests execute nothing of its modules")
 
