@@ -11,7 +11,9 @@ import tempfile
 import threading
 import time
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -105,6 +107,24 @@ class Load:
         else:
             self.failed += 1
 
+    def probe(self, trial: int) -> Producer:
+        """A producer that begins after the freeze: its requests wait in the broker when the ISR shrinks."""
+        client = Producer(
+            {"bootstrap.servers": self._servers, "enable.idempotence": True, "linger.ms": 0, "log_level": 0}
+        )
+        for number in range(PARTITIONS * 4):
+            sent_at = time.monotonic()
+            client.produce(
+                TOPIC,
+                f"{PRODUCERS + trial * PARTITIONS + number % PARTITIONS}:{number}".encode(),
+                partition=number % PARTITIONS,
+                on_delivery=lambda error, _, number=number, sent_at=sent_at: self._delivered(  # type: ignore[misc]
+                    PRODUCERS + trial * PARTITIONS + number % PARTITIONS, number, sent_at, error
+                ),
+            )
+            client.poll(0.01)
+        return client
+
     def stop(self) -> None:
         self._stopped.set()
         for thread in self._threads:
@@ -120,12 +140,12 @@ def run_trials(mode: str, trials: int, version: str = "4.1.0") -> Outcome:
         admin.create_topics([NewTopic(TOPIC, PARTITIONS, replica_assignment=layout)])[TOPIC].result(30)
         with gateway_process(Path(folder), cluster.bootstrap_servers, lines) as gateway:
             load = Load(gateway.bootstrap_servers)
-            frozen = [_trial(cluster, admin) for _ in range(trials)]
+            frozen = [_trial(cluster, admin, partial(load.probe, number)) for number in range(trials)]
             load.stop()
         return _judged(cluster.bootstrap_servers, load, frozen)
 
 
-def _trial(cluster: KafkaCluster, admin: AdminClient) -> tuple[float, float]:
+def _trial(cluster: KafkaCluster, admin: AdminClient, probe: Callable[[], Producer]) -> tuple[float, float]:
     """Freeze both followers until the ISR is the leader alone and requests have had time to leak. From when to when."""
     eventually(lambda: _smallest_isr(admin) == 3, "every ISR is whole", 60)
     time.sleep(1.0)
@@ -133,11 +153,16 @@ def _trial(cluster: KafkaCluster, admin: AdminClient) -> tuple[float, float]:
         cluster.freeze_broker(broker)
     frozen_at = time.monotonic() + 0.02
     try:
-        time.sleep(LAG_MAX_SECONDS * 1.5 + 1.0)
+        time.sleep(LAG_MAX_SECONDS / 2)
+        client = probe()
+        rest = time.monotonic() + LAG_MAX_SECONDS + 1.5
+        while time.monotonic() < rest:
+            client.poll(0.05)
         until = time.monotonic()
     finally:
         for broker in (2, 3):
             cluster.thaw_broker(broker)
+    client.flush(60)
     return frozen_at, until
 
 

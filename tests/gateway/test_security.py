@@ -1,0 +1,108 @@
+"""Rights on real Kafka with ACLs: the cluster decides who may set min.insync.racks; SASL passes through the gateway."""
+
+from collections.abc import Iterator
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import KafkaException, Producer
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.admin._acl import AclBinding, AclOperation, AclPermissionType
+from confluent_kafka.admin._config import AlterConfigOpType, ConfigEntry, ConfigResource
+from confluent_kafka.admin._resource import ResourcePatternType, ResourceType
+from confluent_kafka.cimpl import NewTopic
+
+from rackspan.kafka_process import KafkaCluster
+from tests.gateway.running import RunningGateway, running
+from tests.kafka_fixtures import USERS, client_properties
+
+pytestmark = pytest.mark.kafka
+
+KEY = "min.insync.racks"
+
+
+def login(servers: str, user: str, password: str | None = None) -> dict[str, str | int | float | bool]:
+    return {
+        "bootstrap.servers": servers,
+        "security.protocol": "SASL_PLAINTEXT",
+        "sasl.mechanism": "PLAIN",
+        "sasl.username": user,
+        "sasl.password": password or USERS[user],
+        "log_level": 0,
+    }
+
+
+@pytest.fixture(scope="module")
+def gateway(secured_kafka: KafkaCluster, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
+    path = tmp_path_factory.mktemp("gateway") / "admin.properties"
+    path.write_text("".join(f"{key}={value}\n" for key, value in client_properties("admin").items()))
+    with running(secured_kafka.bootstrap_servers, command={"config": str(path)}) as gateway:
+        yield gateway
+
+
+@pytest.fixture(scope="module")
+def topic(gateway: RunningGateway) -> str:
+    """May be described and its configs read by User:reader, no more."""
+    admin = AdminClient(login(gateway.bootstrap_servers, "admin"))
+    name = f"topic-{uuid4().hex[:8]}"
+    admin.create_topics([NewTopic(name, 1, 1)])[name].result(20)
+    rights = [
+        AclBinding(
+            ResourceType.TOPIC,
+            name,
+            ResourcePatternType.LITERAL,
+            "User:reader",
+            "*",
+            operation,
+            AclPermissionType.ALLOW,
+        )
+        for operation in (AclOperation.DESCRIBE, AclOperation.DESCRIBE_CONFIGS, AclOperation.WRITE)
+    ]
+    for created in admin.create_acls(rights).values():
+        created.result(20)
+    return name
+
+
+def alter(servers: str, user: str, topic: str, value: str) -> None:
+    admin = AdminClient(login(servers, user))
+    entry = ConfigEntry(KEY, value, incremental_operation=AlterConfigOpType.SET)
+    resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    admin.incremental_alter_configs([resource])[resource].result(20)
+
+
+def described(servers: str, user: str, topic: str) -> str:
+    resource = ConfigResource(ResourceType.TOPIC, topic)
+    admin = AdminClient(
+        login(servers, user)
+    )  # Kept by name: librdkafka drops what is requested once its client is gone.
+    value: str = admin.describe_configs([resource])[resource].result(20)[KEY].value
+    return value
+
+
+def test_who_may_alter_the_topics_configs_may_set_the_policy(gateway: RunningGateway, topic: str) -> None:
+    alter(gateway.bootstrap_servers, "admin", topic, "2")
+    assert described(gateway.bootstrap_servers, "reader", topic) == "2"
+
+
+def test_who_may_not_is_refused_by_the_cluster_and_nothing_changes(gateway: RunningGateway, topic: str) -> None:
+    alter(gateway.bootstrap_servers, "admin", topic, "2")
+    with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
+        alter(gateway.bootstrap_servers, "reader", topic, "1")
+    assert described(gateway.bootstrap_servers, "admin", topic) == "2"
+
+
+def test_a_client_without_the_right_cannot_write_the_config_topic(
+    gateway: RunningGateway, secured_kafka: KafkaCluster
+) -> None:
+    for servers in (gateway.bootstrap_servers, secured_kafka.bootstrap_servers):
+        errors: list[object] = []
+        producer = Producer({**login(servers, "reader"), "message.timeout.ms": 5000})
+        producer.produce("__rackspan_configs", b"x", on_delivery=lambda error, _, errors=errors: errors.append(error))  # type: ignore[misc]
+        producer.flush(10)
+        assert errors
+        assert errors[0] is not None
+
+
+def test_a_wrong_password_is_refused_by_the_cluster(gateway: RunningGateway) -> None:
+    admin = AdminClient(login(gateway.bootstrap_servers, "admin", "wrong"))
+    with pytest.raises(KafkaException):
+        admin.list_topics(timeout=3)
