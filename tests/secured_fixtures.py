@@ -29,6 +29,7 @@ LISTENERS = {
     "EXPIRED": "SSL",
     "LOGINTLS": "SASL_SSL",
     "SCRAM": "SASL_PLAINTEXT",
+    "OAUTH": "SASL_PLAINTEXT",
 }
 
 _SCRAM = (ScramMechanism.SCRAM_SHA_256, ScramMechanism.SCRAM_SHA_512)
@@ -113,6 +114,12 @@ def _listeners(ours: Authority) -> dict[str, str]:
     for listener, identity in stores.items():
         config[f"listener.name.{listener.lower()}.ssl.keystore.type"] = "PEM"
         config[f"listener.name.{listener.lower()}.ssl.keystore.location"] = str(identity.store)
+    config["listener.name.oauth.sasl.enabled.mechanisms"] = "OAUTHBEARER"
+    # Without a validator of its own the broker takes tokens without a signature, whose claims it checks.
+    config["listener.name.oauth.oauthbearer.sasl.jaas.config"] = (
+        "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
+        'unsecuredLoginStringClaim_sub="admin";'
+    )
     for listener in ("scram", "logintls"):
         config[f"listener.name.{listener}.sasl.enabled.mechanisms"] = "PLAIN,SCRAM-SHA-256,SCRAM-SHA-512"
         for mechanism in ("scram-sha-256", "scram-sha-512"):

@@ -33,17 +33,17 @@ WHAT = "topic orders was not created"
         (
             RequestTimedOutError(None),
             ClusterUnreachable,
-            f"{WHAT} as far as anybody said: no answer in time; look before trying again",
+            f"{WHAT} as far as anybody said: no response in time; look before trying again",
         ),
         (
             KafkaTimeoutError(),
             ClusterUnreachable,
-            f"{WHAT} as far as anybody said: no answer in time; look before trying again",
+            f"{WHAT} as far as anybody said: no response in time; look before trying again",
         ),
         (
             KafkaConnectionError("socket disconnected"),
             ClusterUnreachable,
-            f"{WHAT} as far as anybody said: it hung up on the first request; look before trying again",
+            f"{WHAT} as far as anybody said: it closed the connection at the first request; look before trying again",
         ),
     ],
 )

@@ -137,12 +137,12 @@ def test_a_lost_cluster_is_reported_once_and_read_again_when_it_is_back() -> Non
                 cluster.lose_rack(rack)
             await_that(lambda: watch.total("rackspan_watch_failures_total") >= 2)
             assert (watch.total("rackspan_watch_up"), (UNDER, "1", "r1") in watch.series()) == (0, False)
-            assert sum("the cluster is not seen" in line for line in watch.noted) == 1
+            assert sum("the cluster cannot be read" in line for line in watch.noted) == 1
             for rack in ("r1", "r2"):
                 cluster.restore_rack(rack)
             cluster.wait_for_isr()
             watch.await_total("rackspan_watch_up", 1)
-            await_that(lambda: any("seen again" in line for line in watch.noted))
+            await_that(lambda: any("can be read again" in line for line in watch.noted))
 
 
 @pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])

@@ -91,7 +91,7 @@ def test_check_reads_every_cluster_and_lists_what_is_wrong(cli: Cli, file: Path,
     assert [one["problem"] for one in dev["problems"]] == [
         'rackspan.toml: [topics."clicks"] has no effect: no such topic'
     ]
-    assert [one["problem"].split(":")[0] for one in prod["problems"]] == ["no broker answered"]
+    assert [one["problem"].split(":")[0] for one in prod["problems"]] == ["no broker responded"]
     assert cli("config", "check", "--cluster", "dev").code == 2
 
 
@@ -119,7 +119,7 @@ def test_a_fleet_is_collected_by_name(cli: Cli, file: Path, tmp_path: Path) -> N
     ran = cli("pipeline", "collect", "--all-clusters", "--warehouse", "out")
     assert ran.code == 1, "prod-eu is not there"
     kept, refused = sorted(ran.err.splitlines())
-    assert kept.startswith("Development: kept as ")
+    assert kept.startswith("Development: stored as ")
     assert "127.0.0.1:1: connection refused" in refused
     again = cli("pipeline", "collect", "--cluster", "dev", "--cluster", "dev", "--warehouse", "out")
     assert (again.code, len(again.err.splitlines())) == (0, 1)

@@ -133,6 +133,7 @@ WORDS: dict[str, tuple[str, ...]] = {
     "reassign verify": ("reassign", "verify", "--plan", "live.json"),
     "reassign cancel": ("reassign", "cancel", "--plan", "begun.json"),
     "reassign undo": ("reassign", "undo", "--plan", "done.json"),
+    "gateway check": ("gateway", "check", "--config", "gateway.toml"),
     "acks watch": ("acks", "watch", "--every", "1"),
     "streams audit": ("streams", "audit", "--group", "shop"),
     "place plan": ("place", "plan", "--spec", "spec.json"),
@@ -163,6 +164,16 @@ OWN: dict[tuple[str, str], Case] = {
     ("place plan", "--output"): Case(("-o", "yaml"), NONE),
     ("place create", "--topic"): Case(("--topic", "other"), RACKED),
     ("place create", "--snapshot"): Case(RACKED, NONE, good=True),
+    **{
+        (verb, flag): case
+        for verb in ("place create", "place extend")
+        for flag, case in {
+            "--plan": Case(("--plan", "plan.json"), RACKED),
+            "--out": Case(("--out", "written.json"), RACKED),
+        }.items()
+    },
+    ("gateway check", "--config"): Case(("--config", "gone.toml"), NONE),
+    ("gateway check", "--output"): Case(("-o", "json"), NONE),
     ("place create", "--partitions"): Case(("--partitions", "2"), RACKED),
     ("place create", "--replication-factor"): Case(("--replication-factor", "2"), RACKED),
     ("place create", "--config"): Case(("--config", "retention.ms=1"), (*RACKED, "-o", "json")),
@@ -354,6 +365,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SimpleNamespace]
         (folder / "rackspan.toml").write_text(
             f'[clusters.here]\nbootstrap-server = "{live}"\n[clusters.far]\nbootstrap-server = "127.0.0.1:1"\ntimeout = 200\n'
         )
+        (folder / "gateway.toml").write_text(f'bootstrap.servers = "{live}"\n')
         (folder / "folder").mkdir()
         shutil.copy(folder / "uneven.json", folder / "folder" / "one.json")
         for topic in ("live", "soft", "grown"):

@@ -31,7 +31,7 @@ def test_collect_keeps_each_snapshot_once(cli: Cli, tmp_path: Path) -> None:
     kept = stored(cli)
     assert len(kept) == len(list(RECORDED.glob("*.json")))
     again = cli("pipeline", "collect", "--from-snapshots", RECORDED, "--warehouse", "w")
-    assert again.err.count("kept already as") == len(kept)
+    assert again.err.count("stored already as") == len(kept)
     assert stored(cli) == kept
 
 

@@ -196,7 +196,7 @@ def test_generate_as_a_document_holds_both_files(cli: Cli, files: Path) -> None:
 
 def test_brokers_that_are_not_there_are_passed_over_aloud(cli: Cli, files: Path) -> None:
     ran = cli(*GENERATE, "topics.json", "--broker-list", "1,2,3,77")
-    assert (ran.code, ran.err) == (2, "warning: --broker-list: broker 77 is not alive in the cluster; passed over\n")
+    assert (ran.code, ran.err) == (2, "warning: --broker-list: broker 77 is not alive in the cluster; skipped\n")
 
 
 PARTIAL_RACKS = (

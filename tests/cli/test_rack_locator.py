@@ -124,7 +124,7 @@ WRONG = [
     ),
     (
         ["--rack-locator-class", "command", "--rack-locator-properties", "command=false"],
-        "rack locator command: false: exit code 1: nothing on standard error; mend it and run again",
+        "rack locator command: false: exit code 1: nothing on standard error; fix it and run again",
     ),
 ]
 

@@ -167,7 +167,7 @@ def test_the_lab_warns_of_what_a_problem_configures_in_vain(cli: Cli, problem: P
         (("audit", "--group", "shop"), "no cluster named: give --bootstrap-server HOST:PORT or --cluster NAME"),
         (
             ("audit", "--group", "shop", "--bootstrap-server", "127.0.0.1:1"),
-            "no broker answered: 127.0.0.1:1: connection refused; check --bootstrap-server, and that the cluster is up",
+            "no broker responded: 127.0.0.1:1: connection refused; check --bootstrap-server, and that the cluster is up",
         ),
         (
             ("audit", "--group", "shop", "--bootstrap-server", "127.0.0.1:1", "--changelog", "1"),
@@ -232,7 +232,7 @@ def test_changelogs_of_unknown_sub_topologies_are_listed(cli: Cli, monkeypatch: 
     assert ran.code == 1
     assert ran.out.splitlines()[-4:] == [
         "unknown: active tasks have no price: client 00000000-0000-4000-8000-000000000003 has no client.rack; set it on every consumer",
-        "unknown: client old is older than Kafka 3.4 and cannot tell its rack; upgrade it",
+        "unknown: client old is older than Kafka 3.4 and does not report its rack; upgrade it",
         "",
         "no price: see above",
     ]

@@ -234,7 +234,7 @@ def an_old_member_turns_it_off_until_it_leaves(app: Application, folder: Path) -
     del old["rack.aware.assignment.strategy"]
     with StreamsProcess(folder, old, BEFORE_RACKS) as process:
         audit = Application(app.group, app.cluster, app.cli, {**app.processes, "r1-old": process}).settled(members=5)
-        assert "client r1-old is older than Kafka 3.4 and cannot tell its rack; upgrade it" in audit["unknown"]
+        assert "client r1-old is older than Kafka 3.4 and does not report its rack; upgrade it" in audit["unknown"]
         assert audit["now"]["cross_rack"] == {"active": None, "standby": None}
         assert not audit["strategies"]["min_traffic"]["enabled"]
         known = [one for one in audit["clients"] if one["client"] != "r1-old"]

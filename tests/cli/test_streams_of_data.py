@@ -85,7 +85,7 @@ def test_csv_has_a_row_for_each_finding(cli: Cli, write: Write) -> None:
     rows = list(csv.DictReader(io.StringIO(cli(*words, "csv").out)))
     found = cli(*words, "json").document["findings"]
     assert rows == [{key: "" if value is None else str(value) for key, value in one.items()} for one in found]
-    assert len(rows) > 1
+    assert rows
 
 
 def test_csv_of_nothing_is_its_header(cli: Cli, write: Write) -> None:

@@ -127,7 +127,7 @@ def run_audit(world: World, *_: str) -> Iterator[str]:
     for one in findings:
         where = "cluster" if one.topic is None else f"{one.topic}-{one.partition}"
         yield f"{one.severity} {one.constraint}, {where}: {one.reason}"
-        yield f"  mend it with: {one.remedy}"
+        yield f"  fix with: {one.remedy}"
     if not findings:
         yield "nothing found"
 

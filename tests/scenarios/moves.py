@@ -21,7 +21,7 @@ def planned(snapshot: ClusterSnapshot, policy: RackPolicy, request: Reassignment
         yield f"left out: {words}"
     for conflict in cost.infeasible:
         yield f"{'refused' if conflict.refused else 'impossible'}: {conflict.reason}"
-        yield f"  mend it with: {conflict.remedy}"
+        yield f"  fix with: {conflict.remedy}"
     yield f"{_count(found.moves, 'move')}, at least {cost.lower_bound} needed"
 
 
@@ -37,7 +37,7 @@ def linted(
     for one in found:
         where = "the plan" if one.topic is None else f"{one.topic}-{one.partition}"
         yield f"{one.severity} {one.constraint}, {where}: {one.reason}"
-        yield f"  mend it with: {one.remedy}"
+        yield f"  fix with: {one.remedy}"
     if not found:
         yield "nothing found"
 

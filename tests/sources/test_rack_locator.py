@@ -96,8 +96,8 @@ def broken() -> Any:
 @pytest.mark.parametrize(
     ("result", "line"),
     [
-        (lambda: None, "answered NoneType, not a mapping of racks; mend it"),
-        (lambda: ["a"], "answered list, not a mapping of racks; mend it"),
+        (lambda: None, "answered NoneType, not a mapping of racks; fix it"),
+        (lambda: ["a"], "answered list, not a mapping of racks; fix it"),
         (lambda: {"1": "a"}, "'1' is no broker id; answer with whole numbers"),
         (lambda: {-1: "a"}, "-1 is no broker id; answer with whole numbers"),
         (lambda: {True: "a"}, "True is no broker id; answer with whole numbers"),

@@ -16,6 +16,7 @@ from rackspan.sources.live.connection import ConnectionSettings
 from tests.certificates import KEY_PASSWORD
 from tests.kafka_fixtures import client_properties
 from tests.secured_fixtures import Secured, scram_login
+from tests.token_server import CLIENT_ID, CLIENT_SECRET, TokenServer, unsecured_token
 
 pytestmark = pytest.mark.kafka
 
@@ -28,7 +29,7 @@ UNKNOWN = (
     "does not accept the client certificate of --command-config: it has expired, or no authority that the broker trusts "
     "signed it; look with: openssl x509 -noout -dates -issuer -in FILE"
 )
-UNSHOWN = "wants a client certificate; set ssl.keystore.location in --command-config to a PEM file of a key and its certificates"
+UNSHOWN = "requires a client certificate; set ssl.keystore.location in --command-config to a PEM file of a key and its certificates"
 NO_TLS = "it does not speak TLS; set security.protocol in --command-config to PLAINTEXT or SASL_PLAINTEXT, or name its TLS port"
 UNAUTHORIZED = "shows this user no topic; it needs Describe on Topic (each one, or *) and Describe on Cluster: add them with kafka-acls"
 
@@ -111,13 +112,13 @@ def wrong(secured: Secured, name: str, days: int = 2) -> dict[str, str]:
         ("MUTUAL", lambda it: wrong(it, "mallory"), f"{{at}} {UNKNOWN}"),
         ("MUTUAL12", lambda it: wrong(it, "mallory"), f"{{at}} {UNKNOWN}"),
         ("MUTUAL", lambda it: wrong(it, "late", days=-1), f"{{at}} {UNKNOWN}"),
-        ("TLS", lambda _: {}, "no broker answered: {at}: it hung up on the first request; is it Kafka's port, and does it want TLS or a login (--command-config)?"),
+        ("TLS", lambda _: {}, "no broker responded: {at}: it closed the connection at the first request; is it Kafka's port, and does it require TLS or a login (--command-config)?"),
         ("SCRAM", lambda it: it.trusting(), f"no broker can be spoken to: {{at}}: {NO_TLS}"),
         ("SCRAM", lambda _: scram_login("admin", "SCRAM-SHA-512", "wrong"), f"{{at}} {REFUSED.format('SCRAM-SHA-512')}"),
         ("SCRAM", lambda _: scram_login("ghost", "SCRAM-SHA-256", "wrong"), f"{{at}} {REFUSED.format('SCRAM-SHA-256')}"),
         ("LOGINTLS", lambda it: over_tls(it, client_properties("admin", "wrong")), f"{{at}} {REFUSED.format('PLAIN')}"),
-        ("LOGINTLS", lambda it: it.trusting(), "{at} wants a login; set security.protocol, sasl.mechanism and sasl.jaas.config in --command-config"),
-        ("LOGINTLS", lambda _: client_properties("admin"), "no broker answered: {at}: it hung up on the first request; is it Kafka's port, and does it want TLS or a login (--command-config)?"),
+        ("LOGINTLS", lambda it: it.trusting(), "{at} requires a login; set security.protocol, sasl.mechanism and sasl.jaas.config in --command-config"),
+        ("LOGINTLS", lambda _: client_properties("admin"), "no broker responded: {at}: it closed the connection at the first request; is it Kafka's port, and does it require TLS or a login (--command-config)?"),
     ],
     ids=["another authority", "the system's authorities", "another host name", "expired", "no client certificate", "none in TLS 1.2", "a stranger's certificate", "a stranger's in TLS 1.2", "an expired client certificate", "no TLS", "TLS where there is none", "wrong password", "no such user", "wrong password in TLS", "no login", "no TLS to a login"],
 )  # fmt: skip
@@ -188,3 +189,43 @@ def test_a_store_of_java_is_refused_with_the_commands_that_make_it_work(
     with pytest.raises(RackspanError) as error:
         read(secured.at("MUTUAL"), java)
     assert str(error.value) == f"{secured.at('MUTUAL')} {UNAUTHORIZED}"
+
+
+def by_token(**oauth: str) -> dict[str, str]:
+    return {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "OAUTHBEARER", **oauth}
+
+
+def client_credentials(url: str, secret: str = CLIENT_SECRET) -> dict[str, str]:
+    module = "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule"
+    return by_token(
+        **{
+            "sasl.oauthbearer.token.endpoint.url": url,
+            "sasl.jaas.config": f'{module} required clientId="{CLIENT_ID}" clientSecret="{secret}";',
+        }
+    )
+
+
+def test_a_token_of_a_token_endpoint_and_one_of_a_file_log_in(secured: Secured, tmp_path: Path) -> None:
+    with TokenServer("admin").running() as server:
+        assert len(read(secured.at("OAUTH"), client_credentials(server.url)).brokers) == 2
+        assert server.requests == ["grant_type=client_credentials"], "one token for every connection"
+    file = tmp_path / "token"
+    file.write_text(unsecured_token("admin"))
+    assert (
+        len(read(secured.at("OAUTH"), by_token(**{"sasl.oauthbearer.token.endpoint.url": file.as_uri()})).brokers) == 2
+    )
+
+
+def test_a_token_that_has_expired_is_refused_in_one_line(secured: Secured, tmp_path: Path) -> None:
+    file = tmp_path / "token"
+    file.write_text(unsecured_token("admin", lifetime_seconds=-3600))
+    with pytest.raises(RackspanError, match="refused the login: its token is not accepted"):
+        read(secured.at("OAUTH"), by_token(**{"sasl.oauthbearer.token.endpoint.url": file.as_uri()}))
+
+
+def test_a_client_that_the_endpoint_refuses_never_reaches_the_brokers(secured: Secured) -> None:
+    with (
+        TokenServer("admin").running() as server,
+        pytest.raises(RackspanError, match=r"the token endpoint .* refused the client: HTTP 401"),
+    ):
+        read(secured.at("OAUTH"), client_credentials(server.url, "wrong"))

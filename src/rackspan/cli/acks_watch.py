@@ -97,9 +97,9 @@ def _report(watches: Iterable[Watch], address: str | None, every: float, output_
 
 def _report_connection(before: Watch, now: Watch, every: float) -> None:
     if now.error is not None and before.error is None:
-        output.warn([f"the cluster is not seen: {now.error}; asked again every {every:g} s"])
+        output.warn([f"the cluster cannot be read: {now.error}; next try after {every:g} s"])
     elif before.error is not None and now.error is None:
-        output.note("the cluster is seen again")
+        output.note("the cluster can be read again")
     noted = before.latest.partial if before.latest is not None else ()
     if now.latest is not None:
         output.warn(line for line in now.latest.partial if line not in noted)

@@ -45,7 +45,7 @@ def up(
     elif metrics_options.metrics_listen is None:
         cluster = _real(names, brokers, kafka)
     else:
-        raise UsageError("--metrics-listen: real Kafka has no min.insync.racks to tell of; leave out --kafka")
+        raise UsageError("--metrics-listen: real Kafka has no min.insync.racks to report; leave out --kafka")
     with ended_by_signals(), cluster as found:
         _show(found, output_format)
         threading.Event().wait()
@@ -66,7 +66,7 @@ def _embedded(
         metrics = (
             {} if metrics_listen is None else {"metrics": cluster.serve_metrics(metrics_listen, partitions=partitions)}
         )
-        output.note("An embedded cluster in memory, for development and tests: what is written to it ends with it.")
+        output.note("An embedded cluster in memory, for development and tests: its data is lost when it stops.")
         yield {"kind": "embedded", "bootstrap_servers": cluster.bootstrap_servers, "brokers": rows, **metrics}
 
 
@@ -77,9 +77,7 @@ def _real(racks: list[str], brokers: int, version: str) -> Iterator[dict[str, An
     cluster = KafkaCluster(racks, brokers, version=version, progress=output.note)
     try:
         cluster.start()
-        output.note(
-            "Apache Kafka in processes of its own, for development and tests: what is written to it ends with it."
-        )
+        output.note("Apache Kafka in processes of its own, for development and tests: its data is lost when it stops.")
         addresses = cluster.bootstrap_servers.split(",")
         rows = [
             {"id": broker.id, "rack": broker.rack, "address": address}

@@ -28,7 +28,9 @@ def demo(
     """
     from rackspan.demo import run_demo
 
-    out = _fresh(out)
+    out = _fresh(named := out)
+    if out != named:
+        output.note(f"{named} exists already: everything is written to {out}")
     started = time.monotonic()
     outcome = run_demo(out, lambda line: output.note(f"{time.monotonic() - started:5.1f} s  {line}"), kafka=kafka)
     loss = outcome.predicted

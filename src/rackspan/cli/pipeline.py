@@ -132,7 +132,7 @@ def _report_collected(collected: "Iterable[Collected]") -> int:
             failed += 1
             output.fail(str(one.error))
         elif one.stored is not None:
-            kept = "kept as" if one.stored.new else "kept already as"
+            kept = "stored as" if one.stored.new else "stored already as"
             output.note(f"{one.source}: {kept} {one.stored.snapshot_id} in {one.stored.warehouse}")
     return failed
 

@@ -109,7 +109,7 @@ def _predict(bootstrap_servers: str, report: ReportLine) -> RackLoss:
     source = api.live_cluster(bootstrap_servers, None, 30.0)
     _, (loss,) = api.outage(source.read().snapshot, RackPolicy(), lose=(LOST_RACK,))
     harmed = [f"{topic.topic} {', '.join(_states(topic.offline, topic.under_min_isr))}" for topic in loss.topics]
-    report(f"rackspan outage --lose {shown(loss.racks[0])} foretells: {'; '.join(harmed) or 'no harm'}")
+    report(f"rackspan outage --lose {shown(loss.racks[0])} predicts: {'; '.join(harmed) or 'no harm'}")
     return loss
 
 

@@ -39,7 +39,7 @@ def test_each_thing_that_happens_gets_a_line(capsys: pytest.CaptureFixture[str])
     assert captured.err.splitlines() == [
         "step 1 of 2: throttled",
         "step 1 of 2: 1 partition started, 1 copy to make",
-        "step 1 of 2: throttle taken away",
+        "step 1 of 2: throttle removed",
         "step 1 of 2: done",
         "step 2 of 2: 1 partition started, 0 copies to make",
         "step 2 of 2: done",

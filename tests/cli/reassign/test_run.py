@@ -143,7 +143,7 @@ WRONG: list[tuple[tuple[str, ...], Any, Any, str]] = [
         ("apply", *DEAD, "--apply"),
         PLAN,
         None,
-        "no broker answered: 127.0.0.1:1: connection refused; check --bootstrap-server, and that the cluster is up",
+        "no broker responded: 127.0.0.1:1: connection refused; check --bootstrap-server, and that the cluster is up",
     ),
     (
         ("apply", *DEAD, "--apply"),

@@ -243,7 +243,7 @@ def test_findings_stand_with_reason_remedy_and_counts() -> None:
     for card, group in zip(drawn, cluster.findings, strict=True):
         assert card.all("h3")[0].text == f"{group.severity.value} {group.constraint}"
         assert group.reason in card.text
-        assert card.all("p", "remedy")[0].text == f"mend it with {group.remedy}"
+        assert card.all("p", "remedy")[0].text == f"fix with {group.remedy}"
         assert f"in {group.snapshots} of 20 snapshots" in card.text
         assert ("over" in card.kinds) == (group.findings == 0)
     assert any(group.findings == 0 for group in cluster.findings)

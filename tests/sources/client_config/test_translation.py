@@ -7,7 +7,7 @@ import pytest
 from confluent_kafka.admin import AdminClient
 from kafka.net.manager import KafkaConnectionManager
 
-from rackspan.errors import UsageError
+from rackspan.errors import MissingRequirement, UsageError
 from rackspan.sources.client_config.keys import KEYS
 from rackspan.sources.client_config.translation import kafka_python_settings, librdkafka_settings
 
@@ -64,12 +64,63 @@ def test_an_empty_identification_algorithm_leaves_names_unchecked_but_not_certif
     assert context["ssl_context"].verify_mode == ssl.CERT_REQUIRED
 
 
+OAUTH = {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"}
+CLIENT = {
+    "sasl.oauthbearer.token.endpoint.url": "https://id/token",
+    "sasl.jaas.config": 'x.OAuthBearerLoginModule required clientId="me" clientSecret="s" scope="kafka";',
+    "sasl.login.callback.handler.class": "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginCallbackHandler",
+}
+
+
+def test_client_credentials_are_librdkafkas_oidc_settings() -> None:
+    assert librdkafka_settings({**OAUTH, **CLIENT}) == {
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": "OAUTHBEARER",
+        "sasl.oauthbearer.method": "oidc",
+        "sasl.oauthbearer.token.endpoint.url": "https://id/token",
+        "sasl.oauthbearer.client.id": "me",
+        "sasl.oauthbearer.client.secret": "s",
+        "sasl.oauthbearer.scope": "kafka",
+    }
+
+
+def test_kerberos_without_its_package_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rackspan.sources.client_config.translation.find_spec", lambda _: None)
+    with pytest.raises(MissingRequirement, match="pip install gssapi"):
+        kafka_python_settings({"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": "GSSAPI"})
+
+
+def test_kerberos_takes_the_credential_cache_of_kinit(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rackspan.sources.client_config.translation.find_spec", lambda _: object())
+    module = "com.sun.security.auth.module.Krb5LoginModule required useTicketCache=true;"
+    login = {"sasl.mechanism": "GSSAPI", "sasl.jaas.config": module, "sasl.kerberos.service.name": "brokers"}
+    assert kafka_python_settings({"security.protocol": "SASL_PLAINTEXT", **login}) == {
+        "security_protocol": "SASL_PLAINTEXT",
+        "sasl_mechanism": "GSSAPI",
+        "sasl_kerberos_service_name": "brokers",
+    }
+
+
 @pytest.mark.parametrize(
     ("properties", "why"),
     [
-        ({"sasl.kerberos.service.name": "kafka"}, "sasl.kerberos.service.name in --command-config is no setting"),
+        ({"sasl.kerberos.kinit.cmd": "kinit"}, "sasl.kerberos.kinit.cmd in --command-config is no setting"),
+        (
+            {"sasl.jaas.config": 'com.sun.security.auth.module.Krb5LoginModule required keyTab="k";'},
+            "sasl.jaas.config in --command-config: Krb5LoginModule without useTicketCache=true",
+        ),
+        (
+            {"security.protocol": "SASL_SSL", "sasl.mechanism": "OAUTHBEARER"},
+            "sasl.oauthbearer.token.endpoint.url is missing",
+        ),
+        ({**OAUTH, "sasl.oauthbearer.token.endpoint.url": "https://id/token"}, "sasl.jaas.config is missing"),
+        ({"sasl.oauthbearer.token.endpoint.url": "ftp://id"}, "'ftp://id' is not a URL of http, https"),
+        (
+            {"sasl.login.callback.handler.class": "com.example.Own"},
+            "'com.example.Own' is a class that only Java can load",
+        ),
         ({"security.protocol": "TLS"}, "security.protocol in --command-config: 'TLS' is none of PLAINTEXT, SSL"),
-        ({"sasl.mechanism": "GSSAPI"}, "sasl.mechanism in --command-config: 'GSSAPI' is none of PLAIN, SCRAM-SHA-256"),
+        ({"sasl.mechanism": "DIGEST"}, "sasl.mechanism in --command-config: 'DIGEST' is none of PLAIN, SCRAM-SHA-256"),
         ({"request.timeout.ms": "soon"}, "request.timeout.ms in --command-config: 'soon' is not a number"),
         ({"sasl.jaas.config": "nonsense"}, "sasl.jaas.config in --command-config: it is not of the form"),
         ({"security.protocol": "SASL_SSL"}, "sasl.mechanism is missing"),

@@ -175,7 +175,7 @@ def test_a_frozen_broker_costs_its_sizes_and_not_the_snapshot(busy_kafka: KafkaC
     assert len(read.brokers) == 6
     assert "own-minimum" in {one.name for one in read.topics}
     [note] = [note for note in read.partial if note.startswith("brokers 4: said to be alive")]
-    assert "no answer in time" in note
+    assert "no response in time" in note
     wait_until_whole(busy_kafka)
 
 
@@ -228,8 +228,8 @@ def test_without_its_controllers_a_cluster_is_read_and_the_silence_noted(kafka3:
         kafka3.start_nodes([101])
         wait_until_whole(kafka3)
     assert notes == (
-        "the controller quorum: unknown, no answer in time",
-        "reassignments under way: unknown, no answer in time",
+        "the controller quorum: unknown, no response in time",
+        "reassignments under way: unknown, no response in time",
     )
 
 
@@ -287,7 +287,7 @@ def test_rights_come_one_by_one_and_each_missing_one_is_named(secured_kafka: Kaf
             r"shows this user no topic; it needs Describe on Topic .* and Describe on Cluster",
         ),
         (client_properties("reader", "wrong"), "refused the login: user, password or mechanism PLAIN is wrong"),
-        ({}, r"wants a login; set security\.protocol"),
+        ({}, r"requires a login; set security\.protocol"),
     ],
     ids=["no right at all", "wrong password", "no login"],
 )

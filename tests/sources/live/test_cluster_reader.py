@@ -121,7 +121,7 @@ def test_ten_thousand_topics_take_twenty_requests_for_their_configs() -> None:
 )
 def test_a_missing_right_is_named_with_what_is_lost(request_name: str, lost: str) -> None:
     assert notes(**{request_name: REFUSED}) == (f"{lost}: unknown, this user needs Describe on Cluster",)
-    assert notes(**{request_name: KafkaTimeoutError()}) == (f"{lost}: unknown, no answer in time",)
+    assert notes(**{request_name: KafkaTimeoutError()}) == (f"{lost}: unknown, no response in time",)
 
 
 def test_configs_that_are_refused_name_their_topics() -> None:
@@ -134,7 +134,9 @@ def test_configs_that_are_refused_name_their_topics() -> None:
 
 def test_configs_that_did_not_come_say_why() -> None:
     broken = KafkaConnectionError("socket disconnected")
-    assert notes(DescribeConfigs=broken) == ("min.insync.replicas of orders: unknown, it hung up on the first request",)
+    assert notes(DescribeConfigs=broken) == (
+        "min.insync.replicas of orders: unknown, it closed the connection at the first request",
+    )
 
 
 def test_brokers_without_sizes_are_grouped_by_reason() -> None:
@@ -174,7 +176,7 @@ def test_an_empty_cluster_is_no_mistake() -> None:
 
 
 def test_metadata_that_does_not_come_is_an_error() -> None:
-    with pytest.raises(ClusterUnreachable, match="the cluster's metadata did not come: no answer in time"):
+    with pytest.raises(ClusterUnreachable, match="the cluster's metadata was not received: no response in time"):
         notes(Metadata=KafkaTimeoutError())
     with pytest.raises(ClusterUnauthorized, match="needs Describe on its topics"):
         notes(Metadata=REFUSED)

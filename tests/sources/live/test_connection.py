@@ -62,7 +62,7 @@ def refusal(bootstrap_servers: str, properties: dict[str, str] | None = None) ->
 def test_a_closed_port_refuses() -> None:
     address = closed_port()
     assert refusal(address) == (
-        f"no broker answered: {address}: connection refused; check --bootstrap-server, and that the cluster is up"
+        f"no broker responded: {address}: connection refused; check --bootstrap-server, and that the cluster is up"
     )
 
 
@@ -74,7 +74,7 @@ def test_a_host_that_does_not_exist_is_named() -> None:
 def test_a_server_that_never_speaks_is_left_at_the_deadline(protocol: str) -> None:
     with server(None) as address:
         message = refusal(address, {"security.protocol": protocol})
-    assert f"{address}: no answer within 1 s; is it Kafka's port, and does it want TLS or a login" in message
+    assert f"{address}: no response within 1 s; is it Kafka's port, and does it require TLS or a login" in message
 
 
 @pytest.mark.parametrize(
@@ -95,14 +95,17 @@ def test_a_server_of_another_protocol_is_named_as_such(response: bytes) -> None:
 def test_a_server_that_closes_the_connection_may_require_tls(response: bytes) -> None:
     with server(response, closes=True) as address:
         message = refusal(address)
-    assert f"{address}: it hung up on the first request; is it Kafka's port, and does it want TLS or a login" in message
+    assert (
+        f"{address}: it closed the connection at the first request; is it Kafka's port, and does it require TLS or a login"
+        in message
+    )
 
 
 def test_every_server_that_was_tried_is_named_with_its_reason_in_the_order_given() -> None:
     refusing = closed_port()
     with server(b"", closes=True) as hanging_up:
         message = refusal(f"{refusing},{hanging_up}")
-    assert f"{refusing}: connection refused; {hanging_up}: it hung up" in message
+    assert f"{refusing}: connection refused; {hanging_up}: it closed the connection" in message
 
 
 @pytest.mark.parametrize("bootstrap_servers", ["", "localhost:kafka", "localhost:9092,", "http://localhost:9092"])

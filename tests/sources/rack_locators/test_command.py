@@ -54,8 +54,8 @@ def test_arguments_are_passed_as_they_are_and_no_shell_reads_them(tmp_path: Path
         ("echo /r1", "printed 1 rack for 3 hosts; it must print one each"),
         ("echo a b c d", "printed 4 racks for 3 hosts; it must print one each"),
         ("true", "printed 0 racks for 3 hosts; it must print one each"),
-        ("echo no table >&2; echo really >&2; exit 3", "exit code 3: really; mend it and run again"),
-        ("exit 1", "exit code 1: nothing on standard error; mend it and run again"),
+        ("echo no table >&2; echo really >&2; exit 3", "exit code 3: really; fix it and run again"),
+        ("exit 1", "exit code 1: nothing on standard error; fix it and run again"),
     ],
 )
 def test_a_script_that_goes_wrong_is_one_line(tmp_path: Path, body: str, why: str) -> None:
@@ -71,7 +71,7 @@ def test_a_script_that_is_late_is_ended_with_all_it_started(tmp_path: Path) -> N
     with pytest.raises(RackLocatorFailed) as refusal:
         racks_from(command, timeout_ms="700")
     assert str(refusal.value) == (
-        f"rack locator command: {command}: gave no answer within 700 ms; raise timeout.ms or mend it"
+        f"rack locator command: {command}: gave no response within 700 ms; raise timeout.ms, or fix the command"
     )
     child = Path("/proc") / (tmp_path / "child").read_text().strip() / "stat"
     until = monotonic() + 20

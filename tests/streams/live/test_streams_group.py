@@ -49,7 +49,7 @@ def test_an_error_code_of_the_last_assignment_is_noted() -> None:
 
 def test_a_member_too_old_to_send_its_rack_is_noted() -> None:
     group = streams_group(described(member("a", active={"0_0": ["orders:0"]}, protocol_version=1)))
-    assert group.notes() == ["client a is older than Kafka 3.4 and cannot tell its rack; upgrade it"]
+    assert group.notes() == ["client a is older than Kafka 3.4 and does not report its rack; upgrade it"]
 
 
 @pytest.mark.parametrize(

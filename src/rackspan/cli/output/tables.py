@@ -8,7 +8,7 @@ from rich.console import Console, ConsoleOptions, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-SENTENCES: Final = frozenset({"reason", "because", "why", "but", "losses that stop writes"})
+SENTENCES: Final = frozenset({"reason", "because", "why", "actual", "losses that stop writes"})
 """Headers of columns whose cells are sentences: they alone may be wrapped, at spaces."""
 
 SENTENCE_MIN: Final = 28

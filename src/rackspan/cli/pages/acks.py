@@ -82,7 +82,7 @@ def _applied(document: dict[str, Any]) -> Iterator[RenderableType]:
 
 def _verdict(outcomes: dict[str, int]) -> Text:
     if not outcomes.keys() - {HardenOutcome.NOTHING_REQUIRED}:
-        return Text("no topic asks for more than 1 rack: say how many with --min-insync-racks N", style="bold yellow")
+        return Text("no topic requires more than 1 rack; set the number with --min-insync-racks N", style="bold yellow")
     wrong = [
         f"{outcomes[outcome]} {words}"
         for outcome, words in (
@@ -93,7 +93,7 @@ def _verdict(outcomes: dict[str, int]) -> Text:
     ]
     if wrong:
         return Text(f"topics: {', '.join(wrong)}", style="bold red")
-    return Text("every acknowledged record is on the racks asked for", style="bold green")
+    return Text("every acknowledged record is on the required racks", style="bold green")
 
 
 def watch_page(document: dict[str, Any], address: str | None) -> RenderableType:

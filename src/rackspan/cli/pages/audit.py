@@ -96,7 +96,7 @@ def _finding_groups(findings: Sequence[dict[str, Any]]) -> Iterator[RenderableTy
     if not groups:
         return
     yield table(
-        ("severity", "constraint", "topic", "partitions", "reason", "mend it with"),
+        ("severity", "constraint", "topic", "partitions", "reason", "fix with"),
         (_finding_row(group) for group in groups[:GROUPS_SHOWN]),
     )
     if len(groups) > GROUPS_SHOWN:
@@ -140,7 +140,9 @@ def _survival(losses: Sequence[dict[str, Any]]) -> Text:
         return _survived("survives the loss of any one rack", losses)
     if all(loss["as_required"] for loss in losses):
         return Text(f"does not survive the loss of {' or '.join(fatal)}, as the policy accepts", style="bold yellow")
-    return Text(f"does not survive the loss of {' or '.join(fatal)}: rackspan outage says what stops", style="bold red")
+    return Text(
+        f"does not survive the loss of {' or '.join(fatal)}: rackspan outage shows what stops", style="bold red"
+    )
 
 
 def _survived(words: str, losses: Sequence[dict[str, Any]]) -> Text:

@@ -137,7 +137,7 @@ def verdict_page(verified: Sequence[VerifiedPartition]) -> RenderableType:
         (one.reassignment.name, one.state.value, ",".join(map(str, one.reassignment.replicas)), one.reason)
         for one in undone[:PARTITIONS_SHOWN]
     ]
-    parts: list[RenderableType] = [table(("partition", "verdict", "shall be on", "but"), rows), Text()] if rows else []
+    parts: list[RenderableType] = [table(("partition", "verdict", "expected", "actual"), rows), Text()] if rows else []
     if len(undone) > PARTITIONS_SHOWN:
         parts.append(Text(f"and {len(undone) - PARTITIONS_SHOWN} more: -o json lists them all\n", style="dim"))
     words = ", ".join(f"{number} {verdict.value}" for verdict, number in counted(verified) if number)

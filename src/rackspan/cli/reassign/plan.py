@@ -94,9 +94,9 @@ def generate(
     output.warn(exclusion_options.warnings(read.snapshot))
     choice = placement_options.choice(exclusion_options.excluded(read.snapshot))
     passed_over = unknown_brokers(read.snapshot, brokers)
-    output.warn(f"--broker-list: broker {one} is not alive in the cluster; passed over" for one in passed_over)
+    output.warn(f"--broker-list: broker {one} is not alive in the cluster; skipped" for one in passed_over)
     excluded = sorted(choice.exclusion.brokers & set(brokers))
-    output.warn(f"--broker-list: broker {one} is excluded; passed over" for one in excluded)
+    output.warn(f"--broker-list: broker {one} is excluded; skipped" for one in excluded)
     generated = api.generate_reassignment(read.snapshot, topics, brokers, choice, placement_options.rng())
     current = [PartitionReassignment(one.topic, one.partition, one.current) for one in generated]
     proposed = [PartitionReassignment(one.topic, one.partition, one.proposed) for one in generated]

@@ -142,7 +142,7 @@ def _of_others(effect: Effect, step: str) -> str | None:
         case Record(ThrottleRecorded()):
             return f"{step}: throttled"
         case SetConfigs(values) if None in values.values():
-            return f"{step}: throttle taken away"
+            return f"{step}: throttle removed"
         case Record(StepCompleted()):
             return f"{step}: done"
         case Record(StepDeferred(number)):

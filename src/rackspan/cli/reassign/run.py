@@ -41,8 +41,8 @@ if TYPE_CHECKING:
     from rackspan.apply import RunUpdate
 
 HOW_TO_RESUME: Final = (
-    "what is being moved goes on moving, throttled as it is; run the same command again to go on, "
-    "or rackspan reassign cancel to take it back"
+    "moves under way continue, throttled as they are; run the same command again to resume, "
+    "or rackspan reassign cancel to cancel them"
 )
 
 _RUN = "Execution"

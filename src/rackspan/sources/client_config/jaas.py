@@ -1,4 +1,4 @@
-"""Reads the user name and password from a `sasl.jaas.config` line."""
+"""Reads a `sasl.jaas.config` line: the login module, and its user and password or its other options."""
 
 import re
 from dataclasses import dataclass, field
@@ -6,7 +6,10 @@ from typing import Final
 
 from rackspan.errors import UsageError
 
-_MODULES: Final = ("PlainLoginModule", "ScramLoginModule")
+_PASSWORD_MODULES: Final = ("PlainLoginModule", "ScramLoginModule")
+OAUTHBEARER_MODULE: Final = "OAuthBearerLoginModule"
+KERBEROS_MODULE: Final = "Krb5LoginModule"
+_MODULES: Final = (*_PASSWORD_MODULES, OAUTHBEARER_MODULE, KERBEROS_MODULE)
 
 _LINE: Final = re.compile(
     r"\s*(?P<module>[\w.]+)\s+(?:required|requisite|sufficient|optional)\s*(?P<options>.*);\s*", re.S
@@ -22,15 +25,22 @@ class Login:
     password: str = field(repr=False)
 
 
-def login(line: str) -> Login:
-    """Read one JAAS entry. Errors: UsageError, never with the line itself, which holds a secret."""
+def entry(line: str) -> tuple[str, dict[str, str]]:
+    """The module, without its package, and the options of one JAAS entry.
+
+    Errors: UsageError, never with the line itself, which holds a secret.
+    """
     match = _LINE.fullmatch(line)
     if not match:
         raise UsageError(f'it is not of the form MODULE required username="…" password="…"; (with {_MODULES[0]})')
     module = match["module"].rsplit(".", 1)[-1]
     if module not in _MODULES:
         raise UsageError(f"login module {module} is none of {', '.join(_MODULES)}, which are what rackspan can do")
-    options = _options(match["options"])
+    return module, _options(match["options"])
+
+
+def login(options: dict[str, str]) -> Login:
+    """The user name and password among the options of an entry. Errors: UsageError where one is missing."""
     missing = [name for name in ("username", "password") if name not in options]
     if missing:
         raise UsageError(f"it gives no {' and no '.join(missing)}")

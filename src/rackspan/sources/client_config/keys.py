@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any, Final
 
 from rackspan.errors import UsageError
-from rackspan.sources.client_config.jaas import login
+from rackspan.sources.client_config.jaas import KERBEROS_MODULE, OAUTHBEARER_MODULE, entry, login
 
 ClientSettings = Mapping[str, Any]
 Translate = Callable[[str], ClientSettings]
@@ -20,7 +20,7 @@ A name that begins with "tls." is an argument of tls.tls_context.
 """
 
 SECURITY_PROTOCOLS: Final = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
-SASL_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
+SASL_MECHANISMS: Final = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512", "OAUTHBEARER", "GSSAPI")
 
 
 def _nothing(_: str) -> ClientSettings:
@@ -59,12 +59,43 @@ def _one_of(allowed: tuple[str, ...], new: str) -> Translate:
     return translate
 
 
-def _login(username: str, password: str) -> Translate:
+def _login(username: str, password: str, oauth: Mapping[str, str]) -> Translate:
+    """`oauth`: the settings of the options of OAuthBearerLoginModule."""
+
     def translate(value: str) -> ClientSettings:
-        credentials = login(value)
+        module, options = entry(value)
+        if module == OAUTHBEARER_MODULE:
+            return {setting: options[name] for name, setting in oauth.items() if name in options}
+        if module == KERBEROS_MODULE:
+            if options.get("useTicketCache", "").lower() != "true":
+                raise UsageError(
+                    f"{module} without useTicketCache=true: rackspan uses the credential cache of kinit; run kinit, with -k -t KEYTAB "
+                    "for a keytab, and set useTicketCache=true"
+                )
+            return {}
+        credentials = login(options)
         return {username: credentials.username, password: credentials.password}
 
     return translate
+
+
+def _token_url(new: str, schemes: tuple[str, ...]) -> Translate:
+    def translate(value: str) -> ClientSettings:
+        if value.partition(":")[0].lower() not in schemes:
+            raise UsageError(f"{value!r} is not a URL of {', '.join(schemes)}")
+        return {new: value}
+
+    return translate
+
+
+def _handler(value: str) -> ClientSettings:
+    if value.rpartition(".")[2] not in (
+        "OAuthBearerLoginCallbackHandler",
+        "ClientCredentialsJwtRetriever",
+        "FileJwtRetriever",
+    ):
+        raise UsageError(f"{value!r} is a class that only Java can load")
+    return {}
 
 
 def _host_check(new: str, *, checked: object, unchecked: object) -> Translate:
@@ -96,9 +127,56 @@ def _security() -> Iterator[ClientKey]:
     )
     yield ClientKey(
         "sasl.jaas.config",
-        "username and password of PlainLoginModule or ScramLoginModule",
-        _login("sasl_plain_username", "sasl_plain_password"),
-        _login("sasl.username", "sasl.password"),
+        "username and password of PlainLoginModule or ScramLoginModule; clientId, clientSecret and scope of "
+        "OAuthBearerLoginModule; Krb5LoginModule with useTicketCache=true",
+        _login(
+            "sasl_plain_username",
+            "sasl_plain_password",
+            {"clientId": "oauth.client_id", "clientSecret": "oauth.client_secret", "scope": "oauth.scope"},
+        ),
+        _login(
+            "sasl.username",
+            "sasl.password",
+            {
+                "clientId": "sasl.oauthbearer.client.id",
+                "clientSecret": "sasl.oauthbearer.client.secret",
+                "scope": "sasl.oauthbearer.scope",
+            },
+        ),
+    )
+
+
+def _tokens() -> Iterator[ClientKey]:
+    """SASL OAUTHBEARER, in the keys of Kafka 3 and of Kafka 4.1 (KIP-1139), and GSSAPI."""
+    yield ClientKey(
+        "sasl.oauthbearer.token.endpoint.url",
+        "of the token endpoint (http, https), or file: and the path of a file that holds a token",
+        _token_url("oauth.token_url", ("http", "https", "file")),
+        _token_url("sasl.oauthbearer.token.endpoint.url", ("http", "https")),
+    )
+    for name, about, kafka_python, librdkafka in (
+        (
+            "sasl.oauthbearer.client.credentials.client.id",
+            "of the client",
+            "oauth.client_id",
+            "sasl.oauthbearer.client.id",
+        ),
+        (
+            "sasl.oauthbearer.client.credentials.client.secret",
+            "of the client",
+            "oauth.client_secret",
+            "sasl.oauthbearer.client.secret",
+        ),
+        ("sasl.oauthbearer.scope", "the scope of the token", "oauth.scope", "sasl.oauthbearer.scope"),
+    ):
+        yield ClientKey(name, about, _renamed(kafka_python), _renamed(librdkafka))
+    for name in ("sasl.login.callback.handler.class", "sasl.oauthbearer.jwt.retriever.class"):
+        yield ClientKey(name, "Kafka's own class, which needs no setting here", _handler, _handler)
+    yield ClientKey(
+        "sasl.kerberos.service.name",
+        "the brokers' Kerberos service, kafka by default",
+        _renamed("sasl_kerberos_service_name"),
+        _renamed("sasl.kerberos.service.name"),
     )
 
 
@@ -169,5 +247,5 @@ def _without_effect() -> Iterator[ClientKey]:
 
 
 KEYS: Final[Mapping[str, ClientKey]] = MappingProxyType(
-    {key.name: key for group in (_security, _tls, _connections, _without_effect) for key in group()}
+    {key.name: key for group in (_security, _tokens, _tls, _connections, _without_effect) for key in group()}
 )

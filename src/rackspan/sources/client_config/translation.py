@@ -1,9 +1,10 @@
 """Translates a Java client's properties (`--command-config`) for kafka-python and librdkafka, by the table of keys.py."""
 
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from typing import Any, Final
 
-from rackspan.errors import UsageError
+from rackspan.errors import MissingRequirement, UsageError
 from rackspan.sources.client_config.keys import KEYS, ClientKey, Translate
 from rackspan.sources.client_config.tls import tls_context
 
@@ -19,9 +20,16 @@ _EXPORTS: Final = {
 
 
 def kafka_python_settings(properties: Mapping[str, str]) -> dict[str, Any]:
-    """Keyword arguments for kafka-python. Errors: UsageError naming the key."""
+    """Keyword arguments for kafka-python. Errors: UsageError naming the key, MissingRequirement for GSSAPI."""
     settings = _translated(properties, lambda key: key.kafka_python)
-    tls = {name.removeprefix("tls."): settings.pop(name) for name in list(settings) if name.startswith("tls.")}
+    tls, oauth = _taken_out(settings, "tls."), _taken_out(settings, "oauth.")
+    if settings.get("sasl_mechanism") == "OAUTHBEARER" and _logs_in(properties):
+        # Its import waits for the Kafka client, which reading a snapshot file does not need.
+        from rackspan.sources.client_config.oauthbearer import BearerTokens
+
+        settings["sasl_oauth_token_provider"] = BearerTokens(**oauth)
+    if settings.get("sasl_mechanism") == "GSSAPI" and _logs_in(properties) and find_spec("gssapi") is None:
+        raise MissingRequirement("gssapi is not installed, and SASL GSSAPI needs it; pip install gssapi")
     if settings.get("security_protocol") in ("SSL", "SASL_SSL"):
         settings["ssl_context"] = tls_context(**tls)
     return settings
@@ -34,7 +42,18 @@ def presents_certificate(properties: Mapping[str, str]) -> bool:
 
 def librdkafka_settings(properties: Mapping[str, str]) -> dict[str, Any]:
     """Settings for librdkafka, such as confluent-kafka's. Errors: UsageError naming the key."""
-    return _translated(properties, lambda key: key.librdkafka)
+    settings = _translated(properties, lambda key: key.librdkafka)
+    if settings.get("sasl.mechanism") == "OAUTHBEARER" and _logs_in(properties):
+        settings["sasl.oauthbearer.method"] = "oidc"
+    return settings
+
+
+def _taken_out(settings: dict[str, Any], prefix: str) -> dict[str, Any]:
+    return {name.removeprefix(prefix): settings.pop(name) for name in list(settings) if name.startswith(prefix)}
+
+
+def _logs_in(properties: Mapping[str, str]) -> bool:
+    return properties.get("security.protocol", "").upper().startswith("SASL")
 
 
 def _translated(properties: Mapping[str, str], side: Callable[[ClientKey], Translate]) -> dict[str, Any]:
@@ -64,8 +83,22 @@ def _refuse_what_only_java_reads(properties: Mapping[str, str]) -> None:
 
 
 def _refuse_half_a_login(properties: Mapping[str, str]) -> None:
-    if not properties.get("security.protocol", "").upper().startswith("SASL"):
+    if not _logs_in(properties):
         return
-    for needed in ("sasl.mechanism", "sasl.jaas.config"):
+    for needed in _needed(properties):
         if needed not in properties:
-            raise UsageError(f"{needed} is missing in --command-config, but security.protocol asks for a login; add it")
+            raise UsageError(f"{needed} is missing in --command-config, but security.protocol requires a login; add it")
+
+
+def _needed(properties: Mapping[str, str]) -> tuple[str, ...]:
+    """The keys without which no login is complete."""
+    match properties.get("sasl.mechanism", "").upper():
+        case "GSSAPI":
+            return ("sasl.mechanism",)
+        case "OAUTHBEARER":
+            url = "sasl.oauthbearer.token.endpoint.url"
+            by_file = properties.get(url, "").lower().startswith("file:")
+            own = "sasl.oauthbearer.client.credentials.client.id" in properties
+            return ("sasl.mechanism", url, *(() if by_file or own else ("sasl.jaas.config",)))
+        case _:
+            return ("sasl.mechanism", "sasl.jaas.config")

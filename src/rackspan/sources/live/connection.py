@@ -63,6 +63,7 @@ class ClusterConnection:
         self._settings = settings
         self._deadline = time.monotonic() + settings.timeout_seconds
         client = kafka_python_settings(settings.properties)
+        self._tokens = client.get("sasl_oauth_token_provider")
         self._mechanism = client.get("sasl_mechanism") if "SASL" in client.get("security_protocol", "") else None
         self._tls = "ssl_context" in client
         self._presents_certificate = presents_certificate(settings.properties)
@@ -72,6 +73,9 @@ class ClusterConnection:
         """The connection of the server that responded first."""
 
     def __enter__(self) -> "ClusterConnection":
+        if self._tokens is not None:
+            # Here, where its errors can be raised: connections then use the same token.
+            self._tokens.token()
         self._net.start()
         try:
             self.run(self._open)
@@ -189,7 +193,7 @@ class ClusterConnection:
             await self._manager.wait_for(connection.init_future, self.remaining_seconds * 1000)
             brokers = await self._exchange(connection, MetadataRequest(topics=[]), self.remaining_seconds)
             if not brokers.brokers:
-                raise KafkaError("it knows of no broker yet; is the cluster starting?")
+                raise KafkaError("it lists no broker yet; is the cluster starting?")
         except Exception as error:
             race.failed(node_id, self._explained(error, connection.broker_version_data is not None))
         else:

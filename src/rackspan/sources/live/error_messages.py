@@ -33,12 +33,12 @@ _CAUSES = CAUSES | {
     "'idna' codec": "no such host name",
     "EHOSTUNREACH": "no route to this host",
     "ENETUNREACH": "no route to this network",
-    "ETIMEDOUT": "no answer from this host",
-    "Connection timed out": "no answer from this host",
+    "ETIMEDOUT": "no response from this host",
+    "Connection timed out": "no response from this host",
     "Invalid frame length": "it does not speak Kafka's protocol",
     "Correlation IDs do not match": "it does not speak Kafka's protocol",
     "UnknownError": "it does not speak Kafka's protocol",
-    "socket disconnected": "it hung up on the first request",
+    "socket disconnected": "it closed the connection at the first request",
     "does not support the 'MetadataRequest'": "it is a controller, not a broker",
 }
 """By a part of kafka-python's message: the cause in plain words."""
@@ -64,7 +64,7 @@ def no_server_responded(errors: Mapping[str, Exception], seconds: float) -> Sour
     untrusted = remedy(cause(error) for error in errors.values())
     if untrusted is not None:
         return ClusterUnreachable(f"no broker can be spoken to: {reasons}; {untrusted}")
-    return ClusterUnreachable(f"no broker answered: {reasons}; {_advice(errors)}")
+    return ClusterUnreachable(f"no broker responded: {reasons}; {_advice(errors)}")
 
 
 def certificate_refused(error: Exception, presented: bool) -> Exception:
@@ -81,18 +81,23 @@ def login_refused(error: Exception, mechanism: str | None) -> Exception:
     if not isinstance(error, KafkaConnectionError | SaslAuthenticationFailedError | UnsupportedSaslMechanismError):
         return error
     if mechanism is None:
-        return LoginRefused(f"wants a login; set security.protocol, {_LOGIN_KEYS}")
+        return LoginRefused(f"requires a login; set security.protocol, {_LOGIN_KEYS}")
+    if mechanism == "OAUTHBEARER":
+        return LoginRefused(
+            "refused the login: its token is not accepted, or mechanism OAUTHBEARER is wrong; check sasl.mechanism and the "
+            "token endpoint or file in --command-config"
+        )
     return LoginRefused(f"refused the login: user, password or mechanism {mechanism} is wrong; check {_LOGIN_KEYS}")
 
 
 def no_response(bootstrap_servers: str, seconds: float) -> str:
-    return f"no broker answered: {bootstrap_servers}: nothing within {seconds:g} s, not even a name look-up; check the name service"
+    return f"no broker responded: {bootstrap_servers}: nothing within {seconds:g} s, not even a name look-up; check the name service"
 
 
 def cause(error: Exception, seconds: float | None = None) -> str:
     """Why one server failed, in plain words."""
     if isinstance(error, TIMEOUTS):
-        return "no answer in time" if seconds is None else f"no answer within {seconds:g} s"
+        return "no response in time" if seconds is None else f"no response within {seconds:g} s"
     message = message_of(error)
     return next((words for part, words in _CAUSES.items() if part in message), None) or message
 
@@ -102,7 +107,7 @@ def request_failed(what: str, right: str, error: Exception) -> SourceError:
     if isinstance(error, AuthorizationError):
         return ClusterUnauthorized(f"{what} may not be read: this user needs {right}; ask for it and run again")
     if isinstance(error, (*TIMEOUTS, KafkaConnectionError)):
-        return ClusterUnreachable(f"{what} did not come: {cause(error)}; raise --timeout, or name another broker")
+        return ClusterUnreachable(f"{what} was not received: {cause(error)}; raise --timeout, or name another broker")
     return ClusterRequestFailed(f"{what} could not be read: {message_of(error)}; try again")
 
 
@@ -129,4 +134,4 @@ def message_of(error: Exception) -> str:
 def _advice(errors: Mapping[str, Exception]) -> str:
     if all(cause(error) in _UNCONNECTED for error in errors.values()):
         return "check --bootstrap-server, and that the cluster is up"
-    return "is it Kafka's port, and does it want TLS or a login (--command-config)?"
+    return "is it Kafka's port, and does it require TLS or a login (--command-config)?"

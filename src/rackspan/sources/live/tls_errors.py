@@ -31,7 +31,7 @@ _REMEDIES: Final = dict(_CAUSES_AND_REMEDIES.values())
 _ALERTS: Final = ("certificate", "unknown ca")
 _CLOSED: Final = ("socket disconnected", "ECONNRESET", "EPIPE", "Connection reset", "Broken pipe")
 
-_REQUIRED: Final = "wants a client certificate; set ssl.keystore.location in --command-config to a PEM file of a key and its certificates"
+_REQUIRED: Final = "requires a client certificate; set ssl.keystore.location in --command-config to a PEM file of a key and its certificates"
 _NOT_ACCEPTED: Final = (
     "does not accept the client certificate of --command-config: it has expired, or no authority that the broker trusts "
     "signed it; look with: openssl x509 -noout -dates -issuer -in FILE"

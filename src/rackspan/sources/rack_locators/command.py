@@ -78,10 +78,12 @@ class TopologyCommand:
             _end(process)
             if not isinstance(interruption, subprocess.TimeoutExpired):
                 raise
-            raise self._failed(f"gave no answer within {self._timeout_ms} ms; raise timeout.ms or mend it") from None
+            raise self._failed(
+                f"gave no response within {self._timeout_ms} ms; raise timeout.ms, or fix the command"
+            ) from None
         if process.returncode:
             last_line = (err.strip().splitlines() or ["nothing on standard error"])[-1]
-            raise self._failed(f"exit code {process.returncode}: {last_line[:200]}; mend it and run again")
+            raise self._failed(f"exit code {process.returncode}: {last_line[:200]}; fix it and run again")
         return out
 
     def _failed(self, why: str) -> RackLocatorFailed:

@@ -212,5 +212,5 @@ def _notes(process: StreamProcess) -> list[str]:
         for code in sorted({thread.error_code for thread in threads} - {0})
     ]
     if not all(thread.can_send_rack for thread in threads):
-        notes.append(f"client {process.name} is older than Kafka 3.4 and cannot tell its rack; upgrade it")
+        notes.append(f"client {process.name} is older than Kafka 3.4 and does not report its rack; upgrade it")
     return notes
