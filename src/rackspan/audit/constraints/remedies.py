@@ -67,6 +67,9 @@ def harden(batch: PartitionBatch, row: int) -> str:
     if not wanted.forced:
         value = int(batch.forcing_value[row])
         return f"nothing on brokers that enforce {MIN_INSYNC_RACKS}; {MIN_INSYNC_REPLICAS}={value} on others"
+    # A value that allows for replicas in no rack is higher than an even spread survives.
+    if unknown := _without_rack(batch, row):
+        return _name_racks(unknown)
     target = reachable(batch.members.rack_sizes, wanted)
     if target is None:
         return _out_of_reach(batch, row)
