@@ -289,6 +289,7 @@ OWN: dict[tuple[str, str], Case] = {
     ("pipeline run", "--unracked"): Case(("--unracked", "own"), NONE),
     ("pipeline run", "--min-insync-racks"): Case(("--min-insync-racks", "3"), NONE),
     ("pipeline run", "--master"): Case(("--master", "local[1]"), NONE),
+    ("pipeline run", "--remote"): Case(("--remote", "sc://127.0.0.1:1"), NONE),
     ("pipeline report", "--warehouse"): Case(("--warehouse", "out"), NONE),
     ("pipeline report", "--out"): Case(("--out", "other.html"), NONE),
     ("pipeline report", "--unracked"): Case(("--unracked", "own"), NONE),
@@ -461,7 +462,7 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
 
         return called
 
-    ran = SimpleNamespace(rows=0, written=(), skipped=(), seconds=0.0)
+    ran = SimpleNamespace(rows=0, written=(), skipped=(), seconds=0.0, reason=None)
     rows = [{"row": 1}, {"row": 2}]
     monkeypatch.setattr(api, "run_pipeline", record("run", ran))
     monkeypatch.setattr(api, "report", record("report", []))
