@@ -294,7 +294,6 @@ OWN: dict[tuple[str, str], Case] = {
     ("pipeline report", "--out"): Case(("--out", "other.html"), NONE),
     ("pipeline report", "--unracked"): Case(("--unracked", "own"), NONE),
     ("pipeline report", "--min-insync-racks"): Case(("--min-insync-racks", "3"), NONE),
-    ("pipeline report", "--master"): Case(("--master", "local[1]"), NONE),
     ("pipeline table", "--warehouse"): Case(("--warehouse", "out"), NONE),
     ("pipeline table", "--limit"): Case(("--limit", "1"), NONE),
     ("pipeline table", "--output"): Case(("-o", "json"), NONE),
@@ -462,7 +461,7 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
 
         return called
 
-    ran = SimpleNamespace(rows=0, written=(), skipped=(), seconds=0.0, reason=None)
+    ran = SimpleNamespace(snapshots=0, up_to_date=0, rows={}, remade=0, seconds=0.0, reason=None)
     rows = [{"row": 1}, {"row": 2}]
     monkeypatch.setattr(api, "run_pipeline", record("run", ran))
     monkeypatch.setattr(api, "report", record("report", []))
