@@ -25,7 +25,7 @@ def test_every_table_is_keyed_by_cluster_and_time_and_ends_with_its_version(tabl
 
 
 def test_spark_is_given_the_same_types() -> None:
-    ddl = schemas.PARTITION_DURABILITY.ddl
+    ddl = schemas.ddl(schemas.PARTITION_DURABILITY.columns)
     assert "`taken_at` TIMESTAMP" in ddl
     assert "`replica_racks` ARRAY<STRING>" in ddl
     assert "`size_bytes` BIGINT" in ddl

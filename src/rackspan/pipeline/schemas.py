@@ -45,11 +45,6 @@ class Table:
         """The schema of the table. Spark writes every column nullable, so all columns are nullable here."""
         return pa.schema([(column.name, column.type) for column in self.columns])
 
-    @property
-    def ddl(self) -> str:
-        """The schema for Spark, as in CREATE TABLE."""
-        return ddl(self.columns)
-
 
 CLUSTER_ID: Final = TableColumn("cluster_id", pa.string(), "The cluster, as Kafka names itself.")
 TAKEN_AT: Final = TableColumn("taken_at", TIMESTAMP, "When the snapshot was taken, in UTC.")

@@ -192,15 +192,6 @@ def read_registration(folder: Path) -> tuple[tuple[Broker, ...], tuple[Controlle
         raise InvalidSnapshot(f"{folder}: {error}") from None
 
 
-def count_topics(folder: Path) -> int:
-    """How many topics a Parquet folder has, from the file's footer alone. Errors: InvalidSnapshot."""
-    try:
-        return int(pq.read_metadata(folder / "topics.parquet").num_rows)
-    except (OSError, pa.ArrowException) as error:
-        words = " ".join(str(error).split())
-        raise InvalidSnapshot(f"{folder}: topics.parquet: cannot be read: {words}; take the snapshot again") from None
-
-
 def _file_rows(file: Path) -> pa.Table:
     """The rows of one file alone: a folder above it such as cluster_id=… must not add columns. Errors: InvalidSnapshot."""
     try:
