@@ -270,7 +270,8 @@ def _reviewed(
     review = review_options.checked(apply=apply)
     if apply:
         source_options.cluster_to_change()
-        refuse_unnamed_cluster(run.plan)
+        if not run.journal.exists():  # A journal names the cluster of its run.
+            refuse_unnamed_cluster(run.plan)
     read = rack_options.of(source_options.source()).read()
     if apply:
         output.warn(_about_topics_of(run.plan, [*read.warnings, *read.snapshot.partial]))
