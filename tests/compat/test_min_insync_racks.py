@@ -175,7 +175,7 @@ def without(subject: Subject, *racks: str) -> Iterator[None]:
 
 
 def refused(subject: Subject, output: Delivery) -> bool:
-    """A broker knows its ISR. A gateway may learn of a loss only after the append: the record is not acknowledged either way."""
+    """A broker has its ISR at hand. A gateway may learn of a loss only after the append: the record is not acknowledged either way."""
     after_append = AFTER_APPEND if isinstance(subject, BehindGateway | KafkaBehindGateway) else frozenset()
     return output.error in NOT_ENOUGH_REPLICAS | after_append
 
