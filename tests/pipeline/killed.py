@@ -99,8 +99,8 @@ def kill_myself_at(kill_point: int, root: Path) -> None:
     """From here on count the steps of commits, and die before the one of that number. Counted from 0.
 
     A step is a call that changes files: a file that is opened for writing, renamed or flushed, a folder that is made, and
-    every call into delta-rs that commits. Between two steps nothing reaches the disk, except within one call of delta-rs, which the
-    kills at random times of test_killed_run.py reach.
+    every call into delta-rs that commits. Between two steps nothing reaches the disk, except within one call of delta-rs, where
+    no kill of these tests falls.
     """
     touches = 0
     log = os.open(root.parent / "last-touch", os.O_WRONLY | os.O_CREAT | os.O_TRUNC)

@@ -4,7 +4,7 @@ From a snapshot to a row of partition_durability: collect.py, landing/store.py, 
 jobs/build.py and jobs/tables.py, frames/inputs.py, frames/requirements.py, frames/durability.py, rackspan.audit. schemas.py
 defines the tables, warehouse.py where they are, runs.py which version of each a reader reads; report/ draws a page from them.
 Spark calls the functions of rackspan.audit on Arrow batches or, where that is three times as fast, computes the same in columns
-of its own (frames/bits/); a test compares the two. Only `run` and `follow` start Spark: delta-rs writes the snapshots, and
+of its own (frames/bits/); a test compares the two. Only `run` starts Spark: delta-rs writes the snapshots, and
 reads every table, so collecting and reading need neither Spark nor Java.
 """
 

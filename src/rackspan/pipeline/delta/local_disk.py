@@ -4,7 +4,7 @@ delta-rs writes a log entry to a file of another name and links it into place, w
 `flush_log` can leave an entry that is empty or torn. Such a commit has not been reported as done, so it is removed before the next
 one is made: every line of an entry is JSON, and the file ends with the last of them. Data files are flushed before
 their commit and need no repair. A torn checkpoint is removed with the hint that names it: the entries before it are still there,
-since only `maintain` removes any, after it has flushed a checkpoint.
+since nothing removes any.
 """
 
 import json

@@ -4,7 +4,7 @@ Constraints: a snapshot is stored completely or not at all, and once, however ma
 whenever one is killed. Method: rows carry the snapshot's id; a transaction for each id makes the append of a retry a conflict;
 the row in `snapshots` is committed last, under a transaction for cluster and time. Delta has no transaction over several
 tables, so a kill between two of them leaves rows without a marker, which no reader of ours sees: a retry of the same content
-adopts them, and `maintain` removes the rest. Bound: four commits. Source: Delta protocol, "Transaction Identifiers". Tests:
+adopts them, and the rest is harmless, since readers go by the ids of `snapshots`. Bound: four commits. Source: Delta protocol, "Transaction Identifiers". Tests:
 tests/pipeline/landing/test_store.py, tests/pipeline/test_killed.py.
 """
 
