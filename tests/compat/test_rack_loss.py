@@ -192,7 +192,9 @@ def test_audit_finds_afterwards_what_kafka_reports(story: Story) -> None:
     assert found("offline") == story.unavailable
     # Of an offline partition audit reports that alone; Kafka's tool lists it twice.
     assert found("under-min-isr") == story.under_min_isr - {("capped", 0)} - story.unavailable
-    assert found("min-insync-replicas-satisfiable") == LISTED_ALWAYS
+    # Kafka's tool lists these for ever; audit reports each once, by the cause that a repair begins with.
+    violated = {TopicPartition(str(one.topic), one.partition) for one in findings if one.partition is not None}
+    assert violated >= LISTED_ALWAYS
     fenced = [one.reason.split(" (")[0] for one in findings if one.constraint == "fenced-broker"]
     assert fenced == ["broker 1", "broker 4"]
 
