@@ -51,8 +51,8 @@ def uneven_kafka() -> Iterator[KafkaCluster]:
 
 @pytest.fixture(scope="session")
 def secured_kafka() -> Iterator[KafkaCluster]:
-    """One broker that requires a password and checks rights: users of `SECURED`, of whom only admin may do everything."""
-    yield from started(KafkaCluster(racks=("r1",), brokers=1, config=SECURED))
+    """`secured_cluster` for the tests that count what a user sees: others start their own."""
+    yield from secured_cluster()
 
 
 USERS = {name: f"{name}-secret" for name in ("admin", "reader", "nobody")}
@@ -74,6 +74,11 @@ SECURED = {
     # The controllers' listener has no passwords: a client of that listener is anonymous.
     "super.users": "User:admin;User:ANONYMOUS",
 }
+
+
+def secured_cluster() -> Iterator[KafkaCluster]:
+    """One broker that requires a password and checks rights: of `USERS`, only admin may do everything."""
+    yield from started(KafkaCluster(racks=("r1",), brokers=1, config=SECURED))
 
 
 def client_properties(user: str, password: str | None = None) -> dict[str, str]:

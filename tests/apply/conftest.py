@@ -5,10 +5,10 @@ from collections.abc import Iterator
 import pytest
 
 from rackspan.kafka_process import KafkaCluster
-from tests.kafka_fixtures import SECURED, started
+from tests.kafka_fixtures import secured_cluster
 
 
 @pytest.fixture(scope="module")
 def secured_kafka() -> Iterator[KafkaCluster]:
     """As the shared one: one broker that requires a password and checks rights."""
-    yield from started(KafkaCluster(racks=("r1",), brokers=1, config=SECURED))
+    yield from secured_cluster()

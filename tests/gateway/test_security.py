@@ -13,7 +13,7 @@ from confluent_kafka.cimpl import NewTopic
 
 from rackspan.kafka_process import KafkaCluster
 from tests.gateway.running import RunningGateway, running
-from tests.kafka_fixtures import USERS, client_properties
+from tests.kafka_fixtures import USERS, client_properties, secured_cluster
 
 pytestmark = pytest.mark.kafka
 
@@ -29,6 +29,12 @@ def login(servers: str, user: str, password: str | None = None) -> dict[str, str
         "sasl.password": password or USERS[user],
         "log_level": 0,
     }
+
+
+@pytest.fixture(scope="module")
+def secured_kafka() -> Iterator[KafkaCluster]:
+    """A cluster of these tests' own: rights given here must not exist where rights are counted."""
+    yield from secured_cluster()
 
 
 @pytest.fixture(scope="module")
