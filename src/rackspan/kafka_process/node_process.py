@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
+from rackspan.child_process.kept_process import KeptProcess
 from rackspan.errors import KafkaProcessFailed
 from rackspan.kafka_process import node_config
-from rackspan.kafka_process.kept_process import KeptProcess
 from rackspan.kafka_process.release.runtime import SERVER, STORAGE_TOOL, KafkaRuntime
 from rackspan.kafka_process.topology import KafkaNode
 

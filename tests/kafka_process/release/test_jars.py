@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from rackspan import ivy
 from rackspan.errors import MissingRequirement
 from rackspan.java import Java
-from rackspan.kafka_process.release import ivy
 from rackspan.kafka_process.release.jars import Fetch, cache_folder, is_complete, resolve_jars
 from rackspan.kafka_process.release.versions import KafkaVersion
 
@@ -20,7 +20,7 @@ NAMES = ("kafka_2.13-4.1.0.jar", "kafka-clients-4.1.0.jar", "kafka-tools-4.1.0.j
 
 @pytest.fixture(autouse=True)
 def _an_ivy(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ivy, "ivy_jar", lambda: Path("/ivy.jar"))
+    monkeypatch.setattr(ivy, "ivy_jar", lambda needed_for: Path("/ivy.jar"))
 
 
 def fetch(names: tuple[str, ...] = NAMES, calls: list[str] | None = None) -> Fetch:

@@ -9,7 +9,6 @@ processes that need the same release take turns; the second one uses the first o
 
 import fcntl
 import json
-import os
 import shutil
 import tempfile
 import zipfile
@@ -18,9 +17,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+from rackspan import ivy
 from rackspan.errors import MissingRequirement
 from rackspan.java import Java, find_java
-from rackspan.kafka_process.release import ivy
 from rackspan.kafka_process.release.versions import SCALA_VERSION, KafkaVersion
 
 ProgressCallback = Callable[[str], None]
@@ -30,6 +29,28 @@ Fetch = Callable[[KafkaVersion, Java, Path, Path, Path], None]
 
 _MANIFEST: Final = "manifest.json"
 
+_DEPENDENCIES: Final = """\
+    <dependency org="org.apache.kafka" name="kafka_{scala}" rev="{kafka}" conf="default->default"/>
+    <dependency org="org.apache.kafka" name="kafka-tools" rev="{kafka}" conf="default->default"/>
+    <dependency org="org.slf4j" name="slf4j-simple" rev="1.7.36" conf="default->default"/>
+    <exclude org="org.slf4j" module="slf4j-reload4j"/>"""
+"""slf4j-simple: Kafka 4's modules depend on no logger, Kafka 3's on another; with this one both log alike."""
+
+_SECONDS: Final = 900.0
+"""A download of 50 MB takes about 40 s on a fast connection."""
+
+
+def fetch_release(version: KafkaVersion, java: Java, ivy_jar: Path, work: Path, lib: Path) -> None:
+    """Download Kafka's server and tools with their dependencies into `lib`. Errors: as of ivy.fetch."""
+    download = ivy.Download(
+        name=f"Apache Kafka {version}",
+        dependencies=_DEPENDENCIES.format(scala=SCALA_VERSION, kafka=version),
+        seconds=_SECONDS,
+        too_slow="try again on a better line",
+        failed="is there a network, and is it a release?",
+    )
+    ivy.fetch(download, java, ivy_jar, work, lib)
+
 
 def resolve_jars(
     version: KafkaVersion,
@@ -37,7 +58,7 @@ def resolve_jars(
     *,
     cache: Path | None = None,
     java: Java | None = None,
-    fetch: Fetch = ivy.fetch,
+    fetch: Fetch = fetch_release,
 ) -> Path:
     """The `lib` folder of a Kafka release, downloaded first if necessary (50 MB, about 40 s).
 
@@ -57,8 +78,7 @@ def resolve_jars(
 
 def cache_folder(environ: Mapping[str, str] | None = None) -> Path:
     """Where jars are kept: XDG_CACHE_HOME or ~/.cache, then rackspan/kafka."""
-    given = (os.environ if environ is None else environ).get("XDG_CACHE_HOME")
-    return (Path(given) if given else Path.home() / ".cache") / "rackspan" / "kafka"
+    return ivy.cache_folder("kafka", environ)
 
 
 def is_complete(home: Path) -> bool:
@@ -75,7 +95,7 @@ def _download(version: KafkaVersion, home: Path, java: Java, fetch: Fetch) -> No
         shutil.rmtree(abandoned, ignore_errors=True)  # We hold the lock, so the process that began it is dead.
     with tempfile.TemporaryDirectory(prefix=f".{version}-", dir=home.parent) as scratch:
         staging = Path(scratch) / "kafka"
-        fetch(version, java, ivy.ivy_jar(), Path(scratch) / "work", staging / "lib")
+        fetch(version, java, ivy.ivy_jar("real Kafka"), Path(scratch) / "work", staging / "lib")
         _write_manifest(version, staging)
         # An existing folder is incomplete, otherwise there would be no download.
         shutil.rmtree(home, ignore_errors=True)

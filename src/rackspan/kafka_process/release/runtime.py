@@ -6,9 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from rackspan.child_process.kept_process import run_kept
 from rackspan.errors import KafkaProcessFailed
 from rackspan.java import Java
-from rackspan.kafka_process.kept_process import run_kept
 
 SERVER: Final = "kafka.Kafka"
 STORAGE_TOOL: Final = "kafka.tools.StorageTool"

@@ -8,9 +8,7 @@ own `spark.jars.packages` would resolve them at each start and print on standard
 configuration; docs/how-to/pipeline.md says how.
 """
 
-import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import zipfile
@@ -19,6 +17,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Final
 
+from rackspan import ivy
 from rackspan.errors import MissingRequirement
 from rackspan.java import Java
 
@@ -26,27 +25,12 @@ DELTA: Final = "4.4.0"
 SPARK_VERSIONS: Final = ("4.0", "4.1", "4.2")
 """Those that Delta publishes a build for."""
 
-SETTINGS: Final = """\
-<ivysettings>
-  <settings defaultResolver="central"/>
-  <resolvers><ibiblio name="central" m2compatible="true"/></resolvers>
-</ivysettings>
-"""
-
-MODULE: Final = """\
-<ivy-module version="2.0">
-  <info organisation="rackspan" module="delta"/>
-  <configurations><conf name="default"/></configurations>
-  <dependencies>
+DEPENDENCIES: Final = """\
     <dependency org="io.delta" name="{name}" rev="{delta}" conf="default->default"/>
-    <exclude org="^(?!io\\.delta$|io\\.unitycatalog$).*" matcher="regexp"/>
-  </dependencies>
-</ivy-module>
-"""
+    <exclude org="^(?!io\\.delta$|io\\.unitycatalog$).*" matcher="regexp"/>"""
 """Everything of other organisations is part of Spark."""
 
-PATTERN: Final = "[artifact]-[revision](-[classifier]).[ext]"
-SECONDS: Final = 600
+SECONDS: Final = 600.0
 
 Fetch = Callable[[str, Java, Path], None]
 
@@ -54,7 +38,7 @@ Fetch = Callable[[str, Java, Path], None]
 def delta_jars(java: Java, *, cache: Path | None = None, fetch: "Fetch | None" = None) -> list[Path]:
     """The jars, fetched first if necessary (13 MB, about 10 s). Errors: MissingRequirement."""
     name = artifact(version("pyspark"))
-    home = (cache or cache_folder()) / f"{name}-{DELTA}"
+    home = (cache or ivy.cache_folder("delta")) / f"{name}-{DELTA}"
     jars = sorted(home.glob("*.jar"))
     if jars:
         return jars
@@ -87,36 +71,9 @@ def artifact(pyspark: str) -> str:
     return f"delta-spark_{minor}_2.13"
 
 
-def cache_folder() -> Path:
-    """Where jars are kept: XDG_CACHE_HOME or ~/.cache, then rackspan/delta."""
-    given = os.environ.get("XDG_CACHE_HOME")
-    return (Path(given) if given else Path.home() / ".cache") / "rackspan" / "delta"
-
-
 def fetch_by_ivy(name: str, java: Java, scratch: Path) -> None:
-    """Download the jars to `scratch`/lib. Errors: MissingRequirement with the cause from Ivy's output."""
-    import pyspark
-
-    (ivy,) = (Path(pyspark.__file__).parent / "jars").glob("ivy-*.jar")
-    (scratch / "settings.xml").write_text(SETTINGS)
-    (scratch / "ivy.xml").write_text(MODULE.format(name=name, delta=DELTA))
-    command = [
-        str(java.executable),
-        f"-Divy.default.ivy.user.dir={scratch / 'ivy'}",
-        *("-jar", str(ivy)),
-        *("-settings", str(scratch / "settings.xml")),
-        *("-ivy", str(scratch / "ivy.xml")),
-        *("-retrieve", f"{scratch}/lib/{PATTERN}"),
-        *("-confs", "default"),
-    ]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=SECONDS, check=False)
-    except subprocess.TimeoutExpired:
-        raise MissingRequirement(f"Delta Lake {DELTA} could not be fetched in {SECONDS} s; try again") from None
-    if done.returncode:
-        lines = [line.strip() for line in (done.stdout + done.stderr).splitlines() if line.strip()]
-        causes = [line for line in lines if any(word in line for word in ("not found", "Exception", "ERROR"))]
-        raise MissingRequirement(
-            f"Delta Lake {DELTA} could not be fetched: {(causes or lines or ['no output'])[0].lstrip(': ')}; "
-            "is there a network?"
-        )
+    """Download the jars to `scratch`/lib. Errors: as of ivy.fetch."""
+    download = ivy.Download(
+        name=f"Delta Lake {DELTA}", dependencies=DEPENDENCIES.format(name=name, delta=DELTA), seconds=SECONDS
+    )
+    ivy.fetch(download, java, ivy.ivy_jar("Delta Lake"), scratch / "work", scratch / "lib")

@@ -4,9 +4,10 @@ from pathlib import Path
 
 import pytest
 
+from rackspan import ivy
 from rackspan.errors import MissingRequirement
 from rackspan.java import Java
-from rackspan.kafka_process.release import ivy
+from rackspan.kafka_process.release.jars import fetch_release
 from rackspan.kafka_process.release.versions import KafkaVersion
 
 VERSION = KafkaVersion(4, 1, 0)
@@ -20,7 +21,7 @@ def fake_java(folder: Path, script: str) -> Java:
 
 
 def test_neither_settings_nor_folders_of_the_user_are_touched(tmp_path: Path) -> None:
-    ivy.fetch(VERSION, fake_java(tmp_path, "exit 0"), Path("/ivy.jar"), tmp_path / "work", tmp_path / "lib")
+    fetch_release(VERSION, fake_java(tmp_path, "exit 0"), Path("/ivy.jar"), tmp_path / "work", tmp_path / "lib")
     arguments = (tmp_path / "arguments").read_text().splitlines()
     assert f"-Divy.default.ivy.user.dir={tmp_path}/work/ivy" in arguments
     assert arguments[arguments.index("-settings") + 1] == f"{tmp_path}/work/ivysettings.xml"
@@ -34,11 +35,11 @@ def test_a_release_that_does_not_exist_is_one_line(tmp_path: Path) -> None:
         tmp_path, 'echo "downloading"; echo ":: org.apache.kafka#kafka_2.13;4.1.0: not found"; echo; exit 1'
     )
     with pytest.raises(MissingRequirement, match=r"org\.apache\.kafka#kafka_2\.13;4\.1\.0: not found") as failure:
-        ivy.fetch(VERSION, java, Path("/ivy.jar"), tmp_path / "work", tmp_path / "lib")
+        fetch_release(VERSION, java, Path("/ivy.jar"), tmp_path / "work", tmp_path / "lib")
     assert "\n" not in str(failure.value)
 
 
 def test_without_pyspark_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(MissingRequirement, match=r'pip install "rackspan\[spark\]"'):
-        ivy.ivy_jar()
+        ivy.ivy_jar("real Kafka")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from rackspan.kafka_process import keeper
+from rackspan.child_process import keeper
 
 _WAIT_SECONDS: Final = 10.0
 """For a keeper that kills its child, which takes no time; a bound in case it hangs."""

@@ -1,17 +1,19 @@
-"""Downloads Kafka's jars with the Ivy inside PySpark, and in no other way.
+"""Downloads jars with the Ivy inside PySpark, and where they are kept.
 
 Ivy runs with settings and folders of its own, so that a user's Maven or Ivy folder can neither break a download nor be
 changed by one. Its repository is Ivy's default for Maven coordinates.
 """
 
 import importlib.util
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from rackspan.child_process.kept_process import run_kept
 from rackspan.errors import MissingRequirement
 from rackspan.java import Java
-from rackspan.kafka_process.kept_process import run_kept
-from rackspan.kafka_process.release.versions import SCALA_VERSION, KafkaVersion
 
 _SETTINGS: Final = """\
 <ivysettings>
@@ -22,29 +24,38 @@ _SETTINGS: Final = """\
 
 _MODULE: Final = """\
 <ivy-module version="2.0">
-  <info organisation="rackspan" module="kafka"/>
+  <info organisation="rackspan" module="download"/>
   <configurations><conf name="default"/></configurations>
   <dependencies>
-    <dependency org="org.apache.kafka" name="kafka_{scala}" rev="{kafka}" conf="default->default"/>
-    <dependency org="org.apache.kafka" name="kafka-tools" rev="{kafka}" conf="default->default"/>
-    <dependency org="org.slf4j" name="slf4j-simple" rev="1.7.36" conf="default->default"/>
-    <exclude org="org.slf4j" module="slf4j-reload4j"/>
+{dependencies}
   </dependencies>
 </ivy-module>
 """
-"""slf4j-simple: Kafka 4's modules depend on no logger, Kafka 3's on another; with this one both log alike."""
 
 _PATTERN: Final = "[artifact]-[revision](-[classifier]).[ext]"
-_SECONDS: Final = 900.0
-"""A download of 50 MB takes about 40 s on a fast connection."""
 
 
-def ivy_jar() -> Path:
+@dataclass(frozen=True, slots=True)
+class Download:
+    """What is fetched. `dependencies` are the dependency and exclude elements of an ivy.xml."""
+
+    name: str
+    """As messages name it: Apache Kafka 4.1.0."""
+    dependencies: str
+    seconds: float
+    """After these the download is given up."""
+    too_slow: str = "try again"
+    failed: str = "is there a network?"
+    """How the messages about the two end."""
+
+
+def ivy_jar(needed_for: str) -> Path:
     """The Ivy inside the installed PySpark. Errors: MissingRequirement, naming the extra."""
     pyspark = importlib.util.find_spec("pyspark")
     if pyspark is None or pyspark.origin is None:
         raise MissingRequirement(
-            'PySpark is not installed, and real Kafka is fetched with the Ivy inside it; pip install "rackspan[spark]"'
+            f"PySpark is not installed, and {needed_for} is fetched with the Ivy inside it; pip install "
+            '"rackspan[spark]"'
         )
     found = sorted((Path(pyspark.origin).parent / "jars").glob("ivy-*.jar"))
     if not found:
@@ -54,23 +65,27 @@ def ivy_jar() -> Path:
     return found[-1]
 
 
-def fetch(version: KafkaVersion, java: Java, ivy: Path, work: Path, lib: Path) -> None:
-    """Download Kafka's server and tools with their dependencies into `lib`; `work` is scratch space of the caller.
+def fetch(download: Download, java: Java, ivy: Path, work: Path, lib: Path) -> None:
+    """Download the jars with all that they depend on into `lib`; `work` is scratch space of the caller.
 
     Errors: MissingRequirement with the cause from Ivy's output.
     """
     work.mkdir(parents=True, exist_ok=True)
     (work / "ivysettings.xml").write_text(_SETTINGS)
-    (work / "ivy.xml").write_text(_MODULE.format(scala=SCALA_VERSION, kafka=version))
-    ended = run_kept(_command(java, ivy, work, lib), _SECONDS)
+    (work / "ivy.xml").write_text(_MODULE.format(dependencies=download.dependencies))
+    ended = run_kept(_command(java, ivy, work, lib), download.seconds)
     if ended.status is None:
         raise MissingRequirement(
-            f"Apache Kafka {version} could not be fetched in {_SECONDS:.0f} s; try again on a better line"
+            f"{download.name} could not be fetched in {download.seconds:.0f} s; {download.too_slow}"
         )
     if ended.status != 0:
-        raise MissingRequirement(
-            f"Apache Kafka {version} could not be fetched: {_cause(ended.output)}; is there a network, and is it a release?"
-        )
+        raise MissingRequirement(f"{download.name} could not be fetched: {_cause(ended.output)}; {download.failed}")
+
+
+def cache_folder(name: str, environ: Mapping[str, str] | None = None) -> Path:
+    """Where jars of one kind are kept: XDG_CACHE_HOME or ~/.cache, then rackspan/`name`."""
+    given = (os.environ if environ is None else environ).get("XDG_CACHE_HOME")
+    return (Path(given) if given else Path.home() / ".cache") / "rackspan" / name
 
 
 def _command(java: Java, ivy: Path, work: Path, lib: Path) -> list[str]:

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from rackspan.kafka_process.kept_process import KeptProcess, ProcessExit, run_kept
+from rackspan.child_process.kept_process import KeptProcess, ProcessExit, run_kept
 from tests.processes import alive, gone_within
 
 OWNER = """
 import sys, time
 from pathlib import Path
-from rackspan.kafka_process.kept_process import KeptProcess
+from rackspan.child_process.kept_process import KeptProcess
 kept = KeptProcess(["/bin/sleep", "1000"], Path(sys.argv[1]))
 print(kept.pid, kept._keeper.pid, flush=True)
 time.sleep(1000)

@@ -1,0 +1,1 @@
+"""Runs other programs, none of which outlives this process. Begin with kept_process.py; keeper.py is its other side."""
