@@ -1,3 +1,6 @@
+import re
+from pathlib import Path
+
 import pytest
 
 from tools import tidy
@@ -25,3 +28,18 @@ def test_a_package_with_more_modules_than_fit_into_one_look_is_found() -> None:
     names = ["src/rackspan/new/__init__.py", *(f"src/rackspan/new/m{number}.py" for number in range(13))]
     assert list(tidy.packages_to_split(names))
     assert not list(tidy.packages_to_split(names[:-1]))
+
+
+def test_what_architecture_names_to_begin_with_exists() -> None:
+    """`ARCHITECTURE.md`: | `package/` | what it does | `file.py` |."""
+    rows = re.findall(r"^\| (`[^|]*`) \|.*\| ([^|]+) \|$", Path("ARCHITECTURE.md").read_text(), re.MULTILINE)
+    code = Path("src/rackspan")
+    missing = [
+        file
+        for packages, files in rows
+        for file in re.findall(r"`([^`]+\.py)`", files)
+        if not any((code / package / file).exists() for package in re.findall(r"`([^`]+)`", packages))
+        and not Path(file).exists()
+    ]
+    assert rows
+    assert missing == []
