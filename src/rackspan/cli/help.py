@@ -15,28 +15,27 @@ NARROW: Final = 78
 _WIDE_COLUMN, _NARROW_COLUMN = 30, 4
 
 
-class HelpCommand(TyperCommand):
+class _PlainHelp:
+    """A section for each group of options, in a class of Typer's that follows this one."""
+
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
+        super().__init__(*arguments, **{**settings, "rich_markup_mode": None})
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        for title, rows in _sections(self, ctx):
+            with formatter.section(title):
+                _write(formatter, rows)
+
+
+class HelpCommand(_PlainHelp, TyperCommand):
     """A command whose --help has a section for each group of options."""
 
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **{**settings, "rich_markup_mode": None})
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        for title, rows in _sections(self, ctx):
-            with formatter.section(title):
-                _write(formatter, rows)
-
-
-class HelpGroup(TyperGroup):
+class HelpGroup(_PlainHelp, TyperGroup):
     """A group of commands whose --help has the whole first sentence of each."""
 
-    def __init__(self, *arguments: Any, **settings: Any) -> None:
-        super().__init__(*arguments, **{**settings, "rich_markup_mode": None})
-
     def format_options(self, ctx: Any, formatter: Any) -> None:
-        for title, rows in _sections(self, ctx):
-            with formatter.section(title):
-                _write(formatter, rows)
+        super().format_options(ctx, formatter)
         self.format_commands(ctx, formatter)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:

@@ -10,6 +10,7 @@ from rackspan.errors import UsageError
 from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode
 from rackspan.gateway.core.policies import FilePolicies, TopicPolicy
 from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS
+from rackspan.toml_keys import dotted_keys
 
 DEFAULT_CONFIG_TOPIC: Final = "__rackspan_configs"
 PORT_MAX: Final = 65_535
@@ -110,7 +111,7 @@ def parse_config(document: Mapping[str, Any], name: str = "config", folder: Path
     }
     values: dict[str, Any] = {}
     placer_configs: dict[str, str] = {}
-    for key, value in _dotted(rest):
+    for key, value in dotted_keys(rest):
         if key.startswith(_PLACER_PREFIX):
             placer_configs[key.removeprefix(_PLACER_PREFIX)] = str(value)
             continue
@@ -156,7 +157,7 @@ def _tables(name: str, document: dict[str, Any], key: str) -> Iterator[tuple[str
     for entry, table in tables.items():
         if not isinstance(table, dict):
             raise UsageError(f"{name}: {key}.{entry} is a table; write [{key}.{entry}] above its lines")
-        yield entry, dict(_dotted(table))
+        yield entry, dict(dotted_keys(table))
 
 
 def _topic(name: str, topic: str, table: Mapping[str, Any]) -> TopicPolicy:
@@ -200,15 +201,6 @@ def _refuse_unknown(place: str, table: Mapping[str, Any], known: set[str]) -> No
     for key in table:
         if key not in known:
             raise UsageError(f"{place}: {key} is not a setting; there are {', '.join(sorted(known))}")
-
-
-def _dotted(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """TOML reads `min.insync.racks = 2` as nested tables; Kafka's keys are dotted."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _dotted(value, f"{before}{key}.")
-        else:
-            yield f"{before}{key}", value
 
 
 Parse = Callable[[str, Any, Path], Any]

@@ -10,6 +10,7 @@ from typing import Any, Final
 from rackspan.audit.policy import Survive
 from rackspan.errors import UsageError
 from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS, RackId, UnrackedPolicy
+from rackspan.toml_keys import dotted_keys
 
 SURVIVE: Final = "survive"
 """The loss to survive: a flag, and a key of [topics."NAME"]."""
@@ -167,7 +168,7 @@ def _topics(where: str, tables: object) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _topic(where: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    for key, value in _dotted(table):
+    for key, value in dotted_keys(table):
         if key not in TOPIC_KEYS:
             raise UsageError(f"{where}: {key!r} is not a setting of a topic; there is {', '.join(TOPIC_KEYS)}")
         try:
@@ -200,12 +201,3 @@ def _table(where: str, name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, dict):
         raise UsageError(f"{where}: {name} is {value!r}, but it is a table; write [{name}] above its lines")
     return value
-
-
-def _dotted(table: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, Any]]:
-    """TOML reads `min.insync.racks = 2` as nested tables; Kafka's keys are dotted."""
-    for key, value in table.items():
-        if isinstance(value, dict):
-            yield from _dotted(value, f"{before}{key}.")
-        else:
-            yield f"{before}{key}", value

@@ -11,6 +11,7 @@ from aiokafka.errors import KafkaError
 
 from rackspan.errors import RetriableProduceError
 from rackspan.gateway.guard.judge import (
+    KEPT_SECONDS,
     RETRIES,
     SETTLE_SECONDS,
     RackJudge,
@@ -20,7 +21,6 @@ from rackspan.gateway.guard.judge import (
     unverified,
 )
 
-_KEPT_SECONDS: Final = 1.0
 _CONNECTION: Final = ("bootstrap_servers", "client_id", "security_protocol", "ssl_context", "request_timeout_ms")
 
 
@@ -55,7 +55,7 @@ class GuardedAIOKafkaProducer:
         if not self._judge.requires(topic):
             return await self._producer.send_and_wait(topic, value, key=key, partition=partition)
         error = self._judge.before(
-            topic, partition, await self._requested_after(topic, time.monotonic() - _KEPT_SECONDS)
+            topic, partition, await self._requested_after(topic, time.monotonic() - KEPT_SECONDS)
         )
         if error is not None:
             raise error

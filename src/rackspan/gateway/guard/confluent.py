@@ -10,12 +10,17 @@ from confluent_kafka import KafkaException, Producer, TopicCollection
 from confluent_kafka.admin import AdminClient
 
 from rackspan.errors import RetriableProduceError
-from rackspan.gateway.guard.judge import SETTLE_SECONDS, RackJudge, TopicIsr, refuse_weak_acks, topic_isr, unverified
+from rackspan.gateway.guard.judge import (
+    KEPT_SECONDS,
+    SETTLE_SECONDS,
+    RackJudge,
+    TopicIsr,
+    refuse_weak_acks,
+    topic_isr,
+    unverified,
+)
 
 _REQUEST_SECONDS: Final = 10.0
-_KEPT_SECONDS: Final = 1.0
-"""How long metadata counts for the check before a record is sent."""
-
 _PRODUCER_ONLY: Final = (
     "acks",
     "request.required.acks",
@@ -97,7 +102,7 @@ class GuardedProducer:
 
     def _recent(self, topic: str) -> TopicIsr:
         known = self._kept.get(topic)
-        if known is None or time.monotonic() - known[0] > _KEPT_SECONDS:
+        if known is None or time.monotonic() - known[0] > KEPT_SECONDS:
             known = self._kept[topic] = (time.monotonic(), self._read(topic))
         return known[1]
 

@@ -15,6 +15,9 @@ SETTLE_SECONDS: Final = 0.1
 RETRIES: Final = 10
 """Of a read that failed, with `settle_seconds` between: the broker that was read last may be gone with its rack."""
 
+KEPT_SECONDS: Final = 1.0
+"""How long metadata counts for the check before a record is sent."""
+
 
 @dataclass(frozen=True, slots=True)
 class TopicIsr:

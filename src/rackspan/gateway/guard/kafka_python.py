@@ -10,6 +10,7 @@ from kafka.admin import KafkaAdminClient
 from kafka.errors import KafkaError
 
 from rackspan.gateway.guard.judge import (
+    KEPT_SECONDS,
     RETRIES,
     SETTLE_SECONDS,
     RackJudge,
@@ -19,7 +20,6 @@ from rackspan.gateway.guard.judge import (
     unverified,
 )
 
-_KEPT_SECONDS: Final = 1.0
 _CONNECTION: Final = ("bootstrap_servers", "client_id", "security_protocol", "request_timeout_ms")
 
 
@@ -91,7 +91,7 @@ class GuardedKafkaProducer:
 
     def _recent(self, topic: str) -> TopicIsr:
         known = self._kept.get(topic)
-        return known[1] if known is not None and time.monotonic() - known[0] <= _KEPT_SECONDS else self._read(topic)
+        return known[1] if known is not None and time.monotonic() - known[0] <= KEPT_SECONDS else self._read(topic)
 
     def _read(self, topic: str) -> TopicIsr:
         requested_at = time.monotonic()
