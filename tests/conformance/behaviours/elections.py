@@ -211,14 +211,18 @@ def of_a_partition_without_a_leader_nothing_is_produced(subject: Subject) -> Act
     return lost
 
 
-@behaviour_in_loss("elections")
-def a_move_to_a_lost_broker_waits_and_can_be_cancelled(subject: Subject) -> Acts:
-    topic = subject.topic(replicas=[[1, 2]])
-    yield
+def lost_broker_known(subject: Subject) -> None:
     until(
         lambda: LOST not in {one["node_id"] for one in subject.request("Metadata", 9, topics=[])["brokers"]},
         "it is lost",
     )
+
+
+@behaviour_in_loss("elections")
+def a_move_to_a_lost_broker_waits_and_can_be_cancelled(subject: Subject) -> Acts:
+    topic = subject.topic(replicas=[[1, 2]])
+    yield
+    lost_broker_known(subject)
     code = reassigned(subject, topic, [1, LOST])
     under_way = moving(subject, topic)
     cancelled = reassigned(subject, topic, None)
@@ -248,3 +252,70 @@ def a_replica_that_comes_back_catches_up_before_it_is_in_sync(subject: Subject) 
     subject.await_isr(topic, 1, LOST)
     follower = subject.fetch(topic, broker=LOST, max_wait_ms=3_000)
     return [follower["error_code"], records(follower["records"])]
+
+
+def _shape(subject: Subject, topic: str) -> Outcome:
+    """What is moving, or where the replicas are if nothing is; and who is in sync, with the leader."""
+    one = subject.partition(topic)
+    return [moving(subject, topic) or one["replica_nodes"], sorted(one["isr_nodes"]), one["leader_id"]]
+
+
+@behaviour_in_loss("elections")
+def a_move_goes_on_until_the_replicas_that_stay_are_in_sync_too(subject: Subject) -> Acts:
+    topic = subject.topic(replicas=[[1, LOST]])
+    yield
+    subject.await_isr(topic, 1)
+    code = reassigned(subject, topic, [2, LOST])
+    subject.await_isr(topic, 1, 2)
+    under_way = _shape(subject, topic)
+    yield
+    at_rest(subject, topic)
+    subject.await_isr(topic, 2, LOST)
+    return [code, under_way, _shape(subject, topic)]
+
+
+@behaviour_in_loss("elections")
+def fewer_replicas_are_left_only_when_those_that_stay_are_in_sync(subject: Subject) -> Acts:
+    topic = subject.topic(replicas=[[1, 2, LOST]])
+    yield
+    subject.await_isr(topic, 1, 2)
+    code = reassigned(subject, topic, [1, LOST])
+    under_way = _shape(subject, topic)
+    yield
+    at_rest(subject, topic)
+    subject.await_isr(topic, 1, LOST)
+    return [code, under_way, _shape(subject, topic)]
+
+
+@behaviour_in_loss("elections")
+def a_move_that_replaces_another_removes_at_its_end_what_that_one_added(subject: Subject) -> Acts:
+    topic = subject.topic(replicas=[[1]])
+    yield
+    lost_broker_known(subject)
+    codes = [reassigned(subject, topic, [2, LOST])]
+    subject.await_isr(topic, 1, 2)
+    shapes = [_shape(subject, topic)]
+    for target in ([1, LOST], [LOST], [2, LOST, 1], [LOST, 2]):
+        codes.append(reassigned(subject, topic, target))
+        subject.settle()
+        shapes.append(_shape(subject, topic))
+    codes.append(reassigned(subject, topic, None))
+    subject.settle()
+    shapes.append(_shape(subject, topic))
+    yield
+    return [codes, shapes]
+
+
+@behaviour_in_loss("elections")
+def a_move_that_replaced_another_is_cancelled_to_the_replicas_before_it(subject: Subject) -> Acts:
+    topic = subject.topic(replicas=[[1, 2]])
+    yield
+    lost_broker_known(subject)
+    codes = [reassigned(subject, topic, [1, LOST]), reassigned(subject, topic, [2, LOST])]
+    subject.settle()
+    shapes = [_shape(subject, topic)]
+    codes.append(reassigned(subject, topic, None))
+    subject.settle()
+    shapes.append(_shape(subject, topic))
+    yield
+    return [codes, shapes]

@@ -1,9 +1,9 @@
 """What a reassignment may do to a partition, judged on every state the controller commits.
 
-RS1 ISR, ELR, adding and removing are replicas; ISR and ELR are apart, so are adding and removing; a leader is in the ISR.
+RS1 ISR, ELR, adding and removing are replicas; ISR and ELR are apart; a leader is in the ISR.
 RS2 only an operator's request changes where the replicas go: it leads to the requested brokers, and a cancelled one back to
     those there were. By itself a reassignment only ends; then nothing is left adding or removing.
-RS3 it ends when everybody it added is in sync, and somebody stays: no replica is given up before.
+RS3 it ends when everybody who stays is in sync: no replica is given up before, also none that a replaced one had added.
 RS4 a replica that is given up is fenced: the leader epoch rises.
 RS5 after everything healed none is under way, and the replicas are those last requested.
 
@@ -55,27 +55,30 @@ class ReassignmentRules:
         ):
             if not set(members) <= replicas:
                 self._break("RS1", f"{name} {members} is not within replicas {state.replicas}")
-        if set(state.isr) & set(state.elr) or set(state.adding) & set(state.removing):
-            self._break("RS1", f"ISR {state.isr}, ELR {state.elr}, adding {state.adding}, removing {state.removing}")
+        if set(state.isr) & set(state.elr):
+            self._break("RS1", f"ISR {state.isr}, ELR {state.elr}")
         if state.leader is not None and state.leader not in state.isr:
             self._break("RS1", f"leader {state.leader} is not in ISR {state.isr}")
 
     def _follows_request(self, before: Committed, after: Committed, request: Request) -> None:
-        """What was adding for another target and is not requested may go at once; the others stay till the end."""
-        original = tuple(one for one in before.replicas if one not in before.adding)
-        target = original if request.target is None else request.target
+        """Replicas that are there stay till the end, but for those that a cancelled reassignment was adding."""
+        if request.target is None:
+            target = tuple(one for one in before.replicas if one not in before.adding)
+        else:
+            # Kafka keeps the removed replicas of a reassignment that is replaced by one which removes nobody.
+            removed = set(before.replicas) - set(request.target) or set(before.removing)
+            target = tuple(one for one in request.target if one not in removed)
         self.requested = target
         if before.isr and not after.isr:
             self._break("RS3", f"a request leaves nobody in sync: {_change_text(before, after)}")
         if not (after.adding or after.removing):
-            self._ended(set(target) - set(original), target, before, after)
+            reordered = set(target) == set(before.replicas) and not (before.adding or before.removing)
+            self._ended(target, before, after, at_once=request.target is None or reordered)
             return
         self.started += 1
-        kept, dropped = set(original), set(before.adding) - set(target)
-        if after.replicas[: len(target)] != target or not kept <= set(after.replicas):
+        going = tuple(one for one in after.replicas if one not in after.removing)
+        if going != target or not set(before.replicas) <= set(after.replicas):
             self._break("RS2", f"{target} was asked for: {_change_text(before, after)}")
-        if dropped & set(after.replicas) - set(after.removing):
-            self._break("RS2", f"{sorted(dropped)} is not asked for any more: {_change_text(before, after)}")
 
     def _by_itself(self, before: Committed, after: Committed) -> None:
         if (after.replicas, after.adding, after.removing) == (before.replicas, before.adding, before.removing):
@@ -83,14 +86,17 @@ class ReassignmentRules:
         target = tuple(one for one in before.replicas if one not in before.removing)
         if after.adding or after.removing:
             self._break("RS2", f"nobody asked for this: {_change_text(before, after)}")
-        self._ended(set(before.adding), target, before, after)
+        self._ended(target, before, after)
 
-    def _ended(self, added: set[BrokerId], target: tuple[BrokerId, ...], before: Committed, after: Committed) -> None:
+    def _ended(
+        self, target: tuple[BrokerId, ...], before: Committed, after: Committed, *, at_once: bool = False
+    ) -> None:
+        """`at_once`: a cancelled one, or a new order of the same replicas, waits for nobody."""
         self.ended += 1
         if after.replicas != target:
             self._break("RS2", f"it ends with {after.replicas} and not {target}: {_change_text(before, after)}")
-        if not added <= set(after.isr) or (before.isr and not after.isr):
-            self._break("RS3", f"it ends before {sorted(added)} are in sync: {_change_text(before, after)}")
+        if (before.isr and not after.isr) or not (at_once or set(target) <= set(after.isr)):
+            self._break("RS3", f"it ends before {target} are in sync: {_change_text(before, after)}")
 
     def settled(self, *, demanded: bool) -> None:
         state = self.evidence.committed

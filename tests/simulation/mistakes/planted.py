@@ -73,11 +73,14 @@ PLANTED: Final[Mapping[str, Planted]] = {
     # Reassignments.
     "old replicas dropped first": _controller(reassignment.DropsOldFirst, "relocating", 1.6, "RS3"),
     "reassignment ended by the first in sync": _controller(reassignment.EndsWithTheFirst, "relocating", 8, "RS3"),
+    "reassignment ended though those that stay are behind": _controller(
+        reassignment.EndsWithTheAdded, "restless-relocating", 2.9, "RS3"
+    ),
     "leader reassigned away and not replaced": _controller(reassignment.KeepsRemovedLeader, "relocating", 3.8, "RS1"),
     "removed replica not fenced": _controller(reassignment.FencesNobody, "relocating", 1.8, "RS4"),
     "removing never forgotten": _controller(reassignment.NeverForgets, "relocating", 2.3, "RS1", "RS2", "RS5"),
     "cancelled reassignment keeps what it added": _controller(reassignment.CancelsForward, "relocating", 3.4, "RS2"),
-    "reassignment never ends": _controller(reassignment.NeverEnds, "relocating", 3.9, "RS5"),
+    "reassignment never ends": _controller(reassignment.NeverEnds, "relocating", 3.9, "RS2", "RS5"),
     # Groups.
     "commit acknowledged before replicated": _coordinator(groups.CommitsUnreplicated, "groups", 4.9, "GS2", "GS4"),
     "assignment handed out before replicated": _coordinator(

@@ -23,6 +23,15 @@ class EndsWithTheFirst(ControllerRules):
         return _ended_early(before, after) if after.reassigning and one_is_in else after
 
 
+class EndsWithTheAdded(ControllerRules):
+    """It ends when those that were added are in sync, whether those that were there and stay are or not."""
+
+    def changed(self, before: PartitionState, change: PartitionChange, conditions: Conditions) -> PartitionState:
+        after = super().changed(before, change, conditions)
+        all_are_in = set(after.adding) <= set(after.isr)
+        return _ended_early(before, after) if after.reassigning and all_are_in else after
+
+
 def _ended_early(before: PartitionState, after: PartitionState) -> PartitionState:
     """Not where no broker of the target is in sync: that would be obvious."""
     replicas = tuple(one for one in after.replicas if one not in after.removing)

@@ -151,7 +151,7 @@ def test_an_elr_that_counts_racks_always_spans_the_required_racks_with_the_isr()
             assert {RACKS[one] for one in (*state.isr, *state.elr)} == {"a", "b"}
 
 
-def test_a_reassignment_ends_when_all_that_was_added_is_in_sync() -> None:
+def test_a_reassignment_ends_when_all_of_its_target_is_in_sync() -> None:
     conditions = Conditions(lambda _broker: True, BITS, Thresholds(), Elr.RACKS)
     before = PartitionState(ids(3, 4, 1, 2), ids(1, 2), ids(1)[0], 5, 9, adding=ids(3, 4), removing=ids(1, 2))
     halfway = changed(before, PartitionChange(isr=ids(1, 2, 3)), conditions)
@@ -161,14 +161,16 @@ def test_a_reassignment_ends_when_all_that_was_added_is_in_sync() -> None:
     assert done.leader_epoch == before.leader_epoch + 1
 
 
-def test_a_reassignment_ends_under_who_is_in_sync_though_another_of_the_target_is_electable() -> None:
+def test_a_reassignment_goes_on_while_one_that_stays_is_only_electable() -> None:
     """Broker 4 led alone, is to go, and 3 has just caught up; 1 left the ISR while that missed its racks."""
     before = PartitionState(
         *(ids(1, 3, 4), ids(4), BrokerId(4), 5, 9), elr=ids(1), adding=ids(3), removing=ids(4), left_isr=()
     )
     conditions = Conditions(lambda _: True, BITS, Thresholds(1, 2), Elr.RACKS)
-    after = changed(before, PartitionChange(isr=ids(4, 3)), conditions)
-    assert (after.leader, after.isr, after.elr, after.replicas) == (3, ids(3), ids(1), ids(1, 3))
+    halfway = changed(before, PartitionChange(isr=ids(4, 3)), conditions)
+    assert (halfway.leader, halfway.isr, halfway.replicas) == (4, ids(4, 3), ids(1, 3, 4))
+    after = changed(halfway, PartitionChange(isr=ids(4, 3, 1)), conditions)
+    assert (after.leader, after.isr, after.elr, after.replicas) == (1, ids(3, 1), (), ids(1, 3))
 
 
 def test_a_replica_taken_away_raises_the_leader_epoch_though_the_leader_stays() -> None:

@@ -56,7 +56,7 @@ def changed(before: PartitionState, change: PartitionChange, conditions: Conditi
     and ELR are disjoint. A replica outside ISR and ELR leads by unclean election alone. While the ISR misses a
     threshold, members that left it cleanly stay in the ELR. Both epochs never go back.
     Goals: keep the leader; else the ISR before the ELR; then the order of the replicas.
-    Method: finish a reassignment whose new replicas are all in sync, elect, then compute the ELR.
+    Method: finish a reassignment whose target is in sync, elect, then compute the ELR.
     Bound: O(replicas squared).
     """
     target = _reassigned(_requested(before, change, conditions))
@@ -81,11 +81,11 @@ def _requested(before: PartitionState, change: PartitionChange, conditions: Cond
 
 
 def _reassigned(target: PartitionState) -> PartitionState:
-    """The end of a reassignment: every added replica is in sync, and the ISR is not empty without the removed ones."""
-    isr = _without(target.isr, target.removing)
-    if not target.reassigning or not isr or not set(target.adding) <= set(isr):
+    """The end of a reassignment: every replica that stays is in sync, those that were there before it too."""
+    isr, replicas = _without(target.isr, target.removing), _without(target.replicas, target.removing)
+    if not target.reassigning or not isr or not set(replicas) <= set(isr):
         return target
-    return replace(target, replicas=_without(target.replicas, target.removing), isr=isr, adding=(), removing=())
+    return replace(target, replicas=replicas, isr=isr, adding=(), removing=())
 
 
 def _elected(

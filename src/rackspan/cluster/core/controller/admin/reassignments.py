@@ -1,6 +1,7 @@
 """AlterPartitionReassignments (KIP-455): start, replace or cancel the move of a partition to other brokers.
 
-A reassignment lists old and new replicas together; when all that were added are in sync, partition_change.py ends it.
+A reassignment lists old and new replicas together; when all that stay are in sync, partition_change.py ends it.
+Source: Kafka's ReplicationControlManager, PartitionReassignmentReplicas and PartitionReassignmentRevert.
 """
 
 from rackspan.cluster.core.controller.admin.new_assignments import assignment_complaint
@@ -69,22 +70,14 @@ def original_replicas(state: PartitionState) -> tuple[BrokerId, ...]:
 
 
 def _started(state: PartitionState, target: tuple[BrokerId, ...]) -> PartitionChange:
-    """The target's replicas in their order, then the removed ones. A reassignment under way is replaced.
+    """The target's replicas in their order, then the removed ones.
 
-    Replicas that only the replaced one was adding are dropped at once. That is refused if no other replica is in sync,
-    because records that only they have would be lost.
+    One that replaces another removes what that one was adding at its end, not at once. Where it adds or removes nothing
+    of the present replicas, the list of the one that it replaces stays: a removed replica that it names is removed all the same.
     """
-    original = original_replicas(state)
-    removing = tuple(broker for broker in original if broker not in target)
-    adding = tuple(broker for broker in target if broker not in original)
-    replicas = (*target, *removing)
-    isr = tuple(member for member in state.isr if member in replicas)
-    if state.isr and not isr:
-        raise Refused(
-            KafkaError.INVALID_REPLICA_ASSIGNMENT,
-            f"The reassignment cannot be replaced: of replicas {list(replicas)} none is in sync, {list(state.isr)} are.",
-        )
-    return PartitionChange(isr=isr, replicas=replicas, adding=adding, removing=removing)
+    adding = tuple(sorted(set(target) - set(state.replicas)))
+    removing = tuple(sorted(set(state.replicas) - set(target)))
+    return PartitionChange(replicas=(*target, *removing), adding=adding or None, removing=removing or None)
 
 
 def _cancelled(state: PartitionState) -> PartitionChange:
