@@ -1,7 +1,7 @@
 """What a plan changes, for people to review: each topic and each broker before and after, and why each partition moves."""
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -94,6 +94,25 @@ def columns_toward(partitions: Sequence[PartitionReassignment], direction: Direc
     )
 
 
+def left_to_change(
+    snapshot: ClusterSnapshot, partitions: Sequence[PartitionReassignment], direction: Direction
+) -> tuple[ReassignmentColumns, Int64s]:
+    """What a run in this direction still changes: without the partitions that have their target replicas already.
+
+    `undo` has the replicas of now, unless the partition is being reassigned. Also the position of each in `partitions`.
+    """
+    columns = columns_toward(partitions, direction)
+    rows = snapshot_rows(snapshot, columns)
+    moving = (snapshot.partitions.adding_replicas[rows] != NO_BROKER).any(axis=1)
+    moving |= (snapshot.partitions.removing_replicas[rows] != NO_BROKER).any(axis=1)
+    now, undo, target = _equally_wide(snapshot.partitions.replicas[rows], columns.undo, columns.replicas)
+    columns = replace(
+        columns, undo=np.where(moving[:, None] & (undo != NO_BROKER).any(axis=1, keepdims=True), undo, now)
+    )
+    positions = np.flatnonzero(moving | (now != target).any(axis=1))
+    return columns.take(positions), positions
+
+
 def known_sizes(snapshot: ClusterSnapshot, columns: ReassignmentColumns) -> dict[TopicPartition, int]:
     """Bytes of one copy of each partition, where its size is known."""
     sizes = snapshot.partitions.size_bytes[snapshot_rows(snapshot, columns)].tolist()
@@ -146,10 +165,14 @@ def _request_reasons(before: tuple[int, ...], after: tuple[int, ...], leaving: f
 def _before(snapshot: ClusterSnapshot, rows: Int64s, columns: ReassignmentColumns) -> Int32s:
     """The replicas that the plan replaces; the snapshot's where a file does not say."""
     now, undo = snapshot.partitions.replicas[rows], columns.undo
-    width = max(now.shape[1], undo.shape[1])
-    now, undo = (np.pad(one, ((0, 0), (0, width - one.shape[1])), constant_values=NO_BROKER) for one in (now, undo))
+    now, undo = _equally_wide(now, undo)
     known = (undo != NO_BROKER).any(axis=1, keepdims=True)
     return np.asarray(np.where(known, undo, now))
+
+
+def _equally_wide(*arrays: Int32s) -> list[Int32s]:
+    width = max(one.shape[1] for one in arrays)
+    return [np.pad(one, ((0, 0), (0, width - one.shape[1])), constant_values=NO_BROKER) for one in arrays]
 
 
 def _added(before: Int32s, after: Int32s) -> Bools:

@@ -151,7 +151,12 @@ def _of_entry(
         why = f"the replication factor changes from {factor} to {len(entry.replicas)}"
         if request.replication_factor is not None:
             why = f"it has {len(entry.replicas)} replicas where {request.replication_factor} are required"
-        yield finding("plan-replication-factor", Severity.WARNING, why, "say so on purpose, or keep the factor")
+        yield finding(
+            "plan-replication-factor",
+            Severity.WARNING,
+            why,
+            "give --replication-factor N where it is meant, or keep the factor",
+        )
     if now.adding_replicas or now.removing_replicas:
         why = "it is being reassigned already: the plan would replace that"
         yield finding("plan-reassignment-in-progress", Severity.WARNING, why, "wait for it, or cancel it first")

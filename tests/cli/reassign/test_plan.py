@@ -123,3 +123,11 @@ def test_a_drain_that_costs_safety_exits_1_and_its_flag_makes_it_for_plan_and_li
     assert (code, {one["constraint"] for one in found["findings"]}) == (2, {"plan-less-safe"})
     code, found = run(tmp_path, snapshot, *words, "--allow-fewer-racks")
     assert (code, found["findings"]) == (0, [])
+
+
+def test_a_refusal_stands_on_the_page_once(tmp_path: Path) -> None:
+    file = tmp_path / "snapshot.json"
+    snapshot_file.write(cluster([[0, 1, 2]], {0: "a", 1: "b", 2: "c", 3: "b"}), file)
+    result = CliRunner().invoke(plan.app, ["plan", "--drain", "0", "--snapshot", str(file)])
+    assert (result.exit_code, result.output.count("refused: ")) == (1, 1)
+    assert result.stdout.splitlines()[-1] == "nothing is planned"

@@ -76,6 +76,18 @@ def test_a_dry_run_goes_on_where_the_journal_stands(cli: Cli, files: Callable[..
     assert (document["toward"], document["moves"], document["journal"]) == ("targets", 0, "plan.json.journal")
 
 
+def test_a_dry_run_shows_what_is_left_of_a_step_that_is_partly_done(cli: Cli, files: Callable[..., None]) -> None:
+    """orders-0 has its target replicas, orders-1 those before the plan."""
+    at_once = changed(steps=[{**STEPS[0], "partitions": [one for step in PLAN["steps"] for one in step["partitions"]]}])
+    files(at_once, snapshot_with(replicas=[4, 2, 3]), begun(at_once))
+    left = cli("reassign", "apply", "--plan", "plan.json", *SNAPSHOT, "--details", "-o", "json").document
+    assert ([one["partition"] for one in left["details"]], left["moves"]) == ([1], 0)
+    back = cli("reassign", "undo", "--plan", "plan.json", *SNAPSHOT, "--details", "-o", "json").document
+    assert [(one["partition"], one["before"], one["after"]) for one in back["details"]] == [(0, [4, 2, 3], [1, 2, 3])]
+    changes = {one["broker"]: one["replicas"] for one in back["difference"]["brokers"]}
+    assert (changes[1], changes[4]) == ({"before": 0, "after": 1}, {"before": 2, "after": 1})
+
+
 def test_undoing_passes_the_steps_backwards(cli: Cli, files: Callable[..., None]) -> None:
     files(journal=begun(PLAN, StepCompleted(1)))
     document = cli("reassign", "undo", "--plan", "plan.json", *SNAPSHOT, "-o", "json").document

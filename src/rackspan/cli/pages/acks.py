@@ -37,10 +37,10 @@ def harden_page(document: dict[str, Any]) -> RenderableType:
 def _topics(listed: Sequence[dict[str, Any]]) -> Iterator[RenderableType]:
     if not listed:
         return
-    yield table(
-        ("outcome", "topic", "now", "least", "racks", "why", "losses that stop writes", "do"),
-        (_row(one) for one in listed[:TOPICS_SHOWN]),
-    )
+    columns = ("outcome", "topic", "now", "least", "racks", "why", "losses that stop writes", "do")
+    rows = [_row(one) for one in listed[:TOPICS_SHOWN]]
+    filled = [at for at in range(len(columns)) if any(row[at] != "" for row in rows)]
+    yield table([columns[at] for at in filled], [[row[at] for at in filled] for row in rows])
     if len(listed) > TOPICS_SHOWN:
         yield Text(f"and {len(listed) - TOPICS_SHOWN} topics more: -o json lists them", style="dim")
     yield Text()

@@ -54,7 +54,7 @@ def lint_page(document: dict[str, Any]) -> RenderableType:
             (one["severity"], one["constraint"], _partition_name(one), one["reason"], one["remedy"])
             for one in findings[:FINDINGS_SHOWN]
         ]
-        parts += [table(("severity", "constraint", "partition", "reason", "fix it with"), rows), Text()]
+        parts += [table(("severity", "constraint", "partition", "reason", "fix with"), rows), Text()]
     if len(findings) > FINDINGS_SHOWN:
         parts.append(Text(f"and {len(findings) - FINDINGS_SHOWN} more: -o json lists every finding\n", style="dim"))
     words = f"{count(summary['partitions'], 'partition')}: {count(summary['violations'], 'violation')}, {count(summary['warnings'], 'warning')}"
@@ -115,7 +115,10 @@ def _notes(document: dict[str, Any]) -> Iterator[RenderableType]:
 def _verdict(document: dict[str, Any]) -> Text:
     moves, bound = document["moves"], document["lower_bound"]
     if not document["partitions"]:
-        return Text("nothing to move", style="bold red" if document["infeasible"] else "bold green")
+        refused = bool(document["infeasible"])
+        return Text(
+            "nothing is planned" if refused else "nothing to move", style="bold red" if refused else "bold green"
+        )
     proof = (
         "no plan needs fewer"
         if document["gap_reason"] is None

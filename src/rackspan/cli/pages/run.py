@@ -40,7 +40,7 @@ def preview_document(state: RunState, limits: RunLimits, journal: Path, differen
         "toward": state.direction.value,
         "journal": str(journal),
         "bytes_per_second": limits.bytes_per_second,
-        "moves": sum(step.copies(state.direction) for step in state.remaining),
+        "moves": sum(one.moves for one in difference.topics),
         "bytes": sum(one.bytes for one in difference.topics),
         "moves_of_unknown_size": sum(one.unsized for one in difference.topics),
         "seconds_at_least": _seconds_at_least(limits, difference),

@@ -185,9 +185,10 @@ def plan(
         )
     if out is not None:
         _save(document, out)
-    output.warn(
-        f"{'refused' if one.refused else 'impossible'}: {one.reason}; {one.remedy}" for one in planned.infeasible
-    )
+    if output_format is not options.Output.HUMAN:  # The page has them.
+        output.warn(
+            f"{'refused' if one.refused else 'impossible'}: {one.reason}; {one.remedy}" for one in planned.infeasible
+        )
     output.write(document, output_format, plan_page(document), _move_rows(document))
     raise exit_codes.finish(impossible=bool(planned.infeasible), to_act_on=bool(planned.steps))
 

@@ -28,7 +28,7 @@ from rackspan.cli.reassign.progress import follow
 from rackspan.errors import RackspanError, ReassignmentStopped, UsageError
 from rackspan.model import ClusterSnapshot, UnrackedPolicy
 from rackspan.plan import RunLimits, read_plan
-from rackspan.plan.difference import PlanDifference, columns_toward, known_sizes
+from rackspan.plan.difference import PlanDifference, columns_toward, known_sizes, left_to_change
 from rackspan.plan.execution.effects import Paused
 from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.progress import copy_sizes
@@ -285,10 +285,10 @@ def _reviewed(
             api.observe_reassignment(source_options.cluster_to_change(), run.plan)
         raise
     remaining = [(step.number, one) for step in state.remaining for one in step.partitions]
-    columns = columns_toward([one for _, one in remaining], run.direction)
+    columns, positions = left_to_change(read.snapshot, [one for _, one in remaining], run.direction)
     details = None
     if review.details:
-        numbers = [number for number, _ in remaining]
+        numbers = [remaining[at][0] for at in positions.tolist()]
         details = details_document(api.partition_differences(read.snapshot, columns, review.policy, numbers))
     difference = api.plan_difference(read.snapshot, columns, review.policy)
     return _Reviewed(read.snapshot, state, columns, difference, details)

@@ -1,0 +1,128 @@
+"""Every page of docs/how-to that has commands: each prints what the page says. RACKSPAN_REWRITE=1 writes the outputs anew.
+
+On the embedded cluster; where a page says so, on Apache Kafka too.
+"""
+
+import difflib
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+from confluent_kafka.admin import AdminClient
+
+from rackspan.cli.output import documents
+from rackspan.cluster import EmbeddedCluster
+from rackspan.kafka_process import KafkaCluster
+from tests.how_to.page import PAGES, WIDTH, Command, File, Page, Shell, pattern, read, rewritten
+from tests.kafka_fixtures import eventually, started
+
+ALL = [page for page in map(read, sorted(PAGES.glob("*.md"))) if any(isinstance(one, Command) for one in page.steps)]
+REWRITE = bool(os.environ.get("RACKSPAN_REWRITE"))
+ON_KAFKA = [page for page in ALL if page.also_on == "kafka"]
+
+
+@pytest.fixture
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty folder, a terminal of 80 columns, and no settings but those of the page."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
+    monkeypatch.setenv("NO_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(WIDTH))
+    monkeypatch.setattr(documents, "UNWRAPPED", WIDTH)
+    # What `export` sets is gone after the page.
+    monkeypatch.setattr(os, "environ", os.environ.copy())
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[getattr(pytest.mark, page.needs)] if page.needs else [pytest.mark.slow])
+        for page in ALL
+    ],
+    ids=lambda page: page.name,
+)
+def test_every_command_of_the_page_prints_what_stands_below_it(page: Page, terminal: Path) -> None:
+    with ExitStack() as opened:
+        clusters = {
+            address: opened.enter_context(EmbeddedCluster(size["racks"], size["brokers"])).bootstrap_servers
+            for address, size in page.clusters.items()
+        }
+        follow(page, terminal, clusters)
+
+
+@pytest.fixture(scope="module")
+def apache_kafka() -> Iterator[KafkaCluster]:
+    """As `rackspan cluster up --kafka`, with the controller apart as in the embedded cluster."""
+    yield from started(KafkaCluster(racks=("r1", "r2", "r3"), brokers=6, controllers={3000: None}))
+
+
+@pytest.mark.kafka
+@pytest.mark.parametrize("page", ON_KAFKA, ids=lambda page: page.name)
+def test_the_page_holds_on_apache_kafka(page: Page, terminal: Path, apache_kafka: KafkaCluster) -> None:
+    delete_topics(apache_kafka)
+    (address,) = page.clusters
+    follow(page, terminal, {address: apache_kafka.bootstrap_servers})
+
+
+def test_a_page_says_where_it_holds() -> None:
+    assert [page.name for page in ON_KAFKA] != []
+    for page in ALL:
+        sizes = list(page.clusters.values())
+        assert page not in ON_KAFKA or sizes == [{"racks": 3, "brokers": 6}], page.name
+
+
+def test_no_terminal_example_is_wider_than_80_columns() -> None:
+    wide = [
+        f"{path.name}: {line}"
+        for path in sorted(PAGES.glob("*.md"))
+        for block in re.findall(r"^```console\n(.*?)^```$", path.read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE)
+        for line in block.split("\n")
+        # A command that is to be copied is never wrapped.
+        if len(line) > WIDTH and not re.match(r"fix with |do  |  kafka-", line)
+    ]
+    assert wide == []
+
+
+def follow(page: Page, folder: Path, addresses: Mapping[str, str]) -> None:
+    """Errors: AssertionError for the first command that prints something else."""
+    shell = Shell(folder, addresses)
+    outputs: list[Sequence[str]] = []
+    try:
+        for step in page.steps:
+            if isinstance(step, File):
+                shell.save(step)
+                continue
+            lines = shell.run(step.line)
+            if pattern(step.output).fullmatch("".join(f"{line}\n" for line in lines)):
+                outputs.append(step.output)
+                continue
+            outputs.append([varying(line) for line in lines])
+            if not REWRITE:
+                difference = "\n".join(
+                    difflib.unified_diff(step.output, lines, "the page", "printed", lineterm="", n=99)
+                )
+                pytest.fail(f"{page.name}.md: $ {step.line}\n{difference}", pytrace=False)
+    finally:
+        shell.close()
+    if REWRITE:
+        path = PAGES / f"{page.name}.md"
+        path.write_text(rewritten(path.read_text(encoding="utf-8"), iter(outputs)), encoding="utf-8")
+
+
+def varying(line: str) -> str:
+    """The line with … for ids and times."""
+    line = re.sub(r"\bcluster [\w-]{22}", "cluster …", line)
+    return re.sub(r"\d{4}-\d\d-\d\dT[\d:.]+Z|\d{8}T\d+[0-9a-f]+|[\d.]+ s$", "…", line)
+
+
+def delete_topics(cluster: KafkaCluster) -> None:
+    admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
+    names = list(admin.list_topics(timeout=30).topics)
+    if names:
+        for deleted in admin.delete_topics(names).values():
+            deleted.result(30)
+    eventually(lambda: not admin.list_topics(timeout=30).topics, "every topic is deleted")
