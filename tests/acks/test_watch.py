@@ -46,11 +46,7 @@ def led(isr: ClusterIsr | None) -> list[tuple[int, int, int]]:
 
 @given(snapshots(), policies())
 def test_partitions_are_counted_as_plain_loops_count_them(snapshot: ClusterSnapshot, policy: RackPolicy) -> None:
-    try:
-        isr = cluster_isr(snapshot, policy)
-    except UsageError:
-        assert policy.unracked is UnrackedPolicy.ERROR
-        return
+    isr = cluster_isr(snapshot, policy)
     described = document(snapshot)
     racks = rack_of(described, policy)
     wanted = {}
@@ -65,6 +61,12 @@ def test_partitions_are_counted_as_plain_loops_count_them(snapshot: ClusterSnaps
     for broker in isr.leaders:
         mine = [(spanned, required) for leader, spanned, required in wanted.values() if leader == broker.broker]
         assert (broker.under, broker.at) == (sum(s < a for s, a in mine), sum(s == a for s, a in mine))
+
+
+def test_a_broker_without_a_rack_is_refused_where_the_policy_says_so() -> None:
+    snapshot = replace(cluster([1]), brokers=(Broker(BrokerId(1), None), Broker(BrokerId(2), RackId("r2"))))
+    with pytest.raises(UsageError, match=r"brokers without a rack: 1; set broker.rack"):
+        cluster_isr(snapshot, RackPolicy(unracked=UnrackedPolicy.ERROR))
 
 
 def test_partitions_are_counted_with_their_leader_and_fenced_brokers_lead_nothing() -> None:

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from collections.abc import Iterator
 from itertools import product
 from typing import Any
 
@@ -73,6 +74,43 @@ def partition_keys(cluster: Document, policy: RackPolicy) -> set[Key]:
         for partition in topic["partitions"]
         for constraint in reported(cluster, topic, partition, racks, policy)
     }
+
+
+WARNINGS = ("reassignment-in-progress", "under-replicated", "min-insync-replicas-satisfiable")
+"""What needs no repair by itself. All else is a violation, but what the brokers enforce in place of a config."""
+
+
+def severity(cluster: Document, policy: RackPolicy, key: Key) -> str:
+    constraint, name, _ = key
+    (topic,) = (one for one in cluster["topics"] if one["name"] == name)
+    own = topic["config"].get("min.insync.racks")
+    enforced = own is not None and int(own) == min_racks(topic, policy)
+    is_warning = constraint in WARNINGS or (constraint == "min-insync-replicas-forces-racks" and enforced)
+    return "warning" if is_warning else "violation"
+
+
+def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[str, str]]:
+    """Constraint and severity of everything that is wrong with brokers, controllers and racks; goals are left out."""
+    wanted = {policy.survive.value, *(one.value for one in policy.topic_survive.values())}
+    rackless = [one for one in cluster["brokers"] if one["rack"] is None]
+    partly = len(rackless) < len(cluster["brokers"]) and policy.unracked is not UnrackedPolicy.IGNORE
+    for _ in rackless:
+        yield "unracked-broker", "violation" if partly else "warning"
+    if "broker" in wanted and len(voters(cluster, policy)) in (1, 2):
+        yield "controller-quorum-spread", "violation"
+    if "rack" in wanted:
+        for rack in all_racks(cluster, policy):
+            if quorum_lost(cluster, policy, {rack}):
+                yield "controller-quorum-spread", "violation"
+        if None in voters(cluster, policy).values():
+            yield "controller-quorum-spread", "warning"
+    for one in cluster["brokers"]:
+        if one["fenced"]:
+            yield "fenced-broker", "warning"
+    survives = {topic["name"]: policy.topic_survive.get(topic["name"], policy.survive) for topic in cluster["topics"]}
+    required = any(survives[topic["name"]].value == "rack" and topic["partitions"] for topic in cluster["topics"])
+    if required and len(set(rack_of(cluster, policy).values())) < 2:
+        yield "survives-rack-loss", "violation"
 
 
 PRESENT = ("offline", "under-min-isr", "under-min-racks", "unknown-broker")

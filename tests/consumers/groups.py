@@ -51,7 +51,7 @@ def cost_of(group: ConsumerGroup, assigned: Mapping[MemberId, tuple[TopicPartiti
     return (
         sum(len(partitions) ** 2 for partitions in assigned.values()),
         sum(member.rack not in group.racks[partition] for partition, member in reader.items()),
-        sum(_moved(group, partition, member) for partition, member in reader.items()),
+        sum(moved(group, partition, member) for partition, member in reader.items()),
     )
 
 
@@ -86,7 +86,7 @@ def _all_assignments(group: ConsumerGroup) -> Iterator[dict[MemberId, tuple[Topi
         }
 
 
-def _moved(group: ConsumerGroup, partition: TopicPartition, reader: GroupMember) -> bool:
+def moved(group: ConsumerGroup, partition: TopicPartition, reader: GroupMember) -> bool:
     """Whether exactly one subscriber claims it at the newest epoch, and it is not the reader."""
     claims = [m for m in group.members if partition in m.owned and partition.topic in m.topics]
     newest = [m for m in claims if m.epoch == max(claim.epoch for claim in claims)]

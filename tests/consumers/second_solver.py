@@ -3,8 +3,7 @@
 from ortools.sat.python import cp_model
 
 from rackspan.consumers import ConsumerGroup
-from rackspan.consumers.ownership import owners
-from tests.consumers.groups import Cost, readable
+from tests.consumers.groups import Cost, moved, readable
 
 
 def best_by_constraints(group: ConsumerGroup) -> Cost:
@@ -19,18 +18,18 @@ def best_by_constraints(group: ConsumerGroup) -> Cost:
     }
     for partition in partitions:
         model.add_exactly_one(var for (read, _), var in reads.items() if read == partition)
-    owner = owners(group)
     far = [
         reads[partition, m.id]
         for m in group.members
         for partition in partitions
         if (partition, m.id) in reads and m.rack not in group.racks[partition]
     ]
-    moved = [var for (partition, member), var in reads.items() if owner.get(partition, member) != member]
+    by_id = {member.id: member for member in group.members}
+    moves = [var for (partition, reader), var in reads.items() if moved(group, partition, by_id[reader])]
     return (
         _least(model, _squares(model, group, reads, len(partitions))),
         _least(model, sum(far)),
-        _least(model, sum(moved)),
+        _least(model, sum(moves)),
     )
 
 

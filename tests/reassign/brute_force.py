@@ -7,7 +7,7 @@ from itertools import combinations
 from random import Random
 
 from rackspan.audit import RackPolicy
-from rackspan.model import ClusterSnapshot, UnrackedPolicy
+from rackspan.model import ClusterSnapshot, Partition, UnrackedPolicy
 from tests.reassign.instances import cluster
 
 
@@ -29,6 +29,30 @@ def fewest_moves(replicas: Iterable[int], racks: dict[int, str], factor: int) ->
             if spread_is_even([racks[broker] for broker in brokers], sizes)
         ),
         default=None,
+    )
+
+
+def can_be_legal(
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy,
+    row: Partition,
+    factor: int | None = None,
+    drained: frozenset[int] = frozenset(),
+) -> bool:
+    """Whether any evenly spread set of `factor` brokers may hold the partition, and its minimums hold them too."""
+    if row.leader == -1 or not set(row.replicas) <= {broker.id for broker in snapshot.brokers}:
+        return False
+    topic = snapshot.topics[row.topic]
+    min_racks = max(int(topic.config.get("min.insync.racks", "1")), policy.min_insync_racks_of(topic.name))
+    if factor is not None and max(int(topic.config.get("min.insync.replicas", "1")), min_racks) > factor:
+        return False
+    racks = {int(broker.id): str(broker.rack) for broker in snapshot.brokers if broker.id not in drained}
+    fenced = {broker.id for broker in snapshot.brokers if broker.fenced} - set(row.replicas)
+    sizes = Counter(racks.values())
+    return min_racks <= len(sizes) and any(
+        spread_is_even([racks[broker] for broker in brokers], sizes)
+        for brokers in combinations(sorted(racks), factor or len(row.replicas))
+        if not set(brokers) & fenced
     )
 
 

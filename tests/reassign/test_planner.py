@@ -33,13 +33,15 @@ MEASURED = {
 }
 
 
+PLACEMENT = ("rack-spread", "unknown-broker")
+
+
 def judged(
     snapshot: ClusterSnapshot, planned: ReassignmentPlan, policy: RackPolicy = RackPolicy()
 ) -> set[tuple[str, str | None, int | None]]:
     """What is wrong with the placement once the plan is done."""
-    placement = {"rack-spread", "unknown-broker"}
     findings = audit(snapshot_after(snapshot, planned), policy).findings
-    return {(one.constraint, one.topic, one.partition) for one in findings if one.constraint in placement}
+    return {(one.constraint, one.topic, one.partition) for one in findings if one.constraint in PLACEMENT}
 
 
 @pytest.mark.parametrize("partitions", [1_000, 10_000, pytest.param(100_000, marks=pytest.mark.soak)])
@@ -79,31 +81,35 @@ def test_no_replica_sets_at_all_are_fewer_moves_away(seed: int) -> None:
 def test_every_partition_ends_legal_or_is_named(
     snapshot: ClusterSnapshot, policy: RackPolicy, factor: int | None, reorder: bool, balance: bool
 ) -> None:
-    request = ReassignmentRequest(replication_factor=factor, reorder_leaders=reorder, balance=balance)
+    request = ReassignmentRequest(
+        replication_factor=factor, reorder_leaders=reorder, balance=balance, allow_fewer_racks=True
+    )
     planned = plan(snapshot, policy, request)
     assert planned.moves - cost(planned).lower_bound >= 0
     assert (cost(planned).gap_reason is None) == (planned.moves - cost(planned).lower_bound == 0)
     assert balance or planned.moves - cost(planned).lower_bound == 0
     named = sum(conflict.partitions for conflict in cost(planned).infeasible)
-    moving = {
-        (one.topic, one.partition)
-        for one in audit(snapshot, policy).findings
-        if one.constraint == "reassignment-in-progress"
-    }
-    left = {(topic, partition) for _, topic, partition in judged(snapshot, planned, policy)} - moving
-    assert len(left) <= named
+    left = judged(snapshot, planned, policy)
+    names = [topic.name for topic in snapshot.topics]
+    rows = [row for row in snapshot.partitions if not row.adding_replicas + row.removing_replicas]
+    stuck = [row for row in rows if {(one, names[row.topic], row.partition) for one in PLACEMENT} & left]
+    assert len(stuck) <= named
+    if all(broker.rack for broker in snapshot.brokers):
+        for row in stuck:
+            assert not brute_force.can_be_legal(snapshot, policy, row, factor)
 
 
 @given(snapshots(), policies(), st.data())
 def test_a_drained_broker_ends_empty(snapshot: ClusterSnapshot, policy: RackPolicy, data: st.DataObject) -> None:
     ids = [int(broker.id) for broker in snapshot.brokers]
     drained = frozenset(data.draw(st.sets(st.sampled_from(ids), max_size=len(ids) - 1)))
-    planned = plan(snapshot, policy, ReassignmentRequest(drain=drained))
-    untouched = sum(conflict.partitions for conflict in cost(planned).infeasible) + sum(
-        len(row.adding_replicas + row.removing_replicas) > 0 for row in snapshot.partitions
-    )
-    still = sum(bool(drained & set(row.replicas)) for row in snapshot_after(snapshot, planned).partitions)
-    assert still <= untouched
+    planned = plan(snapshot, policy, ReassignmentRequest(drain=drained, allow_fewer_racks=True))
+    still = [row for row in snapshot_after(snapshot, planned).partitions if drained & set(row.replicas)]
+    still = [row for row in still if not row.adding_replicas + row.removing_replicas]
+    assert len(still) <= sum(conflict.partitions for conflict in cost(planned).infeasible)
+    if all(broker.rack for broker in snapshot.brokers):
+        for row in still:
+            assert not brute_force.can_be_legal(snapshot, policy, row, drained=drained)
     assert planned.moves == cost(planned).lower_bound
 
 

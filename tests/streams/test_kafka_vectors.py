@@ -10,7 +10,7 @@ of several equally cheap assignments comes out is Kafka's own cycle order, and i
   carries its racks, and one without them is off with a reason (test_enabling).
 - fact 255: a task in no sub-topology. Ours is part of its id. Facts 256 and 257: nodes and edges of Kafka's graphs; ours
   are smaller on purpose (the limit of 257 is in test_balance_subtopology).
-- facts 258-262, which class serves which config: test_optimize_active and test_standby_placement. Facts 263-266, the
+- facts 258-262, which class serves which config: active/test_optimize and standby/test_placement. Facts 263-266, the
   priority set: test_client_state. Facts 247, 249 and 252 speak of maps and calls inside Kafka; their "enabled" is tested.
 - fact 250: Kafka caches whether it can be enabled. Here that is a value, computed once.
 """

@@ -16,7 +16,7 @@ PACKAGES: Final[Mapping[str, Sequence[str]]] = {
     "reassign": ("tests/reassign",),
     "streams": ("tests/streams",),
     "consumers": ("tests/consumers",),
-    "plan": ("tests/plan",),
+    "plan": ("tests/plan", "tests/apply"),
     "cluster/core": ("tests/cluster/core", "tests/simulation"),
 }
 """The folders of tests by the package below src/rackspan. No other test counts for the package."""

@@ -56,7 +56,8 @@ class Groups(RuleBasedStateMachine):
         self.world = World()
         self.clients = [Client(number) for number in range(5)]
         self.owners: dict[tuple[int, int], dict[int, str]] = defaultdict(dict)
-        self.leaders: dict[tuple[int, int], tuple[str, str | None]] = {}
+        self.leaders: dict[tuple[int, int], str] = {}
+        self.protocols: dict[tuple[int, int], str | None] = {}
         self.synced_generation = 0
         self.sent = 0
         self.acked = dict.fromkeys(PARTITIONS, -1)
@@ -209,11 +210,14 @@ class Groups(RuleBasedStateMachine):
         if response.error is KafkaError.NONE:
             client.joined = response
             assert response.generation >= self.synced_generation, "generations only rise"
-            if not client.instance_id:
-                described = (response.leader, response.protocol)
-                assert (
-                    self.leaders.setdefault((self.world.epoch, response.generation), described)[1] == response.protocol
-                )
+            generation = self.world.epoch, response.generation
+            assert self.protocols.setdefault(generation, response.protocol) == response.protocol
+            # A static member that restarts has a new member id in the same generation, and leads on if it led.
+            instance, _, _ = response.leader.partition("-")
+            leader = instance or response.leader
+            assert self.leaders.setdefault(generation, leader) == leader
+            is_leader = response.leader == response.member_id
+            assert is_leader or not response.members, "only the leader gets the list of members"
 
     def read_assignment(self, client: Client, response: SyncGroupResponse) -> None:
         generation = client.generation
