@@ -11,21 +11,19 @@ from hypothesis import HealthCheck, settings
 
 pytest_plugins = ["pytester", "tests.kafka_fixtures", "tests.secured_fixtures"]
 
-# make test runs a seeded tenth of what make soak runs: the same examples every time, so that a red run is repeatable.
+# Outside soak the examples are the same every time, so that a red run is repeatable.
+settings.register_profile("check", max_examples=20, derandomize=True, deadline=None)
 settings.register_profile("test", max_examples=100, derandomize=True, deadline=None)
 settings.register_profile(
     "soak", max_examples=1000, deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True
 )
-settings.load_profile("soak" if os.environ.get("RACKSPAN_SOAK") else "test")
+DEPTH = "soak" if os.environ.get("RACKSPAN_SOAK") else os.environ.get("RACKSPAN_DEPTH", "test")
+settings.load_profile(DEPTH)
 
 
 def pytest_report_header() -> str:
-    depth = (
-        "soak: 1,000 random examples a property"
-        if os.environ.get("RACKSPAN_SOAK")
-        else "a seeded tenth: 100 examples a property, the same every run (make soak for 1,000)"
-    )
-    return f"rackspan depth: {depth}"
+    seeds = "random" if DEPTH == "soak" else "the same every run; make soak for 1,000 random ones"
+    return f"rackspan depth: {DEPTH}, {settings().max_examples:,} examples a property, {seeds}"
 
 
 @pytest.hookimpl(optionalhook=True)

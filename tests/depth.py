@@ -1,4 +1,4 @@
-"""How many examples a property draws, as a multiple of the profile: 100 in `make test`, 1,000 in `make soak`."""
+"""How many examples a property draws, as a multiple of the profile: 20 in `make check`, 100 in `make test`, 1,000 in `make soak`."""
 
 from typing import Any
 

@@ -145,7 +145,7 @@ def test_a_lost_cluster_is_reported_once_and_read_again_when_it_is_back() -> Non
             await_that(lambda: any("can be read again" in line for line in watch.noted))
 
 
-@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ended_by", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_signal_ends_it_cleanly(ended_by: signal.Signals) -> None:
     with EmbeddedCluster(racks=1, brokers=1) as cluster, watching(cluster.bootstrap_servers) as watch:
         assert watch.address

@@ -12,7 +12,7 @@ import pytest
 from rackspan.cli import main
 
 
-@pytest.mark.parametrize("ended_by", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("ended_by", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_a_cluster_comes_up_says_where_it_is_and_ends_cleanly(ended_by: signal.Signals) -> None:
     command = [
         *(sys.executable, "-m", "rackspan", "cluster", "up", "--racks", "2", "--brokers", "4"),

@@ -189,8 +189,8 @@ def run(requests: int, seed: int, caplog: pytest.LogCaptureFixture) -> None:
     assert growth < MOST_GROWTH
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_ten_thousand_mutated_requests_leave_the_cluster_unharmed(seed: int, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("seed", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_five_thousand_mutated_requests_leave_the_cluster_unharmed(seed: int, caplog: pytest.LogCaptureFixture) -> None:
     run(5_000, seed, caplog)
 
 

@@ -62,6 +62,7 @@ def kept(warehouse: Warehouse) -> list[ClusterSnapshot]:
     return [read_snapshot(warehouse, one) for one in markers.of_days(markers.count_by_day())]
 
 
+@pytest.mark.slow
 def test_a_collect_that_was_killed_has_whole_snapshots_and_its_next_run_the_rest(
     forked: Victims, tmp_path: Path, given: Path
 ) -> None:
@@ -116,6 +117,7 @@ def test_a_run_that_was_killed_left_the_old_tables_or_the_new_ones(
         assert tables(warehouse) == new, touch
 
 
+@pytest.mark.slow
 def test_readers_find_one_run_or_the_other_while_runs_go_on(forked: Victims, tmp_path: Path) -> None:
     root = Path(create_warehouse(tmp_path / "warehouse").root)
     for snapshot in SNAPSHOTS:

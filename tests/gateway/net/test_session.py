@@ -5,6 +5,8 @@ from contextlib import closing
 from random import Random
 from struct import pack
 
+import pytest
+
 from rackspan.cluster import EmbeddedCluster
 from tests.gateway.running import RunningGateway
 from tests.kafka_fixtures import eventually
@@ -107,6 +109,7 @@ def test_mutated_requests_cost_their_own_connection(gateway: RunningGateway, clu
     eventually(lambda: gateway.gateway.frames.used == 0, "no memory is held", 10)
 
 
+@pytest.mark.slow
 def test_two_thousand_connections_leave_nothing_behind(gateway: RunningGateway) -> None:
     for _ in range(20):
         links = [connection(gateway) for _ in range(100)]

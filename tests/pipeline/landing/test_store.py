@@ -130,6 +130,7 @@ def collector(root: str, seed: int) -> list[bool]:
     return [store(one, open_warehouse(root)).new for one in many(seed)]
 
 
+@pytest.mark.slow
 def test_collectors_at_the_same_time_store_every_snapshot_once(warehouse: Warehouse) -> None:
     with ProcessPoolExecutor(3, mp_context=get_context("spawn")) as collectors:
         new = list(collectors.map(collector, [warehouse.root] * 3, range(3)))

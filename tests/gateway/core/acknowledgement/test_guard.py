@@ -64,6 +64,7 @@ def test_a_planted_mistake_is_found(mistake: type[GuardRules]) -> None:
     assert first_violation(mistake(), range(SEEDS)) is not None
 
 
+@pytest.mark.slow
 def test_a_busy_partition_is_verified_where_metadata_is_a_second_late() -> None:
     late = [World(seed, GuardRules(), GuardSettings(), metadata_lag=1.2, pauses=False) for seed in range(SEEDS)]
     assert [violation for world in late for violation in world.run()] == []
