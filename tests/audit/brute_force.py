@@ -234,6 +234,14 @@ def quorum_lost(cluster: Document, policy: RackPolicy, lost: set[str]) -> bool:
     return bool(voters(cluster, policy)) and len(left) <= len(voters(cluster, policy)) / 2
 
 
+def quorum_may_be_lost(cluster: Document, policy: RackPolicy, lost: set[str]) -> bool:
+    """Whether no majority is left if every voter of unknown rack stood in a lost rack; on one machine none does."""
+    racks = voters(cluster, policy)
+    simulated = all((one["host"] or "").startswith("127.") for one in cluster["brokers"])
+    left = [rack for rack in racks.values() if (rack is None and simulated) or (rack is not None and rack not in lost)]
+    return bool(racks) and len(left) <= len(racks) / 2
+
+
 def after_loss(cluster: Document, policy: RackPolicy, lost: set[str]) -> dict[str, Any]:
     """Per topic the partitions in each state, and who takes over how many leaderships: Kafka's election, step by step."""
     racks = rack_of(cluster, policy)

@@ -235,7 +235,12 @@ def concede(snapshot: ClusterSnapshot, policy: RackPolicy, finding: Finding) -> 
 
 
 def _by_operator(remedy: str) -> bool:
-    return remedy.startswith(("bring back ", "wait for ", "set broker.rack on broker"))
+    return remedy.startswith(("bring back ", "wait for ", "set broker.rack on broker", "name them in rackspan.toml"))
+
+
+def snapshot_racks(snapshot: ClusterSnapshot) -> list[RackId]:
+    """The racks of brokers, by name; one of its own where no broker has any."""
+    return sorted({one.rack for one in snapshot.brokers if one.rack is not None}) or [RackId("r1")]
 
 
 def _operated(snapshot: ClusterSnapshot, remedy: str, finding: Finding) -> ClusterSnapshot:
@@ -245,13 +250,20 @@ def _operated(snapshot: ClusterSnapshot, remedy: str, finding: Finding) -> Clust
         rows = [replace(row, adding_replicas=(), removing_replicas=()) for row in snapshot.partitions]
         return replace(snapshot, partitions=from_rows(rows))
     if first.startswith("set broker.rack on broker"):
-        known = sorted({one.rack for one in snapshot.brokers if one.rack is not None}) or [RackId("r1")]
+        known = snapshot_racks(snapshot)
         return replace(
             snapshot,
             brokers=tuple(
                 replace(b, rack=known[b.id % len(known)]) if int(b.id) in ids else b for b in snapshot.brokers
             ),
         )
+    if first.startswith("name them in rackspan.toml"):
+        known = snapshot_racks(snapshot)
+        named = [
+            replace(one, rack=known[place % len(known)]) if int(one.id) in ids else one
+            for place, one in enumerate(snapshot.controllers)
+        ]
+        return replace(snapshot, controllers=tuple(named))
     brokers = [replace(one, fenced=False) if int(one.id) in ids else one for one in snapshot.brokers]
     listed = {int(one.id) for one in brokers}
     brokers += [Broker(BrokerId(one), RackId("r1")) for one in sorted(ids - listed)]

@@ -80,8 +80,9 @@ def quorum_stopped(cluster: brute_force.Document, policy: RackPolicy) -> list[st
     """The losses of racks, or of one voter, after which too few voters are left, where any topic has to survive such."""
     survive = {policy.survive.value, *(one.value for one in policy.topic_survive.values())}
     voters = brute_force.voters(cluster, policy)
-    lost_racks = sorted({rack for rack in voters.values() if rack is not None}) if "rack" in survive else []
-    stopped = [f"quorum without {one}" for one in lost_racks if brute_force.quorum_lost(cluster, policy, {one})]
+    racks: list[set[str]] = [set(), *({rack} for rack in voters.values() if rack is not None)]
+    to_lose = racks if "rack" in survive else []
+    stopped = [f"quorum without {one}" for one in to_lose if brute_force.quorum_may_be_lost(cluster, policy, one)]
     if "broker" in survive and voters and len(voters) - 1 <= len(voters) / 2:
         stopped.append("quorum without a voter")
     return stopped

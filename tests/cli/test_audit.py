@@ -193,6 +193,26 @@ def test_an_unknown_key_is_a_warning_on_stderr_and_the_data_stay_clean(cli: Cli,
 def test_what_could_not_be_read_is_reported(cli: Cli, write: Write) -> None:
     ran = cli("audit", "--snapshot", write({**GOOD, "partial": ["sizes: broker 3 did not answer"]}))
     assert "could not be read: sizes: broker 3 did not answer" in ran.out
+    assert ran.code == 0
+
+
+@pytest.mark.parametrize("verb", ["audit", "outage"])
+def test_what_a_constraint_needs_and_could_not_be_read_ends_with_1(cli: Cli, write: Write, verb: str) -> None:
+    path = write({**GOOD, "partial": ["min.insync.replicas of orders: unknown, needs DescribeConfigs on Topic orders"]})
+    ran = cli(verb, "--snapshot", path)
+    assert ran.code == 1
+    assert "as far as it could be read" in ran.out
+    document = cli(verb, "--snapshot", path, "-o", "json").document
+    assert document.get("summary", document)["complete"] is False
+
+
+@pytest.mark.parametrize("verb", ["audit", "outage"])
+def test_controllers_of_unknown_rack_that_decide_are_not_green(cli: Cli, write: Write, verb: str) -> None:
+    path = write({**GOOD, "controllers": [{"id": 101}, {"id": 102}, {"id": 103}]})
+    ran = cli(verb, "--snapshot", path)
+    assert ran.code == 2
+    assert "the racks of controllers 101,102,103 are not known" in " ".join(ran.out.split())
+    assert "survives" not in ran.out.splitlines()[-1].split("whether")[0]
 
 
 def test_names_with_brackets_are_shown_as_they_are(cli: Cli, write: Write) -> None:

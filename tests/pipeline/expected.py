@@ -61,7 +61,7 @@ def _impact(
         "topic": None,
         "internal": None,
         **{state: total[state] for state in HARM},
-        "survived": not total and not quorum_lost,
+        "survived": not total and not brute_force.quorum_may_be_lost(cluster, policy, set(lost)),
         "quorum_holds": not quorum_lost if brute_force.voters(cluster, policy) else None,
         "leader_surge": [{"broker": broker, "leaders": n} for broker, n in sorted(after["surge"].items())],
         "schema_version": 2,

@@ -11,6 +11,7 @@ from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, Top
 from rackspan.plan.reassignment_file import read_reassignment
 from rackspan.reassign import ListedPartition, ReassignmentDocument, ReassignmentRequest, lint, plan, snapshot_after
 from rackspan.reassign.document import faults
+from tests.audit import brute_force as audit_brute_force
 from tests.reassign import brute_force
 from tests.reassign.instances import cluster, instance
 from tests.reassign.plans import targets
@@ -238,3 +239,47 @@ def test_a_plan_that_uses_an_excluded_broker_is_a_violation_and_one_that_keeps_i
     excluding = RackPolicy(excluded_brokers=frozenset({3}))
     assert severities(orders([1, 5, 4]), move(1, 5, 3), excluding)["plan-excluded-broker"] == "violation"
     assert "plan-excluded-broker" not in severities(orders([1, 5, 3]), move(5, 1, 3), excluding)
+
+
+def test_a_target_that_does_not_survive_a_rack_is_a_violation_where_the_file_chose_its_replicas() -> None:
+    snapshot = orders([1], config={"min.insync.replicas": "2"})
+    (found,) = [one for one in lint(snapshot, RackPolicy(), move(1, 3)) if one.severity is Severity.VIOLATION]
+    assert (found.constraint, found.remedy) == (
+        "accepts-writes-after-rack-loss",
+        "rackspan reassign plan --topic orders --replication-factor 3",
+    )
+    assert found.reason.startswith("once it is done, the loss of rack a or b leaves too few in sync for acks=all")
+    # Required by the request: reported, and not refused.
+    request = ReassignmentRequest(replication_factor=2)
+    on_purpose = {one.constraint: one.severity for one in lint(snapshot, RackPolicy(), move(1, 3), request)}
+    assert on_purpose == {"accepts-writes-after-rack-loss": Severity.WARNING}
+    assert severities(orders([1]), move(3))["survives-rack-loss"] == "warning"
+
+
+@given(snapshots(), policies(), st.data())
+def test_no_target_that_a_loss_stops_is_without_a_finding(
+    snapshot: ClusterSnapshot, policy: RackPolicy, data: st.DataObject
+) -> None:
+    ids = [int(broker.id) for broker in snapshot.brokers]
+    names = [topic.name for topic in snapshot.topics]
+    rows = list(snapshot.partitions)
+    entries = tuple(
+        ListedPartition(
+            names[row.topic],
+            row.partition,
+            tuple(data.draw(st.permutations(ids))[: data.draw(st.integers(1, len(ids)))]),
+        )
+        for row in rows[:3]
+    )
+    found = {(one.topic, one.partition) for one in lint(snapshot, policy, ReassignmentDocument(entries))}
+    cluster_document = audit_brute_force.document(snapshot)
+    racks = audit_brute_force.rack_of(cluster_document, policy)
+    for entry in entries:
+        (topic,) = (one for one in cluster_document["topics"] if one["name"] == entry.topic)
+        target = {
+            **next(one for one in topic["partitions"] if one["partition"] == entry.partition),
+            "replicas": list(entry.replicas),
+            "removing_replicas": [],
+        }
+        lost = audit_brute_force.lost_by(cluster_document, topic, target, racks, policy, present=True)
+        assert lost is None or (entry.topic, entry.partition) in found, (entry, lost)

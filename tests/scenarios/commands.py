@@ -51,9 +51,10 @@ def cluster(world: World, *_: str, racks: str, brokers_per_rack: str = "1") -> I
     yield from ()
 
 
-def broker(world: World, name: str, *flags: str, rack: str | None = None) -> Iterator[str]:
-    """broker 7 rack=a fenced"""
-    world.brokers.append(Broker(BrokerId(int(name)), None if rack is None else RackId(rack), "fenced" in flags))
+def broker(world: World, name: str, *flags: str, rack: str | None = None, host: str | None = None) -> Iterator[str]:
+    """broker 7 rack=a fenced host=127.0.0.1"""
+    named = None if rack is None else RackId(rack)
+    world.brokers.append(Broker(BrokerId(int(name)), named, "fenced" in flags, host=host))
     yield from ()
 
 
@@ -144,6 +145,8 @@ def _loss_lines(loss: RackLoss) -> Iterator[str]:
     yield f"without {'+'.join(shown(rack) for rack in loss.racks)}: {'survives' if loss.survived else 'does not survive'}"
     if loss.quorum_lost and loss.quorum is not None:
         yield f"  controllers left: {loss.quorum.surviving} of {loss.quorum.voters}, no majority"
+    elif loss.quorum is not None and not loss.quorum_certain:
+        yield f"  controllers left: {loss.quorum.surviving} of {loss.quorum.voters}, or fewer"
     for one in loss.topics:
         states = {
             "offline": one.offline,

@@ -79,6 +79,11 @@ class ClusterMembers:
         }
 
     @cached_property
+    def on_one_machine(self) -> bool:
+        """Whether every broker listens on a loopback address: a test cluster, whose racks one machine simulates."""
+        return all(broker.on_loopback for broker in self.brokers)
+
+    @cached_property
     def rack_sizes(self) -> tuple[int, ...]:
         """Brokers in each rack, as plans count them: where no broker counts in one, all are in the same."""
         return tuple(self.rack_map.sizes.tolist()) or (len(self.brokers),)

@@ -55,6 +55,7 @@ def head_document(snapshot: ClusterSnapshot) -> dict[str, Any]:
         "topics": len(snapshot.topics),
         "partitions": len(snapshot.partitions),
         "partial": list(snapshot.partial),
+        "complete": not snapshot.unread,
     }
 
 
@@ -113,4 +114,5 @@ def quorum_document(quorum: QuorumAfter | None) -> dict[str, Any] | None:
         "lost": list(quorum.lost),
         "unknown_rack": list(quorum.unknown_rack),
         "holds": quorum.holds,
+        "certain": quorum.certain,
     }

@@ -73,15 +73,20 @@ class RackLoss:
         return self.quorum is not None and not self.quorum.holds
 
     @property
+    def quorum_certain(self) -> bool:
+        """Whether the controllers keep a majority wherever those of unknown rack are; true where no voter is listed."""
+        return self.quorum is None or self.quorum.certain
+
+    @property
     def survived(self) -> bool:
-        """Whether nothing is offline or refuses acks=all, and the controllers have a majority."""
-        return not self.topics and not self.quorum_lost
+        """Whether nothing is offline or refuses acks=all, and the controllers are certain to have a majority."""
+        return not self.topics and self.quorum_certain
 
     @property
     def as_required(self) -> bool:
         """Whether everything that must survive the loss of a rack does: what the policy leaves out may be harmed."""
         harmed = any(topic.survive is Survive.RACK for topic in self.topics)
-        return not harmed and not (self.quorum_lost and self.quorum_required)
+        return not harmed and (self.quorum_certain or not self.quorum_required)
 
     def total(self, state: str) -> int:
         return sum(getattr(topic, state) for topic in self.topics)

@@ -58,7 +58,7 @@ def audit(
     judged = api.audit(read.snapshot, policy, topic_filter)
     document = audit_document(read.snapshot, judged)
     output.write(document, output_format, audit_page(document), output.Rows(FINDING_COLUMNS, document["findings"]))
-    raise exit_codes.finish(to_act_on=not judged.clean)
+    raise exit_codes.finish(impossible=bool(read.snapshot.unread), to_act_on=not judged.clean)
 
 
 @options.with_option_groups
@@ -89,7 +89,7 @@ def outage(
     # No rack to lose is no proof that one can be lost.
     required = len(read.snapshot.partitions) > 0 and policy.requires(Survive.RACK)
     survived = all(loss.as_required for loss in losses) if losses else not required
-    raise exit_codes.finish(to_act_on=not survived)
+    raise exit_codes.finish(impossible=bool(read.snapshot.unread), to_act_on=not survived)
 
 
 _LOSS_COLUMNS = (

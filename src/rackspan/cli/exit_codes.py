@@ -50,9 +50,13 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
     {
         "demo": ExitMeaning("every acknowledged record was read back", impossible="one is missing"),
         "snapshot": ExitMeaning("the snapshot is written"),
-        "audit": ExitMeaning("no constraint is broken", "one is"),
+        "audit": ExitMeaning(
+            "no constraint is broken", "one is", "something that a constraint needs could not be read"
+        ),
         "outage": ExitMeaning(
-            "every loss shown is survived", "a loss takes a partition offline or under a minimum, or the controllers"
+            "every loss shown is survived as the policy requires",
+            "a loss takes a partition offline or under a minimum, or may stop the controllers",
+            "something that decides it could not be read",
         ),
         "place plan": ExitMeaning("the placement is printed", impossible="no placement exists"),
         "place create": ExitMeaning("the topic is created", "it would be created with --apply", "no placement exists"),

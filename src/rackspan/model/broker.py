@@ -34,6 +34,11 @@ class Broker:
             # Kafka refuses an empty broker.rack, so that None is the one value for a broker without a rack.
             object.__setattr__(self, "rack", None)
 
+    @property
+    def on_loopback(self) -> bool:
+        """Whether the broker can be reached from its own machine only; False where the host is not known."""
+        return self.host == "localhost" or (self.host or "").startswith(("127.", "::1"))
+
 
 @dataclass(frozen=True, slots=True)
 class Controller:

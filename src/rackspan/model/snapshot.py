@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Final
 
 import numpy as np
 
@@ -11,6 +12,9 @@ from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import NO_BROKER, BrokerId
 from rackspan.model.partitions import UNKNOWN_SIZE, Bools, Int32s, PartitionColumns, any_in_row
 from rackspan.model.topic import Topic
+
+SIZES: Final = "sizes"
+"""The beginning of a note in `partial` about sizes of partitions, which no constraint needs."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -57,6 +61,11 @@ class ClusterSnapshot:
             self.brokers,
             [(topic.name, topic.topic_id, topic.internal, dict(topic.config)) for topic in self.topics],
         )
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        """What could not be read and is needed to judge: `partial` without the sizes of partitions."""
+        return tuple(note for note in self.partial if not note.startswith(SIZES))
 
     def broker(self, broker_id: int) -> Broker | None:
         return next((broker for broker in self.brokers if broker.id == BrokerId(broker_id)), None)

@@ -233,13 +233,15 @@ OUTAGE_IMPACT: Final = _table(
         TableColumn(
             "survived",
             pa.bool_(),
-            "Whether nothing is offline or under a minimum, and the controllers can decide; null for a topic.",
+            "Whether nothing is offline or under a minimum, and the controllers can decide wherever those of unknown rack are; "
+            "null for a topic.",
             True,
         ),
         TableColumn(
             "quorum_holds",
             pa.bool_(),
-            "Whether a majority of the controllers is left; null for a topic, and where the snapshot lists no voters.",
+            "Whether a majority of the controllers is left, those of unknown rack included; null for a topic, and where the "
+            "snapshot lists no voters.",
             True,
         ),
         TableColumn(

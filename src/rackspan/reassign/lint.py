@@ -11,6 +11,8 @@ import numpy as np
 
 from rackspan.audit.batch import PartitionBatch, requirements, snapshot_batch
 from rackspan.audit.constraints.partitions import PARTITION_CONSTRAINTS
+from rackspan.audit.constraints.remedies import target_that_survives
+from rackspan.audit.constraints.survival import SURVIVAL_CONSTRAINTS
 from rackspan.audit.findings import Finding, Severity, in_order
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import INT32_MAX, NO_BROKER, ClusterSnapshot, Int32s, Int64s, PartitionColumns
@@ -68,9 +70,12 @@ def lint(
     if len(rows):
         placement = list(_placement(batch, snapshot, policy, request, entries, rows))
         misplaced = {(one.topic, one.partition) for one in placement if one.severity is Severity.VIOLATION}
+        less = list(_less_safe(snapshot, policy, entries, rows, misplaced))
+        reported = misplaced | {(one.topic, one.partition) for one in less}
         found += [
             *placement,
-            *_less_safe(snapshot, policy, request, entries, rows, misplaced),
+            *([] if request.allow_fewer_racks else less),
+            *_not_survived(snapshot, policy, request, entries, rows, reported),
             *_needless(snapshot, policy, request, entries, rows),
         ]
     return in_order(found)
@@ -208,14 +213,11 @@ def _placement(
 def _less_safe(
     snapshot: ClusterSnapshot,
     policy: RackPolicy,
-    request: ReassignmentRequest,
     entries: list[ListedPartition],
     rows: Int64s,
     misplaced: Set[tuple[str | None, int | None]],
 ) -> Iterator[Finding]:
     """Targets that survive less of the loss of a rack than the replicas of now, and are not `misplaced` besides."""
-    if request.allow_fewer_racks:
-        return
     targets = padded_lists([_valid_ids(entry.replicas) for entry in entries])
     before, after = safety_of_rows(snapshot, policy, rows), safety_of_rows(snapshot, policy, rows, targets)
     for at in np.flatnonzero(less_safe(before, after)).tolist():
@@ -228,6 +230,40 @@ def _less_safe(
                 partition=entry.partition,
                 reason=f"it would be left {words(before.take(one), after.take(one))}",
                 remedy="name brokers in more racks, or accept it with --allow-fewer-racks",
+            )
+
+
+def _not_survived(
+    snapshot: ClusterSnapshot,
+    policy: RackPolicy,
+    request: ReassignmentRequest,
+    entries: list[ListedPartition],
+    rows: Int64s,
+    reported: Set[tuple[str | None, int | None]],
+) -> Iterator[Finding]:
+    """Targets that do not survive the loss that their topic has to survive, and are not `reported` besides.
+
+    A violation where the file itself changes the number of replicas. A warning where it keeps that number, or the one that
+    the request requires: no other brokers would make such a target survive. `reported` has what the request accepts, too.
+    """
+    batch = snapshot_batch(snapshot, policy)
+    arrived = _batch_with(batch, snapshot, policy, rows, [_valid_ids(entry.replicas) for entry in entries])
+    lost = np.zeros(len(rows), dtype=np.bool_)
+    for constraint in SURVIVAL_CONSTRAINTS:
+        broken = constraint.broken(arrived) & ~lost
+        lost |= broken
+        for at in np.flatnonzero(broken).tolist():
+            entry, factor = entries[at], int(batch.replication_factor[rows[at]])
+            if (entry.topic, entry.partition) in reported:
+                continue
+            kept = len(entry.replicas) == (request.replication_factor or factor)
+            yield Finding(
+                constraint=constraint.name,
+                severity=Severity.WARNING if kept else Severity.VIOLATION,
+                topic=entry.topic,
+                partition=entry.partition,
+                reason=f"once it is done, {constraint.reason(arrived, at)}",
+                remedy=target_that_survives(arrived, at),
             )
 
 

@@ -63,14 +63,22 @@ def controller_quorum_spread(members: ClusterMembers) -> Iterator[Finding]:
                 remedy=f"spread the controllers over at least three racks, {ACCEPT_QUORUM.format(weaker='broker')}",
             )
     unknown = [voter for voter, rack in members.voter_racks.items() if rack is None]
-    if unknown and of_rack:
-        lines = ", ".join(f'{voter} = "RACK"' for voter in unknown)
+    after_each = [quorum_without(members, {rack}) for rack in members.failure_racks] or [quorum_without(members, set())]
+    decide = any(one is not None and one.holds and not one.certain for one in after_each)
+    if unknown and of_rack and (decide or members.on_one_machine):
+        ids, lines = ",".join(map(str, unknown)), ", ".join(f'{voter} = "RACK"' for voter in unknown)
+        whose = "the rack of controller {} is" if len(unknown) == 1 else "the racks of controllers {} are"
+        why = (
+            "a rack may hold so many voters that its loss leaves no majority"
+            if decide
+            else "one machine runs all brokers, so that racks are names only"
+        )
         yield Finding(
             constraint="controller-quorum-spread",
-            severity=Severity.WARNING,
+            severity=Severity.VIOLATION if decide else Severity.WARNING,
             topic=None,
             partition=None,
-            reason=f"racks of controllers {','.join(map(str, unknown))} are not known, so the quorum could not be judged whole",
+            reason=f"{whose.format(ids)} not known: {why}",
             remedy=f"name them in rackspan.toml, a line each under [controllers]: {lines}",
         )
 

@@ -48,6 +48,19 @@ def survive_loss(batch: PartitionBatch, row: int) -> str:
     return command
 
 
+def target_that_survives(batch: PartitionBatch, row: int) -> str:
+    """Instead of a planned target that does not survive: the plan that does, from wherever the replicas are now."""
+    if unknown := _without_rack(batch, row):
+        return _name_racks(unknown)
+    wanted = demand(batch, row)
+    target = reachable(batch.members.rack_sizes, wanted)
+    if target is None:
+        return _out_of_reach(batch, row)
+    if target.min_insync_replicas < wanted.min_insync_replicas:
+        return set_min_insync_replicas(batch, row, target.min_insync_replicas)
+    return f"rackspan reassign plan --topic {batch.topic(row)} --replication-factor {target.replication_factor}"
+
+
 def make_racks_satisfiable(batch: PartitionBatch, row: int) -> str:
     """Bring one partition onto as many racks as it requires, and one more where it has to survive the loss of one."""
     if unknown := _without_rack(batch, row):

@@ -7,6 +7,7 @@ from typing import Any, Final
 from rich.console import RenderableType
 from rich.text import Text
 
+from rackspan.audit.json_format import STATES
 from rackspan.cli.output import page, table
 from rackspan.text import count_noun
 
@@ -35,7 +36,7 @@ def outage_page(document: dict[str, Any]) -> RenderableType:
         parts += [Text("\nAlready harmed, with no rack lost", style="bold"), _topics_table(document["now"]["topics"])]
     for loss in document["losses"]:
         parts += [Text(f"\nWithout {_racks(loss['racks'])}", style="bold"), *_loss_parts(loss)]
-    return page(*parts, Text(), *_outage_verdict(document["losses"]))
+    return page(*parts, Text(), *_outage_verdict(document))
 
 
 def partition_ranges(partitions: Sequence[int]) -> str:
@@ -73,7 +74,7 @@ def _losses_table(losses: Sequence[dict[str, Any]]) -> RenderableType:
                 loss["under_min_isr"],
                 loss["under_min_racks"],
                 _quorum(loss["controller_quorum"]),
-                Text("yes", style="green") if loss["survived"] else Text("no", style="bold red"),
+                _survives(loss),
             )
             for loss in losses
         ),
@@ -128,16 +129,21 @@ def _audit_verdict(summary: dict[str, Any]) -> Iterator[Text]:
             style="bold red",
         )
     else:
-        yield Text(f"no violations, {count_noun(summary['warnings'], 'warning', ',')}", style="bold green")
-    yield _survival(summary["losses"])
+        found = "no violations" if summary["complete"] else "no violations in what could be read"
+        warnings = count_noun(summary["warnings"], "warning", ",")
+        yield Text(f"{found}, {warnings}", style="bold green" if summary["complete"] else "bold yellow")
+    yield _survival(summary)
 
 
-def _survival(losses: Sequence[dict[str, Any]]) -> Text:
+def _survival(summary: dict[str, Any]) -> Text:
+    losses = summary["losses"]
     fatal = [_racks(loss["racks"], noun=False) for loss in losses if not loss["survived"]]
     if not losses:
         return Text("no racks to lose: no broker has one", style="bold yellow")
     if not fatal:
-        return _survived("survives the loss of any one rack", losses)
+        return _survived("survives the loss of any one rack", summary)
+    if not any(_known_harm(loss) for loss in losses):
+        return _doubtful(fatal, losses)
     if all(loss["as_required"] for loss in losses):
         return Text(f"does not survive the loss of {' or '.join(fatal)}, as the policy accepts", style="bold yellow")
     return Text(
@@ -145,16 +151,44 @@ def _survival(losses: Sequence[dict[str, Any]]) -> Text:
     )
 
 
-def _survived(words: str, losses: Sequence[dict[str, Any]]) -> Text:
-    """Green only where the controllers are judged too."""
-    quorums = [loss["controller_quorum"] for loss in losses]
+def _survived(words: str, document: dict[str, Any]) -> Text:
+    """Green only where everything was read and the controllers are judged too."""
+    if not document["complete"]:
+        return Text(f"{words}, as far as it could be read", style="bold yellow")
+    quorums = [loss["controller_quorum"] for loss in document["losses"]]
     if None in quorums:
         return Text(f"{words}; the controllers are not in the snapshot and not judged", style="bold yellow")
     unknown = quorums[0]["unknown_rack"]
-    if unknown:
+    if unknown and not _certain_without(quorums):
         ids = ",".join(map(str, unknown))
         return Text(f"{words}, if controllers {ids} are not in it: their racks are not known", style="bold yellow")
     return Text(words, style="bold green")
+
+
+def _certain_without(quorums: Sequence[dict[str, Any]]) -> bool:
+    """Whether a majority is left even if the voters of unknown rack are all lost with any rack."""
+    return all(2 * (one["surviving"] - len(one["unknown_rack"])) > one["voters"] for one in quorums)
+
+
+def _known_harm(loss: dict[str, Any]) -> bool:
+    """Whether a loss does harm, as against that the controllers' racks are not known."""
+    quorum = loss["controller_quorum"]
+    harmed = bool(loss["topics"]) if "topics" in loss else any(loss[state] for state in STATES)
+    return harmed or (quorum is not None and not quorum["holds"])
+
+
+def _survives(loss: dict[str, Any]) -> Text:
+    if loss["survived"]:
+        return Text("yes", style="green")
+    return Text("no", style="bold red") if _known_harm(loss) else Text("not known", style="bold yellow")
+
+
+def _doubtful(racks: Sequence[str], losses: Sequence[dict[str, Any]]) -> Text:
+    unknown = ",".join(map(str, losses[0]["controller_quorum"]["unknown_rack"]))
+    return Text(
+        f"not known whether it survives the loss of {' or '.join(racks)}: the racks of controllers {unknown} are not known",
+        style="bold red",
+    )
 
 
 def _loss_parts(loss: dict[str, Any]) -> Iterator[RenderableType]:
@@ -169,6 +203,13 @@ def _loss_parts(loss: dict[str, Any]) -> Iterator[RenderableType]:
         yield _topics_table(loss["topics"])
     if loss["survived"]:
         yield Text("  nothing goes offline, nothing refuses acks=all", style="green")
+    elif not _known_harm(loss):
+        unknown = ",".join(map(str, quorum["unknown_rack"]))
+        yield Text(
+            f"  nothing goes offline, nothing refuses acks=all, unless too many of controllers {unknown} are lost with it: "
+            "their racks are not known",
+            style="bold yellow",
+        )
     if loss["leader_surge"]:
         surge = ", ".join(f"broker {broker} +{gained}" for broker, gained in loss["leader_surge"].items())
         yield Text(f"  leaders move: {surge}")
@@ -196,12 +237,15 @@ def _topics_table(topics: Sequence[dict[str, Any]]) -> RenderableType:
     return page(drawn, Text(f"  and {len(worst) - TOPICS_SHOWN} topics more: -o json lists them", style="dim"))
 
 
-def _outage_verdict(losses: Sequence[dict[str, Any]]) -> Iterable[Text]:
+def _outage_verdict(document: dict[str, Any]) -> Iterable[Text]:
+    losses = document["losses"]
     fatal = [_racks(loss["racks"]) for loss in losses if not loss["survived"]]
     if not losses:
         return [Text("no such loss: the cluster has too few racks; rackspan audit says what to do", style="bold red")]
     if not fatal:
-        return [_survived("survives every loss above", losses)]
+        return [_survived("survives every loss above", document)]
+    if not any(_known_harm(loss) for loss in losses):
+        return [_doubtful(fatal, losses)]
     if all(loss["as_required"] for loss in losses):
         return [Text(f"does not survive losing {' or '.join(fatal)}, as the policy accepts", style="bold yellow")]
     return [
@@ -213,6 +257,8 @@ def _quorum(quorum: dict[str, Any] | None) -> Text:
     if quorum is None:
         return Text("not known", style="dim")
     words = f"{quorum['surviving']} of {quorum['voters']}"
+    if quorum["holds"] and not quorum["certain"]:
+        return Text(f"{words}, or fewer", style="bold yellow")
     return Text(words) if quorum["holds"] else Text(f"{words}: no majority", style="bold red")
 
 

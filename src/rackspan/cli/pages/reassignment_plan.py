@@ -58,7 +58,8 @@ def lint_page(document: dict[str, Any]) -> RenderableType:
     if len(findings) > FINDINGS_SHOWN:
         parts.append(Text(f"and {len(findings) - FINDINGS_SHOWN} more: -o json lists every finding\n", style="dim"))
     words = f"{count(summary['partitions'], 'partition')}: {count(summary['violations'], 'violation')}, {count(summary['warnings'], 'warning')}"
-    return page(*parts, Text(words, style="bold red" if summary["violations"] else "bold green"))
+    style = "bold red" if summary["violations"] else "bold yellow" if summary["warnings"] else "bold green"
+    return page(*parts, Text(words, style=style))
 
 
 def _steps(steps: Sequence[dict[str, Any]], *, unsized: bool) -> Iterator[RenderableType]:

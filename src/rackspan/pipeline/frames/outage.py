@@ -35,14 +35,26 @@ HARM: Final = (
 )
 
 LOSSES: Final = pa.schema(
-    [("registration", pa.int32()), ("loss", pa.int32()), ("lost_racks", RACK_NAMES), ("quorum_holds", pa.bool_())]
+    [
+        ("registration", pa.int32()),
+        ("loss", pa.int32()),
+        ("lost_racks", RACK_NAMES),
+        ("quorum_holds", pa.bool_()),
+        ("quorum_certain", pa.bool_()),
+    ]
 )
 
 
 def losses(spark: SparkSession, known: Registrations) -> DataFrame:
     """Each loss, and whether a majority of controllers is left after it. Grain: registration, loss."""
     rows = [
-        {"registration": place, "loss": loss, "lost_racks": list(racks), "quorum_holds": quorum and quorum.holds}
+        {
+            "registration": place,
+            "loss": loss,
+            "lost_racks": list(racks),
+            "quorum_holds": quorum and quorum.holds,
+            "quorum_certain": quorum and quorum.certain,
+        }
         for place, registered in enumerate(known.distinct)
         for loss, racks in enumerate(losses_each_rack(registered))
         for quorum in [quorum_without(registered, frozenset(racks))]
@@ -80,11 +92,11 @@ def impact(harm: DataFrame, losses: DataFrame) -> DataFrame:
     none_harmed = F.col("offline") + F.col("under_min_isr") + F.col("under_min_racks") == 0
     return judged.withColumns(
         {
-            "survived": F.when(whole, none_harmed & F.coalesce("quorum_holds", F.lit(True))),
+            "survived": F.when(whole, none_harmed & F.coalesce("quorum_certain", F.lit(True))),
             "quorum_holds": F.when(whole, F.col("quorum_holds")),
             "leader_surge": F.when(whole, F.col("leader_surge")),
         }
-    )
+    ).drop("quorum_certain")
 
 
 def _in_all(harm: DataFrame, losses: DataFrame) -> DataFrame:

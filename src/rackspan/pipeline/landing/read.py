@@ -15,7 +15,7 @@ from rackspan.pipeline.schemas import LANDING, Table
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 Registration = tuple[tuple[Broker, ...], tuple[Controller, ...]]
-"""The brokers of a cluster, without hosts and ports, and its controllers."""
+"""The brokers of a cluster, without ports, and its controllers."""
 
 
 def read_snapshot(warehouse: Warehouse, stored: StoredSnapshot) -> ClusterSnapshot:
@@ -43,8 +43,12 @@ def read_registrations(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -
     """The cluster members of each distinct `members` hash: one snapshot is read for each, however many have it."""
     one_of_each = list({one.members: one for one in stored}.values())
     brokers: dict[str, list[Broker]] = {one.snapshot_id: [] for one in one_of_each}
-    for row in rows_of(warehouse, LANDING["brokers"], ("snapshot_id", "id", "rack", "fenced"), one_of_each).to_pylist():
-        brokers[row["snapshot_id"]].append(Broker(BrokerId(row["id"]), _rack(row["rack"]), bool(row["fenced"])))
+    for row in rows_of(
+        warehouse, LANDING["brokers"], ("snapshot_id", "id", "host", "rack", "fenced"), one_of_each
+    ).to_pylist():
+        brokers[row["snapshot_id"]].append(
+            Broker(BrokerId(row["id"]), _rack(row["rack"]), bool(row["fenced"]), host=row["host"])
+        )
     markers = rows_of(warehouse, LANDING["snapshots"], ("snapshot_id", "controllers"), one_of_each)
     controllers = {
         row["snapshot_id"]: tuple(

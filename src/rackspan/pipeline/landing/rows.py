@@ -65,7 +65,7 @@ def snapshot_id(snapshot: ClusterSnapshot) -> str:
 
 def members_hash(snapshot: ClusterSnapshot) -> str:
     """A hash of what audit's ClusterMembers are made of."""
-    brokers = sorted((one.id, one.rack, one.fenced) for one in snapshot.brokers)
+    brokers = sorted((one.id, one.rack, one.fenced, one.on_loopback) for one in snapshot.brokers)
     controllers = [(one.id, one.rack, one.voter) for one in snapshot.controllers]
     return hashlib.sha256(json.dumps([brokers, controllers]).encode()).hexdigest()[:16]
 

@@ -88,7 +88,9 @@ def caveats(cluster: ClusterReport) -> list[str]:
         sentences.append("The snapshots tell of no controllers, so the controller quorum is not part of the verdict.")
     elif quorum.unknown_rack:
         unknown = ", ".join(map(str, quorum.unknown_rack))
-        sentences.append(f"Racks of controllers {unknown} are not known; they are taken to survive every loss.")
+        sentences.append(
+            f"Racks of controllers {unknown} are not known; name them in rackspan.toml under [controllers]."
+        )
     if cluster.rackless_brokers:
         brokers = ", ".join(map(str, cluster.rackless_brokers[:20]))
         sentences.append(
@@ -108,6 +110,9 @@ def effects(loss: RackLoss) -> list[str]:
         done.append(f"leave {count(under_min_racks, 'partition')} under min racks")
     if loss.quorum_lost:
         done.append("stop the controllers")
+    elif loss.quorum is not None and not loss.quorum_certain:
+        unknown = ", ".join(map(str, loss.quorum.unknown_rack))
+        done.append(f"stop the controllers if too many of {unknown} are there, whose racks are not known")
     return done
 
 
@@ -116,7 +121,9 @@ def quorum(loss: RackLoss) -> str:
     if loss.quorum is None:
         return "not known"
     left = f"{loss.quorum.surviving} of {loss.quorum.voters}"
-    return left if loss.quorum.holds else f"{left}: no majority"
+    if loss.quorum.holds:
+        return left if loss.quorum_certain else f"{left}, or fewer"
+    return f"{left}: no majority"
 
 
 def risk(history: History) -> str:

@@ -18,6 +18,7 @@ from rackspan.model import (
     TopicPartition,
     columns,
 )
+from rackspan.model.snapshot import SIZES
 from rackspan.sources.live.error_messages import listed, needs
 from rackspan.sources.live.responses import (
     ClusterResponses,
@@ -134,7 +135,7 @@ def _size_notes(responses: ClusterResponses, sizes: Mapping[TopicPartition, int]
                 lost[_why_no_size(broker_id, responses.log_dirs)].add(broker_id)
     if partitions:
         reasons = "; ".join(f"brokers {listed(sorted(ids))}: {why}" for why, ids in sorted(lost.items()))
-        yield f"sizes of {partitions} partitions: unknown, {reasons}"
+        yield f"{SIZES} of {partitions} partitions: unknown, {reasons}"
 
 
 def _why_no_size(broker_id: int, log_dirs: LogDirs) -> str:
