@@ -42,6 +42,9 @@ NOT_FOR_USERS = ("docs/kips.md",)
 INTERFACES = frozenset({"rackspan.api"})
 """Modules whose `__all__` is for users, as a package's is."""
 
+LOADED_BY_NAME: Mapping[str, str] = {"rackspan.cluster.handlers": "handle"}
+"""A package whose modules are imported by their names, and what is read from each."""
+
 Name = tuple[str, str]
 """Module and name in it; a method's name is `Class.method`."""
 
@@ -243,10 +246,10 @@ def _read_quoted(text: str, module: Module, into: Definition) -> None:
 
 
 def _outside_names(root: Path, modules: Mapping[str, Module]) -> set[Name]:
-    """Entry points, and every name of a module that is a plug-in itself."""
+    """Entry points, every name of a module that is a plug-in itself, and what is loaded by its module's name."""
     project = tomllib.loads((root / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     tables = [project.get("scripts", {}), *project.get("entry-points", {}).values()]
-    names: set[Name] = set()
+    names = {(module, name) for module in modules if (name := LOADED_BY_NAME.get(module.rpartition(".")[0]))}
     for target in (target for table in tables for target in table.values()):
         source, _, name = target.partition(":")
         names.add((source, name))
