@@ -525,8 +525,13 @@ def table(warehouse: str | Path, name: str, limit: int | None = None) -> Iterato
     return pipeline.rows(pipeline.open_warehouse(warehouse), name, limit)
 
 
-def report(warehouse: str | Path, policy: RackPolicy, out: Path) -> list[str]:
-    """One page about every cluster of the warehouse, drawn from its tables without Spark. Returns its warnings."""
+def report(
+    warehouse: str | Path, policy: RackPolicy, out: Path, names: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
+    """One page about every cluster of the warehouse, drawn from its tables without Spark. Returns its warnings.
+
+    `names`: what to call clusters, by id.
+    """
     from rackspan import pipeline
 
-    return pipeline.draw_report(pipeline.open_warehouse(warehouse), policy, out)
+    return pipeline.draw_report(pipeline.open_warehouse(warehouse), policy, out, names)

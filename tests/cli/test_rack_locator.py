@@ -76,6 +76,15 @@ def test_placing_spreads_over_the_located_racks(capsys: pytest.CaptureFixture[st
     assert all(2 in replicas for replicas in json.loads(out)["assignments"].values()), "broker 2 alone is in rack y"
 
 
+def test_ignoring_racks_says_that_the_locator_has_no_effect(capsys: pytest.CaptureFixture[str]) -> None:
+    command = ("place", "create", "--topic", "new", "--replication-factor", "2", "--partitions", "4")
+    code, _, err = run(capsys, *command, "--snapshot", "moment.json", *LOCATED, "--ignore-racks")
+    assert (code, err) == (
+        2,
+        "warning: --ignore-racks: the racks that properties returns have no effect on the placement\n",
+    )
+
+
 def test_generate_spreads_over_the_located_racks(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     (tmp_path / "topics.json").write_text('{"version": 1, "topics": [{"topic": "orders"}]}')
     command = ["reassign", "generate", "--topics-to-move-json-file", "topics.json", "--broker-list", "0,1,2"]

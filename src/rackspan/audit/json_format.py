@@ -15,12 +15,12 @@ from rackspan.model.snapshot import ClusterSnapshot
 STATES = ("offline", "needs_unclean_election", "under_min_isr", "under_min_racks")
 
 
-def audit_document(snapshot: ClusterSnapshot, judged: Audit) -> dict[str, Any]:
-    """`summary` first, then every finding."""
+def audit_document(snapshot: ClusterSnapshot, judged: Audit, name: str | None = None) -> dict[str, Any]:
+    """`summary` first, then every finding. `name`: the cluster's name to show."""
     severities = Counter(finding.severity for finding in judged.findings)
     return {
         "summary": {
-            **head_document(snapshot),
+            **head_document(snapshot, name),
             "racks": [shown(rack) for rack in judged.racks],
             "violations": severities[Severity.VIOLATION],
             "violated_partitions": _violated_partitions(judged.findings),
@@ -38,18 +38,21 @@ def _violated_partitions(findings: Iterable[Finding]) -> int:
     return len({(one.topic, one.partition) for one in violations})
 
 
-def outage_document(snapshot: ClusterSnapshot, now: RackLoss, losses: list[RackLoss]) -> dict[str, Any]:
+def outage_document(
+    snapshot: ClusterSnapshot, now: RackLoss, losses: list[RackLoss], name: str | None = None
+) -> dict[str, Any]:
     """`now` is what is harmed already, with no rack lost; each loss includes it."""
     return {
-        **head_document(snapshot),
+        **head_document(snapshot, name),
         "now": {"topics": [topic_document(topic) for topic in now.topics]},
         "losses": [loss_document(loss) for loss in losses],
     }
 
 
-def head_document(snapshot: ClusterSnapshot) -> dict[str, Any]:
+def head_document(snapshot: ClusterSnapshot, name: str | None = None) -> dict[str, Any]:
     return {
         "cluster_id": snapshot.cluster_id,
+        "cluster_name": name,
         "taken_at": None if snapshot.taken_at is None else utc_text(snapshot.taken_at),
         "brokers": len(snapshot.brokers),
         "topics": len(snapshot.topics),

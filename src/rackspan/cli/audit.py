@@ -56,7 +56,7 @@ def audit(
     options.refuse_if_none_match(read.snapshot, topic_filter)
     policy = policy_options.policy(exclusion_options.excluded(read.snapshot))
     judged = api.audit(read.snapshot, policy, topic_filter)
-    document = audit_document(read.snapshot, judged)
+    document = audit_document(read.snapshot, judged, source_options.title)
     output.write(document, output_format, audit_page(document), output.Rows(FINDING_COLUMNS, document["findings"]))
     raise exit_codes.finish(impossible=bool(read.snapshot.unread), to_act_on=not judged.clean)
 
@@ -84,7 +84,7 @@ def outage(
         lose=None if lose is None else tuple(lose.split(",")),
         pairs=pairs,
     )
-    document = outage_document(read.snapshot, now, losses)
+    document = outage_document(read.snapshot, now, losses, source_options.title)
     output.write(document, output_format, outage_page(document), output.Rows(_LOSS_COLUMNS, _loss_rows(document)))
     # No rack to lose is no proof that one can be lost.
     required = len(read.snapshot.partitions) > 0 and policy.requires(Survive.RACK)

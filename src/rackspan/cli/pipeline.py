@@ -75,7 +75,7 @@ def run(
     if master is not None and remote is not None:
         raise UsageError("--master and --remote both name a Spark; give one of them")
     output.warn(policy_options.fleet_warnings())
-    _report_run(api.run_pipeline(warehouse, policy_options.policy(), master, remote))
+    _report_run(api.run_pipeline(warehouse, policy_options.fleet_policy(), master, remote))
 
 
 @app.command()
@@ -87,7 +87,7 @@ def report(
 ) -> None:
     """Write one page from the tables: the summary, racks by topics, durability over time, findings. Needs no Spark."""
     output.warn(policy_options.fleet_warnings())
-    output.warn(api.report(warehouse, policy_options.policy(), out))
+    output.warn(api.report(warehouse, policy_options.fleet_policy(), out, policy_options.given.settings.titles()))
     output.note(f"{out}: written; it needs no network to be read")
 
 

@@ -160,7 +160,7 @@ class _Placing:
         self.cluster = source_options.cluster_to_change() if apply else None
         read = rack_options.of(source_options.source()).read()
         output.warn_of(read)
-        output.warn(exclusion_options.warnings(read.snapshot))
+        output.warn([*exclusion_options.warnings(read.snapshot), *placement_options.warnings(rack_options)])
         self.snapshot = read.snapshot
         self._excluded = exclusion_options.excluded(read.snapshot)
         self._placement_options = placement_options

@@ -9,8 +9,10 @@ reads every table, so collecting and reading need neither Spark nor Java.
 """
 
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 
 from rackspan.audit import RackPolicy
 from rackspan.pipeline.collect import Collected, collect, collect_every, from_folder
@@ -57,14 +59,17 @@ def run(warehouse: Warehouse, policy: RackPolicy, master: str | None = None, *, 
     return refresh(warehouse, policy, build, now=lambda: datetime.now(UTC), seconds=time.monotonic)
 
 
-def draw_report(warehouse: Warehouse, policy: RackPolicy, out: Path) -> list[str]:
+def draw_report(
+    warehouse: Warehouse, policy: RackPolicy, out: Path, names: Mapping[str, str] = MappingProxyType({})
+) -> list[str]:
     """Write one HTML page from the tables in force, without Spark. Returns its warnings, a line each.
 
+    `names`: what to call clusters, by id.
     Errors: InvalidWarehouse; UsageError where the policy refuses a cluster, or where `out` cannot be written.
     """
     from rackspan.pipeline.report import write_report
     from rackspan.pipeline.report.from_warehouse import report_data
 
-    run, data = report_data(warehouse, policy)
+    run, data = report_data(warehouse, policy, names)
     write_report(data, out)
     return policy_warnings(run, policy)

@@ -1,12 +1,13 @@
 """Where the value of an option comes from: flag, variable, the chosen cluster's table, the folder's file, the user's."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from rackspan.audit import RackPolicy
 from rackspan.cluster import EmbeddedCluster
 from tests.cli.conftest import GOOD, Ran, good
 
@@ -114,7 +115,7 @@ def test_the_racks_of_controllers_may_be_the_clusters_own(cli: Cli, files: Calla
         ("", "--cluster prd: no cluster is named in rackspan.toml or {user}; add [clusters.prd] with bootstrap-server"),
         ('[clusters.prod]\nbootstrap-server = "h:1"\n', "--cluster prd: no such cluster in rackspan.toml; did you mean 'prod'?; there are prod"),
         ("[clusters.prd]\n", 'rackspan.toml: [clusters.prd] has no bootstrap-server; add bootstrap-server = "HOST:PORT"'),
-        ('[clusters.prd]\nbootstrap-server = "h:1"\nwarehouse = "x"\n', "rackspan.toml: [clusters.prd]: 'warehouse' is not a setting; there are bootstrap-server, command-config, min-insync-racks, rack-locator-class, rack-locator-properties, survive, timeout, unracked, name, [topics], [controllers], [brokers]"),
+        ('[clusters.prd]\nbootstrap-server = "h:1"\nwarehouse = "x"\n', "rackspan.toml: [clusters.prd]: 'warehouse' is not a setting; there are bootstrap-server, command-config, min-insync-racks, rack-locator-class, rack-locator-properties, survive, timeout, unracked, name, cluster-id, [topics], [controllers], [brokers]"),
         ('[clusters.prd]\nbootstrap-server = "h:1"\nname = 3\n', "rackspan.toml: [clusters.prd] name is 3, but it is the name to show; write it as text"),
         ('cluster = "prd"\nbootstrap-server = "h:1"\n', "rackspan.toml: cluster and bootstrap-server name two clusters; remove one of them"),
         ("clusters = 1\n", "rackspan.toml: clusters is 1, but it is a table; write [clusters] above its lines"),
@@ -205,3 +206,46 @@ def test_what_the_file_names_and_the_cluster_has_not_is_reported(
         "warning: rackspan.toml: [topics.\"ordres\"] has no effect: no such topic; did you mean 'orders'?\n"
         "warning: [controllers] 3000 has no effect: no such controller; there are 1, 2, 3\n"
     )
+
+
+def test_the_name_of_a_cluster_is_on_its_pages(
+    cli: Cli, files: Callable[..., None], clusters: tuple[EmbeddedCluster, EmbeddedCluster]
+) -> None:
+    three = clusters[1].bootstrap_servers
+    files(f'[clusters.three]\nbootstrap-server = "{three}"\nname = "Production, Europe"\n')
+    for verb, head in (("audit", "summary"), ("outage", None)):
+        assert cli(verb, "--cluster", "three").out.startswith("cluster Production, Europe (")
+        document = cli(verb, "--cluster", "three", "-o", "json").document
+        assert (document if head is None else document[head])["cluster_name"] == "Production, Europe"
+
+
+def test_an_address_that_leads_to_another_cluster_is_warned_of(
+    cli: Cli, files: Callable[..., None], clusters: tuple[EmbeddedCluster, EmbeddedCluster]
+) -> None:
+    three = clusters[1].bootstrap_servers
+    named = f'[clusters.three]\nbootstrap-server = "{three}"\ncluster-id = '
+    files(f'{named}"another"\n')
+    warned = cli("audit", "--cluster", "three").err
+    assert warned.startswith("warning: rackspan.toml: [clusters.three]: cluster-id: expected another, actual ")
+    actual = cli("audit", "--cluster", "three", "-o", "json").document["summary"]["cluster_id"]
+    files(f'{named}"{actual}"\n')
+    assert cli("audit", "--cluster", "three").err == ""
+
+
+def test_the_pipeline_has_the_policy_of_the_file_and_says_what_it_cannot_take_from_it(
+    cli: Cli, files: Callable[..., None], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    policies = []
+
+    def drawn(_warehouse: str, policy: RackPolicy, _out: Path, names: Mapping[str, str]) -> list[str]:
+        policies.append((policy.excluded_brokers, policy.survive, dict(names)))
+        return []
+
+    monkeypatch.setattr("rackspan.api.report", drawn)
+    files(
+        'survive = "broker"\n[brokers]\nexcluded = [4]\n[clusters.eu]\nbootstrap-server = "h:1"\nname = "Europe"\n'
+        'cluster-id = "abc"\nmin-insync-racks = 2\n[clusters.eu.brokers]\nexcluded = [5]\n'
+    )
+    ran = cli("pipeline", "report", "--warehouse", tmp_path, "--out", tmp_path / "r.html")
+    assert policies == [(frozenset({4}), "broker", {"abc": "Europe"})]
+    assert ran.err.count("has no effect here: every cluster of a warehouse is judged by one policy") == 2

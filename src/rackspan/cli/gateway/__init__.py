@@ -10,17 +10,18 @@ import typer
 from rackspan.cli import options, output
 from rackspan.cli.exit_codes import finish
 from rackspan.cli.help import CommandGroup
+from rackspan.cli.options.given import Given
 from rackspan.errors import MissingRequirement
 
 app = CommandGroup(no_args_is_help=False)
 
-ConfigFile = Annotated[Path, typer.Option("--config", metavar="FILE", help="The gateway's config, TOML.")]
+ConfigFile = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The gateway's config, TOML.")]
 
 
 @app.callback(invoke_without_command=True)
 def gateway(
     context: typer.Context,
-    config: Annotated[Path | None, typer.Option("--config", metavar="FILE", help="The gateway's config, TOML.")] = None,
+    config: ConfigFile = None,
     workers: Annotated[
         int, typer.Option("--workers", metavar="N", min=1, help="Processes that share the listeners' ports.")
     ] = 1,
@@ -30,6 +31,8 @@ def gateway(
     Prints bootstrap.servers=… for clients once they may connect. Exits 0 when it is ended, 1 where it cannot start.
     """
     if context.invoked_subcommand is not None:
+        if Given.of(context).by_flag("workers"):
+            raise typer.BadParameter("--workers: only a gateway that runs has workers; leave it out", ctx=context)
         return
     if config is None:
         raise typer.BadParameter("--config FILE is missing", ctx=context)
@@ -46,15 +49,18 @@ def _show(bootstrap_servers: str) -> None:
 
 
 @app.command()
-def check(config: ConfigFile, output_format: options.OutputFormat = options.Output.HUMAN) -> None:
+def check(
+    context: typer.Context, config: ConfigFile = None, output_format: options.OutputFormat = options.Output.HUMAN
+) -> None:
     """Whether a gateway with this config will work before this cluster. Nothing is started or changed."""
+    file = _one_config(context, config)
     _require_kio()
     import asyncio
 
     from rackspan.gateway.check import Level, check_cluster
     from rackspan.gateway.config import read_config
 
-    results = asyncio.run(check_cluster(read_config(config)))
+    results = asyncio.run(check_cluster(read_config(file)))
     document = {"checks": [{"check": one.check, "level": one.level.value, "reason": one.reason} for one in results]}
     rows = [(one.level.value, one.check, one.reason) for one in results]
     columns = ("check", "level", "reason")
@@ -66,6 +72,17 @@ def check(config: ConfigFile, output_format: options.OutputFormat = options.Outp
     )
     levels = {one.level for one in results}
     raise finish(impossible=Level.FAILURE in levels, to_act_on=Level.WARNING in levels)
+
+
+def _one_config(context: typer.Context, config: Path | None) -> Path:
+    """The config named before or after `check`. Errors: BadParameter for none and for two."""
+    before = None if context.parent is None else context.parent.params.get("config")
+    if config is not None and before is not None:
+        raise typer.BadParameter("--config is given twice; leave one of them out", ctx=context)
+    named = config or before
+    if named is None:
+        raise typer.BadParameter("--config FILE is missing", ctx=context)
+    return Path(named)
 
 
 def _require_kio() -> None:

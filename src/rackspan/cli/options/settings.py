@@ -48,6 +48,16 @@ class Settings:
         return next((section.title for section in self.cluster_sections if section.title is not None), self.cluster)
 
     @property
+    def cluster_id(self) -> str | None:
+        """The id that the chosen cluster is expected to have; None where no file names one."""
+        return next((section.cluster_id for section in self.cluster_sections if section.cluster_id is not None), None)
+
+    def titles(self) -> dict[str, str]:
+        """What to call each cluster whose `cluster-id` a file names, by that id."""
+        chosen = (self.for_cluster(name) for name in self.cluster_names)
+        return {one.cluster_id: one.title or "" for one in chosen if one.cluster_id is not None}
+
+    @property
     def controller_racks(self) -> Mapping[int, RackId]:
         merged: dict[int, RackId] = {}
         for section in reversed(self.sections):

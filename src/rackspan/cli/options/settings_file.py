@@ -2,7 +2,7 @@
 
 import tomllib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final
@@ -77,7 +77,7 @@ TOPIC_KEYS: Final[Mapping[str, Check]] = MappingProxyType({MIN_INSYNC_RACKS: _wh
 class Section:
     """One table of a file: what stands above all tables, or one [clusters.NAME].
 
-    `where` names it in messages; `title` is the cluster's `name`. `topics` has the keys of TOPIC_KEYS by topic.
+    `where` names it in messages; `title` is the cluster's `name`, `cluster_id` the id it is checked for. `topics` has the keys of TOPIC_KEYS by topic.
     """
 
     where: str
@@ -86,6 +86,7 @@ class Section:
     controllers: Mapping[int, RackId] = field(default_factory=dict)
     excluded_brokers: frozenset[int] | None = None
     title: str | None = None
+    cluster_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +116,16 @@ def read_settings_file(path: Path) -> SettingsFile:
 def _cluster(path: Path, name: str, table: object) -> Section:
     where = f"{path}: [clusters.{name}]"
     keys = dict(_table(str(path), f"clusters.{name}", table))
-    title = keys.pop("name", None)
-    if title is not None and not (isinstance(title, str) and title.strip()):
-        raise UsageError(f"{where} name is {title!r}, but it is the name to show; write it as text")
-    section = _section(path, where, keys, CLUSTER_KEYS, _TABLES[:-1], title=title)
+    title, cluster_id = keys.pop("name", None), keys.pop("cluster-id", None)
+    for key, value, what in (
+        ("name", title, "the name to show"),
+        ("cluster-id", cluster_id, "the id that Kafka gave it"),
+    ):
+        if value is not None and not (isinstance(value, str) and value.strip()):
+            raise UsageError(f"{where} {key} is {value!r}, but it is {what}; write it as text")
+    section = replace(
+        _section(path, where, keys, CLUSTER_KEYS, _TABLES[:-1], in_cluster=True), title=title, cluster_id=cluster_id
+    )
     if "bootstrap-server" not in section.options:
         raise UsageError(f'{where} has no bootstrap-server; add bootstrap-server = "HOST:PORT"')
     return section
@@ -131,12 +138,12 @@ def _section(
     allowed: Mapping[str, Check],
     tables: tuple[str, ...],
     *,
-    title: str | None = None,
+    in_cluster: bool = False,
 ) -> Section:
     topics, controllers, brokers = (keys.pop(name, {}) for name in ("topics", "controllers", "brokers"))
     for key, value in keys.items():
         if key not in allowed:
-            known = [*sorted(allowed), *(() if title is None and "clusters" in tables else ("name",))]
+            known = [*sorted(allowed), *(("name", "cluster-id") if in_cluster else ())]
             raise UsageError(
                 f"{where}: {key!r} is not a setting; there are {', '.join(known)}, {', '.join(f'[{one}]' for one in tables)}"
             )
@@ -151,7 +158,6 @@ def _section(
         dict(_topics(where, topics)),
         dict(_controllers(where, controllers)),
         _excluded(where, brokers),
-        title,
     )
 
 

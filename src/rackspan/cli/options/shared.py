@@ -196,7 +196,7 @@ IgnoreRacks: TypeAlias = Annotated[
     typer.Option(
         "--ignore-racks",
         "--disable-rack-aware",
-        help="Place as if no broker had a rack; required where only some brokers have one.",
+        help="Place as if no broker had a rack, whatever a rack locator returns; required where only some brokers have one.",
         rich_help_panel=_PLACE,
     ),
 ]
@@ -279,10 +279,14 @@ class ClusterOptions:
     def source(self, *, sizes: bool = True) -> Source:
         """Without `sizes`, log sizes are not requested. Errors: UsageError where no cluster is named."""
         named = self.cluster()
-        title = self.given.settings.title if self._named_by() == "cluster_name" else None
         return api.live_cluster(
-            named.bootstrap_servers, named.command_config, named.timeout_seconds, sizes=sizes, name=title
+            named.bootstrap_servers, named.command_config, named.timeout_seconds, sizes=sizes, name=self.title
         )
+
+    @property
+    def title(self) -> str | None:
+        """The name to show of the cluster that --cluster names; None where it is named in another way."""
+        return self.given.settings.title if self._named_by() == "cluster_name" else None
 
     def _named_by(self) -> str | None:
         """The option that names the cluster: the one of the highest level. Errors: UsageError for two of one level."""
@@ -334,6 +338,9 @@ class SourceOptions(ClusterOptions):
         return self.cluster()
 
 
+_FIELDS: Final = {"topics": "topics", "controllers": "controllers", "brokers": "excluded_brokers"}
+"""The field of a Section that holds each table of [clusters.NAME]."""
+
 _OPTION_OF: Final = {MIN_INSYNC_RACKS: "min-insync-racks", SURVIVE: SURVIVE}
 """The option for every topic that a key of [topics."NAME"] is for one."""
 
@@ -358,6 +365,10 @@ class PolicyOptions:
             topic_survive={topic: Survive(value) for topic, value in self._of_topics(SURVIVE).items()},
         )
 
+    def fleet_policy(self) -> RackPolicy:
+        """The same for a command that judges many clusters: the brokers that rackspan.toml excludes are those of each."""
+        return self.policy(self.given.settings.excluded_brokers)
+
     @property
     def to_survive(self) -> Survive:
         """The loss to survive; without a flag for it, the value of rackspan.toml."""
@@ -365,7 +376,12 @@ class PolicyOptions:
 
     def warnings(self, snapshot: ClusterSnapshot) -> list[str]:
         """A line for each setting that has no effect on this cluster."""
-        return [*self._overruled(), *self._unknown(snapshot), *self._enforced(snapshot)]
+        return [
+            *self._another_cluster(snapshot),
+            *self._overruled(),
+            *self._unknown(snapshot),
+            *self._enforced(snapshot),
+        ]
 
     def fleet_warnings(self) -> list[str]:
         """A line for each setting that has no effect on a command that judges every cluster alike."""
@@ -373,10 +389,24 @@ class PolicyOptions:
             f"{section.where}: [{what}] has no effect here: every cluster of a warehouse is judged by one policy"
             for file in self.given.settings.files
             for section in file.clusters.values()
-            for what in ("topics", "controllers")
-            if getattr(section, what)
+            for what in ("topics", "controllers", "brokers")
+            if getattr(section, _FIELDS[what])
+        ]
+        single += [
+            f"{section.where}: {option} has no effect here: every cluster of a warehouse is judged by one policy"
+            for file in self.given.settings.files
+            for section in file.clusters.values()
+            for option in ("min-insync-racks", SURVIVE, "unracked")
+            if option in section.options
         ]
         return [*self._overruled(), *single]
+
+    def _another_cluster(self, snapshot: ClusterSnapshot) -> Iterator[str]:
+        """A line where the address leads to another cluster than the one that rackspan.toml names."""
+        expected = self.given.settings.cluster_id
+        if expected is not None and snapshot.cluster_id is not None and snapshot.cluster_id != expected:
+            where = self.given.settings.cluster_sections[0].where
+            yield f"{where}: cluster-id: expected {expected}, actual {snapshot.cluster_id}: it is another cluster"
 
     def _topics(self, key: str) -> Mapping[str, tuple[Section, Any]]:
         return self.given.settings.topic_values(key, _OPTION_OF[key])
@@ -497,6 +527,14 @@ class PlacementOptions:
         choice = PlacerChoice(self.placer, configs, self.ignore_racks, exclusion)
         choice.check_configs()
         return choice
+
+    def warnings(self, rack_options: RackLocatorOptions) -> list[str]:
+        """A line where the racks of a locator are not used."""
+        if not self.ignore_racks or rack_options.rack_locator_class is None:
+            return []
+        return [
+            f"--ignore-racks: the racks that {rack_options.rack_locator_class} returns have no effect on the placement"
+        ]
 
     def rng(self) -> Random | RandomGenerator:
         return Random() if self.seed is None else JavaRandom(self.seed)

@@ -52,9 +52,10 @@ def _head(summary: dict[str, Any], racks: Sequence[str] | None = None) -> Text:
     counts = f"{count_noun(summary['brokers'], 'broker', ',')}"
     if racks is not None:
         counts += f" in {count_noun(len(racks), 'rack', ',')} ({', '.join(racks) or 'none'})"
+    cluster_id, name = summary["cluster_id"] or "without an id", summary["cluster_name"]
     return Text.assemble(
         ("cluster ", "bold"),
-        (summary["cluster_id"] or "without an id", "bold"),
+        (cluster_id if name is None else f"{name} ({cluster_id})", "bold"),
         f" at {summary['taken_at'] or 'an unknown time'}: {counts}, {count_noun(summary['topics'], 'topic', ',')}, "
         f"{count_noun(summary['partitions'], 'partition', ',')}",
     )

@@ -91,7 +91,7 @@ def generate(
     topics = read_file(topics_to_move_json_file, read_topics_to_move, "topics-to-move file")
     read = rack_options.of(source_options.source()).read()
     output.warn_of(read)
-    output.warn(exclusion_options.warnings(read.snapshot))
+    output.warn([*exclusion_options.warnings(read.snapshot), *placement_options.warnings(rack_options)])
     choice = placement_options.choice(exclusion_options.excluded(read.snapshot))
     passed_over = unknown_brokers(read.snapshot, brokers)
     output.warn(f"--broker-list: broker {one} is not alive in the cluster; skipped" for one in passed_over)

@@ -5,7 +5,7 @@ changes a cluster. Times are in UTC, durations in seconds.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 from typing import Final
@@ -263,6 +263,12 @@ class ClusterReport:
     loss_history: tuple[LossHistory, ...] = ()
     drift: tuple[DriftGroup, ...] = ()
     drift_groups: int = 0
+    name: str | None = None
+
+    @property
+    def shown_name(self) -> str:
+        """The name to show: the one that rackspan.toml gives to the cluster's id, else the id."""
+        return self.name or self.cluster_id
 
     @property
     def verdict(self) -> RackSafety:
@@ -300,6 +306,10 @@ class ReportData:
         urgency = (RackSafety.NOT_SAFE, RackSafety.NOT_JUDGED, RackSafety.SAFE)
         ordered = sorted(self.clusters, key=lambda one: (urgency.index(one.verdict), one.cluster_id))
         object.__setattr__(self, "clusters", tuple(ordered))
+
+    def named(self, names: Mapping[str, str]) -> "ReportData":
+        """The same report with the names to show of clusters, by id."""
+        return replace(self, clusters=tuple(replace(one, name=names.get(one.cluster_id)) for one in self.clusters))
 
     @property
     def snapshots(self) -> int:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
+from types import MappingProxyType
 
 import pyarrow as pa
 
@@ -18,9 +19,12 @@ from rackspan.pipeline.schemas import DRIFT, FINDINGS, JUDGED, OUTAGE_IMPACT, PA
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
 
-def report_data(warehouse: Warehouse, policy: RackPolicy) -> tuple[Run, ReportData]:
+def report_data(
+    warehouse: Warehouse, policy: RackPolicy, names: Mapping[str, str] = MappingProxyType({})
+) -> tuple[Run, ReportData]:
     """The run in force, a summary of its tables, and the outcome of each loss for the latest snapshot of each cluster.
 
+    `names`: what to call clusters, by id.
     Snapshots collected since that run are left out. Errors: InvalidWarehouse where nothing has been run; UsageError where
     the policy refuses a cluster.
     """
@@ -35,7 +39,7 @@ def report_data(warehouse: Warehouse, policy: RackPolicy) -> tuple[Run, ReportDa
         Tables(*(partial(table_batches, warehouse, run, table) for table in tables)),
         latest_snapshots(warehouse, run),
         policy,
-    )
+    ).named(names)
 
 
 def table_batches(warehouse: Warehouse, run: Run, table: Table, columns: Sequence[str]) -> Iterator[pa.RecordBatch]:

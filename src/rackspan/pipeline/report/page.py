@@ -71,7 +71,7 @@ def _environment() -> Environment:
 def title(data: ReportData) -> str:
     if len(data.clusters) == 1:
         cluster = data.clusters[0]
-        return f"{cluster.cluster_id}: {cluster.verdict.value}"
+        return f"{cluster.shown_name}: {cluster.verdict.value}"
     return words.fleet_headline(data).rstrip(".")
 
 
