@@ -1,18 +1,48 @@
 """What a plan changes, against plain loops over the partitions."""
 
 from collections import Counter
+from collections.abc import Iterator
 
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.audit import RackPolicy
 from rackspan.audit.loads import BELIEVED_BYTES_MAX
-from rackspan.model import ClusterSnapshot
-from rackspan.plan.difference import known_sizes, partition_differences, plan_difference
-from rackspan.reassign import ReassignmentRequest, plan, reassignment_columns, snapshot_after
+from rackspan.model import BrokerId, ClusterSnapshot
+from rackspan.plan.difference import TopicDifference, known_sizes, partition_differences, plan_difference
+from rackspan.reassign import PartitionReassignment, ReassignmentRequest, plan, reassignment_columns, snapshot_after
 from tests.reassign import brute_force
 from tests.reassign.instances import cluster
 from tests.strategies import policies, snapshots
+
+
+def vars_of(topic: TopicDifference) -> tuple[object, ...]:
+    return topic.topic, topic.partitions, topic.changed, topic.moves, topic.bytes, topic.unsized, topic.racks
+
+
+def topics_by_plain_loops(
+    snapshot: ClusterSnapshot, then: ClusterSnapshot, policy: RackPolicy
+) -> Iterator[tuple[object, ...]]:
+    """What TopicDifference holds, of each topic that changes."""
+    survivals = [brute_force.survival(one, policy) for one in (snapshot, then)]
+    rows = list(zip(snapshot.partitions, then.partitions, *survivals, strict=True))
+    for code, topic in enumerate(snapshot.topics):
+        changed = [row for row in rows if row[0].topic == code and row[0].replicas != row[1].replicas]
+        if not changed:
+            continue
+        copies = [
+            (before.size_bytes, len(set(after.replicas) - set(before.replicas))) for before, after, _, _ in changed
+        ]
+        yield (
+            topic.name,
+            sum(row[0].topic == code for row in rows),
+            len(changed),
+            sum(count for _, count in copies),
+            sum(min(size or 0, BELIEVED_BYTES_MAX) * count for size, count in copies),
+            sum(count for size, count in copies if size is None),
+            (min(row[2].racks for row in changed), min(row[3].racks for row in changed)),
+        )
+
 
 NO_COLUMNS = reassignment_columns(())
 
@@ -45,11 +75,35 @@ def test_brokers_and_topics_change_as_the_snapshot_after_it_does(
         assert one.replicas == (counts[0][one.broker], counts[1][one.broker])
         assert one.leaders == (leaders[0][one.broker], leaders[1][one.broker])
         assert (one.bytes_in, one.bytes_out) == (came[one.broker], went[one.broker])
-    assert sum(one.moves for one in found.topics) == planned.moves
-    assert sum(one.changed for one in found.topics) == len(planned)
+    rack_of = {broker.id: broker.rack for broker in snapshot.brokers}
+    assert all(one.rack == rack_of.get(BrokerId(one.broker)) for one in found.brokers)
+    assert [vars_of(one) for one in found.topics] == list(topics_by_plain_loops(snapshot, then, policy))
     survivals = [brute_force.survival(one, policy) for one in (snapshot, then)]
     worse = sum(not after >= before for before, after in zip(*survivals, strict=True))
     assert (0 if found.safety_loss is None else found.safety_loss.partitions) == worse
+
+
+def test_a_partition_says_each_reason_for_which_it_changes() -> None:
+    racks = {1: "a", 2: "b", 3: "a", 4: "b"}
+    snapshot = cluster([[1, 2], [1, 2], [1, 2], [1, 2], [1, 9], [1, 3]], racks)
+    targets = [[1, 4, 2], [2, 1], [1, 4], [3, 4], [1, 2], [1, 2]]
+    names = [snapshot.topics[row.topic].name for row in snapshot.partitions]
+    columns = reassignment_columns(
+        PartitionReassignment(names[number], number, tuple(target)) for number, target in enumerate(targets)
+    )
+    steps = range(7, 13)
+    details = list(partition_differences(snapshot, columns, RackPolicy(), steps, frozenset({1, 2})))
+    assert [(one.partition, one.step) for one in details] == list(enumerate(steps))
+    assert [one.reason for one in details] == [
+        "brokers 1,2 drained; replication factor 2 → 3",
+        "brokers 1,2 drained; preferred leader 1 → 2",
+        "brokers 1,2 drained",
+        "brokers 1,2 drained",
+        "replicas on brokers the cluster does not list: 9; dead, and their racks unknown; broker 1 drained",
+        "2 replicas stand on 1 rack (a: 1,3); 2 racks would hold them as 1+1; broker 1 drained",
+    ]
+    reasons = [one.reason for one in partition_differences(snapshot, columns, RackPolicy(), steps)]
+    assert reasons[:3] == ["replication factor 2 → 3", "preferred leader 1 → 2", "replicas spread over brokers"]
 
 
 def test_every_partition_says_why_it_moves() -> None:

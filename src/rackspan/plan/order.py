@@ -140,24 +140,19 @@ def _batches(work: _Reassignments, order: Int64s, limits: StepLimits) -> Iterato
         moves, size = int(work.additions[entry]), int(work.bytes[entry])
         brokers = receivers.get(entry, ())
         at = max([first_open, *(next_of_broker.get(broker, 0) for broker in brokers)])
-        while at < len(steps) and not _takes(steps[at], moves, size, brokers, limits):
+        while at < len(steps) and not _fits(steps[at], moves, size, limits):
             # Whatever comes later is at least as large: a step that this one does not fit is full for good.
-            first_open += at == first_open and not _fits(steps[at], moves, size, limits)
+            first_open += at == first_open
             at += 1
         if at == len(steps):
             steps.append(_OpenStep())
         _put(steps[at], entry, moves, size, brokers)
         for broker in brokers:
+            # No step at or after `next_of_broker` holds as many copies for the broker as it may.
             if limits.moves_per_broker is not None and steps[at].received[broker] >= limits.moves_per_broker:
                 next_of_broker[broker] = max(next_of_broker.get(broker, 0), at + 1)
     for step in steps:
         yield np.array(step.entries, dtype=np.int64)
-
-
-def _takes(step: _OpenStep, moves: int, size_bytes: int, brokers: tuple[int, ...], limits: StepLimits) -> bool:
-    if limits.moves_per_broker is not None and any(step.received.get(b, 0) >= limits.moves_per_broker for b in brokers):
-        return False
-    return _fits(step, moves, size_bytes, limits)
 
 
 def _fits(step: _OpenStep, moves: int, size_bytes: int, limits: StepLimits) -> bool:
