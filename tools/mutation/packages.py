@@ -10,13 +10,13 @@ PACKAGES: Final[Mapping[str, Sequence[str]]] = {
     "kafka_bytes": ("tests/kafka_bytes",),
     "flow": ("tests/flow",),
     "model": ("tests/model",),
-    "audit": ("tests/audit",),
+    "audit": ("tests/audit", "tests/scenarios"),
     "placement": ("tests/placement",),
-    "acks": ("tests/acks",),
-    "reassign": ("tests/reassign",),
+    "acks": ("tests/acks", "tests/scenarios"),
+    "reassign": ("tests/reassign", "tests/scenarios"),
     "streams": ("tests/streams",),
     "consumers": ("tests/consumers",),
-    "plan": ("tests/plan", "tests/apply"),
+    "plan": ("tests/plan", "tests/apply", "tests/scenarios"),
     "cluster/core": ("tests/cluster/core", "tests/simulation"),
 }
 """The folders of tests by the package below src/rackspan. No other test counts for the package."""

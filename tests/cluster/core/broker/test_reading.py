@@ -1,11 +1,17 @@
 """What readers see: committed records, decided transactions, the replica in their own rack."""
 
+from types import SimpleNamespace
+from typing import Any
+
 from rackspan.cluster.core.batch import Marker, RecordBatch
 from rackspan.cluster.core.broker import Isolation
+from rackspan.cluster.core.broker.reading import preferred_read_replica
+from rackspan.cluster.core.broker.replica_state import FollowerState, Isr
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CLIENT
 from rackspan.cluster.core.messages import DeleteRecords, DeleteRecordsResponse, Produce
-from rackspan.model.ids import RackId, TopicPartition
+from rackspan.model.ids import BrokerId, RackId, TopicPartition
+from tests.cluster.core.brokers import ids
 from tests.cluster.world import World
 
 RACKS: dict[int, str | None] = {1: "a", 2: "b", 3: "c"}
@@ -56,6 +62,29 @@ def test_a_follower_out_of_the_isr_is_nobodys_preferred_replica() -> None:
     w.run(5_000)
     w.produced(orders)
     assert w.broker(1).read(orders, 0, 1_000, rack=RackId("b")).preferred_read_replica == -1
+
+
+def test_of_the_replicas_in_the_readers_rack_that_hold_the_offset_the_one_that_has_most_is_preferred() -> None:
+    def leader(*isr: int, ends: dict[int, int], start: int = 0) -> Any:
+        followers = {BrokerId(one): FollowerState(0, end_offset=end) for one, end in ends.items()}
+        log = SimpleNamespace(start_offset=start)
+        return SimpleNamespace(
+            broker=BrokerId(1), replicas=ids(1, 2, 3, 4), isr=Isr(ids(*isr), 0), followers=followers, log=log
+        )
+
+    def preferred(leader: Any, offset: int, rack: str | None = "b", inactive: int = 0) -> BrokerId | None:
+        brokers = {one: SimpleNamespace(rack="b", active=one != inactive) for one in ids(2, 3, 4)}
+        image: Any = SimpleNamespace(brokers={**brokers, BrokerId(1): SimpleNamespace(rack="a", active=True)})
+        return preferred_read_replica(leader, image, offset, None if rack is None else RackId(rack))
+
+    in_sync = leader(1, 2, 3, ends={2: 5, 3: 7, 4: 9}, start=2)
+    assert preferred(in_sync, 5) == 3, "broker 4 has more, and is not in sync"
+    assert preferred(in_sync, 5, inactive=3) == 2
+    assert preferred(in_sync, 7) == 3
+    assert preferred(in_sync, 8) is None, "no follower holds it yet"
+    assert (preferred(in_sync, 2), preferred(in_sync, 1)) == (3, None), "deleted records are read nowhere"
+    assert preferred(leader(1, 2, 3, ends={2: 5, 3: 5}), 5) == 2, "the order of the replicas decides between equals"
+    assert [preferred(in_sync, 5, rack) for rack in ("a", "elsewhere", None)] == [None, None, None]
 
 
 def test_reads_of_an_older_or_a_newer_epoch_get_the_error_for_it() -> None:

@@ -253,13 +253,13 @@ def test_an_initial_delay_ends_when_no_member_came_during_it() -> None:
 
 
 def test_an_initial_delay_is_over_after_the_rebalance_timeout_however_many_members_come() -> None:
-    """Members time out after 60 s. One comes every second: the delay is twenty times 3 s, and nothing more."""
+    """Members time out after 20 s. One comes every second: the delay is six times 3 s, then 2 s, and nothing more."""
     world = World(DELAYED)
-    first = world.new_member()
-    for second in range(1, 60):
+    first = world.new_member(rebalance_timeout_ms=20_000)
+    for second in range(1, 20):
         world.passes(1_000)
         assert world.waits(first), second
-        world.new_member()
+        world.new_member(rebalance_timeout_ms=20_000)
     world.passes(1_000)
     assert world.joined(first).generation == 1
 

@@ -93,9 +93,29 @@ def test_a_marker_that_was_not_taken_is_written_again() -> None:
     world.acknowledge()
     world.mark(KafkaError.NOT_LEADER_OR_FOLLOWER)
     assert world.state == "PrepareCommit"
+    world.passes(99)
+    assert not world.unwritten
+    world.passes(1)
     world.passes(100)
+    assert [one.partition for one in world.unwritten] == [P0], "once, until the partition's leader responds"
     world.settle()
     assert world.state == "CompleteCommit"
+
+
+def test_a_completion_that_was_not_written_is_written_again() -> None:
+    world = World()
+    who = world.init()
+    world.add(who, P0)
+    world.send(EndTransaction("t", who.producer_id, 0, commit=True))
+    world.acknowledge()
+    world.mark()
+    world.acknowledge(KafkaError.NOT_ENOUGH_REPLICAS, kept=False)
+    assert (world.state, len(world.in_flight)) == ("PrepareCommit", 0)
+    world.passes(99)
+    assert not world.in_flight
+    world.passes(1)
+    world.settle()
+    assert (world.state, len(world.markers)) == ("CompleteCommit", 1)
 
 
 def test_a_newer_producer_aborts_what_the_older_left_open_and_is_let_in_then() -> None:
