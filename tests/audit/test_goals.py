@@ -40,6 +40,38 @@ def test_one_broker_that_leads_everything_is_named_with_what_would_be_even() -> 
     assert found["rack-leader-balance"] == "rack r0 is preferred leader of 60 partitions, its share is 20"
 
 
+def test_a_tenth_and_one_above_the_even_share_is_accepted_and_no_more() -> None:
+    """Even are 10 leaders and 30 replicas on each of six brokers, 20 leaders in each of three racks."""
+
+    def led_by_0(more: int, others: tuple[int, ...]) -> dict[str, str]:
+        held = [list(row) for row in EVEN]
+        for row in [row for row in held if 0 in row and row[0] in others][:more]:
+            row.remove(0)
+            row.insert(0, 0)
+        return warnings(cluster(held))
+
+    assert "leader-balance" not in led_by_0(2, (4, 5))
+    assert led_by_0(3, (4, 5))["leader-balance"] == "broker 0 is preferred leader of 13 partitions, 10 would be even"
+    assert "rack-leader-balance" not in led_by_0(3, (4, 5))
+    assert led_by_0(4, (4, 5))["rack-leader-balance"] == "rack r0 is preferred leader of 24 partitions, its share is 20"
+
+    def held_by_0(more: int) -> dict[str, str]:
+        held = [list(row) for row in EVEN]
+        for row in [row for row in held if 3 in row and row[0] != 3][:more]:
+            row[row.index(3)] = 0
+        return warnings(cluster(held))
+
+    assert "replica-balance" not in held_by_0(4)
+    assert held_by_0(5)["replica-balance"] == "broker 0 holds 35 replicas, 30 are possible with racks kept"
+
+
+def test_the_broker_whose_leaders_are_most_often_away_is_named() -> None:
+    leaders = [held[1] if held[0] == 3 or (held[0] == 2 and at < 18) else held[0] for at, held in enumerate(EVEN)]
+    assert warnings(cluster(EVEN, leaders=leaders))["preferred-leader"] == (
+        "10 of the 10 partitions that prefer broker 3 are led elsewhere; so are 1 more"
+    )
+
+
 def test_leaders_that_moved_away_are_left_to_kafkas_election() -> None:
     found = warnings(cluster(EVEN, leaders=[held[1] for held in EVEN]))
     assert found == {

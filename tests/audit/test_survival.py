@@ -7,9 +7,8 @@ import numpy as np
 import pytest
 
 from rackspan.audit.policy import SURVIVE_CODES, Survive
-from rackspan.audit.survival import Demand, reachable, value_for, worst_loss
+from rackspan.audit.survival import Demand, Reachable, reachable, value_for, worst_loss
 from tests.audit.brute_force import least_forcing, worst_of
-from tests.audit.test_remedies import some_placement
 
 SIZES = ((1,), (3,), (1, 1), (3, 1), (2, 2), (1, 1, 1), (2, 1, 1), (2, 2, 2), (3, 2, 1), (1, 1, 1, 1))
 
@@ -60,47 +59,29 @@ def spreads(sizes: tuple[int, ...], factor: int) -> list[tuple[int, ...]]:
     ]
 
 
-def demands() -> list[Demand]:
-    return [
-        Demand(factor, value, required, forced, survive)
-        for factor, value, required, forced, survive in product(
-            (1, 2, 3, 4), (1, 2, 3), (1, 2, 3), (True, False), Survive
-        )
-    ]
+def surviving_values(sizes: tuple[int, ...], wanted: Demand) -> dict[int, list[int]]:
+    """The values of min.insync.replicas, up to 12, that survive with each replication factor however it is spread."""
+    return {
+        factor: [value for value in range(1, 13) if all(survives(one, value, wanted) for one in spreads(sizes, factor))]
+        for factor in range(1, sum(sizes) + 1)
+    }
 
 
 @pytest.mark.parametrize("sizes", SIZES)
-def test_what_is_reachable_survives_and_what_is_not_has_no_placement(sizes: tuple[int, ...]) -> None:
+def test_what_is_reachable_is_the_least_change_of_all_that_survive(sizes: tuple[int, ...]) -> None:
+    """No lower value where that can be, then no lower factor, then the nearest factor, then the nearest value."""
     ends = Counter[bool]()
-    for wanted in demands():
-        target = reachable(sizes, wanted)
-        ends[target is not None] += 1
-        possible = some_placement(sizes, wanted.min_insync_racks, wanted.forced, wanted.survive.value)
-        assert (target is not None) == possible
-        if target is not None:
-            placed = spreads(sizes, target.replication_factor)
-            assert placed
-            assert all(survives(one, target.min_insync_replicas, wanted) for one in placed)
+    for required, forced, survive in product((1, 2, 3), (True, False), Survive):
+        values = surviving_values(sizes, Demand(1, 1, required, forced, survive))
+        for now, value_now in product((1, 2, 3, 4), (1, 2, 3)):
+            ways = [
+                (value < value_now, factor < now, abs(factor - now), abs(value - value_now), factor, value)
+                for factor, good in values.items()
+                for value in good
+            ]
+            found = reachable(sizes, Demand(now, value_now, required, forced, survive))
+            assert found == (Reachable(*min(ways)[-2:]) if ways else None), (required, forced, survive, now, value_now)
+            ends[found is not None] += 1
+            kept = value_for(sizes, Demand(now, value_now, required, forced, survive))
+            assert kept == min(values.get(now, ()), key=lambda one: abs(one - value_now), default=None)
     assert ends[True]
-
-
-@pytest.mark.parametrize("sizes", SIZES)
-def test_no_smaller_change_of_the_replication_factor_survives(sizes: tuple[int, ...]) -> None:
-    for wanted in demands():
-        target, value = reachable(sizes, wanted), wanted.min_insync_replicas
-        if (
-            target is None
-            or target.min_insync_replicas < value
-            or target.replication_factor < wanted.replication_factor
-        ):
-            continue
-        for factor in range(wanted.replication_factor, target.replication_factor):
-            # With the same minimum or a higher one, which is what the remedy would set afterwards.
-            kept = [one for one in spreads(sizes, factor) if any(survives(one, m, wanted) for m in range(value, 13))]
-            assert not kept
-
-
-def test_the_value_for_the_present_factor_is_lowered_only_as_far_as_needed() -> None:
-    wanted = Demand(3, 3, 1, forced=True, survive=Survive.RACK)
-    assert value_for((2, 2, 2), wanted) == 2
-    assert value_for((3,), wanted) is None

@@ -118,6 +118,15 @@ def test_a_throttle_is_recorded_then_set_then_the_step_starts() -> None:
     assert decide(throttling, replace(ended, configs=own), limits) == Record(ThrottleRemoved(tuple(own)))
 
 
+def test_a_throttle_that_outlives_its_step_is_recorded_for_the_next() -> None:
+    """Step 1 was deferred and copies again while step 2 is under way: nothing is restored between them."""
+    limits, state = RunLimits(bytes_per_second=9), replace(STATE, deferred=frozenset({1}))
+    own: dict[ConfigKey, str | None] = dict.fromkeys(observation_request(state, limits).configs)
+    throttled = replace(state, own=own, throttled_step=1)
+    shown = replace(moving(), configs=dict.fromkeys(own, "9"))
+    assert decide(throttled, shown, limits) == Record(ThrottleRecorded(2, {}))
+
+
 def test_a_deleted_topic_has_nothing_to_restore() -> None:
     listed = ConfigKey(Holder.TOPIC, "orders", "leader.replication.throttled.replicas")
     state = replace(STATE, own={listed: "0:1"}, cancelled=True)
