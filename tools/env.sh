@@ -18,7 +18,9 @@ if [ -z "$uv" ]; then
     uv=.venv/bin/uv
 fi
 echo "make env: installing requirements.lock into .venv (about 1.3 GB on disk, 460 MB of it Spark; minutes the first time)" >&2
-"$uv" pip install --quiet --python .venv/bin/python --require-hashes -r requirements.lock
+# The lock is whole, and asking for dependencies makes uv build Spark anew for every clone and keep 2 GB of each build.
+"$uv" pip install --quiet --python .venv/bin/python --no-deps --require-hashes -r requirements.lock
+"$uv" pip check --quiet --python .venv/bin/python
 # The build backend is itself in the lock, so this step fetches nothing.
 "$uv" pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -e .
 touch .venv/.complete
