@@ -61,7 +61,7 @@ from rackspan.streams import CapturedGroup, Setting, StreamsGroup
 
 if TYPE_CHECKING:
     from rackspan.apply import RunUpdate
-    from rackspan.pipeline import Collected, RunReport
+    from rackspan.pipeline import Collected, Exported, RunReport
     from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 
 __all__ = [
@@ -86,8 +86,10 @@ __all__ = [
     "collect_every",
     "create_partitions",
     "create_topic",
+    "export_tables",
     "generate_reassignment",
     "harden",
+    "import_warehouse",
     "known_reassignments",
     "lint_reassignment",
     "live_cluster",
@@ -507,6 +509,20 @@ def collect_every(sources: list[Source], warehouse: str | Path, seconds: float) 
 
     kept = pipeline.create_warehouse(warehouse)
     return pipeline.collect_every(sources, kept, seconds, now=time.monotonic, sleep=time.sleep)
+
+
+def import_warehouse(folder: Path, warehouse: str | Path) -> "Iterator[Collected]":
+    """Store the snapshots of a warehouse of version 0.1 in `warehouse`. One that is damaged does not stop the others."""
+    from rackspan import pipeline
+
+    return pipeline.import_version_0_1(folder, warehouse)
+
+
+def export_tables(warehouse: str | Path, names: Sequence[str], out: Path) -> "Iterator[Exported]":
+    """Write tables of the newest run as Parquet files below `out`, all of them where `names` is empty."""
+    from rackspan import pipeline
+
+    return pipeline.export(pipeline.open_warehouse(warehouse), names, out)
 
 
 def run_pipeline(

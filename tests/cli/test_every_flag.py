@@ -143,6 +143,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "pipeline run": ("pipeline", "run", "--warehouse", "warehouse"),
     "pipeline report": ("pipeline", "report", "--warehouse", "warehouse", "--out", "page.html"),
     "pipeline table": ("pipeline", "table", "findings", "--warehouse", "warehouse"),
+    "pipeline export": ("pipeline", "export", "--warehouse", "warehouse", "--out", "tables"),
+    "pipeline import": ("pipeline", "import", "old", "--warehouse", "new"),
 }
 """The words with which a command runs, where its name alone does not do, without a source."""
 
@@ -297,6 +299,9 @@ OWN: dict[tuple[str, str], Case] = {
     ("pipeline table", "--warehouse"): Case(("--warehouse", "out"), NONE),
     ("pipeline table", "--limit"): Case(("--limit", "1"), NONE),
     ("pipeline table", "--output"): Case(("-o", "json"), NONE),
+    ("pipeline export", "--warehouse"): Case(("--warehouse", "out"), NONE),
+    ("pipeline export", "--out"): Case(("--out", "other"), NONE),
+    ("pipeline import", "--warehouse"): Case(("--warehouse", "new-2"), NONE, good=True),
     ("cluster up", "--racks"): Case(("--racks", "2"), NONE),
     ("cluster up", "--brokers"): Case(("--brokers", "3"), NONE),
     ("cluster up", "--kafka"): Case(("--kafka", "4.1.0"), NONE),
@@ -465,6 +470,8 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
     rows = [{"row": 1}, {"row": 2}]
     monkeypatch.setattr(api, "run_pipeline", record("run", ran))
     monkeypatch.setattr(api, "report", record("report", []))
+    monkeypatch.setattr(api, "import_warehouse", record("import", []))
+    monkeypatch.setattr(api, "export_tables", record("export", []))
     monkeypatch.setattr(api, "collect_every", record("every", []))
     monkeypatch.setattr(api, "table", record("table", lambda _warehouse, _name, limit: iter(rows[:limit])))
     monkeypatch.setattr("rackspan.demo.run_demo", record("demo", refused))

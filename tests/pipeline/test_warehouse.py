@@ -58,7 +58,7 @@ def test_a_warehouse_of_version_0_1_is_refused_in_one_line(tmp_path: Path) -> No
     for act in (open_warehouse, create_warehouse):
         with pytest.raises(
             InvalidWarehouse,
-            match=r"a warehouse of rackspan 0.1, in the format before Delta Lake; collect into a new one",
+            match=r"a warehouse of rackspan 0.1, in the format before Delta Lake; bring it over with rackspan pipeline import .*old --warehouse URL",
         ):
             act(tmp_path / "old")
 

@@ -95,6 +95,8 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "pipeline run": ExitMeaning("every table is up to date"),
         "pipeline report": ExitMeaning("the page is written"),
         "pipeline table": ExitMeaning("the rows are printed"),
+        "pipeline export": ExitMeaning("the files are written"),
+        "pipeline import": ExitMeaning("every snapshot is stored", impossible="one is damaged; the others are stored"),
         "cluster up": ExitMeaning("Ctrl-C ends it"),
         "gateway check": ExitMeaning(
             "everything is as it should be", "the gateway will work, and something is amiss", "it will not work"

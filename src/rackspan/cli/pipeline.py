@@ -1,4 +1,4 @@
-"""rackspan pipeline collect, run, report, table."""
+"""rackspan pipeline collect, import, run, report, table, export."""
 
 import itertools
 from collections.abc import Iterable
@@ -63,6 +63,17 @@ def collect(
     _report_collected(api.collect_every(sources, warehouse, every))
 
 
+@app.command("import")
+def import_(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The warehouse of rackspan 0.1; it stays as it is.")],
+    warehouse: options.Warehouse,
+) -> None:
+    """Store the snapshots of a warehouse of rackspan 0.1 in one of Delta tables. Running it twice stores nothing twice."""
+    failed = _report_collected(api.import_warehouse(folder, warehouse))
+    output.note(f"{folder}: imported; rackspan pipeline run --warehouse {warehouse} makes the tables")
+    raise exit_codes.finish(impossible=failed > 0)
+
+
 @app.command()
 @options.with_option_groups
 def run(
@@ -113,6 +124,19 @@ def table(
     listed = list(every)
     page = output.table(columns, ([_cell(row[name]) for name in columns] for row in listed))
     output.write(listed, output_format, page, output.Rows(columns, listed))
+
+
+@app.command()
+def export(
+    warehouse: options.Warehouse,
+    out: Annotated[Path, typer.Option("--out", metavar="DIR", help="The folder to write NAME.parquet to.")],
+    names: Annotated[
+        list[str] | None, typer.Argument(metavar="[NAME]...", help="All tables, unless some are named.")
+    ] = None,
+) -> None:
+    """Write tables of the newest run as plain Parquet files, one a table. Needs no Spark."""
+    for one in api.export_tables(warehouse, names or [], out):
+        output.note(f"{one.file}: written, {one.rows:,} rows")
 
 
 def _report_run(made: "RunReport") -> None:

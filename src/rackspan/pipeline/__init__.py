@@ -9,14 +9,16 @@ reads every table, so collecting and reading need neither Spark nor Java.
 """
 
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
 
 from rackspan.audit import RackPolicy
 from rackspan.pipeline.collect import Collected, collect, collect_every, from_folder
+from rackspan.pipeline.export import Exported, export
 from rackspan.pipeline.incremental import RunReport, RunWork, refresh
+from rackspan.pipeline.landing import version_0_1
 from rackspan.pipeline.landing.store import SnapshotLocation, store
 from rackspan.pipeline.runs import policy_warnings
 from rackspan.pipeline.schemas import TABLES
@@ -26,6 +28,7 @@ from rackspan.pipeline.warehouse import Warehouse, create_warehouse, open_wareho
 __all__ = [
     "TABLES",
     "Collected",
+    "Exported",
     "RunReport",
     "SnapshotLocation",
     "Warehouse",
@@ -33,7 +36,9 @@ __all__ = [
     "collect_every",
     "create_warehouse",
     "draw_report",
+    "export",
     "from_folder",
+    "import_version_0_1",
     "open_warehouse",
     "rows",
     "run",
@@ -57,6 +62,16 @@ def run(warehouse: Warehouse, policy: RackPolicy, master: str | None = None, *, 
             job.build(spark, warehouse, work, policy)
 
     return refresh(warehouse, policy, build, now=lambda: datetime.now(UTC), seconds=time.monotonic)
+
+
+def import_version_0_1(folder: Path, warehouse: str | Path) -> Iterator[Collected]:
+    """Store every snapshot of a warehouse of version 0.1 in one of Delta tables, a new or an existing one.
+
+    The old one is left as it is; doing it twice stores nothing twice. Errors: InvalidWarehouse; those of a damaged snapshot
+    are in its `Collected`.
+    """
+    sources = version_0_1.stored_snapshots(folder)
+    return collect(sources, create_warehouse(warehouse))
 
 
 def draw_report(

@@ -12,6 +12,7 @@ from rackspan.pipeline.delta.table import open_table
 from rackspan.pipeline.incremental import RunWork, TableWork
 from rackspan.pipeline.landing.markers import read_markers
 from rackspan.pipeline.landing.neighbours import neighbours
+from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES, table_named
 from rackspan.pipeline.table import version_in_force
 from rackspan.pipeline.warehouse import Warehouse
@@ -25,7 +26,7 @@ def read(spark: "SparkSession", warehouse: Warehouse, name: str) -> "DataFrame":
 
     Errors: UsageError for an unknown table, InvalidWarehouse where no run has made it yet.
     """
-    version = version_in_force(warehouse, table_named(name))
+    version = version_in_force(warehouse, table_named(name), last_run(warehouse))
     reader = spark.read.format("delta")
     if version is not None:
         reader = reader.option("versionAsOf", version)

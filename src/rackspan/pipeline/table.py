@@ -11,7 +11,7 @@ import pyarrow.compute as pc
 from rackspan.errors import InvalidWarehouse
 from rackspan.model.json_format import utc_text
 from rackspan.pipeline.delta.table import DataFile, data_files, read_files
-from rackspan.pipeline.runs import last_run
+from rackspan.pipeline.runs import Run, last_run
 from rackspan.pipeline.schemas import JUDGED, LANDING, RUNS, SNAPSHOTS, Table, table_named
 from rackspan.pipeline.warehouse import Warehouse, existing_table
 
@@ -31,19 +31,24 @@ def rows(warehouse: Warehouse, name: str, limit: int | None = None) -> Iterator[
     table = table_named(name)
     opened = table_in_force(warehouse, table)
     maps = [field.name for field in table.schema if pa.types.is_map(field.type)]
-    return islice((_as_json(row, maps) for row in _sorted_rows(warehouse, table, opened)), limit)
+    batches = (
+        batch
+        for part in sorted_batches(warehouse, table, opened)
+        for batch in part.to_batches(max_chunksize=BATCH_ROWS)
+    )
+    return islice((_as_json(row, maps) for batch in batches for row in batch.to_pylist()), limit)
 
 
 def table_in_force(warehouse: Warehouse, table: Table) -> "DeltaTable":
     """A table at the version that readers read. Errors: InvalidWarehouse where no run has made it yet."""
-    return existing_table(warehouse, table.name, version_in_force(warehouse, table))
+    run = None if table.name in LANDING else last_run(warehouse)
+    return existing_table(warehouse, table.name, version_in_force(warehouse, table, run))
 
 
-def version_in_force(warehouse: Warehouse, table: Table) -> int | None:
-    """The version of a table that readers read; None for the newest one. Errors: InvalidWarehouse before the first run."""
+def version_in_force(warehouse: Warehouse, table: Table, run: Run | None) -> int | None:
+    """The version of a table that belongs to a run; None for the newest one. Errors: InvalidWarehouse before the first run."""
     if table.name in LANDING:
         return None
-    run = last_run(warehouse)
     if run is None or (table is not RUNS and table.name not in run.versions):
         raise InvalidWarehouse(
             f"{warehouse.root}: has no table {table.name} yet; run rackspan pipeline run --warehouse {warehouse.root}"
@@ -68,20 +73,21 @@ def in_order(rows: pa.Table, table: Table) -> pa.Table:
     return rows.take(pc.sort_indices(pa.table(keys), sort_keys=order))
 
 
-def _sorted_rows(warehouse: Warehouse, table: Table, opened: "DeltaTable") -> Iterator[dict[str, Any]]:
+def sorted_batches(warehouse: Warehouse, table: Table, opened: "DeltaTable") -> Iterator[pa.Table]:
+    """The rows of a table in order of its grain, in parts that fit into memory."""
     files = data_files(opened)
     if sum(file.rows for file in files) <= AT_ONCE:
-        yield from _part(warehouse, table, opened, files)
+        yield _part(warehouse, table, opened, files)
         return
     by_day = {day: list(ones) for day, ones in groupby(sorted(files, key=_day), key=_day)}
     for cluster_id in _clusters(warehouse, table):
         for ones in by_day.values():
-            yield from _part(warehouse, table, opened, ones, cluster_id)
+            yield _part(warehouse, table, opened, ones, cluster_id)
 
 
 def _part(
     warehouse: Warehouse, table: Table, opened: "DeltaTable", files: Sequence[DataFile], cluster_id: str | None = None
-) -> Iterator[dict[str, Any]]:
+) -> pa.Table:
     """The rows of some files in order, those of one cluster alone if it is given."""
     read = pa.Table.from_batches(read_files(opened, files, table.schema), table.schema)
     if cluster_id is not None:
@@ -89,8 +95,7 @@ def _part(
     if table.name in LANDING and table is not SNAPSHOTS:
         # Rows without a marker belong to a collect that was killed, or that is at work.
         read = read.filter(pc.is_in(read["snapshot_id"], _stored_ids(warehouse, {file.day for file in files})))
-    for batch in in_order(read, table).to_batches(max_chunksize=BATCH_ROWS):
-        yield from batch.to_pylist()
+    return in_order(read, table)
 
 
 def _stored_ids(warehouse: Warehouse, days: set[date | None]) -> pa.Array:

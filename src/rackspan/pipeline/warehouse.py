@@ -64,8 +64,8 @@ def open_warehouse(root: str | Path) -> Warehouse:
         )
     if folder is not None and is_version_0_1(folder):
         raise InvalidWarehouse(
-            f"{root}: a warehouse of rackspan 0.1, in the format before Delta Lake; collect into a new one, and read this one "
-            "with rackspan 0.1"
+            f"{root}: a warehouse of rackspan 0.1, in the format before Delta Lake; bring it over with rackspan pipeline import "
+            f"{root} --warehouse URL"
         )
     if open_table(warehouse.table(SNAPSHOTS.name)) is None:
         raise InvalidWarehouse(

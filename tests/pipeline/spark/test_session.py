@@ -1,15 +1,11 @@
-import shutil
 import subprocess
 import sys
-from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 from pyspark.sql import SparkSession
 
-import rackspan
-from rackspan.errors import MissingRequirement
+from rackspan.errors import MissingRequirement, UsageError
 from rackspan.pipeline.spark import session
 
 
@@ -60,8 +56,31 @@ def test_only_a_local_spark_is_bound_to_loopback_and_has_no_page(master: str, lo
     assert ("spark.ui.enabled" in settings) is local
 
 
-def test_without_a_master_spark_submit_has_its_way() -> None:
-    assert session.start_settings(None, []) == {}
+def test_on_a_cluster_delta_is_added_to_what_spark_defaults_name_and_nothing_else_is_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "spark-defaults.conf").write_text(
+        "# a comment\nspark.jars  /mine.jar\nspark.sql.extensions=a.Mine\nspark.executor.memory: 1g\n"
+        "spark.databricks.delta.snapshotPartitions 8\n"
+    )
+    monkeypatch.setenv("SPARK_CONF_DIR", str(tmp_path))
+    assert session.start_settings("spark://h:1", [Path("/a.jar")]) == {
+        "spark.master": "spark://h:1",
+        "spark.jars": "/mine.jar,/a.jar",
+        "spark.sql.extensions": f"a.Mine,{session.EXTENSION}",
+        "spark.sql.catalog.spark_catalog": session.DELTA["spark.sql.catalog.spark_catalog"],
+        "spark.databricks.delta.snapshotPartitions": "8",
+    }
+
+
+def test_a_master_beside_spark_submit_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYSPARK_GATEWAY_PORT", "1")
+    monkeypatch.setattr("pyspark.SparkContext._active_spark_context", None)
+    with (
+        pytest.raises(UsageError, match=r"^--master spark://h:1: spark-submit has started Spark already"),
+        session.spark_session("spark://h:1"),
+    ):
+        pass
 
 
 def test_the_package_that_is_sent_can_be_imported_from_its_zip(tmp_path: Path) -> None:
@@ -84,25 +103,3 @@ def test_ours_is_a_session_of_its_own_and_leaves_the_shared_one_running(spark: S
     assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Kathmandu"
     assert spark.range(3).count() == 3
     spark.conf.set("spark.sql.session.timeZone", zone or "UTC")
-
-
-def where(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for _batch in batches:
-        yield pa.record_batch({"file": [rackspan.__file__]})
-
-
-@pytest.mark.spark
-@pytest.mark.soak
-def test_executors_on_other_machines_are_sent_the_package() -> None:
-    """Spark's own stand-in for other machines: an executor in a process of its own, with a folder of its own."""
-    assert shutil.which("java")
-    rows_read = python(
-        "import sys; sys.path.insert(0, '.')",
-        "from pyspark import cloudpickle",
-        "from tests.pipeline.spark import test_session as mine",
-        "cloudpickle.register_pickle_by_value(mine)",
-        "from rackspan.pipeline.spark import session",
-        "with session.spark_session('local-cluster[1,1,1024]') as spark:",
-        "    print(spark.range(1).mapInArrow(mine.where, 'file string').first().file)",
-    )
-    assert ".zip/rackspan/__init__.py" in rows_read

@@ -2,11 +2,12 @@
 
 A session that is active already (of a notebook, a test, spark-submit) is reused and left running, and must have Delta Lake
 configured; otherwise one is started and stopped. The run uses a session of its own in each case (`newSession()`, or a new
-connection for Spark Connect), so the settings below affect no other user of it, and of a cluster's own settings none is
-changed.
+connection for Spark Connect), so the settings below affect no other user of it. Of a cluster's own settings none is changed:
+Delta Lake's jars and extension are added to those that spark-defaults.conf names.
 """
 
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping
@@ -22,7 +23,6 @@ from rackspan.java import Java, find_java
 from rackspan.pipeline.spark.jars import artifact, delta_jars
 
 if TYPE_CHECKING:
-    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 LOCAL: Final = "local[*]"
@@ -47,6 +47,8 @@ DELTA: Final[Mapping[str, str]] = {
 """What Delta Lake needs when Spark starts."""
 
 REQUIRED_BY_WORKERS: Final = ("numpy", "pyarrow")
+WORKERS_CHECKED: Final = 256
+"""Rows, over as many tasks as the cluster has cores."""
 
 
 @contextmanager
@@ -57,6 +59,9 @@ def spark_session(master: str | None = None, remote: str | None = None) -> Itera
     Delta Lake; UsageError where Spark does not come up, or its executors lack something.
     """
     require_pyspark()
+    if remote is None and master is None:
+        # Spark's own variable, which notebooks of Spark Connect set.
+        remote = os.environ.get("SPARK_REMOTE")
     if remote is not None:
         with _connected(remote) as session:
             yield session
@@ -80,10 +85,18 @@ def spark_session(master: str | None = None, remote: str | None = None) -> Itera
 
 @contextmanager
 def _connected(remote: str) -> Iterator[Any]:
-    """A new session of a Spark Connect server."""
-    from pyspark.errors import PySparkException
-    from pyspark.sql.connect.session import SparkSession as ConnectSession
+    """A new session of a Spark Connect server. While it is open, `pyspark.sql.functions` makes columns for Spark Connect."""
+    with _environment({"SPARK_CONNECT_MODE_ENABLED": "1"}), _connection(remote) as session:
+        yield session
 
+
+@contextmanager
+def _connection(remote: str) -> Iterator[Any]:
+    try:
+        from pyspark.errors import PySparkException
+        from pyspark.sql.connect.session import SparkSession as ConnectSession
+    except ImportError as error:
+        raise MissingRequirement(f"Spark Connect needs {error.name}; pip install 'rackspan[spark]'") from None
     try:
         session: Any = ConnectSession.builder.remote(remote).create()
         _require_delta(session, remote)
@@ -91,8 +104,6 @@ def _connected(remote: str) -> Iterator[Any]:
             session.conf.set(name, value)
         with TemporaryDirectory() as folder:
             session.addArtifacts(packaged(Path(folder)), pyfile=True)
-    except ImportError as error:
-        raise MissingRequirement(f"Spark Connect needs {error.name}; pip install 'rackspan[spark]'") from None
     except (PySparkException, OSError, RuntimeError) as error:
         raise UsageError(f"Spark Connect at {remote}: {_first_line(error)}; look at --remote") from error
     try:
@@ -115,17 +126,22 @@ def is_local(master: str) -> bool:
     return master.startswith("local") and not master.startswith("local-cluster")
 
 
-def start_settings(master: str | None, jars: list[Path]) -> dict[str, str]:
-    """Settings that have effect only before Spark starts. Without a master, spark-submit's own settings stay."""
-    if master is None:
-        return {}
-    delta = {**DELTA, "spark.jars": ",".join(map(str, jars)), "spark.ui.showConsoleProgress": "false"}
+def start_settings(master: str, jars: list[Path]) -> dict[str, str]:
+    """Settings that have effect only before Spark starts: on a cluster Delta Lake alone, on a local Spark some of our own."""
+    theirs = spark_defaults(os.environ)
+    delta = dict(DELTA) | {name: theirs[name] for name in DELTA if name in theirs and name != "spark.sql.extensions"}
+    added = {"spark.jars": list(map(str, jars)), "spark.sql.extensions": [EXTENSION]}
+    for name, ours in added.items():
+        given = [one for one in theirs.get(name, "").split(",") if one and one not in ours]
+        delta[name] = ",".join([*given, *ours])
     if not is_local(master):
         return {**delta, "spark.master": master}
     return {
         **delta,
         "spark.master": master,
         "spark.ui.enabled": "false",
+        # The progress bar would overwrite our lines.
+        "spark.ui.showConsoleProgress": "false",
         # A local Spark needs no address that others can reach.
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
@@ -134,6 +150,17 @@ def start_settings(master: str | None, jars: list[Path]) -> dict[str, str]:
         # Spark's 200 are for a cluster: on one machine each is a file and a task with next to nothing in it.
         "spark.sql.shuffle.partitions": str(max(4, 2 * (os.cpu_count() or 2))),
     }
+
+
+def spark_defaults(environ: Mapping[str, str]) -> dict[str, str]:
+    """The settings of the user's spark-defaults.conf: in SPARK_CONF_DIR, or in SPARK_HOME/conf. Spark's own are empty."""
+    folder = environ.get("SPARK_CONF_DIR") or os.path.join(environ.get("SPARK_HOME", ""), "conf")
+    try:
+        lines = Path(folder, "spark-defaults.conf").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return {}
+    pairs = (re.split(r"\s*[\s=:]\s*", line.strip(), maxsplit=1) for line in lines if line.strip()[:1] not in ("#", ""))
+    return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
 
 def _started(master: str | None) -> "SparkSession":
@@ -145,8 +172,10 @@ def _started(master: str | None) -> "SparkSession":
     if SparkContext._active_spark_context is not None:
         return SparkSession.builder.getOrCreate()
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
+    if submitted and master is not None:
+        raise UsageError(f"--master {master}: spark-submit has started Spark already; give --master to spark-submit")
     java = None if submitted else find_java()
-    settings = start_settings(master if submitted or master else LOCAL, [] if java is None else delta_jars(java))
+    settings = {} if java is None else start_settings(master or LOCAL, delta_jars(java))
     try:
         with _environment(_launch_variables(settings, java)):
             session = SparkSession.builder.config(conf=SparkConf().setAll(list(settings.items()))).getOrCreate()
@@ -154,7 +183,7 @@ def _started(master: str | None) -> "SparkSession":
         raise UsageError(
             f"Spark did not start on {master or LOCAL}: {_first_line(error)}; look at --master and Java"
         ) from error
-    if not submitted:
+    if is_local(master or LOCAL) and not submitted:
         session.sparkContext.setLogLevel("ERROR")
     return session
 
@@ -201,7 +230,8 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
     finally:
         for name, value in before.items():
             if value is None:
-                del os.environ[name]
+                # Stopping a session of Spark Connect may have removed its variable already.
+                os.environ.pop(name, None)
             else:
                 os.environ[name] = value
 
@@ -223,28 +253,35 @@ def _ship_code(session: "SparkSession") -> None:
 def _require_on_workers(session: "SparkSession", where: str) -> None:
     """Raise UsageError where an executor's Python differs from ours, or lacks what the jobs import."""
     from pyspark.errors import PySparkException
+    from pyspark.sql import functions as F
 
+    needed = REQUIRED_BY_WORKERS
+
+    # A local function is sent by value, and without Arrow: it has to run where neither rackspan nor PyArrow is.
+    def lacking(_number: int) -> str:
+        import sys
+        from importlib.util import find_spec
+
+        missing = " and ".join(name for name in needed if find_spec(name) is None)
+        return f"{sys.version_info.major}.{sys.version_info.minor} {missing}"
+
+    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
     try:
-        found = session.range(1).mapInArrow(_worker_facts, "python string, missing string").collect()[0]
+        # A task for each core, so that other executors than the first one are looked at too.
+        column = F.collect_set(F.udf(lacking, "string", useArrow=False)("id"))
+        ((found,),) = session.range(WORKERS_CHECKED).select(column).collect()
     except PySparkException as error:
         raise UsageError(
-            f"the executors of {where} cannot run Python with Arrow: {_first_line(error)}; install Python "
-            f"{sys.version_info.major}.{sys.version_info.minor}, NumPy and PyArrow there, or ship them with --archives"
+            f"the executors of {where} cannot run Python: {_first_line(error)}; install Python {ours}, NumPy and PyArrow "
+            "there, or ship them with --archives"
         ) from error
-    ours = f"{sys.version_info.major}.{sys.version_info.minor}"
-    if found.python != ours or found.missing:
-        lacks = f"lacks {found.missing}" if found.missing else f"is {found.python}, and this one {ours}"
-        raise UsageError(
-            f"Python on the executors of {where} {lacks}; set PYSPARK_PYTHON to one that fits, or ship one with --archives"
-        )
-
-
-def _worker_facts(batches: Iterator["pa.RecordBatch"]) -> Iterator["pa.RecordBatch"]:
-    import pyarrow as pa
-
-    for _ in batches:
-        missing = ", ".join(name for name in REQUIRED_BY_WORKERS if find_spec(name) is None)
-        yield pa.record_batch({"python": [f"{sys.version_info.major}.{sys.version_info.minor}"], "missing": [missing]})
+    for one in sorted(found):
+        python, _, missing = one.partition(" ")
+        if python != ours or missing:
+            lacks = f"lacks {missing}" if missing else f"is {python}, and this one {ours}"
+            raise UsageError(
+                f"Python on the executors of {where} {lacks}; set PYSPARK_PYTHON to one that fits, or ship one with --archives"
+            )
 
 
 def packaged(folder: Path) -> str:

@@ -1,0 +1,151 @@
+"""Every table on a real cluster: by --master, by spark-submit with the wheel, and through Spark Connect, always the same rows."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from rackspan import pipeline
+from rackspan.audit import RackPolicy
+from rackspan.errors import UsageError
+from rackspan.model import ClusterSnapshot
+from rackspan.pipeline import Warehouse
+from rackspan.pipeline.landing.store import store_all
+from rackspan.pipeline.schemas import TABLES
+from rackspan.pipeline.spark import session
+from tests.pipeline import expected
+from tests.pipeline.examples import NOON, generated, small
+from tests.pipeline.spark import standalone
+from tests.pipeline.spark.standalone import Standalone
+
+pytestmark = pytest.mark.spark
+
+ROOT = Path(__file__).parents[3]
+SNAPSHOTS = [*generated(5), small(taken_at=NOON), small(taken_at=NOON + timedelta(hours=1), leader=2)]
+LATER = small(taken_at=NOON + timedelta(hours=2), leader=3)
+POLICY = RackPolicy(min_insync_racks=2)
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Standalone]:
+    with standalone.standalone(tmp_path_factory.mktemp("standalone")) as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def remote(cluster: Standalone) -> Iterator[str]:
+    with standalone.connect_server(cluster) as url:
+        yield url
+
+
+def filled(root: Path) -> Warehouse:
+    warehouse = pipeline.create_warehouse(root)
+    store_all(SNAPSHOTS, warehouse)
+    return warehouse
+
+
+def assert_every_table_equals_the_audit(warehouse: Warehouse, snapshots: list[ClusterSnapshot]) -> None:
+    for name, table in TABLES.items():
+        wanted = expected.ordered(expected.table(name, snapshots, POLICY), table.grain)
+        assert expected.judged_columns(pipeline.rows(warehouse, name)) == wanted, name
+        assert wanted
+
+
+def test_a_master_with_two_workers_makes_every_table_and_spark_submit_the_next_rows(
+    cluster: Standalone, tmp_path: Path
+) -> None:
+    """Its executors import rackspan from what the driver sends; the ones of spark-submit run the Python in --archives."""
+    warehouse = filled(tmp_path / "w")
+    run = ("pipeline", "run", "--warehouse", warehouse.root, "--min-insync-racks", "2")
+    printed = cluster.rackspan(*run, "--master", cluster.master)
+    assert f"{len(SNAPSHOTS)} snapshots judged" in printed
+    assert_every_table_equals_the_audit(warehouse, SNAPSHOTS)
+    assert min(cluster.applications()) == 1
+
+    store_all([LATER], warehouse)
+    built = subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert built.returncode == 0, built.stderr
+    (wheel,) = tmp_path.glob("rackspan-*.whl")
+    submit = tmp_path / "submit.py"
+    submit.write_text("from rackspan.cli import run\n\nrun()\n")
+    printed = cluster.run(
+        *(standalone.SPARK_HOME / "bin" / "spark-submit", "--master", cluster.master, "--jars", standalone.jars()),
+        *(word for name, value in session.DELTA.items() for word in ("--conf", f"{name}={value}")),
+        *("--archives", f"{standalone.archive_of(cluster.python, tmp_path)}#environment"),
+        *("--py-files", wheel, submit, *run),
+        PYSPARK_PYTHON="environment/bin/python",
+    )
+    assert "1 snapshots judged" in printed
+    assert_every_table_equals_the_audit(warehouse, [*SNAPSHOTS, LATER])
+
+
+IN_A_NOTEBOOK = """
+import json, sys
+from pyspark.sql import SparkSession
+from rackspan import RackPolicy, pipeline
+from rackspan.pipeline import notebook
+
+remote, root = sys.argv[1:]
+spark = SparkSession.builder.remote(remote).getOrCreate()
+warehouse = pipeline.open_warehouse(root)
+ids = [row.snapshot_id for row in notebook.read(spark, warehouse, "snapshots").collect()]
+judged = notebook.judge(spark, warehouse, "findings", ids, RackPolicy(min_insync_racks=2))
+names = notebook.register(spark, warehouse, "fleet")
+print(json.dumps({
+    "read": notebook.read(spark, warehouse, "findings").count(),
+    "judged": judged.count(),
+    "registered": {name: spark.table(name).count() for name in names if name.endswith(("findings", "snapshots"))},
+}))
+"""
+
+
+def test_spark_connect_makes_every_table_and_serves_a_notebook(
+    cluster: Standalone, remote: str, tmp_path: Path
+) -> None:
+    warehouse = filled(tmp_path / "w")
+    printed = cluster.rackspan(
+        *("pipeline", "run", "--warehouse", warehouse.root, "--min-insync-racks", "2", "--remote", remote)
+    )
+    assert f"{len(SNAPSHOTS)} snapshots judged" in printed
+    assert_every_table_equals_the_audit(warehouse, SNAPSHOTS)
+    found = json.loads(cluster.run(sys.executable, "-c", IN_A_NOTEBOOK, remote, warehouse.root).splitlines()[0])
+    findings = len(expected.table("findings", SNAPSHOTS, POLICY))
+    assert found == {
+        "read": findings,
+        "judged": findings,
+        "registered": {"fleet.findings": findings, "fleet.snapshots": len(SNAPSHOTS)},
+    }
+
+
+def test_executors_whose_python_lacks_something_are_reported_in_one_line(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bare = standalone.executors_python(tmp_path / "bare", "numpy")
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(bare))
+    with pytest.raises(
+        UsageError, match=r"^Python on the executors of here lacks pyarrow; set PYSPARK_PYTHON"
+    ) as caught:
+        session._require_on_workers(spark, "here")
+    assert "\n" not in str(caught.value)
+    monkeypatch.setattr(spark.sparkContext, "pythonExec", str(tmp_path / "absent"))
+    with pytest.raises(UsageError, match=r"^the executors of here cannot run Python: ") as caught:
+        session._require_on_workers(spark, "here")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_server_that_does_not_respond_is_reported_in_one_line(tmp_path: Path) -> None:
+    url = f"sc://127.0.0.1:{standalone.free_port()}"
+    with pytest.raises(UsageError, match=rf"^Spark Connect at {url}: .*; look at --remote") as caught:
+        session.spark_session(remote=url).__enter__()
+    assert "\n" not in str(caught.value)
