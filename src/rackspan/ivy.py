@@ -103,5 +103,6 @@ def _command(java: Java, ivy: Path, work: Path, lib: Path) -> list[str]:
 def _cause(output: str) -> str:
     """The line with the cause, from Ivy's pages of progress."""
     lines = [line.strip() for line in output.splitlines()]
-    causes = [line for line in lines if any(word in line for word in ("not found", "NOT FOUND", "Exception", "ERROR"))]
+    words = ("Server access error", "not found", "NOT FOUND", "Exception", "ERROR")
+    causes = [line for line in lines if any(word in line for word in words)]
     return (causes or [line for line in lines if line] or ["Ivy said nothing"])[0].lstrip(": ")

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Final
 
 from rackspan.disk import to_disk
 from rackspan.errors import InvalidWarehouse
+from rackspan.pipeline.delta.credentials import has_credentials
 from rackspan.pipeline.delta.local_disk import repair_log
 from rackspan.pipeline.delta.table import create_table, local_folder, open_table
 from rackspan.pipeline.schemas import LANDING, SNAPSHOTS
@@ -108,8 +109,8 @@ def existing_table(warehouse: Warehouse, name: str, version: int | None = None) 
 def only_run(warehouse: Warehouse) -> Iterator[None]:
     """Hold the lock of a local warehouse for a block. Errors: InvalidWarehouse at once where another run holds it.
 
-    An object store has no lock. There, as here, two runs that wrote at the same time are detected when the first table is
-    committed (incremental.py).
+    An object store has no lock. There two runs that wrote at the same time are detected when a table is committed
+    (incremental.py), as far as the store commits a file only once: Spark on S3 does not, see docs/how-to/pipeline.md.
     """
     folder = warehouse.folder
     if folder is None:
@@ -140,6 +141,11 @@ def _named(root: str | Path) -> Warehouse:
     if scheme not in SCHEMES:
         raise InvalidWarehouse(
             f"{root}: the scheme {scheme} is none of {', '.join(SCHEMES)}; choose another --warehouse"
+        )
+    if scheme != "file" and has_credentials(text):
+        raise InvalidWarehouse(
+            f"a {scheme} URL with credentials in it would be in every message; name the place alone, and give the credentials "
+            "by the environment, as delta-rs and Hadoop read them"
         )
     return Warehouse(str(local_folder(text)) if scheme == "file" else text)
 

@@ -1,6 +1,8 @@
 """The jars of Delta Lake: one build for each Spark, kept complete or not at all."""
 
+import re
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -55,3 +57,23 @@ def test_jars_are_fetched_once_and_nothing_is_kept_of_a_download_that_broke(
     assert len(fetched) == 1
     printed = capsys.readouterr()
     assert (printed.out, printed.err.count("fetching Delta Lake")) == ("", 2)
+
+
+@pytest.mark.java
+def test_without_a_network_one_line_says_which_folder_to_copy_and_with_that_folder_none_is_needed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    monkeypatch.setenv("JDK_JAVA_OPTIONS", "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=1")
+    with pytest.raises(MissingRequirement) as caught:
+        delta_jars(find_java())
+    assert re.fullmatch(
+        rf"Delta Lake {DELTA} could not be fetched: .+; "
+        rf"without a network copy {tmp_path}/rackspan/delta from a machine that has one",
+        str(caught.value),
+    )
+    copied = tmp_path / "rackspan" / "delta" / f"{artifact(version('pyspark'))}-{DELTA}"
+    assert list(copied.parent.iterdir()) == []
+    copied.mkdir()
+    (copied / "delta.jar").touch()
+    assert delta_jars(find_java()) == [copied / "delta.jar"]

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rackspan.errors import InvalidWarehouse, MissingRequirement
+from rackspan.pipeline.delta.credentials import redacted
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -158,7 +159,9 @@ def local_folder(url: str) -> Path | None:
 
 
 def one_line(error: Exception) -> str:
-    return " ".join(str(error).split())[:400] or type(error).__name__
+    """The message of an error of delta-rs in one line, without credentials."""
+    words = redacted(str(error)).replace(" \u21b3 ", ": ").split()
+    return " ".join(words)[:400] or type(error).__name__
 
 
 def _batches(

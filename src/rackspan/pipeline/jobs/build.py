@@ -12,6 +12,7 @@ from pyspark.sql import functions as F
 
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
+from rackspan.pipeline.delta.credentials import redacted
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.frames.registrations import Registrations, registrations
 from rackspan.pipeline.incremental import RunWork, TableWork
@@ -133,4 +134,4 @@ def root_cause(error: Exception) -> str:
     while cause is not None and cause.getCause() is not None:
         cause = cause.getCause()
     text = str(error) if cause is None else cause.toString()
-    return text.strip().splitlines()[0][:400]
+    return redacted(text.strip().splitlines()[0])[:400]

@@ -74,6 +74,9 @@ def artifact(pyspark: str) -> str:
 def fetch_by_ivy(name: str, java: Java, scratch: Path) -> None:
     """Download the jars to `scratch`/lib. Errors: as of ivy.fetch."""
     download = ivy.Download(
-        name=f"Delta Lake {DELTA}", dependencies=DEPENDENCIES.format(name=name, delta=DELTA), seconds=SECONDS
+        name=f"Delta Lake {DELTA}",
+        dependencies=DEPENDENCIES.format(name=name, delta=DELTA),
+        seconds=SECONDS,
+        failed=f"without a network copy {ivy.cache_folder('delta')} from a machine that has one",
     )
     ivy.fetch(download, java, ivy.ivy_jar("Delta Lake"), scratch / "work", scratch / "lib")

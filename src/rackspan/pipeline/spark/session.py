@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING, Any, Final
 import rackspan
 from rackspan.errors import MissingRequirement, UsageError
 from rackspan.java import Java, find_java
+from rackspan.pipeline.delta.credentials import redacted
 from rackspan.pipeline.spark.jars import artifact, delta_jars
 
 if TYPE_CHECKING:
@@ -207,7 +208,7 @@ def _pyspark_version() -> str:
 
 def _first_line(error: Exception) -> str:
     text = str(error).strip()
-    return text.splitlines()[0] if text else type(error).__name__
+    return redacted(text.splitlines()[0]) if text else type(error).__name__
 
 
 def _launch_variables(settings: Mapping[str, str], java: Java | None) -> dict[str, str]:
