@@ -178,7 +178,7 @@ class Gateway:
         )
         try:
             connection = await self.cluster.connection(broker)
-            self._learn(await connection.send(ApiKey.METADATA, request))
+            self._learn(await connection.call(ApiKey.METADATA, request))
         except (OSError, TimeoutError, RackspanError) as error:
             log.warning("topic ids could not be looked up at broker %d: %s", broker, error)
 
@@ -200,7 +200,7 @@ class Gateway:
             DescribeConfigsResource(resource_type=TOPIC, resource_name=topic, configuration_keys=[MIN_INSYNC_REPLICAS])
             for topic in topics
         ]
-        response = await connection.send(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=resources))
+        response = await connection.call(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=resources))
         self.policies.learn_min_insync_replicas(
             {result.resource_name: int(one.value) for result in response.results for one in result.configs if one.value}
         )

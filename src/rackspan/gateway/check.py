@@ -148,7 +148,7 @@ async def _broker_configs(gateway: Gateway) -> AsyncIterator[Result]:
     resource = DescribeConfigsResource(resource_type=BROKER, resource_name=str(node), configuration_keys=keys)
     try:
         connection = await gateway.cluster.connection(node)
-        response = await connection.send(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=[resource]))
+        response = await connection.call(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=[resource]))
     except (OSError, TimeoutError, RackspanError) as error:
         yield Result("brokers' configs", Level.WARNING, f"not read: {error}")
         return
@@ -189,7 +189,7 @@ async def _config_topic(config: GatewayConfig, gateway: Gateway) -> AsyncIterato
         allow_auto_topic_creation=False,
         include_topic_authorized_operations=True,
     )
-    (topic,) = (await connection.send(ApiKey.METADATA, request)).topics
+    (topic,) = (await connection.call(ApiKey.METADATA, request)).topics
     check = f"config topic {config.config_topic}"
     if topic.error_code == _UNKNOWN_TOPIC:
         yield Result(check, Level.OK, "does not exist; the first gateway creates it, for which it needs CREATE")

@@ -78,7 +78,7 @@ def _acknowledgements(gateway: Gateway) -> Iterator[Family]:
         refused.add_metric((topic, str(partition), cause.name.lower(), "after" if after else "before"), count)
     yield refused
     failures = CounterMetricFamily(_FAILURES.name, _FAILURES.help, labels=("broker", "rack"))
-    racks = {int(broker.id): broker.rack or "" for broker in gateway.cluster.brokers()}
+    racks = {int(broker.id): broker.rack or "" for broker in gateway.cluster.all_brokers()}
     for broker in sorted({*racks, *handler.rack_check_failures}):
         failures.add_metric((str(broker), racks.get(broker, "")), handler.rack_check_failures[broker])
     yield failures

@@ -4,13 +4,14 @@ Each is sent on with what Kafka understands, on the client's connection and with
 after the cluster has accepted it.
 """
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from random import Random
 from typing import TYPE_CHECKING, Any, Final, Protocol
 from uuid import UUID
 
-from rackspan.errors import RackspanError
+from rackspan.errors import ClusterRequestFailed, RackspanError
 from rackspan.gateway.core.endpoints import Addresses
 from rackspan.gateway.core.policies import Entry, Policies, Scope, record
 from rackspan.gateway.core.topic_configs import (
@@ -72,7 +73,11 @@ NONE: Final = 0
 REPLICA_PLACEMENT_FAILED: Final = 1003
 UNKNOWN_SERVER_ERROR: Final = -1
 UNKNOWN_TOPIC: Final = 3
+_LEADER_NOT_AVAILABLE: Final = 5
 _ACCEPTED: Final = frozenset({NONE})
+_FAILURES: Final = (OSError, TimeoutError, RackspanError)
+_TOPIC_LOOKUPS: Final = 20
+_LOOKUP_SECONDS: Final = 0.1
 
 Handle = Callable[[Session, RequestHeader, Any], Awaitable[WireStruct]]
 
@@ -173,7 +178,7 @@ class AdminHandler:
                     resource.resource_name,
                     ours[0].config_operation,
                     [one.value for one in ours],
-                    self._cluster.brokers(),
+                    self._cluster.all_brokers(),
                 )
                 changes[resource.resource_type, resource.resource_name] = change
                 if isinstance(change, RefusedChange):
@@ -207,7 +212,7 @@ class AdminHandler:
                 rest, ours = without(resource.configs)
                 removed = Change(Scope.TOPIC if kind == TOPIC else Scope.BROKER, name, None)
                 change = (
-                    change_of(kind, name, SET, [one.value for one in ours], self._cluster.brokers())
+                    change_of(kind, name, SET, [one.value for one in ours], self._cluster.all_brokers())
                     if ours
                     else removed
                 )
@@ -238,13 +243,13 @@ class AdminHandler:
             change = changes.get((response.resource_type, response.resource_name))
             if not isinstance(change, Change) or response.error_code not in _ACCEPTED:
                 continue
-            topic_id = await self._topic_id(change.name) if change.scope is Scope.TOPIC else None
             try:
+                topic_id = await self._topic_id(change.name) if change.scope is Scope.TOPIC else None
                 await self._write(change, topic_id)
-            except RackspanError as error:
+            except _FAILURES as error:
                 response.error_code = UNKNOWN_SERVER_ERROR
                 response.error_message = (
-                    f"{MIN_INSYNC_RACKS} was not kept, the request's other configs were altered: {error}"
+                    f"{MIN_INSYNC_RACKS} may not be kept, the request's other configs were altered: {error}"
                 )
 
     async def _write(self, change: Change, topic_id: UUID | None) -> None:
@@ -271,13 +276,20 @@ class AdminHandler:
                     self._policies.learn_min_insync_replicas({resource.resource_name: max(1, int(config.value))})
 
     async def _topic_id(self, topic: str) -> UUID | None:
-        """As the cluster reports it now; None where its version has no topic ids."""
-        connection = await self._cluster.any_connection()
+        """As the cluster reports it now; None where its version has no topic ids.
+
+        The topic exists, so a broker that reports none is behind. Errors: ClusterRequestFailed where it stays so.
+        """
         request = MetadataRequestData(topics=[MetadataRequestTopic(name=topic)], allow_auto_topic_creation=False)
-        metadata: MetadataResponseData = await connection.send(ApiKey.METADATA, request)
-        topic_id = next((one.topic_id for one in metadata.topics if one.name == topic and one.error_code == NONE), None)
-        self._policies.learn_topic(topic, topic_id)
-        return topic_id
+        for _ in range(_TOPIC_LOOKUPS):
+            connection = await self._cluster.any_connection()
+            metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
+            (found,) = metadata.topics
+            if found.error_code in (NONE, _LEADER_NOT_AVAILABLE):
+                self._policies.learn_topic(topic, found.topic_id)
+                return found.topic_id
+            await asyncio.sleep(_LOOKUP_SECONDS)
+        raise ClusterRequestFailed(f"the id of topic {topic} is not known: error {found.error_code}; alter it again")
 
     # New topics.
 
@@ -292,7 +304,7 @@ class AdminHandler:
             if self._store is not None:
                 rest, ours = without(topic.configs)
                 if ours:
-                    change = change_of(TOPIC, topic.name, SET, [one.value for one in ours], self._cluster.brokers())
+                    change = change_of(TOPIC, topic.name, SET, [one.value for one in ours], self._cluster.all_brokers())
                     if isinstance(change, RefusedChange):
                         refused.append(_not_created(topic.name, change.code, change.message))
                         continue
@@ -321,16 +333,17 @@ class AdminHandler:
             (topic,) = (one for one in body.topics if one.name == result.name)
             values = {config.name: config.value for config in topic.configs}
             replicas = values.get(MIN_INSYNC_REPLICAS)
-            topic_id = result.topic_id or (await self._topic_id(result.name) if change is not None else None)
-            self._policies.learn_topic(result.name, topic_id)
-            if replicas is not None and replicas.strip().isdecimal():
-                self._policies.learn_min_insync_replicas({result.name: max(1, int(replicas))})
-            if change is not None:
-                try:
+            try:
+                topic_id = result.topic_id or (await self._topic_id(result.name) if change is not None else None)
+                self._policies.learn_topic(result.name, topic_id)
+                # After the id, with which what is known of an earlier topic of that name is dropped.
+                if replicas is not None and replicas.strip().isdecimal():
+                    self._policies.learn_min_insync_replicas({result.name: max(1, int(replicas))})
+                if change is not None:
                     await self._write(change, topic_id)
-                except RackspanError as error:
-                    result.error_code = UNKNOWN_SERVER_ERROR
-                    result.error_message = f"the topic was created, and {MIN_INSYNC_RACKS} was not kept: {error}"
+            except _FAILURES as error:
+                result.error_code = UNKNOWN_SERVER_ERROR
+                result.error_message = f"the topic was created, and {MIN_INSYNC_RACKS} may not be kept: {error}"
         if change is not None and result.configs:
             configs = CreatableTopicConfigs(name=MIN_INSYNC_RACKS, value=str(change.value), config_source=1)
             result.configs = [*result.configs, configs]
@@ -339,6 +352,13 @@ class AdminHandler:
 
     async def _assign(self, topic: CreatableTopic, load: "_Load") -> str | None:
         """Fill in the assignment of a new topic that has none. The reason where that fails."""
+        try:
+            return await self._assign_replicas(topic, load)
+        except _FAILURES as error:
+            self.placement_failures += 1
+            return f"the cluster could not be read to place {topic.name}: {error}"
+
+    async def _assign_replicas(self, topic: CreatableTopic, load: "_Load") -> str | None:
         if self.placer is None or topic.assignments:
             return None
         partitions, factor = topic.num_partitions, topic.replication_factor
@@ -461,13 +481,17 @@ class _Load:
     async def defaults(self) -> dict[str, int]:
         """num.partitions, default.replication.factor and auto.create.topics.enable of one broker."""
         if self._defaults is None:
-            connection = await self._cluster.any_connection()
-            node = next(iter(self._cluster.nodes))
+            node, connection = await self._cluster.any_broker()
             keys = ["num.partitions", "default.replication.factor", "auto.create.topics.enable"]
             resource = DescribeConfigsResource(resource_type=BROKER, resource_name=str(node), configuration_keys=keys)
-            connection = await self._cluster.connection(node)
-            response = await connection.send(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=[resource]))
-            values = {one.name: one.value for result in response.results for one in result.configs}
+            response = await connection.call(ApiKey.DESCRIBE_CONFIGS, DescribeConfigsRequestData(resources=[resource]))
+            (result,) = response.results
+            if result.error_code != NONE:
+                raise ClusterRequestFailed(
+                    f"broker {node}'s num.partitions and default.replication.factor cannot be read: "
+                    f"{result.error_message or result.error_code}; grant the gateway's principal DESCRIBE_CONFIGS on the cluster"
+                )
+            values = {one.name: one.value for one in result.configs}
             self._defaults = {
                 "num.partitions": int(values.get("num.partitions") or 1),
                 "default.replication.factor": int(values.get("default.replication.factor") or 1),
@@ -483,7 +507,7 @@ class _Load:
         if self._rows is None:
             connection = await self._cluster.any_connection()
             request = MetadataRequestData(topics=None, allow_auto_topic_creation=False)
-            metadata: MetadataResponseData = await connection.send(ApiKey.METADATA, request)
+            metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
             self._rows = {
                 topic.name or "": [
                     tuple(one.replica_nodes) for one in sorted(topic.partitions, key=lambda one: one.partition_index)

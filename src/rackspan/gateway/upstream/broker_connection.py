@@ -17,6 +17,7 @@ from rackspan.wire.messages.base import WireStruct
 
 CLIENT_ID: Final = "rackspan-gateway"
 CONNECT_SECONDS: Final = 5.0
+REQUEST_SECONDS: Final = 5.0
 MAX_RESPONSE_BYTES: Final = 100 * 1024 * 1024
 
 _SASL_HANDSHAKE: Final = 17
@@ -87,6 +88,17 @@ class BrokerConnection:
         self._waiting.append((api_key, used, response))
         self._writer.write(len(body).to_bytes(4, "big") + body)
         return response
+
+    async def call(
+        self, api_key: ApiKey, request: WireStruct, version: int | None = None, seconds: float = REQUEST_SECONDS
+    ) -> Any:
+        """The response. A connection without a response in so long is closed. Errors: TimeoutError, ConnectionError, MalformedRequest."""
+        try:
+            async with asyncio.timeout(seconds):
+                return await self.send(api_key, request, version)
+        except TimeoutError:
+            self.close()
+            raise TimeoutError(f"no response to {api_key.name} in {seconds:g} s") from None
 
     def close(self) -> None:
         if self.closed:

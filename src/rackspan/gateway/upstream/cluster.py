@@ -37,10 +37,14 @@ class Cluster:
         self._login = login
         self._rng = rng
         self._locator = locator
-        self._located: dict[BrokerId, RackId] | None = None
+        self._located: dict[BrokerId, RackId | None] = {}
+        """What the locator found, of each broker that it was asked about."""
         self._connections: dict[int, BrokerConnection] = {}
         self._opening: dict[int, asyncio.Task[BrokerConnection]] = {}
         self.nodes: dict[int, Node] = {}
+        """The brokers that are up, as of the last refresh, and those that responses have named since."""
+        self._registered_racks: dict[int, str | None] = {}
+        """The rack of each broker that was ever up: metadata leaves brokers out that are down, and their racks with them."""
         self.cluster_id: str | None = None
         self.on_nodes: Callable[[], None] = lambda: None
         self.refreshed_at: float | None = None
@@ -49,19 +53,32 @@ class Cluster:
         """A broker's address from a response that passed."""
         known = self.nodes.get(node_id)
         if known is None or (known.host, known.port) != (host, port):
-            self.nodes[node_id] = Node(node_id, host, port, known.rack if known else None)
+            self.nodes[node_id] = Node(node_id, host, port, self._registered_racks.get(node_id))
 
     def rack(self, node_id: int, registered: str | None) -> str | None:
         if self._locator is None:
             return registered
-        return None if self._located is None else self._located.get(BrokerId(node_id))
+        return self._located.get(BrokerId(node_id))
+
+    def is_located(self, node_id: int) -> bool:
+        """Whether the rack that counts is known, None being a rack too. A rack locator is asked about a new broker later."""
+        return self._locator is None or BrokerId(node_id) in self._located
 
     def brokers(self) -> tuple[Broker, ...]:
-        """The brokers as of the last refresh, with the racks that count."""
-        return tuple(
-            Broker(BrokerId(node.node_id), _rack(self.rack(node.node_id, node.rack)), host=node.host, port=node.port)
-            for node in sorted(self.nodes.values(), key=lambda node: node.node_id)
-        )
+        """The brokers that are up and whose racks are known, with the racks that count."""
+        return tuple(self._broker(node_id) for node_id in sorted(self.nodes) if self._is_known(node_id))
+
+    def all_brokers(self) -> tuple[Broker, ...]:
+        """Those that are down as well, if they were up while this process ran."""
+        return tuple(self._broker(node_id) for node_id in sorted(self._registered_racks) if self._is_known(node_id))
+
+    def _is_known(self, node_id: int) -> bool:
+        return node_id in self._registered_racks and self.is_located(node_id)
+
+    def _broker(self, node_id: int) -> Broker:
+        node = self.nodes.get(node_id)
+        rack = _rack(self.rack(node_id, self._registered_racks[node_id]))
+        return Broker(BrokerId(node_id), rack, host=node.host if node else None, port=node.port if node else None)
 
     async def connection(self, node_id: int) -> BrokerConnection:
         """A connection to one broker, shared by all who use it. Errors: OSError, TimeoutError, RackspanError."""
@@ -82,13 +99,22 @@ class Cluster:
 
     async def any_connection(self) -> BrokerConnection:
         """A connection to a broker that responds: known ones first, then the bootstrap servers. Errors: ClusterUnreachable."""
+        _, connection = await self.any_broker()
+        return connection
+
+    def some_nodes(self, count: int) -> list[int]:
+        """Ids of different brokers, at most so many, others each time."""
+        return self._rng.sample(sorted(self.nodes), min(count, len(self.nodes)))
+
+    async def any_broker(self) -> tuple[int, BrokerConnection]:
+        """The same with the broker's id, which is negative for a bootstrap server. Errors: ClusterUnreachable."""
         failed: Exception | None = None
         open_ones = [node for node, one in self._connections.items() if not one.closed and node in self.nodes]
         others = [node for node in self.nodes if node not in open_ones]
         self._rng.shuffle(others)
         for node_id in (*open_ones, *others):
             try:
-                return await self.connection(node_id)
+                return node_id, await self.connection(node_id)
             except (OSError, TimeoutError, RackspanError) as error:
                 failed = error
         for index, (host, port) in enumerate(self._bootstrap):
@@ -98,7 +124,7 @@ class Cluster:
                 failed = error
                 continue
             self._connections[-1 - index] = connection
-            return connection
+            return -1 - index, connection
         raise ClusterUnreachable(
             f"no broker of the cluster responds ({_one_line(failed)}); see bootstrap.servers and command.config"
         )
@@ -108,13 +134,13 @@ class Cluster:
         connection = await self.any_connection()
         request = MetadataRequestData(topics=(), allow_auto_topic_creation=False)
         try:
-            async with asyncio.timeout(REFRESH_SECONDS):
-                metadata: MetadataResponseData = await connection.send(ApiKey.METADATA, request)
+            metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
         except (OSError, TimeoutError, MalformedRequest) as error:
             connection.close()
             raise ClusterUnreachable(f"the cluster's metadata could not be read: {_one_line(error)}") from error
         self.cluster_id = metadata.cluster_id
         self.nodes = {one.node_id: Node(one.node_id, one.host, one.port, one.rack) for one in metadata.brokers}
+        self._registered_racks.update((node.node_id, node.rack) for node in self.nodes.values())
         self.refreshed_at = asyncio.get_running_loop().time()
         self._close_moved()
         if self._locator is not None:
@@ -130,7 +156,8 @@ class Cluster:
             self.cluster_id,
         )
         # A locator may start a command or read a file.
-        self._located = await asyncio.to_thread(rack_info, locator, view)
+        found = await asyncio.to_thread(rack_info, locator, view)
+        self._located.update((broker.id, found.get(broker.id)) for broker in view.brokers)
 
     def _close_moved(self) -> None:
         for node_id, connection in tuple(self._connections.items()):

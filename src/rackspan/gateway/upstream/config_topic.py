@@ -22,6 +22,14 @@ log = logging.getLogger(__name__)
 
 START_SECONDS: Final = 30.0
 WRITE_SECONDS: Final = 15.0
+WARN_SECONDS: Final = 10.0
+"""How often a log line says that the topic still cannot be followed, and why."""
+
+_PRODUCE_MS: Final = 5_000
+_LOOKUP_BROKERS: Final = 3
+_LOOKUP_SECONDS: Final = 0.5
+"""For the other brokers, once one has reported a leader."""
+
 _REPLICATION_FACTOR: Final = 3
 _FETCH_VERSION: Final = 12
 """The last that names topics by name."""
@@ -48,6 +56,11 @@ class ConfigTopic:
         self._offset = 0
         self._passed = asyncio.Condition()
         self._connection: BrokerConnection | None = None
+        self._writer: tuple[int, BrokerConnection] | None = None
+        """The broker that records are written to. Its connection is not shared: a record that waits for followers would hold up what is behind it."""
+        self._writing = asyncio.Lock()
+        self._warned_at = float("-inf")
+        self._lost_at: float | None = None
         self.current = False
         """Whether the last fetch succeeded and reached the end."""
         self.read_at: float | None = None
@@ -73,16 +86,37 @@ class ConfigTopic:
         try:
             await self._fetch(max_wait_ms)
         except (OSError, TimeoutError, RackspanError, MalformedRequest, MalformedBytes) as error:
-            if self.current:
-                log.warning("the config topic %s cannot be followed now: %s", self.topic, error)
+            self._report_lost(error)
             self.current = False
             self._drop_connection()
             await asyncio.sleep(_BACKOFF_SECONDS)
+        else:
+            if self._lost_at is not None:
+                log.info("the config topic %s is followed again", self.topic)
+                self._lost_at = None
+
+    def _report_lost(self, error: Exception) -> None:
+        now = asyncio.get_running_loop().time()
+        first = self._lost_at is None
+        self._lost_at = now if self._lost_at is None else self._lost_at
+        if first or now - self._warned_at > WARN_SECONDS:
+            self._warned_at = now
+            log.warning(
+                "the config topic %s cannot be followed for %.0f s: %s",
+                self.topic,
+                now - self._lost_at,
+                error or type(error).__name__,
+            )
 
     def _drop_connection(self) -> None:
         if self._connection is not None:
             self._connection.close()
             self._connection = None
+
+    def _drop_writer(self) -> None:
+        if self._writer is not None:
+            self._writer[1].close()
+            self._writer = None
 
     async def write(self, key: bytes, value: bytes | None) -> None:
         """Returns when the record is committed and replayed here. Errors: ClusterRequestFailed, ClusterUnreachable."""
@@ -91,9 +125,11 @@ class ConfigTopic:
             async with asyncio.timeout(WRITE_SECONDS):
                 while True:
                     try:
-                        offset = await self._produce(key, value)
+                        async with self._writing:
+                            offset = await self._produce(key, value)
                     except (OSError, TimeoutError, RackspanError, MalformedRequest) as error:
                         failed = error
+                        self._drop_writer()
                         await asyncio.sleep(_BACKOFF_SECONDS)
                         continue
                     async with self._passed:
@@ -101,7 +137,8 @@ class ConfigTopic:
                     return
         except TimeoutError as error:
             raise ClusterUnreachable(
-                f"the config topic {self.topic} could not be written: {failed or 'no response'}"
+                f"the config topic {self.topic} could not be written in {WRITE_SECONDS:g} s, or not be read after that: "
+                f"{failed or 'no response'}; look at its leader and ISR, and alter the value again"
             ) from error
 
     def _has_passed(self, offset: int) -> bool:
@@ -126,7 +163,7 @@ class ConfigTopic:
         if await self._exists(connection):
             return
         request = CreateTopicsRequestData(topics=[topic], timeout=10_000)
-        response = await connection.send(ApiKey.CREATE_TOPICS, request)
+        response = await connection.call(ApiKey.CREATE_TOPICS, request, seconds=15)
         (result,) = response.topics
         if result.error_code not in (_NONE, _TOPIC_EXISTS):
             raise ClusterRequestFailed(
@@ -136,41 +173,78 @@ class ConfigTopic:
 
     async def _exists(self, connection: BrokerConnection) -> bool:
         request = MetadataRequestData(topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False)
-        metadata = await connection.send(ApiKey.METADATA, request)
+        metadata = await connection.call(ApiKey.METADATA, request)
         return all(topic.error_code == _NONE for topic in metadata.topics)
 
     async def _leader(self) -> int:
-        connection = await self._cluster.any_connection()
-        request = MetadataRequestData(topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False)
-        metadata = await connection.send(ApiKey.METADATA, request)
-        for broker in metadata.brokers:
-            self._cluster.learn(broker.node_id, broker.host, broker.port)
-        (topic,) = metadata.topics
-        if topic.error_code != _NONE or not topic.partitions or topic.partitions[0].leader_id < 0:
+        """By the highest leader epoch that some brokers report: the metadata of one may be behind, and name a broker that is gone."""
+        nodes: list[int | None] = [*self._cluster.some_nodes(_LOOKUP_BROKERS)]
+        waiting = {asyncio.create_task(self._leader_by(node_id)) for node_id in nodes or [None]}
+        done: set[asyncio.Task[tuple[int, int]]] = set()
+        try:
+            while waiting:
+                has_one = any(one.exception() is None for one in done)
+                ended, waiting = await asyncio.wait(
+                    waiting, timeout=_LOOKUP_SECONDS if has_one else None, return_when=asyncio.FIRST_COMPLETED
+                )
+                done |= ended
+                if not ended:
+                    break
+        finally:
+            for one in waiting:
+                one.cancel()
+        reported = [one.result() for one in done if one.exception() is None]
+        if not reported:
+            failed = next(iter(done)).exception()
+            raise ClusterUnreachable(f"no broker reports the leader of {self.topic}: {failed}")
+        _, leader = max(reported)
+        if leader < 0:
             raise ClusterUnreachable(f"the config topic {self.topic} has no leader")
-        return int(topic.partitions[0].leader_id)
+        return leader
+
+    async def _leader_by(self, node_id: int | None) -> tuple[int, int]:
+        """Leader epoch and leader in one broker's metadata; -1 for what there is none of."""
+        cluster = self._cluster
+        connection = await (cluster.any_connection() if node_id is None else cluster.connection(node_id))
+        request = MetadataRequestData(topics=[MetadataRequestTopic(name=self.topic)], allow_auto_topic_creation=False)
+        metadata = await connection.call(ApiKey.METADATA, request)
+        (topic,) = metadata.topics
+        if topic.error_code != _NONE or not topic.partitions:
+            raise ClusterUnreachable(f"error {topic.error_code} for {self.topic}")
+        partition = topic.partitions[0]
+        for broker in metadata.brokers:
+            if broker.node_id == partition.leader_id:
+                cluster.learn(broker.node_id, broker.host, broker.port)
+        return int(partition.leader_epoch), int(partition.leader_id)
 
     async def _produce(self, key: bytes, value: bytes | None) -> int:
-        connection = await self._cluster.connection(await self._leader())
+        leader = await self._leader()
+        if self._writer is None or self._writer[0] != leader or self._writer[1].closed:
+            self._drop_writer()
+            self._writer = leader, await self._open(leader)
+        connection = self._writer[1]
         batch = write_batch([(key, value)], time.time_ns() // 1_000_000)
         data = PartitionProduceData(index=0, records=memoryview(batch))
         request = ProduceRequestData(
-            acks=-1, timeout=10_000, topic_data=[TopicProduceData(name=self.topic, partition_data=[data])]
+            acks=-1, timeout=_PRODUCE_MS, topic_data=[TopicProduceData(name=self.topic, partition_data=[data])]
         )
         version = connection.version(ApiKey.PRODUCE, _PRODUCE_VERSION)
-        response = await connection.send(ApiKey.PRODUCE, request, version)
+        response = await connection.call(ApiKey.PRODUCE, request, version, _PRODUCE_MS / 1000 + 2)
         partition = response.responses[0].partition_responses[0]
         if partition.error_code != _NONE:
             raise ClusterRequestFailed(partition.error_message or f"error {partition.error_code}")
         return int(partition.base_offset)
 
+    async def _open(self, leader: int) -> BrokerConnection:
+        node = self._cluster.nodes.get(leader)
+        if node is None:
+            raise ClusterUnreachable(f"the leader of {self.topic}, broker {leader}, is not known")
+        return await BrokerConnection.open(node.host, node.port, self._login)
+
     async def _fetch(self, max_wait_ms: int) -> None:
         if self._connection is None or self._connection.closed:
             # A connection of its own: a fetch waits at the broker, and what is behind it waits too.
-            node = self._cluster.nodes.get(await self._leader())
-            if node is None:
-                raise ClusterUnreachable(f"the leader of {self.topic} is not known")
-            self._connection = await BrokerConnection.open(node.host, node.port, self._login)
+            self._connection = await self._open(await self._leader())
         connection = self._connection
         request = FetchRequestData(
             replica_id=-1,
@@ -187,8 +261,7 @@ class ConfigTopic:
             ],
         )
         version = connection.version(ApiKey.FETCH, _FETCH_VERSION)
-        async with asyncio.timeout(max_wait_ms / 1000 + 5):
-            response = await connection.send(ApiKey.FETCH, request, version)
+        response = await connection.call(ApiKey.FETCH, request, version, max_wait_ms / 1000 + 2)
         partition = response.responses[0].partitions[0]
         if partition.error_code == _OFFSET_OUT_OF_RANGE:
             self._offset = await self._earliest(connection)
@@ -210,7 +283,7 @@ class ConfigTopic:
                 )
             ],
         )
-        response = await connection.send(ApiKey.LIST_OFFSETS, request)
+        response = await connection.call(ApiKey.LIST_OFFSETS, request)
         return int(response.topics[0].partitions[0].offset)
 
     def _replay_batches(self, records: bytes) -> None:
@@ -230,3 +303,4 @@ class ConfigTopic:
 
     def close(self) -> None:
         self._drop_connection()
+        self._drop_writer()

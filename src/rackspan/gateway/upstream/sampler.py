@@ -3,7 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
-from typing import Final
+from typing import Final, Protocol
 
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.errors import MalformedRequest, RackspanError
@@ -20,6 +20,14 @@ _INTERVAL_SECONDS: Final = 0.0005
 
 _BACKOFF_SECONDS: Final = 0.05
 _EXPIRY_SECONDS: Final = 0.05
+
+
+class Racks(Protocol):
+    """The racks that count: those registered, or those of a rack locator."""
+
+    def rack(self, node_id: int, registered: str | None) -> str | None: ...
+
+    def is_located(self, node_id: int) -> bool: ...
 
 
 class MetadataSampler:
@@ -104,7 +112,7 @@ class MetadataSampler:
             raise
         self.samples += 1
         self._learned(metadata)
-        complete = self._guard.observe(sample_of(broker, requested_at, topics, metadata, self._cluster.rack))
+        complete = self._guard.observe(sample_of(broker, requested_at, topics, metadata, self._cluster))
         for waiter in waiters:
             _finish(waiter)
         self._completed(complete)
@@ -134,12 +142,13 @@ def sample_of(
     requested_at: float,
     topics: frozenset[str],
     metadata: MetadataResponseData,
-    rack: Callable[[int, str | None], str | None],
+    racks: Racks,
 ) -> Sample:
-    """A broker's response as a sample."""
+    """A broker's response as a sample. A broker whose rack is not known yet adds none."""
     brokers = [
-        Broker(BrokerId(one.node_id), None if (located := rack(one.node_id, one.rack)) is None else RackId(located))
+        Broker(BrokerId(one.node_id), None if (rack := racks.rack(one.node_id, one.rack)) is None else RackId(rack))
         for one in metadata.brokers
+        if racks.is_located(one.node_id)
     ]
     partitions = {
         (topic.name or "", partition.partition_index): PartitionIsr(

@@ -1,0 +1,57 @@
+"""A broker of few lines for tests: what it responds to each API, or that it does not, is chosen by the test."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+from rackspan.wire.apis import VERSIONS, ApiKey
+from rackspan.wire.codec import read_body, read_header, write_response
+from rackspan.wire.messages.api_versions import ApiVersion, ApiVersionsResponseData
+from rackspan.wire.messages.base import WireStruct
+
+Handle = Callable[[Any], Awaitable[WireStruct | None]]
+"""From a request's body; None: no response, ever."""
+
+
+class FakeBroker:
+    """Listens from `start` until `close`. A request without an entry in `handles` gets no response."""
+
+    def __init__(self) -> None:
+        self.handles: dict[int, Handle] = {}
+        self.received: list[ApiKey] = []
+        self.port = 0
+        self._server: asyncio.Server
+        self._writers: list[asyncio.StreamWriter] = []
+
+    async def start(self) -> None:
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self.port = self._server.sockets[0].getsockname()[1]
+
+    async def close(self) -> None:
+        self._server.close()
+        for writer in self._writers:
+            writer.transport.abort()
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        self._writers.append(writer)
+        with suppress(asyncio.IncompleteReadError, ConnectionError):
+            while True:
+                frame = await reader.readexactly(int.from_bytes(await reader.readexactly(4), "big"))
+                header = read_header(frame)
+                self.received.append(ApiKey(header.api_key))
+                response = await self._response(header.api_key, read_body(frame, header))
+                if response is not None:
+                    body = b"".join(write_response(header, response))
+                    writer.write(len(body).to_bytes(4, "big") + body)
+
+    async def _response(self, api_key: int, body: Any) -> WireStruct | None:
+        if api_key == ApiKey.API_VERSIONS:
+            versions = [
+                ApiVersion(api_key=int(key), min_version=one.start, max_version=one.stop - 1)
+                for key, one in VERSIONS.items()
+            ]
+            return ApiVersionsResponseData(api_keys=versions)
+        handle = self.handles.get(api_key)
+        # As a broker does, requests of one connection are handled one at a time.
+        return await handle(body) if handle is not None else await asyncio.Event().wait()  # type: ignore[return-value]

@@ -1,0 +1,181 @@
+"""The config topic while brokers are lost: one whose metadata is behind, and a leader that does not respond."""
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from random import Random
+from typing import Any
+
+from rackspan.gateway.upstream.broker_connection import Login
+from rackspan.gateway.upstream.cluster import Cluster, Node
+from rackspan.gateway.upstream.config_topic import ConfigTopic
+from rackspan.wire.apis import ApiKey
+from rackspan.wire.messages.fetch import FetchableTopicResponse, FetchResponseData
+from rackspan.wire.messages.fetch import FetchResponsePartitionData as FetchedPartition
+from rackspan.wire.messages.metadata import (
+    MetadataResponseBroker,
+    MetadataResponseData,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+from rackspan.wire.messages.produce import PartitionProduceResponse, ProduceResponseData, TopicProduceResponse
+from tests.gateway.upstream.fake_broker import FakeBroker, Handle
+
+CONFIGS = "configs"
+WITHIN_SECONDS = 10.0
+"""Less than a write may take, and more than these do."""
+
+
+class Log:
+    """The records of one partition, as a leader appends and serves them."""
+
+    def __init__(self) -> None:
+        self.batches: list[bytes] = []
+
+    async def produce(self, request: Any) -> ProduceResponseData:
+        records = bytes(request.topic_data[0].partition_data[0].records)
+        self.batches.append(len(self.batches).to_bytes(8, "big") + records[8:])
+        partition = PartitionProduceResponse(index=0, error_code=0, base_offset=len(self.batches) - 1)
+        return ProduceResponseData(responses=[TopicProduceResponse(name=CONFIGS, partition_responses=[partition])])
+
+    async def fetch(self, request: Any) -> FetchResponseData:
+        offset = request.topics[0].partitions[0].fetch_offset
+        if offset == len(self.batches):
+            await asyncio.sleep(request.max_wait / 1000)
+        partition = FetchedPartition(
+            partition_index=0,
+            error_code=0,
+            high_watermark=len(self.batches),
+            records=memoryview(b"".join(self.batches[offset:])),
+        )
+        return FetchResponseData(responses=[FetchableTopicResponse(topic=CONFIGS, partitions=[partition])])
+
+
+def metadata(brokers: dict[int, int], leader: int, epoch: int) -> Handle:
+    """Metadata of the config topic. `brokers` are ports by id."""
+
+    async def respond(_request: Any) -> MetadataResponseData:
+        partition = MetadataResponsePartition(
+            partition_index=0, leader_id=leader, leader_epoch=epoch, replica_nodes=[1, 2, 3], isr_nodes=[1, 2]
+        )
+        return MetadataResponseData(
+            brokers=[
+                MetadataResponseBroker(node_id=one, host="127.0.0.1", port=port, rack=f"r{one}")
+                for one, port in brokers.items()
+            ],
+            topics=[MetadataResponseTopic(error_code=0, name=CONFIGS, partitions=[partition])],
+        )
+
+    return respond
+
+
+def dead_port() -> int:
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        return int(sock.getsockname()[1])
+
+
+@asynccontextmanager
+async def brokers(count: int) -> AsyncIterator[list[FakeBroker]]:
+    made = [FakeBroker() for _ in range(count)]
+    for one in made:
+        await one.start()
+    try:
+        yield made
+    finally:
+        for one in made:
+            await one.close()
+
+
+def cluster_of(*ports: int) -> Cluster:
+    cluster = Cluster(f"127.0.0.1:{ports[0]}", Login(), Random(1))
+    cluster.nodes = {one: Node(one, "127.0.0.1", port, f"r{one}") for one, port in enumerate(ports, 1)}
+    return cluster
+
+
+async def written(cluster: Cluster, before: Callable[[ConfigTopic], Awaitable[None]] | None = None) -> list[Any]:
+    """What a gateway has replayed once a record is written."""
+    replayed: list[Any] = []
+    topic = ConfigTopic(CONFIGS, cluster, Login(), lambda key, value: replayed.append((key, value)))
+    following = asyncio.create_task(topic.follow())
+    try:
+        if before is not None:
+            await before(topic)
+        async with asyncio.timeout(WITHIN_SECONDS):
+            await topic.write(b"key", b"value")
+        return replayed
+    finally:
+        following.cancel()
+        topic.close()
+        cluster.close()
+
+
+def test_a_broker_whose_metadata_is_behind_does_not_hold_up_a_write() -> None:
+    async def scenario() -> list[Any]:
+        async with brokers(2) as (behind, leader):
+            log, ports = Log(), {1: behind.port, 2: leader.port}
+            gone = dead_port()
+            behind.handles[ApiKey.METADATA] = metadata({**ports, 3: gone}, leader=3, epoch=4)
+            leader.handles |= {
+                ApiKey.METADATA: metadata(ports, leader=2, epoch=5),
+                ApiKey.PRODUCE: log.produce,
+                ApiKey.FETCH: log.fetch,
+            }
+            cluster = cluster_of(behind.port, leader.port, gone)
+            # The connection that is open already is that to the broker whose metadata is behind.
+            await cluster.connection(1)
+            return await written(cluster)
+
+    assert asyncio.run(scenario()) == [(b"key", b"value")]
+
+
+def test_a_broker_that_does_not_respond_does_not_hold_up_a_write() -> None:
+    async def scenario() -> list[Any]:
+        async with brokers(2) as (frozen, leader):
+            log = Log()
+            leader.handles |= {
+                ApiKey.METADATA: metadata({2: leader.port}, leader=2, epoch=5),
+                ApiKey.PRODUCE: log.produce,
+                ApiKey.FETCH: log.fetch,
+            }
+            cluster = cluster_of(frozen.port, leader.port)
+            await cluster.connection(1)
+            return await written(cluster)
+
+    assert asyncio.run(scenario()) == [(b"key", b"value")]
+
+
+def test_a_record_that_waits_for_followers_does_not_hold_up_samples() -> None:
+    async def scenario() -> None:
+        async with brokers(1) as (leader,):
+            leader.handles |= {ApiKey.METADATA: metadata({1: leader.port}, 1, 5), ApiKey.FETCH: Log().fetch}
+            cluster = cluster_of(leader.port)
+            topic = ConfigTopic(CONFIGS, cluster, Login(), lambda _key, _value: None)
+            writing = asyncio.create_task(topic.write(b"key", b"value"))
+            while ApiKey.PRODUCE not in leader.received:
+                await asyncio.sleep(0.01)
+            async with asyncio.timeout(2):
+                await cluster.refresh()
+            writing.cancel()
+            topic.close()
+            cluster.close()
+
+    asyncio.run(scenario())
+
+
+def test_a_broker_that_is_down_keeps_its_rack() -> None:
+    async def scenario() -> list[tuple[int, str | None]]:
+        async with brokers(1) as (broker,):
+            broker.handles[ApiKey.METADATA] = metadata({1: broker.port, 2: dead_port()}, 1, 5)
+            cluster = Cluster(f"127.0.0.1:{broker.port}", Login(), Random(1))
+            await cluster.refresh()
+            broker.handles[ApiKey.METADATA] = metadata({1: broker.port}, 1, 5)
+            await cluster.refresh()
+            # A response of a broker whose metadata is behind still names broker 2, and one that never was up.
+            cluster.learn(2, "127.0.0.1", 1)
+            cluster.learn(3, "127.0.0.1", 1)
+            cluster.close()
+            return [(int(one.id), one.rack) for one in cluster.all_brokers()]
+
+    assert asyncio.run(scenario()) == [(1, "r1"), (2, "r2")]
