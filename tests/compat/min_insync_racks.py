@@ -72,7 +72,6 @@ class Librdkafka:
             "bootstrap.servers": subject.bootstrap_servers,
             "log_level": 0,
         }
-        self._admin = AdminClient(self._servers)
 
     def once(self, topic: str) -> Delivery:
         return self._sent(topic, {"retries": 0, "message.timeout.ms": 20_000})
@@ -96,7 +95,10 @@ class Librdkafka:
             ConfigEntry(key, value, incremental_operation=AlterConfigOpType.SET) for key, value in config.items()
         ]
         wanted = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=entries)
-        self._admin.incremental_alter_configs([wanted])[wanted].result(30)
+        # A client of its own: librdkafka sends to the broker that its first metadata named as the controller, and while
+        # that one is down it waits without reading metadata again, before Kafka itself as well.
+        admin = AdminClient(self._servers)
+        admin.incremental_alter_configs([wanted])[wanted].result(30)
 
 
 class JavaProducer:

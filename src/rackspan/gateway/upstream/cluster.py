@@ -38,7 +38,7 @@ class Cluster:
         self._rng = rng
         self._locator = locator
         self._located: dict[BrokerId, RackId | None] = {}
-        """What the locator found, of each broker that it was asked about."""
+        """What the locator found, of each broker that it was called about."""
         self._connections: dict[int, BrokerConnection] = {}
         self._opening: dict[int, asyncio.Task[BrokerConnection]] = {}
         self.nodes: dict[int, Node] = {}
@@ -61,7 +61,7 @@ class Cluster:
         return self._located.get(BrokerId(node_id))
 
     def is_located(self, node_id: int) -> bool:
-        """Whether the rack that counts is known, None being a rack too. A rack locator is asked about a new broker later."""
+        """Whether the rack that counts is known, None being a rack too. A rack locator is consulted for a new broker later."""
         return self._locator is None or BrokerId(node_id) in self._located
 
     def brokers(self) -> tuple[Broker, ...]:
