@@ -6,7 +6,7 @@ from rackspan.wire.messages.metadata import MetadataResponseBroker, MetadataResp
 
 
 class LocatedRacks:
-    """A rack locator's: broker 1 is in r1, broker 2 has none, and it was not asked about broker 3 yet."""
+    """A rack locator's: broker 1 is in r1, broker 2 has none, and it was not called for broker 3 yet."""
 
     def rack(self, node_id: int, _registered: str | None) -> str | None:
         return {1: "r1"}.get(node_id)
@@ -15,7 +15,7 @@ class LocatedRacks:
         return node_id < 3
 
 
-def test_a_broker_that_the_locator_was_not_asked_about_adds_no_rack() -> None:
+def test_a_broker_that_the_locator_was_not_called_for_adds_no_rack() -> None:
     brokers = [MetadataResponseBroker(node_id=one, host="h", port=1, rack="own") for one in (1, 2, 3)]
     racks = sample_of(1, 0.0, frozenset(), MetadataResponseData(brokers=brokers), LocatedRacks()).racks
     assert [racks.count([BrokerId(1), BrokerId(one)]) for one in (2, 3)] == [2, 1]
