@@ -212,6 +212,10 @@ class CorruptRecords(WireError):
     """Records that cannot be stored: cut off, of an unknown version, or with a wrong CRC."""
 
 
+class UnknownMetadataVersion(RackspanError):
+    """A record of KRaft's metadata log, or its metadata.version, of a Kafka later than the code reads."""
+
+
 class MissingRequirement(RackspanError):
     """Something rackspan needs is not installed; the message says what to install."""
 

@@ -52,7 +52,15 @@ advertised.port = 443
         ("", "bootstrap.servers is missing"),
         ("bootstrap.servers = 3", "bootstrap.servers is 3, but it is a text"),
         ('bootstrap.servers = "a:1"\nlisten.prot = 1', "listen.prot is not a setting"),
-        ('bootstrap.servers = "a:1"\nacknowledgements.mode = "strict"', "one of off, advisory, pre, verified"),
+        (
+            'bootstrap.servers = "a:1"\nacknowledgements.mode = "strictest"',
+            "one of off, advisory, pre, verified, strict",
+        ),
+        (
+            'bootstrap.servers = "a:1"\nacknowledgements.mode = "strict"',
+            "write their listeners' addresses as controllers",
+        ),
+        ('bootstrap.servers = "a:1"\ncontrollers.bootstrap.servers = "b:1"', "for acknowledgements.mode strict alone"),
         ('bootstrap.servers = "a:1"\nacknowledgements.min.insync.racks = 0', "a whole number of 1 to"),
         (
             'bootstrap.servers = "a:1"\nacknowledgements.mode = "off"\n[topics.t]\nmin.insync.racks = 2',

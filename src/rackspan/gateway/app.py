@@ -12,7 +12,7 @@ from random import Random
 from typing import Any, Final
 from uuid import UUID
 
-from rackspan.errors import RackspanError, UsageError
+from rackspan.errors import ClusterUnreachable, RackspanError, UsageError
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard
 from rackspan.gateway.core.acknowledgement.rules import AcknowledgementMode, GuardSettings
@@ -27,9 +27,10 @@ from rackspan.gateway.net.exchange import Exchange
 from rackspan.gateway.net.listener import Listener, server_context
 from rackspan.gateway.net.session import Session
 from rackspan.gateway.upstream.broker_connection import login_of
-from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.cluster import Cluster, addresses
 from rackspan.gateway.upstream.config_topic import ConfigTopic
-from rackspan.gateway.upstream.sampler import MetadataSampler
+from rackspan.gateway.upstream.quorum import MetadataQuorum
+from rackspan.gateway.upstream.sampler import BrokerMetadata, CommittedMetadata, IsrSampler, IsrSource
 from rackspan.model import MIN_INSYNC_REPLICAS
 from rackspan.sources.client_config import kafka_python_settings, read_properties
 from rackspan.wire.apis import ApiKey
@@ -60,6 +61,7 @@ _RESTART: Final = (
     "first_port",
     "http",
     "mode",
+    "controllers",
     "config_topic",
     "settle_ms",
     "placer",
@@ -98,7 +100,8 @@ class Gateway:
         self.config_topic: ConfigTopic | None = None
         self.admin: AdminHandler | None = None
         self.guard: AcknowledgementGuard | None = None
-        self.sampler: MetadataSampler | None = None
+        self.sampler: IsrSampler | None = None
+        self.quorum: MetadataQuorum | None = None
         self.produce: ProduceHandler | None = None
         self._opening = 0
         self.draining = False
@@ -145,13 +148,22 @@ class Gateway:
                 extended_error_codes=config.extended_error_codes,
                 deny_weak_acks=config.deny_weak_acks,
             )
-            self.sampler = MetadataSampler(self.guard, self.cluster, self.produce.complete, self._learn)
+            self.sampler = IsrSampler(self.guard, await self._isr_source(), self.produce.complete)
             self.produce.sampler = self.sampler
             self.produce.learn_names = self._learn_names
             self._run(self._follow_replicas())
 
     async def _guard_settings(self, config: GatewayConfig) -> GuardSettings:
         settle = config.settle_ms
+        if config.mode is AcknowledgementMode.STRICT:
+            # What is committed is read, so nothing has to settle.
+            return GuardSettings(
+                mode=config.mode,
+                max_staleness=config.max_staleness_ms / 1000,
+                settle=0.0,
+                stalled_settle=0.0,
+                verify_timeout=config.verify_timeout_ms / 1000,
+            )
         if settle is None:
             offered = (await self.cluster.any_connection()).offered(ApiKey.FETCH)
             newer = offered is not None and offered[1] >= _PROMPT_METADATA_FETCH
@@ -164,13 +176,22 @@ class Gateway:
             verify_timeout=config.verify_timeout_ms / 1000,
         )
 
-    def _learn(self, metadata: MetadataResponseData) -> None:
-        """Topic ids of a sample."""
-        for topic in metadata.topics:
-            if topic.error_code == 0 and topic.name:
-                self.policies.learn_topic(topic.name, topic.topic_id)
-                if topic.topic_id is not None and self.produce is not None:
-                    self.produce.names[topic.topic_id] = topic.name
+    async def _isr_source(self) -> IsrSource:
+        if self.config.controllers is None:
+            return BrokerMetadata(self.cluster, self._learn)
+        self.quorum = open_quorum(self.config, self.cluster.cluster_id)
+        # All of it, before the first client.
+        try:
+            await self.quorum.current()
+        except (OSError, TimeoutError) as error:
+            raise ClusterUnreachable(f"the controllers' log cannot be read: {error or type(error).__name__}") from error
+        return CommittedMetadata(self.quorum, self.cluster, self._learn)
+
+    def _learn(self, topic: str, topic_id: UUID | None) -> None:
+        """A topic's id by a sample."""
+        self.policies.learn_topic(topic, topic_id)
+        if topic_id is not None and self.produce is not None:
+            self.produce.names[topic_id] = topic
 
     async def _learn_names(self, broker: int, ids: Iterable[UUID]) -> None:
         request = MetadataRequestData(
@@ -178,9 +199,13 @@ class Gateway:
         )
         try:
             connection = await self.cluster.connection(broker)
-            self._learn(await connection.call(ApiKey.METADATA, request))
+            metadata: MetadataResponseData = await connection.call(ApiKey.METADATA, request)
         except (OSError, TimeoutError, RackspanError) as error:
             log.warning("topic ids could not be looked up at broker %d: %s", broker, error)
+            return
+        for topic in metadata.topics:
+            if topic.error_code == 0 and topic.name:
+                self._learn(topic.name, topic.topic_id)
 
     async def _follow_replicas(self) -> None:
         """min.insync.replicas of guarded topics decides which of the two errors a refusal is."""
@@ -258,6 +283,8 @@ class Gateway:
             self.sampler.close()
         if self.config_topic is not None:
             self.config_topic.close()
+        if self.quorum is not None:
+            self.quorum.close()
         self.cluster.close()
 
     @property
@@ -384,6 +411,17 @@ class Gateway:
             self.produce.take(session, exchange, request)
         else:
             session.forward(exchange, responds=acks_of(exchange.version, request) != 0)
+
+
+def open_quorum(config: GatewayConfig, cluster_id: str | None) -> MetadataQuorum:
+    """Errors: UsageError for a config without controllers, or with one that cannot be read."""
+    if config.controllers is None:
+        raise UsageError("controllers.bootstrap.servers is missing; write the controllers' own addresses there")
+    path = config.controllers_command_config
+    settings = {} if path is None else kafka_python_settings(read_properties(path))
+    return MetadataQuorum(
+        addresses("controllers.bootstrap.servers", config.controllers), login_of(settings), cluster_id
+    )
 
 
 def _client_tls(settings: Mapping[str, Any], properties: Mapping[str, str]) -> ssl.SSLContext | None:

@@ -11,7 +11,7 @@ from enum import Enum
 from typing import Final
 
 from rackspan.errors import RackspanError, UsageError
-from rackspan.gateway.app import Gateway
+from rackspan.gateway.app import Gateway, open_quorum
 from rackspan.gateway.config import GatewayConfig
 from rackspan.gateway.core.acknowledgement.rules import QUICK_SECONDS, AcknowledgementMode
 from rackspan.gateway.core.apis import OFFERED
@@ -65,6 +65,7 @@ async def check_cluster(config: GatewayConfig) -> list[Result]:
         results += _racks(config, gateway)
         results += [result async for result in _broker_configs(gateway)]
         results += [result async for result in _config_topic(config, gateway)]
+        results += [result async for result in _metadata_log(config, gateway)]
         return [*results, *_security(config, gateway)]
     finally:
         gateway.close()
@@ -208,6 +209,21 @@ async def _config_topic(config: GatewayConfig, gateway: Gateway) -> AsyncIterato
             yield Result(check, Level.FAILURE, f"the gateway lacks {', '.join(missing)} on it; grant them")
         else:
             yield Result(check, Level.OK, f"leader {topic.partitions[0].leader_id}")
+
+
+async def _metadata_log(config: GatewayConfig, gateway: Gateway) -> AsyncIterator[Result]:
+    if config.mode is not AcknowledgementMode.STRICT:
+        return
+    try:
+        quorum = open_quorum(config, gateway.cluster.cluster_id)
+        try:
+            image = await quorum.current()
+        finally:
+            quorum.close()
+    except (OSError, TimeoutError, RackspanError) as error:
+        yield Result("metadata log", Level.FAILURE, str(error) or type(error).__name__)
+    else:
+        yield Result("metadata log", Level.OK, f"read to offset {image.offset}, epoch {image.epoch}")
 
 
 _OPERATIONS: Final = {"READ": 3, "WRITE": 4, "DESCRIBE": 8}

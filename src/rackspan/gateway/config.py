@@ -43,6 +43,8 @@ class GatewayConfig:
 
     bootstrap_servers: str
     command_config: Path | None = None
+    controllers: str | None = None
+    controllers_command_config: Path | None = None
     listen_host: str = "127.0.0.1"
     first_port: int = 19092
     advertised_host: str | None = None
@@ -134,6 +136,16 @@ def _check(name: str, config: GatewayConfig) -> None:
     guarded = [topic for topic, one in config.topics.items() if one.min_insync_racks is not None]
     if config.mode is AcknowledgementMode.OFF and (guarded or config.min_insync_racks > 1):
         raise UsageError(f"{name}: {MIN_INSYNC_RACKS} is set, and acknowledgements.mode is off; remove one of them")
+    strict = config.mode is AcknowledgementMode.STRICT
+    if strict and config.controllers is None:
+        raise UsageError(
+            f"{name}: acknowledgements.mode strict reads the controllers' log; write their listeners' addresses as "
+            "controllers.bootstrap.servers"
+        )
+    if not strict and (config.controllers is not None or config.controllers_command_config is not None):
+        raise UsageError(
+            f"{name}: controllers.* is for acknowledgements.mode strict alone, and the mode is {config.mode.value}; remove it"
+        )
 
 
 def _tls(name: str, values: dict[str, Any], principals: Mapping[str, tuple[Path, Path]]) -> TlsConfig | None:
@@ -248,6 +260,8 @@ def _mode(place: str, value: Any, _folder: Path) -> AcknowledgementMode:
 _KEYS: Final[Mapping[str, tuple[str, Parse]]] = {
     "bootstrap.servers": ("bootstrap_servers", _text),
     "command.config": ("command_config", _file),
+    "controllers.bootstrap.servers": ("controllers", _text),
+    "controllers.command.config": ("controllers_command_config", _file),
     "listen.host": ("listen_host", _text),
     "listen.first.port": ("first_port", _number(0, PORT_MAX)),
     "listen.advertised.host": ("advertised_host", _text),

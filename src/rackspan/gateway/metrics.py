@@ -87,6 +87,12 @@ def _acknowledgements(gateway: Gateway) -> Iterator[Family]:
         "rackspan_gateway_verified_responses_total", "acknowledgements that were held and verified", handler.verified
     )
     yield _counter("rackspan_gateway_hold_seconds_total", "seconds that those were held", handler.hold_seconds)
+    if gateway.quorum is not None:
+        yield _gauge(
+            "rackspan_gateway_metadata_log_offset",
+            "end of the controllers' log as read last",
+            gateway.quorum.image.offset,
+        )
     yield _counter("rackspan_gateway_samples_total", "samples of the ISR", sampler.samples)
     yield _counter("rackspan_gateway_sample_failures_total", "samples that failed", sampler.failures)
 
@@ -106,6 +112,9 @@ def not_ready(gateway: Gateway) -> str | None:
         return "ending"
     if gateway.cluster.refreshed_at is None or now - gateway.cluster.refreshed_at > READY_SECONDS:
         return "the cluster does not respond"
+    quorum = gateway.quorum
+    if quorum is not None and gateway.sampler is not None and gateway.sampler.failing:
+        return "the controllers' log cannot be read"
     topic = gateway.config_topic
     if topic is not None and (topic.read_at is None or now - topic.read_at > READY_SECONDS):
         return f"the config topic {topic.topic} cannot be read"

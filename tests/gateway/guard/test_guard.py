@@ -141,6 +141,14 @@ def test_racks_lost_before_the_second_look_refuse_a_record_that_stays_in_the_log
     assert records(cluster, topic) == 1
 
 
+@pytest.mark.parametrize("library", [confluent, kafka_python])
+def test_a_record_whose_verification_fails_unexpectedly_is_reported(library: Any, cluster: EmbeddedCluster) -> None:
+    def fail() -> None:
+        raise RuntimeError("no client raises this")
+
+    assert isinstance(library(cluster, new_topic(cluster), fail), NotEnoughRacksAfterAppend)
+
+
 def records(cluster: EmbeddedCluster, topic: str) -> int:
     consumer = KafkaConsumer(
         topic, bootstrap_servers=cluster.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=500

@@ -1,5 +1,6 @@
 """GuardedProducer: confluent-kafka's Producer, whose delivery reports come after the racks were counted."""
 
+import logging
 import queue
 import threading
 import time
@@ -19,6 +20,8 @@ from rackspan.gateway.guard.judge import (
     topic_isr,
     unverified,
 )
+
+log = logging.getLogger(__name__)
 
 _REQUEST_SECONDS: Final = 10.0
 _PRODUCER_ONLY: Final = (
@@ -123,10 +126,19 @@ class GuardedProducer:
             read: dict[str, Any] = {}
             for entry in batch:
                 if entry is not None:
-                    self._report(read, *entry)
+                    self._reported(read, *entry)
                 self._acknowledged.task_done()
             if None in batch:
                 return
+
+    def _reported(self, read: dict[str, Any], message: Any, on_delivery: OnDelivery | None) -> None:
+        """One record is reported whatever happens: an exception would end the thread, and nothing be reported any more."""
+        try:
+            self._report(read, message, on_delivery)
+        except Exception as failure:
+            log.exception("%s-%d: a delivery could not be reported", message.topic(), message.partition())
+            if on_delivery is not None and message.topic() not in read:
+                on_delivery(unverified(message.topic(), message.partition(), failure), message)
 
     def _report(self, read: dict[str, Any], message: Any, on_delivery: OnDelivery | None) -> None:
         topic, partition = message.topic(), message.partition()

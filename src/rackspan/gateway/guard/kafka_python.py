@@ -58,17 +58,21 @@ class GuardedKafkaProducer:
         return result
 
     def _acknowledged(self, result: "Future[Any]", metadata: Any) -> None:
-        if self._judge.requires(metadata.topic):
-            self._verifier.submit(self._verify, result, metadata, time.monotonic())
-        else:
+        if not self._judge.requires(metadata.topic):
             result.set_result(metadata)
+            return
+        try:
+            self._verifier.submit(self._verify, result, metadata, time.monotonic())
+        except RuntimeError as closed:
+            result.set_exception(unverified(metadata.topic, metadata.partition, closed))
 
     def _verify(self, result: "Future[Any]", metadata: Any, acknowledged_at: float) -> None:
         error: Exception | None
         try:
             isr = self._read_after(metadata.topic, acknowledged_at + self._settle)
             error = self._judge.after(metadata.topic, metadata.partition, isr)
-        except KafkaError as failure:
+        except Exception as failure:
+            # Whatever it is: without a result the caller would wait for ever.
             error = unverified(metadata.topic, metadata.partition, failure)
         if error is None:
             result.set_result(metadata)

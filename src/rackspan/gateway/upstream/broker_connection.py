@@ -3,13 +3,14 @@
 import asyncio
 import ssl
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Final
+from functools import partial
+from typing import Any, Final, cast
 
 from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, UsageError
 from rackspan.kafka_bytes import ByteReader
-from rackspan.kafka_bytes.writer import byte_string, string
+from rackspan.kafka_bytes.writer import NO_TAGS, byte_string, int16, int32, string
 from rackspan.wire.apis import VERSIONS, ApiKey
 from rackspan.wire.codec import read_response, write_request
 from rackspan.wire.messages.api_versions import ApiVersionsRequestData, ApiVersionsResponseData
@@ -39,7 +40,7 @@ class BrokerConnection:
     def __init__(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._reader = reader
         self._writer = writer
-        self._waiting: deque[tuple[ApiKey, int, asyncio.Future[Any]]] = deque()
+        self._waiting: deque[tuple[Callable[[bytes], Any], asyncio.Future[Any]]] = deque()
         self._correlation = 0
         self._versions: dict[int, tuple[int, int]] = {}
         self._task: asyncio.Task[None] | None = None
@@ -83,11 +84,26 @@ class BrokerConnection:
         used = self.version(api_key) if version is None else version
         self._correlation += 1
         parts = write_request(api_key, used, self._correlation, CLIENT_ID, request)
-        body = b"".join(parts)
+        return self._sent(b"".join(parts), partial(read_response, api_key, used))
+
+    def _sent(self, body: bytes, read: Callable[[bytes], Any]) -> "asyncio.Future[Any]":
         response: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._waiting.append((api_key, used, response))
+        self._waiting.append((read, response))
         self._writer.write(len(body).to_bytes(4, "big") + body)
         return response
+
+    async def call_raw(self, api_key: int, version: int, body: bytes, seconds: float = REQUEST_SECONDS) -> ByteReader:
+        """The body of the response to a request that wire/ has no class for, in a flexible version. Errors: as of `call`."""
+        if self.closed:
+            raise ConnectionResetError("the connection to the broker is closed")
+        self._correlation += 1
+        header = int16(api_key) + int16(version) + int32(self._correlation) + string(CLIENT_ID) + NO_TAGS
+        try:
+            async with asyncio.timeout(seconds):
+                return cast("ByteReader", await self._sent(header + body, _read_raw))
+        except TimeoutError:
+            self.close()
+            raise TimeoutError(f"no response to API key {api_key} in {seconds:g} s") from None
 
     async def call(
         self, api_key: ApiKey, request: WireStruct, version: int | None = None, seconds: float = REQUEST_SECONDS
@@ -107,7 +123,7 @@ class BrokerConnection:
         self._writer.transport.abort()
         if self._task is not None:
             self._task.cancel()
-        for _, _, response in self._waiting:
+        for _, response in self._waiting:
             if not response.done():
                 response.set_exception(ConnectionResetError("the broker closed the connection"))
                 # Read here, so that a response that nobody waits for any more is no warning.
@@ -118,9 +134,9 @@ class BrokerConnection:
         try:
             while True:
                 frame = await self._frame()
-                api_key, version, response = self._waiting.popleft()
+                read, response = self._waiting.popleft()
                 if not response.done():
-                    response.set_result(read_response(api_key, version, frame))
+                    response.set_result(read(frame))
         except asyncio.CancelledError:
             raise
         except Exception:
@@ -167,6 +183,13 @@ class BrokerConnection:
         request = header + body
         self._writer.write(len(request).to_bytes(4, "big") + request)
         return (await self._frame())[_REQUEST_HEADER_BYTES:]
+
+
+def _read_raw(response: bytes) -> ByteReader:
+    """Behind the correlation id and the header's tagged fields."""
+    reader = ByteReader(response, 4)
+    reader.tagged_fields()
+    return reader
 
 
 def login_of(settings: Mapping[str, Any]) -> Login:

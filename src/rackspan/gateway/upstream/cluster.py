@@ -33,7 +33,7 @@ class Cluster:
     """Brokers by id, and connections of the gateway's own to them. `on_nodes` is called when a refresh has finished."""
 
     def __init__(self, bootstrap_servers: str, login: Login, rng: Random, locator: RackLocator | None = None) -> None:
-        self._bootstrap = tuple(_address(part.strip()) for part in bootstrap_servers.split(","))
+        self._bootstrap = addresses("bootstrap.servers", bootstrap_servers)
         self._login = login
         self._rng = rng
         self._locator = locator
@@ -186,10 +186,15 @@ def _rack(rack: str | None) -> RackId | None:
     return None if rack is None else RackId(rack)
 
 
-def _address(text: str) -> tuple[str, int]:
+def addresses(key: str, text: str) -> tuple[tuple[str, int], ...]:
+    """The addresses of a config's value. Errors: UsageError, naming the key."""
+    return tuple(_address(key, part.strip()) for part in text.split(","))
+
+
+def _address(key: str, text: str) -> tuple[str, int]:
     host, _, port = text.rpartition(":")
     if not host or not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"bootstrap.servers: {text!r} is not of the form HOST:PORT")
+        raise UsageError(f"{key}: {text!r} is not of the form HOST:PORT")
     return host.strip("[]"), int(port)
 
 

@@ -1,14 +1,17 @@
-"""Samples the ISRs of guarded topics from the brokers that lead them, one Metadata request in flight a broker."""
+"""Samples the ISRs of guarded topics, one request in flight a broker: from the brokers that lead them, or from the metadata log."""
 
 import asyncio
 import logging
 from collections.abc import Callable, Iterable
 from typing import Final, Protocol
+from uuid import UUID
 
 from rackspan.acks.min_insync_racks import rack_bits
 from rackspan.errors import MalformedRequest, RackspanError
 from rackspan.gateway.core.acknowledgement.guard import AcknowledgementGuard, Hold, PartitionIsr, Sample
+from rackspan.gateway.core.metadata_log import MetadataImage
 from rackspan.gateway.upstream.cluster import Cluster
+from rackspan.gateway.upstream.quorum import MetadataQuorum
 from rackspan.model import Broker, BrokerId, RackId
 from rackspan.wire.apis import ApiKey
 from rackspan.wire.messages.metadata import MetadataRequestData, MetadataRequestTopic, MetadataResponseData
@@ -30,20 +33,78 @@ class Racks(Protocol):
     def is_located(self, node_id: int) -> bool: ...
 
 
-class MetadataSampler:
+Learn = Callable[[str, UUID | None], None]
+"""Called with name and id of each topic in a sample."""
+
+
+class IsrSource(Protocol):
+    """Where samples are from."""
+
+    async def prepare(self, broker: int) -> None:
+        """Whatever may take long before a sample is requested. Errors: OSError, TimeoutError, RackspanError."""
+        ...
+
+    async def sample(self, broker: int, requested_at: float, topics: frozenset[str]) -> Sample:
+        """The ISRs of the topics, as of `requested_at` or later. Errors: as of `prepare`."""
+        ...
+
+
+class BrokerMetadata:
+    """Metadata of the broker itself: no more than it shows at that time, which may be behind what it acts on."""
+
+    def __init__(self, cluster: Cluster, learn: Learn) -> None:
+        self._cluster = cluster
+        self._learn = learn
+
+    async def prepare(self, broker: int) -> None:
+        await self._cluster.connection(broker)
+
+    async def sample(self, broker: int, requested_at: float, topics: frozenset[str]) -> Sample:
+        connection = await self._cluster.connection(broker)
+        request = MetadataRequestData(
+            topics=[MetadataRequestTopic(name=topic) for topic in sorted(topics)], allow_auto_topic_creation=False
+        )
+        try:
+            metadata: MetadataResponseData = await connection.send(ApiKey.METADATA, request)
+        except BaseException:
+            connection.close()
+            raise
+        for topic in metadata.topics:
+            if topic.error_code == 0 and topic.name:
+                self._learn(topic.name, topic.topic_id)
+        return sample_of(broker, requested_at, topics, metadata, self._cluster)
+
+
+class CommittedMetadata:
+    """The metadata log of the controllers: everything that was committed when the sample was requested."""
+
+    def __init__(self, quorum: MetadataQuorum, racks: Racks, learn: Learn) -> None:
+        self._quorum = quorum
+        self._racks = racks
+        self._learn = learn
+
+    async def prepare(self, broker: int) -> None:
+        """Nothing: the read itself begins when the sample is requested."""
+
+    async def sample(self, broker: int, requested_at: float, topics: frozenset[str]) -> Sample:
+        image = await self._quorum.current()
+        for topic in topics:
+            self._learn(topic, image.topic_ids.get(topic))
+        return sample_of_image(broker, requested_at, topics, image, self._racks)
+
+
+class IsrSampler:
     """Runs while something is wanted of a broker, and costs nothing while not."""
 
     def __init__(
         self,
         guard: AcknowledgementGuard,
-        cluster: Cluster,
+        source: IsrSource,
         completed: Callable[[Iterable[Hold]], None],
-        learned: Callable[[MetadataResponseData], None],
     ) -> None:
         self._guard = guard
-        self._cluster = cluster
+        self._source = source
         self._completed = completed
-        self._learned = learned
         self._loop = asyncio.get_running_loop()
         self._running: dict[int, asyncio.Task[None]] = {}
         self._requested: dict[int, set[str]] = {}
@@ -51,6 +112,8 @@ class MetadataSampler:
         self._expiry: asyncio.Task[None] | None = None
         self.samples = 0
         self.failures = 0
+        self.failing = False
+        """Whether the last sample failed."""
 
     def sampled(self, broker: int, topics: Iterable[str]) -> "asyncio.Future[None]":
         """Done when these topics have been sampled, or that has failed for as long as a request waits."""
@@ -84,6 +147,7 @@ class MetadataSampler:
                 await self._sample(broker)
             except (OSError, TimeoutError, MalformedRequest, RackspanError) as error:
                 self.failures += 1
+                self.failing = True
                 log.warning("broker %d could not be sampled: %s: %s", broker, type(error).__name__, error)
                 await asyncio.sleep(_BACKOFF_SECONDS)
                 self._requested.pop(broker, None)
@@ -94,25 +158,21 @@ class MetadataSampler:
                     await asyncio.sleep(left)
 
     async def _sample(self, broker: int) -> None:
-        connection = await self._cluster.connection(broker)
+        await self._source.prepare(broker)
         # Read after the connection is open: what is acknowledged later is not verified by this sample.
         requested_at = self._loop.time()
         topics = self._guard.wanted(broker, requested_at) | self._requested.pop(broker, set())
         waiters = self._waiters.pop(broker, [])
-        request = MetadataRequestData(
-            topics=[MetadataRequestTopic(name=topic) for topic in sorted(topics)], allow_auto_topic_creation=False
-        )
         try:
             async with asyncio.timeout(self._guard.settings.sample_timeout):
-                metadata: MetadataResponseData = await connection.send(ApiKey.METADATA, request)
+                sample = await self._source.sample(broker, requested_at, topics)
         except BaseException:
-            connection.close()
             for waiter in waiters:
                 _finish(waiter)
             raise
         self.samples += 1
-        self._learned(metadata)
-        complete = self._guard.observe(sample_of(broker, requested_at, topics, metadata, self._cluster))
+        self.failing = False
+        complete = self._guard.observe(sample)
         for waiter in waiters:
             _finish(waiter)
         self._completed(complete)
@@ -157,5 +217,22 @@ def sample_of(
         for topic in metadata.topics
         if topic.error_code == 0
         for partition in topic.partitions
+    }
+    return Sample(source, requested_at, rack_bits(brokers), topics, partitions)
+
+
+def sample_of_image(
+    source: int, requested_at: float, topics: frozenset[str], image: MetadataImage, racks: Racks
+) -> Sample:
+    """The state of the metadata log as a sample. Brokers that are down keep their racks."""
+    brokers = [
+        Broker(BrokerId(one), None if (rack := racks.rack(one, registered)) is None else RackId(rack))
+        for one, registered in image.racks.items()
+        if racks.is_located(one)
+    ]
+    partitions = {
+        (topic, partition): PartitionIsr(state.leader, state.leader_epoch, tuple(map(BrokerId, state.isr)))
+        for topic in topics
+        for partition, state in image.topic(topic).items()
     }
     return Sample(source, requested_at, rack_bits(brokers), topics, partitions)

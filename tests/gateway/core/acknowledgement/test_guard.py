@@ -64,6 +64,18 @@ def test_a_planted_mistake_is_found(mistake: type[GuardRules]) -> None:
     assert first_violation(mistake(), range(SEEDS)) is not None
 
 
+STRICT = GuardSettings(mode=AcknowledgementMode.STRICT, settle=0.0, stalled_settle=0.0)
+
+
+def test_strict_needs_no_settling_where_what_is_committed_is_read() -> None:
+    worlds = [World(seed, GuardRules(), STRICT, metadata_lag=0.0) for seed in range(SEEDS)]
+    assert [violation for world in worlds for violation in world.run()] == []
+    assert sum(world.acknowledged for world in worlds) > 50 * SEEDS
+    # The same from a source that is behind, as a broker's metadata is.
+    behind = [World(seed, GuardRules(), STRICT) for seed in range(SEEDS)]
+    assert [violation for world in behind for violation in world.run()] != []
+
+
 @pytest.mark.slow
 def test_a_busy_partition_is_verified_where_metadata_is_a_second_late() -> None:
     late = [World(seed, GuardRules(), GuardSettings(), metadata_lag=1.2, pauses=False) for seed in range(SEEDS)]

@@ -24,6 +24,8 @@ class AcknowledgementMode(Enum):
     """Refused before the request is forwarded. Requests that wait in the broker while the ISR shrinks are acknowledged."""
     VERIFIED = "verified"
     """And the acknowledgement is held until metadata requested after it shows enough racks."""
+    STRICT = "strict"
+    """The same by the controllers' log, read after the acknowledgement: exact, where metadata may be behind."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +55,7 @@ class GuardRules:
 
     def checks_after(self, settings: GuardSettings) -> bool:
         """Whether an acknowledgement is held until it is verified."""
-        return settings.mode is AcknowledgementMode.VERIFIED
+        return settings.mode in (AcknowledgementMode.VERIFIED, AcknowledgementMode.STRICT)
 
     def is_fresh(self, requested_at: float, now: float, oldest: float) -> bool:
         """Whether a request may be admitted by a sample, at most `oldest` seconds old."""
