@@ -133,7 +133,7 @@ def spark_engine(spark: Any, warehouse: Warehouse, name: str) -> Callable[[Path]
         known = registrations(warehouse, stored, POLICY)
         inputs = job.job_inputs(spark, warehouse, work, one, known, POLICY)
         rows = job.table_rows(JOBS[name](inputs), inputs.compared.snapshots, one.table, work.run_id)
-        rows.write.format("delta").partitionBy("day").save(str(out))
+        rows.write.partitionBy("day").parquet(str(out))
 
     return make
 

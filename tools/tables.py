@@ -8,7 +8,11 @@ from rackspan.audit.drift import CHANGES
 from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES, Table, spark_type
 
 GROUPS: Final = (
-    ("Derived tables", "Spark writes these; each row names the run that wrote it.", TABLES),
+    (
+        "Derived tables",
+        "Spark computes these and writes their files, and a run commits them; each row names the run that wrote it.",
+        TABLES,
+    ),
     ("Landing tables", "`pipeline collect` writes these with delta-rs; no Spark.", LANDING),
     ("History", "The record of the runs, written with delta-rs when Spark is done.", HISTORY),
 )

@@ -10,8 +10,10 @@ Network, disk and clock are used in `sources`, `apply` and `pipeline` only.
 """
 
 import re
+import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 from types import MappingProxyType
@@ -62,6 +64,8 @@ from rackspan.streams import CapturedGroup, Setting, StreamsGroup
 if TYPE_CHECKING:
     from rackspan.apply import RunUpdate
     from rackspan.pipeline import Collected, Exported, RunReport
+    from rackspan.pipeline.follow import FollowedBatch
+    from rackspan.pipeline.maintain import MaintainedTable
     from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
 
 __all__ = [
@@ -87,6 +91,7 @@ __all__ = [
     "create_partitions",
     "create_topic",
     "export_tables",
+    "follow_pipeline",
     "generate_reassignment",
     "harden",
     "import_warehouse",
@@ -94,6 +99,7 @@ __all__ = [
     "lint_reassignment",
     "live_cluster",
     "located",
+    "maintain",
     "observe_reassignment",
     "outage",
     "partition_differences",
@@ -532,6 +538,39 @@ def run_pipeline(
     from rackspan import pipeline
 
     return pipeline.run(pipeline.open_warehouse(warehouse), policy, master, remote=remote)
+
+
+def follow_pipeline(
+    warehouse: str | Path,
+    policy: RackPolicy,
+    on_batch: "Callable[[FollowedBatch], None]",
+    stop: threading.Event,
+    *,
+    master: str | None = None,
+    every: float = 10.0,
+    available_now: bool = False,
+) -> None:
+    """Judge snapshots as they are stored, on Spark, until `stop` is set; with `available_now`, those that are stored now."""
+    from rackspan import pipeline
+    from rackspan.pipeline.follow import follow
+
+    opened = pipeline.open_warehouse(warehouse)
+    follow(opened, policy, on_batch, stop, master=master, every=every, available_now=available_now)
+
+
+def maintain(
+    warehouse: str | Path, keep_days: int | None = None, vacuum_hours: float = 168.0
+) -> "list[MaintainedTable]":
+    """Join small files, delete those that no version of the last `vacuum_hours` has, drop days before the last `keep_days`."""
+    from rackspan import pipeline
+    from rackspan.pipeline import maintain as maintenance
+
+    return maintenance.maintain(
+        pipeline.open_warehouse(warehouse),
+        now=lambda: datetime.now(UTC),
+        keep_days=keep_days,
+        vacuum_hours=vacuum_hours,
+    )
 
 
 def table(warehouse: str | Path, name: str, limit: int | None = None) -> Iterator[dict[str, object]]:

@@ -126,6 +126,10 @@ class InvalidWarehouse(RackspanError):
     """A folder is not a rackspan warehouse, or was written by another version."""
 
 
+class WarehouseBusy(InvalidWarehouse):
+    """Another run is at work in the warehouse, or committed at the same time; a later try may succeed."""
+
+
 class SourceError(RackspanError):
     """A cluster could not be read or changed."""
 

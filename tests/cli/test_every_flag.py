@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 import socket
+import threading
 from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -141,6 +142,8 @@ WORDS: dict[str, tuple[str, ...]] = {
     "streams lab": ("streams", "lab", "--problem", "lab.json"),
     "pipeline collect": ("pipeline", "collect", "--warehouse", "out"),
     "pipeline run": ("pipeline", "run", "--warehouse", "warehouse"),
+    "pipeline follow": ("pipeline", "follow", "--warehouse", "warehouse"),
+    "pipeline maintain": ("pipeline", "maintain", "--warehouse", "warehouse"),
     "pipeline report": ("pipeline", "report", "--warehouse", "warehouse", "--out", "page.html"),
     "pipeline table": ("pipeline", "table", "findings", "--warehouse", "warehouse"),
     "pipeline export": ("pipeline", "export", "--warehouse", "warehouse", "--out", "tables"),
@@ -292,6 +295,17 @@ OWN: dict[tuple[str, str], Case] = {
     ("pipeline run", "--min-insync-racks"): Case(("--min-insync-racks", "3"), NONE),
     ("pipeline run", "--master"): Case(("--master", "local[1]"), NONE),
     ("pipeline run", "--remote"): Case(("--remote", "sc://127.0.0.1:1"), NONE),
+    ("pipeline follow", "--warehouse"): Case(("--warehouse", "out"), NONE),
+    ("pipeline follow", "--unracked"): Case(("--unracked", "own"), NONE),
+    ("pipeline follow", "--min-insync-racks"): Case(("--min-insync-racks", "3"), NONE),
+    ("pipeline follow", "--survive"): Case(("--survive", "none"), NONE),
+    ("pipeline follow", "--master"): Case(("--master", "local[1]"), NONE),
+    ("pipeline follow", "--every"): Case(("--every", "5"), NONE),
+    ("pipeline follow", "--available-now"): Case(("--available-now",), NONE),
+    ("pipeline follow", "--metrics-listen"): Case(("--metrics-listen", "127.0.0.1:0"), NONE),
+    ("pipeline maintain", "--warehouse"): Case(("--warehouse", "out"), NONE),
+    ("pipeline maintain", "--keep-days"): Case(("--keep-days", "30"), NONE),
+    ("pipeline maintain", "--vacuum-hours"): Case(("--vacuum-hours", "24"), NONE),
     ("pipeline report", "--warehouse"): Case(("--warehouse", "out"), NONE),
     ("pipeline report", "--out"): Case(("--out", "other.html"), NONE),
     ("pipeline report", "--unracked"): Case(("--unracked", "own"), NONE),
@@ -460,7 +474,13 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
 
     def record(name: str, result: Any) -> Callable[..., Any]:
         def called(*arguments: Any, **named: Any) -> Any:
-            shown = [one for one in arguments if not (isinstance(one, list) and one and isinstance(one[0], Source))]
+            shown = [
+                one
+                for one in arguments
+                if not (isinstance(one, list) and one and isinstance(one[0], Source))
+                and not callable(one)
+                and not isinstance(one, threading.Event)
+            ]
             calls.append(f"{name} {shown} {sorted(named.items()) if name != 'watch' else ''}")
             return result(*arguments, **named) if callable(result) else result
 
@@ -469,6 +489,8 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
     ran = SimpleNamespace(snapshots=0, up_to_date=0, rows={}, remade=0, seconds=0.0, reason=None)
     rows = [{"row": 1}, {"row": 2}]
     monkeypatch.setattr(api, "run_pipeline", record("run", ran))
+    monkeypatch.setattr(api, "follow_pipeline", record("follow", lambda *_, **__: None))
+    monkeypatch.setattr(api, "maintain", record("maintain", []))
     monkeypatch.setattr(api, "report", record("report", []))
     monkeypatch.setattr(api, "import_warehouse", record("import", []))
     monkeypatch.setattr(api, "export_tables", record("export", []))

@@ -134,8 +134,6 @@ STEPS: Sequence[tuple[Any, str]] = (
     (DeltaTable, "create_write_transaction"),
     (DeltaTable, "create_checkpoint"),
     (DeltaTable, "restore"),
-    (DeltaTable, "delete"),
-    (plain_build, "write_deltalake"),
     (pq, "write_table"),
     (append_module, "flush_file"),
     (append_module, "flush_log"),

@@ -1,9 +1,13 @@
 """Everything a run does around Spark, with a build that needs none (plain_build.py)."""
 
 import shutil
+from collections.abc import Callable
+from contextlib import nullcontext
 from datetime import timedelta
+from itertools import count
 from pathlib import Path
 from random import Random
+from typing import Any
 
 import pytest
 from deltalake import DeltaTable
@@ -11,10 +15,10 @@ from deltalake import DeltaTable
 from rackspan.audit import RackPolicy
 from rackspan.errors import InvalidWarehouse
 from rackspan.model import ClusterSnapshot
-from rackspan.pipeline import Warehouse, create_warehouse, rows, runs, store
+from rackspan.pipeline import Warehouse, create_warehouse, incremental, rows, runs, store
+from rackspan.pipeline.delta.append import commit
 from rackspan.pipeline.incremental import RunWork
 from rackspan.pipeline.landing.store import store_all
-from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import TABLES
 from tests.pipeline import expected, plain_build
 from tests.pipeline.examples import NOON, generated, small
@@ -166,42 +170,93 @@ def test_a_duplicate_makes_nothing_anew(warehouse: Warehouse) -> None:
     assert refresh(warehouse).run is None
 
 
-def test_a_build_that_fails_half_way_is_invisible_to_readers_and_taken_back_by_the_next_run(
-    warehouse: Warehouse,
-) -> None:
-    def half(work: RunWork, policy: RackPolicy) -> None:
-        for one in list(work.tables.values())[:2]:
-            plain_build.commit(warehouse, work, one, policy)
-        raise InvalidWarehouse("Spark stopped")
+class KilledError(Exception):
+    """Stands for SIGKILL; test_killed.py sends real ones."""
 
+
+def test_a_run_that_dies_between_two_tables_is_invisible_to_readers_and_taken_back_by_the_next_run(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
     store(at(0), warehouse)
     refresh(warehouse)
     store(at(1, 2), warehouse)
     before = versions(warehouse)
     for _ in range(2):
-        with pytest.raises(InvalidWarehouse, match="Spark stopped"):
-            refresh(warehouse, RackPolicy(), half)
+        with monkeypatch.context() as patch:
+            patch.setattr(incremental, "commit", failing_at(3, commit))
+            with pytest.raises(KilledError):
+                refresh(warehouse)
         assert sum(versions(warehouse)[name] != before[name] for name in TABLES) == 2
         check(warehouse, [at(0)])
     refresh(warehouse)
     check(warehouse, [at(0), at(1, 2)])
 
 
-def test_a_run_that_meets_another_ones_commits_counts_for_nothing(warehouse: Warehouse) -> None:
+def failing_at(call: int, function: Callable[..., Any]) -> Callable[..., Any]:
+    calls = count(1)
+
+    def failing(*words: Any, **options: Any) -> Any:
+        if next(calls) == call:
+            raise KilledError
+        return function(*words, **options)
+
+    return failing
+
+
+def test_what_a_failed_build_wrote_is_part_of_no_table_and_removed_by_the_next_run(warehouse: Warehouse) -> None:
+    def half(work: RunWork, policy: RackPolicy) -> None:
+        for one in list(work.tables.values())[:2]:
+            plain_build.write(warehouse, work, one, policy)
+        raise InvalidWarehouse("Spark stopped")
+
+    store(at(0), warehouse)
+    refresh(warehouse)
+    store(at(1, 2), warehouse)
+    before = versions(warehouse)
+    with pytest.raises(InvalidWarehouse, match="Spark stopped"):
+        refresh(warehouse, RackPolicy(), half)
+    folder = Path(warehouse.table("partition_durability"))
+    assert len(list(folder.glob("0000000002-*"))) == 1
+    assert versions(warehouse) == before
+    check(warehouse, [at(0)])
+    report = refresh(warehouse)
+    assert [one.name for one in folder.glob("0000000002-*")] == [report.run]
+    check(warehouse, [at(0), at(1, 2)])
+
+
+@pytest.mark.parametrize("moment", ["while it is made", "right before its first commit"])
+def test_a_run_that_meets_another_ones_commits_counts_for_nothing(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
     """On an object store there is no lock, so the commits themselves have to show it."""
     mine = plain_build.build_for(warehouse)
+    pending = [True]
+
+    def other() -> None:
+        if pending:
+            pending.clear()
+            refresh(warehouse)
 
     def with_another(work: RunWork, policy: RackPolicy) -> None:
-        other = RunWork("another run", work.snapshots, work.tables)
-        plain_build.commit(warehouse, other, other.tables["findings"], policy)
         mine(work, policy)
+        if moment == "while it is made":
+            other()
 
+    def committed(*words: Any, **options: Any) -> None:
+        other()
+        return commit(*words, **options)
+
+    monkeypatch.setattr(incremental, "only_run", lambda _warehouse: nullcontext())
+    monkeypatch.setattr(runs, "remove_leftovers", lambda _warehouse, _last: None)
+    monkeypatch.setattr(incremental, "commit", committed)
     store(at(0), warehouse)
     with pytest.raises(InvalidWarehouse, match=r"another rackspan pipeline run wrote its tables at the same time"):
         refresh(warehouse, RackPolicy(), with_another)
-    assert last_run(warehouse) is None
-    refresh(warehouse)
     check(warehouse, [at(0)])
+    assert len(list(rows(warehouse, "runs"))) == 1
+    store(at(1), warehouse)
+    refresh(warehouse)
+    check(warehouse, [at(0), at(1)])
 
 
 def test_an_empty_warehouse_has_nothing_to_do(warehouse: Warehouse) -> None:

@@ -93,6 +93,8 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "streams lab": ExitMeaning("every run is printed"),
         "pipeline collect": ExitMeaning("every source is stored", impossible="a source failed; the others are stored"),
         "pipeline run": ExitMeaning("every table is up to date"),
+        "pipeline follow": ExitMeaning("Ctrl-C or SIGTERM ends it; with --available-now, every table is up to date"),
+        "pipeline maintain": ExitMeaning("every table is compacted and vacuumed"),
         "pipeline report": ExitMeaning("the page is written"),
         "pipeline table": ExitMeaning("the rows are printed"),
         "pipeline export": ExitMeaning("the files are written"),

@@ -1,7 +1,8 @@
-"""rackspan pipeline collect, import, run, report, table, export."""
+"""rackspan pipeline collect, import, run, follow, maintain, report, table, export."""
 
 import itertools
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -10,10 +11,12 @@ import typer
 from rackspan import api
 from rackspan.cli import exit_codes, options, output
 from rackspan.cli.help import CommandGroup
+from rackspan.cli.signals import stopped_by_signals
 from rackspan.errors import UsageError
 
 if TYPE_CHECKING:
     from rackspan.pipeline import Collected, RunReport
+    from rackspan.pipeline.follow import FollowedBatch
 
 app = CommandGroup(
     name="pipeline",
@@ -91,6 +94,61 @@ def run(
 
 @app.command()
 @options.with_option_groups
+def follow(
+    *,
+    warehouse: options.Warehouse,
+    policy_options: options.SurvivalOptions,
+    master: Master = None,
+    every: Annotated[
+        float,
+        typer.Option("--every", metavar="SECONDS", min=0.1, help="Seconds from one look for snapshots to the next."),
+    ] = 10.0,
+    available_now: Annotated[bool, typer.Option("--available-now", help="Judge what is stored now, and end.")] = False,
+    metrics_listen: Annotated[
+        str | None,
+        typer.Option(
+            "--metrics-listen", metavar="127.0.0.1:PORT", help="Serve Prometheus metrics here; port 0 for any free one."
+        ),
+    ] = None,
+) -> None:
+    """Judge snapshots as they are stored, until Ctrl-C or SIGTERM. The tables get the rows that `run` would give them."""
+    output.warn(policy_options.fleet_warnings())
+    with stopped_by_signals() as stop, _batches_served(metrics_listen) as record:
+
+        def ended(batch: "FollowedBatch") -> None:
+            record(batch)
+            _report_batch(batch)
+
+        api.follow_pipeline(
+            warehouse, policy_options.policy(), ended, stop, master=master, every=every, available_now=available_now
+        )
+    output.note("ended")
+
+
+@app.command()
+def maintain(
+    warehouse: options.Warehouse,
+    keep_days: Annotated[
+        int | None,
+        typer.Option(
+            "--keep-days", metavar="DAYS", min=1, help="Drop snapshots and rows of days before the last DAYS."
+        ),
+    ] = None,
+    vacuum_hours: Annotated[
+        float,
+        typer.Option(
+            "--vacuum-hours", metavar="HOURS", min=1, help="Delete files that no version of the last HOURS has."
+        ),
+    ] = 168.0,
+) -> None:
+    """Join small files, delete unused ones, and drop old days where asked. Needs no Spark; readers and collectors may go on."""
+    for one in api.maintain(warehouse, keep_days, vacuum_hours):
+        dropped = f"{one.days_dropped:,} days dropped, " if one.days_dropped else ""
+        output.note(f"{one.name}: {dropped}{one.joined:,} files joined into {one.into:,}, {one.deleted:,} deleted")
+
+
+@app.command()
+@options.with_option_groups
 def report(
     warehouse: options.Warehouse,
     out: Annotated[Path, typer.Option("--out", metavar="FILE.html", help="The file to write.")],
@@ -137,6 +195,37 @@ def export(
     """Write tables of the newest run as plain Parquet files, one a table. Needs no Spark."""
     for one in api.export_tables(warehouse, names or [], out):
         output.note(f"{one.file}: written, {one.rows:,} rows")
+
+
+@contextmanager
+def _batches_served(listen: str | None) -> "Iterator[Callable[[FollowedBatch], None]]":
+    """A function that counts a batch for the metrics, which are served during the block where an address is given."""
+    # Imported only here: other commands should not wait for them.
+    from rackspan.pipeline.follow import FollowTotals, metric_families
+
+    totals = FollowTotals()
+    if listen is None:
+        yield totals.add
+        return
+    from rackspan.prometheus_metrics import MetricsServer
+
+    with MetricsServer(listen, lambda: metric_families(totals)) as server:
+        output.note(f"metrics at http://{server.address}/metrics")
+        yield totals.add
+
+
+def _report_batch(batch: "FollowedBatch") -> None:
+    made = batch.report
+    if made.run is None:
+        output.note(f"batch {batch.number}: nothing new")
+        return
+    again = f", {made.remade:,} judged again because of {made.reason}" if made.reason else ""
+    corrected = f", {made.corrected:,} compared anew" if made.corrected else ""
+    behind = "" if batch.behind_seconds is None else f", {batch.behind_seconds:.1f} s behind the newest"
+    output.note(
+        f"batch {batch.number}, run {made.run}: {made.snapshots:,} snapshots judged{again}{corrected}; "
+        f"{sum(made.rows.values()):,} rows written, {made.seconds:.1f} s{behind}"
+    )
 
 
 def _report_run(made: "RunReport") -> None:

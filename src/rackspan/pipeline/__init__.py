@@ -4,7 +4,7 @@ From a snapshot to a row of partition_durability: collect.py, landing/store.py, 
 jobs/build.py and jobs/tables.py, frames/inputs.py, frames/requirements.py, frames/durability.py, rackspan.audit. schemas.py
 defines the tables, warehouse.py where they are, runs.py which version of each a reader reads; report/ draws a page from them.
 Spark calls the functions of rackspan.audit on Arrow batches or, where that is three times as fast, computes the same in columns
-of its own (frames/bits/); a test compares the two. Only `run` starts Spark: delta-rs writes the snapshots, and
+of its own (frames/bits/); a test compares the two. Only `run` and `follow` start Spark: delta-rs writes the snapshots, and
 reads every table, so collecting and reading need neither Spark nor Java.
 """
 
@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import MappingProxyType
+from typing import Final
 
 from rackspan.audit import RackPolicy
 from rackspan.pipeline.collect import Collected, collect, collect_every, from_folder
@@ -45,6 +46,9 @@ __all__ = [
     "store",
 ]
 
+SHORT_PARTITIONS: Final = 1_000_000
+"""Of all snapshots of a run: so many take Spark some ten seconds."""
+
 
 def run(warehouse: Warehouse, policy: RackPolicy, master: str | None = None, *, remote: str | None = None) -> RunReport:
     """Bring every table up to date. Spark is started only where there is something to do.
@@ -56,7 +60,8 @@ def run(warehouse: Warehouse, policy: RackPolicy, master: str | None = None, *, 
     def build(work: RunWork, policy: RackPolicy) -> None:
         from rackspan.pipeline.spark import session
 
-        with session.spark_session(master, remote) as spark:
+        short = work.partitions <= SHORT_PARTITIONS
+        with session.spark_session(master, remote, delta=False, short=short) as spark:
             from rackspan.pipeline.jobs import build as job
 
             job.build(spark, warehouse, work, policy)

@@ -4,33 +4,31 @@ Begin with refresh(). The rows themselves are made and written by a function of 
 
 Constraints: a reader sees either everything a run made or nothing of it; each snapshot counts once; a run that dies or meets another
 one changes nothing in force. Goal: only snapshots without rows are judged; others only where the policy, a table's version
-or the snapshot before them has changed. Method: restore each table to the version that the last run named, commit each table
-from there, check that nobody else has committed meanwhile, then write the row of `runs` that names the new versions. Bound: the
-log of `snapshots` and `judged`, and their rows of the days with news. Source: our own. Tests:
-tests/pipeline/test_incremental.py, test_killed.py.
+or the snapshot before them has changed. Method: let the build write files that no table names yet; restore each table to the
+version that the last run named and commit the files there, unless somebody else has committed meanwhile; then write the row
+of `runs` that names the new versions. Bound: the log of `snapshots` and `judged`, and their rows of the days with news. Source:
+our own. Tests: tests/pipeline/test_incremental.py, test_killed.py.
 """
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from itertools import pairwise
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from rackspan.audit import RackPolicy
 from rackspan.pipeline import runs as history
-from rackspan.pipeline.delta.local_disk import flush_versions
-from rackspan.pipeline.delta.table import data_files
+from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
+from rackspan.pipeline.delta.replace import without_snapshots, written_files
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
 from rackspan.pipeline.landing.neighbours import neighbours
+from rackspan.pipeline.landing.read import ids_with_rows
 from rackspan.pipeline.runs import Run
 from rackspan.pipeline.schemas import JUDGED, TABLES, Table
 from rackspan.pipeline.warehouse import Warehouse, existing_table, only_run
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
-
-KEPT_COMMITS: Final = 100
-"""Commits of one table within one run that are looked at; a run makes three at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +59,11 @@ class RunWork:
     snapshots: tuple[StoredSnapshot, ...]
     tables: Mapping[str, TableWork]
 
+    @property
+    def partitions(self) -> int:
+        """The partitions of all snapshots together."""
+        return sum(one.partitions for one in self.snapshots)
+
     def pairs(self, judged: Collection[int]) -> list[tuple[int, int]]:
         """Each of these snapshots and the one before it of its cluster, the earlier first."""
         wanted = set(judged)
@@ -72,7 +75,7 @@ class RunWork:
 
 
 Build: TypeAlias = Callable[[RunWork, RackPolicy], None]
-"""Commits the rows of every table's work, each commit with the run's id as `userMetadata`."""
+"""Writes the rows of each table's work as Parquet files, at TABLE/RUN_ID/day=YYYY-MM-DD/NAME.parquet; commits nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +89,10 @@ class RunReport:
     rows: Mapping[str, int] = field(default_factory=dict)
     up_to_date: int = 0
     seconds: float = 0.0
+    corrected: int = 0
+    """Snapshots that were compared with another one than before, because that came late."""
+    newest: datetime | None = None
+    """When the newest of the snapshots judged for the first time was taken."""
 
 
 def refresh(
@@ -107,6 +114,7 @@ def refresh(
         judged, runs = history.open_history(warehouse)
         last = history.newest_row(runs)
         history.restore_judged(warehouse, judged, last)
+        history.remove_leftovers(warehouse, last)
         markers = read_markers(warehouse)
         made_by = history.made_by(policy)
         stale = [name for name in TABLES if last is None or last.made_by.get(name) != made_by[name]]
@@ -119,9 +127,9 @@ def refresh(
         run_id = history.new_run_id(number)
         work = _work(warehouse, markers, judged, run_id, last, stale, new, again)
         build(work, policy)
-        versions = {name: _committed(warehouse, one, run_id) for name, one in work.tables.items()}
-        for name in TABLES.keys() - versions.keys():
-            versions[name] = 0 if last is None else last.versions[name]
+        commits = {name: _committed(warehouse, work, one, number) for name, one in work.tables.items()}
+        versions = {name: 0 if last is None else last.versions.get(name, 0) for name in TABLES}
+        versions |= {name: version for name, (version, _) in commits.items()}
         run = Run(
             number,
             run_id,
@@ -131,7 +139,7 @@ def refresh(
             history.policy_document(policy),
             made_by,
             versions,
-            rows={name: _rows_written(warehouse, one, versions[name]) for name, one in work.tables.items()},
+            rows={name: rows for name, (_, rows) in commits.items()},
             snapshots=len(new),
             remade=len(again),
             reason=_reason(last, policy, stale) if again and last is not None else None,
@@ -139,14 +147,22 @@ def refresh(
         run = replace(run, versions={**versions, JUDGED.name: history.add_judged(warehouse, judged, new, run)})
         history.commit_run(warehouse, runs, run)
     return RunReport(
-        run_id, run.snapshots, run.remade, run.reason, run.rows, stored_count - len(new) - len(again), seconds() - began
+        run_id,
+        run.snapshots,
+        run.remade,
+        run.reason,
+        run.rows,
+        stored_count - len(new) - len(again),
+        seconds() - began,
+        corrected=max((len(one.again) for one in work.tables.values()), default=0) if not again else 0,
+        newest=max((one.taken_at for one in new), default=None),
     )
 
 
 def _without_rows(markers: Markers, judged: "DeltaTable", only: Collection[str] | None) -> list[StoredSnapshot]:
     """The stored snapshots that the tables do not have yet."""
     if only is not None:
-        known = history.judged_among(judged, sorted(only))
+        known = ids_with_rows(judged, sorted(only))
         return markers.named(set(only) - known)
     counts = history.judged_counts(judged)
     days = [day for day, count in markers.count_by_day().items() if counts.get(day) != count]
@@ -170,7 +186,7 @@ def _work(
     again: Sequence[StoredSnapshot],
 ) -> RunWork:
     near = neighbours(markers, [*new, *again])
-    known = history.judged_among(judged, [one.snapshot_id for one in near.following])
+    known = ids_with_rows(judged, [one.snapshot_id for one in near.following])
     # Those that now follow another snapshot than before, because one came late.
     following = [one for one in near.following if one.snapshot_id in known]
     made = {one.snapshot_id: one for one in (*new, *again, *following)}
@@ -217,28 +233,32 @@ def _standing(warehouse: Warehouse, table: Table, named: int) -> tuple[int, int 
     return version, named
 
 
-def _committed(warehouse: Warehouse, work: TableWork, run_id: str) -> int:
-    """The version of a table after the run's commits, which is on the disk when this returns.
+def _committed(warehouse: Warehouse, work: RunWork, one: TableWork, number: int) -> tuple[int, int]:
+    """Commit what the build wrote for a table. Returns the table's version, which is on the disk, and the rows written.
 
-    Errors: InvalidWarehouse where not every commit since the run began is the run's own.
+    Errors: InvalidWarehouse where somebody else has committed since the run began.
     """
-    table = existing_table(warehouse, work.table.name)
-    version = int(table.version())
-    ours = [one.get("userMetadata") == run_id for one in table.history(min(version - work.version, KEPT_COMMITS))]
-    if not all(ours):
+    table = existing_table(warehouse, one.table.name)
+    if table.version() != one.version:
         raise history.concurrent(warehouse)
-    folder = warehouse.table_folder(work.table.name)
-    if folder is not None:
-        flush_versions(folder, work.version, version)
-    return version
-
-
-def _rows_written(warehouse: Warehouse, work: TableWork, version: int) -> int:
-    """The rows of the run in a table: all rows added by its commits, less those it copied from files it replaced."""
-    base = work.version if work.restored is None else work.restored
-    before, after = (existing_table(warehouse, work.table.name, one) for one in (base, version))
-    old = {one.path for one in data_files(before)}
-    return sum(one.rows for one in data_files(after) if one.path not in old)
+    expected = one.version
+    if one.restored is not None:
+        history.restore(warehouse, table, one.table, one.restored, work.run_id)
+        expected += 1
+    added = written_files(table, work.run_id)
+    snapshots = [work.snapshots[place] for place in one.judged] if one.again else []
+    ids = {snapshot.snapshot_id for snapshot in snapshots if snapshot.day not in one.whole_days}
+    days = {snapshot.day for snapshot in snapshots} - one.whole_days
+    removed, kept = without_snapshots(table, ids, one.whole_days, days)
+    if added or removed:
+        try:
+            commit(table, [*added, *kept], {history.TRANSACTION: number}, removed=removed, run_id=work.run_id)
+        except ConcurrentTransactionError:
+            raise history.concurrent(warehouse) from None
+        expected += 1
+    if table.version() != expected:
+        raise history.concurrent(warehouse)
+    return expected, sum(file.rows for file in added)
 
 
 def _reason(last: Run, policy: RackPolicy, stale: Sequence[str]) -> str:

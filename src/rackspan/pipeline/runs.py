@@ -8,19 +8,21 @@ left is in versions that no row names; the next run restores the named ones firs
 import hashlib
 import json
 import secrets
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import pyarrow as pa
 
 from rackspan import __version__
 from rackspan.audit.policy import RackPolicy, Survive
-from rackspan.errors import InvalidWarehouse
+from rackspan.errors import InvalidWarehouse, WarehouseBusy
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
 from rackspan.pipeline.delta.local_disk import flush_log, repair_log
-from rackspan.pipeline.delta.table import create_table, data_files, open_table, read_files
+from rackspan.pipeline.delta.table import create_table, data_files, one_line, open_table, read_files
 from rackspan.pipeline.landing.markers import StoredSnapshot
 from rackspan.pipeline.schemas import JUDGED, RUNS, TABLES, Table
 from rackspan.pipeline.warehouse import Warehouse, existing_table
@@ -30,6 +32,9 @@ if TYPE_CHECKING:
 
 TRANSACTION: Final = "rackspan-run"
 """The application id of every commit of a run: of two runs that write at once, Delta refuses the second."""
+
+RUN_FOLDERS: Final = "[0-9]" * 10 + "-*"
+"""What a run writes for a table is in a folder of its id, from where no commit moves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,9 +109,9 @@ def commit_run(warehouse: Warehouse, runs: "DeltaTable", run: Run) -> None:
         raise concurrent(warehouse) from None
 
 
-def concurrent(warehouse: Warehouse) -> InvalidWarehouse:
+def concurrent(warehouse: Warehouse) -> WarehouseBusy:
     """The error of a run that met another one's commits."""
-    return InvalidWarehouse(
+    return WarehouseBusy(
         f"{warehouse.root}: another rackspan pipeline run wrote its tables at the same time; nothing of this one counts, "
         "run again"
     )
@@ -127,15 +132,6 @@ def judged_ids(judged: "DeltaTable", days: Sequence[date]) -> set[str]:
     files = [file for file in data_files(judged) if file.day in wanted]
     schema = pa.schema([JUDGED.schema.field("snapshot_id")])
     return {one for batch in read_files(judged, files, schema) for one in batch.column("snapshot_id").to_pylist()}
-
-
-def judged_among(judged: "DeltaTable", ids: Sequence[str]) -> set[str]:
-    """Those of some ids that the tables have."""
-    if not ids:
-        return set()
-    files = [file for file in data_files(judged) if file.may_hold(min(ids), max(ids))]
-    schema = pa.schema([JUDGED.schema.field("snapshot_id")])
-    return {one for batch in read_files(judged, files, schema, ids) for one in batch.column("snapshot_id").to_pylist()}
 
 
 def add_judged(warehouse: Warehouse, judged: "DeltaTable", stored: Sequence[StoredSnapshot], run: Run) -> int:
@@ -163,11 +159,43 @@ def restore_judged(warehouse: Warehouse, judged: "DeltaTable", last: Run | None)
     """Take back what a killed run recorded."""
     named = 0 if last is None else last.versions.get(JUDGED.name, 0)
     if judged.version() != named and not same_files(judged, warehouse, JUDGED, named):
-        judged.restore(named)
-        judged.update_incremental()
-        folder = warehouse.table_folder(JUDGED.name)
-        if folder is not None:
-            flush_log(folder)
+        restore(warehouse, judged, JUDGED, named)
+
+
+def restore(warehouse: Warehouse, opened: "DeltaTable", table: Table, version: int, run_id: str | None = None) -> None:
+    """Commit the files of an earlier version as the newest one. Errors: InvalidWarehouse."""
+    from deltalake import CommitProperties
+    from deltalake.exceptions import DeltaError
+
+    mark = None if run_id is None else CommitProperties(custom_metadata={"userMetadata": run_id})
+    try:
+        opened.restore(version, commit_properties=mark)
+    except DeltaError as error:
+        raise InvalidWarehouse(
+            f"{warehouse.root}: table {table.name} cannot be restored to version {version}: {one_line(error)}"
+        ) from None
+    opened.update_incremental()
+    folder = warehouse.table_folder(table.name)
+    if folder is not None:
+        flush_log(folder)
+
+
+def remove_leftovers(warehouse: Warehouse, last: Run | None) -> None:
+    """Remove the files of killed runs that no table names. On a local disk alone, where the lock excludes other runs."""
+    number = 0 if last is None else last.number
+    for name in TABLES:
+        folder = warehouse.table_folder(name)
+        for entry in () if folder is None else folder.glob(RUN_FOLDERS):
+            if int(entry.name.partition("-")[0]) > number:
+                shutil.rmtree(entry)
+
+
+def remove_empty_folders(table: Path) -> None:
+    """Remove the folders of runs whose files a vacuum has deleted."""
+    for folder in table.glob(RUN_FOLDERS):
+        for entry in (*folder.iterdir(), folder):
+            if entry.is_dir() and not any(entry.iterdir()):
+                entry.rmdir()
 
 
 def same_files(current: "DeltaTable", warehouse: Warehouse, table: Table, version: int) -> bool:

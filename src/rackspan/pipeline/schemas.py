@@ -310,7 +310,7 @@ RUNS: Final = Table(
     ("run_id",),
     (
         TableColumn("run_id", pa.string(), "The run: its number in the history, and a random part."),
-        TableColumn("kind", pa.string(), "What made it: `run`."),
+        TableColumn("kind", pa.string(), "What made it: `run`, `follow` or `maintain`."),
         TableColumn("started_at", TIMESTAMP, "When it started."),
         TableColumn("ended_at", TIMESTAMP, "When its tables were committed."),
         TableColumn("rackspan_version", pa.string(), "The rackspan that ran."),

@@ -2,9 +2,10 @@
 
     URL/tables/snapshots                           the marker: a row for each snapshot that is stored completely
     URL/tables/brokers, topics, partitions         the content of the snapshots; `collect` writes all four with delta-rs
-    URL/tables/partition_durability, findings, …   the derived tables, written by Spark alone
+    URL/tables/partition_durability, findings, …   the derived tables; Spark writes the files, delta-rs commits them
     URL/tables/judged                              which snapshots the derived tables have, written by delta-rs
     URL/tables/runs                                which version of each table belongs together, written last by delta-rs
+    URL/checkpoints/follow                         which markers `follow` has read, written by Spark
     URL/.lock                                      held by the active `run` or `follow`, on a local disk
 
 It does not use Spark. Credentials of object stores are those of the engines: delta-rs and Hadoop read them from the environment.
@@ -19,7 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from rackspan.disk import to_disk
-from rackspan.errors import InvalidWarehouse
+from rackspan.errors import InvalidWarehouse, WarehouseBusy
 from rackspan.pipeline.delta.credentials import has_credentials
 from rackspan.pipeline.delta.local_disk import repair_log
 from rackspan.pipeline.delta.table import create_table, local_folder, open_table
@@ -50,9 +51,14 @@ class Warehouse:
         """The local folder of a table, None on an object store."""
         return local_folder(self.table(name))
 
+    @property
+    def spark_root(self) -> str:
+        """The URL of the warehouse as Hadoop names its scheme."""
+        return self.root.replace("s3://", "s3a://", 1) if self.root.startswith("s3://") else self.root
+
     def spark_path(self, name: str) -> str:
-        """The URL of a table as Hadoop names its scheme."""
-        return self.table(name).replace("s3://", "s3a://", 1) if self.root.startswith("s3://") else self.table(name)
+        """The URL of a table in the same way."""
+        return f"{self.spark_root}/tables/{name}"
 
 
 def open_warehouse(root: str | Path) -> Warehouse:
@@ -124,7 +130,7 @@ def only_run(warehouse: Warehouse) -> Iterator[None]:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         os.close(descriptor)
-        raise InvalidWarehouse(
+        raise WarehouseBusy(
             f"{warehouse.root}: another rackspan pipeline run is at work here; run again when it is done"
         ) from None
     try:

@@ -17,7 +17,7 @@ from rackspan.audit.policy import Survive
 from rackspan.errors import InvalidWarehouse, UsageError
 from rackspan.model import Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, UnrackedPolicy, columns
 from rackspan.pipeline import Warehouse
-from rackspan.pipeline.incremental import RunWork
+from rackspan.pipeline import runs as history
 from rackspan.pipeline.landing.store import store_all
 from rackspan.pipeline.runs import last_run
 from rackspan.pipeline.schemas import TABLES
@@ -134,7 +134,7 @@ def test_a_run_without_news_starts_nothing(ran: tuple[Warehouse, RackPolicy], mo
 
 
 def test_late_snapshots_another_policy_and_a_killed_run_end_in_the_same_rows(
-    spark: SparkSession, tmp_path: Path
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The commits that the other tests do not make: appends beside old rows, replacements, a restore."""
     snapshots = [small(taken_at=NOON + timedelta(hours=18 * n), leader=1 + n % 3) for n in range(4)]
@@ -142,13 +142,14 @@ def test_late_snapshots_another_policy_and_a_killed_run_end_in_the_same_rows(
     store_all([snapshots[0], snapshots[2]], warehouse)
     plain_build.refresh(warehouse)
 
-    def killed(work: RunWork, policy: RackPolicy) -> None:
-        plain_build.commit(warehouse, work, work.tables["drift"], policy)
+    def killed(*_words: object, **_options: object) -> None:
         raise InvalidWarehouse("killed")
 
     store_all(snapshots, warehouse)
-    with pytest.raises(InvalidWarehouse, match="killed"):
-        plain_build.refresh(warehouse, RackPolicy(), killed)
+    with monkeypatch.context() as patch:
+        patch.setattr(history, "add_judged", killed)
+        with pytest.raises(InvalidWarehouse, match="killed"):
+            plain_build.refresh(warehouse)
     for policy in (RackPolicy(), RackPolicy(min_insync_racks=2)):
         pipeline.run(warehouse, policy)
         for name, table in TABLES.items():

@@ -1,15 +1,16 @@
-"""Appends to a Delta table: writes one Parquet file a day, flushes it, and only then commits the names of the files.
+"""Commits to a Delta table: names new Parquet files, flushed before, and the files they replace.
 
-Constraints: a file is on the disk before a commit names it, and the commit is on the disk before `append` returns; a transaction
-that another writer committed meanwhile makes the commit fail. Method: pyarrow writes the files, `local_disk` flushes them,
+Constraints: a file is on the disk before a commit names it, and the commit is on the disk before `commit` returns; a transaction
+that another writer committed meanwhile makes the commit fail. Method: pyarrow or Spark writes the files, `local_disk` flushes them,
 delta-rs commits; on an object store a finished upload is durable, so nothing is flushed. delta-rs itself flushes nothing.
-Source: Delta protocol, "Transaction Identifiers" and "Add File". Tests: tests/pipeline/delta/test_power_cut.py.
+Source: Delta protocol, "Transaction Identifiers", "Add File and Remove File". Tests: tests/pipeline/delta/test_power_cut.py.
 """
 
 import json
 import secrets
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import TYPE_CHECKING, Any, Final
 
@@ -19,7 +20,7 @@ import pyarrow.parquet as pq
 
 from rackspan.errors import InvalidWarehouse
 from rackspan.pipeline.delta.local_disk import flush_file, flush_log
-from rackspan.pipeline.delta.table import filesystem_of, local_folder, one_line
+from rackspan.pipeline.delta.table import DataFile, filesystem_of, local_folder, one_line
 
 if TYPE_CHECKING:
     from deltalake import DeltaTable
@@ -35,43 +36,81 @@ class ConcurrentTransactionError(Exception):
     """Another writer committed the same transaction, so nothing was committed."""
 
 
+@dataclass(frozen=True, slots=True)
+class NewFile:
+    """A data file that no version of its table names yet. `path` is below the table; `stats` as in an `add` action."""
+
+    path: str
+    day: date | None
+    size: int
+    stats: Mapping[str, Any]
+
+    @property
+    def rows(self) -> int:
+        return int(self.stats["numRecords"])
+
+
 def append(table: "DeltaTable", rows: pa.Table, transactions: Mapping[str, int], *, run_id: str | None = None) -> None:
     """Commit rows to a table, one file for each value of `day` where the table has that column.
 
     `transactions` maps application ids to versions. The table object is at the new version afterwards. Errors:
     ConcurrentTransactionError; InvalidWarehouse where nothing can be written.
     """
-    from deltalake import CommitProperties, PostCommitHookProperties, Transaction
-    from deltalake.exceptions import CommitFailedError, DeltaError
-    from deltalake.transaction import AddAction, RemoveAction
-
     filesystem = filesystem_of(table)
-    folder = local_folder(table.table_uri)
-    now = time.time_ns() // 1_000_000
-    by_day = "day" in rows.column_names
     parts = (
         [(day, rows.filter(pc.equal(rows["day"], day)).drop_columns("day")) for day in _days(rows)]
-        if by_day
+        if "day" in rows.column_names
         else [(None, rows)]
     )
+    added = []
     try:
-        actions: list[AddAction | RemoveAction] = []
         for day, part in parts:
-            path = f"{'' if day is None else f'day={day.isoformat()}/'}part-{secrets.token_hex(16)}.parquet"
+            path = new_path(day)
             if day is not None:
                 filesystem.create_dir(f"day={day.isoformat()}")
             with filesystem.open_output_stream(path) as out:
                 pq.write_table(part, out, compression="zstd", row_group_size=ROW_GROUP_ROWS)
-            if folder is not None:
-                flush_file(folder, path)
-            size = filesystem.get_file_info(path).size
-            values = {} if day is None else {"day": day.isoformat()}
-            actions.append(AddAction(path, size, values, now, True, json.dumps(statistics(part))))
+            added.append(NewFile(path, day, filesystem.get_file_info(path).size, statistics(part)))
+    except OSError as error:
+        raise _not_written(table, error) from None
+    commit(table, added, transactions, run_id=run_id)
+
+
+def commit(
+    table: "DeltaTable",
+    added: Sequence[NewFile],
+    transactions: Mapping[str, int],
+    *,
+    removed: Sequence[DataFile] = (),
+    run_id: str | None = None,
+    data_change: bool = True,
+) -> None:
+    """Make `added` part of the table and `removed` none of it, in one commit. Errors: as `append`.
+
+    `added` hold rows that the table had already where `data_change` is false, so that streams pass over them.
+    """
+    from deltalake import CommitProperties, PostCommitHookProperties, Transaction
+    from deltalake.exceptions import CommitFailedError, DeltaError
+    from deltalake.transaction import AddAction, RemoveAction
+
+    folder = local_folder(table.table_uri)
+    now = time.time_ns() // 1_000_000
+    try:
+        if folder is not None:
+            for one in added:
+                flush_file(folder, one.path)
+        actions: list[AddAction | RemoveAction] = [
+            *(
+                AddAction(one.path, one.size, _values(one.day), now, data_change, json.dumps(one.stats))
+                for one in added
+            ),
+            *(RemoveAction(one.path, data_change, now, None, _values(one.day)) for one in removed),
+        ]
         table.create_write_transaction(
             actions,
             "append",
             table.schema(),
-            ["day"] if by_day else None,
+            table.metadata().partition_columns,
             commit_properties=CommitProperties(
                 custom_metadata=None if run_id is None else {"userMetadata": run_id},
                 app_transactions=[Transaction(name, version, now) for name, version in transactions.items()],
@@ -80,13 +119,11 @@ def append(table: "DeltaTable", rows: pa.Table, transactions: Mapping[str, int],
             post_commithook_properties=PostCommitHookProperties(create_checkpoint=False, cleanup_expired_logs=False),
         )
     except CommitFailedError as error:
-        if "oncurrent transaction" in str(error):
+        if "oncurrent" in str(error):
             raise ConcurrentTransactionError(str(error)) from None
         raise InvalidWarehouse(f"{table.table_uri}: cannot be written: {one_line(error)}") from None
     except (DeltaError, OSError) as error:
-        raise InvalidWarehouse(
-            f"{table.table_uri}: cannot be written: {one_line(error)}; make room or rights"
-        ) from None
+        raise _not_written(table, error) from None
     if folder is not None:
         flush_log(folder)
     table.update_incremental()
@@ -96,6 +133,19 @@ def append(table: "DeltaTable", rows: pa.Table, transactions: Mapping[str, int],
             flush_log(folder)
 
 
+def new_path(day: date | None) -> str:
+    """A path below the table that no file has."""
+    return f"{'' if day is None else f'day={day.isoformat()}/'}part-{secrets.token_hex(16)}.parquet"
+
+
+def _values(day: date | None) -> dict[str, str | None]:
+    return {} if day is None else {"day": day.isoformat()}
+
+
+def _not_written(table: "DeltaTable", error: Exception) -> InvalidWarehouse:
+    return InvalidWarehouse(f"{table.table_uri}: cannot be written: {one_line(error)}; make room or rights")
+
+
 def statistics(part: pa.Table) -> dict[str, Any]:
     """The statistics of a data file by which readers skip it (Delta protocol, "Per-file Statistics")."""
     stats: dict[str, Any] = {"numRecords": len(part), "minValues": {}, "maxValues": {}, "nullCount": {}}
@@ -103,14 +153,31 @@ def statistics(part: pa.Table) -> dict[str, Any]:
         if name not in part.column_names or part[name].null_count or not len(part):
             continue
         ends = pc.min_max(part[name]).as_py()
-        least, most = ends["min"], ends["max"]
-        if isinstance(least, datetime):
-            # Statistics have milliseconds; a maximum that is cut off would hide rows.
-            least, most = _millis(least), _millis(most + timedelta(microseconds=999))
-        elif max(len(least.encode()), len(most.encode())) > STATISTIC_LENGTH_MAX:
-            continue
-        stats["minValues"][name], stats["maxValues"][name], stats["nullCount"][name] = least, most, 0
+        _add_ends(stats, name, ends["min"], ends["max"])
     return stats
+
+
+def statistics_of_file(metadata: pq.FileMetaData) -> dict[str, Any]:
+    """The same of a Parquet file that is written, from its footer alone."""
+    stats: dict[str, Any] = {"numRecords": metadata.num_rows, "minValues": {}, "maxValues": {}, "nullCount": {}}
+    groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
+    for place in range(metadata.num_columns if groups else 0):
+        name = metadata.schema.column(place).path
+        if name not in (*WITH_STATISTICS, "taken_at"):
+            continue
+        found = [group.column(place).statistics for group in groups if group.num_rows]
+        if found and all(one is not None and one.has_min_max and one.null_count == 0 for one in found):
+            _add_ends(stats, name, min(one.min for one in found), max(one.max for one in found))
+    return stats
+
+
+def _add_ends(stats: dict[str, Any], name: str, least: Any, most: Any) -> None:
+    if isinstance(least, datetime):
+        # Statistics have milliseconds; a maximum that is cut off would hide rows.
+        least, most = _millis(least), _millis(most + timedelta(microseconds=999))
+    elif max(len(least.encode()), len(most.encode())) > STATISTIC_LENGTH_MAX:
+        return
+    stats["minValues"][name], stats["maxValues"][name], stats["nullCount"][name] = least, most, 0
 
 
 def _days(rows: pa.Table) -> Iterable[date]:

@@ -10,7 +10,6 @@ since nothing removes any.
 import json
 from pathlib import Path
 from typing import Final
-from urllib.parse import unquote
 
 from rackspan.disk import to_disk
 
@@ -42,17 +41,6 @@ def flush_log(table: Path) -> None:
                 to_disk(written)
     for folder in (log, table, table.parent):
         to_disk(folder)
-
-
-def flush_versions(table: Path, after: int, version: int) -> None:
-    """Flush the data files that the versions after `after`, up to `version`, have added, and then the log."""
-    for number in range(after + 1, version + 1):
-        entry = table / LOG / f"{number:020}.json"
-        for line in entry.read_text(encoding="utf-8").splitlines():
-            added = json.loads(line).get("add")
-            if added is not None and (table / unquote(added["path"])).is_file():
-                flush_file(table, unquote(added["path"]))
-    flush_log(table)
 
 
 def repair_log(table: Path) -> list[str]:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 PROPERTIES: Final[Mapping[str, str]] = {
     # A transaction id protects a retry from writing twice; nobody retries after a week.
     "delta.setTransactionRetentionDuration": "interval 7 days",
+    # A collector that stores every 30 s makes 2,880 entries a day; `maintain` removes older ones.
+    "delta.logRetentionDuration": "interval 7 days",
 }
 """The properties of every table. None of them is a table feature, so every Delta reader can read the tables."""
 
@@ -35,6 +37,8 @@ class DataFile:
     rows: int
     least: str | None
     most: str | None
+    size: int = 0
+    """In bytes."""
 
     def may_hold(self, least: str, most: str) -> bool:
         """Whether the file can have a row whose key is in [least, most]."""
@@ -114,6 +118,7 @@ def data_files(table: "DeltaTable", key: str = "snapshot_id") -> list[DataFile]:
             column("num_records"),
             column(f"min.{key}"),
             column(f"max.{key}"),
+            column("size_bytes"),
             strict=True,
         )
     ]

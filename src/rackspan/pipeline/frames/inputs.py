@@ -1,5 +1,6 @@
 """The input of a run: a frame for each landing table, with the number of the snapshot in each row."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -7,18 +8,16 @@ from functools import cached_property
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from rackspan.pipeline.landing.markers import StoredSnapshot
-from rackspan.pipeline.schemas import PARTITIONS, TOPICS, Table
+from rackspan.pipeline.landing.read import files_of
+from rackspan.pipeline.schemas import PARTITIONS, TOPICS, Table, ddl
 from rackspan.pipeline.warehouse import Warehouse
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 MICROSECOND: Final = timedelta(microseconds=1)
-
-IDS_MAX: Final = 500
-"""Ids in a filter of their own. More of them are found by the join alone, among the files of their days."""
 
 
 @dataclass(frozen=True)
@@ -63,26 +62,22 @@ class Inputs:
         return max((self.stored[one].longest_list for one in self.read), default=0)
 
     def _numbered(self, table: Table) -> DataFrame:
+        """The rows of the snapshots, read from the files that the table's log names: Spark need not read the log."""
+        columns = [column for column in table.columns if column.name not in ("cluster_id", "taken_at", "day")]
+        files = files_of(self.warehouse, table, [self.stored[one] for one in self.read])
+        if not files:
+            rows = self.spark.createDataFrame([], ddl(columns))
+        else:
+            root = self.warehouse.spark_path(table.name)
+            reader = self.spark.read.schema(ddl(columns)).option("recursiveFileLookup", "true")
+            rows = reader.parquet(*(as_pattern(f"{root}/{file.path}") for file in files))
         numbers = F.broadcast(self.snapshots.select("snapshot", "snapshot_id"))
-        rows = self.spark.read.format("delta").load(self.warehouse.spark_path(table.name))
-        return (
-            rows.where(self._near)
-            .drop("cluster_id", "taken_at", "day")
-            .join(numbers, "snapshot_id")
-            .drop("snapshot_id")
-        )
+        return rows.join(numbers, "snapshot_id").drop("snapshot_id")
 
-    @property
-    def _near(self) -> Column:
-        """A condition on the partition column and on statistics, by which Delta skips the files of other snapshots."""
-        ids = sorted(self.stored[one].snapshot_id for one in self.read)
-        # As text: a Python date crosses into Java by a calendar that differs before October 1582.
-        days = F.col("day").isin(
-            [F.lit(day.isoformat()).cast("date") for day in sorted({self.stored[one].day for one in self.read})]
-        )
-        if len(ids) <= IDS_MAX:
-            return days & F.col("snapshot_id").isin(ids)
-        return days & F.col("snapshot_id").between(ids[0], ids[-1])
+
+def as_pattern(path: str) -> str:
+    """The pattern that matches a path alone, since Spark takes every path for a pattern (Hadoop's globs)."""
+    return re.sub(r"([][{}*?\\])", r"\\\1", path)
 
 
 def _numbered(stored: Sequence[StoredSnapshot], read: Sequence[int]) -> pa.Table:

@@ -1,8 +1,7 @@
-"""Makes and commits the tables of a run with Spark: reads snapshots, runs the jobs, writes each table from the version it has."""
+"""Makes the tables of a run with Spark: reads snapshots, runs the jobs, writes each table's rows as files that a run commits."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from datetime import date
 from functools import partial
 from typing import Final
 
@@ -16,24 +15,61 @@ from rackspan.pipeline.delta.credentials import redacted
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.frames.registrations import Registrations, registrations
 from rackspan.pipeline.incremental import RunWork, TableWork
-from rackspan.pipeline.jobs.tables import JOBS, JobInputs, TableRows, keyed
-from rackspan.pipeline.runs import TRANSACTION
+from rackspan.pipeline.jobs.tables import JOBS, JobInputs, TableRows, keyed, with_requirements
 from rackspan.pipeline.schemas import Table
 from rackspan.pipeline.warehouse import Warehouse
 
-TABLES_AT_ONCE: Final = 2
-"""While one table waits for its commit, another one computes."""
+TABLES_AT_ONCE: Final = 4
+"""While one table is planned or waits for its files, another one computes."""
+
+FEW_PARTITIONS: Final = 1_000_000
+"""Of all snapshots of a run: up to here planning and starting tasks take longer than what the tasks do."""
+
+FEW_SETTINGS: Final[Mapping[str, str]] = {
+    # Each stage of an adaptive query is a job of its own, planned anew.
+    "spark.sql.adaptive.enabled": "false",
+    # What is shuffled fits into a few tasks; a cluster's 200 are 200 files with next to nothing in them.
+    "spark.sql.shuffle.partitions": "4",
+}
+"""Settings of the run's own session for so few partitions, from which every table is made of one cached frame."""
+
+VERY_FEW_PARTITIONS: Final = 100_000
+"""Of all snapshots of a run: up to here compiling a query to Java takes longer than running it as it is."""
+
+VERY_FEW_SETTINGS: Final[Mapping[str, str]] = {
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+}
 
 
 def build(spark: SparkSession, warehouse: Warehouse, work: RunWork, policy: RackPolicy) -> None:
-    """Commit every table's rows. Errors: InvalidWarehouse where Spark fails; UsageError where the policy refuses a cluster."""
+    """Write every table's rows. Errors: InvalidWarehouse where Spark fails; UsageError where the policy refuses a cluster."""
     known = registrations(warehouse, work.snapshots, policy)
-    # Of every commit, a restore too: a run recognizes its own commits by it.
-    spark.conf.set("spark.databricks.delta.commitInfo.userMetadata", work.run_id)
+    few = work.partitions <= FEW_PARTITIONS
+    settings = {
+        **(FEW_SETTINGS if few else {}),
+        **(VERY_FEW_SETTINGS if work.partitions <= VERY_FEW_PARTITIONS else {}),
+    }
+    before = {name: spark.conf.get(name) for name in settings}
+    _set(spark, settings)
+    shared = None
+    if few:
+        every = Inputs(spark, warehouse, work.snapshots, range(len(work.snapshots)))
+        shared = with_requirements(every, policy).persist()
     jobs: list[Callable[[], None]] = [
-        partial(_one_table, spark, warehouse, work, one, known, policy) for one in work.tables.values()
+        partial(_one_table, spark, warehouse, work, one, known, policy, shared) for one in work.tables.values()
     ]
-    _all_done(warehouse, jobs)
+    try:
+        _all_done(warehouse, jobs)
+    finally:
+        if shared is not None:
+            shared.unpersist()
+        _set(spark, before)
+
+
+def _set(spark: SparkSession, settings: Mapping[str, str | None]) -> None:
+    for name, value in settings.items():
+        spark.conf.set(name, str(value))
 
 
 def _one_table(
@@ -43,22 +79,13 @@ def _one_table(
     one: TableWork,
     known: Registrations,
     policy: RackPolicy,
+    shared: DataFrame | None,
 ) -> None:
-    version = one.version
-    path = warehouse.spark_path(one.table.name)
-    if one.restored is not None:
-        quoted = path.replace("`", "``")
-        spark.sql(f"RESTORE TABLE delta.`{quoted}` TO VERSION AS OF {one.restored}")
-        version += 1
-    job = job_inputs(spark, warehouse, work, one, known, policy)
+    job = job_inputs(spark, warehouse, work, one, known, policy, shared)
     rows = table_rows(JOBS[one.table.name](job), job.compared.snapshots, one.table, work.run_id)
-    writer = rows.write.format("delta").partitionBy("day").option("mergeSchema", "true")
-    # Of two runs that write at once Delta refuses the second: both would commit this version of the table.
-    writer = writer.option("txnAppId", TRANSACTION).option("txnVersion", str(version + 1))
-    if one.again:
-        writer.mode("overwrite").option("replaceWhere", replaced_rows(work, one)).save(path)
-    else:
-        writer.mode("append").save(path)
+    # Readers go by the log, where a run names its files: a mark of success would be one file more.
+    writer = rows.write.partitionBy("day").option("mapreduce.fileoutputcommitter.marksuccessfuljobs", "false")
+    writer.parquet(f"{warehouse.spark_path(one.table.name)}/{work.run_id}")
 
 
 def job_inputs(
@@ -68,6 +95,7 @@ def job_inputs(
     one: TableWork,
     known: Registrations,
     policy: RackPolicy,
+    shared: DataFrame | None = None,
 ) -> JobInputs:
     """The frames that a table is made of."""
     pairs = work.pairs(one.judged) if one.table.looks_back else []
@@ -77,6 +105,7 @@ def job_inputs(
         Inputs(spark, warehouse, work.snapshots, both, pairs),
         known,
         policy,
+        shared,
     )
 
 
@@ -87,25 +116,6 @@ def table_rows(rows: TableRows, snapshots: DataFrame, table: Table, run_id: str)
     together = keyed(rows.frame, snapshots).hint("rebalance", "day").sortWithinPartitions(*order)
     finished = rows.finished(together).withColumns({"run_id": F.lit(run_id), "schema_version": F.lit(table.version)})
     return finished.select(*table.schema.names)
-
-
-def replaced_rows(work: RunWork, one: TableWork) -> str:
-    """A condition that holds for the rows of exactly the snapshots that the run makes."""
-    stored = [work.snapshots[number] for number in one.judged]
-    days = sorted({snapshot.day for snapshot in stored} & one.whole_days)
-    ids = sorted(snapshot.snapshot_id for snapshot in stored if snapshot.day not in one.whole_days)
-    conditions = []
-    if days:
-        conditions.append(f"day IN ({_dates(days)})")
-    if ids:
-        other_days = sorted({snapshot.day for snapshot in stored} - one.whole_days)
-        listed = ", ".join(f"'{identity}'" for identity in ids)
-        conditions.append(f"(day IN ({_dates(other_days)}) AND snapshot_id IN ({listed}))")
-    return " OR ".join(conditions)
-
-
-def _dates(days: list[date]) -> str:
-    return ", ".join(f"DATE'{day.isoformat()}'" for day in days)
 
 
 def _all_done(warehouse: Warehouse, jobs: list[Callable[[], None]]) -> None:

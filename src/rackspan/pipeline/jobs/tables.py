@@ -22,13 +22,15 @@ from rackspan.pipeline.frames.requirements import partitions_with_requirements, 
 class JobInputs:
     """The input of a job: the snapshots it judges, the members of each cluster, and the rack policy.
 
-    `compared` reads the snapshots that the judged ones are compared with as well.
+    `compared` reads the snapshots that the judged ones are compared with as well. `shared` has the partitions of all snapshots of
+    the run with their requirements, where all tables use one frame of them.
     """
 
     inputs: Inputs
     compared: Inputs
     registrations: Registrations
     policy: RackPolicy
+    shared: DataFrame | None = None
 
     @cached_property
     def bits(self) -> BrokerBits | None:
@@ -38,15 +40,23 @@ class JobInputs:
     @cached_property
     def partitions(self) -> DataFrame:
         """Each partition with its topic's requirements. Grain: snapshot, topic, partition."""
-        return _with_requirements(self.inputs, self.policy)
+        return self._partitions_of(self.inputs)
 
     @cached_property
     def compared_partitions(self) -> DataFrame:
         """The same of every snapshot that is compared. Grain: snapshot, topic, partition."""
-        return _with_requirements(self.compared, self.policy)
+        return self._partitions_of(self.compared)
+
+    def _partitions_of(self, inputs: Inputs) -> DataFrame:
+        if self.shared is None:
+            return with_requirements(inputs, self.policy)
+        if len(inputs.read) == len(inputs.stored):
+            return self.shared
+        return self.shared.join(F.broadcast(inputs.snapshots.select("snapshot")), "snapshot", "left_semi")
 
 
-def _with_requirements(inputs: Inputs, policy: RackPolicy) -> DataFrame:
+def with_requirements(inputs: Inputs, policy: RackPolicy) -> DataFrame:
+    """Each partition with its topic's requirements. Grain: snapshot, topic, partition."""
     return partitions_with_requirements(
         inputs.partitions, topic_requirements(inputs.topics, policy), inputs.topic_count
     )

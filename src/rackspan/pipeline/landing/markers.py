@@ -36,6 +36,7 @@ class StoredSnapshot:
     taken_at: datetime
     day: date
     topics: int
+    partitions: int
     longest_list: int
     members: str
     partial: tuple[str, ...] = ()
@@ -113,6 +114,7 @@ class Markers:
                 row["taken_at"].astimezone(UTC),
                 row["day"],
                 row["topics"],
+                row["partitions"],
                 row["longest_list"],
                 row["members"],
                 tuple(row["partial"] or ()),

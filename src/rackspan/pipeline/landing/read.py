@@ -1,6 +1,8 @@
 """Reads stored snapshots: one completely, or the cluster members of many."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from datetime import date
+from typing import TYPE_CHECKING
 
 import pyarrow as pa
 
@@ -8,11 +10,14 @@ from rackspan.errors import InvalidSnapshot, InvalidWarehouse
 from rackspan.model.broker import Broker, Controller
 from rackspan.model.ids import BrokerId, RackId
 from rackspan.model.snapshot import ClusterSnapshot
-from rackspan.pipeline.delta.table import data_files, read_files
+from rackspan.pipeline.delta.table import DataFile, data_files, read_files
 from rackspan.pipeline.landing.markers import StoredSnapshot
 from rackspan.pipeline.landing.rows import to_snapshot
-from rackspan.pipeline.schemas import LANDING, Table
+from rackspan.pipeline.schemas import LANDING, SNAPSHOTS, Table
 from rackspan.pipeline.warehouse import Warehouse, existing_table
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
 
 Registration = tuple[tuple[Broker, ...], tuple[Controller, ...]]
 """The brokers of a cluster, without ports, and its controllers."""
@@ -32,11 +37,31 @@ def read_snapshot(warehouse: Warehouse, stored: StoredSnapshot) -> ClusterSnapsh
 def rows_of(warehouse: Warehouse, table: Table, columns: Sequence[str], stored: Iterable[StoredSnapshot]) -> pa.Table:
     """Columns of a landing table for some snapshots, in no particular order of snapshots. Errors: InvalidWarehouse."""
     schema = pa.schema([table.schema.field(name) for name in columns])
-    opened = existing_table(warehouse, table.name)
+    opened, stored = existing_table(warehouse, table.name), list(stored)
     ids = sorted(one.snapshot_id for one in stored)
-    days = {one.day for one in stored}
-    near = [file for file in data_files(opened) if ids and file.day in days and file.may_hold(ids[0], ids[-1])]
-    return pa.Table.from_batches(read_files(opened, near, schema, ids), schema)
+    return pa.Table.from_batches(read_files(opened, _near(opened, stored), schema, ids), schema)
+
+
+def files_of(warehouse: Warehouse, table: Table, stored: Sequence[StoredSnapshot]) -> list[DataFile]:
+    """The files of a landing table that can hold rows of some snapshots, by the log alone. Errors: InvalidWarehouse."""
+    return _near(existing_table(warehouse, table.name), stored)
+
+
+def ids_with_rows(opened: "DeltaTable", ids: Sequence[str]) -> set[str]:
+    """Those of some snapshots' ids that rows of a table have. Errors: InvalidWarehouse."""
+    if not ids:
+        return set()
+    files = [file for file in data_files(opened) if file.may_hold(min(ids), max(ids))]
+    schema = pa.schema([SNAPSHOTS.schema.field("snapshot_id")])
+    return {one for batch in read_files(opened, files, schema, ids) for one in batch.column("snapshot_id").to_pylist()}
+
+
+def _near(opened: "DeltaTable", stored: Sequence[StoredSnapshot]) -> list[DataFile]:
+    of_day: dict[date, list[str]] = {}
+    for one in stored:
+        of_day.setdefault(one.day, []).append(one.snapshot_id)
+    ends = {day: (min(ids), max(ids)) for day, ids in of_day.items()}
+    return [file for file in data_files(opened) if file.day in ends and file.may_hold(*ends[file.day])]
 
 
 def read_registrations(warehouse: Warehouse, stored: Sequence[StoredSnapshot]) -> Mapping[str, Registration]:

@@ -20,7 +20,7 @@ from rackspan.errors import InvalidSnapshot, InvalidWarehouse
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.pipeline.delta.append import ConcurrentTransactionError, append
 from rackspan.pipeline.landing.markers import Markers, StoredSnapshot, read_markers
-from rackspan.pipeline.landing.read import read_snapshot
+from rackspan.pipeline.landing.read import ids_with_rows, read_snapshot
 from rackspan.pipeline.landing.rows import landing_rows, snapshot_id, snapshot_key, time_text
 from rackspan.pipeline.schemas import SNAPSHOTS
 from rackspan.pipeline.warehouse import Warehouse, existing_table
@@ -102,8 +102,10 @@ def _append_all(new: Mapping[str, ClusterSnapshot], markers: Markers, warehouse:
             append(markers.table, rows, {_marker_transaction(one): 1 for one in new.values()})
             continue
         table = existing_table(warehouse, name)
-        # What a killed collector has committed already is adopted: the same id means the same content.
-        missing = [identity for identity in new if table.transaction_version(identity) is None]
+        # What a killed collector has committed already is adopted, if it is still there: the same id means the same content.
+        known = [identity for identity in new if table.transaction_version(identity) is not None]
+        adopted = ids_with_rows(table, known)
+        missing = [identity for identity in new if identity not in adopted]
         if missing:
             rows = rows.filter(pc.is_in(rows["snapshot_id"], pa.array(missing, pa.string())))
             append(table, rows, dict.fromkeys(missing, 1))

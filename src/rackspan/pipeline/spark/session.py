@@ -35,6 +35,9 @@ SETTINGS: Final[Mapping[str, str]] = {
     "spark.sql.parquet.compression.codec": "zstd",
     # Wide enough that NumPy, not the crossing into Python, is where the time goes; 5 MB a batch.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
+    # Each file of a landing table is a path of its own, and by default each path beyond 32 is a task that lists it.
+    "spark.sql.sources.parallelPartitionDiscovery.threshold": "256",
+    "spark.sql.sources.parallelPartitionDiscovery.parallelism": "16",
 }
 """Settings of the run's own session. None of them is static, so a session that is running already can have them."""
 
@@ -47,33 +50,40 @@ DELTA: Final[Mapping[str, str]] = {
 }
 """What Delta Lake needs when Spark starts."""
 
+SHORT_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+"""For a JVM that ends after seconds: otherwise it spends half of its processor time on compiling what it never runs again."""
+
 REQUIRED_BY_WORKERS: Final = ("numpy", "pyarrow")
 WORKERS_CHECKED: Final = 256
 """Rows, over as many tasks as the cluster has cores."""
 
 
 @contextmanager
-def spark_session(master: str | None = None, remote: str | None = None) -> Iterator["SparkSession"]:
+def spark_session(
+    master: str | None = None, remote: str | None = None, *, delta: bool = True, short: bool = False
+) -> Iterator["SparkSession"]:
     """A session for one run. `master` None means that of spark-submit where it started us, `local[*]` otherwise.
 
-    `remote` is the URL of a Spark Connect server, sc://HOST:PORT. Errors: MissingRequirement without pyspark, Java or
-    Delta Lake; UsageError where Spark does not come up, or its executors lack something.
+    `remote` is the URL of a Spark Connect server, sc://HOST:PORT. Without `delta` the session need not read Delta tables. `short`
+    means that a Spark started here is not to work for more than some seconds. Errors: MissingRequirement without pyspark,
+    Java or Delta Lake; UsageError where Spark does not come up, or its executors lack something.
     """
     require_pyspark()
     if remote is None and master is None:
         # Spark's own variable, which notebooks of Spark Connect set.
         remote = os.environ.get("SPARK_REMOTE")
     if remote is not None:
-        with _connected(remote) as session:
+        with _connected(remote, delta) as session:
             yield session
         return
     from pyspark import SparkContext
 
     # Not getActiveSession(), which returns only sessions of its own thread.
     active = SparkContext._active_spark_context is not None
-    base = _started(master)
+    base = _started(master, delta, short)
     try:
-        _require_delta(base, master or "the running session")
+        if delta:
+            _require_delta(base, master or "the running session")
         _ship_code(base)
         session = base.newSession()
         for name, value in SETTINGS.items():
@@ -85,14 +95,14 @@ def spark_session(master: str | None = None, remote: str | None = None) -> Itera
 
 
 @contextmanager
-def _connected(remote: str) -> Iterator[Any]:
+def _connected(remote: str, delta: bool) -> Iterator[Any]:
     """A new session of a Spark Connect server. While it is open, `pyspark.sql.functions` makes columns for Spark Connect."""
-    with _environment({"SPARK_CONNECT_MODE_ENABLED": "1"}), _connection(remote) as session:
+    with _environment({"SPARK_CONNECT_MODE_ENABLED": "1"}), _connection(remote, delta) as session:
         yield session
 
 
 @contextmanager
-def _connection(remote: str) -> Iterator[Any]:
+def _connection(remote: str, delta: bool) -> Iterator[Any]:
     try:
         from pyspark.errors import PySparkException
         from pyspark.sql.connect.session import SparkSession as ConnectSession
@@ -100,7 +110,8 @@ def _connection(remote: str) -> Iterator[Any]:
         raise MissingRequirement(f"Spark Connect needs {error.name}; pip install 'rackspan[spark]'") from None
     try:
         session: Any = ConnectSession.builder.remote(remote).create()
-        _require_delta(session, remote)
+        if delta:
+            _require_delta(session, remote)
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
         with TemporaryDirectory() as folder:
@@ -127,19 +138,17 @@ def is_local(master: str) -> bool:
     return master.startswith("local") and not master.startswith("local-cluster")
 
 
-def start_settings(master: str, jars: list[Path]) -> dict[str, str]:
-    """Settings that have effect only before Spark starts: on a cluster Delta Lake alone, on a local Spark some of our own."""
-    theirs = spark_defaults(os.environ)
-    delta = dict(DELTA) | {name: theirs[name] for name in DELTA if name in theirs and name != "spark.sql.extensions"}
-    added = {"spark.jars": list(map(str, jars)), "spark.sql.extensions": [EXTENSION]}
-    for name, ours in added.items():
-        given = [one for one in theirs.get(name, "").split(",") if one and one not in ours]
-        delta[name] = ",".join([*given, *ours])
+def start_settings(master: str, jars: list[Path], *, short: bool = False) -> dict[str, str]:
+    """Settings that have effect only before Spark starts: on a cluster Delta Lake alone, on a local Spark some of our own.
+
+    Without `jars`, those of Delta Lake, Spark reads no Delta tables.
+    """
+    everywhere = {**(_delta_settings(jars) if jars else {}), "spark.master": master}
     if not is_local(master):
-        return {**delta, "spark.master": master}
+        return everywhere
+    logging = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}"
     return {
-        **delta,
-        "spark.master": master,
+        **everywhere,
         "spark.ui.enabled": "false",
         # The progress bar would overwrite our lines.
         "spark.ui.showConsoleProgress": "false",
@@ -147,10 +156,21 @@ def start_settings(master: str, jars: list[Path]) -> dict[str, str]:
         "spark.driver.bindAddress": "127.0.0.1",
         "spark.driver.host": "127.0.0.1",
         "spark.driver.memory": os.environ.get("SPARK_DRIVER_MEMORY", "2g"),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties')}",
+        "spark.driver.extraJavaOptions": f"{logging} {SHORT_JAVA}" if short else logging,
         # Spark's 200 are for a cluster: on one machine each is a file and a task with next to nothing in it.
         "spark.sql.shuffle.partitions": str(max(4, 2 * (os.cpu_count() or 2))),
     }
+
+
+def _delta_settings(jars: list[Path]) -> dict[str, str]:
+    """Delta Lake beside what spark-defaults.conf has."""
+    theirs = spark_defaults(os.environ)
+    delta = dict(DELTA) | {name: theirs[name] for name in DELTA if name in theirs and name != "spark.sql.extensions"}
+    added = {"spark.jars": list(map(str, jars)), "spark.sql.extensions": [EXTENSION]}
+    for name, ours in added.items():
+        given = [one for one in theirs.get(name, "").split(",") if one and one not in ours]
+        delta[name] = ",".join([*given, *ours])
+    return delta
 
 
 def spark_defaults(environ: Mapping[str, str]) -> dict[str, str]:
@@ -164,7 +184,7 @@ def spark_defaults(environ: Mapping[str, str]) -> dict[str, str]:
     return {pair[0]: pair[1] for pair in pairs if len(pair) == 2}
 
 
-def _started(master: str | None) -> "SparkSession":
+def _started(master: str | None, delta: bool, short: bool) -> "SparkSession":
     from py4j.protocol import Py4JError
     from pyspark import SparkConf, SparkContext
     from pyspark.errors import PySparkException
@@ -176,7 +196,8 @@ def _started(master: str | None) -> "SparkSession":
     if submitted and master is not None:
         raise UsageError(f"--master {master}: spark-submit has started Spark already; give --master to spark-submit")
     java = None if submitted else find_java()
-    settings = {} if java is None else start_settings(master or LOCAL, delta_jars(java))
+    jars = delta_jars(java) if delta and java is not None else []
+    settings = {} if java is None else start_settings(master or LOCAL, jars, short=short)
     try:
         with _environment(_launch_variables(settings, java)):
             session = SparkSession.builder.config(conf=SparkConf().setAll(list(settings.items()))).getOrCreate()

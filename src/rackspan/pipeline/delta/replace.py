@@ -1,0 +1,125 @@
+"""Replaces rows of a Delta table by files that Spark has written: which files are new, and which old ones have to be written anew.
+
+A run writes its rows below a folder of each table that its id names; the files are part of the table only when a commit names them.
+Bound: the new files' footers, and the content of those old files that hold both rows to be replaced and others.
+Source: Delta protocol, "Add File and Remove File". Tests: tests/pipeline/test_incremental.py.
+"""
+
+from collections.abc import Collection, Sequence
+from datetime import date
+from typing import TYPE_CHECKING, Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from rackspan.errors import InvalidWarehouse
+from rackspan.pipeline.delta.append import NewFile, new_path, statistics_of_file
+from rackspan.pipeline.delta.table import DataFile, data_files, filesystem_of, one_line
+
+if TYPE_CHECKING:
+    from deltalake import DeltaTable
+
+
+def written_files(table: "DeltaTable", folder: str) -> list[NewFile]:
+    """The Parquet files below a folder of the table, `FOLDER/day=YYYY-MM-DD/NAME`. Errors: InvalidWarehouse."""
+    from pyarrow import fs
+
+    filesystem = filesystem_of(table)
+    selector = fs.FileSelector(folder, allow_not_found=True, recursive=True)
+    found = []
+    try:
+        for one in filesystem.get_file_info(selector):
+            if one.base_name.endswith(".crc"):
+                # Hadoop's checksum of a local file, which a vacuum would leave behind.
+                filesystem.delete_file(folder + one.path.partition(folder)[2])
+            if not one.is_file or not one.base_name.endswith(".parquet") or one.base_name.startswith("."):
+                continue
+            path = folder + one.path.partition(folder)[2]
+            found.append(_new_file(filesystem, path, date.fromisoformat(path.split("/")[-2].removeprefix("day="))))
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise InvalidWarehouse(
+            f"{table.table_uri}: what Spark wrote cannot be read: {one_line(error)}; run again"
+        ) from None
+    return [one for one in found if one.rows]
+
+
+def without_snapshots(
+    table: "DeltaTable", ids: Collection[str], whole_days: Collection[date], days: Collection[date]
+) -> tuple[list[DataFile], list[NewFile]]:
+    """The files of the table that hold rows of these snapshots or days, and new files with their other rows.
+
+    All snapshots `ids` are of `days`. Errors: InvalidWarehouse.
+    """
+    removed: list[DataFile] = []
+    kept: list[NewFile] = []
+    wanted = pa.array(sorted(ids), pa.string())
+    for file in data_files(table):
+        if file.day in whole_days:
+            removed.append(file)
+        elif file.day in days and any(file.may_hold(one, one) for one in ids):
+            touched, rest = _rest(table, file, wanted)
+            if touched:
+                removed.append(file)
+                kept += rest
+    return removed, kept
+
+
+def _rest(table: "DeltaTable", file: DataFile, ids: pa.Array) -> tuple[bool, Sequence[NewFile]]:
+    """Whether a file has rows of these snapshots, and a new file with its other rows, if it has any."""
+    filesystem = filesystem_of(table)
+    try:
+        with filesystem.open_input_file(file.path) as opened:
+            parquet = pq.ParquetFile(opened)
+            column = parquet.read(columns=["snapshot_id"])["snapshot_id"]
+            named = pc.sum(pc.is_in(column, ids)).as_py() or 0
+            if named in (0, len(column)):
+                return named > 0, []
+            path = new_path(file.day)
+            filesystem.create_dir(path.rpartition("/")[0])
+            with (
+                filesystem.open_output_stream(path) as out,
+                pq.ParquetWriter(out, parquet.schema_arrow, compression="zstd") as writer,
+            ):
+                for group in range(parquet.num_row_groups):
+                    rows = parquet.read_row_group(group)
+                    writer.write_table(rows.filter(pc.invert(pc.is_in(rows["snapshot_id"], ids))))
+        return True, [_new_file(filesystem, path, file.day)]
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise InvalidWarehouse(f"{table.table_uri}: {file.path} cannot be replaced: {one_line(error)}") from None
+
+
+def joined(table: "DeltaTable", files: Sequence[DataFile]) -> NewFile:
+    """A new file with the rows of some files of one day, one after another. Errors: InvalidWarehouse."""
+    filesystem = filesystem_of(table)
+    path = new_path(files[0].day)
+    day_folder = path.rpartition("/")[0]
+    at = files[0].path
+    try:
+        if day_folder:
+            filesystem.create_dir(day_folder)
+        with filesystem.open_input_file(files[0].path) as opened:
+            schema = _nullable(pq.read_schema(opened))
+        with (
+            filesystem.open_output_stream(path) as out,
+            pq.ParquetWriter(out, schema, compression="zstd") as writer,
+        ):
+            for file in files:
+                at = file.path
+                with filesystem.open_input_file(file.path) as opened:
+                    parquet = pq.ParquetFile(opened)
+                    for group in range(parquet.num_row_groups):
+                        writer.write_table(parquet.read_row_group(group).cast(schema))
+        return _new_file(filesystem, path, files[0].day)
+    except (OSError, ValueError, pa.ArrowException) as error:
+        raise InvalidWarehouse(f"{table.table_uri}: {at} cannot be compacted: {one_line(error)}") from None
+
+
+def _nullable(schema: pa.Schema) -> pa.Schema:
+    """The same columns, each nullable, as the table has them: Spark writes some that are not."""
+    return pa.schema([field.with_nullable(True) for field in schema])
+
+
+def _new_file(filesystem: Any, path: str, day: date | None) -> NewFile:
+    with filesystem.open_input_file(path) as opened:
+        return NewFile(path, day, opened.size(), statistics_of_file(pq.read_metadata(opened)))

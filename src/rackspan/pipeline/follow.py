@@ -1,0 +1,206 @@
+"""Follows the marker table with Spark Structured Streaming: new snapshots are judged as they are stored.
+
+Begin with follow(). Constraints: the tables get the rows that `run` would give them, each snapshot once, in whatever order snapshots
+come and whenever the process is killed. Method: the stream reads `snapshots` alone, whose rows are whole snapshots; a batch is
+one run over the ids it has (incremental.py), which leaves out those that `judged` lists and judges again what now follows a late
+one. A batch that Spark repeats after a kill therefore finds nothing to do. Source: Structured Streaming, foreachBatch. Tests:
+tests/pipeline/test_follow.py.
+"""
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any, Final
+
+from rackspan.audit import RackPolicy
+from rackspan.errors import InvalidWarehouse, RackspanError, UsageError, WarehouseBusy
+from rackspan.pipeline.incremental import Build, RunReport, RunWork, refresh
+from rackspan.pipeline.schemas import SNAPSHOTS
+from rackspan.pipeline.warehouse import Warehouse
+
+if TYPE_CHECKING:
+    from prometheus_client.core import Metric as Family
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+CHECKPOINT: Final = "checkpoints/follow"
+"""Below the warehouse. It only saves reading markers again: what was judged is in `judged`."""
+
+FILES_PER_BATCH: Final = 20
+"""Of the marker table: one is a round of `collect`, so a backlog is worked off some rounds at a time."""
+
+POLL_SECONDS: Final = 0.2
+BUSY_SECONDS: Final = 1.0
+"""Until a batch tries again that met a `run` at work."""
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedBatch:
+    """One batch that has ended. `behind_seconds` is the time from its newest snapshot until its rows were in force."""
+
+    number: int
+    report: RunReport
+    behind_seconds: float | None
+
+
+@dataclass(slots=True)
+class FollowTotals:
+    """What a `follow` has done since it started, for its metrics."""
+
+    batches: int = 0
+    snapshots: int = 0
+    corrected: int = 0
+    rows: dict[str, int] = field(default_factory=dict)
+    seconds: float = 0.0
+    behind_seconds: float | None = None
+
+    def add(self, batch: FollowedBatch) -> None:
+        self.batches += 1
+        self.snapshots += batch.report.snapshots
+        self.corrected += batch.report.corrected
+        self.seconds += batch.report.seconds
+        for name, rows in batch.report.rows.items():
+            self.rows[name] = self.rows.get(name, 0) + rows
+        if batch.behind_seconds is not None:
+            self.behind_seconds = batch.behind_seconds
+
+
+def metric_families(totals: FollowTotals) -> "Iterator[Family]":
+    """The Prometheus metrics of a `follow`."""
+    from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+    for name, meaning, value in (
+        ("batches", "Batches that have ended", totals.batches),
+        ("snapshots", "Snapshots judged for the first time", totals.snapshots),
+        ("corrected", "Snapshots compared anew because an earlier one came late", totals.corrected),
+        ("batch_seconds", "Seconds that batches took", totals.seconds),
+    ):
+        yield CounterMetricFamily(f"rackspan_follow_{name}", meaning, value)
+    rows = CounterMetricFamily("rackspan_follow_rows", "Rows written", labels=("table",))
+    for table, count in sorted(totals.rows.items()):
+        rows.add_metric((table,), count)
+    yield rows
+    if totals.behind_seconds is not None:
+        meaning = "Seconds from the newest snapshot of the last batch until its rows were in force"
+        yield GaugeMetricFamily("rackspan_follow_behind_seconds", meaning, totals.behind_seconds)
+
+
+def follow(
+    warehouse: Warehouse,
+    policy: RackPolicy,
+    on_batch: Callable[[FollowedBatch], None],
+    stop: threading.Event,
+    *,
+    master: str | None = None,
+    every: float = 10.0,
+    available_now: bool = False,
+) -> None:
+    """Judge snapshots as they are stored until `stop` is set; with `available_now`, those that are stored now.
+
+    A batch at work is finished before this returns. `on_batch` is called from another thread. Errors: InvalidWarehouse;
+    MissingRequirement; UsageError where the policy refuses a cluster or Spark does not come up.
+    """
+    from rackspan.pipeline.spark import session
+
+    if master is None and "SPARK_REMOTE" in os.environ:
+        raise UsageError(
+            "SPARK_REMOTE is set, and follow does not run through Spark Connect; unset it, or give --master"
+        )
+    with session.spark_session(master) as spark:
+        batches = _Batches(warehouse, policy, _spark_build(spark, warehouse), on_batch, stop)
+        markers = spark.readStream.format("delta").option("maxFilesPerTrigger", FILES_PER_BATCH)
+        # Retention removes rows; only added ones are of interest.
+        stored = markers.option("skipChangeCommits", "true").load(warehouse.spark_path(SNAPSHOTS.name))
+        writer = stored.select("snapshot_id").writeStream.foreachBatch(batches.judge)
+        writer = writer.option("checkpointLocation", f"{warehouse.spark_root}/{CHECKPOINT}")
+        # Its type wants exactly one of the two, which an expression cannot show.
+        trigger: Mapping[str, Any] = {"availableNow": True} if available_now else {"processingTime": f"{every} seconds"}
+        query = writer.trigger(**trigger).start()
+        try:
+            while query.isActive and not stop.is_set():
+                time.sleep(POLL_SECONDS)
+        finally:
+            batches.finish()
+            query.stop()
+        _raise_failure(warehouse, batches, query)
+
+
+def _spark_build(spark: "SparkSession", warehouse: Warehouse) -> Build:
+    from rackspan.pipeline.jobs import build as job
+
+    def build(work: RunWork, policy: RackPolicy) -> None:
+        job.build(spark, warehouse, work, policy)
+
+    return build
+
+
+class _Batches:
+    """Judges the stream's batches one after another, until it is told to finish."""
+
+    def __init__(
+        self,
+        warehouse: Warehouse,
+        policy: RackPolicy,
+        build: Build,
+        on_batch: Callable[[FollowedBatch], None],
+        stop: threading.Event,
+    ) -> None:
+        self.failure: RackspanError | None = None
+        self._warehouse, self._policy, self._build = warehouse, policy, build
+        self._on_batch, self._stop = on_batch, stop
+        self._at_work = threading.Lock()
+
+    def judge(self, markers: "DataFrame", number: int) -> None:
+        """The function of foreachBatch. Errors: those of `refresh`, and WarehouseBusy where it ends while it waits."""
+        with self._at_work:
+            if self._stop.is_set():
+                raise WarehouseBusy(f"{self._warehouse.root}: follow ends")
+            try:
+                ids = [row.snapshot_id for row in markers.collect()]
+                report = self._judged(ids)
+            except RackspanError as error:
+                self.failure = error
+                raise
+        newest = report.newest
+        behind = None if newest is None else (datetime.now(UTC) - newest).total_seconds()
+        self._on_batch(FollowedBatch(number, report, behind))
+
+    def finish(self) -> None:
+        """Wait for the batch at work, and let none begin after it."""
+        self._stop.set()
+        with self._at_work:
+            pass
+
+    def _judged(self, ids: list[str]) -> RunReport:
+        while True:
+            try:
+                return refresh(
+                    self._warehouse,
+                    self._policy,
+                    self._build,
+                    now=lambda: datetime.now(UTC),
+                    seconds=time.monotonic,
+                    kind="follow",
+                    only=ids,
+                )
+            except WarehouseBusy:
+                if self._stop.wait(BUSY_SECONDS):
+                    raise
+
+
+def _raise_failure(warehouse: Warehouse, batches: _Batches, query: "StreamingQuery") -> None:
+    """Raise what ended the stream, unless that was its end."""
+    if isinstance(batches.failure, WarehouseBusy):
+        return
+    if batches.failure is not None:
+        raise batches.failure
+    error = query.exception()
+    if error is not None and "follow ends" not in str(error):
+        line = str(error).strip().splitlines()[0][:400]
+        raise InvalidWarehouse(
+            f"{warehouse.root}: the stream ended: {line}; where {CHECKPOINT} is named, remove that folder and start again: "
+            "nothing is judged twice"
+        )

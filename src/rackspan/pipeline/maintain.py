@@ -1,0 +1,193 @@
+"""Maintenance of a warehouse without Spark: small files become large ones, old days and files that no version needs are removed.
+
+Begin with maintain(). Constraints: a reader that follows `runs` finds every file of the versions it reads, for an hour at least, and sees
+the derived tables before or after as a whole; snapshots that are stored meanwhile stay. Method: compaction commits the same
+rows in other files, as no change of data; retention removes whole days, `snapshots` first, so that what is left of a kill
+belongs to no snapshot; a row in `runs` puts the derived tables into force; vacuum comes last and keeps the versions that the
+newest row names. Bound: one file at a time in memory. Source: Delta protocol, "Add File and Remove File", "VACUUM" of
+delta-rs. Tests: tests/pipeline/test_maintain.py.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import date, datetime, timedelta
+from typing import Final
+
+from rackspan.errors import InvalidWarehouse, UsageError, WarehouseBusy
+from rackspan.pipeline import runs as history
+from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
+from rackspan.pipeline.delta.local_disk import flush_log
+from rackspan.pipeline.delta.replace import joined
+from rackspan.pipeline.delta.table import DataFile, data_files, one_line
+from rackspan.pipeline.runs import Run
+from rackspan.pipeline.schemas import HISTORY, JUDGED, LANDING, RUNS, SNAPSHOTS, TABLES, Table
+from rackspan.pipeline.warehouse import Warehouse, existing_table, only_run
+
+TARGET_BYTES: Final = 256 * 1024 * 1024
+"""Of a compacted file. A file of half of it is left as it is."""
+
+VACUUM_HOURS: Final = 168.0
+"""Delta's own default: what a version has removed stays so long, for readers at work and for time travel."""
+
+VACUUM_HOURS_LEAST: Final = 1.0
+"""A reader that follows `runs` may take so long."""
+
+ATTEMPTS: Final = 5
+
+
+@dataclass(frozen=True, slots=True)
+class MaintainedTable:
+    """What was done to one table: files of `days_dropped`, files joined into how many, and files deleted from the store."""
+
+    name: str
+    days_dropped: int = 0
+    joined: int = 0
+    into: int = 0
+    deleted: int = 0
+
+
+def maintain(
+    warehouse: Warehouse,
+    *,
+    now: Callable[[], datetime],
+    keep_days: int | None = None,
+    vacuum_hours: float = VACUUM_HOURS,
+) -> list[MaintainedTable]:
+    """Drop days before the last `keep_days`, compact, and delete files that no version of the last `vacuum_hours` has.
+
+    Errors: InvalidWarehouse; WarehouseBusy while a run is at work, or where one commits meanwhile on an object store;
+    UsageError for numbers that would break readers.
+    """
+    if vacuum_hours < VACUUM_HOURS_LEAST:
+        raise UsageError(f"--vacuum-hours {vacuum_hours:g}: a reader may take an hour; give 1 or more")
+    if keep_days is not None and keep_days < 1:
+        raise UsageError(f"--keep-days {keep_days}: nothing would be left; give 1 or more")
+    with only_run(warehouse):
+        began = now()
+        first = None if keep_days is None else (began - timedelta(days=keep_days)).date()
+        # The marker first: what is left of a kill is rows without one, which no reader sees.
+        done = [_maintained(warehouse, name, first) for name in (SNAPSHOTS.name, *(LANDING.keys() - {SNAPSHOTS.name}))]
+        last = history.last_run(warehouse)
+        if last is not None:
+            done += _derived(warehouse, last, first, began, now)
+        named: Mapping[str, int] = {} if last is None else _versions(warehouse)
+        return [replace(one, deleted=_vacuumed(warehouse, one.name, vacuum_hours, named)) for one in done]
+
+
+def _versions(warehouse: Warehouse) -> Mapping[str, int]:
+    newest = history.last_run(warehouse)
+    return {} if newest is None else newest.versions
+
+
+def _derived(
+    warehouse: Warehouse, last: Run, first: date | None, began: datetime, now: Callable[[], datetime]
+) -> list[MaintainedTable]:
+    """The derived tables and `judged`, put into force by a row of `runs`."""
+    judged, runs = history.open_history(warehouse)
+    history.restore_judged(warehouse, judged, last)
+    number = last.number + 1
+    run_id = history.new_run_id(number)
+    done, versions = [], dict(last.versions)
+    for name in (*TABLES, JUDGED.name):
+        table = existing_table(warehouse, name)
+        named = last.versions.get(name, 0)
+        if int(table.version()) != named and not history.same_files(table, warehouse, _schema_of(name), named):
+            history.restore(warehouse, table, _schema_of(name), named, run_id)
+        done.append(_maintained(warehouse, name, first, (number, run_id)))
+        if done[-1].days_dropped or done[-1].joined:
+            versions[name] = int(existing_table(warehouse, name).version())
+    if versions != last.versions:
+        made = replace(
+            last,
+            number=number,
+            run_id=run_id,
+            kind="maintain",
+            started_at=began,
+            ended_at=now(),
+            versions=versions,
+            rows={},
+            snapshots=0,
+            remade=0,
+            reason=None,
+        )
+        history.commit_run(warehouse, runs, made)
+    return [*done, _maintained(warehouse, RUNS.name, None)]
+
+
+def _maintained(
+    warehouse: Warehouse, name: str, first: date | None, run: tuple[int, str] | None = None
+) -> MaintainedTable:
+    """Drop the days before `first` and join small files, in one commit."""
+    for _ in range(ATTEMPTS):
+        table = existing_table(warehouse, name)
+        files = data_files(table, "run_id" if name == RUNS.name else "snapshot_id")
+        old = [one for one in files if first is not None and one.day is not None and one.day < first]
+        groups = _groups([one for one in files if one not in old])
+        removed = [*old, *(one for group in groups for one in group)]
+        result = MaintainedTable(name, len({one.day for one in old}), len(removed) - len(old), len(groups))
+        if not removed:
+            return result
+        added = [joined(table, group) for group in groups]
+        transactions = {} if run is None else {history.TRANSACTION: run[0]}
+        try:
+            commit(
+                table,
+                added,
+                transactions,
+                removed=removed,
+                run_id=None if run is None else run[1],
+                data_change=bool(old),
+            )
+        except ConcurrentTransactionError:
+            if run is not None:
+                raise history.concurrent(warehouse) from None
+            continue
+        return result
+    raise WarehouseBusy(f"{warehouse.root}: other programs change table {name} all the time; stop one of them")
+
+
+def _groups(files: Sequence[DataFile]) -> list[list[DataFile]]:
+    """Files of one day that are to become one, each group in order of time."""
+    groups: list[list[DataFile]] = []
+    sizes: list[int] = []
+    for file in sorted(files, key=lambda one: (one.day or date.min, one.least or "")):
+        if file.size * 2 > TARGET_BYTES:
+            continue
+        if groups and groups[-1][0].day == file.day and sizes[-1] + file.size <= TARGET_BYTES:
+            groups[-1].append(file)
+            sizes[-1] += file.size
+        else:
+            groups.append([file])
+            sizes.append(file.size)
+    return [group for group in groups if len(group) > 1]
+
+
+def _vacuumed(warehouse: Warehouse, name: str, hours: float, named: Mapping[str, int]) -> int:
+    """Delete files that neither the last hours' versions nor the one in force have, and old entries of the log."""
+    from deltalake.exceptions import DeltaError
+
+    table = existing_table(warehouse, name)
+    folder = warehouse.table_folder(name)
+    try:
+        deleted = table.vacuum(
+            retention_hours=int(hours),
+            dry_run=False,
+            enforce_retention_duration=False,
+            full=True,
+            keep_versions=[named[name]] if name in named else None,
+        )
+        table.update_incremental()
+        # Entries are removed only up to a checkpoint, which has to be on the disk by then.
+        table.create_checkpoint()
+        if folder is not None:
+            flush_log(folder)
+        table.cleanup_metadata()
+    except (DeltaError, OSError) as error:
+        raise InvalidWarehouse(f"{warehouse.root}: table {name} cannot be vacuumed: {one_line(error)}") from None
+    if folder is not None:
+        history.remove_empty_folders(folder)
+    return len(deleted)
+
+
+def _schema_of(name: str) -> Table:
+    return {**TABLES, **HISTORY}[name]

@@ -1,0 +1,197 @@
+"""What `follow` makes of snapshots that come in any order, late, twice, or again after a kill: the rows of a `run`."""
+
+import os
+import threading
+import time
+from datetime import timedelta
+from itertools import pairwise
+from pathlib import Path
+from random import Random
+from typing import Any
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.registry import Collector
+from pyspark.sql import SparkSession
+
+from rackspan.audit import RackPolicy
+from rackspan.errors import InvalidWarehouse, UsageError, WarehouseBusy
+from rackspan.model import ClusterSnapshot
+from rackspan.pipeline import Warehouse, create_warehouse, rows
+from rackspan.pipeline import follow as module
+from rackspan.pipeline.follow import FollowedBatch, FollowTotals, follow, metric_families
+from rackspan.pipeline.incremental import RunWork
+from rackspan.pipeline.landing.store import SnapshotLocation, store_all
+from rackspan.pipeline.schemas import TABLES
+from rackspan.pipeline.warehouse import only_run
+from tests.pipeline import expected, plain_build
+from tests.pipeline.examples import NOON, small
+
+SNAPSHOTS = [small(cluster, NOON + timedelta(hours=9 * n), 1 + n % 3) for n in range(4) for cluster in ("a", "b")]
+
+
+class Markers:
+    """A batch of the stream: rows with an id."""
+
+    def __init__(self, ids: list[str]) -> None:
+        self._ids = ids
+
+    def collect(self) -> list[Any]:
+        return [type("Row", (), {"snapshot_id": one}) for one in self._ids]
+
+
+def batches(warehouse: Warehouse, ended: list[FollowedBatch], stop: threading.Event | None = None) -> module._Batches:
+    build = plain_build.build_for(warehouse)
+    return module._Batches(warehouse, RackPolicy(), build, ended.append, stop or threading.Event())
+
+
+def judge(made: module._Batches, ids: list[str], number: int) -> None:
+    made.judge(Markers(ids), number)  # type: ignore[arg-type]
+
+
+def ids_of(snapshots: list[ClusterSnapshot], warehouse: Warehouse) -> list[str]:
+    return [one.snapshot_id for one in store_all(snapshots, warehouse) if isinstance(one, SnapshotLocation)]
+
+
+def check(warehouse: Warehouse, snapshots: list[ClusterSnapshot]) -> None:
+    for name, table in TABLES.items():
+        wanted = expected.ordered(expected.table(name, snapshots, RackPolicy()), table.grain)
+        assert expected.judged_columns(rows(warehouse, name)) == wanted, name
+
+
+@pytest.mark.parametrize("seed", range(100 if os.environ.get("RACKSPAN_SOAK") else 2))
+def test_every_order_of_arrival_and_every_repeated_batch_gives_the_rows_of_one_run(tmp_path: Path, seed: int) -> None:
+    rng = Random(seed)
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    order = rng.sample(SNAPSHOTS, len(SNAPSHOTS))
+    ends = [0, *sorted(rng.sample(range(1, len(order)), 3)), len(order)]
+    ended: list[FollowedBatch] = []
+    for number, (start, end) in enumerate(pairwise(ends)):
+        ids = ids_of(order[start:end], warehouse)
+        for _ in range(rng.randint(1, 2)):
+            # A new process each time, as after a kill.
+            judge(batches(warehouse, ended), ids, number)
+    check(warehouse, SNAPSHOTS)
+    assert sum(one.report.snapshots for one in ended) == len(SNAPSHOTS)
+
+
+def test_a_snapshot_that_is_stored_but_not_in_a_batch_yet_is_compared_with_and_not_judged(tmp_path: Path) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    first, second = ids_of([small(taken_at=NOON), small(taken_at=NOON + timedelta(hours=1), leader=2)], warehouse)
+    ended: list[FollowedBatch] = []
+    judge(batches(warehouse, ended), [second], 0)
+    assert [row["change"] for row in rows(warehouse, "drift")] == ["leader-moved"]
+    assert [row["snapshot_id"] for row in rows(warehouse, "judged")] == [second]
+    judge(batches(warehouse, ended), [first], 1)
+    check(warehouse, [small(taken_at=NOON), small(taken_at=NOON + timedelta(hours=1), leader=2)])
+
+
+def test_a_late_snapshot_is_counted_as_one_that_corrects_another(tmp_path: Path) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    ended: list[FollowedBatch] = []
+    made = batches(warehouse, ended)
+    judge(made, ids_of([small(taken_at=NOON), small(taken_at=NOON + timedelta(hours=2))], warehouse), 0)
+    judge(made, ids_of([small(taken_at=NOON + timedelta(hours=1), leader=2)], warehouse), 1)
+    assert [one.report.corrected for one in ended] == [0, 1]
+    totals = FollowTotals()
+    for one in ended:
+        totals.add(one)
+    text = metrics(totals)
+    assert "rackspan_follow_snapshots_total 3.0" in text
+    assert "rackspan_follow_corrected_total 1.0" in text
+    assert 'rackspan_follow_rows_total{table="drift"} 4.0' not in text
+    assert f'rackspan_follow_rows_total{{table="partition_durability"}} {totals.rows["partition_durability"]}.0' in text
+
+
+def metrics(totals: FollowTotals) -> str:
+    class Collecting(Collector):
+        def collect(self) -> Any:
+            return metric_families(totals)
+
+    registry = CollectorRegistry()
+    registry.register(Collecting())
+    return generate_latest(registry).decode()
+
+
+def test_a_batch_waits_for_a_run_at_work(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "BUSY_SECONDS", 0.01)
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    ids = ids_of([small()], warehouse)
+    ended: list[FollowedBatch] = []
+    made = batches(warehouse, ended)
+    with only_run(warehouse):
+        thread = threading.Thread(target=judge, args=(made, ids, 0))
+        thread.start()
+        time.sleep(0.05)
+        assert not ended
+    thread.join()
+    assert [one.report.snapshots for one in ended] == [1]
+
+
+def test_who_waits_for_a_run_at_work_can_be_stopped(tmp_path: Path) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    ids = ids_of([small()], warehouse)
+    stop = threading.Event()
+    made = batches(warehouse, [], stop)
+    with only_run(warehouse):
+        stop.set()
+        with pytest.raises(WarehouseBusy, match="follow ends"):
+            judge(made, ids, 0)
+
+
+@pytest.mark.spark
+def test_spark_follows_late_and_repeated_snapshots_to_the_rows_of_one_run(spark: SparkSession, tmp_path: Path) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse {a} [1]")
+    order = list(SNAPSHOTS)
+    Random(5).shuffle(order)
+    ended: list[FollowedBatch] = []
+    for some in (order[:5], order[3:]):
+        store_all(some, warehouse)
+        follow(warehouse, RackPolicy(), ended.append, threading.Event(), available_now=True)
+    check(warehouse, SNAPSHOTS)
+    assert [one.report.snapshots for one in ended if one.report.run] == [5, 3]
+    before = len(ended)
+    follow(warehouse, RackPolicy(), ended.append, threading.Event(), available_now=True)
+    assert [one.report.run for one in ended[before:]] in ([], [None])
+
+
+@pytest.mark.spark
+def test_a_stop_lets_the_batch_at_work_end_and_an_error_ends_the_stream(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    store_all(SNAPSHOTS[:2], warehouse)
+    stop = threading.Event()
+    at_work: list[int] = []
+
+    def slow_build(_spark: object, warehouse: Warehouse) -> Any:
+        plain = plain_build.build_for(warehouse)
+
+        def build(work: RunWork, policy: RackPolicy) -> None:
+            at_work.append(len(work.snapshots))
+            stop.set()
+            time.sleep(0.5)
+            plain(work, policy)
+
+        return build
+
+    monkeypatch.setattr(module, "_spark_build", slow_build)
+    ended: list[FollowedBatch] = []
+    follow(warehouse, RackPolicy(), ended.append, stop, every=0.1)
+    assert (at_work, [one.report.snapshots for one in ended]) == ([2], [2])
+    check(warehouse, SNAPSHOTS[:2])
+
+    def failing(_spark: object, _warehouse: Warehouse) -> Any:
+        def build(_work: RunWork, _policy: RackPolicy) -> None:
+            raise UsageError("brokers without a rack: 4")
+
+        return build
+
+    monkeypatch.setattr(module, "_spark_build", failing)
+    store_all(SNAPSHOTS[2:4], warehouse)
+    with pytest.raises(UsageError, match="brokers without a rack: 4"):
+        follow(warehouse, RackPolicy(), ended.append, threading.Event(), every=0.1)
+    offsets = sorted((tmp_path / "warehouse" / "checkpoints" / "follow" / "offsets").glob("[0-9]*"))
+    offsets[-1].write_text("torn")
+    with pytest.raises(InvalidWarehouse, match="checkpoints/follow"):
+        follow(warehouse, RackPolicy(), ended.append, threading.Event(), every=0.1)

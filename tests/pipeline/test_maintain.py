@@ -1,0 +1,202 @@
+"""Maintenance changes no row that is kept, breaks no reader, and leaves the files that somebody may still read."""
+
+import os
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from deltalake import DeltaTable
+
+from rackspan.audit import RackPolicy
+from rackspan.errors import InvalidWarehouse, UsageError, WarehouseBusy
+from rackspan.model import ClusterSnapshot
+from rackspan.pipeline import Warehouse, create_warehouse, rows, store
+from rackspan.pipeline import maintain as module
+from rackspan.pipeline.delta.append import ConcurrentTransactionError, commit
+from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.landing.read import read_snapshot
+from rackspan.pipeline.maintain import MaintainedTable, maintain
+from rackspan.pipeline.runs import last_run
+from rackspan.pipeline.schemas import HISTORY, LANDING, TABLES
+from rackspan.pipeline.warehouse import only_run
+from tests.pipeline import expected
+from tests.pipeline.examples import NOON, small
+from tests.pipeline.plain_build import refresh
+
+EVERY = (*LANDING, *TABLES, *HISTORY)
+SNAPSHOTS = [small(cluster, NOON + timedelta(hours=8 * n), 1 + n % 3) for n in range(6) for cluster in ("a", "b")]
+"""Two of the first day, three of the second, one of the third, for each cluster."""
+
+
+@pytest.fixture
+def warehouse(tmp_path: Path) -> Warehouse:
+    made = create_warehouse(tmp_path / "warehouse")
+    for n in range(0, len(SNAPSHOTS), 2):
+        for one in SNAPSHOTS[n : n + 2]:
+            store(one, made)
+        refresh(made)
+    return made
+
+
+def maintained(
+    warehouse: Warehouse, *, keep_days: int | None = None, vacuum_hours: float = 168, at: datetime | None = None
+) -> dict[str, MaintainedTable]:
+    when = at or datetime.now(UTC)
+    done = maintain(warehouse, now=lambda: when, keep_days=keep_days, vacuum_hours=vacuum_hours)
+    return {one.name: one for one in done}
+
+
+def check(
+    warehouse: Warehouse, snapshots: list[ClusterSnapshot], compared: list[ClusterSnapshot] | None = None
+) -> None:
+    kept = {(one.cluster_id, one.taken_at) for one in snapshots}
+    for name, table in TABLES.items():
+        every = expected.table(name, compared or snapshots, RackPolicy())
+        wanted = [one for one in every if (one["cluster_id"], datetime.fromisoformat(one["taken_at"])) in kept]
+        assert expected.judged_columns(rows(warehouse, name)) == expected.ordered(wanted, table.grain), name
+
+
+def files(warehouse: Warehouse, name: str) -> int:
+    return len(DeltaTable(warehouse.table(name)).file_uris())
+
+
+def made_old(warehouse: Warehouse) -> None:
+    """Let every file be last changed a month ago, and every removal in a log have happened then."""
+    then = time.time() - 30 * 86_400
+    for file in Path(warehouse.root).rglob("*"):
+        if file.is_file() and "_delta_log" not in file.parts:
+            os.utime(file, (then, then))
+
+
+def test_compaction_leaves_one_file_a_day_and_every_row(warehouse: Warehouse) -> None:
+    before = {name: files(warehouse, name) for name in EVERY}
+    stored = list(rows(warehouse, "partitions"))
+    done = maintained(warehouse)
+    for name in EVERY:
+        days = 1 if name == "runs" else 3
+        assert files(warehouse, name) == days, name
+        assert done[name].joined > done[name].into > 0 or before[name] == days, name
+    check(warehouse, SNAPSHOTS)
+    assert list(rows(warehouse, "partitions")) == stored
+    markers = read_markers(warehouse)
+    kept = [read_snapshot(warehouse, one) for one in markers.of_days(markers.count_by_day())]
+    assert all(mine.same_as(theirs) for mine, theirs in zip(kept, sorted(SNAPSHOTS, key=by_cluster), strict=True))
+    last = last_run(warehouse)
+    assert last is not None
+    assert (last.kind, last.number) == ("maintain", 7)
+
+
+def by_cluster(one: ClusterSnapshot) -> tuple[str, datetime]:
+    assert one.cluster_id is not None
+    assert one.taken_at is not None
+    return one.cluster_id, one.taken_at
+
+
+def test_a_run_after_maintenance_goes_on_from_it_and_a_second_maintenance_has_nothing_to_do(
+    warehouse: Warehouse,
+) -> None:
+    maintained(warehouse)
+    versions = {name: DeltaTable(warehouse.table(name)).version() for name in EVERY}
+    again = maintained(warehouse)
+    assert all((one.joined, one.days_dropped) == (0, 0) for name, one in again.items() if name != "runs")
+    assert {name: DeltaTable(warehouse.table(name)).version() for name in (*LANDING, *TABLES)} == {
+        name: versions[name] for name in (*LANDING, *TABLES)
+    }
+    late = small("a", NOON + timedelta(hours=1), 3)
+    store(late, warehouse)
+    assert refresh(warehouse).snapshots == 1
+    check(warehouse, [*SNAPSHOTS, late])
+
+
+def test_retention_drops_whole_days_from_every_table_and_keeps_the_drift_of_the_first_day_left(
+    warehouse: Warehouse,
+) -> None:
+    left = SNAPSHOTS[4:]
+    done = maintained(warehouse, keep_days=1, at=NOON + timedelta(days=2))
+    assert done["partition_durability"].days_dropped == done["snapshots"].days_dropped == 1
+    check(warehouse, left, SNAPSHOTS)
+    for name in (*LANDING, "judged"):
+        assert {row["taken_at"][:10] for row in rows(warehouse, name)} == {"2026-11-21", "2026-11-22"}, name
+    assert refresh(warehouse).run is None
+    # What a collector stores again, or late, is judged again.
+    store(SNAPSHOTS[0], warehouse)
+    assert refresh(warehouse).snapshots == 1
+
+
+def test_a_vacuum_leaves_what_the_run_in_force_names_and_what_was_removed_within_its_hours(
+    warehouse: Warehouse,
+) -> None:
+    versions = last_run(warehouse)
+    assert versions is not None
+    maintained(warehouse)
+    # A reader that follows the row before maintenance still finds its files.
+    before = DeltaTable(warehouse.table("findings"), version=versions.versions["findings"])
+    assert all(Path(uri.removeprefix("file://")).exists() for uri in before.file_uris())
+    orphan = Path(warehouse.table("findings"), "0000000003-dead", "day=2026-11-20", "part-0.parquet")
+    orphan.parent.mkdir(parents=True)
+    orphan.write_bytes(b"of a killed run")
+    made_old(warehouse)
+    done = maintained(warehouse)
+    assert not orphan.exists()
+    assert not orphan.parent.parent.exists()
+    assert done["findings"].deleted == 1
+    check(warehouse, SNAPSHOTS)
+
+
+def test_a_vacuum_keeps_the_version_in_force_although_a_killed_run_has_gone_on(
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rackspan.pipeline.runs.add_judged", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        refresh(warehouse, RackPolicy(min_insync_racks=2))
+    monkeypatch.undo()
+    maintained(warehouse)
+    check(warehouse, SNAPSHOTS)
+
+
+def test_maintenance_waits_for_no_run_and_refuses_less_than_an_hour(warehouse: Warehouse) -> None:
+    with only_run(warehouse), pytest.raises(WarehouseBusy, match="another rackspan pipeline run is at work"):
+        maintained(warehouse)
+    with pytest.raises(UsageError, match=r"--vacuum-hours 0.5: a reader may take an hour"):
+        maintained(warehouse, vacuum_hours=0.5)
+    with pytest.raises(UsageError, match=r"--keep-days 0: nothing would be left"):
+        maintained(warehouse, keep_days=0)
+
+
+def test_snapshots_that_are_stored_meanwhile_stay(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    late = small("c", NOON + timedelta(days=1), 2)
+    pending = [True]
+
+    def with_a_collector(*words: Any, **options: Any) -> None:
+        if pending:
+            pending.clear()
+            store(late, warehouse)
+        commit(*words, **options)
+
+    monkeypatch.setattr(module, "commit", with_a_collector)
+    maintained(warehouse)
+    assert refresh(warehouse).snapshots == 1
+    check(warehouse, [*SNAPSHOTS, late])
+
+
+def test_conflicts_without_end_are_reported_in_one_line(warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch) -> None:
+    def conflict(*_words: object, **_options: object) -> None:
+        raise ConcurrentTransactionError
+
+    monkeypatch.setattr(module, "commit", conflict)
+    with pytest.raises(WarehouseBusy, match="other programs change table snapshots all the time"):
+        maintained(warehouse)
+
+
+def test_a_torn_file_is_named_and_nothing_is_lost(warehouse: Warehouse) -> None:
+    file = next(Path(warehouse.table("findings")).rglob("*.parquet"))
+    content = file.read_bytes()
+    file.write_bytes(content[:20])
+    with pytest.raises(InvalidWarehouse, match=rf"{file.name} cannot be compacted"):
+        maintained(warehouse)
+    file.write_bytes(content)
+    check(warehouse, SNAPSHOTS)
+    maintained(warehouse)
+    check(warehouse, SNAPSHOTS)
