@@ -224,9 +224,9 @@ def test_what_a_failed_build_wrote_is_part_of_no_table_and_removed_by_the_next_r
     check(warehouse, [at(0), at(1, 2)])
 
 
-@pytest.mark.parametrize("moment", ["while it is made", "right before its first commit"])
+@pytest.mark.parametrize("when", ["while it is made", "right before its first commit"])
 def test_a_run_that_meets_another_ones_commits_counts_for_nothing(
-    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, moment: str
+    warehouse: Warehouse, monkeypatch: pytest.MonkeyPatch, when: str
 ) -> None:
     """On an object store there is no lock, so the commits themselves have to show it."""
     mine = plain_build.build_for(warehouse)
@@ -239,7 +239,7 @@ def test_a_run_that_meets_another_ones_commits_counts_for_nothing(
 
     def with_another(work: RunWork, policy: RackPolicy) -> None:
         mine(work, policy)
-        if moment == "while it is made":
+        if when == "while it is made":
             other()
 
     def committed(*words: Any, **options: Any) -> None:

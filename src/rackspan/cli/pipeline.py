@@ -141,7 +141,7 @@ def maintain(
         ),
     ] = 168.0,
 ) -> None:
-    """Join small files, delete unused ones, and drop old days where asked. Needs no Spark; readers and collectors may go on."""
+    """Join small files, delete unused ones, and drop old days on request. Needs no Spark; readers and collectors may go on."""
     for one in api.maintain(warehouse, keep_days, vacuum_hours):
         dropped = f"{one.days_dropped:,} days dropped, " if one.days_dropped else ""
         output.note(f"{one.name}: {dropped}{one.joined:,} files joined into {one.into:,}, {one.deleted:,} deleted")

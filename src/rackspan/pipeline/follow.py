@@ -138,7 +138,7 @@ def _spark_build(spark: "SparkSession", warehouse: Warehouse) -> Build:
 
 
 class _Batches:
-    """Judges the stream's batches one after another, until it is told to finish."""
+    """Judges the stream's batches one after another, until `finish`."""
 
     def __init__(
         self,
