@@ -9,7 +9,7 @@ from collections.abc import Generator
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["pytester", "tests.kafka_fixtures", "tests.secured_fixtures"]
+pytest_plugins = ["pytester", "tests.kafka_fixtures", "tests.secured_fixtures", "tests.json_schemas"]
 
 # Outside soak the examples are the same every time, so that a red run is repeatable.
 settings.register_profile("check", max_examples=20, derandomize=True, deadline=None)

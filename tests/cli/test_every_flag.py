@@ -487,7 +487,7 @@ def replace_what_runs_long(monkeypatch: pytest.MonkeyPatch, calls: list[str], *,
         return called
 
     ran = SimpleNamespace(snapshots=0, up_to_date=0, rows={}, remade=0, seconds=0.0, reason=None)
-    rows = [{"row": 1}, {"row": 2}]
+    rows = [dict.fromkeys(("cluster_id", "taken_at", "day", "snapshot_id", "run_id"), name) for name in ("one", "two")]
     monkeypatch.setattr(api, "run_pipeline", record("run", ran))
     monkeypatch.setattr(api, "follow_pipeline", record("follow", lambda *_, **__: None))
     monkeypatch.setattr(api, "maintain", record("maintain", []))

@@ -25,7 +25,7 @@ ON_KAFKA = [page for page in ALL if page.also_on == "kafka"]
 
 
 @pytest.fixture
-def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def terminal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, documents_validated: None) -> Path:
     """An empty folder, a terminal of 80 columns, and no settings but those of the page."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
