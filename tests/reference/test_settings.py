@@ -56,7 +56,7 @@ def test_the_example_of_the_page_is_accepted(tmp_path: Path) -> None:
     (example,) = re.findall(r"```toml\n(.*?)```", section(PAGE, "An example"), re.DOTALL)
     (tmp_path / "rackspan.toml").write_text(example)
     found = read_settings_file(tmp_path / "rackspan.toml")
-    assert found.clusters["prod-eu"].excluded_brokers == {4}
+    assert found.clusters["prod-eu"].excluded_brokers == frozenset({4})
     assert found.clusters["prod-eu"].controllers == {3000: "eu-1a"}
 
 
