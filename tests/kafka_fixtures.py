@@ -5,6 +5,7 @@ A test that stops something starts it again (`whole` waits until it has), and na
 
 import time
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 import pytest
 from confluent_kafka.admin import AdminClient
@@ -91,8 +92,15 @@ def client_properties(user: str, password: str | None = None) -> dict[str, str]:
     }
 
 
+class Servers(Protocol):
+    """A cluster that clients connect to, embedded or of Java processes."""
+
+    @property
+    def bootstrap_servers(self) -> str: ...
+
+
 def create_topic(
-    cluster: KafkaCluster,
+    cluster: Servers,
     name: str,
     *,
     partitions: int = 1,

@@ -22,20 +22,41 @@ def cache_folder() -> Path:
 
 def jars(organisation: str, module: str, version: str) -> Path:
     """A folder with the module's jars and all they need. Downloaded once; an unfinished download is never used."""
-    folder = cache_folder() / f"{module}-{version}"
+    return _kept(f"{module}-{version}", ["-dependency", organisation, module, version])
+
+
+def exact_jars(name: str, *coordinates: str) -> Path:
+    """A folder of the jars named as organisation:module:version, and of nothing that they need."""
+    parts = [coordinate.split(":") for coordinate in coordinates]
+    dependencies = "".join(
+        f'<dependency org="{org}" name="{module}" rev="{version}" transitive="false" conf="default-&gt;master"/>'
+        for org, module, version in parts
+    )
+    module_file = (
+        f'<ivy-module version="2.0"><info organisation="rackspan" module="{name}"/>'
+        f"<dependencies>{dependencies}</dependencies></ivy-module>"
+    )
+    with tempfile.NamedTemporaryFile("w", suffix=".xml") as file:
+        file.write(module_file)
+        file.flush()
+        return _kept(name, ["-ivy", file.name])
+
+
+def _kept(name: str, what: list[str]) -> Path:
+    folder = cache_folder() / name
     if not folder.is_dir():
         folder.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-            _publish(_resolve(Path(scratch), organisation, module, version), folder)
+            _publish(_resolve(Path(scratch), what), folder)
     return folder
 
 
-def _resolve(scratch: Path, organisation: str, module: str, version: str) -> Path:
+def _resolve(scratch: Path, what: list[str]) -> Path:
     found = scratch / "lib"
     done = subprocess.run(
         [
             *(java() or "java", f"-Divy.default.ivy.user.dir={scratch / 'ivy'}", "-jar", str(_ivy())),
-            *("-dependency", organisation, module, version),
+            *what,
             *("-retrieve", f"{found}/[artifact]-[revision](-[classifier]).[ext]", "-confs", "default"),
         ],
         capture_output=True,
@@ -44,9 +65,7 @@ def _resolve(scratch: Path, organisation: str, module: str, version: str) -> Pat
         check=False,
     )
     if done.returncode != 0 or not list(found.glob("*.jar")):
-        raise RuntimeError(
-            f"{organisation}:{module}:{version} could not be resolved:\n{done.stdout[-2000:]}{done.stderr[-2000:]}"
-        )
+        raise RuntimeError(f"{' '.join(what)} could not be resolved:\n{done.stdout[-2000:]}{done.stderr[-2000:]}")
     return found
 
 

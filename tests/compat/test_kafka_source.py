@@ -46,7 +46,7 @@ def expected(
 
 @pytest.fixture(scope="module")
 def filled(kafka: KafkaCluster) -> str:
-    topic = created(kafka.bootstrap_servers)
+    topic = created(kafka)
     for index, codec in enumerate(CODECS):
         produced(kafka.bootstrap_servers, topic, 400, codec, first=400 * index)
     return topic
@@ -66,7 +66,7 @@ def test_every_byte_comes_from_the_executors_rack(kafka: KafkaCluster, filled: s
 
 
 def test_ranges_end_at_and_inside_gaps_of_transactions(kafka: KafkaCluster) -> None:
-    topic = created(kafka.bootstrap_servers)
+    topic = created(kafka)
     for number in range(4):
         transaction(kafka.bootstrap_servers, topic, [b"%d" % value for value in range(8)], commit=number % 2 == 1)
     for level in ("read_committed", "read_uncommitted"):
@@ -78,11 +78,12 @@ def test_ranges_end_at_and_inside_gaps_of_transactions(kafka: KafkaCluster) -> N
                 assert list(read(task, 0, start, end)) == [row for row in wanted if start <= row[0] < end], (start, end)
 
 
-def test_a_compacted_topic_has_gaps_everywhere(kafka: KafkaCluster) -> None:
+def compacted(kafka: KafkaCluster) -> tuple[str, list[tuple[int, bytes | None]]]:
+    """A topic that the log cleaner has been through, and the records of its partition 0 as they were read then."""
     config = {
         "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.001", "segment.ms": "100", "max.compaction.lag.ms": "100",
     }  # fmt: skip
-    topic = created(kafka.bootstrap_servers, config=config)
+    topic = created(kafka, config=config)
     producer = Producer({"bootstrap.servers": kafka.bootstrap_servers})
     sent = 0
     deadline = time.monotonic() + 120
@@ -91,12 +92,16 @@ def test_a_compacted_topic_has_gaps_everywhere(kafka: KafkaCluster) -> None:
             producer.produce(topic, key=b"k%d" % (sent % 7), value=b"%d" % sent, partition=0)
             sent += 1
         producer.flush(10)
-        wanted = expected(kafka, topic, 0)
-        gaps = [after - before for (before, _), (after, _) in pairwise(wanted)]
-        if gaps and (max(gaps) > 10 or wanted[0][0] > 10):
-            break
+        found = expected(kafka, topic, 0)
+        gaps = [after - before for (before, _), (after, _) in pairwise(found)]
+        if gaps and (max(gaps) > 10 or found[0][0] > 10):
+            return topic, found
         assert time.monotonic() < deadline, "the log cleaner has not run"
         time.sleep(1)
+
+
+def test_a_compacted_topic_has_gaps_everywhere(kafka: KafkaCluster) -> None:
+    topic, wanted = compacted(kafka)
     task = options(kafka, topic, kafka__client__rack="r3")
     last = wanted[-1][0] + 1
     for start, end in [(0, last), (1, last - 1), (0, last // 2), (last // 2, last), (3, 4), (last // 3, last // 2)]:
@@ -107,7 +112,7 @@ def test_a_compacted_topic_has_gaps_everywhere(kafka: KafkaCluster) -> None:
 
 
 def test_a_broker_that_is_killed_while_it_is_read_costs_no_record(kafka: KafkaCluster) -> None:
-    topic = created(kafka.bootstrap_servers)
+    topic = created(kafka)
     produced(kafka.bootstrap_servers, topic, 6000)
     wanted = expected(kafka, topic, 0)
     task = options(kafka, topic, kafka__client__rack="r2", kafka__max__partition__fetch__bytes="20000")
@@ -125,7 +130,7 @@ def test_a_broker_that_is_killed_while_it_is_read_costs_no_record(kafka: KafkaCl
 
 
 def test_records_that_were_deleted_fail_the_read_or_are_skipped(kafka: KafkaCluster) -> None:
-    topic = created(kafka.bootstrap_servers)
+    topic = created(kafka)
     produced(kafka.bootstrap_servers, topic, 100)
     admin = AdminClient({"bootstrap.servers": kafka.bootstrap_servers})
     for future in admin.delete_records([TopicPartition(topic, 0, 30)]).values():

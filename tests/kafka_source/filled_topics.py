@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from confluent_kafka import Consumer, KafkaException, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient
-from confluent_kafka.cimpl import NewTopic
+
+from tests.kafka_fixtures import Servers, create_topic
 
 _END_OF_PARTITION = -191
 """librdkafka's _PARTITION_EOF."""
@@ -25,14 +25,12 @@ class Row:
     headers: tuple[tuple[str, bytes | None], ...] | None
 
 
-def created(servers: str, partitions: int = 2, factor: int = 3, config: Mapping[str, str] | None = None) -> str:
+def created(cluster: Servers, partitions: int = 2, factor: int = 3, config: Mapping[str, str] | None = None) -> str:
+    """A topic under a name of its own."""
     name = f"t-{uuid.uuid4().hex[:8]}"
     # The records are years old, and a real Kafka would delete them within minutes.
     kept = {"retention.ms": "-1", **(config or {})}
-    topic = NewTopic(name, num_partitions=partitions, replication_factor=factor, config=kept)
-    admin = AdminClient({"bootstrap.servers": servers})
-    for future in admin.create_topics([topic]).values():
-        future.result()
+    create_topic(cluster, name, partitions=partitions, replication_factor=factor, config=kept)
     return name
 
 

@@ -47,7 +47,7 @@ def offsets(frame: DataFrame) -> list[tuple[int, int]]:
 
 @pytest.fixture(scope="module")
 def filled(cluster: EmbeddedCluster) -> str:
-    topic = created(cluster.bootstrap_servers)
+    topic = created(cluster)
     for index, codec in enumerate(CODECS):
         produced(cluster.bootstrap_servers, topic, 300, codec, first=300 * index)
     return topic
@@ -56,7 +56,7 @@ def filled(cluster: EmbeddedCluster) -> str:
 @pytest.fixture(scope="module")
 def with_gaps(cluster: EmbeddedCluster) -> str:
     """Committed and aborted transactions; each leaves a marker, so the last offset is one."""
-    topic = created(cluster.bootstrap_servers)
+    topic = created(cluster)
     for number in range(4):
         values = [b"%d-%d" % (number, index) for index in range(10)]
         transaction(cluster.bootstrap_servers, topic, values, commit=number % 2 == 0)
@@ -182,7 +182,7 @@ def test_a_schema_of_other_columns_is_refused(spark: SparkSession, cluster: Embe
 def test_deleted_records_fail_the_read_or_are_skipped(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    topic = created(cluster.bootstrap_servers, partitions=1)
+    topic = created(cluster, partitions=1)
     produced(cluster.bootstrap_servers, topic, 50, partitions=1)
     options = {"subscribe": topic, "startingOffsets": f'{{"{topic}": {{"0": 5}}}}', "metricsPath": str(tmp_path / "m")}
     delete_before(cluster, topic, 20)

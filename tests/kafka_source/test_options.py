@@ -1,3 +1,4 @@
+import re
 from pathlib import Path
 
 import pytest
@@ -5,7 +6,9 @@ import pytest
 from rackspan.errors import UsageError
 from rackspan.kafka_source.options import OPTIONS, Position, Strategy, parse
 from rackspan.kafka_source.reading.progress import ReplicaChoice
+from rackspan.kafka_source.writing.options import SINK_OPTIONS, parse_sink
 from rackspan.model.ids import TopicPartition
+from rackspan.sources.client_config.translation import librdkafka_settings
 
 LEAST = {"kafka.bootstrap.servers": "127.0.0.1:9092", "subscribe": "orders"}
 
@@ -81,26 +84,70 @@ def test_a_file_of_properties_is_read_and_options_come_first(tmp_path: Path) -> 
     assert options.client.read_committed
 
 
+VALUES = {
+    "subscribePattern": "o.*", "assign": '{"orders": [0]}', "startingTimestamp": "5", "endingTimestamp": "5",
+    "startingOffsetsByTimestamp": '{"orders": {"0": 5}}', "endingOffsetsByTimestamp": '{"orders": {"0": 5}}',
+    "startingOffsets": '{"orders": {"0": 5}}', "endingOffsets": '{"orders": {"0": 5}}',
+    "startingOffsetsByTimestampStrategy": "latest", "failOnDataLoss": "false", "includeHeaders": "true",
+    "minPartitions": "3", "maxRecordsPerPartition": "3", "metricsPath": "m", "progressTimeoutMs": "5",
+    "filterPushdown": "true", "maxOffsetsPerTrigger": "3", "maxBytesPerTrigger": "3", "rack.env": "X", "rack.file": "f", "rack.map": "{}",
+    "rack.script": "s", "rack.metadata": "gcp", "rack.metadata.host": "h", "subscribe": "payments",
+}  # fmt: skip
+"""Of each option of reads a value that is not its default."""
+
+
 def test_every_option_has_an_effect() -> None:
-    """Each is given a value that is not its default, and the parsed options differ."""
-    values = {
-        "subscribePattern": "o.*", "assign": '{"orders": [0]}', "startingTimestamp": "5", "endingTimestamp": "5",
-        "startingOffsetsByTimestamp": '{"orders": {"0": 5}}', "endingOffsetsByTimestamp": '{"orders": {"0": 5}}',
-        "startingOffsets": '{"orders": {"0": 5}}', "endingOffsets": '{"orders": {"0": 5}}',
-        "startingOffsetsByTimestampStrategy": "latest", "failOnDataLoss": "false", "includeHeaders": "true",
-        "minPartitions": "3", "maxRecordsPerPartition": "3", "metricsPath": "m", "progressTimeoutMs": "5",
-        "filterPushdown": "true", "maxOffsetsPerTrigger": "3", "rack.env": "X", "rack.file": "f", "rack.map": "{}",
-        "rack.script": "s", "rack.metadata": "gcp", "rack.metadata.host": "h", "subscribe": "payments",
-    }  # fmt: skip
-    assert set(values) | {"commandConfig"} == set(OPTIONS)
-    for name, value in values.items():
-        streaming = name == "maxOffsetsPerTrigger"
+    assert set(VALUES) | {"commandConfig"} == set(OPTIONS)
+    for name, value in VALUES.items():
+        streaming = name.endswith("PerTrigger")
         chosen = {} if name in ("subscribePattern", "assign") else {"subscribe": "orders"}
         given = {"kafka.bootstrap.servers": "127.0.0.1:9092", **chosen, name: value}
         assert parse(given, streaming=streaming) != parse(LEAST, streaming=streaming), name
 
 
-def test_the_page_lists_every_option() -> None:
+OF_CLIENTS = {
+    "kafka.bootstrap.servers": "h:1", "kafka.isolation.level": "read_committed", "kafka.check.crcs": "false",
+    "kafka.max.partition.fetch.bytes": "5", "kafka.fetch.max.wait.ms": "5", "kafka.client.rack": "r1",
+    "kafka.compression.type": "lz4", "kafka.linger.ms": "5", "kafka.batch.size": "5", "kafka.max.request.size": "5",
+    "kafka.buffer.memory": "5000", "kafka.acks": "all", "kafka.enable.idempotence": "true",
+    "kafka.max.in.flight.requests.per.connection": "5", "kafka.security.protocol": "SSL",
+    "topic": "orders", "min.insync.racks": "2", "underMinRacks": "wait",
+}  # fmt: skip
+
+
+def accepted(name: str, value: str) -> list[str]:
+    """By a batch, a stream and a write: whether the option is taken, by the parsers themselves."""
+    chosen = {} if name in ("subscribe", "subscribePattern", "assign") else {"subscribe": "orders"}
+    racks = {"min.insync.racks": "2"} if name == "underMinRacks" else {}
+    found = []
+    for parser, more in (
+        (lambda given: parse(given, streaming=False), chosen),
+        (lambda given: parse(given, streaming=True), chosen),
+        (parse_sink, racks),
+    ):
+        try:
+            options = parser({"kafka.bootstrap.servers": "h:1", **more, name: value})
+            librdkafka_settings(options.client.properties)
+        except UsageError:
+            found.append("refused")
+        else:
+            found.append("yes")
+    return found
+
+
+def test_the_table_of_options_equals_the_code(tmp_path: Path) -> None:
+    (tmp_path / "client.properties").write_text("security.protocol=SSL\n")
+    values = VALUES | OF_CLIENTS | {"commandConfig": str(tmp_path / "client.properties")}
+    table = Path("docs/how-to/spark-source.md").read_text().split("## Options")[1]
+    listed: dict[str, list[str]] = {}
+    for line in table.splitlines():
+        if line.startswith("| `"):
+            names, *cells = (cell.strip() for cell in line.strip("| ").split(" | "))
+            listed |= dict.fromkeys(re.findall("`([^`]+)`", names), cells[:3])
+    assert listed == {name: accepted(name, values.get(name, "5")) for name in listed}
+    assert set(OPTIONS) | set(SINK_OPTIONS) <= set(listed)
+
+
+def test_the_page_lists_every_reason_for_a_choice() -> None:
     page = Path("docs/how-to/spark-source.md").read_text()
-    assert [name for name in OPTIONS if f"`{name}`" not in page] == []
     assert [choice for choice in ReplicaChoice if f"`{choice.value}`" not in page] == []

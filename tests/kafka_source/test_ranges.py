@@ -66,6 +66,23 @@ def test_a_limit_draws_back_ends_in_proportion_and_starves_no_partition(ranges: 
     assert total <= limit or sum(found[one.partition] - one.start for one in ranges) <= limit + len(ranges)
 
 
+@given(whole, st.lists(st.floats(1, 5000), min_size=6, max_size=6), st.integers(1, 200_000))
+def test_a_limit_of_bytes_weighs_records(ranges: list[OffsetRange], weights: list[float], limit: int) -> None:
+    start = {one.partition: one.start for one in ranges}
+    end = {one.partition: one.end for one in ranges}
+    sizes = {one.partition: weights[index] for index, one in enumerate(ranges)}
+    found = limited(start, end, limit, sizes)
+    read = {partition: found[partition] - start[partition] for partition in end}
+    if sum(one.size * sizes[one.partition] for one in ranges) <= limit:
+        assert found == end
+        return
+    assert all(read[one.partition] >= 1 for one in ranges if one.size)
+    beyond_one = {partition: count for partition, count in read.items() if count > 1}
+    assert sum(count * sizes[partition] for partition, count in beyond_one.items()) <= limit
+    # Not much less than was allowed: each partition is rounded down by less than one record.
+    assert sum((count + 1) * sizes[partition] for partition, count in read.items()) >= limit
+
+
 def test_offsets_are_written_as_sparks_connector_writes_them() -> None:
     offsets = {TopicPartition("b", 10): 5, TopicPartition("a", 0): 1, TopicPartition("b", 9): 4}
     assert to_json(offsets) == {"a": {"0": 1}, "b": {"9": 4, "10": 5}}

@@ -7,11 +7,14 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.cimpl import NewPartitions
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.datasource import ReadAllAvailable
 from pyspark.sql.streaming.query import StreamingQuery
 
 from rackspan.cluster import EmbeddedCluster
+from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.options import parse
 from rackspan.kafka_source.stream_reader import KafkaStreamReader
+from rackspan.model.ids import TopicPartition
 from tests.kafka_source.filled_topics import consumed, created, produced, transaction
 
 pytestmark = pytest.mark.spark
@@ -46,7 +49,7 @@ def offsets(
 def test_limited_batches_and_restarts_read_each_record_once(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    topic = created(cluster.bootstrap_servers)
+    topic = created(cluster)
     produced(cluster.bootstrap_servers, topic, 100)
     query = run_available(stream(spark, cluster, topic, maxOffsetsPerTrigger="40"), tmp_path)
     assert [progress["numInputRows"] for progress in query.recentProgress if progress["numInputRows"]] == [40, 40, 20]
@@ -61,7 +64,7 @@ def test_limited_batches_and_restarts_read_each_record_once(
 def test_a_partition_that_is_added_is_read_from_its_first_record(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
-    topic = created(cluster.bootstrap_servers)
+    topic = created(cluster)
     transaction(cluster.bootstrap_servers, topic, [b"a", b"b"], commit=False)
     run_available(stream(spark, cluster, topic, kafka__isolation__level="read_committed"), tmp_path)
     admin = AdminClient({"bootstrap.servers": cluster.bootstrap_servers})
@@ -78,7 +81,7 @@ def reader(cluster: EmbeddedCluster, topic: str, **options: str) -> KafkaStreamR
 
 
 def test_a_stream_begins_at_the_end_by_default(cluster: EmbeddedCluster) -> None:
-    topic = created(cluster.bootstrap_servers)
+    topic = created(cluster)
     produced(cluster.bootstrap_servers, topic, 10)
     latest, earliest = reader(cluster, topic), reader(cluster, topic, startingOffsets="earliest")
     assert latest.initialOffset() == {topic: {"0": 5, "1": 5}} == latest.reportLatestOffset()
@@ -87,8 +90,25 @@ def test_a_stream_begins_at_the_end_by_default(cluster: EmbeddedCluster) -> None
     earliest.stop()
 
 
+def test_a_limit_of_bytes_counts_what_the_brokers_store(cluster: EmbeddedCluster) -> None:
+    topic = created(cluster)
+    produced(cluster.bootstrap_servers, topic, 100)
+    found = reader(cluster, topic, startingOffsets="earliest", maxBytesPerTrigger="2000")
+    (zero, one) = (found.latestOffset(found.initialOffset(), found.getDefaultReadLimit())[topic][n] for n in "01")
+    with SourceCluster(found._options.client) as source:
+        averages = source.bytes_per_offset([TopicPartition(topic, 0), TopicPartition(topic, 1)])
+    assert 20 < averages[TopicPartition(topic, 0)] < 400
+    read = zero * averages[TopicPartition(topic, 0)] + one * averages[TopicPartition(topic, 1)]
+    assert 1500 < read <= 2000
+    everything = reader(cluster, topic, startingOffsets="earliest", maxBytesPerTrigger="2000", maxOffsetsPerTrigger="4")
+    assert everything.latestOffset(found.initialOffset(), found.getDefaultReadLimit()) == {topic: {"0": 2, "1": 2}}
+    assert found.latestOffset(found.initialOffset(), ReadAllAvailable()) == {topic: {"0": 50, "1": 50}}
+    found.stop()
+    everything.stop()
+
+
 def test_a_target_is_kept_whatever_is_produced_later(cluster: EmbeddedCluster) -> None:
-    topic = created(cluster.bootstrap_servers)
+    topic = created(cluster)
     produced(cluster.bootstrap_servers, topic, 10)
     found = reader(cluster, topic, startingOffsets="earliest")
     found.prepareForTriggerAvailableNow()
@@ -101,7 +121,7 @@ def test_a_target_is_kept_whatever_is_produced_later(cluster: EmbeddedCluster) -
 
 
 def test_offsets_that_went_backwards_are_lost_records(cluster: EmbeddedCluster) -> None:
-    topic = created(cluster.bootstrap_servers)
+    topic = created(cluster)
     produced(cluster.bootstrap_servers, topic, 10)
     start, end = {topic: {"0": 9, "1": 0}}, {topic: {"0": 5, "1": 5}}
     with pytest.raises(Exception, match="-0 was read up to offset 9 and now ends at 5"):

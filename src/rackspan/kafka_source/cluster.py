@@ -11,23 +11,27 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from kafka.errors import KafkaError, for_code
+from kafka.errors import ClusterAuthorizationFailedError, KafkaError, NoError, for_code
 from kafka.protocol.consumer import FetchRequest, ListOffsetsRequest
 from kafka.protocol.metadata import MetadataRequest
 
-from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
-from rackspan.kafka_source.options import ClientOptions
+from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, ClusterUnreachable
+from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions
 from rackspan.kafka_source.records.columns import AbortedTransaction
 from rackspan.model.ids import NO_BROKER, TopicPartition
 from rackspan.sources.live.connection import ClusterConnection, ConnectionSettings
+from rackspan.sources.live.requests import log_sizes
 
 T = TypeVar("T")
-
-NO_ERROR: Final = 0
 
 _PAUSE_SECONDS: Final = 0.1
 _REQUEST_SECONDS: Final = 30.0
 _CONNECT_SECONDS: Final = 15.0
+
+_NO_RIGHT: Final = (
+    "the cluster refuses to describe log sizes, which maxBytesPerTrigger needs; allow Describe on the cluster, "
+    "or use maxOffsetsPerTrigger"
+)
 
 _CONSUMER: Final = -1
 _NO_SESSION: Final = -1
@@ -57,6 +61,8 @@ class SourceMetadata:
     racks: Mapping[int, str | None]
     topics: Mapping[str, SourceTopic]
     errors: Mapping[str, str]
+    refused: frozenset[str] = frozenset()
+    """Topics whose error does not pass by itself: a right is missing, or the name is impossible."""
 
     def partitions(self) -> list[TopicPartition]:
         return sorted(
@@ -142,6 +148,29 @@ class SourceCluster:
                 self._sleep(_PAUSE_SECONDS)
         return found
 
+    def bytes_per_offset(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, float]:
+        """The average of each partition's log as its leader stores it; 1 where the leader has no size to give.
+
+        Errors: ClusterUnauthorized without the right to describe the cluster; ClusterUnreachable.
+        """
+        wanted = set(partitions)
+        known = self.metadata({partition.topic for partition in wanted})
+        leaders = {_leader(known, partition) for partition in wanted} - {NO_BROKER}
+        sizes: dict[TopicPartition, int] = {}
+        for leader in sorted(leaders):
+            led = {partition for partition in wanted if _leader(known, partition) == leader}
+            sizes |= {partition: size for partition, size in self._log_sizes(leader).items() if partition in led}
+        first = self.offsets(dict.fromkeys(sizes, EARLIEST_OFFSET))
+        end = self.offsets(dict.fromkeys(sizes, LATEST_OFFSET))
+        averages = {partition: size / max(1, end[partition] - first[partition]) for partition, size in sizes.items()}
+        return {**dict.fromkeys(wanted, 1.0), **averages}
+
+    def _log_sizes(self, broker: int) -> dict[TopicPartition, int]:
+        def request(connection: ClusterConnection) -> dict[TopicPartition, int]:
+            return connection.run(log_sizes, connection, broker)
+
+        return self._retried(request)
+
     def _offsets_from_leaders(
         self, known: SourceMetadata, wanted: Mapping[TopicPartition, int], found: dict[TopicPartition, int]
     ) -> dict[TopicPartition, str]:
@@ -193,7 +222,7 @@ class SourceCluster:
         for topic in response.topics:
             for row in topic.partitions:
                 partition = TopicPartition(topic.name, row.partition_index)
-                if row.error_code == NO_ERROR:
+                if row.error_code == NoError.errno:
                     found[partition] = row.offset
                 elif not error_passes(row.error_code):
                     raise ClusterRequestFailed(
@@ -257,6 +286,8 @@ class SourceCluster:
                 connection = self._open()
                 connection.renew_deadline()
                 return request(connection)
+            except ClusterAuthorizationFailedError:
+                raise ClusterUnauthorized(_NO_RIGHT) from None
             except (KafkaError, ClusterUnreachable) as error:
                 self.close()
                 if time.monotonic() > deadline:
@@ -292,14 +323,18 @@ def _leader(known: SourceMetadata, partition: TopicPartition) -> int:
 
 
 def _metadata(response: Any) -> SourceMetadata:
-    topics, errors = {}, {}
+    topics, errors, refused = {}, {}, set()
     for topic in response.topics or []:
         if topic.error_code:
             errors[topic.name] = error_name(topic.error_code)
+            if not error_passes(topic.error_code):
+                refused.add(topic.name)
             continue
         partitions = {row.partition_index: _partition(row) for row in topic.partitions}
         topics[topic.name] = SourceTopic(topic.topic_id, partitions, bool(topic.is_internal))
-    return SourceMetadata({broker.node_id: broker.rack for broker in response.brokers}, topics, errors)
+    return SourceMetadata(
+        {broker.node_id: broker.rack for broker in response.brokers}, topics, errors, frozenset(refused)
+    )
 
 
 def _partition(row: Any) -> SourcePartition:

@@ -1,4 +1,4 @@
-"""Spark's Python data source "rackspan-kafka", batch and streaming: `spark.dataSource.register(RackspanKafkaDataSource)`.
+"""Spark's Python data source "rackspan-kafka", source and sink, batch and streaming: `spark.dataSource.register(RackspanKafkaDataSource)`.
 
 Where the package `pyspark_rackspan`, which ships with this one, can be imported, Spark registers it by itself.
 
@@ -9,7 +9,14 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceStreamWriter,
+    DataSourceWriter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from rackspan.errors import UsageError
@@ -22,6 +29,9 @@ from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.task import TaskOptions
 from rackspan.kafka_source.records import rows
 from rackspan.kafka_source.stream_reader import KafkaStreamReader
+from rackspan.kafka_source.writing.options import SinkOptions, parse_sink
+from rackspan.kafka_source.writing.rows import check_columns
+from rackspan.kafka_source.writing.writer import KafkaStreamWriter, KafkaWriter, check_requirements
 from rackspan.model.ids import TopicPartition
 
 if TYPE_CHECKING:
@@ -31,7 +41,7 @@ NAME: Final = "rackspan-kafka"
 
 
 class RackspanKafkaDataSource(DataSource):
-    """Reads Kafka topics, each task from the replica in its own executor's rack.
+    """Reads Kafka topics, each task from the replica in its own executor's rack, and writes to them.
 
     Columns and options are those of Spark's Kafka connector (docs/how-to/spark-source.md has both).
     Errors, raised by Spark as its own: UsageError for options and schema; ClusterRequestFailed, ClusterUnreachable.
@@ -52,9 +62,29 @@ class RackspanKafkaDataSource(DataSource):
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 — Spark's name
         options = parse(dict(self.options), streaming=True)
-        if options.max_offsets_per_trigger and not hasattr(DataSourceStreamReader, "getDefaultReadLimit"):
-            raise UsageError("option maxOffsetsPerTrigger: only Spark 4.2 and newer limit Python data sources")
+        limits = {
+            "maxOffsetsPerTrigger": options.max_offsets_per_trigger,
+            "maxBytesPerTrigger": options.max_bytes_per_trigger,
+        }
+        for name, limit in limits.items():
+            if limit and not hasattr(DataSourceStreamReader, "getDefaultReadLimit"):
+                raise UsageError(f"option {name}: only Spark 4.2 and newer limit Python data sources")
         return KafkaStreamReader(options, _columns(schema, options))
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:
+        if overwrite:
+            raise UsageError('mode overwrite: Kafka keeps what was written before; use mode("append")')
+        return KafkaWriter(self._sink(schema, streaming=False))
+
+    def streamWriter(self, schema: StructType, overwrite: bool) -> DataSourceStreamWriter:  # noqa: ARG002, N802 — Spark's name
+        """Every output mode appends, as in Spark's connector: `complete` writes all rows of each batch."""
+        return KafkaStreamWriter(self._sink(schema, streaming=True))
+
+    def _sink(self, schema: StructType, *, streaming: bool) -> SinkOptions:
+        check_requirements(streaming=streaming)
+        options = parse_sink(dict(self.options))
+        check_columns(_types(schema), options.topic)
+        return options
 
 
 class KafkaReader(DataSourceReader):
@@ -114,5 +144,9 @@ def _only(values: Mapping[TopicPartition, int], wanted: Iterable[TopicPartition]
 
 def _columns(schema: StructType, options: SourceOptions) -> tuple[str, ...]:
     """The columns of a schema, which the user may have chosen. Errors: UsageError."""
-    rows.check_schema({column.name: column.dataType.simpleString() for column in schema}, options.include_headers)
+    rows.check_schema(_types(schema), options.include_headers)
     return tuple(schema.names)
+
+
+def _types(schema: StructType) -> dict[str, str]:
+    return {column.name: column.dataType.simpleString() for column in schema}

@@ -8,16 +8,16 @@ Source: Spark's "Structured Streaming + Kafka Integration Guide".
 """
 
 import difflib
-import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from rackspan.errors import UsageError
 from rackspan.kafka_source.executor_rack import DEFAULT_VARIABLE, RackSources
+from rackspan.kafka_source.option_values import boolean, choice, count, flag, json_object, positive, string_map
 from rackspan.model.ids import TopicPartition
 from rackspan.sources.client_config.properties_file import read_properties
 
@@ -32,7 +32,7 @@ LATEST_OFFSET: Final = -1
 READ_COMMITTED: Final = "read_committed"
 READ_UNCOMMITTED: Final = "read_uncommitted"
 
-_CLIENT_PREFIX: Final = "kafka."
+CLIENT_PREFIX: Final = "kafka."
 _BOOTSTRAP: Final = "bootstrap.servers"
 
 
@@ -89,6 +89,7 @@ class SourceOptions:
     min_partitions: int | None = None
     max_records_per_partition: int | None = None
     max_offsets_per_trigger: int | None = None
+    max_bytes_per_trigger: int | None = None
     push_filters: bool = False
     metrics_path: str | None = None
 
@@ -99,7 +100,7 @@ _ENDS: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 """In the order in which Spark prefers them."""
 
 _BATCH_ONLY: Final = (*_ENDS, "filterPushdown")
-_STREAM_ONLY: Final = ("maxOffsetsPerTrigger",)
+_STREAM_ONLY: Final = ("maxOffsetsPerTrigger", "maxBytesPerTrigger")
 _RACKS: Final = ("rack.env", "rack.file", "rack.map", "rack.script", "rack.metadata", "rack.metadata.host")
 _OTHERS: Final = (
     *("startingOffsetsByTimestampStrategy", "failOnDataLoss", "includeHeaders", "minPartitions"),
@@ -112,7 +113,6 @@ _SPARK_ONLY: Final[Mapping[str, str]] = {
     "fetchoffset.numretries": "use progressTimeoutMs; offsets are requested again until then",
     "fetchoffset.retryintervalms": "use progressTimeoutMs; offsets are requested again until then",
     "groupidprefix": "this source joins no consumer group",
-    "maxbytespertrigger": "Kafka tells no sizes of offset ranges; use maxOffsetsPerTrigger",
     "minoffsetspertrigger": "a minimum per trigger is not offered",
     "maxtriggerdelay": "a minimum per trigger, whose delay it bounds, is not offered",
     "rackspan.include.headers": "use includeHeaders",
@@ -133,7 +133,7 @@ _CLIENT_REFUSED: Final[Mapping[str, str]] = {
 def parse(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
     """Errors: UsageError, one line that names the option."""
     values = {key.lower(): str(value) for key, value in options.items()}
-    _refuse_unknown(values)
+    refuse_unknown(values, OPTIONS, _SPARK_ONLY)
     for name in _BATCH_ONLY if streaming else _STREAM_ONLY:
         if name.lower() in values:
             raise UsageError(f"option {name}: only {'batch' if streaming else 'streaming'} reads have it")
@@ -146,25 +146,27 @@ def parse(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         rack=_rack(values),
         start=_position(values, _STARTS, LATEST if streaming else EARLIEST, refused=None if streaming else LATEST),
         end=_position(values, _ENDS, LATEST, refused=EARLIEST),
-        start_without_timestamp_is_latest=_choice(values, "startingOffsetsByTimestampStrategy", ("error", LATEST))
+        start_without_timestamp_is_latest=choice(values, "startingOffsetsByTimestampStrategy", ("error", LATEST))
         == LATEST,
-        fail_on_data_loss=_flag(values, "failOnDataLoss", default=True),
-        include_headers=_flag(values, "includeHeaders", default=False),
-        min_partitions=_positive(values, "minPartitions"),
-        max_records_per_partition=_positive(values, "maxRecordsPerPartition"),
-        max_offsets_per_trigger=_positive(values, "maxOffsetsPerTrigger"),
-        push_filters=_flag(values, "filterPushdown", default=False),
+        fail_on_data_loss=flag(values, "failOnDataLoss", default=True),
+        include_headers=flag(values, "includeHeaders", default=False),
+        min_partitions=positive(values, "minPartitions"),
+        max_records_per_partition=positive(values, "maxRecordsPerPartition"),
+        max_offsets_per_trigger=positive(values, "maxOffsetsPerTrigger"),
+        max_bytes_per_trigger=positive(values, "maxBytesPerTrigger"),
+        push_filters=flag(values, "filterPushdown", default=False),
         metrics_path=values.get("metricspath"),
     )
 
 
-def _refuse_unknown(values: Mapping[str, str]) -> None:
-    known = {name.lower(): name for name in OPTIONS}
+def refuse_unknown(values: Mapping[str, str], names: Iterable[str], elsewhere: Mapping[str, str]) -> None:
+    """Errors: UsageError for an option that is not one of `names`. `elsewhere` says what to do instead of some, in lower case."""
+    known = {name.lower(): name for name in names}
     for key in values:
-        if key in known or key.startswith(_CLIENT_PREFIX):
+        if key in known or key.startswith(CLIENT_PREFIX):
             continue
-        if key in _SPARK_ONLY:
-            raise UsageError(f"option {key}: {_SPARK_ONLY[key]}")
+        if key in elsewhere:
+            raise UsageError(f"option {key}: {elsewhere[key]}")
         near = difflib.get_close_matches(key, known, n=1)
         raise UsageError(
             f"option {key}: rackspan-kafka has no such option"
@@ -193,16 +195,25 @@ def _checked_topics(strategy: Strategy, value: str) -> str:
     return value
 
 
-def _client(values: Mapping[str, str]) -> ClientOptions:
+def client_properties(values: Mapping[str, str], refused: Mapping[str, str]) -> tuple[str, dict[str, str]]:
+    """The bootstrap servers, and all other properties of commandConfig and kafka.*; the latter come first.
+
+    Errors: UsageError, also for the properties that are `refused`, with the reason given there.
+    """
     properties = dict(read_properties(Path(values["commandconfig"]))) if "commandconfig" in values else {}
-    given = {key.removeprefix(_CLIENT_PREFIX): value for key, value in values.items() if key.startswith(_CLIENT_PREFIX)}
+    given = {key.removeprefix(CLIENT_PREFIX): value for key, value in values.items() if key.startswith(CLIENT_PREFIX)}
     properties |= given
-    for key, why in _CLIENT_REFUSED.items():
+    for key, why in refused.items():
         if key in properties:
             raise UsageError(f"option kafka.{key}: {why}")
     servers = properties.pop(_BOOTSTRAP, "")
     if not servers:
         raise UsageError("option kafka.bootstrap.servers: name the cluster's brokers as HOST:PORT, commas between")
+    return servers, properties
+
+
+def _client(values: Mapping[str, str]) -> ClientOptions:
+    servers, properties = client_properties(values, _CLIENT_REFUSED)
     properties.pop("client.rack", None)
     isolation = properties.pop("isolation.level", READ_UNCOMMITTED)
     if isolation not in (READ_COMMITTED, READ_UNCOMMITTED):
@@ -210,18 +221,16 @@ def _client(values: Mapping[str, str]) -> ClientOptions:
             f"option kafka.isolation.level: {isolation!r} is neither {READ_COMMITTED} nor {READ_UNCOMMITTED}"
         )
     default = ClientOptions(servers)
-    timeout = _positive(values, "progressTimeoutMs")
+    timeout = positive(values, "progressTimeoutMs")
     return ClientOptions(
         bootstrap_servers=servers,
         read_committed=isolation == READ_COMMITTED,
-        check_crcs=_boolean("kafka.check.crcs", properties.pop("check.crcs", "true")),
-        partition_fetch_bytes=_count(
+        check_crcs=boolean("kafka.check.crcs", properties.pop("check.crcs", "true")),
+        partition_fetch_bytes=count(
             "kafka.max.partition.fetch.bytes",
             properties.pop("max.partition.fetch.bytes", str(default.partition_fetch_bytes)),
         ),
-        fetch_wait_ms=_count(
-            "kafka.fetch.max.wait.ms", properties.pop("fetch.max.wait.ms", str(default.fetch_wait_ms))
-        ),
+        fetch_wait_ms=count("kafka.fetch.max.wait.ms", properties.pop("fetch.max.wait.ms", str(default.fetch_wait_ms))),
         progress_timeout_seconds=timeout / 1000 if timeout else default.progress_timeout_seconds,
         properties=properties,
     )
@@ -232,9 +241,9 @@ def _rack(values: Mapping[str, str]) -> RackSources:
         fixed=values.get("kafka.client.rack"),
         environment=values.get("rack.env", DEFAULT_VARIABLE),
         file=values.get("rack.file"),
-        by_host=_string_map("rack.map", values["rack.map"]) if "rack.map" in values else None,
+        by_host=string_map("rack.map", values["rack.map"]) if "rack.map" in values else None,
         script=values.get("rack.script"),
-        metadata=_choice(values, "rack.metadata", ("aws", "gcp", "azure")) if "rack.metadata" in values else None,
+        metadata=choice(values, "rack.metadata", ("aws", "gcp", "azure")) if "rack.metadata" in values else None,
         metadata_host=values.get("rack.metadata.host"),
     )
 
@@ -242,7 +251,7 @@ def _rack(values: Mapping[str, str]) -> RackSources:
 def _position(values: Mapping[str, str], names: tuple[str, ...], default: str, refused: str | None) -> Position:
     by_time, by_partition_time, by_offset = names
     if by_time.lower() in values:
-        return Position(timestamp_ms=_count(by_time, values[by_time.lower()]))
+        return Position(timestamp_ms=count(by_time, values[by_time.lower()]))
     if by_partition_time.lower() in values:
         return Position(timestamps_ms=parse_offsets(by_partition_time, values[by_partition_time.lower()]))
     given = values.get(by_offset.lower(), default).strip()
@@ -261,7 +270,7 @@ def _position(values: Mapping[str, str], names: tuple[str, ...], default: str, r
 def parse_offsets(name: str, text: str) -> dict[TopicPartition, int]:
     """Spark's JSON, {"topic": {"0": 23, "1": -2}}; values are offsets or timestamps in ms."""
     example = '{"orders": {"0": 23, "1": -2}}'
-    document = _json(name, text, f"earliest, latest or JSON such as {example}")
+    document = json_object(name, text, f"earliest, latest or JSON such as {example}")
     try:
         return {
             TopicPartition(topic, _partition(number)): _integer(value)
@@ -275,7 +284,7 @@ def parse_offsets(name: str, text: str) -> dict[TopicPartition, int]:
 def parse_assign(text: str) -> list[TopicPartition]:
     """Spark's JSON, {"topic": [0, 1]}."""
     example = '{"orders": [0, 1]}'
-    document = _json("assign", text, f"JSON such as {example}")
+    document = json_object("assign", text, f"JSON such as {example}")
     try:
         partitions = [TopicPartition(topic, _partition(n)) for topic, numbers in document.items() for n in numbers]
     except (TypeError, ValueError):
@@ -283,23 +292,6 @@ def parse_assign(text: str) -> list[TopicPartition]:
     if not partitions:
         raise UsageError("option assign: no partition is named")
     return sorted(set(partitions))
-
-
-def _json(name: str, text: str, wanted: str) -> dict[str, Any]:
-    try:
-        document = json.loads(text)
-    except ValueError:
-        raise UsageError(f"option {name}: {text!r} is not {wanted}") from None
-    if not isinstance(document, dict):
-        raise UsageError(f"option {name}: {text!r} is not {wanted}")
-    return document
-
-
-def _string_map(name: str, text: str) -> dict[str, str]:
-    document = _json(name, text, 'JSON such as {"worker-1": "r1"}')
-    if not all(isinstance(value, str) for value in document.values()):
-        raise UsageError(f"option {name}: every rack is a string")
-    return {host: str(rack) for host, rack in document.items()}
 
 
 def _partition(value: object) -> int:
@@ -313,35 +305,3 @@ def _integer(value: object) -> int:
     if isinstance(value, bool) or not isinstance(value, int | str):
         raise ValueError
     return int(value)
-
-
-def _flag(values: Mapping[str, str], name: str, *, default: bool) -> bool:
-    return _boolean(name, values.get(name.lower(), str(default)))
-
-
-def _boolean(name: str, value: str) -> bool:
-    if value.lower() not in ("true", "false"):
-        raise UsageError(f"option {name}: {value!r} is neither true nor false")
-    return value.lower() == "true"
-
-
-def _choice(values: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
-    value = values.get(name.lower(), choices[0])
-    if value not in choices:
-        raise UsageError(f"option {name}: {value!r} is not one of {', '.join(choices)}")
-    return value
-
-
-def _positive(values: Mapping[str, str], name: str) -> int | None:
-    return _count(name, values[name.lower()]) if name.lower() in values else None
-
-
-def _count(name: str, value: str) -> int:
-    parse: Callable[[str], int] = int
-    try:
-        count = parse(value)
-    except ValueError:
-        count = 0
-    if count <= 0:
-        raise UsageError(f"option {name}: {value!r} is not a positive whole number")
-    return count

@@ -26,6 +26,7 @@ from rackspan.kafka_source.options import (
 from rackspan.model.ids import TopicPartition
 
 Offsets: TypeAlias = Mapping[TopicPartition, int]
+Sizes: TypeAlias = Mapping[TopicPartition, float]
 
 _NONE_SO_YOUNG: Final = -1
 """ListOffsets found no record at or after a timestamp."""
@@ -139,18 +140,23 @@ def _divided(whole: OffsetRange, count: int) -> list[OffsetRange]:
     return [OffsetRange(whole.partition, begin, end) for begin, end in pairwise(bounds) if end > begin]
 
 
-def limited(start: Offsets, end: Offsets, max_offsets: int) -> dict[TopicPartition, int]:
-    """`end`, drawn back so that at most about `max_offsets` records are read, from each partition its share.
+def limited(
+    start: Offsets, end: Offsets, most: int, bytes_per_offset: Sizes | None = None
+) -> dict[TopicPartition, int]:
+    """`end`, drawn back so that at most about `most` records are read, from each partition its share.
 
-    As Spark's connector: a share below one record is one record, so that no partition waits for ever.
+    With `bytes_per_offset`, averages by partition, `most` is a number of bytes. As Spark's connector: a share below one record
+    is one record, so that no partition waits for ever.
     """
     sizes = {partition: max(0, end[partition] - start.get(partition, 0)) for partition in end}
-    total = sum(sizes.values())
-    if total <= max_offsets:
+    weight = bytes_per_offset or dict.fromkeys(end, 1.0)
+    total = sum(size * weight[partition] for partition, size in sizes.items())
+    if total <= most:
         return dict(end)
     limits = {}
     for partition, size in sizes.items():
-        share = max_offsets * size / total
+        # The same fraction of each partition, whatever its records weigh.
+        share = most * size / total
         limits[partition] = end[partition] - size + min(size, math.ceil(share) if share < 1 else math.floor(share))
     return limits
 

@@ -23,9 +23,14 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 try:
-    from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, SupportsTriggerAvailableNow
+    from pyspark.sql.streaming.datasource import (
+        ReadAllAvailable,
+        ReadMaxBytes,
+        ReadMaxRows,
+        SupportsTriggerAvailableNow,
+    )
 except ImportError:  # Spark 4.0 and 4.1 know no limits; AvailableNow is then one batch.
-    ReadAllAvailable = ReadMaxRows = None  # type: ignore[assignment, misc]
+    ReadAllAvailable = ReadMaxBytes = ReadMaxRows = None  # type: ignore[assignment, misc]
 
     class SupportsTriggerAvailableNow:  # type: ignore[no-redef]
         """Stands in for Spark 4.2's class."""
@@ -57,8 +62,10 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ranges.to_json(start)
 
     def getDefaultReadLimit(self) -> Any:  # noqa: N802
-        limit = self._options.max_offsets_per_trigger
-        return ReadMaxRows(limit) if limit else ReadAllAvailable()
+        offsets, size = self._options.max_offsets_per_trigger, self._options.max_bytes_per_trigger
+        if offsets:
+            return ReadMaxRows(offsets)
+        return ReadMaxBytes(size) if size else ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:  # noqa: N802
         self._target = self._ends()
@@ -73,8 +80,9 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         end = {**{p: offset for p, offset in begin.items() if p not in end}, **end}
         begin = {**self._first_offsets(set(end) - set(begin)), **begin}
         end = {partition: max(offset, begin[partition]) for partition, offset in end.items()}
-        most = getattr(limit, "max_rows", None)
-        return ranges.to_json(ranges.limited(begin, end, most) if most else end)
+        if limit is None or (ReadAllAvailable is not None and isinstance(limit, ReadAllAvailable)):
+            return ranges.to_json(end)  # Trigger.Once, or no limit in the options.
+        return ranges.to_json(self._limited(begin, end))
 
     def reportLatestOffset(self) -> dict[str, Any]:  # noqa: N802
         return ranges.to_json(self._ends())
@@ -99,6 +107,14 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             self._cluster = None
 
     # -- offsets
+
+    def _limited(self, begin: Offsets, end: Offsets) -> Offsets:
+        """By both options: Spark hands over one limit at a time."""
+        if offsets := self._options.max_offsets_per_trigger:
+            end = ranges.limited(begin, end, offsets)
+        if size := self._options.max_bytes_per_trigger:
+            end = ranges.limited(begin, end, size, self._connected().bytes_per_offset(end))
+        return end
 
     def _connected(self) -> SourceCluster:
         if self._cluster is None:

@@ -10,15 +10,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from kafka.errors import CorruptRecordError, NoError, OffsetOutOfRangeError
+
 from rackspan.errors import ClusterRequestFailed
 from rackspan.kafka_source.cluster import FetchedPartition, SourceMetadata, error_name, error_passes
 from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.records.columns import Fetched, decode
 from rackspan.model.ids import NO_BROKER
 
-NO_ERROR: Final = 0
-OFFSET_OUT_OF_RANGE: Final = 1
-CORRUPT_MESSAGE: Final = 2
 LAGGING_FETCHES: Final = 20
 """Empty responses of a follower, each after the fetch's wait, before the leader is fetched from: it lags behind."""
 
@@ -115,16 +114,16 @@ class RangeProgress:
 
     def received(self, response: FetchedPartition) -> Step:
         """Errors: ClusterRequestFailed; CorruptRecords where the bytes that arrived are not those that were sent."""
-        if response.error_code == OFFSET_OUT_OF_RANGE:
+        if response.error_code == OffsetOutOfRangeError.errno:
             if self.broker == self._leader:
                 return Step(Next.OUT_OF_RANGE)
             # A follower's log may begin later or end earlier than the leader's: only the leader's counts.
             self.failed()
             return Step(Next.REFRESH)
-        if response.error_code == CORRUPT_MESSAGE or error_passes(response.error_code):
+        if response.error_code == CorruptRecordError.errno or error_passes(response.error_code):
             self.failed()
             return Step(Next.REFRESH)
-        if response.error_code != NO_ERROR:
+        if response.error_code != NoError.errno:
             raise ClusterRequestFailed(
                 f"{self.range.partition}: broker {self.broker} refuses the fetch: {error_name(response.error_code)}"
             )

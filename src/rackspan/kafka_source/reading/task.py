@@ -13,7 +13,7 @@ from typing import Final
 import pyarrow as pa
 from kafka.errors import KafkaError
 
-from rackspan.errors import ClusterUnreachable
+from rackspan.errors import ClusterRequestFailed, ClusterUnreachable
 from rackspan.kafka_source.cluster import FetchedPartition, SourceCluster, SourceMetadata
 from rackspan.kafka_source.executor_rack import executor_rack
 from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions, SourceOptions
@@ -103,6 +103,10 @@ class _RangeReader:
         progress, wanted = self._progress, self._report.wanted.partition
         if self._metadata is None:
             metadata = self._cluster.metadata([wanted.topic])
+            if wanted.topic in metadata.refused:
+                raise ClusterRequestFailed(
+                    f"topic {wanted.topic}: {metadata.errors[wanted.topic]}; check the right to read it"
+                )
             if not progress.choose_replica(metadata):
                 self._again(metadata.errors.get(wanted.topic, "it has no leader, or the leader is down"))
                 return None

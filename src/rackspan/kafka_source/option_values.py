@@ -1,0 +1,59 @@
+"""Values of options, read from text. Each function raises UsageError, one line that names the option.
+
+`values` holds options by their names in lower case.
+"""
+
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rackspan.errors import UsageError
+
+
+def json_object(name: str, text: str, wanted: str) -> dict[str, Any]:
+    try:
+        document = json.loads(text)
+    except ValueError:
+        raise UsageError(f"option {name}: {text!r} is not {wanted}") from None
+    if not isinstance(document, dict):
+        raise UsageError(f"option {name}: {text!r} is not {wanted}")
+    return document
+
+
+def string_map(name: str, text: str) -> dict[str, str]:
+    document = json_object(name, text, 'JSON such as {"worker-1": "r1"}')
+    if not all(isinstance(value, str) for value in document.values()):
+        raise UsageError(f"option {name}: every rack is a string")
+    return {host: str(rack) for host, rack in document.items()}
+
+
+def flag(values: Mapping[str, str], name: str, *, default: bool) -> bool:
+    return boolean(name, values.get(name.lower(), str(default)))
+
+
+def boolean(name: str, value: str) -> bool:
+    if value.lower() not in ("true", "false"):
+        raise UsageError(f"option {name}: {value!r} is neither true nor false")
+    return value.lower() == "true"
+
+
+def choice(values: Mapping[str, str], name: str, choices: tuple[str, ...]) -> str:
+    value = values.get(name.lower(), choices[0])
+    if value not in choices:
+        raise UsageError(f"option {name}: {value!r} is not one of {', '.join(choices)}")
+    return value
+
+
+def positive(values: Mapping[str, str], name: str) -> int | None:
+    return count(name, values[name.lower()]) if name.lower() in values else None
+
+
+def count(name: str, value: str) -> int:
+    parse: Callable[[str], int] = int
+    try:
+        number = parse(value)
+    except ValueError:
+        number = 0
+    if number <= 0:
+        raise UsageError(f"option {name}: {value!r} is not a positive whole number")
+    return number

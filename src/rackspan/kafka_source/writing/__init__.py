@@ -1,0 +1,1 @@
+"""The sink: rows written to Kafka by a Spark task. Begin with sender.py; writer.py is what Spark calls on the driver."""
