@@ -113,16 +113,16 @@ def in_turns(rounds: int, runs: Mapping[str, Callable[[], None]]) -> dict[str, F
     found: dict[str, list[float]] = {name: [] for name in runs}
     for number in range(rounds + 1):
         for name, run in runs.items():
-            taken = seconds(run)
+            measured = seconds(run)
             if number:
-                found[name].append(taken)
+                found[name].append(measured)
     return {name: Figures(tuple(values)) for name, values in found.items()}
 
 
-def report(what: str, rows: int, taken: Mapping[str, Figures]) -> None:
-    for name, figures in taken.items():
+def report(what: str, rows: int, measured: Mapping[str, Figures]) -> None:
+    for name, figures in measured.items():
         speed = Figures(tuple(rows / value / 1000 for value in figures.values))
-        ratio = taken["kafka"].over(figures)
+        ratio = measured["kafka"].over(figures)
         beside = "" if name == "kafka" else f"   {ratio.text('x kafka')}"
         print(f"{what:<22}{name:<24}{speed.text('k rows/s', 0):<32}{beside}", flush=True)
 

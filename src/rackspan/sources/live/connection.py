@@ -12,6 +12,7 @@ import re
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Final, TypeVar
@@ -38,6 +39,10 @@ _GRACE_SECONDS: Final = 1.0
 
 _PAUSE_SECONDS: Final = 0.02
 
+_READ_BYTES: Final = 1 << 18
+_READS: Final = 32
+"""In a row, before other connections have their turn."""
+
 _ADDRESS: Final = re.compile(r"(\[[0-9a-fA-F:.%]+\]|[^\s:,\[\]]+)(:\d{1,5})?")
 """The port may be left out; kafka-python then uses 9092."""
 
@@ -50,6 +55,25 @@ class ConnectionSettings:
     properties: Mapping[str, str] = field(default_factory=dict)
     timeout_seconds: float = 30.0
     """For all requests together."""
+
+
+class _LargeReadsManager(KafkaConnectionManager):  # type: ignore[misc]
+    """Connections that receive by the quarter megabyte; kafka-python's own 4 KB take a third of the time of a large fetch."""
+
+    async def _build_transport(self, *arguments: Any, **more: Any) -> Any:
+        transport = await super()._build_transport(*arguments, **more)
+        own = transport._sock_recv
+
+        def receive() -> tuple[bytes, Exception | None]:
+            parts: list[bytes] = []
+            # kafka-python has a case for each error and for the end: they come again at the read after this one.
+            with suppress(OSError):
+                while len(parts) < _READS and (part := transport._sock.recv(_READ_BYTES)):
+                    parts.append(part)
+            return (b"".join(parts), None) if parts else own()
+
+        transport._sock_recv = receive
+        return transport
 
 
 class ClusterConnection:
@@ -68,7 +92,7 @@ class ClusterConnection:
         self._tls = "ssl_context" in client
         self._presents_certificate = presents_certificate(settings.properties)
         self._net = NetworkSelector(client_id=client.get("client_id", "rackspan"))
-        self._manager = KafkaConnectionManager(self._net, **(_defaults(settings) | client))
+        self._manager = _LargeReadsManager(self._net, **(_defaults(settings) | client))
         self._first: Any = None
         """The connection of the server that responded first."""
 
