@@ -11,6 +11,7 @@ from rackspan.errors import ClusterRequestFailed, ClusterUnauthorized, Retriable
 from rackspan.kafka_process import KafkaCluster
 from rackspan.kafka_source.options import parse
 from rackspan.kafka_source.ranges import OffsetRange
+from rackspan.kafka_source.reading.report import Batch
 from rackspan.kafka_source.reading.task import TaskOptions, read_range
 from rackspan.kafka_source.writing.options import SinkOptions, parse_sink
 from rackspan.kafka_source.writing.rows import OutgoingRow
@@ -21,6 +22,8 @@ from tests.kafka_source.filled_topics import consumed
 from tests.secured_fixtures import Secured, admin_client, scram_login
 
 pytestmark = pytest.mark.kafka
+
+ALONE = Batch("b", 1)
 
 
 def rows(topic: str, count: int) -> list[OutgoingRow]:
@@ -118,7 +121,9 @@ def test_records_are_written_and_read_over_tls_with_a_login(
     assert write(parse_sink({**given, "min.insync.racks": "2"}), rows(secret_topic, 50)).records == {secret_topic: 50}
     for rack in ("r1", "r2"):
         source = parse({**given, "subscribe": secret_topic, "kafka.client.rack": rack}, streaming=False)
-        batches = read_range(OffsetRange(TopicPartition(secret_topic, 0), 0, 50), TaskOptions(source, ("value",)))
+        batches = read_range(
+            OffsetRange(TopicPartition(secret_topic, 0), 0, 50), TaskOptions(source, ("value",)), ALONE
+        )
         assert [value for batch in batches for value in batch["value"].to_pylist()] == [b"v%d" % n for n in range(50)]
 
 
@@ -129,7 +134,7 @@ def test_a_wrong_password_is_one_line_at_once(secured: Secured, secret_topic: st
     assert "\n" not in str(raised.value)
     task = TaskOptions(parse({**given, "subscribe": secret_topic}, streaming=False), ("value",))
     with pytest.raises(ClusterUnauthorized):
-        list(read_range(OffsetRange(TopicPartition(secret_topic, 0), 0, 1), task))
+        list(read_range(OffsetRange(TopicPartition(secret_topic, 0), 0, 1), task, ALONE))
 
 
 def test_a_user_without_rights_is_refused_at_once(secured: Secured, secret_topic: str, tmp_path: Path) -> None:
@@ -139,4 +144,4 @@ def test_a_user_without_rights_is_refused_at_once(secured: Secured, secret_topic
         write(parse_sink(given), rows(secret_topic, 1))
     task = TaskOptions(parse({**given, "subscribe": secret_topic}, streaming=False), ("value",))
     with pytest.raises(ClusterRequestFailed, match=r"topic secrets: TopicAuthorizationFailed \(29\)"):
-        list(read_range(OffsetRange(TopicPartition(secret_topic, 0), 0, 1), task))
+        list(read_range(OffsetRange(TopicPartition(secret_topic, 0), 0, 1), task, ALONE))

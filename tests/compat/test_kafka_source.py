@@ -17,6 +17,7 @@ from rackspan.errors import ClusterRequestFailed
 from rackspan.kafka_process import KafkaCluster
 from rackspan.kafka_source.options import parse
 from rackspan.kafka_source.ranges import OffsetRange
+from rackspan.kafka_source.reading.report import Batch
 from rackspan.kafka_source.reading.task import TaskOptions, read_range
 from rackspan.model import ids
 from tests.kafka_source.filled_topics import CODECS, consumed, created, produced, transaction
@@ -33,7 +34,9 @@ def options(cluster: KafkaCluster, topic: str, **more: str) -> TaskOptions:
 
 
 def read(task: TaskOptions, partition: int, start: int, end: int) -> Iterator[tuple[int, bytes | None]]:
-    for batch in read_range(OffsetRange(ids.TopicPartition(task.source.topics, partition), start, end), task):
+    for batch in read_range(
+        OffsetRange(ids.TopicPartition(task.source.topics, partition), start, end), task, Batch("b", 1)
+    ):
         yield from zip(batch["offset"].to_pylist(), batch["value"].to_pylist(), strict=True)
 
 
@@ -59,7 +62,7 @@ def test_every_byte_comes_from_the_executors_rack(kafka: KafkaCluster, filled: s
         wanted = expected(kafka, filled, partition)
         assert len(wanted) == 1000
         assert list(read(task, partition, 0, 1000)) == wanted
-    rows = [json.loads(line) for file in tmp_path.iterdir() for line in file.read_text().splitlines()]
+    rows = [json.loads(line) for file in tmp_path.rglob("*.json") for line in file.read_text().splitlines()]
     assert {RACKS[row["broker"]] for row in rows} == {rack}
     assert {row["choice"] for row in rows} == {"same-rack"}
     assert sum(row["bytes"] for row in rows) > 0

@@ -101,7 +101,7 @@ def test_a_task_reads_the_replica_of_its_rack(
     metrics = tmp_path / "metrics"
     frame = load(spark, cluster, subscribe=filled, rack__file=str(tmp_path / "rack"), metricsPath=str(metrics))
     assert frame.count() == 1500
-    read = [json.loads(line) for file in metrics.iterdir() for line in file.read_text().splitlines()]
+    read = [json.loads(line) for file in metrics.rglob("*.json") for line in file.read_text().splitlines()]
     assert {(row["broker_rack"], row["executor_rack"], row["choice"]) for row in read} == {(rack, rack, "same-rack")}
     assert sum(row["records"] for row in read) == 1500
     assert spark.read.json(str(metrics)).where("broker_rack != executor_rack").count() == 0

@@ -47,6 +47,9 @@ WRONG = [
     ({"groupIdPrefix": "x"}, False, "this source joins no consumer group"),
     ({"rack.map": "[1]"}, False, 'option rack.map: \'[1]\' is not JSON such as {"worker-1": "r1"}'),
     ({"rack.map": '{"a": 1}'}, False, "option rack.map: every rack is a string"),
+    ({"rack.costs": '{"a": 1}'}, False, 'is not of the form {"r1": {"r2": 1, "r3": 5}}'),
+    ({"rack.costs": '{"a": {"b": -1}}'}, False, 'is not of the form {"r1": {"r2": 1, "r3": 5}}'),
+    ({"maxBytesPerTrigger": "0"}, True, "option maxBytesPerTrigger: '0' is not a positive whole number"),
     ({"rack.metadata": "ibm"}, False, "option rack.metadata: 'ibm' is not one of aws, gcp, azure"),
 ]
 
@@ -91,7 +94,7 @@ VALUES = {
     "startingOffsetsByTimestampStrategy": "latest", "failOnDataLoss": "false", "includeHeaders": "true",
     "minPartitions": "3", "maxRecordsPerPartition": "3", "metricsPath": "m", "progressTimeoutMs": "5",
     "filterPushdown": "true", "maxOffsetsPerTrigger": "3", "maxBytesPerTrigger": "3", "rack.env": "X", "rack.file": "f", "rack.map": "{}",
-    "rack.script": "s", "rack.metadata": "gcp", "rack.metadata.host": "h", "subscribe": "payments",
+    "rack.script": "s", "rack.metadata": "gcp", "rack.metadata.host": "h", "rack.costs": '{"a": {"b": 1}}', "subscribe": "payments",
 }  # fmt: skip
 """Of each option of reads a value that is not its default."""
 

@@ -24,7 +24,7 @@ from rackspan.kafka_source import ranges
 from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.filters import Bounds
 from rackspan.kafka_source.options import Position, SourceOptions, parse
-from rackspan.kafka_source.range_partition import RangePartition, read_partition
+from rackspan.kafka_source.range_partition import planned, read_partition
 from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.task import TaskOptions
 from rackspan.kafka_source.records import rows
@@ -114,7 +114,7 @@ class KafkaReader(DataSourceReader):
             self._bounds.narrowed(OffsetRange(partition, start[partition], end[partition])) for partition in wanted
         ]
         parts = ranges.split(whole, options.min_partitions, options.max_records_per_partition)
-        return [RangePartition(part) for part in parts]
+        return planned(parts)
 
     def _within(self, position: Position, wanted: Iterable[TopicPartition]) -> Position:
         """Without the partitions that a filter leaves out."""

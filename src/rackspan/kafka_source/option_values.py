@@ -27,6 +27,20 @@ def string_map(name: str, text: str) -> dict[str, str]:
     return {host: str(rack) for host, rack in document.items()}
 
 
+def costs(name: str, text: str) -> dict[str, dict[str, float]]:
+    """Of reading in one rack from another."""
+    example = '{"r1": {"r2": 1, "r3": 5}}'
+    document = json_object(name, text, f"JSON such as {example}")
+    for row in document.values():
+        if not isinstance(row, dict) or not all(_is_cost(value) for value in row.values()):
+            raise UsageError(f"option {name}: {text!r} is not of the form {example}")
+    return document
+
+
+def _is_cost(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0
+
+
 def flag(values: Mapping[str, str], name: str, *, default: bool) -> bool:
     return boolean(name, values.get(name.lower(), str(default)))
 

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 
 from rackspan.errors import UsageError
 from rackspan.kafka_source.executor_rack import DEFAULT_VARIABLE, RackSources
-from rackspan.kafka_source.option_values import boolean, choice, count, flag, json_object, positive, string_map
+from rackspan.kafka_source.option_values import boolean, choice, costs, count, flag, json_object, positive, string_map
 from rackspan.model.ids import TopicPartition
 from rackspan.sources.client_config.properties_file import read_properties
 
@@ -92,6 +92,8 @@ class SourceOptions:
     max_bytes_per_trigger: int | None = None
     push_filters: bool = False
     metrics_path: str | None = None
+    rack_costs: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Of reading in one rack from another, where the own rack has no replica."""
 
 
 _STRATEGIES: Final = tuple(strategy.value for strategy in Strategy)
@@ -101,7 +103,15 @@ _ENDS: Final = ("endingTimestamp", "endingOffsetsByTimestamp", "endingOffsets")
 
 _BATCH_ONLY: Final = (*_ENDS, "filterPushdown")
 _STREAM_ONLY: Final = ("maxOffsetsPerTrigger", "maxBytesPerTrigger")
-_RACKS: Final = ("rack.env", "rack.file", "rack.map", "rack.script", "rack.metadata", "rack.metadata.host")
+_RACKS: Final = (
+    "rack.env",
+    "rack.file",
+    "rack.map",
+    "rack.script",
+    "rack.metadata",
+    "rack.metadata.host",
+    "rack.costs",
+)
 _OTHERS: Final = (
     *("startingOffsetsByTimestampStrategy", "failOnDataLoss", "includeHeaders", "minPartitions"),
     *("maxRecordsPerPartition", "commandConfig", "metricsPath", "progressTimeoutMs"),
@@ -156,6 +166,7 @@ def parse(options: Mapping[str, str], *, streaming: bool) -> SourceOptions:
         max_bytes_per_trigger=positive(values, "maxBytesPerTrigger"),
         push_filters=flag(values, "filterPushdown", default=False),
         metrics_path=values.get("metricspath"),
+        rack_costs=costs("rack.costs", values["rack.costs"]) if "rack.costs" in values else {},
     )
 
 

@@ -14,7 +14,7 @@ from rackspan.errors import ClusterRequestFailed
 from rackspan.kafka_source import ranges
 from rackspan.kafka_source.cluster import SourceCluster
 from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, SourceOptions
-from rackspan.kafka_source.range_partition import RangePartition, read_partition
+from rackspan.kafka_source.range_partition import planned, read_partition
 from rackspan.kafka_source.ranges import OffsetRange, Offsets
 from rackspan.kafka_source.reading.task import TaskOptions
 from rackspan.model.ids import TopicPartition
@@ -96,7 +96,7 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         for backwards in [part for part in wanted if part.end < part.start]:
             self._lost(f"{backwards.partition} was read up to offset {backwards.start} and now ends at {backwards.end}")
         parts = ranges.split(wanted, self._options.min_partitions, self._options.max_records_per_partition)
-        return [RangePartition(part) for part in parts]
+        return planned(parts)
 
     def read(self, partition: InputPartition) -> Iterator["pa.RecordBatch"]:
         return read_partition(partition, self._task)

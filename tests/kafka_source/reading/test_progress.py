@@ -54,6 +54,36 @@ def test_the_replica_in_the_tasks_rack_is_read(
     assert (progress.broker, progress.choice) == (broker, choice)
 
 
+@pytest.mark.parametrize(
+    ("costs", "isr", "broker"),
+    [
+        ({"r1": 5.0, "r3": 1.0}, (1, 3), 3),
+        ({"r1": 1.0, "r3": 5.0}, (1, 3), 1),
+        ({"r1": 1.0, "r3": 1.0}, (1, 3), 1),
+        ({"r3": 1.0}, (1, 3), 3),
+        ({"r1": 5.0, "r3": 1.0}, (1,), 1),
+        ({"r1": 5.0, "r3": 1.0}, (1, 3, 9), 3),
+        ({}, (1, 3), 1),
+    ],
+)
+@pytest.mark.parametrize("rack", ["r2", "r9"])
+def test_without_a_replica_in_its_rack_a_task_reads_where_that_costs_least(
+    costs: dict[str, float], isr: tuple[int, ...], broker: int, rack: str
+) -> None:
+    progress = RangeProgress(OffsetRange(ORDERS, 0, 10), rack, fail_on_data_loss=True, costs=costs)
+    assert progress.choose_replica(metadata(replicas=(1, 3), isr=isr))
+    assert progress.broker == broker
+    assert progress.choice is (ReplicaChoice.UNKNOWN_RACK if rack == "r9" else ReplicaChoice.NO_REPLICA)
+
+
+def test_a_cheap_follower_that_fails_is_left_for_the_leader() -> None:
+    progress = RangeProgress(OffsetRange(ORDERS, 0, 10), "r2", fail_on_data_loss=True, costs={"r1": 5.0, "r3": 1.0})
+    progress.choose_replica(metadata(replicas=(1, 3), isr=(1, 3)))
+    progress.failed()
+    assert progress.choose_replica(metadata(replicas=(1, 3), isr=(1, 3)))
+    assert progress.broker == 1
+
+
 def test_a_partition_without_a_live_leader_has_no_broker_to_fetch_from() -> None:
     progress = RangeProgress(OffsetRange(ORDERS, 0, 10), None, fail_on_data_loss=True)
     assert not progress.choose_replica(metadata(leader=-1))

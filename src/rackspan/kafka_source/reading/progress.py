@@ -6,6 +6,8 @@ transactions and of compacted records move the position without a record.
 Source: KIP-392 for followers, KIP-320 for leader epochs; Kafka's consumer for the meaning of errors.
 """
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
@@ -51,10 +53,19 @@ class Step:
 
 
 class RangeProgress:
-    """The position in a range. `fail_on_data_loss` decides whether records that are gone raise or are skipped."""
+    """The position in a range. `fail_on_data_loss` decides whether records that are gone raise or are skipped.
+
+    `costs` are those of reading from other racks; a rack without one is as dear as can be, and of equals the leader is read.
+    """
 
     def __init__(
-        self, wanted: OffsetRange, rack: str | None, *, fail_on_data_loss: bool, check_crcs: bool = True
+        self,
+        wanted: OffsetRange,
+        rack: str | None,
+        *,
+        fail_on_data_loss: bool,
+        check_crcs: bool = True,
+        costs: Mapping[str, float] | None = None,
     ) -> None:
         self.range = wanted
         self.position = wanted.start
@@ -64,6 +75,7 @@ class RangeProgress:
         self._rack = rack
         self._fail_on_data_loss = fail_on_data_loss
         self._check_crcs = check_crcs
+        self._costs = costs or {}
         self._topic_id: object = None
         self._failed_followers: set[int] = set()
         self._empty = 0
@@ -95,17 +107,27 @@ class RangeProgress:
         if self._rack is None:
             return ReplicaChoice.NO_RACK, None
         if self._rack not in metadata.racks.values():
-            return ReplicaChoice.UNKNOWN_RACK, None
+            return ReplicaChoice.UNKNOWN_RACK, self._cheapest(metadata, isr)
         here = [broker for broker in replicas if metadata.racks.get(broker) == self._rack]
         if not here:
-            return ReplicaChoice.NO_REPLICA, None
+            return ReplicaChoice.NO_REPLICA, self._cheapest(metadata, isr)
         if self._leader in here:
             return ReplicaChoice.SAME_RACK, None
         in_sync = [broker for broker in here if broker in isr]
         if not in_sync:
-            return ReplicaChoice.NOT_IN_SYNC, None
+            return ReplicaChoice.NOT_IN_SYNC, self._cheapest(metadata, isr)
         usable = [broker for broker in in_sync if broker not in self._failed_followers]
         return (ReplicaChoice.SAME_RACK, usable[0]) if usable else (ReplicaChoice.FOLLOWER_FAILED, None)
+
+    def _cheapest(self, metadata: SourceMetadata, isr: tuple[int, ...]) -> int | None:
+        """The in-sync replica of the cheapest rack; None for the leader, also where a follower costs the same."""
+        followers = [broker for broker in isr if broker in metadata.racks and broker not in self._failed_followers]
+
+        def cost(broker: int) -> float:
+            return self._costs.get(metadata.racks.get(broker) or "", math.inf)
+
+        best = min([self._leader, *followers], key=cost)
+        return None if best == self._leader else best
 
     def failed(self) -> None:
         """The fetch got no response: its broker is down, or the network."""

@@ -1,16 +1,18 @@
 """What a task read, from where, and why from there: one line to the task's log, and a row for the metrics table.
 
-Rows are written as JSON lines, one file a task attempt, so that `spark.read.json(metricsPath)` is the table; a local folder or
-any URL that Arrow opens.
+Rows are written as JSON lines, one file a task attempt and a folder a batch, so that `spark.read.json(metricsPath)` is the table,
+with a column `batch`; a local folder or any URL that Arrow opens. Spark gives a Python source no other way to report: its progress
+has no metrics of a source's own, and the driver receives nothing from a task that reads.
 """
 
 import json
 import sys
 import uuid
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import PurePosixPath
-from typing import Final
+from typing import Any, Final
 
 from pyarrow import fs
 
@@ -19,6 +21,14 @@ from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.progress import ReplicaChoice
 
 _MB: Final = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """The tasks that Spark plans together: of a batch query, or of one micro-batch."""
+
+    name: str
+    tasks: int
 
 
 @dataclass(slots=True)
@@ -79,14 +89,46 @@ class TaskReport:
         )
 
 
-def publish(report: TaskReport, metrics_path: str | None) -> None:
-    """Log what crossed racks, and write the rows. A metrics path that cannot be written fails the task."""
+def publish(report: TaskReport, metrics_path: str | None, batch: Batch) -> None:
+    """Log what crossed racks, and write the rows. A metrics path that cannot be written fails the task.
+
+    The last task of a batch logs a line about all of it; two that end together may both do so.
+    """
     if report.cross_rack_bytes:
         print(report.line(), file=sys.stderr, flush=True)
     if metrics_path is None:
         return
-    files, folder = fs.FileSystem.from_uri(metrics_path if "://" in metrics_path else f"file://{metrics_path}")
+    files, root = fs.FileSystem.from_uri(metrics_path if "://" in metrics_path else f"file://{metrics_path}")
+    folder = str(PurePosixPath(root) / f"batch={batch.name}")
     files.create_dir(folder, recursive=True)
     lines = "".join(json.dumps(row) + "\n" for row in report.rows_for_table())
-    with files.open_output_stream(str(PurePosixPath(folder) / f"{uuid.uuid4()}.json")) as stream:
+    wanted = report.wanted
+    name = f"{wanted.partition}-{wanted.start}.{uuid.uuid4()}.json"
+    with files.open_output_stream(f"{folder}/{name}") as stream:
         stream.write(lines.encode())
+    written = [entry.path for entry in files.get_file_info(fs.FileSelector(folder)) if entry.path.endswith(".json")]
+    # A range that was read twice, by a task that Spark ran again, is one range.
+    if len({path.rsplit(".", 2)[0] for path in written}) == batch.tasks:
+        rows = [json.loads(line) for path in written for line in files.open_input_stream(path).read().splitlines()]
+        print(batch_line(batch, rows), file=sys.stderr, flush=True)
+
+
+def batch_line(batch: Batch, rows: Iterable[Mapping[str, Any]]) -> str:
+    """What all tasks of a batch read, by the rack it came from and the rack it went to."""
+    size: Counter[tuple[str, str]] = Counter()
+    reasons: dict[tuple[str, str], set[str]] = {}
+    records: dict[str, int] = {}
+    for row in rows:
+        way = (row["broker_rack"] or "unknown", row["executor_rack"] or "unknown")
+        size[way] += row["bytes"]
+        reasons.setdefault(way, set()).add(row["choice"])
+        records[f"{row['topic']}-{row['partition']}-{row['start_offset']}"] = row["records"]
+    crossing = {way: count for way, count in sorted(size.items()) if count and (way[0] != way[1] or "unknown" in way)}
+    ways = ", ".join(
+        f"{origin} to {target} {count / _MB:.1f} MB: {', '.join(sorted(reasons[origin, target]))}"
+        for (origin, target), count in crossing.items()
+    )
+    return (
+        f"rackspan-kafka: batch {batch.name}: {sum(records.values()):,} records in {batch.tasks} ranges, "
+        f"{size.total() / _MB:.1f} MB, {sum(crossing.values()) / _MB:.1f} MB of it across racks{f' ({ways})' if ways else ''}"
+    )

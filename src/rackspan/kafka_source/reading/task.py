@@ -19,7 +19,7 @@ from rackspan.kafka_source.executor_rack import executor_rack
 from rackspan.kafka_source.options import EARLIEST_OFFSET, LATEST_OFFSET, ClientOptions, SourceOptions
 from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.progress import Next, RangeProgress, Step
-from rackspan.kafka_source.reading.report import TaskReport, publish
+from rackspan.kafka_source.reading.report import Batch, TaskReport, publish
 from rackspan.kafka_source.records.columns import RecordColumns
 from rackspan.kafka_source.records.rows import record_batches
 
@@ -38,7 +38,7 @@ class TaskOptions:
         return self.source.client
 
 
-def read_range(wanted: OffsetRange, options: TaskOptions) -> Iterator[pa.RecordBatch]:
+def read_range(wanted: OffsetRange, options: TaskOptions, batch: Batch) -> Iterator[pa.RecordBatch]:
     """The records of a range as Arrow batches in offset order.
 
     Errors: ClusterRequestFailed for records that are gone; ClusterUnreachable after `progress_timeout_seconds` without any.
@@ -48,7 +48,7 @@ def read_range(wanted: OffsetRange, options: TaskOptions) -> Iterator[pa.RecordB
         for records in _RangeReader(cluster, options, report).records():
             report.rows += len(records)
             yield from record_batches(records, wanted.partition.topic, wanted.partition.partition, options.columns)
-    publish(report, options.source.metrics_path)
+    publish(report, options.source.metrics_path, batch)
 
 
 class _RangeReader:
@@ -70,6 +70,7 @@ class _RangeReader:
             report.rack.rack,
             fail_on_data_loss=options.source.fail_on_data_loss,
             check_crcs=options.client.check_crcs,
+            costs=options.source.rack_costs.get(report.rack.rack or ""),
         )
         self._metadata: SourceMetadata | None = None
         self._deadline = time.monotonic() + self._timeout
