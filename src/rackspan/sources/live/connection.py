@@ -66,11 +66,12 @@ class _LargeReadsManager(KafkaConnectionManager):  # type: ignore[misc]
 
         def receive() -> tuple[bytes, Exception | None]:
             parts: list[bytes] = []
-            # kafka-python has a case for each error and for the end: they come again at the read after this one.
             with suppress(OSError):
                 while len(parts) < _READS and (part := transport._sock.recv(_READ_BYTES)):
                     parts.append(part)
-            return (b"".join(parts), None) if parts else own()
+            # kafka-python has a case for the end and for each error, and both come again.
+            rest, error = own() if len(parts) < _READS else (b"", None)
+            return b"".join([*parts, rest]), error
 
         transport._sock_recv = receive
         return transport
