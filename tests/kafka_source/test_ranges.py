@@ -1,14 +1,17 @@
 """Ranges: what is read, split into tasks and limited, against the properties that Spark documents and brute force."""
 
 import math
+from collections.abc import Callable, Iterable, Mapping
 from fractions import Fraction
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rackspan.errors import UsageError
-from rackspan.kafka_source.ranges import OffsetRange, from_json, limited, split, to_json
+from rackspan.errors import ClusterRequestFailed, UsageError
+from rackspan.kafka_source.cluster import SourceMetadata, SourcePartition, SourceTopic
+from rackspan.kafka_source.options import Position, parse
+from rackspan.kafka_source.ranges import OffsetRange, chosen_partitions, from_json, limited, resolved, split, to_json
 from rackspan.model.ids import TopicPartition
 
 ORDERS = [TopicPartition("orders", number) for number in range(6)]
@@ -81,6 +84,76 @@ def test_a_limit_of_bytes_weighs_records(ranges: list[OffsetRange], weights: lis
     assert sum(count * sizes[partition] for partition, count in beyond_one.items()) <= limit
     # Not much less than was allowed: each partition is rounded down by less than one record.
     assert sum((count + 1) * sizes[partition] for partition, count in read.items()) >= limit
+
+
+class FakeCluster:
+    """Topics a and b with two partitions each; records 0 to 9 of a-0, one each 100 ms, and no record elsewhere."""
+
+    def __init__(self, **errors: str) -> None:
+        self.errors = errors
+        self.asked: list[Mapping[TopicPartition, int]] = []
+
+    def metadata(self, topics: Iterable[str]) -> SourceMetadata:
+        row = SourcePartition(1, (1,), (1,))
+        known = {name: SourceTopic(None, {0: row, 1: row}) for name in topics if name not in self.errors}
+        return SourceMetadata({1: None}, known, self.errors)
+
+    def offsets(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
+        self.asked.append(timestamps)
+        return {partition: self._offset(partition, at) for partition, at in timestamps.items()}
+
+    def _offset(self, partition: TopicPartition, at: int) -> int:
+        end = 10 if partition == TopicPartition("a", 0) else 0
+        if at < 0:
+            return {-1: end, -2: 0}[at]
+        return at // 100 if at // 100 < end else -1
+
+
+A0, A1, B0, B1 = (TopicPartition(name, number) for name in "ab" for number in (0, 1))
+
+
+def chosen(cluster: FakeCluster, **given: str) -> list[TopicPartition]:
+    options = parse({"kafka.bootstrap.servers": "h:1", **given}, streaming=False)
+    return chosen_partitions(cluster, options).partitions()  # type: ignore[arg-type]
+
+
+def test_topics_and_assigned_partitions_are_chosen() -> None:
+    assert chosen(FakeCluster(), subscribe="a, b") == [A0, A1, B0, B1]
+    assert chosen(FakeCluster(), assign='{"a": [1], "b": [0]}') == [A1, B0]
+
+
+def test_a_topic_or_partition_that_there_is_not_is_an_error() -> None:
+    with pytest.raises(ClusterRequestFailed, match=r"topic b: UnknownTopicOrPartition \(3\); create it"):
+        chosen(FakeCluster(b="UnknownTopicOrPartition (3)"), subscribe="a,b")
+    with pytest.raises(ClusterRequestFailed, match="option assign: there is no partition a-2"):
+        chosen(FakeCluster(), assign='{"a": [0, 2]}')
+
+
+def at(position: Position, *, young_is_end: bool = False) -> dict[TopicPartition, int]:
+    return resolved(FakeCluster(), [A0, A1], position, "startingOffsets", young_is_end=young_is_end)  # type: ignore[arg-type]
+
+
+def test_positions_become_offsets() -> None:
+    assert at(Position(name="earliest")) == {A0: 0, A1: 0}
+    assert at(Position(name="latest")) == {A0: 10, A1: 0}
+    assert at(Position(offsets={A0: 4, A1: -2})) == {A0: 4, A1: 0}
+    assert at(Position(timestamp_ms=300), young_is_end=True) == {A0: 3, A1: 0}
+    assert at(Position(timestamps_ms={A0: 1000, A1: 0}), young_is_end=True) == {A0: 10, A1: 0}
+
+
+def test_no_record_so_young_is_an_error_unless_the_end_is_meant() -> None:
+    with pytest.raises(UsageError, match="a-1 has no record at or after 300 ms"):
+        at(Position(timestamp_ms=300))
+
+
+@pytest.mark.parametrize("position", [lambda at: Position(offsets=at), lambda at: Position(timestamps_ms=at)])
+def test_positions_name_exactly_the_partitions_that_are_read(
+    position: Callable[[Mapping[TopicPartition, int]], Position],
+) -> None:
+    with pytest.raises(UsageError, match="a-1 is read and has no offset there"):
+        at(position({A0: 1}))
+    with pytest.raises(UsageError, match="b-0 is not among the partitions that are read"):
+        at(position({A0: 1, A1: 1, B0: 1}))
 
 
 def test_offsets_are_written_as_sparks_connector_writes_them() -> None:

@@ -17,8 +17,6 @@ from rackspan.kafka_source.stream_reader import KafkaStreamReader
 from rackspan.model.ids import TopicPartition
 from tests.kafka_source.filled_topics import consumed, created, produced, transaction
 
-pytestmark = pytest.mark.spark
-
 
 def stream(spark: SparkSession, cluster: EmbeddedCluster, topic: str, **options: str) -> DataFrame:
     named = {name.replace("__", "."): value for name, value in options.items()}
@@ -46,6 +44,7 @@ def offsets(
     return [(row.partition, row.offset) for row in found]
 
 
+@pytest.mark.spark
 def test_limited_batches_and_restarts_read_each_record_once(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
@@ -61,6 +60,7 @@ def test_limited_batches_and_restarts_read_each_record_once(
     assert written(spark, tmp_path) == offsets(cluster, topic)
 
 
+@pytest.mark.spark
 def test_a_partition_that_is_added_is_read_from_its_first_record(
     spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path
 ) -> None:
@@ -120,6 +120,18 @@ def test_a_target_is_kept_whatever_is_produced_later(cluster: EmbeddedCluster) -
     found.stop()
 
 
+def test_a_topic_that_is_gone_keeps_its_offset_and_is_lost(cluster: EmbeddedCluster) -> None:
+    topic, other = created(cluster), created(cluster)
+    pattern = {"subscribePattern": f"({topic}|{other})"}
+    given = {"kafka.bootstrap.servers": cluster.bootstrap_servers, "startingOffsets": "earliest", **pattern}
+    found = KafkaStreamReader(parse(given, streaming=True), ("offset",))
+    start = {topic: {"0": 0, "1": 0}, other: {"0": 3, "1": 0}, "gone": {"0": 7}}
+    assert found.latestOffset(start, found.getDefaultReadLimit()) == {**start, topic: {"0": 0, "1": 0}}
+    with pytest.raises(Exception, match="gone-0 was read up to offset 7 and is no longer there"):
+        found.partitions(start, {topic: {"0": 0, "1": 0}, other: {"0": 3, "1": 0}})
+    found.stop()
+
+
 def test_offsets_that_went_backwards_are_lost_records(cluster: EmbeddedCluster) -> None:
     topic = created(cluster)
     produced(cluster.bootstrap_servers, topic, 10)
@@ -131,6 +143,7 @@ def test_offsets_that_went_backwards_are_lost_records(cluster: EmbeddedCluster) 
     assert tolerant.latestOffset(start, tolerant.getDefaultReadLimit())[topic]["0"] == 9
 
 
+@pytest.mark.spark
 def test_an_option_of_batches_is_refused(spark: SparkSession, cluster: EmbeddedCluster, tmp_path: Path) -> None:
     with pytest.raises(PySparkException, match="option endingOffsets: only batch reads have it"):
         run_available(stream(spark, cluster, "orders", endingOffsets="latest"), tmp_path)

@@ -1,0 +1,67 @@
+"""Arrow batches of decoded records, against the records themselves."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from rackspan.errors import UsageError
+from rackspan.kafka_source.records import rows
+from rackspan.kafka_source.records.columns import decode
+from rackspan.kafka_source.records.rows import SPARK_TYPES, arrow_schema, binary_array, check_schema, record_batches
+from tests.kafka_source.records.test_columns import Record, built
+
+RECORDS = [
+    Record(3, 1000, b"k", b"value", (("h", b"x"), ("n", None))),
+    Record(4, 1001, None, None),
+    Record(6, 999, b"", b""),
+]
+
+
+def table(records: list[Record], *names: str) -> list[pa.RecordBatch]:
+    columns = decode(built(records), 0, 1 << 60).records
+    return list(record_batches(columns, "orders", 5, names or tuple(SPARK_TYPES)))
+
+
+def test_every_column_has_the_values_of_the_records() -> None:
+    (batch,) = table(RECORDS)
+    assert batch.schema == arrow_schema(list(SPARK_TYPES))
+    found = batch.to_pydict()
+    assert found["key"] == [b"k", None, b""]
+    assert found["value"] == [b"value", None, b""]
+    assert (found["topic"], found["partition"], found["offset"]) == (["orders"] * 3, [5] * 3, [3, 4, 6])
+    assert [moment.timestamp() for moment in found["timestamp"]] == [1.0, 1.001, 0.999]
+    assert found["timestampType"] == [0, 0, 0]
+    assert found["headers"] == [[{"key": "h", "value": b"x"}, {"key": "n", "value": None}], None, None]
+
+
+def test_only_the_columns_that_are_wanted_are_made() -> None:
+    (batch,) = table(RECORDS, "offset", "key")
+    assert batch.to_pydict() == {"offset": [3, 4, 6], "key": [b"k", None, b""]}
+
+
+def test_batches_are_bounded_by_rows_and_by_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
+    records = [Record(offset, 0, None, b"x" * 10) for offset in range(10)]
+    monkeypatch.setattr(rows, "_BATCH_ROWS", 4)
+    assert [batch.num_rows for batch in table(records)] == [4, 4, 2]
+    monkeypatch.setattr(rows, "_BATCH_BYTES", 25)
+    assert [batch.num_rows for batch in table(records)] == [2] * 5
+    monkeypatch.setattr(rows, "_BATCH_BYTES", 5)
+    found = table(records)
+    # A record that is larger than the bound is a batch of its own.
+    assert [batch["offset"].to_pylist() for batch in found] == [[offset] for offset in range(10)]
+
+
+def test_a_string_without_bytes_is_not_null() -> None:
+    starts = np.array([0, 1, 1], np.int64)
+    assert binary_array(b"abc", starts, np.array([1, 0, -1], np.int64)).to_pylist() == [b"a", b"", None]
+    assert binary_array(b"", starts[:0], starts[:0]).to_pylist() == []
+
+
+def test_a_schema_of_other_columns_is_refused() -> None:
+    with pytest.raises(UsageError, match="there is no column 'amount'; there are key, value"):
+        check_schema({"amount": "int"}, include_headers=False)
+    with pytest.raises(UsageError, match="headers need the option includeHeaders=true"):
+        check_schema({"headers": SPARK_TYPES["headers"]}, include_headers=False)
+    with pytest.raises(UsageError, match="column 'value' is binary, not string; cast it after reading"):
+        check_schema({"value": "string"}, include_headers=False)
+    check_schema(dict(SPARK_TYPES), include_headers=True)
