@@ -91,7 +91,7 @@ class FakeCluster:
 
     def __init__(self, **errors: str) -> None:
         self.errors = errors
-        self.asked: list[Mapping[TopicPartition, int]] = []
+        self.requests: list[Mapping[TopicPartition, int]] = []
 
     def metadata(self, topics: Iterable[str]) -> SourceMetadata:
         row = SourcePartition(1, (1,), (1,))
@@ -99,7 +99,7 @@ class FakeCluster:
         return SourceMetadata({1: None}, known, self.errors)
 
     def offsets(self, timestamps: Mapping[TopicPartition, int]) -> dict[TopicPartition, int]:
-        self.asked.append(timestamps)
+        self.requests.append(timestamps)
         return {partition: self._offset(partition, at) for partition, at in timestamps.items()}
 
     def _offset(self, partition: TopicPartition, at: int) -> int:

@@ -29,7 +29,7 @@ def test_every_column_has_the_values_of_the_records() -> None:
     assert found["key"] == [b"k", None, b""]
     assert found["value"] == [b"value", None, b""]
     assert (found["topic"], found["partition"], found["offset"]) == (["orders"] * 3, [5] * 3, [3, 4, 6])
-    assert [moment.timestamp() for moment in found["timestamp"]] == [1.0, 1.001, 0.999]
+    assert [at.timestamp() for at in found["timestamp"]] == [1.0, 1.001, 0.999]
     assert found["timestampType"] == [0, 0, 0]
     assert found["headers"] == [[{"key": "h", "value": b"x"}, {"key": "n", "value": None}], None, None]
 
