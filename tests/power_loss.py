@@ -5,40 +5,50 @@ have reached the disk or not: both are looked at.
 """
 
 import os
+import stat
 from pathlib import Path
 
 import pytest
 
 Files = dict[str, bytes]
+Names = dict[str, int]
 
 
 class FlushedFolder:
-    """A folder as a power loss would leave it. What is in it at the beginning is on the disk."""
+    """A folder as a power loss would leave it, folders in it too. What is in it at the beginning is on the disk."""
 
     def __init__(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.folder = folder
-        self._names = self._present()
-        self._bytes = {inode: (folder / name).read_bytes() for name, inode in self._names.items()}
         self._at = folder.stat().st_ino
+        self._names = {self._at: _present(folder)}
+        """By the inode of each folder that was flushed."""
+        self._bytes = {inode: (folder / name).read_bytes() for name, inode in self._names[self._at].items()}
         monkeypatch.setattr(os, "fsync", self._fsync)
 
-    def _present(self) -> dict[str, int]:
-        return {entry.name: entry.inode() for entry in os.scandir(self.folder)}
-
     def _fsync(self, descriptor: int) -> None:
-        inode = os.fstat(descriptor).st_ino
-        if inode == self._at:
-            self._names = self._present()
+        status = os.fstat(descriptor)
+        if stat.S_ISDIR(status.st_mode):
+            self._names[status.st_ino] = _present(descriptor)
         else:
-            self._bytes[inode] = Path(f"/proc/self/fd/{descriptor}").read_bytes()
+            self._bytes[status.st_ino] = Path(f"/proc/self/fd/{descriptor}").read_bytes()
 
     def left(self) -> Files:
         """With the names that were flushed."""
-        return self._files(self._names)
+        return self._files(self._names[self._at])
 
     def left_at_best(self) -> Files:
-        """With the names as they are, which the disk may have written by itself."""
-        return self._files(self._present())
+        """With the names of the folder itself as they are, which the disk may have written by itself."""
+        return self._files(_present(self.folder))
 
-    def _files(self, names: dict[str, int]) -> Files:
-        return {name: self._bytes.get(inode, b"") for name, inode in names.items()}
+    def _files(self, names: Names, above: str = "") -> Files:
+        files: Files = {}
+        for name, inode in names.items():
+            if inode in self._names:
+                files |= self._files(self._names[inode], f"{above}{name}/")
+            else:
+                files[above + name] = self._bytes.get(inode, b"")
+        return files
+
+
+def _present(folder: Path | int) -> Names:
+    return {entry.name: entry.inode() for entry in os.scandir(folder)}

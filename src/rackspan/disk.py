@@ -19,6 +19,20 @@ def to_disk(path: Path) -> None:
         os.close(descriptor)
 
 
+def make_folders(path: Path) -> None:
+    """Make a folder and those above it that are missing; they survive a power loss. Errors: OSError."""
+    missing = [folder for folder in (path, *path.parents) if not folder.exists()]
+    path.mkdir(parents=True, exist_ok=True)
+    for folder in missing:
+        to_disk(folder.parent)
+
+
+def rename_folder(staging: Path, path: Path) -> None:
+    """Give a folder whose files are on the disk its name, in one step. Errors: OSError."""
+    staging.rename(path)
+    to_disk(path.parent)
+
+
 def replace_file(path: Path, text: str, errors: str = "strict") -> None:
     """Write a text file in UTF-8, replacing an older one in a single step. Errors: OSError, and nothing is left behind.
 

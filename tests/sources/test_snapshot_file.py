@@ -11,6 +11,7 @@ from rackspan.errors import InvalidSnapshot, UsageError
 from rackspan.model import ClusterSnapshot, json_format
 from rackspan.sources import snapshot_file, snapshot_folder
 from tests.model.test_json_format import MINIMAL
+from tests.power_loss import FlushedFolder
 from tests.strategies import snapshots
 
 
@@ -53,6 +54,17 @@ def test_a_folder_under_partitioned_names_gains_no_columns(tmp_path: Path, snaps
     folder = tmp_path / "cluster_id=x" / "day=2026-11-21" / "moment"
     snapshot_folder.write_folder(snapshot, folder)
     assert snapshot_file.read(folder).warnings == ()
+
+
+@pytest.mark.parametrize("name", ["cluster", "new/cluster", "new/cluster.json"])
+def test_a_snapshot_that_was_written_is_there_after_a_power_loss(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disk = FlushedFolder(tmp_path, monkeypatch)
+    snapshot_file.write(json_format.from_document(MINIMAL).snapshot, tmp_path / name)
+    written = {str(file.relative_to(tmp_path)): file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
+    assert len(written) in (1, 4)
+    assert disk.left() == written
 
 
 def test_an_existing_folder_is_not_overwritten(tmp_path: Path, snapshot: ClusterSnapshot) -> None:

@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Callable
 from pathlib import Path
 
-from rackspan.disk import replace_file, staged, writing_output
+from rackspan.disk import make_folders, rename_folder, replace_file, staged, writing_output
 from rackspan.errors import InvalidSnapshot, UsageError
 from rackspan.model import ClusterSnapshot, json_format
 from rackspan.model.json_format import ReadSnapshot
@@ -37,7 +37,7 @@ def write(snapshot: ClusterSnapshot, path: Path) -> None:
     if path.suffix == ".json":
         text = json_format.write(snapshot)
         with writing_output(path):
-            path.parent.mkdir(parents=True, exist_ok=True)
+            make_folders(path.parent)
             replace_file(path, text)
         return
     if path.exists():
@@ -47,8 +47,9 @@ def write(snapshot: ClusterSnapshot, path: Path) -> None:
     staging = staged(path)
     try:
         with writing_output(path):
+            make_folders(path.parent)
             write_folder(snapshot, staging)
-            staging.rename(path)
+            rename_folder(staging, path)
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
