@@ -21,6 +21,7 @@ CONFIG: Final = {
     "auto.create.topics.enable": "false",
     # Tests write records of long ago and want to read them.
     "log.retention.check.interval.ms": "86400000",
+    "log.cleaner.backoff.ms": "200",
 }
 
 

@@ -1,5 +1,7 @@
 """Batch headers, against the batch builders of kafka-python and aiokafka and against crc32c's own vectors."""
 
+import gzip
+
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatchBuilder as AioBuilder
 from hypothesis import given
@@ -13,9 +15,12 @@ from rackspan.kafka_bytes.record_batch import (
     end_marker,
     read_header,
     read_records,
+    read_stored_header,
     stamp,
     stamp_append_time,
+    stored_records,
     verify_crc,
+    with_records,
     write_batch,
 )
 
@@ -183,3 +188,39 @@ def test_a_batch_is_read_where_it_begins() -> None:
     verify_crc(first + second, header, len(first))
     with pytest.raises(CorruptRecords, match=f"of which {len(second) - 1} are present"):
         read_header((first + second)[:-1], len(first))
+
+
+@given(
+    st.lists(st.tuples(st.none() | st.binary(max_size=9), st.none() | st.binary(max_size=50)), min_size=1), st.data()
+)
+def test_some_records_of_a_batch_are_what_kafka_python_reads_of_them(
+    pairs: list[KeyValue], data: st.DataObject
+) -> None:
+    builder = DefaultRecordBatchBuilder(
+        magic=2, compression_type=0, is_transactional=True, batch_size=1 << 20, **PRODUCER
+    )
+    for offset, (key, value) in enumerate(pairs):
+        builder.append(offset, timestamp=1000 - 3 * offset, key=key, value=value, headers=[("h", b"1")])
+    whole = bytearray(builder.build())
+    stamp(whole, 70, 5)
+    stored = list(stored_records(memoryview(whole)[HEADER_BYTES:]))
+    assert [(one.key, one.tombstone) for one in stored] == [(key, value is None) for key, value in pairs]
+    kept = data.draw(st.sets(st.integers(0, len(pairs) - 1)))
+    some = with_records(whole, [stored[index] for index in sorted(kept)])
+    header, before = read_stored_header(some), read_stored_header(whole)
+    verify_crc(some, header)
+    read = [(one.offset, one.timestamp, one.key, one.value) for one in DefaultRecordBatch(some)] if kept else []
+    assert read == [(70 + index, 1000 - 3 * index, *pairs[index]) for index in sorted(kept)]
+    assert header.max_timestamp == (1000 - 3 * min(kept) if kept else before.max_timestamp)
+    for field in ("base_offset", "leader_epoch", "attributes", "last_offset_delta", "base_timestamp"):
+        assert getattr(header, field) == getattr(before, field)
+    for field in ("producer_id", "producer_epoch", "base_sequence"):
+        assert getattr(header, field) == getattr(before, field)
+
+
+def test_records_with_the_time_of_their_append_keep_it_and_a_compressed_batch_is_one_no_longer() -> None:
+    whole = bytearray(built([b"a" * 500, b"b" * 500], compression=1))
+    stamp_append_time(whole, 9_000)
+    records = list(stored_records(gzip.decompress(whole[HEADER_BYTES:])))
+    header = read_stored_header(with_records(whole, records[:1]))
+    assert (header.max_timestamp, header.log_append_time, header.compression) == (9_000, True, 0)

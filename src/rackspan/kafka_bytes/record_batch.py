@@ -23,7 +23,7 @@ Source: Kafka's DefaultRecordBatch, DefaultRecord and EndTransactionMarker.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from struct import Struct
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 from crc32c import crc32c
 
@@ -189,6 +189,60 @@ def read_records(batch: bytes | bytearray | memoryview) -> Iterator[tuple[int, K
         record.varlong()
         delta = record.varint()
         yield delta, (_read_varint_bytes(record), _read_varint_bytes(record))
+
+
+class StoredRecord(NamedTuple):
+    """A record as it stands in a batch; `data` are its bytes, size included."""
+
+    offset_delta: int
+    timestamp_delta: int
+    key: bytes | None
+    tombstone: bool
+    data: memoryview
+
+
+def stored_records(body: bytes | bytearray | memoryview) -> Iterator[StoredRecord]:
+    """The records of a batch; `body` is what follows its header, uncompressed. Errors: MalformedBytes."""
+    reader = ByteReader(body)
+    while reader.remaining:
+        start = reader.at
+        record = ByteReader(reader.view(reader.varint()))
+        record.int8()
+        timestamp_delta, offset_delta = record.varlong(), record.varint()
+        key = _read_varint_bytes(record)
+        yield StoredRecord(offset_delta, timestamp_delta, key, record.varint() < 0, memoryview(body)[start : reader.at])
+
+
+def with_records(batch: bytes | bytearray | memoryview, records: Sequence[StoredRecord]) -> bytes:
+    """The batch with these of its records alone, uncompressed: offsets, producer and sequence numbers stay as they are.
+
+    The greatest timestamp is that of the records left, unless they have the time of the append. Source: Kafka's MemoryRecords.filterTo.
+    """
+    header = read_stored_header(batch)
+    latest = header.max_timestamp
+    if records and not header.log_append_time:
+        latest = header.base_timestamp + max(record.timestamp_delta for record in records)
+    body = b"".join(record.data for record in records)
+    written = bytearray(
+        _HEADER.pack(
+            header.base_offset,
+            HEADER_BYTES - LENGTH_END + len(body),
+            header.leader_epoch,
+            MAGIC,
+            0,
+            header.attributes & ~_COMPRESSION,
+            header.last_offset_delta,
+            header.base_timestamp,
+            latest,
+            header.producer_id,
+            header.producer_epoch,
+            header.base_sequence,
+            len(records),
+        )
+        + body
+    )
+    _write_crc(written)
+    return bytes(written)
 
 
 def _read_varint_bytes(reader: ByteReader) -> bytes | None:

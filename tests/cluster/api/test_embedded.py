@@ -1,7 +1,9 @@
 """EmbeddedCluster as a value in somebody's test: what it is made of, and that nothing of it is left."""
 
+import gc
 import socket
 import threading
+import tracemalloc
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -98,3 +100,36 @@ def test_partitions_under_min_insync_racks_are_counted_by_their_leaders() -> Non
         cluster.restore_rack("r2")
         cluster.wait_for_isr()
         assert under() == 0
+
+
+@pytest.mark.slow
+def test_what_held_records_is_freed_when_they_are_deleted() -> None:
+    """By Python's own account of its memory: what the system is given back depends on which pages are empty."""
+    with EmbeddedCluster(racks=3, brokers=3) as cluster:
+        _fill(cluster)
+        cluster.reset()
+        tracemalloc.start()
+        try:
+            before = _traced_bytes()
+            _fill(cluster)
+            held = _traced_bytes() - before
+            cluster.reset()
+            left = _traced_bytes() - before
+        finally:
+            tracemalloc.stop()
+    assert held > 1_500_000
+    assert left < held / 10
+
+
+def _fill(cluster: EmbeddedCluster) -> None:
+    """Many small batches, since what they hold besides their bytes is looked at too."""
+    cluster.create_topic("big", partitions=3, replication_factor=3)
+    producer = Producer({"bootstrap.servers": cluster.bootstrap_servers, "batch.num.messages": 1, "linger.ms": 0})
+    for number in range(3_000):
+        producer.produce("big", b"x" * 200, partition=number % 3)
+    assert producer.flush(60) == 0
+
+
+def _traced_bytes() -> int:
+    gc.collect()
+    return tracemalloc.get_traced_memory()[0]

@@ -3,7 +3,18 @@
 import importlib
 from typing import Final
 
-AREAS: Final = ("produce", "fetch", "groups", "admin", "elections", "configs", "errors", "racks", "clients")
+AREAS: Final = (
+    "produce",
+    "fetch",
+    "groups",
+    "admin",
+    "elections",
+    "configs",
+    "errors",
+    "racks",
+    "clients",
+    "compaction",
+)
 
 for area in AREAS:
     importlib.import_module(f"{__name__}.{area}")

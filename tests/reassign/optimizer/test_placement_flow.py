@@ -127,7 +127,7 @@ def test_no_plan_places_on_a_fenced_or_excluded_broker_or_has_a_finding_by_lint(
         planned = plan(instance.snapshot, instance.policy, request)
         pairs = list(zip(map(set, _ends(instance, planned)), map(set, instance.placed), strict=True))
         assert not any((new - old) & instance.barred for new, old in pairs), instance.seed
-        # That all replicas of a partition are replaced is true where it is said, and nothing else is to be said of a plan.
+        # That all replicas of a partition are replaced is true where lint reports it; lint reports nothing else of a plan.
         replaced = {
             partition for partition, (new, old) in enumerate(pairs) if not new & old and (len(new) > 1 or len(old) > 1)
         }

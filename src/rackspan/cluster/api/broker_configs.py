@@ -68,6 +68,7 @@ _FIELDS: Final[Mapping[str, tuple[str, Callable[[str], object]]]] = {
     "default.replication.factor": ("default_replication_factor", int),
     "extended.error.codes": ("extended_error_codes", _parse_bool),
     "leader.imbalance.check.interval.seconds": ("leader_imbalance_check_interval_ms", _parse_seconds),
+    "log.cleaner.backoff.ms": ("cleaner_backoff_ms", int),
     "log.retention.check.interval.ms": ("retention_check_interval_ms", int),
     "message.max.bytes": ("message_max_bytes", int),
     "min.insync.racks": ("min_insync_racks", int),

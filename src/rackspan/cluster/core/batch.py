@@ -48,6 +48,8 @@ class RecordBatch:
     marker: Marker | None = None
     epoch_bumped: bool = False
     """Of a marker on its way to the log: it bumps the epoch, so the transaction it ends has a smaller one (KIP-890, part 2)."""
+    delete_horizon_ms: int | None = None
+    """When compaction removes the tombstones, or the marker, of this batch (KIP-534). Kafka keeps it in the batch's bytes."""
 
     @property
     def record_count(self) -> int:

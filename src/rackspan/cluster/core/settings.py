@@ -52,6 +52,8 @@ class ClusterSettings:
     message_max_bytes: int = 1_048_588
     retention_check_interval_ms: int = 300_000
     """How often leaders delete records older than retention.ms."""
+    cleaner_backoff_ms: int = 15_000
+    """How often brokers look for logs to compact."""
     log_max_bytes: int = 256 * 1024 * 1024
     """A log larger than this loses its oldest batches even if retention.bytes is unlimited, so that memory is bounded.
     A topic that is only compacted loses nothing. A warning names the partition."""

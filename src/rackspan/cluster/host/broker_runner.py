@@ -32,6 +32,7 @@ from rackspan.cluster.core.messages import Effect, Message
 from rackspan.cluster.core.metadata import BrokerImage, MetadataImage
 from rackspan.cluster.core.process import BrokerProcess
 from rackspan.cluster.core.transactions import TransactionCoordinator
+from rackspan.cluster.handlers.common import record_body
 from rackspan.cluster.host.coordinator_settings import group_settings, transaction_settings
 from rackspan.cluster.host.shared_services import SharedServices
 from rackspan.model.ids import BrokerId, RackId, TopicPartition
@@ -74,7 +75,8 @@ class BrokerRunner:
         rng = Random(f"{shared.cluster_id}/{identity.id}/{identity.incarnation}")
         self.groups = GroupCoordinator(group_settings(configs), rng)
         self.transactions = TransactionCoordinator(transaction_settings(configs))
-        self._process = BrokerProcess(BrokerCore(identity, shared.settings, disk), self.groups, self.transactions)
+        core = BrokerCore(identity, shared.settings, disk, record_body=record_body)
+        self._process = BrokerProcess(core, self.groups, self.transactions)
         self.requests = Requests(
             identity.id, shared.pending_responses, partial(self.receive, CLIENT), self._coordinate, shared.network.send
         )

@@ -18,7 +18,8 @@ from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import CONTROLLER, NO_EPOCH, NodeId
-from rackspan.cluster.core.log import EpochEnd
+from rackspan.cluster.core.log import EpochEnd, RecordBody
+from rackspan.cluster.core.log.compaction import uncompressed_body
 from rackspan.cluster.core.messages import (
     AlterPartitionResponse,
     BrokerHeartbeatResponse,
@@ -50,11 +51,16 @@ class BrokerCore:
     """One process of one broker. A restart makes a new object; its logs stay on `disk`.
 
     `rules` are its decisions as a leader. The disk's clean-shutdown mark is removed at the start, so that an
-    unclean end leaves none.
+    unclean end leaves none. `record_body` reads the records of a batch for compaction.
     """
 
     def __init__(
-        self, identity: BrokerIdentity, settings: ClusterSettings, disk: Disk, rules: BrokerRules | None = None
+        self,
+        identity: BrokerIdentity,
+        settings: ClusterSettings,
+        disk: Disk,
+        rules: BrokerRules | None = None,
+        record_body: RecordBody = uncompressed_body,
     ) -> None:
         lifecycle = Lifecycle(identity, disk.clean_shutdown_epoch)
         disk.clean_shutdown_epoch = NO_EPOCH
@@ -64,6 +70,9 @@ class BrokerCore:
         self._fetchers = ReplicaFetchers(self._shared)
         self._roles = Roles(self._shared, self._leaderships, self._fetchers)
         self._metadata_requested_at: int | None = None
+        self._record_body = record_body
+        self._next_compaction: int | None = None
+        self._to_compact: list[TopicPartition] = []
 
     # Entry points.
 
@@ -85,7 +94,23 @@ class BrokerCore:
         self._fetch_metadata(now)
         self._leaderships.tick(now)
         self._fetchers.tick(now)
+        self._compact(now)
         return self._flushed(now)
+
+    def _compact(self, now: int) -> None:
+        """Compact the logs of every replica, led or followed, every log.cleaner.backoff.ms: one at a tick."""
+        shared = self._shared
+        if self._next_compaction is None or self._next_compaction <= now:
+            if self._next_compaction is not None and not self._to_compact:
+                self._to_compact = [
+                    partition for partition in shared.disk.logs if shared.compaction_config(partition.topic) is not None
+                ]
+            self._next_compaction = now + shared.settings.cleaner_backoff_ms
+        while self._to_compact:
+            partition = self._to_compact.pop()
+            log, config = shared.disk.logs.get(partition), shared.compaction_config(partition.topic)
+            if log is not None and config is not None and log.compact(config, now, self._record_body):
+                break
 
     def _flushed(self, now: int) -> list[Effect]:
         """The effects, with the responses and requests that are due after all that the message changed."""

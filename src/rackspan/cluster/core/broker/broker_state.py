@@ -10,7 +10,7 @@ from rackspan.cluster.core.broker.rules import BrokerRules
 from rackspan.cluster.core.configs import thresholds_of, topic_value
 from rackspan.cluster.core.disk import Disk
 from rackspan.cluster.core.ids import TopicId
-from rackspan.cluster.core.log import PartitionLog
+from rackspan.cluster.core.log import COMPACTION_KEYS, CompactionConfig, PartitionLog
 from rackspan.cluster.core.messages import Effect
 from rackspan.cluster.core.metadata import EMPTY_IMAGE, MetadataImage
 from rackspan.cluster.core.settings import ClusterSettings
@@ -82,6 +82,13 @@ class BrokerState:
             }
             config = self._record_configs[topic] = RecordConfig.of(values)
         return config
+
+    def compaction_config(self, topic: str) -> CompactionConfig | None:
+        """How the topic's logs are compacted; None where they are not."""
+        if topic not in self.image.topics or not self.record_config(topic).compacted:
+            return None
+        values = {key: topic_value(self.image, self.settings, topic, key, self.id).value for key in COMPACTION_KEYS}
+        return CompactionConfig.of(values)
 
     def forget_config(self, topic: str) -> None:
         """Read one topic's configs again at their next use."""

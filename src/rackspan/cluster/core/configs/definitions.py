@@ -208,6 +208,7 @@ BROKER_CONFIGS: Final[Mapping[str, ConfigDefinition]] = {
         _D("leader.imbalance.check.interval.seconds", _T.LONG, "300", least=1, read_only=True),
         _D("leader.replication.throttled.rate", _T.LONG, _FOREVER, least=0),
         _D("log.dirs", _T.STRING, None, read_only=True),
+        _D("log.cleaner.backoff.ms", _T.LONG, "15000", least=0),
         _D("log.retention.check.interval.ms", _T.LONG, "300000", least=1, read_only=True),
         _D("node.id", _T.INT, None, read_only=True),
         _D("num.partitions", _T.INT, "1", least=1, read_only=True),

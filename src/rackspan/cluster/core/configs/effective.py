@@ -133,6 +133,7 @@ def static_configs(settings: ClusterSettings) -> Mapping[str, str]:
         "replica.fetch.max.bytes": str(settings.fetch_max_partition_bytes),
         "replica.fetch.response.max.bytes": str(settings.fetch_max_bytes),
         "replica.fetch.wait.max.ms": str(settings.fetch_max_wait_ms),
+        "log.cleaner.backoff.ms": str(settings.cleaner_backoff_ms),
         "log.retention.check.interval.ms": str(settings.retention_check_interval_ms),
         "message.max.bytes": str(settings.message_max_bytes),
         "extended.error.codes": str(settings.extended_error_codes).lower(),

@@ -1,6 +1,6 @@
 """One replica's log: batches in the order of their offsets, and the state that is derived from them.
 
-There are gaps between the offsets of batches only where a follower copied them so. `high_watermark` is kept here, as Kafka
+There are gaps between the offsets of batches where compaction removed some, and where a follower copied them so. `high_watermark` is kept here, as Kafka
 keeps it in a checkpoint file: it outlives the broker's process. The leader or follower of the partition sets it.
 """
 
@@ -11,6 +11,7 @@ from typing import Final
 from rackspan.cluster.core.batch import NO_TIMESTAMP, RecordBatch
 from rackspan.cluster.core.errors import KafkaError
 from rackspan.cluster.core.ids import NO_EPOCH, TopicId
+from rackspan.cluster.core.log.compaction import CompactionConfig, RecordBody, cleanable_end, compacted
 from rackspan.cluster.core.log.epoch_cache import EpochCache, EpochEnd
 from rackspan.cluster.core.log.producer_state import AbortedTransaction, Duplicate, ProducerEntry
 from rackspan.cluster.core.log.rebuilding import RebuildableStates
@@ -26,6 +27,7 @@ class PartitionLog:
         "_bases",
         "_batches",
         "_states",
+        "compacted_to",
         "end_offset",
         "epochs",
         "high_watermark",
@@ -39,6 +41,8 @@ class PartitionLog:
         self.start_offset = 0
         self.end_offset = 0
         self.high_watermark = 0
+        self.compacted_to = 0
+        """The end of what compaction has gone through; Kafka's cleaner checkpoint."""
         self.size_bytes = 0
         self.epochs = EpochCache()
         self._batches: list[RecordBatch] = []
@@ -158,6 +162,7 @@ class PartitionLog:
         del self._batches[index:], self._bases[index:]
         self.end_offset = max(end, self.start_offset)
         self.high_watermark = min(self.high_watermark, self.end_offset)
+        self.compacted_to = min(self.compacted_to, self.end_offset)
         self.epochs.truncate_from_end(self.end_offset)
         self._states.truncated(self.end_offset, self._batches, self._bases)
 
@@ -176,6 +181,7 @@ class PartitionLog:
         del self._batches[:kept_from], self._bases[:kept_from]
         self.start_offset = offset
         self.high_watermark = max(self.high_watermark, offset)
+        self.compacted_to = max(self.compacted_to, offset)
         self.size_bytes -= _size_bytes(deleted)
         self.epochs.truncate_from_start(offset)
         self._states.deleted(deleted, offset)
@@ -183,10 +189,28 @@ class PartitionLog:
     def restart_at(self, offset: int) -> None:
         """Empty the log, without producers. The next record gets `offset`."""
         self._batches, self._bases = [], []
-        self.start_offset = self.end_offset = self.high_watermark = offset
+        self.start_offset = self.end_offset = self.high_watermark = self.compacted_to = offset
         self.size_bytes = 0
         self.epochs.clear()
         self._states = RebuildableStates()
+
+    def compact(self, config: CompactionConfig, now: int, body: RecordBody) -> bool:
+        """Remove records that a later one of their key replaces, if enough has been written since the last time. Whether it was due.
+
+        Offsets stay, and so does the state of producers. `now` in ms.
+        """
+        end = cleanable_end(self._batches, self.compacted_to, self.last_stable_offset, config, now)
+        if end <= self.compacted_to:
+            return False
+        states = self._states.at(end, self._batches, self._bases)
+        index = bisect_left(self._bases, end)
+        aborted = self._states.now.aborted
+        kept = compacted(self._batches[:index], self.compacted_to, states.entries, aborted, config, now, body)
+        self._batches[:index] = kept
+        self._bases = [batch.base_offset for batch in self._batches]
+        self.size_bytes = _size_bytes(self._batches)
+        self.compacted_to = end
+        return True
 
     def expire(self, oldest_ms: int) -> bool:
         """Delete the first batches below the high watermark whose records are all older. Whether any was deleted.

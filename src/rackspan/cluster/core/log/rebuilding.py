@@ -9,7 +9,7 @@ Source: Kafka's producer snapshots (ProducerStateManager). State kept over a tru
 with an offset that does not exist any more.
 """
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from typing import Final
 
@@ -49,9 +49,24 @@ class RebuildableStates:
         self.now.replay(rest)
         self._since = len(rest)
 
+    def at(self, end_offset: int, batches: Sequence[RecordBatch], bases: Sequence[int]) -> ProducerStates:
+        """The states at `end_offset`, kept from now on: some of the batches below it are about to be removed."""
+        at = bisect_right(self._snapshots, end_offset, key=lambda snapshot: snapshot[0])
+        covered, states = self._snapshots[at - 1] if at else (NO_OFFSET, self._baseline)
+        there = states.copy()
+        there.replay(batches[bisect_left(bases, covered) : bisect_left(bases, end_offset)])
+        if covered < end_offset:
+            self._snapshots.insert(at, (end_offset, there))
+        return there
+
     def deleted(self, batches: Sequence[RecordBatch], start_offset: int) -> None:
         """Update the states after the log's first batches were deleted; it now begins at `start_offset`."""
+        at = bisect_right(self._snapshots, start_offset, key=lambda snapshot: snapshot[0])
+        if at:
+            # Exact also where compaction removed batches below it.
+            covered, self._baseline = self._snapshots[at - 1]
+            batches = [batch for batch in batches if batch.base_offset >= covered]
         self._baseline.replay(batches)
-        self._snapshots = [snapshot for snapshot in self._snapshots if snapshot[0] > start_offset]
+        self._snapshots = self._snapshots[at:]
         for states in (self.now, self._baseline):
             states.drop_below(start_offset)

@@ -18,6 +18,7 @@ from rackspan.cluster.handlers.common.record_reader import (
     first_record_at,
     keyless_records,
     latest_record,
+    record_body,
 )
 from rackspan.cluster.handlers.common.topic_creation import create_missing_topics, internal_partition, partition_count
 from rackspan.cluster.handlers.common.topics import (
@@ -56,6 +57,7 @@ __all__ = [
     "partition_count",
     "partition_exists",
     "partition_of",
+    "record_body",
     "timeout_responses",
     "topic_name",
     "transaction_error_code",

@@ -1,9 +1,13 @@
-"""Decodes the records of a batch, to find the record at a timestamp and to check that each has a key."""
+"""Decodes the records of a batch: to find the one at a timestamp, to check that each has a key, to compact a log."""
 
 from dataclasses import dataclass
 from typing import Any
 
-from rackspan.cluster.core.batch import RecordBatch
+from rackspan.cluster.core.batch import BatchBytes, RecordBatch
+from rackspan.cluster.core.log.compaction import uncompressed_body
+from rackspan.kafka_bytes.record_batch import HEADER_BYTES, read_stored_header
+
+_GZIP, _SNAPPY, _LZ4, _ZSTD = range(1, 5)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +32,22 @@ def latest_record(batch: RecordBatch) -> RecordPosition:
 def keyless_records(data: bytes | bytearray | memoryview) -> list[int]:
     """The places in the batch of records without a key; none if the batch cannot be decompressed here."""
     return [index for index, record in enumerate(_records(data)) if record.key is None]
+
+
+def record_body(batch: RecordBatch) -> "BatchBytes | None":
+    """The records of a batch, decompressed; None if the library of its compression is not installed here."""
+    from kafka import codec
+
+    compression = read_stored_header(batch.data).compression if len(batch.data) >= HEADER_BYTES else 0
+    installed, decode = {
+        _GZIP: (codec.has_gzip, codec.gzip_decode),
+        _SNAPPY: (codec.has_snappy, codec.snappy_decode),
+        _LZ4: (codec.has_lz4, codec.lz4_decode),
+        _ZSTD: (codec.has_zstd, codec.zstd_decode),
+    }.get(compression, (lambda: False, None))
+    if not compression:
+        return uncompressed_body(batch)
+    return decode(bytes(batch.data[HEADER_BYTES:])) if decode is not None and installed() else None
 
 
 def _positions(batch: RecordBatch) -> list[RecordPosition]:
