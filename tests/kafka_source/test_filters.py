@@ -69,3 +69,18 @@ def test_equality_of_offset_partition_and_topic_is_pushed_and_nothing_else() -> 
     pushed = [spark.EqualTo(("offset",), 3), spark.In(("partition",), (1,)), spark.EqualTo(("topic",), "a")]
     left = [spark.EqualTo(("key",), b"k"), spark.StringStartsWith(("topic",), "a"), spark.EqualTo(("a", "offset"), 3)]
     assert Bounds().pushed([*pushed, *left])[1] == left
+
+
+def test_conditions_on_one_column_hold_together() -> None:
+    both = [spark.In(("topic",), ("a", "b")), spark.EqualTo(("topic",), "b"), spark.In(("topic",), ("b", "c"))]
+    bounds, rest = Bounds().pushed(both)
+    assert (bounds.topics, rest) == (frozenset("b"), [])
+    numbers, _ = Bounds().pushed([spark.In(("partition",), (0, 1)), spark.In(("partition",), (1, 2))])
+    assert numbers.numbers == frozenset({1})
+
+
+def test_a_condition_on_null_stays_with_spark() -> None:
+    """`= null` holds for no row, and `<=> null` for none either where a column is never null: Spark decides."""
+    for kind in (spark.EqualTo, spark.EqualNullSafe):
+        condition = kind(("topic",), None)
+        assert Bounds().pushed([condition]) == (Bounds(), [condition])

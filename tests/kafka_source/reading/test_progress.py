@@ -4,10 +4,11 @@ from uuid import UUID
 
 import pytest
 
-from rackspan.errors import ClusterRequestFailed
+from rackspan.errors import ClusterRequestFailed, CorruptRecords
 from rackspan.kafka_source.cluster import FetchedPartition, SourceMetadata, SourcePartition, SourceTopic
 from rackspan.kafka_source.ranges import OffsetRange
 from rackspan.kafka_source.reading.progress import LAGGING_FETCHES, Next, RangeProgress, ReplicaChoice
+from rackspan.kafka_source.records.columns import AbortedTransaction
 from rackspan.model.ids import TopicPartition
 from tests.kafka_source.records.test_columns import Record, built
 
@@ -103,6 +104,34 @@ def test_a_leader_that_fails_is_tried_again() -> None:
     progress.failed()
     assert progress.choose_replica(metadata())
     assert progress.broker == 1
+
+
+def test_a_leader_that_failed_is_read_again_as_the_follower_in_the_rack() -> None:
+    """As after a restart of its broker: it is in sync again, and another leads."""
+    progress = reading("r1")
+    progress.failed()
+    assert progress.choose_replica(metadata(leader=3))
+    assert (progress.broker, progress.choice) == (1, ReplicaChoice.SAME_RACK)
+
+
+def test_a_changed_byte_is_found_by_the_crc_unless_crcs_are_not_checked() -> None:
+    records = bytearray(built([Record(0, 1, None, b"value")]))
+    records[-3] ^= 1
+    changed = FetchedPartition(OK, bytes(records), 10, 0, -1, ())
+    with pytest.raises(CorruptRecords):
+        reading().received(changed)
+    trusting = RangeProgress(OffsetRange(ORDERS, 0, 10), "r2", fail_on_data_loss=True, check_crcs=False)
+    assert trusting.choose_replica(metadata())
+    assert trusting.received(changed).fetched is not None
+
+
+def test_records_of_a_transaction_that_the_response_names_as_aborted_are_left_out() -> None:
+    records = built([Record(0, 1, None, b"v"), Record(1, 1, None, b"v")], producer=7, transactional=True)
+    progress = reading()
+    step = progress.received(FetchedPartition(OK, records, 10, 0, -1, (AbortedTransaction(7, 0),)))
+    assert step.fetched is not None
+    assert len(step.fetched.records) == 0
+    assert progress.position == 2
 
 
 def test_a_topic_created_again_ends_the_read() -> None:

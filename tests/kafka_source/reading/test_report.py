@@ -60,6 +60,22 @@ def test_rows_name_the_batch_by_its_folder_and_broker_and_rack(tmp_path: Path) -
     ]
 
 
+def test_bytes_between_unknown_racks_count_as_across_racks(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rackless = report(0, NOWHERE, {(1, None): 3_000_000}, ReplicaChoice.NO_RACK)
+    publish(rackless, str(tmp_path), Batch("b", 1))
+    task, batch = capsys.readouterr().err.splitlines()
+    assert "3.0 MB from broker 1 (rack unknown); this executor has no rack" in task
+    assert "3.0 MB, 3.0 MB of it across racks (unknown to unknown 3.0 MB" in batch
+
+
+def test_a_choice_is_listed_when_it_changes() -> None:
+    made = report(0, HERE, {}, ReplicaChoice.SAME_RACK)
+    for choice in (ReplicaChoice.SAME_RACK, ReplicaChoice.FOLLOWER_FAILED, ReplicaChoice.SAME_RACK):
+        made.chose(choice)
+    (row,) = made.rows_for_table()
+    assert row["choice"] == "same-rack,follower-failed,same-rack"
+
+
 def test_a_task_that_read_nothing_has_a_row_too(tmp_path: Path) -> None:
     publish(TaskReport(OffsetRange(TopicPartition("orders", 0), 0, 1), HERE), str(tmp_path), Batch("b", 1))
     (row,) = (json.loads(file.read_text()) for file in tmp_path.rglob("*.json"))

@@ -121,9 +121,10 @@ class RangeProgress:
 
     def _cheapest(self, metadata: SourceMetadata, isr: tuple[int, ...]) -> int | None:
         """The in-sync replica of the cheapest rack; None for the leader, also where a follower costs the same."""
-        followers = [broker for broker in isr if broker in metadata.racks and broker not in self._failed_followers]
+        followers = [broker for broker in isr if broker not in self._failed_followers]
 
         def cost(broker: int) -> float:
+            # A broker that is down has no rack, and so no cost that is below the leader's.
             return self._costs.get(metadata.racks.get(broker) or "", math.inf)
 
         best = min([self._leader, *followers], key=cost)
