@@ -105,8 +105,8 @@ def properties(secured: Secured, user: str, folder: Path, password: str | None =
 def secret_topic(secured: Secured) -> str:
     from confluent_kafka.cimpl import NewTopic
 
-    (future,) = admin_client(secured.cluster).create_topics([NewTopic("secrets", 1, 2)]).values()
-    future.result(30)
+    admin = admin_client(secured.cluster)
+    admin.create_topics([NewTopic("secrets", 1, 2)])["secrets"].result(30)
     return "secrets"
 
 
