@@ -14,7 +14,19 @@ ABSENT = "ok"
 
 def drift(before: Document, after: Document, policy: RackPolicy) -> list[Row]:
     """Every change, with the columns of the table `drift` that are its own, in order of nothing."""
+    before, after = without_hidden(before, after), without_hidden(after, before)
     return [*broker_rows(before, after), *voter_rows(before, after, policy), *all_topic_rows(before, after, policy)]
+
+
+def without_hidden(one: Document, other: Document) -> Document:
+    """A snapshot without what the other one says it could not read: topics and the quorum."""
+    notes = other.get("partial") or []
+    if any(note.startswith("topic") for note in notes):
+        shown = {topic["name"] for topic in other["topics"]}
+        one = {**one, "topics": [topic for topic in one["topics"] if topic["name"] in shown]}
+    if any(note.startswith("the controller quorum") for note in notes):
+        one = {**one, "controllers": other["controllers"]}
+    return one
 
 
 def row(change: str, **fields_of_row: Any) -> Row:

@@ -80,7 +80,7 @@ def drift(snapshots: Iterable[ClusterSnapshot], policy: RackPolicy) -> Rows:
     """Of clusters' snapshots in any order; the first of each cluster is only there to be compared with."""
     in_time = sorted(snapshots, key=lambda one: (str(one.cluster_id), utc_text(one.taken_at or NEVER)))
     return [
-        {**_keys(after), "previous_taken_at": _keys(before)["taken_at"], **row, "schema_version": 2}
+        {**_keys(after), "previous_taken_at": _keys(before)["taken_at"], **row, "schema_version": 3}
         for before, after in pairwise(in_time)
         if before.cluster_id == after.cluster_id
         for row in brute_force_drift.drift(brute_force.document(before), brute_force.document(after), policy)

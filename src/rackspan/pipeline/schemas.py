@@ -258,7 +258,8 @@ DRIFT: Final = replace(
         "drift",
         "The changes between each snapshot and the one before it of the same cluster: what changed, when the change was "
         "first observed, where safety was lost or gained, and which change caused that. The first snapshot of a cluster has "
-        "no rows.",
+        "no rows. What a snapshot could not read (`partial`) is unknown: a topic that it does not show is not reported as deleted, nor "
+        "as created by the next one.",
         ("change", "topic", "partition", "broker"),
         (
             TableColumn(
@@ -288,6 +289,7 @@ DRIFT: Final = replace(
             ),
         ),
     ),
+    version=3,
     looks_back=True,
 )
 

@@ -39,6 +39,15 @@ def test_the_changes_are_those_that_plain_loops_find(
     check_against_plain_loops(before, after, policy)
 
 
+@given(snapshots(), snapshots(), policies(), st.tuples(st.booleans(), st.booleans()))
+def test_what_either_could_not_read_is_no_change(
+    before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy, hidden: tuple[bool, bool]
+) -> None:
+    note = ("topics t: on disk but not shown to this user",)
+    before, after = (replace(one, partial=note * lacks) for one, lacks in zip((before, after), hidden, strict=True))
+    check_against_plain_loops(before, after, policy)
+
+
 @given(st.data(), snapshots(), policies())
 def test_so_are_those_of_a_cluster_that_mostly_stayed_as_it_was(
     data: st.DataObject, before: ClusterSnapshot, policy: RackPolicy

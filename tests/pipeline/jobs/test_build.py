@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -52,7 +53,27 @@ def filled(root: Path, snapshots: list[ClusterSnapshot]) -> Warehouse:
 
 @pytest.fixture(scope="module")
 def everything() -> list[ClusterSnapshot]:
-    return [*generated(SNAPSHOTS), *recorded(), odd()]
+    return [*generated(SNAPSHOTS), *recorded(), odd(), *with_a_gap()]
+
+
+def with_a_gap() -> list[ClusterSnapshot]:
+    """A topic, and the quorum, that are read, then not read, then read again: no row of drift; and then the topic is deleted."""
+    whole = small("gap")
+    without = replace(whole, topics=(), partitions=columns(topic=[], partition=[], leader=[], replicas=[], isr=[]))
+    notes = ("topics orders: on disk but not shown to this user", "the controller quorum: unknown, timed out")
+    partial = replace(without, controllers=(), partial=notes)
+    return [
+        replace(one, taken_at=NOON + timedelta(hours=hour)) for hour, one in enumerate((whole, partial, whole, without))
+    ]
+
+
+def test_a_topic_that_could_not_be_read_is_not_deleted_in_drift(ran: tuple[Warehouse, RackPolicy]) -> None:
+    changes = [row for row in pipeline.rows(ran[0], "drift") if row["cluster_id"] == "gap"]
+    assert {(row["taken_at"], row["change"]) for row in changes if "voter" not in row["change"]} == {
+        ("2026-11-20T15:00:00Z", "topic-deleted"),
+        ("2026-11-20T15:00:00Z", "safety-gained"),
+    }
+    assert len(changes) <= 3
 
 
 def odd() -> ClusterSnapshot:

@@ -16,12 +16,21 @@ from rackspan.audit.drift.changes import (
     recreated,
     topic_changes,
 )
+from rackspan.audit.drift.unread import is_known, unread
 from rackspan.audit.policy import RackPolicy
 from rackspan.model import Bools, ClusterSnapshot, Int64s
 
 
 def drift(before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy) -> list[Change]:
-    """Every change from one snapshot to a later one of the same cluster. Errors: UsageError where the policy refuses one."""
+    """Every change from one snapshot to a later one of the same cluster. Errors: UsageError where the policy refuses one.
+
+    What either of them could not read is no change (unread.py).
+    """
+    lacks = unread(before.partial), unread(after.partial)
+    return [one for one in _differences(before, after, policy) if is_known(one, *lacks)]
+
+
+def _differences(before: ClusterSnapshot, after: ClusterSnapshot, policy: RackPolicy) -> list[Change]:
     old, new = snapshot_batch(before, policy), snapshot_batch(after, policy)
     old_topics, new_topics = _topics(before, policy), _topics(after, policy)
     old_rows, new_rows = _rows_in_both(old, new)

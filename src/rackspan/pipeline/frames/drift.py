@@ -11,7 +11,8 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from rackspan.audit.drift.changes import member_changes
-from rackspan.pipeline.frames.drift_batches import ARROW, ROWS, change_row, partition_rows, topic_rows
+from rackspan.audit.drift.unread import is_known, unread
+from rackspan.pipeline.frames.drift_batches import ARROW, ROWS, WHOLE, Gaps, change_row, partition_rows, topic_rows
 from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.frames.registrations import Registrations
 
@@ -44,6 +45,7 @@ def registration_drift(inputs: Inputs, known: Registrations) -> DataFrame:
         for before, after in inputs.pairs
         if known.of_snapshot[before] != known.of_snapshot[after]
         for change in member_changes(known.of(before), known.of(after))
+        if is_known(change, *gaps(inputs).get(after, WHOLE))
     ]
     return inputs.spark.createDataFrame(pa.Table.from_pylist(rows, schema=ARROW))
 
@@ -65,7 +67,16 @@ def topics_twice(topics: DataFrame, requirements: DataFrame, pairs: DataFrame) -
     return twice.withColumn("became", became)
 
 
-def topic_drift(topics_twice: DataFrame, partitions_twice: DataFrame) -> DataFrame:
+def gaps(inputs: Inputs) -> Gaps:
+    """What the snapshots of each pair could not read, where they lack something, by the later one."""
+    lacks = {
+        after: (unread(inputs.stored[before].partial), unread(inputs.stored[after].partial))
+        for before, after in inputs.pairs
+    }
+    return {after: both for after, both in lacks.items() if both != WHOLE}
+
+
+def topic_drift(topics_twice: DataFrame, partitions_twice: DataFrame, gaps: Gaps) -> DataFrame:
     """Changes of topics. Grain: snapshot, change, topic."""
     present = [F.col(side).isNotNull() for side in ("before", "after")]
     counts = partitions_twice.groupBy("snapshot", "topic").agg(
@@ -79,11 +90,15 @@ def topic_drift(topics_twice: DataFrame, partitions_twice: DataFrame) -> DataFra
         F.col("partitions_after") == F.col("partitions_kept")
     )
     changed = counted.where(~(_same() & same_count))
-    return changed.select("snapshot", "topic", *_flat(IN_TOPIC), *numbers).mapInArrow(topic_rows, ROWS)
+
+    def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return topic_rows(batches, gaps)
+
+    return changed.select("snapshot", "topic", *_flat(IN_TOPIC), *numbers).mapInArrow(over, ROWS)
 
 
 def partition_drift(
-    partitions_twice: DataFrame, topics_twice: DataFrame, pairs: DataFrame, known: Registrations
+    partitions_twice: DataFrame, topics_twice: DataFrame, pairs: DataFrame, known: Registrations, gaps: Gaps
 ) -> DataFrame:
     """Changes of partitions, and of their safety. Grain: snapshot, change, topic, partition."""
     changed = partitions_twice.join(F.broadcast(pairs), "snapshot").where(~_same() | F.col("relabelled"))
@@ -93,7 +108,7 @@ def partition_drift(
     )
 
     def over(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return partition_rows(batches, known)
+        return partition_rows(batches, known, gaps)
 
     return flat.mapInArrow(over, ROWS)
 

@@ -1,8 +1,8 @@
 """Converts Arrow batches of differing topics and partitions for rackspan.audit.drift, and its changes to Arrow."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 from rackspan.audit.batch import ClusterMembers, PartitionBatch, Requirements
 from rackspan.audit.drift.causes import PartitionPair
 from rackspan.audit.drift.changes import Change, TopicSummary, appeared, disappeared, partition_changes, topic_changes
+from rackspan.audit.drift.unread import Unread, is_known
 from rackspan.model.partitions import PartitionColumns
 from rackspan.pipeline.frames.registrations import Registrations
 from rackspan.pipeline.schemas import DRIFT, ddl, own_columns
@@ -24,22 +25,38 @@ ROWS: Final = f"snapshot INT, {ddl(OWN_COLUMNS)}"
 ARROW: Final = pa.schema([("snapshot", pa.int32()), *((column.name, column.type) for column in OWN_COLUMNS)])
 
 
+Gaps: TypeAlias = Mapping[int, tuple[Unread, Unread]]
+"""What two compared snapshots could not read, by the number of the later one; a pair that lacks nothing is absent."""
+
+WHOLE: Final = (Unread.NOTHING, Unread.NOTHING)
+
+
 def change_row(snapshot: int, change: Change) -> dict[str, Any]:
     """One row, columns as in ROWS."""
     return {"snapshot": snapshot, **asdict(change)}
 
 
-def topic_rows(batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def topic_rows(batches: Iterable[pa.RecordBatch], gaps: Gaps) -> Iterator[pa.RecordBatch]:
     """One row a change, from rows of drift.topics_twice with partition counts."""
     for batch in batches:
-        rows = [change_row(row["snapshot"], change) for row in batch.to_pylist() for change in _of_topic(row)]
+        rows = [
+            change_row(row["snapshot"], change)
+            for row in batch.to_pylist()
+            for change in _of_topic(row)
+            if is_known(change, *gaps.get(row["snapshot"], WHOLE))
+        ]
         yield pa.RecordBatch.from_pylist(rows, schema=ARROW)
 
 
-def partition_rows(batches: Iterable[pa.RecordBatch], known: Registrations) -> Iterator[pa.RecordBatch]:
+def partition_rows(batches: Iterable[pa.RecordBatch], known: Registrations, gaps: Gaps) -> Iterator[pa.RecordBatch]:
     """One row a change, from rows of drift.partitions_twice."""
     for batch in batches:
-        changes = [row for part in _by_registrations(batch, known) for row in _of_partitions(part, known)]
+        changes = [
+            change_row(snapshot, change)
+            for part in _by_registrations(batch, known)
+            for snapshot, change in _of_partitions(part, known)
+            if is_known(change, *gaps.get(snapshot, WHOLE))
+        ]
         yield pa.RecordBatch.from_pylist(changes, schema=ARROW)
 
 
@@ -66,7 +83,7 @@ def _by_registrations(batch: pa.RecordBatch, known: Registrations) -> Iterator[p
         yield batch.filter(pa.array(both == pair))
 
 
-def _of_partitions(part: pa.RecordBatch, known: Registrations) -> Iterator[dict[str, Any]]:
+def _of_partitions(part: pa.RecordBatch, known: Registrations) -> Iterator[tuple[int, Change]]:
     in_before, in_after = part.column("in_before"), part.column("in_after")
     registered = [known.of(part.column(name)[0].as_py()) for name in ("previous", "snapshot")]
     kept = part.filter(pc.and_(in_before, in_after))
@@ -80,9 +97,10 @@ def _of_partitions(part: pa.RecordBatch, known: Registrations) -> Iterator[dict[
     )
 
 
-def _rows(part: pa.RecordBatch, changes: Iterable[tuple[int, Change]]) -> Iterator[dict[str, Any]]:
+def _rows(part: pa.RecordBatch, changes: Iterable[tuple[int, Change]]) -> Iterator[tuple[int, Change]]:
+    """The changes of rows, each with its snapshot."""
     snapshots = part.column("snapshot").to_pylist()
-    return (change_row(snapshots[row], change) for row, change in changes)
+    return ((snapshots[row], change) for row, change in changes)
 
 
 def _partition_batch(part: pa.RecordBatch, side: str, registered: ClusterMembers) -> PartitionBatch:

@@ -112,10 +112,11 @@ def all_drift(job: JobInputs) -> TableRows:
     pairs = drift.pairs(inputs, known)
     partitions = drift.partitions_twice(job.compared_partitions, pairs)
     topics = drift.topics_twice(inputs.topics, topic_requirements(inputs.topics, job.policy), pairs)
+    gaps = drift.gaps(inputs)
     changes = (
         drift.registration_drift(inputs, known)
-        .unionByName(drift.topic_drift(topics, partitions))
-        .unionByName(drift.partition_drift(partitions, topics, pairs, known))
+        .unionByName(drift.topic_drift(topics, partitions, gaps))
+        .unionByName(drift.partition_drift(partitions, topics, pairs, known, gaps))
     )
     return TableRows(drift.compared_with(changes, pairs, inputs.snapshots))
 
