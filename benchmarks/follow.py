@@ -1,0 +1,122 @@
+"""`pipeline follow` beside a collector: 20 clusters of 10,000 partitions every 30 s for ten minutes, under 1 % of them changing a round.
+
+Prints how far the tables are behind the snapshots, the processor time of both sides a round, and the files that an hour would make.
+Afterwards every snapshot is judged once and every partition has one row. RACKSPAN_BENCH_MINUTES=2 is a shorter run.
+"""
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import replace
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks._measure import Figures, machine, processor_seconds
+from benchmarks.audit import snapshot
+from rackspan.model import ClusterSnapshot
+from rackspan.model.ids import NO_BROKER
+from rackspan.pipeline import TABLES, Warehouse, create_warehouse, rows
+from rackspan.pipeline.delta.table import data_files, open_table
+from rackspan.pipeline.landing.store import store_all
+from rackspan.pipeline.schemas import LANDING
+
+CLUSTERS = 20
+PARTITIONS = 10_000
+EVERY_SECONDS = 30
+CHANGED = 0.005
+PATIENCE_SECONDS = 300
+"""For the last round, after the collector has ended."""
+
+
+def main() -> None:
+    minutes = float(os.environ.get("RACKSPAN_BENCH_MINUTES", "10"))
+    rounds = max(2, int(minutes * 60 / EVERY_SECONDS))
+    print(f"follow, {CLUSTERS} clusters of {PARTITIONS:,} partitions every {EVERY_SECONDS} s; {machine()}")
+    with tempfile.TemporaryDirectory() as folder:
+        warehouse = create_warehouse(Path(folder) / "warehouse")
+        words = ("-m", "rackspan", "pipeline", "follow", "--warehouse", warehouse.root, "--every", "1")
+        with subprocess.Popen([sys.executable, *words], stderr=subprocess.PIPE, text=True) as following:
+            # A thread of its own, since a pipe that nobody reads stops the writer.
+            printer = threading.Thread(target=_print_lines, args=(following,), daemon=True)
+            printer.start()
+            collecting = collected(warehouse, rounds)
+            deadline = time.monotonic() + PATIENCE_SECONDS
+            while judged(warehouse) < CLUSTERS * rounds and time.monotonic() < deadline:
+                time.sleep(1)
+            work = processor_seconds() - time.process_time()
+            following.send_signal(signal.SIGTERM)
+            following.wait()
+        report(warehouse, rounds, collecting, work)
+
+
+def _print_lines(following: "subprocess.Popen[str]") -> None:
+    assert following.stderr is not None
+    for line in following.stderr:
+        print(line, end="", file=sys.stderr, flush=True)
+
+
+def collected(warehouse: Warehouse, rounds: int) -> Figures:
+    """Store so many rounds by the clock. Returns the seconds that each took."""
+    clusters = [
+        replace(snapshot(PARTITIONS, misplaced=0.01, seed=seed), cluster_id=f"c{seed}") for seed in range(CLUSTERS)
+    ]
+    rng = np.random.default_rng(1)
+    due, took = time.monotonic(), []
+    for _ in range(rounds):
+        time.sleep(max(0.0, due - time.monotonic()))
+        due += EVERY_SECONDS
+        started = time.monotonic()
+        clusters = [_later(one, rng) for one in clusters]
+        store_all(clusters, warehouse)
+        took.append(time.monotonic() - started)
+    return Figures(tuple(took))
+
+
+def _later(one: ClusterSnapshot, rng: np.random.Generator) -> ClusterSnapshot:
+    """The same cluster now: of a thousand partitions five have lost a replica from their ISR or got it back."""
+    isr = one.partitions.isr.copy()
+    changed = np.flatnonzero(rng.random(len(isr)) < CHANGED)
+    back = isr[changed, 2] == NO_BROKER
+    isr[changed, 2] = np.where(back, one.partitions.replicas[changed, 2], NO_BROKER)
+    return replace(one, taken_at=datetime.now(UTC), partitions=replace(one.partitions, isr=isr))
+
+
+def judged(warehouse: Warehouse) -> int:
+    table = open_table(warehouse.table("judged"))
+    return 0 if table is None else sum(file.rows for file in data_files(table))
+
+
+def report(warehouse: Warehouse, rounds: int, collecting: Figures, work: float) -> None:
+    ended = {row["run_id"]: datetime.fromisoformat(row["ended_at"]) for row in rows(warehouse, "runs")}
+    behind: dict[str, float] = {}
+    for row in rows(warehouse, "judged"):
+        seconds = (ended[row["run_id"]] - datetime.fromisoformat(row["taken_at"])).total_seconds()
+        # Snapshots of one round have nearly the same time; ids are in the order of time.
+        behind[row["snapshot_id"]] = seconds
+    in_time = [behind[identity] for identity in sorted(behind)]
+    late = Figures(tuple(max(in_time[at : at + CLUSTERS]) for at in range(0, len(in_time), CLUSTERS)))
+    print(f"a round is stored in {collecting.text('s', 1)}, and judged {late.text('s', 1)} after it was taken")
+    print(f"the last three rounds: {', '.join(f'{one:.1f} s' for one in late.values[-3:])}; {len(ended)} runs")
+    print(
+        f"processor time of follow: {work / rounds:.1f} s a round of {EVERY_SECONDS} s; load {os.getloadavg()[0]:.1f}"
+    )
+    hours = rounds * EVERY_SECONDS / 3600
+    for name in (*LANDING, *TABLES):
+        table = open_table(warehouse.table(name))
+        assert table is not None
+        print(f"{name}: {len(data_files(table)) / hours:,.0f} files an hour")
+    durability = open_table(warehouse.table("partition_durability"))
+    assert durability is not None
+    made = sum(file.rows for file in data_files(durability))
+    print(f"{len(in_time)} of {CLUSTERS * rounds} snapshots judged, {made:,} rows of partition_durability")
+    assert (len(in_time), made) == (CLUSTERS * rounds, CLUSTERS * PARTITIONS * rounds)
+
+
+if __name__ == "__main__":
+    main()
