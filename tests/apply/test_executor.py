@@ -368,6 +368,71 @@ def test_a_broker_that_dies_with_its_throttle_set_is_owed_its_own_until_it_is_ba
     assert cluster.configs == {ConfigKey(Holder.BROKER, "6", RATES[0]): "77"}
 
 
+class Scripted:
+    """A cluster that shows one observation after another, the last one for ever, and the requests that it got."""
+
+    def __init__(self, *shown: Mapping[TopicPartition, tuple[int, ...]]) -> None:
+        self.shown = list(shown)
+        self.requests: list[str] = []
+
+    def observe(self, request: ObservationRequest) -> ObservedCluster:
+        replicas = self.shown.pop(0) if len(self.shown) > 1 else self.shown[0]
+        moving = {one: InFlight(held, held[2:3], held[3:]) for one, held in replicas.items() if len(held) == 4}
+        ids = {"orders": "id-of-orders"}
+        return ObservedCluster("the-cluster", frozenset(BROKERS), ids, replicas, in_flight=moving)
+
+    def start_moves(self, targets: Mapping[Any, tuple[int, ...]]) -> None:
+        self.requests.append(f"start {','.join(str(one.partition) for one in targets)}")
+
+    def append(self, event: Event) -> None:
+        self.requests.append(type(event).__name__)
+        self.journal.append(event)
+
+    def runs(self, limits: RunLimits = RunLimits(), pace: Pace = AT_ONCE, plan: ReassignmentPlan = PLAN) -> list[str]:
+        """What the run requests of the cluster and the journal, in order."""
+        self.journal = Memory(plan)
+        updates = execute(self, self, limits, pace)  # type: ignore[arg-type]
+        with suppress(StopIteration):
+            for _ in range(200):
+                next(updates)
+        return self.requests
+
+    @property
+    def state(self) -> Any:
+        return self.journal.state
+
+
+def shows(first: tuple[int, ...], second: tuple[int, ...]) -> dict[TopicPartition, tuple[int, ...]]:
+    return {MOVE.topic_partition: first, OTHER.topic_partition: second}
+
+
+BEFORE, MOVED = shows(MOVE.undo, OTHER.undo), shows(MOVE.replicas, OTHER.undo)
+MOVING, BOTH = shows((1, 2, 4, 3), OTHER.undo), shows(MOVE.replicas, OTHER.replicas)
+
+
+def test_a_step_is_done_when_two_observations_in_a_row_show_it() -> None:
+    """A broker that lags shows what was true before: here, that the first partition is where a run before left it."""
+    ended = ["StepCompleted", "start 1", "StepCompleted", "RunCompleted"]
+    assert Scripted(MOVED, BEFORE, MOVED, MOVED, MOVED, BOTH).runs() == ["start 0", *ended]
+    assert Scripted(MOVED, BEFORE, MOVED, MOVING, MOVED, MOVED, MOVED, BOTH).runs() == ["start 0", *ended]
+    assert Scripted(MOVED, MOVED, MOVED, BOTH).runs() == ended
+
+
+def test_a_start_that_does_not_show_yet_is_repeated_and_counted_once() -> None:
+    ended = ["StepCompleted", "start 1", "StepCompleted", "RunCompleted"]
+    repeated = Scripted(BEFORE, BEFORE, MOVED, MOVED, MOVED, BOTH)
+    assert repeated.runs(RunLimits(moves=2)) == ["start 0", "start 0", *ended]
+    assert Scripted(BEFORE, BEFORE, MOVED).runs(RunLimits(moves=1)) == ["start 0"], "nothing may be copied any more"
+
+
+def test_a_change_that_never_shows_ends_the_run_when_its_patience_does() -> None:
+    clock = Clock()
+    with pytest.raises(ReassignmentStopped) as refused:
+        Scripted(BEFORE).runs(pace=Pace(60.0, 1.0, 1.0, now=lambda: clock.seconds, sleep=clock.sleep))
+    assert str(refused.value) == "the cluster took a change and does not show it; look at its controller's log"
+    assert 60 <= clock.seconds < 70
+
+
 class Flaky(FakeCluster):
     """A cluster that executes every request and loses every other response."""
 

@@ -144,7 +144,7 @@ def _pytest(arguments: Sequence[str], plugin: object) -> int:
 
 
 class _Shallow:
-    """Examples as `make check` draws them, without shrinking: that a test fails is enough."""
+    """As many examples as RACKSPAN_DEPTH sets, without shrinking: that a test fails is enough."""
 
     @staticmethod
     def pytest_collection() -> None:

@@ -118,6 +118,17 @@ def test_a_throttle_is_recorded_then_set_then_the_step_starts() -> None:
     assert decide(throttling, replace(ended, configs=own), limits) == Record(ThrottleRemoved(tuple(own)))
 
 
+def test_throttles_of_another_direction_are_restored_before_anything_starts() -> None:
+    state = replace(STATE, direction=Direction.ORIGINALS, own={RATE: "77"}, throttled_step=None)
+    limits = RunLimits(bytes_per_second=9)
+    ended = {MOVE.topic_partition: MOVE.replicas, NEXT.topic_partition: NEXT.replicas}
+    others = dict.fromkeys(observation_request(state, limits).configs)
+    shown = observed(ended, configs={**others, RATE: "9"})
+    assert decide(state, shown, limits) == SetConfigs({RATE: "77"})
+    restored = observed(ended, configs={**others, RATE: "77"})
+    assert decide(state, restored, limits) == Record(ThrottleRemoved((RATE,)))
+
+
 def test_a_throttle_that_outlives_its_step_is_recorded_for_the_next() -> None:
     """Step 1 was deferred and copies again while step 2 is under way: nothing is restored between them."""
     limits, state = RunLimits(bytes_per_second=9), replace(STATE, deferred=frozenset({1}))
