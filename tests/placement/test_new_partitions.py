@@ -1,17 +1,25 @@
 """What create and extend propose; the judges are Kafka's own rule for added partitions, and audit."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rackspan.audit import RackPolicy, audit
-from rackspan.errors import PartialRacks, UsageError
-from rackspan.model import BrokerId, RackId
+from rackspan.errors import InvalidPartitions, PartialRacks, UsageError
+from rackspan.model import BrokerId, ClusterSnapshot, RackId, columns
 from rackspan.placement import UsableBroker
+from rackspan.placement.balanced.settings import (
+    LEADERS_CONFIG,
+    REPLICAS_CONFIG,
+    TOPIC_LEADERS_CONFIG,
+    TOPIC_REPLICAS_CONFIG,
+)
 from rackspan.placement.kafka.java_random import JavaRandom
-from rackspan.placement.kafka.rack_alternated import add_partitions
-from rackspan.placement.new_partitions import PlacerChoice, more_partitions, new_topic
+from rackspan.placement.kafka.rack_alternated import START_INDEX_CONFIG, add_partitions
+from rackspan.placement.new_partitions import PARTITIONS_MAX, PlacerChoice, more_partitions, new_topic
 from tests.placement.snapshots import snapshot_of
 
 
@@ -78,3 +86,64 @@ def test_names_that_are_equal_in_metrics_are_refused() -> None:
     object.__setattr__(dotted.topics[0], "name", "a.b")
     with pytest.raises(UsageError, match=r"^topic 'a_b' collides with existing topic 'a\.b'; choose another name$"):
         new_topic(dotted, "a_b", 1, 1, PlacerChoice(), JavaRandom(0))
+
+
+THREE = brokers_in("a", "b", "c")
+
+
+def placed_on(*replicas: list[int]) -> ClusterSnapshot:
+    return snapshot_of(THREE, np.array(replicas, dtype=np.int32))
+
+
+def test_partitions_are_added_after_the_greatest_id_even_where_some_are_missing() -> None:
+    snapshot = placed_on([0, 1], [1, 2], [2, 0])
+    gap = replace(snapshot, partitions=snapshot.partitions.take(np.array([True, False, True])))
+    proposal = more_partitions(gap, "placed", 5, PlacerChoice(), JavaRandom(0))
+    assert (proposal.start_partition, len(proposal.assignment), proposal.total) == (3, 2, 5)
+    with pytest.raises(InvalidPartitions, match=r"currently has 3 partition\(s\); 3 would not be an increase"):
+        more_partitions(gap, "placed", 3, PlacerChoice(), JavaRandom(0))
+    headless = replace(snapshot, partitions=snapshot.partitions.take(np.array([False, True, True])))
+    with pytest.raises(UsageError, match="partition 0 is missing"):
+        more_partitions(headless, "placed", 5, PlacerChoice(), JavaRandom(0))
+
+
+def test_a_config_that_is_given_goes_before_the_loads_of_the_snapshot() -> None:
+    """Broker 0 leads all and broker 2 nothing, by the snapshot; the configs have it the other way round."""
+    snapshot = placed_on(*[[0, 1]] * 6)
+    by_loads = new_topic(snapshot, "new", 1, 1, PlacerChoice(), JavaRandom(0))
+    assert by_loads.assignment.replicas.tolist() == [[2]]
+    others = {LEADERS_CONFIG: "0:0,1:6,2:6", REPLICAS_CONFIG: "0:0,1:6,2:6"}
+    by_configs = new_topic(snapshot, "new", 1, 1, PlacerChoice(configs=others), JavaRandom(0))
+    assert by_configs.assignment.replicas.tolist() == [[0]]
+    of_topic = {TOPIC_LEADERS_CONFIG: "0:0,1:6,2:6", TOPIC_REPLICAS_CONFIG: "0:0,1:6,2:6"}
+    extended = more_partitions(snapshot, "placed", 7, PlacerChoice(configs={**others, **of_topic}), JavaRandom(0))
+    assert extended.assignment.replicas[0, 0] == 0
+    start = PlacerChoice("rack-alternated", configs={START_INDEX_CONFIG: "2"})
+    assert more_partitions(snapshot, "placed", 7, start, JavaRandom(0)).assignment.replicas[0, 0] == 2
+
+
+def test_partitions_are_not_added_to_a_topic_that_is_being_reassigned_or_is_not_there() -> None:
+    snapshot = placed_on([0, 1], [1, 2])
+    moving = replace(
+        snapshot,
+        partitions=columns(
+            topic=[0, 0],
+            partition=[0, 1],
+            leader=[0, 1],
+            replicas=[[0, 1], [1, 2, 0]],
+            isr=[[0, 1], [1, 2]],
+            adding_replicas=[[], [0]],
+            removing_replicas=[[], []],
+        ),
+    )
+    with pytest.raises(UsageError, match="partition 1 is being reassigned; run again when it is done"):
+        more_partitions(moving, "placed", 3, PlacerChoice(), JavaRandom(0))
+    with pytest.raises(UsageError, match="topic 'other' does not exist as expected"):
+        more_partitions(snapshot, "other", 3, PlacerChoice(), JavaRandom(0))
+    with pytest.raises(UsageError, match="topic 'placed' already exists"):
+        new_topic(snapshot, "placed", 1, 1, PlacerChoice(), JavaRandom(0))
+    too_many = PARTITIONS_MAX + 1
+    with pytest.raises(UsageError, match=f"{too_many} partitions: at most {PARTITIONS_MAX} are placed at a time"):
+        new_topic(snapshot, "new", too_many, 1, PlacerChoice(), JavaRandom(0))
+    with pytest.raises(UsageError, match=f"{too_many} partitions: at most {PARTITIONS_MAX} are placed at a time"):
+        more_partitions(snapshot, "placed", too_many, PlacerChoice(), JavaRandom(0))
