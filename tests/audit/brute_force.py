@@ -102,8 +102,12 @@ def cluster_findings(cluster: Document, policy: RackPolicy) -> Iterator[tuple[st
         for rack in all_racks(cluster, policy):
             if quorum_lost(cluster, policy, {rack}):
                 yield "controller-quorum-spread", "violation"
-        if None in voters(cluster, policy).values():
-            yield "controller-quorum-spread", "warning"
+        lost = [{rack} for rack in all_racks(cluster, policy)] or [set()]
+        doubtful = [
+            one for one in lost if quorum_may_be_lost(cluster, policy, one) and not quorum_lost(cluster, policy, one)
+        ]
+        if None in voters(cluster, policy).values() and (doubtful or on_one_machine(cluster)):
+            yield "controller-quorum-spread", "violation" if doubtful else "warning"
     for one in cluster["brokers"]:
         if one["fenced"]:
             yield "fenced-broker", "warning"
@@ -234,10 +238,14 @@ def quorum_lost(cluster: Document, policy: RackPolicy, lost: set[str]) -> bool:
     return bool(voters(cluster, policy)) and len(left) <= len(voters(cluster, policy)) / 2
 
 
+def on_one_machine(cluster: Document) -> bool:
+    return all((one["host"] or "").startswith("127.") for one in cluster["brokers"])
+
+
 def quorum_may_be_lost(cluster: Document, policy: RackPolicy, lost: set[str]) -> bool:
     """Whether no majority is left if every voter of unknown rack stood in a lost rack; on one machine none does."""
     racks = voters(cluster, policy)
-    simulated = all((one["host"] or "").startswith("127.") for one in cluster["brokers"])
+    simulated = on_one_machine(cluster)
     left = [rack for rack in racks.values() if (rack is None and simulated) or (rack is not None and rack not in lost)]
     return bool(racks) and len(left) <= len(racks) / 2
 

@@ -29,17 +29,26 @@ POLICY = RackPolicy(topic_survive={"orders": Survive.BROKER})
 LEFT_BEHIND = {"offline": 1, "needs_unclean_election": 1, "under_min_isr": 0, "under_min_racks": 0}
 """The only replica in sync is lost, and another one is left."""
 HEAD = {
+    "cluster_name": None,
     "cluster_id": "the-cluster",
     "taken_at": "2026-11-22T08:30:00Z",
     "brokers": 3,
     "topics": 2,
     "partitions": 3,
     "partial": ["sizes of broker 3"],
+    "complete": True,
 }
 
 
 def quorum(*lost: int) -> dict[str, Any]:
-    return {"voters": 3, "surviving": 3 - len(lost), "lost": list(lost), "unknown_rack": [101], "holds": True}
+    return {
+        "voters": 3,
+        "surviving": 3 - len(lost),
+        "lost": list(lost),
+        "unknown_rack": [101],
+        "holds": True,
+        "certain": not lost,
+    }
 
 
 def harm(topic: str, **states: int) -> dict[str, Any]:
@@ -51,13 +60,13 @@ def harm(topic: str, **states: int) -> dict[str, Any]:
 def test_the_document_of_an_audit_has_a_summary_and_every_finding_by_its_columns() -> None:
     document = audit_document(SNAPSHOT, audit(SNAPSHOT, POLICY))
     refused = {"offline": 0, "needs_unclean_election": 0, "under_min_isr": 1, "under_min_racks": 0}
-    one = {"survived": False, "as_required": True}
+    doubtful, certain = ({"survived": False, "as_required": one} for one in (False, True))
     assert document["summary"] == {
         **HEAD,
         "racks": ["a", "b", "c"],
-        "violations": 3,
+        "violations": 4,
         "violated_partitions": 2,
-        "warnings": 1,
+        "warnings": 0,
         "by_constraint": {
             "accepts-writes-after-broker-loss": 1,
             "controller-quorum-spread": 1,
@@ -66,9 +75,9 @@ def test_the_document_of_an_audit_has_a_summary_and_every_finding_by_its_columns
         },
         "survives_any_rack": False,
         "losses": [
-            {"racks": ["a"], **one, **refused, "controller_quorum": quorum(1)},
-            {"racks": ["b"], **one, **LEFT_BEHIND, "controller_quorum": quorum(2)},
-            {"racks": ["c"], **one, **refused, "offline": 1, "controller_quorum": quorum()},
+            {"racks": ["a"], **doubtful, **refused, "controller_quorum": quorum(1)},
+            {"racks": ["b"], **doubtful, **LEFT_BEHIND, "controller_quorum": quorum(2)},
+            {"racks": ["c"], **certain, **refused, "offline": 1, "controller_quorum": quorum()},
         ],
     }
     assert {tuple(finding) for finding in document["findings"]} == {FINDING_COLUMNS}
@@ -92,7 +101,7 @@ def test_the_document_of_an_outage_has_what_is_harmed_now_and_by_each_loss() -> 
     assert document["losses"][1] == {
         "racks": ["b"],
         "survived": False,
-        "as_required": True,
+        "as_required": False,
         "topics": [harm("orders", **LEFT_BEHIND)],
         "leader_surge": {},
         "controller_quorum": quorum(2),

@@ -19,7 +19,8 @@ from rackspan.placement.balanced.settings import (
 )
 from rackspan.placement.kafka.java_random import JavaRandom
 from rackspan.placement.kafka.rack_alternated import START_INDEX_CONFIG, add_partitions
-from rackspan.placement.new_partitions import PARTITIONS_MAX, PlacerChoice, more_partitions, new_topic
+from rackspan.placement.new_partitions import PlacerChoice, more_partitions, new_topic
+from rackspan.placement.spec_format import PARTITIONS_MAX
 from tests.placement.snapshots import snapshot_of
 
 

@@ -22,6 +22,18 @@ def test_the_odd_task_goes_to_the_client_where_it_is_cheapest() -> None:
     assert min_traffic_within(tasks, floating(tasks, threads(tasks))).cost == 10
 
 
+def test_quotas_float_between_floor_and_ceiling_of_each_share_and_include_what_a_client_holds() -> None:
+    def bounds(owner: list[int], threads: list[int]) -> tuple[list[int], list[int]]:
+        tasks = owned(owner=owner, traffic=[[0, 0]] * len(owner), client_rack=[0] * len(threads))
+        quotas = floating(tasks, np.array(threads))
+        return quotas.least.tolist(), quotas.most.tolist()
+
+    assert bounds([0, 0, 1, 1], [1, 1]) == ([2, 2], [2, 2]), "what can be even is"
+    assert bounds([0, 0, 1], [1, 1]) == ([1, 1], [2, 2])
+    assert bounds([0] * 6, [1, 2]) == ([2, 0], [6, 4])
+    assert bounds([1] * 7, [1, 2]) == ([0, 4], [3, 7])
+
+
 @given(owned_sets(), st.integers(1, 2))
 def test_floating_quotas_are_the_optimum_of_their_bounds_and_never_cost_more(tasks: OwnedTasks, each: int) -> None:
     quotas = floating(tasks, threads(tasks, each))
