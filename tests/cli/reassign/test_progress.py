@@ -14,6 +14,7 @@ from rackspan.cli.reassign import progress as run_progress
 from rackspan.plan import RunLimits
 from rackspan.plan.execution.effects import Wait
 from rackspan.plan.execution.events import RunCancelled
+from rackspan.plan.execution.observed import InFlight
 from rackspan.reassign import PartitionReassignment, ReassignmentPlan, Step
 from tests.plan.fake_cluster import FakeCluster, Memory
 
@@ -63,6 +64,23 @@ def test_waiting_gets_a_line_every_so_often_and_what_keeps_it_a_line_once_it_las
         clock[0] = float(seconds)
         lines.report(replace(first, effect=effect), f"{effect.stalled} at {seconds}")
     assert capsys.readouterr().err.splitlines() == ["None at 31", "a at 46"]
+
+
+def test_what_is_awaited_is_named_once_none_got_in_sync_for_long() -> None:
+    clock = [0.0]
+    timer = run_progress._Timer(lambda: clock[0])
+    (first, *_), place = happened(), MOVES[0].topic_partition
+    moving = replace(first.cluster, in_flight={place: InFlight((4, 2, 1), (4,), (1,))}, isr={place: (1, 2)})
+    waiting = replace(first, effect=Wait(), cluster=moving)
+    at_first = run_progress._words(waiting, None, timer)
+    clock[0] = 299.0
+    assert run_progress._words(waiting, None, timer) == at_first
+    clock[0] = 600.0
+    words = run_progress._words(waiting, None, timer)
+    why = "none got in sync for 10 min, orders-0 waits for 4: a large copy, or a broker that cannot follow"
+    assert words == f"{at_first}; {why}"
+    in_sync = replace(moving, isr={place: (1, 2, 4)})
+    assert "none got in sync" not in str(run_progress._words(replace(waiting, cluster=in_sync), None, timer))
 
 
 def test_on_a_terminal_a_bar_is_drawn(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ from rackspan.cli.pages.difference import human_bytes, human_duration
 from rackspan.cli.pages.reassignment_plan import count
 from rackspan.plan.execution.effects import CancelMoves, Effect, ElectLeaders, Record, SetConfigs, StartMoves, Wait
 from rackspan.plan.execution.events import StepCompleted, StepDeferred, ThrottleRecorded
-from rackspan.plan.execution.progress import NO_SIZES, CopySizes, Progress, progress
+from rackspan.plan.execution.progress import NO_SIZES, CopySizes, Progress, awaited, progress
 
 if TYPE_CHECKING:
     from rackspan.apply import RunUpdate
@@ -20,6 +20,9 @@ LINE_EVERY_SECONDS: Final = 30.0
 
 STALLED_SECONDS: Final = 5.0
 """How long something keeps a run before it is named."""
+
+QUIET_SECONDS: Final = 300.0
+"""How long no replica gets in sync before those that are awaited are named. A large copy may take longer and be well."""
 
 Report = Callable[["RunUpdate", str | None], None]
 
@@ -34,11 +37,27 @@ def follow(updates: "Iterator[RunUpdate]", sizes: CopySizes | None = None) -> "R
 
 
 class _Timer:
-    """Estimates the time that is left from the bytes that were copied since the first report."""
+    """Estimates the time that is left from the bytes that were copied since the first report, and how long none got in sync."""
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         self._now = now
         self._began: tuple[float, int] | None = None
+        self._changed_at = now()
+        self._last: tuple[int, int, int] | None = None
+
+    def quiet(self, one: "RunUpdate", done: Progress) -> str:
+        """`; none got in sync for 5 min, orders-0 waits for 4`, once that has lasted QUIET_SECONDS."""
+        now, current = self._now(), (done.step, done.copied, done.moving)
+        if current != self._last:
+            self._last, self._changed_at = current, now
+        waiting = awaited(one.state, one.cluster)
+        if now - self._changed_at < QUIET_SECONDS or not waiting:
+            return ""
+        (topic, partition), brokers = next(iter(waiting.items()))
+        more = f" and {count(len(waiting) - 1, 'partition')} for others" if len(waiting) > 1 else ""
+        which = f"{topic}-{partition} waits for {','.join(map(str, brokers))}{more}"
+        lasts = human_duration(round(now - self._changed_at))
+        return f"; none got in sync for {lasts}, {which}: a large copy, or a broker that cannot follow"
 
     def left(self, done: Progress) -> str:
         """`, about 3 min left`; nothing before enough is known."""
@@ -126,7 +145,7 @@ def _words(one: "RunUpdate", sizes: CopySizes | None, timer: _Timer) -> str | No
         case StartMoves(targets, copies):
             return f"{step}: {count(len(targets), 'partition')} started, {count(copies, 'copy', 'copies')} to make"
         case Wait(None):
-            return f"{step}: {done.moving} moving, {_copied(done)}{timer.left(done)}"
+            return f"{step}: {done.moving} moving, {_copied(done)}{timer.left(done)}{timer.quiet(one, done)}"
         case Wait(str(why)):
             return f"{step}: waiting: {why}"
         case _:

@@ -67,3 +67,13 @@ def progress(state: RunState, cluster: ObservedCluster, sizes: CopySizes = NO_SI
 
 def _in_sync(one: PartitionReassignment, state: RunState, cluster: ObservedCluster) -> int:
     return len(set(one.additions(state.direction)) & set(cluster.isr.get(one.topic_partition, ())))
+
+
+def awaited(state: RunState, cluster: ObservedCluster) -> dict[TopicPartition, tuple[int, ...]]:
+    """The brokers that each move of the plan under way waits for: those of its target that are not in sync."""
+    missing = {
+        topic_partition: tuple(sorted(set(moving.target) - set(cluster.isr.get(topic_partition, ()))))
+        for topic_partition, moving in sorted(cluster.in_flight.items())
+        if topic_partition in state.plan.by_partition
+    }
+    return {topic_partition: brokers for topic_partition, brokers in missing.items() if brokers}
