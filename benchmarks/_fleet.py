@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks.audit import BROKERS, RACKS, snapshot
+from benchmarks.audit import BROKERS, RACKS, REPLICATION_FACTOR, snapshot
 from rackspan.model import ClusterSnapshot
 from rackspan.model.ids import NO_BROKER
 from rackspan.pipeline import Warehouse, create_warehouse
@@ -17,7 +17,7 @@ TOGETHER = 10
 MIN_INSYNC_RACKS = 2
 FIRST = datetime(2026, 11, 1, tzinfo=UTC)
 
-__all__ = ["BROKERS", "MIN_INSYNC_RACKS", "RACKS", "SNAPSHOTS", "fleet"]
+__all__ = ["BROKERS", "MIN_INSYNC_RACKS", "RACKS", "REPLICATION_FACTOR", "SNAPSHOTS", "fleet"]
 
 
 def fleet(root: Path, partitions: int) -> Warehouse:

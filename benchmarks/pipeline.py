@@ -1,9 +1,11 @@
 """`partition_durability` and `outage_impact` made by Spark, beside the same computed by DuckDB and by Polars.
 
-From a warehouse's landing tables to sorted rows: a Delta table by Spark, a Parquet file by the others. Spark's start is left out; each engine runs once before it counts, and
-who takes longer than a minute for that is not run again: that run is its figure. The sums of all three must be equal before
-anything is printed. Processor seconds stand beside the elapsed ones, which a busy machine changes less.
-RACKSPAN_BENCH_ROWS=1000000 runs one size alone. Needs 8 GB of memory and 4 GB of disk below TMPDIR.
+From the Parquet files of a warehouse's landing tables to sorted rows in Parquet, as `pipeline run` has Spark do it; and beside it
+with Spark's Delta Lake, which reads the log and commits. Spark's start is left out; each engine runs once before it counts, and
+who takes longer than a minute for that is not run again: that run is its figure. The sums of all must be equal before
+anything is printed. Processor seconds stand beside the elapsed ones, which a busy machine changes less. Polars is left
+out beyond ten million rows. RACKSPAN_BENCH_ROWS=1000000,10000000 runs some sizes alone. All of them need 12 GB of memory and
+20 GB of disk below TMPDIR.
 """
 
 import os
@@ -12,24 +14,37 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import duckdb
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812
 
 from benchmarks import _pipeline_peers as peers
 from benchmarks._fleet import MIN_INSYNC_RACKS, SNAPSHOTS, fleet
 from benchmarks._measure import Figures, machine, processor_seconds, seconds
 from rackspan.audit import RackPolicy
 from rackspan.pipeline import TABLES, Warehouse
+from rackspan.pipeline.frames.inputs import Inputs
 from rackspan.pipeline.incremental import RunWork, TableWork
 from rackspan.pipeline.jobs.tables import JOBS
 from rackspan.pipeline.landing.markers import read_markers
+from rackspan.pipeline.schemas import Table
 from rackspan.pipeline.spark import session
 
 POLICY = RackPolicy(min_insync_racks=MIN_INSYNC_RACKS)
-RUNS = {1_000_000: 3, 10_000_000: 2}
-"""By rows. All of it takes some ten minutes on two cores that have nothing else to do."""
+RUNS = {1_000_000: 3, 10_000_000: 2, 100_000_000: 1}
+"""By rows. All of it takes some forty minutes on two cores that have nothing else to do, most of it for the last."""
+
+POLARS_ROWS_MAX = 10_000_000
+GROWTH_MAX = 1.2
+"""Times linear: what ten times the rows may cost."""
+
+SPARK, SPARK_DELTA = "Spark", "Spark on Delta"
 
 SLOW_SECONDS = 60
 DRIVER_MEMORY = "4g"
@@ -50,7 +65,7 @@ OURS_ALONE: Mapping[str, str] = {"partition_durability": "", "outage_impact": "w
 
 
 def main() -> None:
-    sizes = [int(os.environ["RACKSPAN_BENCH_ROWS"])] if "RACKSPAN_BENCH_ROWS" in os.environ else list(RUNS)
+    sizes = list(map(int, os.environ.get("RACKSPAN_BENCH_ROWS", ",".join(map(str, RUNS))).split(",")))
     print(f"tables from {SNAPSHOTS} snapshots; {machine()}; load before {os.getloadavg()[0]:.1f}")
     os.environ.setdefault("SPARK_DRIVER_MEMORY", DRIVER_MEMORY)
     with session.spark_session("local[*]") as spark, tempfile.TemporaryDirectory() as folder:
@@ -59,16 +74,26 @@ def main() -> None:
             warehouse = fleet(Path(folder) / f"{rows}", rows)
             for name in PEERS:
                 grown[name].append(compare(spark, warehouse, name, rows, Path(folder)))
-        for name, (small, *large) in grown.items():
-            for one in large:
-                longer = Figures(tuple(value / small.median for value in one.values))
-                print(f"{name}: {sizes[-1] // sizes[0]} times the rows take {longer.text('times as long', 1)}")
+            shutil.rmtree(warehouse.root)
+        for name, figures in grown.items():
+            for (less, small), (more, large) in pairwise(zip(sizes, figures, strict=True)):
+                longer = Figures(tuple(value / small.median for value in large.values))
+                most = GROWTH_MAX * more / less
+                print(
+                    f"{name}: {more // less} times the rows take {longer.text('times as long', 1)}, at most {most:.0f}"
+                )
 
 
 def compare(spark: Any, warehouse: Warehouse, name: str, rows: int, folder: Path) -> Figures:
     """Print one table at one size. Returns our seconds."""
-    engines = {"Spark": spark_engine(spark, warehouse, name)} | {
-        engine: lambda out, make=make: make(Path(warehouse.root), out) for engine, make in PEERS[name].items()
+    engines = {
+        SPARK: spark_engine(spark, warehouse, name, "parquet"),
+        SPARK_DELTA: spark_engine(spark, warehouse, name, "delta"),
+    }
+    engines |= {
+        engine: partial(make, Path(warehouse.root))
+        for engine, make in PEERS[name].items()
+        if engine != "Polars" or rows <= POLARS_ROWS_MAX
     }
     sums, first = {}, {}
     for engine, make in engines.items():
@@ -77,7 +102,7 @@ def compare(spark: Any, warehouse: Warehouse, name: str, rows: int, folder: Path
             print(f"{rows:,} rows, {name}, {engine}: {first[engine][0]:.1f} s at first", file=sys.stderr, flush=True)
             sums[engine] = summed(out, name, engine)
     assert len(set(sums.values())) == 1, sums
-    again = [engine for engine, (elapsed, _) in first.items() if engine == "Spark" or elapsed < SLOW_SECONDS]
+    again = [engine for engine, (elapsed, _) in first.items() if engine == SPARK or elapsed < SLOW_SECONDS]
     measured: dict[str, list[tuple[float, float]]] = {engine: [] for engine in engines}
     for _ in range(RUNS.get(rows, min(RUNS.values()))):
         # In turn, so that all meet the same machine.
@@ -90,7 +115,7 @@ def compare(spark: Any, warehouse: Warehouse, name: str, rows: int, folder: Path
     )
     for kind, figures in (("elapsed", elapsed), ("of processors", work)):
         print(f"{rows:>10,} rows, {name}, {kind}: {described(figures)}; load {os.getloadavg()[0]:.1f}", flush=True)
-    return elapsed["Spark"]
+    return elapsed[SPARK]
 
 
 def timed(make: Callable[[Path], None], out: Path) -> tuple[float, float]:
@@ -101,7 +126,7 @@ def timed(make: Callable[[Path], None], out: Path) -> tuple[float, float]:
 
 
 def described(figures: Mapping[str, Figures]) -> str:
-    ours = figures["Spark"]
+    ours = figures[SPARK]
     peers = [
         f"; {engine} {one.text('s')}, ratio {ours.over(one).text('x', 1)}"
         for engine, one in figures.items()
@@ -119,8 +144,17 @@ def removed(out: Path) -> Iterator[Path]:
         shutil.rmtree(out) if out.is_dir() else out.unlink(missing_ok=True)
 
 
-def spark_engine(spark: Any, warehouse: Warehouse, name: str) -> Callable[[Path], None]:
-    """What `pipeline run` does for one table: from the landing tables to a Delta table of its own."""
+class DeltaInputs(Inputs):
+    """The same rows, read by Spark's Delta Lake instead of from the files that delta-rs lists."""
+
+    def _numbered(self, table: Table) -> DataFrame:
+        rows = self.spark.read.format("delta").load(self.warehouse.spark_path(table.name))
+        numbers = F.broadcast(self.snapshots.select("snapshot", "snapshot_id"))
+        return rows.drop("cluster_id", "taken_at", "day").join(numbers, "snapshot_id").drop("snapshot_id")
+
+
+def spark_engine(spark: Any, warehouse: Warehouse, name: str, kind: str) -> Callable[[Path], None]:
+    """What `pipeline run` makes of one table, in Parquet files that it has delta-rs commit; or all of it by Spark's Delta Lake."""
     from rackspan.pipeline.frames.registrations import registrations
     from rackspan.pipeline.jobs import build as job
 
@@ -132,15 +166,19 @@ def spark_engine(spark: Any, warehouse: Warehouse, name: str) -> Callable[[Path]
     def make(out: Path) -> None:
         known = registrations(warehouse, stored, POLICY)
         inputs = job.job_inputs(spark, warehouse, work, one, known, POLICY)
+        if kind == "delta":
+            by_delta = DeltaInputs(spark, warehouse, stored, one.judged)
+            inputs = replace(inputs, inputs=by_delta, compared=by_delta)
         rows = job.table_rows(JOBS[name](inputs), inputs.compared.snapshots, one.table, work.run_id)
-        rows.write.partitionBy("day").parquet(str(out))
+        rows.write.format(kind).partitionBy("day").save(str(out))
 
     return make
 
 
 def summed(made: Path, name: str, engine: str) -> tuple[int, ...]:
-    files = f"{made}/**/*.parquet" if engine == "Spark" else made
-    only = OURS_ALONE[name] if engine == "Spark" else ""
+    ours = engine in (SPARK, SPARK_DELTA)
+    files = f"{made}/**/*.parquet" if ours else made
+    only = OURS_ALONE[name] if ours else ""
     with duckdb.connect() as connection:
         query = f"{SUMS[name]} from read_parquet('{files}', union_by_name = true) {only}"
         return tuple(connection.execute(query).fetchall()[0])

@@ -25,6 +25,7 @@ HADOOP_AWS = """\
     <dependency org="software.amazon.awssdk" name="s3" rev="2.35.4" conf="default->default"/>
     <dependency org="software.amazon.awssdk" name="s3-transfer-manager" rev="2.35.4" conf="default->default"/>
     <dependency org="software.amazon.awssdk" name="sts" rev="2.35.4" conf="default->default"/>
+    <dependency org="software.amazon.s3.analyticsaccelerator" name="analyticsaccelerator-s3" rev="1.3.1" conf="default->master"/>
     <exclude org="org.slf4j" matcher="exact"/>"""
 """hadoop-aws itself requires the bundle of every AWS service, some 600 MB; these parts of it are 16 MB."""
 

@@ -47,6 +47,7 @@ def judge(
     from rackspan.pipeline.frames.registrations import registrations
     from rackspan.pipeline.jobs.build import job_inputs, table_rows
     from rackspan.pipeline.jobs.tables import JOBS
+    from rackspan.pipeline.spark.session import send_code
 
     if name not in TABLES:
         raise UsageError(f"table {name!r}: not one that is derived; choose one of {', '.join(TABLES)}")
@@ -59,6 +60,7 @@ def judge(
     previous = neighbours(markers, given).previous if TABLES[name].looks_back else ()
     stored = tuple(sorted((*given, *previous), key=lambda one: (one.cluster_id, one.taken_at)))
     places = tuple(place for place, one in enumerate(stored) if one.snapshot_id in wanted)
+    send_code(spark)
     one = TableWork(TABLES[name], 0, places)
     work = RunWork("", stored, {name: one})
     job = job_inputs(spark, warehouse, work, one, registrations(warehouse, stored, policy), policy)

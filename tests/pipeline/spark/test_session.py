@@ -91,6 +91,14 @@ def test_the_package_that_is_sent_can_be_imported_from_its_zip(tmp_path: Path) -
         "print(rackspan.__file__)",
     )
     assert rows_read.startswith(archive)
+    (tmp_path / "again").mkdir()
+    again = python(
+        f"import sys; sys.path.insert(0, {archive!r})",
+        "from pathlib import Path",
+        "from rackspan.pipeline.spark import session",
+        f"print(session.packaged(Path({str(tmp_path / 'again')!r})))",
+    ).strip()
+    assert Path(again).read_bytes() == Path(archive).read_bytes()
 
 
 @pytest.mark.spark

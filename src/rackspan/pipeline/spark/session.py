@@ -53,6 +53,9 @@ DELTA: Final[Mapping[str, str]] = {
 SHORT_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a JVM that ends after seconds: otherwise it spends half of its processor time on compiling what it never runs again."""
 
+_SENT_TO: Final[set[str]] = set()
+"""The sessions of Spark Connect whose server has this package."""
+
 REQUIRED_BY_WORKERS: Final = ("numpy", "pyarrow")
 WORKERS_CHECKED: Final = 256
 """Rows, over as many tasks as the cluster has cores."""
@@ -84,7 +87,7 @@ def spark_session(
     try:
         if delta:
             _require_delta(base, master or "the running session")
-        _ship_code(base)
+        send_code(base)
         session = base.newSession()
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
@@ -114,12 +117,10 @@ def _connection(remote: str, delta: bool) -> Iterator[Any]:
             _require_delta(session, remote)
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
-        with TemporaryDirectory() as folder:
-            session.addArtifacts(packaged(Path(folder)), pyfile=True)
+        send_code(session)
     except (PySparkException, OSError, RuntimeError) as error:
         raise UsageError(f"Spark Connect at {remote}: {_first_line(error)}; look at --remote") from error
     try:
-        _require_on_workers(session, remote)
         yield session
     finally:
         session.stop()
@@ -258,8 +259,14 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
                 os.environ[name] = value
 
 
-def _ship_code(session: "SparkSession") -> None:
-    """Send this package to executors on other machines, once a session; local ones import the installed one."""
+def send_code(session: "SparkSession") -> None:
+    """Send this package to executors on other machines, once a session; local ones import the installed one.
+
+    Errors: UsageError where their Python lacks something.
+    """
+    if type(session).__module__.startswith("pyspark.sql.connect"):
+        _send_by_connect(session)
+        return
     from pyspark import SparkFiles
 
     context = session.sparkContext
@@ -270,6 +277,14 @@ def _ship_code(session: "SparkSession") -> None:
     if not (folder / "rackspan.zip").exists():
         context.addPyFile(packaged(folder))
         _require_on_workers(session, context.master or LOCAL)
+
+
+def _send_by_connect(session: Any) -> None:
+    if session.session_id not in _SENT_TO:
+        with TemporaryDirectory() as folder:
+            session.addArtifacts(packaged(Path(folder)), pyfile=True)
+        _require_on_workers(session, "Spark Connect")
+        _SENT_TO.add(session.session_id)
 
 
 def _require_on_workers(session: "SparkSession", where: str) -> None:
@@ -308,5 +323,9 @@ def _require_on_workers(session: "SparkSession", where: str) -> None:
 
 def packaged(folder: Path) -> str:
     """The package as a zip that Python can import from. Returns its path."""
+    archive = getattr(rackspan.__loader__, "archive", None)
+    if archive is not None:
+        # Imported from a zip already, as from the wheel that spark-submit was given.
+        return str(shutil.copyfile(archive, folder / "rackspan.zip"))
     source = Path(rackspan.__file__).parent
     return shutil.make_archive(str(folder / "rackspan"), "zip", source.parent, source.name)
