@@ -71,6 +71,15 @@ def test_equality_of_offset_partition_and_topic_is_pushed_and_nothing_else() -> 
     assert Bounds().pushed([*pushed, *left])[1] == left
 
 
+def test_each_comparison_of_offsets_has_its_bounds() -> None:
+    kinds = (spark.EqualTo, spark.GreaterThan, spark.GreaterThanOrEqual, spark.LessThan, spark.LessThanOrEqual)
+    for kind in kinds:
+        bounds, rest = Bounds().pushed([kind(("offset",), 4)])
+        found = bounds.narrowed(OffsetRange(TopicPartition("a", 0), 0, 8))
+        assert list(range(found.start, found.end)) == [n for n in range(8) if OPERATORS[kind.__name__](n, 4)], kind
+        assert rest == []
+
+
 def test_conditions_on_one_column_hold_together() -> None:
     both = [spark.In(("topic",), ("a", "b")), spark.EqualTo(("topic",), "b"), spark.In(("topic",), ("b", "c"))]
     bounds, rest = Bounds().pushed(both)
