@@ -91,7 +91,7 @@ def _reporter(sizes: CopySizes | None) -> Iterator[Report]:
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=console, transient=True) as bar:
-        task = bar.add_task("looking", total=None, copied="")
+        task = bar.add_task("reading the cluster", total=None, copied="")
 
         def report(one: "RunUpdate", words: str | None) -> None:
             done = progress(one.state, one.cluster, sizes or NO_SIZES)
