@@ -111,7 +111,8 @@ def test_every_snapshot_is_valid(snapshot: ClusterSnapshot) -> None:
 
 
 def test_the_schema_of_tables_is_generated_from_their_columns() -> None:
-    assert (SCHEMAS / table_schema.FILE.name).read_text(encoding="utf-8") == table_schema.document()
+    written = (SCHEMAS / table_schema.FILE.name).read_text(encoding="utf-8")
+    assert written == table_schema.document(), "python -m tools.table_schema"
 
 
 def test_the_page_lists_every_schema() -> None:
