@@ -4,13 +4,18 @@ python -m benchmarks._cluster_clients BOOTSTRAP create RF TOPIC...
 python -m benchmarks._cluster_clients BOOTSTRAP produce MEGABYTES TOPIC
 python -m benchmarks._cluster_clients BOOTSTRAP fill MEGABYTES TOPIC...
 python -m benchmarks._cluster_clients BOOTSTRAP consume MEGABYTES TOPIC...
+python -m benchmarks._cluster_clients BOOTSTRAP latency SECONDS TOPIC
+
+`latency` prints the median time to an acknowledgement, in seconds, at 1,000 records a second.
 """
 
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import cycle
+from statistics import median
 from typing import Any, Final
 
 from confluent_kafka import Consumer, Producer, TopicPartition
@@ -84,25 +89,49 @@ def consume(bootstrap: str, megabytes: str, *topics: str) -> None:
     consumer.close()
 
 
+def latency(bootstrap: str, seconds: str, topic: str) -> float:
+    """The median; the first second warms up."""
+    waited: list[float] = []
+    producer = Producer({"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 0})
+    begin = time.perf_counter()
+    for number in range(int(seconds) * _PER_SECOND):
+        due = begin + number / _PER_SECOND
+        while (left := due - time.perf_counter()) > 0:
+            producer.poll(left)
+        sent_at = time.perf_counter()
+        producer.produce(topic, RECORD, partition=0, on_delivery=partial(_acknowledged, waited, sent_at))
+    assert producer.flush(SECONDS) == 0
+    return median(waited[_PER_SECOND:])
+
+
+_PER_SECOND: Final = 1_000
+
+
+def _acknowledged(waited: list[float], sent_at: float, error: object, _message: object) -> None:
+    assert error is None, error
+    waited.append(time.perf_counter() - sent_at)
+
+
 def _without_errors(messages: Sequence[Any]) -> Sequence[Any]:
     errors = [message.error() for message in messages if message.error() is not None]
     assert not errors, errors[:3]
     return messages
 
 
-WORK: Final[Mapping[str, Callable[..., None]]] = {
+WORK: Final[Mapping[str, Callable[..., float | None]]] = {
     "create": create,
     "produce": produce,
     "fill": fill,
     "consume": consume,
+    "latency": latency,
 }
 
 
 def main() -> None:
     bootstrap, work, *words = sys.argv[1:]
     started = time.perf_counter()
-    WORK[work](bootstrap, *words)
-    print(time.perf_counter() - started)
+    measured = WORK[work](bootstrap, *words)
+    print(time.perf_counter() - started if measured is None else measured)
 
 
 if __name__ == "__main__":

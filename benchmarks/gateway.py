@@ -7,6 +7,7 @@ gateway share the machine's cores: the ratio is what a hop costs where no core i
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -19,11 +20,15 @@ from benchmarks._measure import Figures, machine
 
 MEGABYTES: Final = 200
 ROUNDS: Final = 7
+BROKERS: Final = 2
+"""In two racks, with a replica of every partition in each: with one rack nothing would be verified."""
+
+LATENCY_SECONDS: Final = 8
 DIRECT: Final = "direct"
 
 CONFIGS: Final[Mapping[str, str]] = {
     "pass-through": 'acknowledgements.mode = "off"\n',
-    "verified": 'acknowledgements.mode = "verified"\nacknowledgements.min.insync.racks = 1\n',
+    "verified": 'acknowledgements.mode = "verified"\nacknowledgements.min.insync.racks = 2\n',
 }
 """Each gateway that is compared, by the lines of its config beyond the addresses."""
 
@@ -39,6 +44,8 @@ class Run:
 @dataclass
 class Series:
     runs: dict[tuple[str, str], list[Run]] = field(default_factory=dict)
+    latencies: dict[str, list[float]] = field(default_factory=dict)
+    starts: dict[str, float] = field(default_factory=dict)
 
     def add(self, path: str, work: str, run: Run) -> None:
         self.runs.setdefault((path, work), []).append(run)
@@ -71,23 +78,39 @@ def gateway(bootstrap: str, lines: str) -> Iterator[Server]:
 def main(rounds: int = ROUNDS) -> None:
     print(machine())
     with ExitStack() as stack:
-        kafka = stack.enter_context(served(KAFKA, 1))
+        kafka = stack.enter_context(served(KAFKA, BROKERS))
         paths: dict[str, Server] = {DIRECT: kafka}
-        paths |= {name: stack.enter_context(gateway(kafka.bootstrap, lines)) for name, lines in CONFIGS.items()}
+        starts: dict[str, float] = {}
+        for name, lines in CONFIGS.items():
+            begin = time.perf_counter()
+            paths[name] = stack.enter_context(gateway(kafka.bootstrap, lines))
+            starts[name] = time.perf_counter() - begin
         run_client(
-            kafka.bootstrap, "create", 1, *(f"{path}-{number}" for path in paths for number in range(rounds + 1))
+            kafka.bootstrap, "create", BROKERS, *(f"{path}-{number}" for path in paths for number in range(rounds + 1))
         )
-        series = _measured(paths, rounds)
+        series = Series(starts=starts)
+        _measure(series, paths, rounds)
+        memory = {path: _resident_megabytes(server.process) for path, server in paths.items() if path != DIRECT}
     for work in ("produce", "consume"):
-        print(f"\n{work}, MB/s of {MEGABYTES} MB, 1 KB records, acks=all, librdkafka, one broker; {rounds} rounds")
+        print(f"\n{work}, MB/s of {MEGABYTES} MB, 1 KB records, acks=all, librdkafka, two brokers; {rounds} rounds")
         for path in paths:
             speed = series.speed(path, work)
             ratio = speed.over(series.speed(DIRECT, work)).text("of direct")
             print(f"  {path:<14} {speed.text('MB/s', 0):<28} {ratio:<30} {series.processor(path, work).text('ms/MB')}")
+    print(f"\nmedian time to an acknowledgement at 1,000 records/s, linger 0, ms; {rounds} rounds")
+    for path in paths:
+        print(f"  {path:<14} {Figures(tuple(series.latencies[path])).text('ms', 2)}")
+    print("\nmemory after that, MB, and seconds from the start to the first listener")
+    for path, megabytes in memory.items():
+        print(f"  {path:<14} {megabytes:.0f} MB, {series.starts[path]:.2f} s")
 
 
-def _measured(paths: Mapping[str, Server], rounds: int) -> Series:
-    series = Series()
+def _resident_megabytes(process: int) -> float:
+    (line,) = (one for one in Path(f"/proc/{process}/status").read_text().splitlines() if one.startswith("VmRSS"))
+    return int(line.split()[1]) / 1024
+
+
+def _measure(series: Series, paths: Mapping[str, Server], rounds: int) -> None:
     for number in range(rounds + 1):
         order: Sequence[str] = sorted(paths, key=lambda path: hash((path, number)))
         for work in ("produce", "consume"):
@@ -95,7 +118,9 @@ def _measured(paths: Mapping[str, Server], rounds: int) -> Series:
                 run = _run(paths[path], work, f"{path}-{number}")
                 if number:
                     series.add(path, work, run)
-    return series
+        for path in order if number else ():
+            seconds = run_client(paths[path].bootstrap, "latency", LATENCY_SECONDS, f"{path}-{number}")
+            series.latencies.setdefault(path, []).append(seconds * 1000)
 
 
 def _run(server: Server, work: str, topic: str) -> Run:

@@ -1,11 +1,21 @@
 """A gateway in a process of its own, by the command line."""
 
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+
+def free_ports(count: int) -> list[int]:
+    """Ports of the loopback address that nothing listens at."""
+    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
 
 
 class GatewayProcess:

@@ -66,6 +66,7 @@ _RESTART: Final = (
     "settle_ms",
     "placer",
     "rack_locator",
+    "log_format",
 )
 """What a reload does not change: other processes and clients depend on it."""
 

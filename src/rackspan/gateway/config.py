@@ -13,6 +13,7 @@ from rackspan.model import INT32_MAX, MIN_INSYNC_RACKS
 from rackspan.toml_keys import dotted_keys
 
 DEFAULT_CONFIG_TOPIC: Final = "__rackspan_configs"
+LOG_FORMATS: Final = ("text", "json")
 PORT_MAX: Final = 65_535
 
 
@@ -71,6 +72,7 @@ class GatewayConfig:
     max_connections: int = 10_000
     request_memory_bytes: int = 256 * 1024 * 1024
     shutdown_seconds: int = 30
+    log_format: str = "text"
 
     @property
     def policies(self) -> FilePolicies:
@@ -257,6 +259,12 @@ def _mode(place: str, value: Any, _folder: Path) -> AcknowledgementMode:
     return modes[value]
 
 
+def _log_format(place: str, value: Any, _folder: Path) -> str:
+    if value not in LOG_FORMATS:
+        raise UsageError(f"{place} is {value!r}, but it is one of {', '.join(LOG_FORMATS)}")
+    return str(value)
+
+
 _KEYS: Final[Mapping[str, tuple[str, Parse]]] = {
     "bootstrap.servers": ("bootstrap_servers", _text),
     "command.config": ("command_config", _file),
@@ -272,6 +280,7 @@ _KEYS: Final[Mapping[str, tuple[str, Parse]]] = {
     "listen.max.connections": ("max_connections", _number(1)),
     "listen.max.request.bytes": ("max_request_bytes", _number(1024)),
     "listen.request.memory.bytes": ("request_memory_bytes", _number(1024 * 1024)),
+    "log.format": ("log_format", _log_format),
     "shutdown.timeout.seconds": ("shutdown_seconds", _number(0)),
     "acknowledgements.mode": ("mode", _mode),
     "acknowledgements.config.topic": ("config_topic", _optional_text),

@@ -6,6 +6,7 @@ file again; connections live on. With several workers the first process only sta
 
 import asyncio
 import gc
+import json
 import logging
 import os
 import signal
@@ -13,6 +14,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -35,6 +37,7 @@ def run_gateway(path: Path, workers: int, ready: Callable[[str], None]) -> None:
     Errors: RackspanError before that.
     """
     config = read_config(path)
+    _log_as(config.log_format)
     if workers == 1:
         asyncio.run(_serve(path, config, ready, shared="RACKSPAN_GATEWAY_WORKER" in os.environ))
         return
@@ -43,6 +46,26 @@ def run_gateway(path: Path, workers: int, ready: Callable[[str], None]) -> None:
             "--workers shares ports among processes, and port 0 is another one for each; set listen.first.port"
         )
     _supervise(path, config, workers, ready)
+
+
+class JsonLines(logging.Formatter):
+    """One JSON object a line: time, level, logger, message, and what a message is about as fields of its own."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        time = datetime.fromtimestamp(record.created, UTC).isoformat(timespec="milliseconds")
+        line = {"time": time, "level": record.levelname, "logger": record.name, "message": record.getMessage()}
+        line |= getattr(record, "fields", {})
+        if record.exc_info:
+            line["exception"] = self.formatException(record.exc_info)
+        return json.dumps(line)
+
+
+def _log_as(log_format: str) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(
+        JsonLines() if log_format == "json" else logging.Formatter("%(asctime)s %(levelname)s %(message)s")
+    )
+    logging.basicConfig(level=logging.INFO, handlers=[handler])
 
 
 async def _serve(path: Path, config: GatewayConfig, ready: Callable[[str], None], *, shared: bool) -> None:

@@ -164,6 +164,21 @@ def test_a_record_that_waits_for_followers_does_not_hold_up_samples() -> None:
     asyncio.run(scenario())
 
 
+def test_a_broker_that_moved_is_reached_at_its_new_address() -> None:
+    async def scenario() -> tuple[int, int]:
+        async with brokers(2) as (before, after):
+            cluster = cluster_of(before.port)
+            before.handles[ApiKey.METADATA] = after.handles[ApiKey.METADATA] = metadata({1: after.port}, 1, 5)
+            await cluster.connection(1)
+            # The old address still responds, as one that another host has taken over would.
+            await cluster.refresh()
+            await cluster.refresh()
+            cluster.close()
+            return before.received.count(ApiKey.METADATA), after.received.count(ApiKey.METADATA)
+
+    assert asyncio.run(scenario()) == (1, 1)
+
+
 def test_a_broker_that_is_down_keeps_its_rack() -> None:
     async def scenario() -> list[tuple[int, str | None]]:
         async with brokers(1) as (broker,):

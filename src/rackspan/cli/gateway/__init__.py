@@ -1,6 +1,5 @@
 """rackspan gateway, and rackspan gateway check."""
 
-import logging
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
@@ -39,7 +38,6 @@ def gateway(
     _require_kio()
     from rackspan.gateway.process import run_gateway
 
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     run_gateway(config, workers, _show)
 
 

@@ -250,6 +250,15 @@ class ProduceHandler:
                 refusal.message,
                 session.peer,
                 refusal.cause.name,
+                extra={
+                    "fields": {
+                        "topic": topic,
+                        "partition": partition,
+                        "cause": refusal.cause.name.lower(),
+                        "stage": "after" if after else "before",
+                        "client": session.peer,
+                    }
+                },
             )
         if by_racks:
             self.rack_check_failures[session.node_id] += 1

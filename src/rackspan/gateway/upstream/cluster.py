@@ -40,6 +40,7 @@ class Cluster:
         self._located: dict[BrokerId, RackId | None] = {}
         """What the locator found, of each broker that it was called about."""
         self._connections: dict[int, BrokerConnection] = {}
+        self._connected_to: dict[int, tuple[str, int]] = {}
         self._opening: dict[int, asyncio.Task[BrokerConnection]] = {}
         self.nodes: dict[int, Node] = {}
         """The brokers that are up, as of the last refresh, and those that responses have named since."""
@@ -90,6 +91,7 @@ class Cluster:
             node = self.nodes.get(node_id)
             if node is None:
                 raise ClusterUnreachable(f"broker {node_id} is not in the cluster's metadata")
+            self._connected_to[node_id] = node.host, node.port
             opening = asyncio.get_running_loop().create_task(BrokerConnection.open(node.host, node.port, self._login))
             self._opening[node_id] = opening
             opening.add_done_callback(lambda _: self._opening.pop(node_id, None))
@@ -160,8 +162,14 @@ class Cluster:
         self._located.update((broker.id, found.get(broker.id)) for broker in view.brokers)
 
     def _close_moved(self) -> None:
+        """Of bootstrap servers, once brokers are known, and of brokers that have another address now."""
         for node_id, connection in tuple(self._connections.items()):
-            if connection.closed or (node_id < 0 and self.nodes):
+            node = self.nodes.get(node_id)
+            moved = node is not None and self._connected_to.get(node_id, (node.host, node.port)) != (
+                node.host,
+                node.port,
+            )
+            if connection.closed or moved or (node_id < 0 and self.nodes):
                 connection.close()
                 del self._connections[node_id]
 

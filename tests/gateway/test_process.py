@@ -1,0 +1,163 @@
+"""The gateway as a process of its own: signals, workers, health, metrics and its log."""
+
+import json
+import os
+import signal
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Timer
+from uuid import uuid4
+
+import pytest
+from confluent_kafka import Producer
+from kafka import KafkaConsumer
+
+from rackspan.cluster import EmbeddedCluster
+from tests.gateway.process import GatewayProcess, free_ports, gateway_process
+from tests.gateway.test_app import new_topic
+from tests.kafka_fixtures import eventually
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[EmbeddedCluster]:
+    with EmbeddedCluster(racks=3, brokers=3, seed=4) as cluster:
+        yield cluster
+
+
+def two_in_a_row() -> int:
+    """The first of two free ports: each worker has its own for metrics."""
+    while True:
+        (first,) = free_ports(1)
+        with suppress(OSError), socket.create_server(("127.0.0.1", first + 1)):
+            return first
+
+
+def fetched(address: str, path: str) -> tuple[int, str]:
+    try:
+        with urllib.request.urlopen(f"http://{address}{path}", timeout=5) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def acknowledged_while(
+    gateway: GatewayProcess, topic: str, number: signal.Signals, seconds: float = 2.0
+) -> list[bytes]:
+    """What a producer got acknowledged while the gateway got a signal in the middle."""
+    acknowledged: list[bytes] = []
+    producer = Producer(
+        {
+            "bootstrap.servers": gateway.bootstrap_servers,
+            "acks": "all",
+            "retries": 0,
+            "message.timeout.ms": 2000,
+            "linger.ms": 1,
+            "log_level": 0,
+        }
+    )
+    timer = Timer(seconds / 2, lambda: gateway.process.send_signal(number))
+    timer.start()
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        producer.produce(
+            topic,
+            uuid4().hex.encode(),
+            on_delivery=lambda error, message: acknowledged.append(message.value() or b"") if error is None else None,
+        )
+        producer.poll(0.001)
+    producer.flush(10)
+    timer.join()
+    return acknowledged
+
+
+def kept(cluster: EmbeddedCluster, topic: str) -> set[bytes]:
+    consumer = KafkaConsumer(
+        topic, bootstrap_servers=cluster.bootstrap_servers, auto_offset_reset="earliest", consumer_timeout_ms=1000
+    )
+    values = {message.value for message in consumer}
+    consumer.close()
+    return values
+
+
+def test_sigterm_acknowledges_what_was_received_and_ends_with_0(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    topic = new_topic(cluster.bootstrap_servers)
+    with gateway_process(tmp_path, cluster.bootstrap_servers) as gateway:
+        acknowledged = acknowledged_while(gateway, topic, signal.SIGTERM)
+        assert gateway.process.wait(20) == 0
+    # Nothing that was appended remained without its acknowledgement.
+    assert set(acknowledged) == kept(cluster, topic)
+    assert len(acknowledged) > 100
+
+
+def test_sigkill_loses_no_acknowledged_record(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    topic = new_topic(cluster.bootstrap_servers)
+    policy = f"[topics.{topic}]\nmin.insync.racks = 2\n"
+    with gateway_process(tmp_path, cluster.bootstrap_servers, policy) as gateway:
+        acknowledged = acknowledged_while(gateway, topic, signal.SIGKILL)
+    assert set(acknowledged) <= kept(cluster, topic)
+    assert len(acknowledged) > 100
+
+
+def test_health_metrics_reload_and_a_log_in_json(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    topic = new_topic(cluster.bootstrap_servers)
+    (port,) = free_ports(1)
+    lines = f'listen.http = "127.0.0.1:{port}"\nlog.format = "json"\n'
+    with gateway_process(tmp_path, cluster.bootstrap_servers, lines) as gateway:
+        address = f"127.0.0.1:{port}"
+        assert fetched(address, "/healthz") == (200, "running\n")
+        assert fetched(address, "/readyz") == (200, "ready\n")
+        config = tmp_path / "gateway.toml"
+        config.write_text(f"{config.read_text()}[topics.{topic}]\nmin.insync.racks = 4\n")
+        gateway.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "was read again" in gateway.log.read_text(), "the file was read again", 10)
+        errors: list[object] = []
+        producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "retries": 0, "log_level": 0})
+        producer.produce(topic, b"x", partition=0, on_delivery=lambda error, _: errors.append(error))
+        producer.flush(10)
+        (error,) = errors
+        assert "NOT_ENOUGH_REPLICAS" in str(error)
+        counted = f'rackspan_gateway_refused_partitions_total{{cause="racks",partition="0",stage="before",topic="{topic}"}} 1.0'
+        assert counted in fetched(address, "/metrics")[1]
+        config.write_text("bootstrap.servers = 3\n")
+        gateway.process.send_signal(signal.SIGHUP)
+        eventually(lambda: "the config is kept" in gateway.log.read_text(), "the old config is kept", 10)
+    log = [json.loads(line) for line in gateway.log.read_text().splitlines()]
+    (refused,) = (line for line in log if line["message"].startswith("refused"))
+    assert (refused["topic"], refused["partition"], refused["cause"], refused["stage"]) == (topic, 0, "racks", "before")
+    assert {line["level"] for line in log} >= {"INFO", "WARNING", "ERROR"}
+
+
+def test_workers_share_the_ports_and_one_that_dies_is_started_again(cluster: EmbeddedCluster, tmp_path: Path) -> None:
+    http, ports = two_in_a_row(), free_ports(3)
+    brokers = "".join(f"[brokers.{number}]\nport = {port}\n" for number, port in enumerate(ports, 1))
+    lines = f'listen.first.port = 1\nlisten.http = "127.0.0.1:{http}"\n{brokers}'
+    topic = new_topic(cluster.bootstrap_servers)
+    with gateway_process(tmp_path, cluster.bootstrap_servers, lines, workers=2) as gateway:
+
+        def accepted(worker: int) -> float:
+            metrics = fetched(f"127.0.0.1:{http + worker}", "/metrics")[1]
+            (line,) = (
+                one for one in metrics.splitlines() if one.startswith("rackspan_gateway_connections_accepted_total")
+            )
+            return float(line.rpartition(" ")[2])
+
+        for _ in range(12):
+            producer = Producer({"bootstrap.servers": gateway.bootstrap_servers, "log_level": 0})
+            producer.produce(topic, b"x")
+            assert producer.flush(10) == 0
+        assert accepted(0) > 0
+        assert accepted(1) > 0
+        children = Path(f"/proc/{gateway.process.pid}/task/{gateway.process.pid}/children")
+        victim = int(children.read_text().split()[0])
+        signal.pidfd_send_signal(os.pidfd_open(victim), signal.SIGKILL)
+        eventually(lambda: "is started again" in gateway.log.read_text(), "the worker is missed", 10)
+        eventually(lambda: len(children.read_text().split()) == 2, "two workers run", 10)
+        gateway.process.send_signal(signal.SIGTERM)
+        assert gateway.process.wait(20) == 0
