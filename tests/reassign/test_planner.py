@@ -181,6 +181,8 @@ def test_a_factor_above_the_brokers_is_reported_with_its_topics() -> None:
     )
     assert conflict.partitions == 60
     assert len(planned) == 0
+    three = plan(cluster([[0, 1]] * 30, {0: "a", 1: "b", 2: "c"}), request=ReassignmentRequest(replication_factor=4))
+    assert cost(three).replicas_bound == 20, "they keep the two replicas that they have: 60 on three brokers"
 
 
 def test_a_rack_of_fenced_brokers_receives_nothing_and_is_named() -> None:

@@ -127,10 +127,12 @@ def _less_safe(
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """Moves that no plan can undercut: those that the constraints need, or the loads reached, whichever is more.
+    """Moves that no plan can undercut: those that the constraints need, or loads as even, whichever is more.
 
-    `even`: moves that every plan needs whose loads are as even, 0 where that is not proven. `load_gap`: replicas that more
-    even loads, if there are any, have elsewhere; None where nothing is proven.
+    `loads`: moves that every plan needs whose loads are those reached, broker by broker; `even`: that every plan needs whose
+    loads are as even, on whichever brokers. Where the loads are proven to be the most even, the second is the bound, since
+    other brokers may take fewer moves. `load_gap`: replicas that more even loads, if there are any, have elsewhere; None
+    where nothing is proven.
     """
 
     constraints: int
@@ -140,7 +142,7 @@ class _Bound:
 
     @property
     def moves(self) -> int:
-        return max(self.constraints, self.loads, self.even)
+        return max(self.constraints, self.even if self.load_gap == 0 else self.loads)
 
     def with_balance(self, problem: ReassignmentProblem, balanced: BalancedTargets) -> "_Bound":
         """A broker that ends with more than it has now receives at least the difference."""
@@ -155,11 +157,13 @@ class _Bound:
                 f"the loads may not be the most even: at best, {replicas} would be on other brokers; "
                 "whether a plan can place them there is not proven"
             )
+        if self.load_gap is None:
+            return "the loads may not be the most even: that is not proven for a cluster of this size"
         if moves == self.moves:
             return None
         return (
-            f"the constraints alone need {self.constraints} moves and the loads reached {max(self.loads, self.even)}; "
-            "a plan for both needs more than either, how many more is not proven"
+            f"the constraints alone need {self.constraints} moves and loads as even {self.even}; "
+            "whether a plan for both needs more than either is not proven"
         )
 
 

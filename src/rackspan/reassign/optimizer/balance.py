@@ -45,7 +45,8 @@ def balance_replicas(problem: ReassignmentProblem, targets: Int32s, movable: Boo
     """
     rows = np.flatnonzero(movable)
     if not len(rows) or not problem.can_receive.any():
-        return BalancedTargets(targets, None, None)
+        # Nothing can move: no placement is more even, and none takes fewer moves.
+        return BalancedTargets(targets, 0, 0)
     limits = placement_limits(problem, targets, rows, fenced_may_give=False)
     if limits is not None:
         placed = place(problem, targets, limits, even_first=True)
