@@ -71,6 +71,22 @@ def test_a_mutant_that_a_test_reports_is_distinguished_from_one_that_none_report
     assert ran.stdout.split() == ["KILLED", "SURVIVED", "NOT_COVERED"]
 
 
+NOTHING_RUN = """
+from tools.mutation import runs
+
+print(len(runs.record(["tests/test_text.py"], "java", "src/rackspan/flow", may_fail=True).seconds))
+runs.record(["tests/no_such_file.py"], "not slow", "src/rackspan/flow", may_fail=True)
+"""
+
+
+@pytest.mark.slow
+def test_a_recording_that_ran_no_test_for_another_reason_than_their_marks_is_an_error() -> None:
+    """A plug-in that could not be imported left all rows of a page untried, and the page passed."""
+    ran = subprocess.run([sys.executable, "-c", NOTHING_RUN], cwd=ROOT, capture_output=True, text=True, check=False)
+    assert (ran.stdout, ran.returncode) == ("0\n", 1)
+    assert "RuntimeError: the tests of tests/no_such_file.py fail without a mutant (status 4)" in ran.stderr
+
+
 def test_accepted_survivors_have_reasons_and_are_mutants_of_today() -> None:
     """An entry whose line has changed accepts nothing any more and has to go."""
     from tools.mutation.accepted import ACCEPTED, read_accepted
