@@ -289,6 +289,7 @@ def _send_by_connect(session: Any) -> None:
 
 def _require_on_workers(session: "SparkSession", where: str) -> None:
     """Raise UsageError where an executor's Python differs from ours, or lacks what the jobs import."""
+    from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
     from pyspark.sql import functions as F
 
@@ -307,9 +308,12 @@ def _require_on_workers(session: "SparkSession", where: str) -> None:
         # A task for each core, so that other executors than the first one are looked at too.
         column = F.collect_set(F.udf(lacking, "string", useArrow=False)("id"))
         ((found,),) = session.range(WORKERS_CHECKED).select(column).collect()
-    except PySparkException as error:
+    except (PySparkException, Py4JError) as error:
+        # Without the program itself Spark gives a Java error, whose first line names no cause.
+        causes = re.findall(r"Caused by: (.*)", str(error))
+        cause = redacted(causes[-1]) if causes else _first_line(error)
         raise UsageError(
-            f"the executors of {where} cannot run Python: {_first_line(error)}; install Python {ours}, NumPy and PyArrow "
+            f"the executors of {where} cannot run Python: {cause}; install Python {ours}, NumPy and PyArrow "
             "there, or ship them with --archives"
         ) from error
     for one in sorted(found):
