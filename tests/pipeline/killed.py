@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -24,6 +25,7 @@ from deltalake import DeltaTable
 from rackspan.audit import RackPolicy
 from rackspan.pipeline import collect, create_warehouse, from_folder, open_warehouse
 from rackspan.pipeline.delta import append as append_module
+from rackspan.pipeline.maintain import maintain
 from tests.pipeline import plain_build
 
 KillPoint: TypeAlias = int
@@ -95,6 +97,11 @@ def refreshed(root: Path, min_insync_racks: int) -> None:
     plain_build.refresh(open_warehouse(root), RackPolicy(min_insync_racks=min_insync_racks))
 
 
+def maintained(root: Path, now: str) -> None:
+    """`pipeline maintain --keep-days 1` at a time."""
+    maintain(open_warehouse(root), now=lambda: datetime.fromisoformat(now), keep_days=1)
+
+
 def kill_myself_at(kill_point: int, root: Path) -> None:
     """From here on count the steps of commits, and die before the one of that number. Counted from 0.
 
@@ -134,7 +141,10 @@ STEPS: Sequence[tuple[Any, str]] = (
     (DeltaTable, "create_write_transaction"),
     (DeltaTable, "create_checkpoint"),
     (DeltaTable, "restore"),
+    (DeltaTable, "vacuum"),
+    (DeltaTable, "cleanup_metadata"),
     (pq, "write_table"),
+    (pq.ParquetWriter, "write_table"),
     (append_module, "flush_file"),
     (append_module, "flush_log"),
 )
@@ -154,7 +164,7 @@ def _unflushed(_descriptor: int) -> None:
     return None
 
 
-WORK = {work.__name__: work for work in (collected, refreshed)}
+WORK = {work.__name__: work for work in (collected, refreshed, maintained)}
 
 
 def serve() -> None:

@@ -20,7 +20,7 @@ from rackspan.pipeline.schemas import LANDING, TABLES
 from rackspan.sources import snapshot_file
 from tests.pipeline import expected
 from tests.pipeline.examples import NOON, small
-from tests.pipeline.killed import Victims, collected, last_touch, refreshed, victims
+from tests.pipeline.killed import Victims, collected, last_touch, maintained, refreshed, victims
 
 SNAPSHOTS = [small(taken_at=NOON + timedelta(hours=18 * number), leader=-1 + 2 * (number % 2)) for number in range(3)]
 
@@ -44,7 +44,7 @@ def given(tmp_path: Path) -> Path:
 
 
 def deaths(
-    forked: Victims, fresh: Callable[[], Path], work: Callable[..., None], *more: Any
+    forked: Victims, fresh: Callable[[], Path], work: Callable[..., None], *more: Any, stride: int = STRIDE
 ) -> Iterator[tuple[Path, str]]:
     """A warehouse for each touch at which the work can die, and what it was about to do or had done. Prints them, counted."""
     histogram: Counter[str] = Counter()
@@ -52,7 +52,7 @@ def deaths(
     while forked.killed_at(kill_point, work, root := fresh(), *more):
         histogram[last_touch(root)] += 1
         yield root, last_touch(root)
-        kill_point += STRIDE
+        kill_point += stride
     print(f"\n{work.__name__}: killed at {histogram.total()} of its steps: {dict(histogram)}")
     assert histogram.total() >= 12
 
@@ -118,6 +118,31 @@ def test_a_run_that_was_killed_left_the_old_tables_or_the_new_ones(
 
 
 @pytest.mark.slow
+@pytest.mark.slow
+def test_a_maintenance_that_was_killed_left_the_tables_of_before_or_after(forked: Victims, tmp_path: Path) -> None:
+    template = Path(create_warehouse(tmp_path / "template").root)
+    for snapshot in SNAPSHOTS:
+        store(snapshot, open_warehouse(template))
+        refreshed(template, 1)
+    old = tables(open_warehouse(template))
+    kept_days = {one.taken_at.date().isoformat() for one in SNAPSHOTS[1:] if one.taken_at is not None}
+    new = {name: [row for row in rows_ if row["taken_at"][:10] in kept_days] for name, rows_ in old.items()}
+    assert new != old
+
+    def fresh() -> Path:
+        shutil.rmtree(tmp_path / "warehouse", ignore_errors=True)
+        return Path(shutil.copytree(template, tmp_path / "warehouse"))
+
+    now = (NOON + timedelta(days=2)).isoformat()
+    for root, touch in deaths(forked, fresh, maintained, now, stride=1 if STRIDE == 1 else 9):
+        warehouse = open_warehouse(root)
+        assert tables(warehouse) in (old, new), touch
+        assert len(kept(warehouse)) in (2, 3), touch
+        maintained(root, now)
+        assert tables(warehouse) == new, touch
+        assert all(mine.same_as(theirs) for mine, theirs in zip(kept(warehouse), SNAPSHOTS[1:], strict=True)), touch
+
+
 def test_readers_find_one_run_or_the_other_while_runs_go_on(forked: Victims, tmp_path: Path) -> None:
     root = Path(create_warehouse(tmp_path / "warehouse").root)
     for snapshot in SNAPSHOTS:
