@@ -1,0 +1,139 @@
+"""SIGKILL of `run` and `follow` on Spark, driver and JVM at once: every snapshot once, and no reader sees tables of two runs."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+from random import Random
+
+import pytest
+from deltalake import DeltaTable
+
+from rackspan.audit import RackPolicy
+from rackspan.pipeline import Warehouse, create_warehouse, rows
+from rackspan.pipeline.landing.store import store_all
+from rackspan.pipeline.runs import last_run
+from rackspan.pipeline.schemas import TABLES
+from tests.pipeline import expected
+from tests.pipeline.examples import NOON, small
+
+pytestmark = pytest.mark.spark
+
+KILLS = 25 if os.environ.get("RACKSPAN_SOAK") else 1
+"""Of each command; each costs a start of Spark."""
+
+PATIENCE_SECONDS = 240
+
+
+@contextmanager
+def command(warehouse: Warehouse, *words: str) -> Iterator["subprocess.Popen[str]"]:
+    line = [sys.executable, "-m", "rackspan", "pipeline", *words, "--warehouse", warehouse.root, "--master", "local[2]"]
+    with subprocess.Popen(line, stderr=subprocess.PIPE, text=True) as process:
+        try:
+            yield process
+        finally:
+            kill(process)
+
+
+def kill(process: "subprocess.Popen[str]") -> None:
+    """SIGKILL the process and everything below it, the lowest first, so that no JVM ends its work alone."""
+    if process.poll() is not None:
+        return
+    for pid in (*reversed(below(process.pid)), process.pid):
+        try:
+            os.kill(pid, signal.SIGKILL)
+        except ProcessLookupError:
+            continue
+    process.wait()
+
+
+def below(pid: int) -> list[int]:
+    children: list[int] = []
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = entry.read_text().rpartition(")")[2].split()
+        except OSError:
+            continue
+        if int(fields[1]) == pid:
+            children.append(int(entry.parent.name))
+    return [one for child in children for one in (child, *below(child))]
+
+
+@contextmanager
+def readers(warehouse: Warehouse) -> Iterator[list[int]]:
+    """Beside the block, all tables are read at the versions of the newest run, again and again. Yields the runs that were read."""
+    done, seen, failures = threading.Event(), list[int](), list[str]()
+
+    def read() -> None:
+        while not done.wait(0.2):
+            run = last_run(warehouse)
+            if run is None:
+                continue
+            names = ("judged", "partition_durability", "outage_impact")
+            ids = [
+                set(
+                    DeltaTable(warehouse.table(name), version=run.versions[name])
+                    .to_pyarrow_table()["snapshot_id"]
+                    .to_pylist()
+                )
+                for name in names
+            ]
+            if ids[0] != ids[1] or ids[0] != ids[2]:
+                failures.append(f"run {run.run_id}: {dict(zip(names, map(len, ids), strict=True))}")
+            seen.append(run.number)
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    try:
+        yield seen
+    finally:
+        done.set()
+        thread.join()
+    assert not failures
+
+
+def wait_for_runs(warehouse: Warehouse, process: "subprocess.Popen[str]", number: int) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while (run := last_run(warehouse)) is None or run.number < number:
+        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+
+
+def test_snapshots_count_once_however_often_follow_and_run_are_killed(tmp_path: Path) -> None:
+    rng = Random(7)
+    warehouse = create_warehouse(tmp_path / "warehouse")
+    every = [small(cluster, NOON + timedelta(hours=5 * n), 1 + n % 3) for n in range(4 * KILLS + 4) for cluster in "ab"]
+    rng.shuffle(every)
+    waiting = iter([every[at : at + 4] for at in range(0, len(every), 4)])
+    kills = 0
+    with readers(warehouse) as seen:
+        for _ in range(KILLS):
+            with command(warehouse, "follow", "--every", "0.2") as process:
+                store_all(next(waiting), warehouse)
+                run = last_run(warehouse)
+                wait_for_runs(warehouse, process, 1 if run is None else run.number + 1)
+                # A batch has ended; the kill falls into the next one, or between the two.
+                store_all(next(waiting), warehouse)
+                time.sleep(rng.uniform(0, 3))
+                assert process.poll() is None
+                kills += 1
+            with command(warehouse, "run") as process:
+                time.sleep(rng.uniform(4, 12))
+                kills += process.poll() is None
+        for some in waiting:
+            store_all(some, warehouse)
+        with command(warehouse, "follow", "--available-now") as process:
+            assert process.wait(PATIENCE_SECONDS) == 0
+    print(f"\n{kills} kills, {len(seen)} reads of {len(set(seen))} runs")
+    for name, table in TABLES.items():
+        wanted = expected.ordered(expected.table(name, every, RackPolicy()), table.grain)
+        assert expected.judged_columns(rows(warehouse, name)) == wanted, name
+    judged = [row["snapshot_id"] for row in rows(warehouse, "judged")]
+    assert len(judged) == len(set(judged)) == len(every)
