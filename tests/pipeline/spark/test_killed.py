@@ -68,7 +68,7 @@ def below(pid: int) -> list[int]:
 @contextmanager
 def readers(warehouse: Warehouse) -> Iterator[list[int]]:
     """Beside the block, all tables are read at the versions of the newest run, again and again. Yields the runs that were read."""
-    done, seen, failures = threading.Event(), list[int](), list[str]()
+    done, runs_read, failures = threading.Event(), list[int](), list[str]()
 
     def read() -> None:
         while not done.wait(0.2):
@@ -86,12 +86,12 @@ def readers(warehouse: Warehouse) -> Iterator[list[int]]:
             ]
             if ids[0] != ids[1] or ids[0] != ids[2]:
                 failures.append(f"run {run.run_id}: {dict(zip(names, map(len, ids), strict=True))}")
-            seen.append(run.number)
+            runs_read.append(run.number)
 
     thread = threading.Thread(target=read)
     thread.start()
     try:
-        yield seen
+        yield runs_read
     finally:
         done.set()
         thread.join()
@@ -113,7 +113,7 @@ def test_snapshots_count_once_however_often_follow_and_run_are_killed(tmp_path: 
     rng.shuffle(every)
     waiting = iter([every[at : at + 4] for at in range(0, len(every), 4)])
     kills = 0
-    with readers(warehouse) as seen:
+    with readers(warehouse) as runs_read:
         for _ in range(KILLS):
             with command(warehouse, "follow", "--every", "0.2") as process:
                 store_all(next(waiting), warehouse)
@@ -131,7 +131,7 @@ def test_snapshots_count_once_however_often_follow_and_run_are_killed(tmp_path: 
             store_all(some, warehouse)
         with command(warehouse, "follow", "--available-now") as process:
             assert process.wait(PATIENCE_SECONDS) == 0
-    print(f"\n{kills} kills, {len(seen)} reads of {len(set(seen))} runs")
+    print(f"\n{kills} kills, {len(runs_read)} reads of {len(set(runs_read))} runs")
     for name, table in TABLES.items():
         wanted = expected.ordered(expected.table(name, every, RackPolicy()), table.grain)
         assert expected.judged_columns(rows(warehouse, name)) == wanted, name
