@@ -113,7 +113,10 @@ def table_rows(rows: TableRows, snapshots: DataFrame, table: Table, run_id: str)
     """The rows as the table has them, in files of a size that readers prefer, each of one day and sorted by the grain."""
     # Snapshots are numbered in order of cluster and time, so sorting by `snapshot` sorts by both.
     order = ("day", "snapshot", *(name for name in table.grain if name not in ("cluster_id", "taken_at")))
-    together = keyed(rows.frame, snapshots).hint("rebalance", "day").sortWithinPartitions(*order)
+    found = keyed(rows.frame, snapshots)
+    # The hint is one of adaptive queries alone; without them few rows go to few files by the plain way.
+    adaptive = found.sparkSession.conf.get("spark.sql.adaptive.enabled") == "true"
+    together = (found.hint("rebalance", "day") if adaptive else found.repartition("day")).sortWithinPartitions(*order)
     finished = rows.finished(together).withColumns({"run_id": F.lit(run_id), "schema_version": F.lit(table.version)})
     return finished.select(*table.schema.names)
 
