@@ -244,7 +244,8 @@ def _not_survived(
     """Targets that do not survive the loss that their topic has to survive, and are not `reported` besides.
 
     A violation where the file itself changes the number of replicas. A warning where it keeps that number, or the one that
-    the request requires: only brokers that are back, or on more racks, would make such a target survive. `reported` has what the request accepts, too.
+    the request requires: only brokers that are back, or on more racks, would make such a target survive.
+    `reported` has what the request accepts, too.
     """
     batch = snapshot_batch(snapshot, policy)
     arrived = _batch_with(batch, snapshot, policy, rows, [_valid_ids(entry.replicas) for entry in entries])
