@@ -16,6 +16,7 @@ from rackspan.audit.batch import snapshot_batch
 from rackspan.audit.outage import RackLoss
 from rackspan.model import UNNAMED_RACK, Broker, BrokerId, ClusterSnapshot, RackId, Topic, TopicName, columns
 from rackspan.model.broker import Controller
+from rackspan.pipeline.report.broker_rows import broker_rows
 from rackspan.pipeline.report.data import (
     AT_RISK,
     DRIFT_MAX,
@@ -134,6 +135,13 @@ def safe_cluster(cluster_id: str = "calm", at: datetime = NOON) -> ClusterSnapsh
     return snapshot(plans, brokers=SIX_BROKERS, at=at, cluster_id=cluster_id, voters={101: "r1", 102: "r2", 103: "r3"})
 
 
+def many_topics(topics: int) -> ClusterSnapshot:
+    """The shop's topics, and healthy ones to make so many."""
+    healthy = [TopicPlan(f"team-{code % 17}.events-{code}", spread(6, 3)) for code in range(topics - len(SHOP))]
+    brokers = {broker: rack_of(broker) for broker in range(1, 13)}
+    return snapshot([*SHOP, *healthy], brokers=brokers, cluster_id="many", voters={101: "r1", 102: "r2", 103: "r3"})
+
+
 def wide_cluster(racks: int = 30, topics: int = 60, cluster_id: str = "wide") -> ClusterSnapshot:
     """Two brokers a rack; every topic has replicas in every rack, and a name as long as Kafka allows."""
     brokers = {broker: f"eu-central-{1 + (broker - 1) % racks}" for broker in range(1, 2 * racks + 1)}
@@ -237,6 +245,7 @@ def _cluster(snapshots: Sequence[ClusterSnapshot]) -> ClusterReport:
         loss_history=tuple(_loss_history(snapshots)),
         drift=tuple(drift[:DRIFT_MAX]),
         drift_groups=len(drift),
+        broker_rows=broker_rows(partition_batch),
     )
 
 

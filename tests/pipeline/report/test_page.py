@@ -8,11 +8,11 @@ from hypothesis import HealthCheck, given
 
 from rackspan.audit import RackPolicy
 from rackspan.audit.batch import snapshot_batch
-from rackspan.audit.findings import Severity
+from rackspan.audit.findings import REPAIR_ORDER, Severity
 from rackspan.model import ClusterSnapshot, UnrackedPolicy
 from rackspan.pipeline.report import render, words
 from rackspan.pipeline.report.data import ClusterReport, DurabilityState, ReportData
-from rackspan.pipeline.report.page import cards
+from rackspan.pipeline.report.page import cards, state_words
 from rackspan.pipeline.report.topic_map import topic_map
 from tests.depth import examples
 from tests.pipeline.report import story
@@ -54,6 +54,7 @@ STORIES = {
         ],
         [story.safe_cluster()],
     ),
+    "five hundred topics": report_by_hand([story.many_topics(500)]),
     "nothing collected": report_by_hand(),
 }
 
@@ -74,7 +75,10 @@ def test_the_page_needs_nothing_from_elsewhere(data: ReportData) -> None:
     page = render(data)
     assert not re.search(r"https?:|url\((?!#)|@import|//[a-z]", page)
     root = parsed(page)
-    loading = {"script", "link", "iframe", "img", "object", "embed", "audio", "video", "base", "form"}
+    # The one script is in the page itself, and loads nothing.
+    assert [one.attributes for one in root.all("script")] == [{}]
+    assert not re.search(r"fetch|XMLHttpRequest|import|WebSocket|innerHTML|eval", root.all("script")[0].text)
+    loading = {"link", "iframe", "img", "object", "embed", "audio", "video", "base", "form"}
     assert not loading & {one.tag for one in root.walk()}
     assert not any(name in ("src", "srcset") or name.startswith("on") for one in root.walk() for name in one.attributes)
 
@@ -101,7 +105,7 @@ def test_names_are_text_whatever_they_hold() -> None:
     finding = replace(data.clusters[0].findings[0], reason=HOSTILE, remedy=f"rackspan {HOSTILE}")
     data = ReportData((replace(data.clusters[0], findings=(finding,)),), HOSTILE)
     root = parsed(render(data))
-    assert not root.all("script")
+    assert [one.text for one in root.all("script")] == [parsed(render(STORIES["calm"])).all("script")[0].text]
     assert not root.all("img")
     assert len(root.all("style")) == 1
     assert not any(name.startswith("on") for one in root.walk() for name in one.attributes)
@@ -128,7 +132,8 @@ def test_the_page_opens_with_the_verdict() -> None:
 def test_a_safe_verdict_on_a_partial_snapshot_says_so() -> None:
     partial = replace(story.safe_cluster(), partial=("topic secret: not authorized",))
     root = parsed(render(report_by_hand([partial])))
-    assert root.all("h1")[0].text == "rack-safe, as far as it could be read"
+    assert root.all("h1")[0].text == "not judged"
+    assert root.all("div", "verdict")[0].kinds == ["verdict", "unknown"]
     assert root.all("p", "caveat")[0].text == "Could not be read: topic secret: not authorized"
 
 
@@ -173,7 +178,7 @@ def test_the_map_shows_the_replicas_and_leaders_of_each_topic_in_each_rack() -> 
         name, state, *cells = (one for one in drawn.held if isinstance(one, Element))
         assert name.all("b")[0].text == row.topic
         assert ("(internal)" in name.text) == row.internal
-        assert state.text == words.states(row.states)
+        assert state.text == state_words(row)
         assert [cell.attributes["data-l"] for cell in cells] == list(cluster.topic_map.racks)
         for cell, held in zip(cells, row.cells, strict=True):
             numbers = [int(one) for one in re.findall(r"\d+", cell.text.split("if lost")[0])]
@@ -199,8 +204,9 @@ def test_the_dense_map_has_a_number_in_every_cell_that_holds_replicas() -> None:
 def test_a_map_that_leaves_topics_out_says_how_many_there_are() -> None:
     plans = [TopicPlan(f"t{code}", [[1, 2, 3]]) for code in range(1000)]
     root = parsed(render(report_by_hand([story.snapshot(plans, brokers=story.SIX_BROKERS)])))
-    assert "The 60 worst of 1,000 topics." in root.all("p", "read")[0].text
+    assert any("Drawn are the 60 worst of 1,000 topics." in one.text for one in root.all("p", "read"))
     assert len(map_rows(root)) == 60
+    assert len(root.all("ul", "names")[0].all("li")) == 940
 
 
 def test_time_in_each_state_is_shown_as_computed() -> None:
@@ -297,3 +303,45 @@ def test_any_cluster_makes_a_well_formed_page(snapshot: ClusterSnapshot) -> None
     cluster: ClusterReport = data.clusters[0]
     root = parsed(render(data))
     assert root.all("div", "verdict")[0].all("p")[0].text == " ".join(words.headline(cluster).split())
+
+
+def test_the_next_steps_stand_beside_the_verdict_in_the_order_of_repair() -> None:
+    root, cluster = parsed(render(STORIES["during the loss"])), STORIES["during the loss"].clusters[0]
+    steps = root.all("div", "next")[0].all("li")
+    violations = {one.constraint for one in cluster.findings if one.findings and one.severity is Severity.VIOLATION}
+    named = [one.all("b")[0].text for one in steps]
+    assert set(named) == violations
+    assert named == sorted(named, key=REPAIR_ORDER.index)
+    calm = parsed(render(STORIES["calm"])).all("div", "next")[0]
+    assert calm.text == "Next steps Nothing has to be done: no constraint of the policy is broken."
+
+
+def test_no_topic_is_green_beside_the_harm_of_a_loss(data: ReportData) -> None:
+    root = parsed(render(data))
+    for row in (row for row in root.all("tr") if "data-topic" in row.attributes):
+        green = bool(row.all("td", "state")[0].all("svg", "ok"))
+        harmed = any(cell.all("i") for cell in row.all("td", "c"))
+        assert not (green and harmed), row.text
+
+
+def test_healthy_topics_are_folded_away_and_the_others_are_not() -> None:
+    root, cluster = parsed(render(STORIES["shop"])), STORIES["shop"].clusters[0]
+    (folded,) = root.all("details", "healthy")
+    assert "open" not in folded.attributes
+    healthy = [row.topic for row in cluster.topic_map.rows if row.healthy]
+    assert [row.attributes["data-topic"] for row in folded.all("tr") if "data-topic" in row.attributes] == healthy
+    assert 0 < len(healthy) < len(cluster.topic_map.rows)
+
+
+def test_the_name_of_a_cluster_stands_beside_its_id() -> None:
+    named = STORIES["calm"].named({"calm": "Production, Europe"})
+    root = parsed(render(named))
+    assert root.all("title")[0].text.startswith("Production, Europe: rack-safe")
+    assert root.all("p", "kicker")[0].text.startswith("cluster Production, Europe (calm) at ")
+
+
+def test_every_broker_has_a_row() -> None:
+    root, cluster = parsed(render(STORIES["during the loss"])), STORIES["during the loss"].clusters[0]
+    rows = root.all("table", "brokers")[0].all("tbody")[0].all("tr")
+    assert [row.all("th")[0].text.split()[0] for row in rows] == [str(one.broker) for one in cluster.broker_rows]
+    assert [row.all("td")[-1].text for row in rows if "(fenced)" in row.text] == ["lost already"] * 2

@@ -123,8 +123,23 @@ def test_only_the_drawing_that_fits_the_screen_is_shown(browser: Any, files: dic
 def test_on_paper_everything_collapsed_is_open(browser: Any, files: dict[str, Path]) -> None:
     page = browser.new_page(viewport={"width": DESK, "height": 800})
     page.goto(files["shop"].as_uri())
-    batch = "() => [...document.querySelectorAll('details ul, details table')].map(one => one.checkVisibility())"
+    batch = "() => [...document.querySelectorAll('details:not([open]) ul, details:not([open]) table')].map(one => one.checkVisibility())"
     assert not any(page.evaluate(batch))
     page.emulate_media(media="print")
     assert all(page.evaluate(batch))
+    page.close()
+
+
+SHOWN = "() => [...document.querySelectorAll('[data-topic]')].filter(one => one.checkVisibility()).map(one => one.dataset.topic)"
+
+
+def test_one_of_five_hundred_topics_is_found_by_its_name(browser: Any, files: dict[str, Path]) -> None:
+    page = browser.new_page(viewport={"width": PHONE, "height": 800})
+    page.goto(files["five hundred topics"].as_uri())
+    assert set(page.evaluate(SHOWN)) == {"payments", "clicks", "audit-log"}
+    page.fill(".find input", " EVENTS-48 ")
+    assert set(page.evaluate(SHOWN)) == {f"team-{code % 17}.events-{code}" for code in (48, *range(480, 490))}
+    assert page.inner_text(".find output") == "11 of 500 topics"
+    page.fill(".find input", "")
+    assert set(page.evaluate(SHOWN)) == {"payments", "clicks", "audit-log"}
     page.close()

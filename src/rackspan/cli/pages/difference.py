@@ -9,11 +9,10 @@ from rich.text import Text
 
 from rackspan.cli.output import table
 from rackspan.plan.difference import PartitionDifference, PlanDifference
+from rackspan.text import human_bytes
 
 SHOWN: Final = 40
 """Rows of a table that people read; -o json has all."""
-
-_UNITS: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 
 
 def difference_document(difference: PlanDifference) -> dict[str, Any]:
@@ -112,16 +111,6 @@ def less_safe_note(document: dict[str, Any]) -> Iterator[Text]:
     if loss is not None:
         noun = "partition" if loss["partitions"] == 1 else "partitions"
         yield Text(f"less safe: {loss['partitions']} {noun} left {loss['reason']}", style="bold yellow")
-
-
-def human_bytes(size: int) -> str:
-    """`0`, `512 B`, `1.2 GiB`: a size as people read it."""
-    if size == 0:
-        return "0"
-    amount, unit = float(size), 0
-    while amount >= 1024 and unit < len(_UNITS) - 1:
-        amount, unit = amount / 1024, unit + 1
-    return f"{size} B" if unit == 0 else f"{amount:.1f} {_UNITS[unit]}"
 
 
 def human_duration(seconds: int) -> str:

@@ -7,9 +7,10 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from rackspan.cli.output import page, table, whole
-from rackspan.cli.pages.difference import details_parts, difference_parts, human_bytes, less_safe_note
+from rackspan.cli.pages.difference import details_parts, difference_parts, less_safe_note
 from rackspan.plan.reassignment_file import reassignment_json
 from rackspan.reassign import PartitionReassignment
+from rackspan.text import human_bytes
 
 STEPS_SHOWN: Final = 20
 FINDINGS_SHOWN: Final = 40

@@ -12,7 +12,6 @@ from rackspan.cli.pages.difference import (
     details_parts,
     difference_document,
     difference_parts,
-    human_bytes,
     human_duration,
     less_safe_note,
 )
@@ -23,6 +22,7 @@ from rackspan.plan.execution.effects import Finished
 from rackspan.plan.execution.events import RunState
 from rackspan.plan.execution.progress import progress
 from rackspan.plan.verification import VerifiedPartition, VerifiedState, all_done, counted
+from rackspan.text import human_bytes
 
 if TYPE_CHECKING:
     from rackspan.apply import RunUpdate

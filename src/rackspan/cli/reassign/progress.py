@@ -6,11 +6,12 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Final
 
 from rackspan.cli import output
-from rackspan.cli.pages.difference import human_bytes, human_duration
+from rackspan.cli.pages.difference import human_duration
 from rackspan.cli.pages.reassignment_plan import count
 from rackspan.plan.execution.effects import CancelMoves, Effect, ElectLeaders, Record, SetConfigs, StartMoves, Wait
 from rackspan.plan.execution.events import StepCompleted, StepDeferred, ThrottleRecorded
 from rackspan.plan.execution.progress import NO_SIZES, CopySizes, Progress, awaited, progress
+from rackspan.text import human_bytes
 
 if TYPE_CHECKING:
     from rackspan.apply import RunUpdate

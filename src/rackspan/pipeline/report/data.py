@@ -13,9 +13,13 @@ from typing import Final
 from rackspan.audit.findings import Severity
 from rackspan.audit.outage import RackLoss, TopicHarm
 from rackspan.model.ids import RackId
+from rackspan.model.snapshot import SIZES
 
 TOPICS_MAX: Final = 60
 """Topics on a cluster's map, the worst first: more than a reader scrolls through, and under 500 KB with 30 racks."""
+
+LISTED_MAX: Final = 1_000
+"""Topics that are listed below the map, to be found by their names."""
 
 POINTS_MAX: Final = 240
 """Points in a cluster's picture: on a phone each is already narrower than a pixel and a half."""
@@ -165,14 +169,39 @@ class TopicRow:
     cells: tuple[Cell, ...]
     elsewhere: int
 
+    @property
+    def healthy(self) -> bool:
+        """Whether every partition is ok now, and stays so without any one rack."""
+        return self.states.worst is DurabilityState.OK and not any(cell.harm for cell in self.cells)
+
+
+@dataclass(frozen=True, slots=True)
+class BrokerRow:
+    """What one broker holds, and what its loss alone would do: partitions newly offline, and those that would refuse acks=all.
+
+    `rack` is None where the broker counts in none; `size_bytes` sums the sizes that are known.
+    """
+
+    broker: int
+    rack: RackId | None
+    fenced: bool
+    replicas: int
+    out_of_sync: int
+    leaders: int
+    preferred: int
+    size_bytes: int
+    offline_if_lost: int
+    refused_if_lost: int
+
 
 @dataclass(frozen=True, slots=True)
 class TopicMap:
-    """Racks × topics. `rows` holds the worst topics of `topics` in all."""
+    """Racks × topics. `rows` holds the worst topics of `topics` in all, `listed` the next ones, which are not drawn."""
 
     racks: tuple[RackId, ...]
     rows: tuple[TopicRow, ...]
     topics: int
+    listed: tuple[TopicRow, ...] = ()
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -264,6 +293,12 @@ class ClusterReport:
     drift: tuple[DriftGroup, ...] = ()
     drift_groups: int = 0
     name: str | None = None
+    broker_rows: tuple[BrokerRow, ...] = ()
+
+    @property
+    def complete(self) -> bool:
+        """Whether all that a constraint needs could be read."""
+        return all(note.startswith(SIZES) for note in self.partial)
 
     @property
     def shown_name(self) -> str:
@@ -275,7 +310,8 @@ class ClusterReport:
         if any(not loss.survived for loss in self.losses):
             return RackSafety.NOT_SAFE
         # A cluster without racks or partitions would survive every loss, which has no meaning.
-        return RackSafety.SAFE if self.losses and self.partitions else RackSafety.NOT_JUDGED
+        judged = self.losses and self.partitions and self.complete
+        return RackSafety.SAFE if judged else RackSafety.NOT_JUDGED
 
     @property
     def brokers(self) -> int:

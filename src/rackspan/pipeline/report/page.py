@@ -6,15 +6,17 @@ from typing import Any, Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
-from rackspan.audit.findings import Severity
+from rackspan.audit.findings import REPAIR_ORDER, Severity
 from rackspan.audit.outage import RackLoss, TopicHarm
 from rackspan.model.ids import shown
 from rackspan.pipeline.report import svg, words
 from rackspan.pipeline.report.data import (
+    BrokerRow,
     Cell,
     ClusterReport,
     DriftGroup,
     DurabilityState,
+    FindingGroup,
     History,
     HistoryPoint,
     RackSafety,
@@ -24,6 +26,7 @@ from rackspan.pipeline.report.data import (
     severity_of,
 )
 from rackspan.pipeline.report.timeline import timeline
+from rackspan.text import human_bytes
 
 TOPICS_HIT_MAX: Final = 8
 """Topics named on a rack's card; the map and `rackspan outage` name more."""
@@ -44,6 +47,12 @@ RACKS_IN_WORDS: Final = 6
 
 LONG_RACK: Final = 12
 """Characters of a rack's name that fit beside its bar on a phone; a longer one is above it."""
+
+STEPS_MAX: Final = 5
+"""Next steps beside the verdict; the findings have them all."""
+
+BROKERS_OPEN_MAX: Final = 12
+"""With more brokers, their table is shown when it is opened."""
 
 CHANGES_MAX: Final = 60
 """Lines of the table under the time line."""
@@ -82,6 +91,31 @@ def sign(verdict: RackSafety) -> str:
 
 def worst_first(losses: Sequence[RackLoss]) -> list[RackLoss]:
     return sorted(losses, key=severity_of, reverse=True)
+
+
+def next_steps(cluster: ClusterReport) -> list[FindingGroup]:
+    """The violations of the latest snapshot in the order in which to repair them, STEPS_MAX at most."""
+    order = {constraint: place for place, constraint in enumerate(REPAIR_ORDER)}
+    violations = [one for one in cluster.findings if one.findings and one.severity is Severity.VIOLATION]
+    return sorted(violations, key=lambda one: order.get(one.constraint, len(order)))[:STEPS_MAX]
+
+
+def broker_harm(row: BrokerRow) -> str:
+    """`6 offline, 2 refuse acks=all`; empty where the loss of the broker does no harm."""
+    numbers = ((row.offline_if_lost, "offline"), (row.refused_if_lost, "refuse acks=all"))
+    return ", ".join(f"{number:,} {what}" for number, what in numbers if number)
+
+
+def state_sign(row: TopicRow) -> str:
+    """The mark of a topic's present state: no green where the loss of a rack does harm."""
+    return row.states.worst.value if row.states.at_risk or row.healthy else "unknown"
+
+
+def state_words(row: TopicRow) -> str:
+    """The present state in words, and what is not shown by it."""
+    if row.states.at_risk or not row.partitions:
+        return words.states(row.states)
+    return "ok, and without any one rack" if row.healthy else "ok now, harmed if a rack is lost"
 
 
 def cards(cluster: ClusterReport) -> list[RackLoss]:
@@ -222,6 +256,7 @@ def _ids(ids: tuple[int, ...]) -> str:
 
 
 _FILTERS: Final[Mapping[str, Callable[..., Any]]] = {
+    "bytes": human_bytes,
     "count": words.count,
     "listed": words.listed,
     "rack": shown,
@@ -236,7 +271,12 @@ _NAMES: Final[Mapping[str, Any]] = {
     "LONG_NAME": LONG_NAME,
     "RACKS_AS_CARDS": RACKS_AS_CARDS,
     "TOPICS_HIT_MAX": TOPICS_HIT_MAX,
+    "BROKERS_OPEN_MAX": BROKERS_OPEN_MAX,
     "VIOLATION": Severity.VIOLATION,
+    "broker_harm": broker_harm,
+    "next_steps": next_steps,
+    "state_sign": state_sign,
+    "state_words": state_words,
     "about": about,
     "cards": cards,
     "cell_words": cell_words,

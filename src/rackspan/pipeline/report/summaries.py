@@ -20,6 +20,7 @@ from rackspan.model.ids import RackId
 from rackspan.model.snapshot import ClusterSnapshot
 from rackspan.pipeline.report import aggregates
 from rackspan.pipeline.report.aggregates import FOUND, DriftSum, FindingSum, ReadColumns, StateCounter
+from rackspan.pipeline.report.broker_rows import broker_rows
 from rackspan.pipeline.report.data import (
     AT_RISK,
     DRIFT_MAX,
@@ -111,6 +112,7 @@ def cluster_report(
         loss_history=collected.loss_history,
         drift=collected.drift,
         drift_groups=collected.drift_groups,
+        broker_rows=broker_rows(partition_batch),
     )
 
 

@@ -12,7 +12,15 @@ from rackspan.audit.batch import ClusterMembers, PartitionBatch
 from rackspan.audit.outage import RackLoss, TopicHarm, judge_loss
 from rackspan.model import NO_RACK, ClusterSnapshot, Int32s, Int64s, RackId
 from rackspan.model.partitions import lengths
-from rackspan.pipeline.report.data import Cell, DurabilityState, RackMembers, StateCounts, TopicMap, TopicRow
+from rackspan.pipeline.report.data import (
+    LISTED_MAX,
+    Cell,
+    DurabilityState,
+    RackMembers,
+    StateCounts,
+    TopicMap,
+    TopicRow,
+)
 
 Harms = Mapping[str, Mapping[RackId, TopicHarm]]
 """The harm of each rack's loss to each topic; topics and racks without harm are left out."""
@@ -50,8 +58,9 @@ def topic_map(
     losses: Sequence[RackLoss],
     states: Mapping[str, StateCounts],
     most: int,
+    listed: int = LISTED_MAX,
 ) -> TopicMap:
-    """The `most` worst topics over the racks that hold brokers.
+    """The `most` worst topics over the racks that hold brokers, and the `listed` next.
 
     `states` says how the partitions of a topic are now; a topic it does not name is ok throughout. Worst first: by
     state, by partitions in it, then by what the losses of single racks would do, then by name.
@@ -64,9 +73,10 @@ def topic_map(
     def badness(code: int) -> tuple[object, ...]:
         return (*_state_badness(now[code]), *_harm_badness(harms.get(snapshot.topics[code].name, {})), code)
 
-    worst = sorted(range(len(snapshot.topics)), key=badness)[:most]
-    rows = (counts.row(snapshot, code, now[code], harms.get(snapshot.topics[code].name, {})) for code in worst)
-    return TopicMap(partition_batch.members.rack_map.racks, tuple(rows), len(snapshot.topics))
+    worst = sorted(range(len(snapshot.topics)), key=badness)[: most + listed]
+    rows = [counts.row(snapshot, code, now[code], harms.get(snapshot.topics[code].name, {})) for code in worst]
+    racks = partition_batch.members.rack_map.racks
+    return TopicMap(racks, tuple(rows[:most]), len(snapshot.topics), tuple(rows[most:]))
 
 
 def harms_by_topic(losses: Sequence[RackLoss]) -> Harms:

@@ -59,6 +59,8 @@ def headline(cluster: ClusterReport) -> str:
         if len(fatal) == 1:
             return f"{losing[0].upper()}{losing[1:]}.{_survivable(len(cluster.losses) - 1)}"
         return f"This cluster does not survive the loss of {named(fatal, 'or')}: {losing}."
+    if not cluster.complete:
+        return "In what could be read no loss of one rack does harm. What is missing stands below."
     if not cluster.partitions:
         return "There are no partitions yet, so there is nothing that the loss of a rack could harm."
     return f"This cluster survives the loss of any one rack: {listed(_kept(cluster))}."
