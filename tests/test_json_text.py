@@ -32,16 +32,16 @@ def test_a_document_comes_back_however_it_was_saved(document: object, ascii_only
         (b'{"a": "\xed\xa0\x80"}', "not JSON: no UTF-8 text (invalid continuation byte); is it the right file?"),
         ('"\ud800"', "not JSON: no UTF-8 text (surrogates not allowed); is it the right file?"),
         ("\ufeff{}".encode("utf-16")[:-1], "not JSON: no UTF-8 text (truncated data); is it the right file?"),
-        (b"[" * 100_000, "brackets nested too deep; write the file anew"),
-        (b"[NaN]", "NaN is no number of JSON; correct it and run again"),
-        (b"[-Infinity]", "-Infinity is no number of JSON; correct it and run again"),
-        (b"1" * 5_000, "a number has more than 4,300 digits; correct it and run again"),
-        (b'{"a": 1, "b": 2, "a": 3}', 'key "a" stands twice in one object; leave one of them out'),
+        (b"[" * 100_000, "brackets nested too deep; write the file again"),
+        (b"[NaN]", "NaN is not a JSON number; fix it in the file"),
+        (b"[-Infinity]", "-Infinity is not a JSON number; fix it in the file"),
+        (b"1" * 5_000, "a number has more than 4,300 digits; fix it in the file"),
+        (b'{"a": 1, "b": 2, "a": 3}', 'key "a" occurs twice in one object; leave one of them out'),
         (
             b'{"a":\n "b\\ud800"}',
-            "\\ud800 at line 2 column 4 is half of a surrogate pair and no character; correct it",
+            "\\ud800 at line 2 column 4 is half of a surrogate pair and not a character; fix it in the file",
         ),
-        (b'["\\uD83D\\uDE00\\udE00"]', "\\udE00 at line 1 column 15 is half of a surrogate pair and no character; correct it"),
+        (b'["\\uD83D\\uDE00\\udE00"]', "\\udE00 at line 1 column 15 is half of a surrogate pair and not a character; fix it in the file"),
     ],
 )  # fmt: skip
 def test_what_is_no_json_is_refused_in_a_line_that_says_where(content: str | bytes, line: str) -> None:

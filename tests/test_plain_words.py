@@ -1,6 +1,11 @@
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 
-from tools.plain_words import complaints
+from tools.plain_words import IN_MESSAGES, ROOT, complaints
 
 
 @pytest.mark.parametrize(
@@ -39,3 +44,30 @@ def test_pages_are_read_without_their_code_and_quotations() -> None:
 
 def test_a_file_may_not_be_named_by_such_a_word() -> None:
     assert list(complaints("src/rackspan/answers.py", ""))
+
+
+def _messages(path: Path) -> Iterator[tuple[int, str]]:
+    """Line and text of every string literal, docstrings apart; of an f-string its fixed parts."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    documentation = {
+        id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and id(node) not in documentation:
+            yield node.lineno, node.value
+
+
+def test_no_message_has_a_phrase_that_an_operator_reads_twice() -> None:
+    found = [
+        f"{path.relative_to(ROOT)}:{line}: {phrase[0]!r}"
+        for path in sorted((ROOT / "src").rglob("*.py"))
+        for line, text in _messages(path)
+        for pattern in IN_MESSAGES
+        if (phrase := re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE))
+    ]
+    assert found == []
+
+
+@pytest.mark.parametrize("text", ["fix it; correct it and run again", "make it anew", "Nobody answered"])
+def test_the_phrases_are_found(text: str) -> None:
+    assert any(re.search(rf"\b(?:{pattern})\b", text, re.IGNORECASE) for pattern in IN_MESSAGES)

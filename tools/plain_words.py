@@ -55,6 +55,22 @@ WORDS: Final = (
     Word(r"availability zones?", "rack"),
 )
 
+IN_MESSAGES: Final = (
+    r"correct it",
+    r"anew",
+    r"amiss",
+    r"nobody|anybody",
+    r"stands? (?:on|as|twice|there)",
+    r"for ever",
+    r"told|tells",
+    r"mend(?:s|ed)?",
+    r"but it is",
+    r"gone on with|goes on with",
+    r"speaks by",
+    r"is no (?:broker id|file|port|text|string|host name|event|replica list|snapshot folder|warehouse|placer class)",
+)
+"""Phrases that no message, help text or page contains: what to do next is named, and the words are an operator's."""
+
 NAMES_ONLY: Final = {"taken": "snapshot, timestamp"}
 """Ordinary English in a sentence, a riddle as a whole name."""
 

@@ -40,7 +40,7 @@ def replace_file(path: Path, text: str, errors: str = "strict") -> None:
     """
     if path.exists() and not path.is_file():
         # A device such as /dev/stdout: a rename would put a file in its place.
-        raise OSError(errno.EINVAL, "Is no regular file", str(path))
+        raise OSError(errno.EINVAL, "Is not a regular file", str(path))
     staging = staged(path)
     try:
         staging.write_text(text, encoding="utf-8", errors=errors)

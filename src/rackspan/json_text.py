@@ -31,14 +31,14 @@ def parse(content: str | bytes) -> Any:
     try:
         document = json.loads(text, object_pairs_hook=_keys_once, parse_constant=_no_number)
     except RecursionError:
-        raise NotJson("brackets nested too deep; write the file anew") from None
+        raise NotJson("brackets nested too deep; write the file again") from None
     except json.JSONDecodeError as error:
         raise NotJson(f"not JSON: {error}; is the file complete?") from None
     except NotJson:
         raise
     except ValueError:
         # Python's guard against numbers that take minutes to read.
-        raise NotJson("a number has more than 4,300 digits; correct it and run again") from None
+        raise NotJson("a number has more than 4,300 digits; fix it in the file") from None
     _refuse_halves(text)
     return document
 
@@ -72,12 +72,12 @@ def _keys_once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     if len(document) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for at, key in enumerate(keys) if key in keys[:at])
-        raise NotJson(f"key {shown(twice)} stands twice in one object; leave one of them out")
+        raise NotJson(f"key {shown(twice)} occurs twice in one object; leave one of them out")
     return document
 
 
 def _no_number(name: str) -> NoReturn:
-    raise NotJson(f"{name} is no number of JSON; correct it and run again")
+    raise NotJson(f"{name} is not a JSON number; fix it in the file")
 
 
 def _refuse_halves(text: str) -> None:
@@ -86,5 +86,5 @@ def _refuse_halves(text: str) -> None:
             before = text[: escape.start()]
             line, column = before.count("\n") + 1, escape.start() - before.rfind("\n")
             raise NotJson(
-                f"{escape['half']} at line {line} column {column} is half of a surrogate pair and no character; correct it"
+                f"{escape['half']} at line {line} column {column} is half of a surrogate pair and not a character; fix it in the file"
             )

@@ -80,7 +80,7 @@ def loopback_address(listen: str) -> tuple[str, int]:
     if host not in _LOOPBACK:
         raise UsageError(f"metrics listener {listen!r}: metrics are served on loopback alone; give 127.0.0.1:PORT")
     if not port.isdecimal() or int(port) > 65535:
-        raise UsageError(f"metrics listener {listen!r}: {port!r} is no port; give 127.0.0.1:PORT, 0 for a free one")
+        raise UsageError(f"metrics listener {listen!r}: {port!r} is not a port; give 127.0.0.1:PORT, 0 for a free one")
     return host, int(port)
 
 

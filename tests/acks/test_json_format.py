@@ -29,7 +29,7 @@ def test_an_advice_has_every_value_under_its_key() -> None:
         "topic": "orders",
         "internal": True,
         "outcome": "raise",
-        "reason": "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 stands as 2/1); 3 forces 2"
+        "reason": "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 is spread as 2/1); 3 forces 2"
         "; 5 partitions on the move, judged by where that leads",
         "remedies": [
             "min.insync.replicas=3",

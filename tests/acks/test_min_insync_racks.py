@@ -108,4 +108,4 @@ def test_acks_0_and_1_are_never_checked() -> None:
 def test_a_threshold_below_1_is_refused(replicas: int, racks: int, key: str) -> None:
     with pytest.raises(UsageError) as refusal:
         Thresholds(replicas, racks)
-    assert str(refusal.value) == f"min.insync.{key}, but it is a whole number of at least 1; correct it"
+    assert str(refusal.value) == f"min.insync.{key}, expected a whole number of at least 1"

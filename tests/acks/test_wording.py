@@ -21,18 +21,18 @@ BETTER = RackSpread((2, 2), min_insync_racks=2)
 
 REASONS = {
     "1 rack is enough": NOTHING,
-    "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 stands as 2/1); 3 forces 2": RAISE,
-    "min.insync.replicas 3 forces 2 racks (orders-4 stands as 2/1)": SUFFICES,
-    "min.insync.replicas 3 forces 2 racks (orders-4 stands as 2/1); 2 would do": replace(SUFFICES, least=2),
+    "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 is spread as 2/1); 3 forces 2": RAISE,
+    "min.insync.replicas 3 forces 2 racks (orders-4 is spread as 2/1)": SUFFICES,
+    "min.insync.replicas 3 forces 2 racks (orders-4 is spread as 2/1); 2 would do": replace(SUFFICES, least=2),
     "the brokers hold min.insync.racks 2 themselves; without them it would take min.insync.replicas 3 "
-    "(orders-4 stands as 2/1)": ENFORCED,
-    "no value forces 2 racks: 2 of 6 partitions stand on fewer": IMPOSSIBLE,
-    "no value forces 2 racks: 1 of 1 partition stands on fewer": replace(IMPOSSIBLE, partitions=1, too_few_racks=1),
-    "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 stands as 2/1); 3 forces 2; a partition with "
+    "(orders-4 is spread as 2/1)": ENFORCED,
+    "no value forces 2 racks: 2 of 6 partitions stand in fewer": IMPOSSIBLE,
+    "no value forces 2 racks: 1 of 1 partition stands in fewer": replace(IMPOSSIBLE, partitions=1, too_few_racks=1),
+    "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 is spread as 2/1); 3 forces 2; a partition with "
     "fewer replicas (2) needs all in sync, and before Kafka 3.7 refuses acks=all always": replace(
         RAISE, smallest_replication_factor=2
     ),
-    "min.insync.replicas 4 forces 2 racks (orders-4 stands as 2/1); 3 would do; a partition with fewer replicas (3) "
+    "min.insync.replicas 4 forces 2 racks (orders-4 is spread as 2/1); 3 would do; a partition with fewer replicas (3) "
     "needs all in sync, and before Kafka 3.7 refuses acks=all always": replace(RAISE, current=4),
     "1 rack is enough; 1 partition on the move, judged by where that leads": replace(NOTHING, moving=1),
     "1 rack is enough; 3 partitions on the move, judged by where that leads": replace(NOTHING, moving=3),
@@ -90,7 +90,7 @@ def test_a_spread_survives_a_rack_brokers_or_nothing() -> None:
 
 
 def test_a_partition_in_no_known_rack_is_named_as_such() -> None:
-    assert "(orders-4 stands as none in a known rack)" in reason(replace(SUFFICES, spread=()))
+    assert "(orders-4 is spread as none in a known rack)" in reason(replace(SUFFICES, spread=()))
 
 
 def test_kafkas_own_command_sets_the_value_of_this_topic() -> None:

@@ -226,7 +226,7 @@ def test_it_stops_where_a_topic_was_deleted_and_created_anew() -> None:
     cluster.topic_ids["orders"] = "new"
     assert (
         stopped(cluster)
-        == f"topic orders was deleted and created anew since: its id is new, the plan's id-of-orders; {ANEW}"
+        == f"topic orders was deleted and created again since: its id is new, the plan's id-of-orders; {ANEW}"
     )
 
 

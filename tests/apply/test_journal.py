@@ -96,18 +96,18 @@ def test_two_runs_cannot_share_one(tmp_path: Path) -> None:
     ("content", "line"),
     [
         ("no journal at all", "not a journal of rackspan; name another --journal"),
-        ("{}\n", "line 1 is no event; restore the file, or name another --journal"),
-        ('{"event": "dreamt"}\n', "line 1 is no event; restore the file, or name another --journal"),
+        ("{}\n", "line 1 is not an event; restore the file, or name another --journal"),
+        ('{"event": "dreamt"}\n', "line 1 is not an event; restore the file, or name another --journal"),
         ('{"event": "ended"}\n', "it does not begin with a plan; is it a journal of rackspan reassign apply?"),
         ('{"event": "began", "version": 2}\n', "version 2 is not known; take the rackspan that wrote it"),
         (
             '{"event": "began", "version": 1, "plan": {}}\n',
-            "line 1 is no event; restore the file, or name another --journal",
+            "line 1 is not an event; restore the file, or name another --journal",
         ),
         (f"{event_line(EVENTS[0])}\n" * 2, "it begins twice; keep one journal for each plan"),
         (
             f'{event_line(EVENTS[0])}\n{{"event": "throttling", "step": 1, "own": [["topic", "a", "b", 7]]}}\n',
-            "line 2 is no event; restore the file, or name another --journal",
+            "line 2 is not an event; restore the file, or name another --journal",
         ),
         (b"\xff\n", "not a journal of rackspan; name another --journal"),
     ],

@@ -22,7 +22,7 @@ WHAT = "topic orders was not created"
         (
             TopicAuthorizationFailedError("Authorization failed."),
             ClusterUnauthorized,
-            f"{WHAT}: this user needs Create on Topic orders; ask for it and run again",
+            f"{WHAT}: this user needs Create on Topic orders; grant it with kafka-acls.sh",
         ),
         (
             TopicAlreadyExistsError("Topic 'orders' already exists."),
@@ -33,17 +33,17 @@ WHAT = "topic orders was not created"
         (
             RequestTimedOutError(None),
             ClusterUnreachable,
-            f"{WHAT} as far as anybody said: no response in time; look before trying again",
+            f"{WHAT}, as far as is known: no response in time; check the cluster before trying again",
         ),
         (
             KafkaTimeoutError(),
             ClusterUnreachable,
-            f"{WHAT} as far as anybody said: no response in time; look before trying again",
+            f"{WHAT}, as far as is known: no response in time; check the cluster before trying again",
         ),
         (
             KafkaConnectionError("socket disconnected"),
             ClusterUnreachable,
-            f"{WHAT} as far as anybody said: it closed the connection at the first request; look before trying again",
+            f"{WHAT}, as far as is known: it closed the connection at the first request; check the cluster before trying again",
         ),
     ],
 )

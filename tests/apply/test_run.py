@@ -59,7 +59,7 @@ def test_the_journal_has_topic_ids_even_where_the_file_has_none(tmp_path: Path) 
     cluster, journal = a_cluster(), tmp_path / "journal"
     assert carry_out(cluster, journal, limits=RunLimits(moves=2))[-1].effect == Paused()
     cluster.topic_ids["orders"] = "another"
-    with pytest.raises(ReassignmentStopped, match="topic orders was deleted and created anew since"):
+    with pytest.raises(ReassignmentStopped, match="topic orders was deleted and created again since"):
         carry_out(cluster, journal)
 
 

@@ -223,7 +223,7 @@ def concede(snapshot: ClusterSnapshot, policy: RackPolicy, finding: Finding) -> 
         return snapshot, replace(policy, topic_min_insync_racks=own)
     if accept := re.search(r'survive = "(\w+)" for the topic', remedy):
         return snapshot, replace(policy, topic_survive={**policy.topic_survive, topic: Survive(accept[1])})
-    weaker = re.search(r'ask for less: survive = "(\w+)"', remedy)
+    weaker = re.search(r'require less: survive = "(\w+)"', remedy)
     assert weaker is not None, remedy
     survive = Survive(weaker[1])
 

@@ -44,17 +44,17 @@ DOCUMENTS: dict[str, tuple[str | bytes, str]] = {
     "UTF-16, torn": (TEXT.encode("utf-16")[:-1], "not JSON: no UTF-8 text (truncated data); is it the right file?"),
     "half a surrogate pair": (
         TEXT.replace('"r1"', '"r\\ud800"', 1),
-        "\\ud800 at line 1 column 128 is half of a surrogate pair and no character; correct it",
+        "\\ud800 at line 1 column 128 is half of a surrogate pair and not a character; fix it in the file",
     ),
-    "NaN": (TEXT.replace('"partition": 0', '"partition": NaN'), "NaN is no number of JSON; correct it and run again"),
+    "NaN": (TEXT.replace('"partition": 0', '"partition": NaN'), "NaN is not a JSON number; fix it in the file"),
     "a number of 5,000 digits": (
         TEXT.replace('"partition": 0', f'"partition": {"9" * 5_000}'),
-        "a number has more than 4,300 digits; correct it and run again",
+        "a number has more than 4,300 digits; fix it in the file",
     ),
-    "nested deep": ("[" * 100_000, "brackets nested too deep; write the file anew"),
+    "nested deep": ("[" * 100_000, "brackets nested too deep; write the file again"),
     "a key twice": (
         TEXT.replace('"version": 1', '"version": 1, "version": 1'),
-        'key "version" stands twice in one object; leave one of them out',
+        'key "version" occurs twice in one object; leave one of them out',
     ),
     "not an object": ("[1, 2]", "snapshot: is [1, 2], not an object; take the snapshot again with rackspan snapshot"),
     "an older or newer version": (
@@ -62,40 +62,40 @@ DOCUMENTS: dict[str, tuple[str | bytes, str]] = {
         "version: is 2, but this rackspan reads version 1; take the snapshot again",
     ),
     "a key missing": ('{"version": 1, "brokers": []}', "snapshot: topics is missing; add it or take the snapshot again"),
-    "a list mistyped": (altered(topics={}), "topics: is {}, not a list; correct it and run again"),
+    "a list mistyped": (altered(topics={}), "topics: is {}, not a list; fix it in the file"),
     "an empty cluster": (
         altered(brokers=[]),
         "no brokers: a cluster has at least one; take the snapshot again with rackspan snapshot",
     ),
     "a broker twice": (altered(brokers=[{"id": 1}, {"id": 1}]), "broker 1: listed twice; leave one of them out"),
-    "an id mistyped": (altered(brokers=[{"id": "1"}]), 'brokers[0]: id is "1", not a whole number; correct it and run again'),
-    "true for a number": (having(leader=True), "orders-0: leader is true, not a whole number; correct it and run again"),
-    "a negative id": (having(partition=-1), "topic 'orders': a partition: partition is -1, outside 0 to 2147483647; correct it and run again"),
+    "an id mistyped": (altered(brokers=[{"id": "1"}]), 'brokers[0]: id is "1", not a whole number; fix it in the file'),
+    "true for a number": (having(leader=True), "orders-0: leader is true, not a whole number; fix it in the file"),
+    "a negative id": (having(partition=-1), "topic 'orders': a partition: partition is -1, outside 0 to 2147483647; fix it in the file"),
     "a size beyond int64": (
         having(size_bytes=2**63),
-        f"orders-0: size_bytes is {2**63}, outside 0 to {2**63 - 1}; correct it and run again",
+        f"orders-0: size_bytes is {2**63}, outside 0 to {2**63 - 1}; fix it in the file",
     ),
     "a partition twice": (having(partition=1), "orders-1: listed twice; leave one of them out"),
     "a replica twice": (
         having(replicas=[1, 1], isr=[1]),
-        "orders-0: a broker holds a partition once, but replicas names one twice; correct it and run again",
+        "orders-0: a broker holds a partition once, but replicas names one twice; fix it in the file",
     ),
-    "an ISR that names one twice": (having(isr=[1, 1]), "orders-0: isr names a broker twice; correct it and run again"),
+    "an ISR that names one twice": (having(isr=[1, 1]), "orders-0: isr names a broker twice; fix it in the file"),
     "no replicas": (
         having(replicas=[], isr=[]),
         "orders-0: replicas is empty; a partition has at least one replica",
     ),
     "a replica that is no id": (
         having(replicas=[1, None]),
-        "orders-0: replicas names null, but a broker id is a whole number of 0 to 2147483647; correct it and run again",
+        "orders-0: replicas names null, but a broker id is a whole number of 0 to 2147483647; fix it in the file",
     ),
     "a port beyond ports": (
         altered(brokers=[{"id": 1, "port": 65536}]),
-        "brokers[0]: port is 65536, outside 0 to 65535; correct it and run again",
+        "brokers[0]: port is 65536, outside 0 to 65535; fix it in the file",
     ),
     "a flag mistyped": (
         altered(brokers=[{"id": 1, "fenced": "no"}]),
-        'brokers[0]: fenced is "no", not true or false; correct it and run again',
+        'brokers[0]: fenced is "no", not true or false; fix it in the file',
     ),
     "a moment without its zone": (
         altered(taken_at="2026-11-21T02:00:00"),
@@ -103,19 +103,19 @@ DOCUMENTS: dict[str, tuple[str | bytes, str]] = {
     ),
     "a moment that is none": (
         altered(taken_at="yesterday"),
-        'taken_at: is "yesterday", not a time such as 2026-11-21T02:00:00Z; correct it and run again',
+        'taken_at: is "yesterday", not a time such as 2026-11-21T02:00:00Z; fix it in the file',
     ),
     "a moment before the calendar": (
         altered(taken_at="0001-01-01T00:00:00+14:00"),
-        "taken_at 0001-01-01T00:00:00+14:00: beyond the years 1 to 9999 in UTC; correct it and run again",
+        "taken_at 0001-01-01T00:00:00+14:00: beyond the years 1 to 9999 in UTC; fix it in the file",
     ),
     "a topic Kafka would not name so": (
         TEXT.replace("orders", "../orders"),
-        "topic '../orders': Kafka allows 1 to 249 letters, digits, '.', '_' and '-' in a name; correct it and run again",
+        "topic '../orders': Kafka allows 1 to 249 letters, digits, '.', '_' and '-' in a name; fix it in the file",
     ),
     "a config that is no number": (
         TEXT.replace('"min.insync.replicas": "2"', '"min.insync.replicas": "two"'),
-        "topic 'orders': min.insync.replicas is 'two', but it is a whole number of at least 1; correct the snapshot and run again",
+        "topic 'orders': min.insync.replicas is 'two', expected a whole number of at least 1; fix it in the snapshot",
     ),
 }  # fmt: skip
 
@@ -155,16 +155,16 @@ FOLDERS: dict[str, tuple[str, Rows, str]] = {
     "a column of another type": ("partitions", replaced("leader", [1.5, 2.5], pa.float64()), "partitions.parquet: column leader is double, not int32, or out of its range; take the snapshot again"),
     "a column that is there twice": ("partitions", lambda rows: rows.append_column("leader", rows.column("leader")), "partitions.parquet: column leader is there twice; take the snapshot again"),
     "nulls where something must stand": ("partitions", replaced("partition", [None, 1], pa.int32()), "partitions.parquet: column partition holds nulls; take the snapshot again"),
-    "a list that names no broker": ("partitions", replaced("isr", [[1], [-7]], pa.list_(pa.int32())), "partitions.parquet: isr names something that is no broker id; correct it and run again"),
+    "a list that names no broker": ("partitions", replaced("isr", [[1], [-7]], pa.list_(pa.int32())), "partitions.parquet: isr names something that is not a broker id; fix it in the file"),
     "a topic that is not listed": ("topics", lambda rows: rows.slice(0, 0), "partitions.parquet: topic 'orders' is not in topics.parquet; take the snapshot again"),
     "text that is none": ("brokers", not_utf8, "brokers.parquet: cannot be read: Column 3: In chunk 0: Invalid: Invalid UTF8 sequence at string index 0; take the snapshot again"),
     "two moments": ("cluster", lambda rows: pa.concat_tables([rows, rows]), "cluster.parquet: 2 rows, but a snapshot is one; take it again"),
     "another version": ("cluster", replaced("version", [2], pa.int32()), "version is 2, but this rackspan reads version 1; take the snapshot again"),
-    "a moment beyond the calendar": ("cluster", replaced("taken_at", [2**62], pa.timestamp("us", "UTC")), "cluster.parquet: taken_at is beyond the years 1 to 9999; correct it and run again"),
+    "a moment beyond the calendar": ("cluster", replaced("taken_at", [2**62], pa.timestamp("us", "UTC")), "cluster.parquet: taken_at is beyond the years 1 to 9999; fix it in the file"),
     "a null within a list": ("cluster", replaced("partial", [[None]], pa.list_(pa.string())), "cluster.parquet: partial holds a null inside a row; take the snapshot again"),
     "a config key twice": ("topics", replaced("config", [[("a", "1"), ("a", "2")]], MAP), "topics.parquet: config of orders names a key twice; take the snapshot again"),
-    "a broker id below zero": ("brokers", replaced("id", [-5, 2, 3, 4, 5, 6], pa.int32()), "broker -5: an id is between 0 and 2147483647; correct it and run again"),
-    "a port below zero": ("brokers", replaced("port", [-5] * 6, pa.int32()), "broker 1: port -5 is outside 0 to 65535; correct it and run again"),
+    "a broker id below zero": ("brokers", replaced("id", [-5, 2, 3, 4, 5, 6], pa.int32()), "broker -5: expected an id between 0 and 2147483647; fix it in the file"),
+    "a port below zero": ("brokers", replaced("port", [-5] * 6, pa.int32()), "broker 1: port -5 is outside 0 to 65535; fix it in the file"),
 }  # fmt: skip
 
 
@@ -207,7 +207,7 @@ def emptied(file: Path) -> None:
     [
         (emptied, "partitions.parquet: cannot be read: Parquet file size is 0 bytes; take the snapshot again"),
         (torn, "partitions.parquet: cannot be read: Parquet magic bytes not found in footer. Either the file is corrupted or this is not a parquet file.; take the snapshot again"),
-        (a_folder_instead, "partitions.parquet is missing, so this is no snapshot folder; take it with rackspan snapshot"),
+        (a_folder_instead, "partitions.parquet is missing, so this is not a snapshot folder; take it with rackspan snapshot"),
     ],
 )  # fmt: skip
 def test_a_file_of_the_folder_that_is_none_gets_its_line(
@@ -226,13 +226,13 @@ WORDS: dict[str, tuple[tuple[str, ...], str]] = {
     "a folder where a plan is expected": (("reassign", "lint", "--reassignment-json-file", ".", *SNAPSHOT), ".: cannot be read: Is a directory; name a reassignment file"),
     "a folder where a problem is expected": (("streams", "assign", "--problem", "."), ".: cannot be read: Is a directory; name a problem file"),
     "a folder where properties are expected": (("audit", "--bootstrap-server", "127.0.0.1:1", "--command-config", "."), "--command-config .: Is a directory; name a file that can be read"),
-    "a folder where a snapshot is expected": (("audit", "--snapshot", "empty"), "empty: cluster.parquet is missing, so this is no snapshot folder; take it with rackspan snapshot"),
+    "a folder where a snapshot is expected": (("audit", "--snapshot", "empty"), "empty: cluster.parquet is missing, so this is not a snapshot folder; take it with rackspan snapshot"),
     "a warehouse that is a file": (("pipeline", "collect", "--warehouse", "moment.json", *SNAPSHOT), "moment.json: cannot be written: File exists; choose another --warehouse"),
-    "a warehouse that is another's folder": (("pipeline", "collect", "--warehouse", ".", *SNAPSHOT), ".: holds other files and is no warehouse; name a new or an empty folder"),
+    "a warehouse that is another's folder": (("pipeline", "collect", "--warehouse", ".", *SNAPSHOT), ".: holds other files and is not a warehouse; name a new or an empty folder"),
     "an --out below a file": (("snapshot", *SNAPSHOT, "--out", "moment.json/x.json"), "moment.json/x.json: cannot be written: File exists; choose another --out"),
-    "an --out that is a folder": (("reassign", "plan", *SNAPSHOT, "--drain", "1", "--out", "empty"), "empty: cannot be written: Is no regular file; choose another --out"),
+    "an --out that is a folder": (("reassign", "plan", *SNAPSHOT, "--drain", "1", "--out", "empty"), "empty: cannot be written: Is not a regular file; choose another --out"),
     "an --out that is a device": (("snapshot", *SNAPSHOT, "--out", "/dev/null"), "/dev/null: exists already; name a new folder, or a file that ends in .json"),
-    "10⁹ partitions to place": (("place", "create", "--topic", "t", "--partitions", "1000000000", "--replication-factor", "3", *SNAPSHOT), "1000000000 partitions: at most 10000000 are placed at a time; ask for fewer"),
+    "10⁹ partitions to place": (("place", "create", "--topic", "t", "--partitions", "1000000000", "--replication-factor", "3", *SNAPSHOT), "1000000000 partitions: at most 10000000 are placed at a time; request fewer"),
     "10⁹ replicas of each": (("place", "create", "--topic", "t", "--partitions", "1", "--replication-factor", "1000000000", *SNAPSHOT), "Replication factor: 1000000000 larger than available brokers: 6."),
     "racks beyond int64": (("audit", *SNAPSHOT, "--min-insync-racks", "9" * 20), "Invalid value for '--min-insync-racks' (env var: 'RACKSPAN_MIN_INSYNC_RACKS'): Input should be less than or equal to 2147483647; see rackspan audit --help"),
     "a timeout beyond clocks": (("audit", *SNAPSHOT, "--timeout", "9" * 20), "Invalid value for '--timeout' (env var: 'RACKSPAN_TIMEOUT'): Input should be less than or equal to 2147483647; see rackspan audit --help"),
@@ -255,9 +255,9 @@ def test_wrong_words_get_their_line_and_leave_nothing(cli: Cli, tmp_path: Path, 
 
 
 STRICTLY: dict[str, str] = {
-    '{"version": 1, "version": 1}': 'key "version" stands twice in one object; leave one of them out',
-    '{"version": NaN}': "NaN is no number of JSON; correct it and run again",
-    '{"version": "\\udc00"}': "\\udc00 at line 1 column 14 is half of a surrogate pair and no character; correct it",
+    '{"version": 1, "version": 1}': 'key "version" occurs twice in one object; leave one of them out',
+    '{"version": NaN}': "NaN is not a JSON number; fix it in the file",
+    '{"version": "\\udc00"}': "\\udc00 at line 1 column 14 is half of a surrogate pair and not a character; fix it in the file",
     '{"version": 1': "not JSON: Expecting ',' delimiter: line 1 column 14 (char 13); is the file complete?",
 }
 
@@ -296,7 +296,7 @@ def test_a_file_nobody_may_read_gets_its_line(cli: Cli, tmp_path: Path) -> None:
 def test_settings_nested_deep_get_their_line(cli: Cli, tmp_path: Path) -> None:
     (tmp_path / "rackspan.toml").write_text("a = " + "[" * 3_000)
     ran = cli("audit", *SNAPSHOT)
-    assert (ran.code, ran.err) == (1, "rackspan: rackspan.toml: brackets nested too deep; correct it and run again\n")
+    assert (ran.code, ran.err) == (1, "rackspan: rackspan.toml: brackets nested too deep; fix it in the file\n")
 
 
 def torn_log(warehouse: Path) -> None:

@@ -61,7 +61,7 @@ def test_a_mistake_gets_one_line(
     [
         (
             "min-insync-racks = \n",
-            "rackspan.toml: not TOML: Invalid value (at line 1, column 20); correct it and run again",
+            "rackspan.toml: not TOML: Invalid value (at line 1, column 20); fix it in the file",
         ),
         (
             "colour = 'red'\n",
@@ -70,12 +70,12 @@ def test_a_mistake_gets_one_line(
         ),
         (
             "unracked = 'own '\n",
-            "rackspan.toml: unracked is 'own ', but it is one of shared, own, error, ignore; correct it",
+            "rackspan.toml: unracked is 'own ', expected one of shared, own, error, ignore; correct it",
         ),
-        ("timeout = [1]\n", "rackspan.toml: timeout is [1], but it is a whole number of 1 to 2147483647; correct it"),
+        ("timeout = [1]\n", "rackspan.toml: timeout is [1], expected a whole number of 1 to 2147483647; correct it"),
         (
             '[topics."orders"]\nmin.insync.racks = "two"\n',
-            "rackspan.toml: [topics.\"orders\"] min.insync.racks is 'two', but it is a whole number of 1 to 2147483647",
+            "rackspan.toml: [topics.\"orders\"] min.insync.racks is 'two', expected a whole number of 1 to 2147483647",
         ),
         (
             '[topics."orders"]\nmin.insync.replicas = 2\n',
@@ -83,12 +83,12 @@ def test_a_mistake_gets_one_line(
         ),
         (
             "[topics.\"orders\"]\nsurvive = 'two'\n",
-            "rackspan.toml: [topics.\"orders\"] survive is 'two', but it is one of rack, broker, none",
+            "rackspan.toml: [topics.\"orders\"] survive is 'two', expected one of rack, broker, none",
         ),
-        ("topics = 1\n", "rackspan.toml: topics is 1, but it is a table; write [topics] above its lines"),
+        ("topics = 1\n", "rackspan.toml: topics is 1, expected a table; write [topics] above its lines"),
         (
             "[brokers]\nexcluded = [4, true]\n",
-            "rackspan.toml: [brokers] excluded is [4, True], but it is a list of broker ids such as [4, 5]",
+            "rackspan.toml: [brokers] excluded is [4, True], expected a list of broker ids such as [4, 5]",
         ),
         (
             "[brokers]\nretired = [4]\n",

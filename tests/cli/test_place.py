@@ -223,8 +223,8 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("place", "plan"), "Missing option '--spec'; see rackspan place plan --help"),
     (("place", "plan", "--spec", "none.json"), "none.json: cannot be read: No such file or directory; name a placement spec"),
     (("place", "plan", "--spec", "torn.json"), "torn.json: not JSON: Expecting value: line 1 column 13 (char 12); is the file complete?"),
-    (("place", "plan", "--spec", "deep.json"), "deep.json: brackets nested too deep; write the file anew"),
-    (("place", "plan", "--spec", "bad-spec.json"), 'bad-spec.json: spec: partitions is "six", not a whole number; correct it and run again'),
+    (("place", "plan", "--spec", "deep.json"), "deep.json: brackets nested too deep; write the file again"),
+    (("place", "plan", "--spec", "bad-spec.json"), 'bad-spec.json: spec: partitions is "six", not a whole number; fix it in the file'),
     (("place", "plan", "--spec", "too-many.json"), "too-many.json: Replication factor: 7 larger than available brokers: 6."),
     (("place", "plan", "--spec", "no-placer.json"), "no-placer.json: replica.placer.class.name is 'best', but there is no such placer; choose balanced, rack-alternated, striped or write module:Class"),
     (("place", "create", "--topic", "new", "--partitions", "1", "--replication-factor", "1"), NO_SOURCE),
@@ -240,7 +240,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (create(replication_factor="7"), "Replication factor: 7 larger than available brokers: 6."),
     (create(replication_factor="0"), "Replication factor must be larger than 0."),
     (create(partitions="0"), "Number of partitions must be larger than 0."),
-    (create(partitions="10000001"), "10000001 partitions: at most 10000000 are placed at a time; ask for fewer"),
+    (create(partitions="10000001"), "10000001 partitions: at most 10000000 are placed at a time; request fewer"),
     ((*create(replication_factor="7"), "--placer", "striped"), "The target replication factor of 7 cannot be reached because only 6 broker(s) are registered."),
     (create(snapshot="partly.json"), PARTIAL_RACKS),
     ((*create(snapshot="partly.json"), "--placer", "striped"), PARTIAL_RACKS),
@@ -251,8 +251,8 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("place", "plan", "--spec", "spec.json", "--exclude-brokers", "77"), "spec.json: --exclude-brokers: the spec has no broker 77; name one that it has"),
     (("audit", *SNAPSHOT, "--exclude-brokers", "77"), "--exclude-brokers: the cluster has no broker 77; name one that it has"),
     ((*CREATE, "--placer", "best"), "replica.placer.class.name is 'best', but there is no such placer; choose balanced, rack-alternated, striped or write module:Class"),
-    ((*CREATE, "--placer-config", "weights"), "--placer-config weights: not of the form KEY=VALUE; correct it"),
-    ((*CREATE, "--placer-config", "replica.placer.balanced.weights=1:heavy"), "replica.placer.balanced.weights is 'heavy', but it is a number, such as 0.5; correct the config"),
+    ((*CREATE, "--placer-config", "weights"), "--placer-config weights: expected KEY=VALUE"),
+    ((*CREATE, "--placer-config", "replica.placer.balanced.weights=1:heavy"), "replica.placer.balanced.weights is 'heavy', but it is a number, such as 0.5; fix the config"),
     ((*CREATE, "--config", "a=1", "--config", "a=2"), "--config a=2: a is given twice; leave one of them out"),
     (("place", "extend", *SNAPSHOT, "--topic", "quux", "--partitions", "3"), "topic 'quux' does not exist as expected; create it with rackspan place create"),
     ((*EXTEND, "2"), "The topic orders currently has 2 partition(s); 2 would not be an increase."),
@@ -289,7 +289,7 @@ def test_listed_brokers_alone_need_racks(cli: Cli, files: Path) -> None:
 
 
 OF_PLACER = "rackspan: --plan: its replicas are placed already; leave out the options of the placer\n"
-ANEW = "make it anew with --out"
+ANEW = "make it again with --out"
 
 
 def test_what_was_shown_is_what_its_plan_makes(cli: Cli, files: Path) -> None:

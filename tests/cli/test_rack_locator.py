@@ -120,7 +120,7 @@ WRONG = [
     ),
     (
         ["--rack-locator-class", "nobodys"],
-        "rack locator 'nobodys': nobody offers it; there are availability-zones, command, file, host-pattern, properties, "
+        "rack locator 'nobodys': not found; there are availability-zones, command, file, host-pattern, properties, "
         "registered, or name a module:Class",
     ),
     (
@@ -133,7 +133,7 @@ WRONG = [
     ),
     (
         ["--rack-locator-class", "command", "--rack-locator-properties", "command=false"],
-        "rack locator command: false: exit code 1: nothing on standard error; fix it and run again",
+        "rack locator command: false: exit code 1: nothing on standard error; fix the command",
     ),
 ]
 

@@ -47,7 +47,7 @@ def test_tasks_go_where_their_partitions_are(cli: Cli, problem: Path) -> None:
 
 
 WRONG: list[tuple[dict[str, Any], str]] = [
-    ({"tasks": {}}, "tasks: is {}, not a list; correct it and run again"),
+    ({"tasks": {}}, "tasks: is {}, not a list; fix it in the file"),
     ({"initial_active": {}}, "task 0_0: is active on no client; add it to initial_active"),
     (
         {"config": {**PROBLEM["config"], "num_standbys": 1}},
@@ -157,7 +157,7 @@ def test_the_lab_warns_of_what_a_problem_configures_in_vain(cli: Cli, problem: P
         ),
         (
             ("lab", "--problem", "problem.json", "--weights", "99999999999/1", "--strategy", "min_traffic"),
-            "rack.aware.assignment.traffic_cost is 99999999999, outside 0 to 2147483647; correct it and run again",
+            "rack.aware.assignment.traffic_cost is 99999999999, outside 0 to 2147483647; fix it in the file",
         ),
         (
             ("lab", "--problem", "problem.json", "--out", "absent/lab.svg"),
@@ -171,11 +171,11 @@ def test_the_lab_warns_of_what_a_problem_configures_in_vain(cli: Cli, problem: P
         ),
         (
             ("audit", "--group", "shop", "--bootstrap-server", "127.0.0.1:1", "--changelog", "1"),
-            "--changelog 1: not of the form SUBTOPOLOGY=TOPIC; correct it",
+            "--changelog 1: expected SUBTOPOLOGY=TOPIC",
         ),
         (
             ("audit", "--group", "shop", "--bootstrap-server", "127.0.0.1:1", "--rack-locator-class", "nowhere"),
-            "rack locator 'nowhere': nobody offers it; there are availability-zones, command, file, host-pattern, properties, registered, or name a module:Class",
+            "rack locator 'nowhere': not found; there are availability-zones, command, file, host-pattern, properties, registered, or name a module:Class",
         ),
     ],
 )

@@ -67,7 +67,7 @@ advertised.port = 443
             "remove one of them",
         ),
         ('bootstrap.servers = "a:1"\nlisten.tls.key = "none.pem"', "none.pem is no file"),
-        ('bootstrap.servers = "a:1"\n[brokers.x]\nport = 1', "'x' is no broker id"),
+        ('bootstrap.servers = "a:1"\n[brokers.x]\nport = 1', "'x' is not a broker id"),
         ('bootstrap.servers = "a:1"\n[brokers.1]\nports = 1', "ports is not a setting; there are"),
         ('bootstrap.servers = "a:1"\ntopics = 3', "topics is a table"),
         ('bootstrap.servers = "a:1"\nlog.format = "xml"', "one of text, json"),

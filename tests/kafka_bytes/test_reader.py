@@ -134,7 +134,7 @@ def test_a_view_is_of_the_next_bytes_and_moves_on() -> None:
 
 
 def test_text_that_is_no_text_is_refused_with_its_bytes() -> None:
-    with pytest.raises(MalformedBytes, match=r"b'\\xff' is no text"):
+    with pytest.raises(MalformedBytes, match=r"b'\\xff' is not text"):
         ByteReader(b"\x00\x01\xff").string()
 
 

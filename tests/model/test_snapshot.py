@@ -41,21 +41,15 @@ def snapshot(
 
 
 WRONG_ROWS = {
-    "orders-1: a broker id in isr is negative; correct it and run again": lambda: snapshot(isr=[[1], [-2]]),
-    "orders-1: a broker id in replicas is negative; correct it and run again": lambda: snapshot(
-        replicas=[[1], [1, -2]]
-    ),
-    "orders-1: a broker id in adding_replicas is negative; correct it and run again": lambda: snapshot(
-        adding=[[], [-2]]
-    ),
-    "orders-1: a broker id in removing_replicas is negative; correct it and run again": lambda: snapshot(
-        removing=[[], [-2]]
-    ),
-    "orders-1: leader is a broker id, or -1 for none; correct it and run again": lambda: snapshot(leader=[-1, -2]),
-    "orders-1: size_bytes is not negative; correct it and run again": lambda: snapshot(size_bytes=[-1, -2]),
-    "orders--1: a partition id is not negative; correct it and run again": lambda: snapshot(partition=[-1, 0]),
+    "orders-1: a broker id in isr is negative; fix it in the file": lambda: snapshot(isr=[[1], [-2]]),
+    "orders-1: a broker id in replicas is negative; fix it in the file": lambda: snapshot(replicas=[[1], [1, -2]]),
+    "orders-1: a broker id in adding_replicas is negative; fix it in the file": lambda: snapshot(adding=[[], [-2]]),
+    "orders-1: a broker id in removing_replicas is negative; fix it in the file": lambda: snapshot(removing=[[], [-2]]),
+    "orders-1: leader: expected a broker id, or -1 for none; fix it in the file": lambda: snapshot(leader=[-1, -2]),
+    "orders-1: size_bytes is negative; fix it in the file": lambda: snapshot(size_bytes=[-1, -2]),
+    "orders--1: a partition id is negative; fix it in the file": lambda: snapshot(partition=[-1, 0]),
     "orders-7: listed twice; leave one of them out": lambda: snapshot(partition=[7, 7]),
-    "orders-1: isr names a broker twice; correct it and run again": lambda: snapshot(isr=[[1], [2, 1, 2]]),
+    "orders-1: isr names a broker twice; fix it in the file": lambda: snapshot(isr=[[1], [2, 1, 2]]),
 }
 
 

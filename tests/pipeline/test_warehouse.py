@@ -23,7 +23,7 @@ def test_a_new_warehouse_is_made_in_a_new_or_empty_folder(tmp_path: Path) -> Non
 
 def test_a_folder_that_holds_other_files_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").write_text("mine")
-    with pytest.raises(InvalidWarehouse, match=r"holds other files and is no warehouse"):
+    with pytest.raises(InvalidWarehouse, match=r"holds other files and is not a warehouse"):
         create_warehouse(tmp_path)
     assert [entry.name for entry in tmp_path.iterdir()] == ["thesis.txt"]
 

@@ -93,11 +93,11 @@ def test_configs_and_close_reach_the_placer_behind_the_check() -> None:
         ),
         (
             TopicAssignment.of([[0, 1]]),
-            "ours answered 1 partitions where 2 were asked for; correct the placer, or choose another",
+            "ours answered 1 partitions where 2 were requested; correct the placer, or choose another",
         ),
         (
             TopicAssignment.of([[0], [1]]),
-            "ours answered 1 replicas a partition where 2 were asked for; correct the placer, or choose another",
+            "ours answered 1 replicas a partition where 2 were requested; correct the placer, or choose another",
         ),
         (
             TopicAssignment.of([[0, 1], [1, 1]]),

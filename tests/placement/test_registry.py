@@ -121,13 +121,13 @@ def test_our_placers_are_entry_points_too() -> None:
             "json:JSONDecoder",
             {},
             UsageError,
-            "replica.placer.class.name is 'json:JSONDecoder', but json:JSONDecoder is no placer class: it has no configure, place, close; see the contract ReplicaPlacer",
+            "replica.placer.class.name is 'json:JSONDecoder', but json:JSONDecoder is not a placer class: it has no configure, place, close; see the contract ReplicaPlacer",
         ),
         (
             f"{__name__}:NoClose",
             {},
             UsageError,
-            f"replica.placer.class.name is '{__name__}:NoClose', but {__name__}:NoClose is no placer class: it has no close; see the contract ReplicaPlacer",
+            f"replica.placer.class.name is '{__name__}:NoClose', but {__name__}:NoClose is not a placer class: it has no close; see the contract ReplicaPlacer",
         ),
         (
             f"{__name__}:NeedsDisks",

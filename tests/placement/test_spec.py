@@ -120,7 +120,7 @@ def test_configs_reach_the_placer() -> None:
         ),
         (
             {"configs": {"replica.placer.rack.aware": "no"}},
-            "replica.placer.rack.aware is 'no', but it is enforced, safe or disabled; correct the config",
+            "replica.placer.rack.aware is 'no', expected enforced, safe or disabled; fix the config",
         ),
     ],
 )

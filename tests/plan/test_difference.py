@@ -118,7 +118,7 @@ def test_every_partition_says_why_it_moves() -> None:
         1: (
             (1, 4, 3),
             reasons[1][1],
-            "3 replicas stand on 2 racks (a: 1,4; c: 3); 3 racks would hold them as 1+1+1",
+            "3 replicas are in 2 racks (a: 1,4; c: 3); 3 racks would hold them as 1+1+1",
         ),
     }
 

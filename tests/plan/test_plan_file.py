@@ -158,18 +158,18 @@ STEP = {"step": 1, "partitions": [{**GOOD, "undo": [1, 3]}]}
 @pytest.mark.parametrize(
     ("change", "line"),
     [
-        ({"steps": {}}, "the plan: steps is not a list; write the plan anew"),
-        ({"steps": [1]}, "step 1 is not an object; write the plan anew"),
-        ({"steps": [{"partitions": 1}]}, "step 1: partitions is not a list; write the plan anew"),
+        ({"steps": {}}, "the plan: steps is not a list; write the plan again"),
+        ({"steps": [1]}, "step 1 is not an object; write the plan again"),
+        ({"steps": [{"partitions": 1}]}, "step 1: partitions is not a list; write the plan again"),
         (
             {"steps": [{"partitions": [{"topic": "a"}]}]},
-            "step 1: an entry lacks topic, partition or replicas; write the plan anew",
+            "step 1: an entry lacks topic, partition or replicas; write the plan again",
         ),
         (
             {"steps": [{"partitions": [{**GOOD, "undo": [1, 1]}]}]},
-            "step 1: undo of a-0 is no replica list; write the plan anew",
+            "step 1: undo of a-0 is not a replica list; write the plan again",
         ),
-        ({"steps": [STEP, STEP]}, "a-0 is in two steps; write the plan anew"),
+        ({"steps": [STEP, STEP]}, "a-0 is in two steps; write the plan again"),
         (
             {"steps": [{"partitions": [{**GOOD, "replicas": [2, 1]}]}]},
             "a-0: partitions and steps name different replicas; change both, or leave out the steps",
@@ -178,9 +178,9 @@ STEP = {"step": 1, "partitions": [{**GOOD, "undo": [1, 3]}]}
             {"partitions": [GOOD, {**GOOD, "partition": 1}], "steps": [STEP]},
             "a-1 is in no step; add it to one, or leave out the steps",
         ),
-        ({"cluster_id": 7}, "cluster_id is 7, not a string; write the plan anew"),
-        ({"topic_ids": []}, "topic_ids is not an object; write the plan anew"),
-        ({"topic_ids": {"a": 1}}, "topic_ids holds something that is no string; write the plan anew"),
+        ({"cluster_id": 7}, "cluster_id is 7, not a string; write the plan again"),
+        ({"topic_ids": []}, "topic_ids is not an object; write the plan again"),
+        ({"topic_ids": {"a": 1}}, "topic_ids holds something that is not a string; write the plan again"),
         (
             {"partitions": [{**GOOD, "log_dirs": ["any", "/data"]}]},
             'a-0: log directory /data is named; rackspan moves between brokers alone, write "any"',

@@ -54,7 +54,7 @@ def test_topics_and_brokers_to_move_are_read_as_kafka_reads_them(case: dict[str,
     ("text", "line"),
     [
         ("", "not JSON: Expecting value: line 1 column 1 (char 0); is the file complete?"),
-        ("[" * 100_000, "brackets nested too deep; write the file anew"),
+        ("[" * 100_000, "brackets nested too deep; write the file again"),
         ("[]", "not a reassignment file: it is [], not an object"),
         ("{}", "partitions is null, not a list"),
         ('{"version": 2, "partitions": []}', "Not supported version field value 2"),

@@ -97,7 +97,7 @@ def test_a_factor_under_min_insync_replicas_is_refused() -> None:
     snapshot = three_topics(FOUR, [1, 3, 2], min_insync_replicas="2")
     planned = plan(snapshot, request=ReassignmentRequest(replication_factor=1))
     (conflict,) = cost(planned).infeasible
-    assert conflict.reason == "3 topics (a, b, c) have min.insync.replicas 2, the replication factor asked for is 1"
+    assert conflict.reason == "3 topics (a, b, c) have min.insync.replicas 2, the requested replication factor is 1"
     assert conflict.remedy == "ask for 2 or more, or lower min.insync.replicas"
     assert len(planned) == 0
 
@@ -141,7 +141,7 @@ def test_a_partition_under_both_minimums_is_counted_once() -> None:
     snapshot = three_topics({1: "a", 2: "b", 3: "c"}, [1, 2, 3], min_insync_replicas="3", min_insync_racks="3")
     (conflict,) = cost(plan(snapshot, request=ReassignmentRequest(replication_factor=2))).infeasible
     assert conflict.reason == (
-        "3 topics (a, b, c) have min.insync.replicas 3 and min.insync.racks 3, the replication factor asked for is 2"
+        "3 topics (a, b, c) have min.insync.replicas 3 and min.insync.racks 3, the requested replication factor is 2"
     )
     assert conflict.remedy == "ask for 3 or more, or lower min.insync.replicas and min.insync.racks"
     assert conflict.partitions == 3

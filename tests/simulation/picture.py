@@ -137,7 +137,7 @@ def _leader(run: Recorded) -> BrokerId | None:
 def _words(run: Recorded, span: tuple[int, int]) -> str:
     required = run.parameters.min_insync_racks
     if run.story.violation is not None:
-        return f"{run.story.ended} ms: readers see, and a producer is told of, a record that one rack holds; {required} were asked for."
+        return f"{run.story.ended} ms: readers see, and a producer is told of, a record that one rack holds; {required} were requested."
     count = sum(span[0] <= time <= span[1] for time, _, _ in run.story.acknowledged)
     return f"No rule broken. {count} batches acknowledged between {span[0]} and {span[1]} ms, each held by {required} racks or more. * leads"
 

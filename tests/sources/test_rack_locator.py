@@ -58,7 +58,7 @@ def test_properties_are_pairs_between_commas(text: str, properties: dict[str, st
         ("=foo", "pair 1 is not key=value; write them as a=1,b=2"),
         ("a=1,,b=2", "pair 2 is not key=value; write them as a=1,b=2"),
         ("a=1,", "pair 2 is not key=value; write them as a=1,b=2"),
-        ("a=secret,b=2,a=other", "a stands there twice; leave one of them out"),
+        ("a=secret,b=2,a=other", "a is given twice; leave one of them out"),
     ],
 )
 def test_malformed_properties_are_an_error_that_shows_no_value(text: str, line: str) -> None:
@@ -98,9 +98,9 @@ def broken() -> Any:
     [
         (lambda: None, "answered NoneType, not a mapping of racks; fix it"),
         (lambda: ["a"], "answered list, not a mapping of racks; fix it"),
-        (lambda: {"1": "a"}, "'1' is no broker id; answer with whole numbers"),
-        (lambda: {-1: "a"}, "-1 is no broker id; answer with whole numbers"),
-        (lambda: {True: "a"}, "True is no broker id; answer with whole numbers"),
+        (lambda: {"1": "a"}, "'1' is not a broker id; return whole numbers"),
+        (lambda: {-1: "a"}, "-1 is not a broker id; return whole numbers"),
+        (lambda: {True: "a"}, "True is not a broker id; return whole numbers"),
         (lambda: {1: ""}, "broker 1 in rack '', but a rack is a name; leave the broker out instead"),
         (lambda: {1: None}, "broker 1 in rack None, but a rack is a name; leave the broker out instead"),
         (broken, "KeyError: 'rack of broker\\n2'; --debug shows where"),

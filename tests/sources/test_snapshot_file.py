@@ -104,7 +104,7 @@ def test_ids_beyond_int32_are_refused_by_column(tmp_path: Path, snapshot: Cluste
 def test_a_padding_value_in_a_list_is_refused(tmp_path: Path, snapshot: ClusterSnapshot) -> None:
     rows = snapshot_folder.to_tables(snapshot)["partitions"].to_pylist()
     table = pa.Table.from_pylist([{**rows[0], "isr": [1, -1]}], schema=snapshot_folder.PARTITION_SCHEMA)
-    with pytest.raises(InvalidSnapshot, match="isr names something that is no broker id"):
+    with pytest.raises(InvalidSnapshot, match="isr names something that is not a broker id"):
         snapshot_file.read(_with(tmp_path, snapshot, "partitions", table))
 
 
@@ -131,5 +131,5 @@ def test_a_truncated_file_is_refused_in_one_line(tmp_path: Path, snapshot: Clust
 
 
 def test_a_folder_that_is_no_snapshot_says_what_is_missing(tmp_path: Path) -> None:
-    with pytest.raises(InvalidSnapshot, match=r"cluster\.parquet is missing, so this is no snapshot folder"):
+    with pytest.raises(InvalidSnapshot, match=r"cluster\.parquet is missing, so this is not a snapshot folder"):
         snapshot_file.read(tmp_path)

@@ -67,7 +67,7 @@ class HardenAdvice:
     `current` and `least` are values of min.insync.replicas; `least` is what the most demanding partition needs, which is
     `decided_by` (its replicas per rack: `spread`, fullest first, replicas in no rack left out). `least` may exceed
     `smallest_replication_factor`: brokers hold a partition to as many as it has replicas. `too_few_racks` counts partitions
-    whose replicas stand on fewer racks than required, which makes forcing impossible and `least` meaningless; `moving` counts
+    whose replicas are in fewer racks than required, which makes forcing impossible and `least` meaningless; `moving` counts
     those that are being reassigned. `losses` has an entry for each rack whose loss stops writes, with the larger of
     `current` and `least` in force; every other rack can be lost. It is empty where forcing is impossible. `better` holds
     spreads that make possible, or survive at the least value, what this placement does not; it is empty where the current
@@ -115,7 +115,7 @@ def harden(
     them, it stands on at least k racks.
     Goal: the least such value, over all partitions of the topic.
     Method: the k − 1 fullest racks hold c1 + … + c(k−1) replicas, replicas in no rack are counted as if among them, and
-    one more must stand elsewhere. That is at most the partition's own replication factor where its replicas stand on k
+    one more must stand elsewhere. That is at most the partition's own replication factor where its replicas are in k
     racks at all, so that a value which another partition requires, counted as all replicas here, forces them too. Columns
     throughout: a few sorts of the replica matrix.
     Source: min.insync.racks, Motivation ("the operator must set min.insync.replicas=3 (or higher)"), made exact.

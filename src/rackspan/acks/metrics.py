@@ -103,7 +103,7 @@ WATCH_METRICS: Final = (
         "",
         MetricScope.CLUSTER,
         MetricKind.GAUGE,
-        "partitions that nobody leads, and so no broker counts among its own",
+        "partitions without a leader, which no broker counts among its own",
     ),
     Metric(
         "rackspan_watch_under_min_rack_isr_seconds_total",
@@ -111,7 +111,7 @@ WATCH_METRICS: Final = (
         MetricScope.CLUSTER,
         MetricKind.COUNTER,
         "partition-seconds seen with an ISR of fewer racks than min.insync.racks, in place of RackCheckFailureRate: "
-        "metadata tells when acks=all would be refused, not how often it was",
+        "metadata shows when acks=all would be refused, not how often it was",
     ),
 )
 """The metrics of a watch itself and of the whole cluster."""

@@ -49,7 +49,7 @@ class Thresholds:
     def __post_init__(self) -> None:
         for key, value in (("replicas", self.min_insync_replicas), ("racks", self.min_insync_racks)):
             if value < 1:
-                raise UsageError(f"min.insync.{key} is {value}, but it is a whole number of at least 1; correct it")
+                raise UsageError(f"min.insync.{key} is {value}, expected a whole number of at least 1")
 
     def of_partition(self, replication_factor: int) -> "Thresholds":
         """The thresholds of a partition with so many replicas: min.insync.replicas is at most their number.

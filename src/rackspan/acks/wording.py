@@ -96,7 +96,7 @@ def _impossible(advice: HardenAdvice) -> str:
     return (
         f"no value forces {count_noun(advice.min_insync_racks, 'rack')}: "
         f"{advice.too_few_racks} of {count_noun(advice.partitions, 'partition')} "
-        f"{'stands' if advice.too_few_racks == 1 else 'stand'} on fewer"
+        f"{'is' if advice.too_few_racks == 1 else 'are'} in fewer"
     )
 
 
@@ -110,7 +110,7 @@ _REASONS: Final[Mapping[HardenOutcome, Callable[[HardenAdvice], str]]] = {
 
 
 def _deciding(advice: HardenAdvice) -> str:
-    return f"{advice.topic}-{advice.decided_by} stands as {counts_words(advice.spread)}"
+    return f"{advice.topic}-{advice.decided_by} is spread as {counts_words(advice.spread)}"
 
 
 def _reassign(advice: HardenAdvice, spread: RackSpread) -> str:

@@ -71,7 +71,7 @@ def _bytes_uneven(members: ClusterMembers, loads: BrokerLoads) -> str | None:
     bound = replica_bound(members.open_rack_map, loads.by_replication_factor)
     # The bound on replicas, converted to bytes; an even placement can still exceed it by one partition.
     even = bound * held // replicas + loads.largest_partition_bytes
-    return _above(members, loads.bytes, even, f"holds {{most}} bytes, {even} would be fair")
+    return _above(members, loads.bytes, even, f"holds {{most}} bytes, {even} would be even")
 
 
 def _leaders_away(members: ClusterMembers, loads: BrokerLoads) -> str | None:

@@ -50,7 +50,7 @@ class RackPolicy:
         for topic, value in (("", self.min_insync_racks), *self.topic_min_insync_racks.items()):
             if value < 1:
                 whose = f"topic {topic!r}: " if topic else ""
-                raise UsageError(f"{whose}min.insync.racks is {value}, but at least 1 rack is asked; correct it")
+                raise UsageError(f"{whose}min.insync.racks is {value}, expected at least 1")
 
     def min_insync_racks_of(self, topic: str) -> int:
         """The racks that the policy requires in sync for a topic."""

@@ -97,7 +97,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return ExitCode.ERROR
     except OSError as error:
         if error.filename is not None:
-            return _failed(f"{error.filename}: {error.strerror}; correct it and run again", debug)
+            return _failed(f"{error.filename}: {error.strerror}; name another file, or change its permissions", debug)
         output.discard_standard_output()
         return _failed(f"standard output: cannot be written: {error.strerror}; make room, or write elsewhere", debug)
     return result if isinstance(result, int) else ExitCode.DONE

@@ -57,7 +57,7 @@ def _embedded(
 ) -> Iterator[dict[str, Any]]:
     if find_spec("kio") is None:
         raise MissingRequirement(
-            "kio is not installed, and the embedded cluster speaks by it; pip install 'rackspan[cluster]'"
+            "kio is not installed, and the embedded cluster needs it; pip install 'rackspan[cluster]'"
         )
     from rackspan.cluster import EmbeddedCluster
 

@@ -100,9 +100,7 @@ MEANINGS: Final[Mapping[str, ExitMeaning]] = MappingProxyType(
         "pipeline export": ExitMeaning("the files are written"),
         "pipeline import": ExitMeaning("every snapshot is stored", impossible="one is damaged; the others are stored"),
         "cluster up": ExitMeaning("Ctrl-C ends it"),
-        "gateway check": ExitMeaning(
-            "everything is as it should be", "the gateway will work, and something is amiss", "it will not work"
-        ),
+        "gateway check": ExitMeaning("every check passed", "the gateway will work, with warnings", "it will not work"),
         "config show": ExitMeaning("the settings are printed"),
         "config check": ExitMeaning(
             "every cluster is read and has what the file names", "it lacks something", "a cluster cannot be read"

@@ -143,7 +143,7 @@ def _changelogs(items: Sequence[str]) -> dict[str, list[str]]:
     for item in items:
         name, equals, topic = item.partition("=")
         if not (equals and name and topic):
-            raise UsageError(f"--changelog {item}: not of the form SUBTOPOLOGY=TOPIC; correct it")
+            raise UsageError(f"--changelog {item}: expected SUBTOPOLOGY=TOPIC")
         by_subtopology.setdefault(name, []).append(topic)
     return by_subtopology
 

@@ -186,7 +186,7 @@ def _topic(name: str, topic: str, table: Mapping[str, Any]) -> TopicPolicy:
 
 def _node_id(name: str, broker: str) -> int:
     if not broker.isdecimal() or int(broker) > INT32_MAX:
-        raise UsageError(f"{name}: [brokers.{broker}]: {broker!r} is no broker id; write a whole number")
+        raise UsageError(f"{name}: [brokers.{broker}]: {broker!r} is not a broker id; write a whole number")
     return int(broker)
 
 
@@ -222,7 +222,7 @@ Parse = Callable[[str, Any, Path], Any]
 
 def _text(place: str, value: Any, _folder: Path) -> str:
     if not isinstance(value, str) or not value:
-        raise UsageError(f"{place} is {value!r}, but it is a text in quotes")
+        raise UsageError(f"{place} is {value!r}, expected text in quotes")
     return value
 
 
@@ -233,20 +233,20 @@ def _optional_text(place: str, value: Any, folder: Path) -> str | None:
 def _file(place: str, value: Any, folder: Path) -> Path:
     path = folder / _text(place, value, folder)
     if not path.is_file():
-        raise UsageError(f"{place}: {path} is no file; relative paths begin at the config file's folder")
+        raise UsageError(f"{place}: {path} is not a file; relative paths begin at the config file's folder")
     return path
 
 
 def _boolean(place: str, value: Any, _folder: Path) -> bool:
     if not isinstance(value, bool):
-        raise UsageError(f"{place} is {value!r}, but it is true or false")
+        raise UsageError(f"{place} is {value!r}, expected true or false")
     return value
 
 
 def _number(least: int, most: int = INT32_MAX) -> Callable[[str, Any, Path], int]:
     def parse(place: str, value: Any, _folder: Path) -> int:
         if type(value) is not int or not least <= value <= most:
-            raise UsageError(f"{place} is {value!r}, but it is a whole number of {least} to {most}")
+            raise UsageError(f"{place} is {value!r}, expected a whole number of {least} to {most}")
         return value
 
     return parse
@@ -255,7 +255,7 @@ def _number(least: int, most: int = INT32_MAX) -> Callable[[str, Any, Path], int
 def _mode(place: str, value: Any, _folder: Path) -> AcknowledgementMode:
     modes = {mode.value: mode for mode in AcknowledgementMode}
     if value not in modes:
-        raise UsageError(f"{place} is {value!r}, but it is one of {', '.join(modes)}")
+        raise UsageError(f"{place} is {value!r}, expected one of {', '.join(modes)}")
     return modes[value]
 
 

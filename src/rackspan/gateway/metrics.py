@@ -137,7 +137,7 @@ class HttpEndpoint:
         self._gateway = gateway
         self._host, _, port = listen.rpartition(":")
         if not self._host or not port.isdecimal() or int(port) > 65535:
-            raise UsageError(f"listen.http is {listen!r}, but it is HOST:PORT")
+            raise UsageError(f"listen.http is {listen!r}, expected HOST:PORT")
         self._port = int(port) + port_offset if int(port) else 0
         self._registry = CollectorRegistry(auto_describe=False)
         self._registry.register(_Collecting(gateway))

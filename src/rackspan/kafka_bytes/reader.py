@@ -137,7 +137,7 @@ class ByteReader:
         try:
             return data.decode(encoding)
         except UnicodeDecodeError as cause:
-            raise self.malformed(f"{data[:20]!r} is no text") from cause
+            raise self.malformed(f"{data[:20]!r} is not text") from cause
 
     def string(self) -> str:
         return self.text(self.int16())

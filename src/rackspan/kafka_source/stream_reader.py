@@ -132,5 +132,5 @@ class KafkaStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def _lost(self, what: str) -> None:
         if self._options.fail_on_data_loss:
-            raise ClusterRequestFailed(f"{what}; failOnDataLoss=false goes on without it")
+            raise ClusterRequestFailed(f"{what}; failOnDataLoss=false continues without it")
         print(f"rackspan-kafka: {what}", file=sys.stderr, flush=True)

@@ -25,11 +25,9 @@ class Broker:
 
     def __post_init__(self) -> None:
         if not 0 <= self.id <= INT32_MAX:
-            raise InvalidSnapshot(f"broker {self.id}: an id is between 0 and {INT32_MAX}; correct it and run again")
+            raise InvalidSnapshot(f"broker {self.id}: expected an id between 0 and {INT32_MAX}; fix it in the file")
         if self.port is not None and not 0 <= self.port <= PORT_MAX:
-            raise InvalidSnapshot(
-                f"broker {self.id}: port {self.port} is outside 0 to {PORT_MAX}; correct it and run again"
-            )
+            raise InvalidSnapshot(f"broker {self.id}: port {self.port} is outside 0 to {PORT_MAX}; fix it in the file")
         if self.rack == UNNAMED_RACK:
             # Kafka refuses an empty broker.rack, so that None is the one value for a broker without a rack.
             object.__setattr__(self, "rack", None)
@@ -50,4 +48,4 @@ class Controller:
 
     def __post_init__(self) -> None:
         if not 0 <= self.id <= INT32_MAX:
-            raise InvalidSnapshot(f"controller {self.id}: an id is between 0 and {INT32_MAX}; correct it and run again")
+            raise InvalidSnapshot(f"controller {self.id}: expected an id between 0 and {INT32_MAX}; fix it in the file")

@@ -170,7 +170,7 @@ class _Reader:
             document = self._object(item, f"topics[{code}]", _TOPIC_KEYS, required=("name",))
             name = document["name"]
             if not isinstance(name, str):
-                _refuse(f"topics[{code}]: name", f"is {shown(name)}, not a string; correct it and run again")
+                _refuse(f"topics[{code}]: name", f"is {shown(name)}, not a string; fix it in the file")
             topics.append(
                 Topic(
                     name=TopicName(name),
@@ -229,23 +229,23 @@ def _refuse(place: str, why: str) -> NoReturn:
 
 def _list(value: object, place: str) -> list[Any]:
     if not isinstance(value, list):
-        _refuse(place, f"is {shown(value)}, not a list; correct it and run again")
+        _refuse(place, f"is {shown(value)}, not a list; fix it in the file")
     return value
 
 
 def _strings(value: object, place: str) -> list[str]:
     items = _list([] if value is None else value, place)
     if not all(isinstance(item, str) for item in items):
-        _refuse(place, "holds something other than strings; correct it and run again")
+        _refuse(place, "holds something other than strings; fix it in the file")
     return items
 
 
 def _integer(value: object, place: str, least: int, most: int) -> int:
     # type(), not isinstance: JSON's true is no number, though Python's True is an int.
     if type(value) is not int:
-        _refuse(place, f"is {shown(value)}, not a whole number; correct it and run again")
+        _refuse(place, f"is {shown(value)}, not a whole number; fix it in the file")
     if not least <= value <= most:
-        _refuse(place, f"is {shown(value)}, outside {least} to {most}; correct it and run again")
+        _refuse(place, f"is {shown(value)}, outside {least} to {most}; fix it in the file")
     return value
 
 
@@ -255,7 +255,7 @@ def _broker_ids(value: object, place: str) -> list[int]:
         if type(item) is not int or not 0 <= item <= INT32_MAX:
             _refuse(
                 place,
-                f"names {shown(item)}, but a broker id is a whole number of 0 to {INT32_MAX}; correct it and run again",
+                f"names {shown(item)}, but a broker id is a whole number of 0 to {INT32_MAX}; fix it in the file",
             )
     return items
 
@@ -268,7 +268,7 @@ def _optional_integer(document: Mapping[str, Any], key: str, place: str, least: 
 def _optional_string(document: Mapping[str, Any], key: str, place: str) -> str | None:
     value = document.get(key)
     if value is not None and not isinstance(value, str):
-        _refuse(f"{place}: {key}", f"is {shown(value)}, not a string; correct it and run again")
+        _refuse(f"{place}: {key}", f"is {shown(value)}, not a string; fix it in the file")
     return value
 
 
@@ -280,7 +280,7 @@ def _optional_rack(document: Mapping[str, Any], place: str) -> RackId | None:
 def _boolean(document: Mapping[str, Any], key: str, place: str, default: bool) -> bool:
     value = document.get(key, default)
     if not isinstance(value, bool):
-        _refuse(f"{place}: {key}", f"is {shown(value)}, not true or false; correct it and run again")
+        _refuse(f"{place}: {key}", f"is {shown(value)}, not true or false; fix it in the file")
     return value
 
 
@@ -288,7 +288,7 @@ def _config(value: object, place: str) -> dict[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
-        _refuse(f"{place}: config", f"is {shown(value)}, but keys and values are strings; correct it and run again")
+        _refuse(f"{place}: config", f"is {shown(value)}, but keys and values are strings; fix it in the file")
     return value
 
 
@@ -299,4 +299,4 @@ def _timestamp(top: Mapping[str, Any]) -> datetime | None:
     try:
         return datetime.fromisoformat(text)
     except ValueError:
-        _refuse("taken_at", f"is {shown(text)}, not a time such as 2026-11-21T02:00:00Z; correct it and run again")
+        _refuse("taken_at", f"is {shown(text)}, not a time such as 2026-11-21T02:00:00Z; fix it in the file")

@@ -76,7 +76,7 @@ def _in_utc(time: datetime) -> datetime:
         return time.astimezone(UTC)
     except OverflowError:
         raise InvalidSnapshot(
-            f"taken_at {time.isoformat()}: beyond the years 1 to 9999 in UTC; correct it and run again"
+            f"taken_at {time.isoformat()}: beyond the years 1 to 9999 in UTC; fix it in the file"
         ) from None
 
 
@@ -123,20 +123,20 @@ def _check_partitions(topics: tuple[Topic, ...], rows: PartitionColumns) -> None
         raise InvalidSnapshot(f"{topics[rows.topic[index]].name}-{rows.partition[index]}: {why}")
 
     for wrong, why in (
-        (rows.partition < 0, "a partition id is not negative; correct it and run again"),
-        (rows.leader < NO_BROKER, "leader is a broker id, or -1 for none; correct it and run again"),
-        (_negative(rows.replicas), "a broker id in replicas is negative; correct it and run again"),
-        (_negative(rows.isr), "a broker id in isr is negative; correct it and run again"),
-        (_negative(rows.adding_replicas), "a broker id in adding_replicas is negative; correct it and run again"),
-        (_negative(rows.removing_replicas), "a broker id in removing_replicas is negative; correct it and run again"),
-        (rows.size_bytes < UNKNOWN_SIZE, "size_bytes is not negative; correct it and run again"),
+        (rows.partition < 0, "a partition id is negative; fix it in the file"),
+        (rows.leader < NO_BROKER, "leader: expected a broker id, or -1 for none; fix it in the file"),
+        (_negative(rows.replicas), "a broker id in replicas is negative; fix it in the file"),
+        (_negative(rows.isr), "a broker id in isr is negative; fix it in the file"),
+        (_negative(rows.adding_replicas), "a broker id in adding_replicas is negative; fix it in the file"),
+        (_negative(rows.removing_replicas), "a broker id in removing_replicas is negative; fix it in the file"),
+        (rows.size_bytes < UNKNOWN_SIZE, "size_bytes is negative; fix it in the file"),
         (_same_as_previous(rows), "listed twice; leave one of them out"),
         (~any_in_row(rows.replicas != NO_BROKER), "replicas is empty; a partition has at least one replica"),
         (
             _twice_in_row(rows.replicas),
-            "a broker holds a partition once, but replicas names one twice; correct it and run again",
+            "a broker holds a partition once, but replicas names one twice; fix it in the file",
         ),
-        (_twice_in_row(rows.isr), "isr names a broker twice; correct it and run again"),
+        (_twice_in_row(rows.isr), "isr names a broker twice; fix it in the file"),
         (
             (rows.leader != NO_BROKER) & ~any_in_row(rows.replicas == rows.leader[:, None]),
             "the leader is not one of its replicas, which Kafka never reports; take the snapshot again",

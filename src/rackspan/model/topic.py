@@ -28,7 +28,7 @@ class Topic:
     def __post_init__(self) -> None:
         if not TOPIC_NAME_RULE.fullmatch(self.name) or self.name in (".", ".."):
             raise InvalidSnapshot(
-                f"topic {self.name!r}: Kafka allows 1 to 249 letters, digits, '.', '_' and '-' in a name; correct it and run again"
+                f"topic {self.name!r}: Kafka allows 1 to 249 letters, digits, '.', '_' and '-' in a name; fix it in the file"
             )
         object.__setattr__(self, "config", MappingProxyType(dict(sorted(self.config.items()))))
         self.config_number(MIN_INSYNC_REPLICAS, default=1)
@@ -41,6 +41,6 @@ class Topic:
             return default
         if not re.fullmatch(r"[0-9]{1,9}", text) or int(text) < 1:
             raise InvalidSnapshot(
-                f"topic {self.name!r}: {key} is {text!r}, but it is a whole number of at least 1; correct the snapshot and run again"
+                f"topic {self.name!r}: {key} is {text!r}, expected a whole number of at least 1; fix it in the snapshot"
             )
         return int(text)

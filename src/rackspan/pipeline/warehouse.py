@@ -125,7 +125,9 @@ def only_run(warehouse: Warehouse) -> Iterator[None]:
     try:
         descriptor = os.open(folder / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     except OSError as error:
-        raise InvalidWarehouse(f"{warehouse.root}: cannot be written: {error.strerror}; correct its rights") from None
+        raise InvalidWarehouse(
+            f"{warehouse.root}: cannot be written: {error.strerror}; change its permissions"
+        ) from None
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
@@ -164,7 +166,7 @@ def _prepare_folder(root: str | Path, folder: Path) -> None:
     try:
         folder.mkdir(parents=True, exist_ok=True)
         if any(entry.name not in (".lock", "tables") for entry in folder.iterdir()):
-            raise InvalidWarehouse(f"{root}: holds other files and is no warehouse; name a new or an empty folder")
+            raise InvalidWarehouse(f"{root}: holds other files and is not a warehouse; name a new or an empty folder")
         # deltalake makes the folders of tables, and says little where it cannot.
         (folder / "tables").mkdir(exist_ok=True)
         for created in (folder, folder.parent):

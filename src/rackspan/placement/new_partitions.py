@@ -167,7 +167,7 @@ def refuse_name(snapshot: ClusterSnapshot, topic: str) -> None:
 
 def _refuse_too_many(partitions: int) -> None:
     if partitions > PARTITIONS_MAX:
-        raise UsageError(f"{partitions} partitions: at most {PARTITIONS_MAX} are placed at a time; ask for fewer")
+        raise UsageError(f"{partitions} partitions: at most {PARTITIONS_MAX} are placed at a time; request fewer")
 
 
 def _rows(snapshot: ClusterSnapshot, topic: str) -> PartitionColumns:

@@ -45,7 +45,7 @@ class TopicAssignment:
         for partition, row in enumerate(listed):
             if len(row) != width:
                 raise ReplicaPlacementException(
-                    f"partition {partition} of the answer has {len(row)} replicas and partition 0 has {width}; a placer gives all the same number"
+                    f"partition {partition} of the result has {len(row)} replicas and partition 0 has {width}; a placer gives all the same number"
                 )
         flat = np.fromiter(chain.from_iterable(listed), dtype=np.int32, count=len(listed) * width)
         return cls(flat.reshape(len(listed), width))
@@ -122,9 +122,9 @@ def checked(
     """
     replicas = _matrix(assignment, placer)
     if len(replicas) != num_partitions:
-        _refuse(placer, f"answered {len(replicas)} partitions where {num_partitions} were asked for")
+        _refuse(placer, f"returned {len(replicas)} partitions where {num_partitions} were requested")
     if replicas.shape[1] != num_replicas and num_partitions > 0:
-        _refuse(placer, f"answered {replicas.shape[1]} replicas a partition where {num_replicas} were asked for")
+        _refuse(placer, f"returned {replicas.shape[1]} replicas a partition where {num_replicas} were requested")
     _refuse_unknown(replicas, start_partition, brokers, placer)
     _refuse_twice(replicas, start_partition, placer)
     return assignment if isinstance(assignment, TopicAssignment) else TopicAssignment(replicas)

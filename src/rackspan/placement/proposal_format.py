@@ -20,7 +20,7 @@ from rackspan.placement.usable_brokers import usable
 
 VERSION: Final = 1
 
-ANEW: Final = "make it anew with --out"
+ANEW: Final = "make it again with --out"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -96,7 +96,9 @@ def planned_proposal(
     """
     if new_topic != (plan.start_partition == 0):
         made, other = ("extend", "create") if new_topic else ("create", "extend")
-        raise UsageError(f"the plan is one of rackspan place {made}; run rackspan place {made} --plan, or {other} anew")
+        raise UsageError(
+            f"the plan is one of rackspan place {made}; run rackspan place {made} --plan, or {other} again"
+        )
     if None not in (plan.cluster_id, snapshot.cluster_id) and plan.cluster_id != snapshot.cluster_id:
         raise UsageError(f"the plan is for cluster {plan.cluster_id}, and this is {snapshot.cluster_id}; name that one")
     if new_topic:

@@ -78,7 +78,7 @@ def _factory(name: str, installed: Installed) -> PlacerFactory:
     if not inspect.isclass(found) or lacking:
         raise _refusal(
             name,
-            f"{name} is no placer class: it has no {', '.join(lacking) or 'class'}",
+            f"{name} is not a placer class: it has no {', '.join(lacking) or 'class'}",
             "see the contract ReplicaPlacer",
         )
     return cast("PlacerFactory", found)

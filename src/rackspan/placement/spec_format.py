@@ -81,7 +81,7 @@ def read(document: object) -> PlacementSpec:
 
 def _brokers(value: object) -> tuple[UsableBroker, ...]:
     if not isinstance(value, list):
-        _refuse("brokers", f"is {shown(value)}, not a list; correct it and run again")
+        _refuse("brokers", f"is {shown(value)}, not a list; fix it in the file")
     if not value:
         _refuse("brokers", "is empty; list at least one")
     brokers = tuple(_broker(item, f"brokers[{index}]") for index, item in enumerate(value))
@@ -97,7 +97,7 @@ def _broker(value: object, place: str) -> UsableBroker:
     given = _object(value, place, _BROKER_KEYS, ("id",))
     fenced = given.get("fenced", False)
     if not isinstance(fenced, bool):
-        _refuse(place, f"fenced is {shown(fenced)}, not true or false; correct it and run again")
+        _refuse(place, f"fenced is {shown(fenced)}, not true or false; fix it in the file")
     rack = _string(given, "rack", place)
     return UsableBroker(
         id=BrokerId(_integer(given, "id", place, 0, INT32_MAX)),
@@ -108,7 +108,7 @@ def _broker(value: object, place: str) -> UsableBroker:
 
 def _object(value: object, place: str, known: tuple[str, ...], required: tuple[str, ...]) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        _refuse(place, f"is {shown(value)}, not an object; correct it and run again")
+        _refuse(place, f"is {shown(value)}, not an object; fix it in the file")
     for key in required:
         if key not in value:
             _refuse(place, f"{key} is missing; add it and run again")
@@ -124,16 +124,16 @@ def _integer(given: Mapping[str, Any], key: str, place: str, least: int, most: i
         return absent
     # type(), not isinstance: JSON's true is no number, though Python's True is an int.
     if type(value) is not int:
-        _refuse(place, f"{key} is {shown(value)}, not a whole number; correct it and run again")
+        _refuse(place, f"{key} is {shown(value)}, not a whole number; fix it in the file")
     if not least <= value <= most:
-        _refuse(place, f"{key} is {shown(value)}, outside {least} to {most}; correct it and run again")
+        _refuse(place, f"{key} is {shown(value)}, outside {least} to {most}; fix it in the file")
     return value
 
 
 def _string(given: Mapping[str, Any], key: str, place: str) -> str | None:
     value = given.get(key)
     if value is not None and not isinstance(value, str):
-        _refuse(place, f"{key} is {shown(value)}, not a string; correct it and run again")
+        _refuse(place, f"{key} is {shown(value)}, not a string; fix it in the file")
     return value
 
 
@@ -142,7 +142,7 @@ def _choice(given: Mapping[str, Any], key: str, kind: type[_Choice]) -> _Choice 
     if value is None:
         return None
     if value not in list(kind):
-        _refuse("spec", f"{key} is {shown(value)}, but it is {' or '.join(kind)}; correct it and run again")
+        _refuse("spec", f"{key} is {shown(value)}, expected {' or '.join(kind)}; fix it in the file")
     return kind(value)
 
 
@@ -150,7 +150,7 @@ def _configs(value: object) -> Mapping[str, str]:
     if value is None:
         return {}
     if not isinstance(value, dict) or not all(isinstance(item, str) for item in value.values()):
-        _refuse("spec", f"configs is {shown(value)}, but keys and values are strings; correct it and run again")
+        _refuse("spec", f"configs is {shown(value)}, but keys and values are strings; fix it in the file")
     return value
 
 

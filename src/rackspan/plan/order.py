@@ -44,7 +44,7 @@ RISKS: tuple[tuple[str, frozenset[str]], ...] = (
 )
 """Why a partition has to move, the most urgent reason first."""
 
-OTHERS = "asked for by the request, or for balance"
+OTHERS = "required by the request, or for balance"
 EXPOSED = "safe now and afterwards, but while it moves one rack too few may acknowledge acks=all"
 FREE = "leaders only, or replicas removed: nothing is copied"
 

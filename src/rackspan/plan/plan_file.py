@@ -162,9 +162,9 @@ def _reassignment(item: object, where: str) -> PartitionReassignment:
     topic, partition, replicas = entry.get("topic"), entry.get("partition"), entry.get("replicas")
     undo = entry.get("undo", [])
     if not isinstance(topic, str) or type(partition) is not int or not _are_ids(replicas):
-        raise InvalidReassignment(f"{where}: an entry lacks topic, partition or replicas; write the plan anew")
+        raise InvalidReassignment(f"{where}: an entry lacks topic, partition or replicas; write the plan again")
     if not _are_ids(undo) or len(set(undo)) < len(undo):
-        raise InvalidReassignment(f"{where}: undo of {topic}-{partition} is no replica list; write the plan anew")
+        raise InvalidReassignment(f"{where}: undo of {topic}-{partition} is not a replica list; write the plan again")
     return PartitionReassignment(topic, partition, tuple(replicas or ()), tuple(undo))
 
 
@@ -176,7 +176,7 @@ def _refuse_other_steps(plan: ReassignmentPlan, listed: Mapping[TopicPartition, 
     stepped: set[TopicPartition] = set()
     for one in plan.partitions():
         if one.topic_partition in stepped:
-            raise InvalidReassignment(f"{one.name} is in two steps; write the plan anew")
+            raise InvalidReassignment(f"{one.name} is in two steps; write the plan again")
         stepped.add(one.topic_partition)
         if listed.get(one.topic_partition) != one.replicas:
             raise InvalidReassignment(
@@ -190,14 +190,14 @@ def _refuse_other_steps(plan: ReassignmentPlan, listed: Mapping[TopicPartition, 
 def _cluster_id(top: Mapping[str, Any]) -> str | None:
     value = top.get("cluster_id")
     if value is not None and not isinstance(value, str):
-        raise InvalidReassignment(f"cluster_id is {json.dumps(value)}, not a string; write the plan anew")
+        raise InvalidReassignment(f"cluster_id is {json.dumps(value)}, not a string; write the plan again")
     return value
 
 
 def _topic_ids(top: Mapping[str, Any]) -> dict[str, str]:
     value = _object(top.get("topic_ids", {}), "topic_ids")
     if not all(isinstance(one, str) for one in value.values()):
-        raise InvalidReassignment("topic_ids holds something that is no string; write the plan anew")
+        raise InvalidReassignment("topic_ids holds something that is not a string; write the plan again")
     return dict(value)
 
 
@@ -229,12 +229,12 @@ def _balance(document: Mapping[str, Any]) -> Balance:
 
 def _object(value: object, where: str) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise InvalidReassignment(f"{where} is not an object; write the plan anew")
+        raise InvalidReassignment(f"{where} is not an object; write the plan again")
     return value
 
 
 def _list(holder: Mapping[str, Any], key: str, where: str) -> list[Any]:
     value = holder.get(key, [])
     if not isinstance(value, list):
-        raise InvalidReassignment(f"{where}: {key} is not a list; write the plan anew")
+        raise InvalidReassignment(f"{where}: {key} is not a list; write the plan again")
     return value

@@ -44,7 +44,7 @@ def _state(
     if replicas is None:
         return VerifiedState.DIFFERS, "it is not in the cluster"
     if _is_another_topic(plan, one.topic, cluster):
-        return VerifiedState.DIFFERS, "its topic was deleted and created anew"
+        return VerifiedState.DIFFERS, "its topic was deleted and created again"
     if replicas == one.replicas:
         return VerifiedState.DONE, None
     at = ",".join(map(str, replicas))

@@ -118,7 +118,7 @@ def costs_safety(
     cause = f"draining {','.join(map(str, sorted(request.leaving)))}" if request.leaving else "the request"
     ways = [
         *(["drain fewer brokers"] if request.leaving else []),
-        *(["ask for more replicas"] if request.replication_factor is not None else []),
+        *(["request more replicas"] if request.replication_factor is not None else []),
         "accept it with --allow-fewer-racks",
     ]
     yield Conflict(
@@ -174,8 +174,8 @@ def _too_low_factor(
         yield (
             selected,
             Conflict(
-                reason=f"{_topics(snapshot, problem, selected)} {' and '.join(f'{name} {value}' for name, value in named)}, the replication factor asked for is {factor}",
-                remedy=f"ask for {max(pair)} or more, or lower {' and '.join(name for name, _ in named)}",
+                reason=f"{_topics(snapshot, problem, selected)} {' and '.join(f'{name} {value}' for name, value in named)}, the requested replication factor is {factor}",
+                remedy=f"request {max(pair)} or more, or lower {' and '.join(name for name, _ in named)}",
                 partitions=len(selected),
             ),
         )

@@ -170,7 +170,7 @@ def _of_entry(
         why = f"brokers to drain would hold it: {','.join(map(str, drained))}"
         yield finding("plan-drained-broker", Severity.VIOLATION, why, REMEDY)
     if new and now.leader == NO_BROKER:
-        why = f"it has no leader to copy from: replicas {','.join(map(str, new))} would wait for ever"
+        why = f"it has no leader to copy from: replicas {','.join(map(str, new))} would never finish"
         yield finding("plan-offline-partition", Severity.VIOLATION, why, "bring back a replica that was in sync first")
     fenced = [broker for broker in new if broker in fenced_brokers]
     if fenced:

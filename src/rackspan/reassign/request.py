@@ -60,4 +60,6 @@ def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern)
     except re.error as error:
-        raise UsageError(f"--topic {pattern!r}: not a regular expression: {error}; correct it") from None
+        raise UsageError(
+            f"--topic {pattern!r}: not a regular expression: {error}; write one such as orders-.*"
+        ) from None

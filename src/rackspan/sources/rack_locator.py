@@ -77,7 +77,7 @@ def rack_info(locator: RackLocator, cluster: ClusterView) -> dict[BrokerId, Rack
         raise RackLocatorFailed(f"rack locator {name}: answered {type(racks).__name__}, not a mapping of racks; fix it")
     for broker, rack in racks.items():
         if type(broker) is not int or not 0 <= broker <= INT32_MAX:
-            raise RackLocatorFailed(f"rack locator {name}: {broker!r} is no broker id; answer with whole numbers")
+            raise RackLocatorFailed(f"rack locator {name}: {broker!r} is not a broker id; return whole numbers")
         if not isinstance(rack, str) or not rack:
             raise RackLocatorFailed(
                 f"rack locator {name}: broker {broker} in rack {rack!r}, but a rack is a name; leave the broker out instead"
@@ -97,7 +97,7 @@ def parse_properties(text: str) -> dict[str, str]:
         if not equals or not key:
             raise UsageError(f"rack.locator.properties: pair {number} is not key=value; write them as a=1,b=2")
         if key in properties:
-            raise UsageError(f"rack.locator.properties: {key} stands there twice; leave one of them out")
+            raise UsageError(f"rack.locator.properties: {key} is given twice; leave one of them out")
         properties[key] = value.strip().replace("\\,", ",")
     return properties
 
@@ -121,7 +121,7 @@ def required(locator: str, properties: Properties, key: str) -> str:
 def broker_and_rack(place: str, broker: str, rack: object) -> tuple[BrokerId, RackId]:
     """One entry of a mapping written by a user, checked. `place` begins the message. Errors: UsageError."""
     if not re.fullmatch(r"[0-9]{1,10}", broker, re.ASCII) or int(broker) > INT32_MAX:
-        raise UsageError(f"{place}: {broker!r} is no broker id; a line reads like 0=rack1")
+        raise UsageError(f"{place}: {broker!r} is not a broker id; a line reads like 0=rack1")
     if not isinstance(rack, str) or not rack.strip():
         raise UsageError(
             f"{place}: broker {broker} in rack {rack!r}, but a rack is a name; leave the broker out instead"

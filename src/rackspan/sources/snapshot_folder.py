@@ -167,7 +167,7 @@ def _read(folder: Path) -> ReadSnapshot:
         file = folder / f"{name}.parquet"
         if not file.is_file():
             raise InvalidSnapshot(
-                f"{file.name} is missing, so this is no snapshot folder; take it with rackspan snapshot"
+                f"{file.name} is missing, so this is not a snapshot folder; take it with rackspan snapshot"
             )
         table = _file_rows(file)
         unknown = [column for column in table.column_names if column not in schema.names]
@@ -275,9 +275,7 @@ def _ids(table: pa.Table, name: str) -> Int32s:
     column = table.column(name).combine_chunks()
     values = column.flatten()
     if values.null_count or bool((_numpy(values, np.int32) < 0).any()):
-        raise InvalidSnapshot(
-            f"partitions.parquet: {name} names something that is no broker id; correct it and run again"
-        )
+        raise InvalidSnapshot(f"partitions.parquet: {name} names something that is not a broker id; fix it in the file")
     return list_column(column)
 
 
@@ -285,9 +283,7 @@ def _heads(table: pa.Table) -> list[dict[str, Any]]:
     try:
         rows: list[dict[str, Any]] = table.to_pylist()
     except (OverflowError, ValueError):
-        raise InvalidSnapshot(
-            "cluster.parquet: taken_at is beyond the years 1 to 9999; correct it and run again"
-        ) from None
+        raise InvalidSnapshot("cluster.parquet: taken_at is beyond the years 1 to 9999; fix it in the file") from None
     return rows
 
 

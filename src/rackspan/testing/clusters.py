@@ -60,7 +60,7 @@ class Clusters:
 def _cluster(arguments: ClusterArguments) -> EmbeddedCluster:
     if find_spec("kio") is None:
         raise MissingRequirement(
-            "the embedded cluster speaks by kio, which is missing; pip install 'rackspan[cluster]'"
+            "the embedded cluster needs kio, which is not installed; pip install 'rackspan[cluster]'"
         )
     # Imported here: the import is most of a cluster's cost, and most test runs use no cluster.
     from rackspan.cluster import EmbeddedCluster

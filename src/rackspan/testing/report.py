@@ -43,7 +43,7 @@ def status_lines(cluster: EmbeddedCluster) -> str:
         return "\n".join(_lines(cluster.status()))
     except Exception as error:
         # The report of the test's own failure must not be lost for this one.
-        return f"the cluster could not be asked: {error}"
+        return f"the cluster could not be read: {error}"
 
 
 def _lines(status: ClusterStatus) -> Iterator[str]:

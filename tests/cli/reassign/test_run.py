@@ -250,7 +250,7 @@ WRONG: list[tuple[tuple[str, ...], Any, Any, str]] = [
         APPLY,
         PLAN,
         "anything\n",
-        "plan.json.journal: line 1 is no event; restore the file, or name another --journal",
+        "plan.json.journal: line 1 is not an event; restore the file, or name another --journal",
     ),
     (
         APPLY,
@@ -321,7 +321,7 @@ def test_another_reassignment_and_another_topic_are_named(cli: Cli, files: Calla
     anew["topics"][0]["topic_id"] = "BBBB"
     files(changed(topic_ids={"orders": "AAAA"}), anew)
     assert cli("reassign", *APPLY, "--plan", "plan.json").err == (
-        f"rackspan: topic orders was deleted and created anew since: its id is BBBB, the plan's AAAA; {ANEW}\n"
+        f"rackspan: topic orders was deleted and created again since: its id is BBBB, the plan's AAAA; {ANEW}\n"
     )
 
 

@@ -324,12 +324,12 @@ def test_no_topic_is_green_beside_the_harm_of_a_loss(data: ReportData) -> None:
         assert not (green and harmed), row.text
 
 
-def test_healthy_topics_are_folded_away_and_the_others_are_not() -> None:
+def test_healthy_topics_are_closed_away_and_the_others_are_not() -> None:
     root, cluster = parsed(render(STORIES["shop"])), STORIES["shop"].clusters[0]
-    (folded,) = root.all("details", "healthy")
-    assert "open" not in folded.attributes
+    (closed,) = root.all("details", "healthy")
+    assert "open" not in closed.attributes
     healthy = [row.topic for row in cluster.topic_map.rows if row.healthy]
-    assert [row.attributes["data-topic"] for row in folded.all("tr") if "data-topic" in row.attributes] == healthy
+    assert [row.attributes["data-topic"] for row in closed.all("tr") if "data-topic" in row.attributes] == healthy
     assert 0 < len(healthy) < len(cluster.topic_map.rows)
 
 

@@ -248,11 +248,11 @@ def test_a_safe_placer_forgets_racks_that_only_some_brokers_have() -> None:
     [
         (
             {"replica.placer.rack.aware": "off"},
-            "replica.placer.rack.aware is 'off', but it is enforced, safe or disabled; correct the config",
+            "replica.placer.rack.aware is 'off', expected enforced, safe or disabled; fix the config",
         ),
         (
             {"replica.placer.start.index": "-1"},
-            "replica.placer.start.index is '-1', but it is a whole number of 0 to 2147483647; correct the config",
+            "replica.placer.start.index is '-1', expected a whole number of 0 to 2147483647; fix the config",
         ),
     ],
 )

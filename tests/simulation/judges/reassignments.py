@@ -105,7 +105,7 @@ class ReassignmentRules:
         if state.adding or state.removing:
             self._break("RS5", f"still adding {state.adding} and removing {state.removing} after everything healed")
         if self.requested is not None and state.replicas != self.requested:
-            self._break("RS5", f"replicas {state.replicas} in the end, {self.requested} were asked for last")
+            self._break("RS5", f"replicas {state.replicas} in the end, {self.requested} were requested last")
 
     def _break(self, rule: str, text: str) -> None:
         raise Violation(rule, self.evidence.event, text)

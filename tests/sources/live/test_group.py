@@ -55,7 +55,7 @@ def test_a_group_of_plain_consumers_is_named_by_its_assignor_and_then_is_empty(k
         described = read_group(ConnectionSettings(kafka.bootstrap_servers), "plain")
         assert (described.state, described.protocol_type, len(described.members)) == ("Stable", "consumer", 1)
         assert refused(kafka, "plain") == (
-            "group plain is no Kafka Streams group: its assignor is 'range', not 'stream'; name one that is"
+            "group plain is not a Kafka Streams group: its assignor is 'range', not 'stream'; name one that is"
         )
     assert refused(kafka, "plain") == "group plain has no members; start the application and run again"
 
@@ -71,7 +71,7 @@ def test_a_user_who_may_not_describe_the_group_gets_the_missing_right(secured_ka
     with pytest.raises(ClusterUnauthorized) as refusal:
         read_group(settings, "shop")
     assert str(refusal.value) == (
-        "group shop may not be read: this user needs Describe on Group shop; ask for it and run again"
+        "group shop may not be read: this user needs Describe on Group shop; grant it with kafka-acls.sh"
     )
 
 

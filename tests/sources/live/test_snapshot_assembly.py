@@ -73,7 +73,7 @@ def test_missing_sizes_name_the_brokers_and_the_reason() -> None:
     silent = LogDirs({1: {TopicPartition("a", 0): 5}}, {2: "connection refused"}, frozenset())
     notes = assembled(replace(RESPONSES, log_dirs=silent)).partial
     assert notes == (
-        "brokers 2: said to be alive, but connection refused; what is told of them may be out of date",
+        "brokers 2: listed as alive, but connection refused; what is reported about them may be out of date",
         "sizes of 2 partitions: unknown, brokers 2: connection refused; brokers 3, 4: not alive; "
         "brokers 1: the log directory is offline or does not hold it yet",
     )

@@ -54,8 +54,8 @@ def test_arguments_are_passed_as_they_are_and_no_shell_reads_them(tmp_path: Path
         ("echo /r1", "printed 1 rack for 3 hosts; it must print one each"),
         ("echo a b c d", "printed 4 racks for 3 hosts; it must print one each"),
         ("true", "printed 0 racks for 3 hosts; it must print one each"),
-        ("echo no table >&2; echo really >&2; exit 3", "exit code 3: really; fix it and run again"),
-        ("exit 1", "exit code 1: nothing on standard error; fix it and run again"),
+        ("echo no table >&2; echo really >&2; exit 3", "exit code 3: really; fix the command"),
+        ("exit 1", "exit code 1: nothing on standard error; fix the command"),
     ],
 )
 def test_a_script_that_goes_wrong_is_one_line(tmp_path: Path, body: str, why: str) -> None:
@@ -100,9 +100,9 @@ def test_a_script_that_cannot_be_run_says_why(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("host", "why"),
     [
-        (None, "has no known host to ask for; use another locator"),
-        ("-rf", "has host '-rf', which is no host name"),
-        (" ", "has host ' ', which is no host name"),
+        (None, "has no known host; use another locator"),
+        ("-rf", "has host '-rf', which is not a host name"),
+        (" ", "has host ' ', which is not a host name"),
     ],
 )
 def test_a_host_that_cannot_be_passed_is_reported_in_one_line(host: str | None, why: str) -> None:

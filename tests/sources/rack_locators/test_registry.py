@@ -76,7 +76,7 @@ def test_every_short_name_makes_a_locator() -> None:
     [
         (
             "nobodys",
-            "nobody offers it; there are availability-zones, by-parity, command, file, host-pattern, properties, "
+            "not found; there are availability-zones, by-parity, command, file, host-pattern, properties, "
             "registered, twice, or name a module:Class",
         ),
         ("twice", "offered twice, as other_racks:Other and parity_racks:ByParity; name the module:Class you mean"),

@@ -54,11 +54,11 @@ WRONG: list[tuple[Change, str]] = [
     (put("clients", 1, "process_id", A), f"client {A}: listed twice; leave one of them out"),
     (
         put("clients", 0, "process_id", "host-1"),
-        "client 'host-1': a process id is a UUID such as 00000000-0000-0000-0000-000000000001; correct it and run again",
+        "client 'host-1': a process id is a UUID such as 00000000-0000-0000-0000-000000000001; fix it in the file",
     ),
     (put("clients", 0, "threads", 0), f"client {A}: threads is 0; a client has at least one"),
-    (put("clients", 0, "threads", "2"), f'client {A}: threads: is "2", not a whole number; correct it and run again'),
-    (put("clients", 0, "rack", 7), f"client {A}: rack: is 7, not a string; correct it and run again"),
+    (put("clients", 0, "threads", "2"), f'client {A}: threads: is "2", not a whole number; fix it in the file'),
+    (put("clients", 0, "rack", 7), f"client {A}: rack: is 7, not a string; fix it in the file"),
     (put("clients", 0, "consumers", {"c": "r1"}), f"client {A}: has both rack and consumers; leave one of them out"),
     (
         put("clients", 0, "lags", {"9_9": 5}),
@@ -66,7 +66,7 @@ WRONG: list[tuple[Change, str]] = [
     ),
     (
         put("clients", 0, "lags", {"0_0": -1}),
-        f"client {A}: lags: task 0_0: is -1; a lag is 0 or more records, -2 where the task ran active, -3 where nobody knows",
+        f"client {A}: lags: task 0_0: is -1; a lag is 0 or more records, -2 where the task ran active, -3 where it is unknown",
     ),
     (
         put("clients", 0, "tags", {"k" * 21: "v"}),
@@ -79,12 +79,12 @@ WRONG: list[tuple[Change, str]] = [
     (put("tasks", 1, "id", "0_0"), "task 0_0: listed twice; leave one of them out"),
     (
         put("tasks", 0, "id", "first"),
-        "task 'first': an id is SUBTOPOLOGY_PARTITION, such as 0_3; correct it and run again",
+        "task 'first': an id is SUBTOPOLOGY_PARTITION, such as 0_3; fix it in the file",
     ),
     (put("tasks", 0, "source", []), "task 0_0: has no source partitions; a task reads at least one"),
     (
         put("tasks", 0, "source", ["in"]),
-        "partition 'in': it is written TOPIC:NUMBER; correct it and run again",
+        "partition 'in': it is written TOPIC:NUMBER; fix it in the file",
     ),
     (put("tasks", 0, "source", ["in:0", "in:0"]), "task 0_0: source: names in:0 twice; leave one of them out"),
     (
@@ -96,7 +96,7 @@ WRONG: list[tuple[Change, str]] = [
         put("tasks", 0, "sink", ["out"]),
         "tasks[0]: key 'sink' is unknown; a task has id, stateful, source and changelog",
     ),
-    (put("partitions", "in:0", "r1"), 'partition in:0: is "r1", not a list; correct it and run again'),
+    (put("partitions", "in:0", "r1"), 'partition in:0: is "r1", not a list; fix it in the file'),
     (
         put("partitions", "in:0", [1]),
         "partition in:0: names something other than racks; a rack is a string, or null for a broker without one",
@@ -129,27 +129,27 @@ WRONG: list[tuple[Change, str]] = [
     ),
     (
         put("config", "traffic_cost", -1),
-        "rack.aware.assignment.traffic_cost is -1, outside 0 to 2147483647; correct it and run again",
+        "rack.aware.assignment.traffic_cost is -1, outside 0 to 2147483647; fix it in the file",
     ),
     (
         put("config", "non_overlap_cost", -1),
-        "rack.aware.assignment.non_overlap_cost is -1, outside 0 to 2147483647; correct it and run again",
+        "rack.aware.assignment.non_overlap_cost is -1, outside 0 to 2147483647; fix it in the file",
     ),
     (
         put("config", "max_warmup_replicas", 0),
-        "max.warmup.replicas is 0, outside 1 to 2147483647; correct it and run again",
+        "max.warmup.replicas is 0, outside 1 to 2147483647; fix it in the file",
     ),
     (
         put("config", "acceptable_recovery_lag", -5),
-        "acceptable.recovery.lag is -5, outside 0 to 9223372036854775807; correct it and run again",
+        "acceptable.recovery.lag is -5, outside 0 to 9223372036854775807; fix it in the file",
     ),
     (
         put("config", "probing_rebalance_interval_ms", 5),
-        "probing.rebalance.interval.ms is 5, outside 60000 to 9223372036854775807; correct it and run again",
+        "probing.rebalance.interval.ms is 5, outside 60000 to 9223372036854775807; fix it in the file",
     ),
     (
         put("config", "num_standbys", True),
-        "config: num_standbys: is true, not a whole number; correct it and run again",
+        "config: num_standbys: is true, not a whole number; fix it in the file",
     ),
     (
         put("config", "rack_aware_assignment_tags", list("abcdef")),

@@ -44,7 +44,7 @@ def test_tasks_are_in_kafkas_order_not_in_the_alphabets() -> None:
 
 def test_an_error_code_of_the_last_assignment_is_noted() -> None:
     group = streams_group(described(member("a", active={"0_0": ["orders:0"]}, error_code=4)))
-    assert group.notes() == ["client a: a shutdown was asked for, says the last assignment"]
+    assert group.notes() == ["client a: a shutdown was requested, says the last assignment"]
 
 
 def test_a_member_too_old_to_send_its_rack_is_noted() -> None:
@@ -72,7 +72,7 @@ def test_a_member_too_old_to_send_its_rack_is_noted() -> None:
         ),
         (
             described(ONE, protocol="range"),
-            "group shop is no Kafka Streams group: its assignor is 'range', not 'stream'; name one that is",
+            "group shop is not a Kafka Streams group: its assignor is 'range', not 'stream'; name one that is",
         ),
         (
             described(ONE, protocol_type="connect", protocol="sessioned"),

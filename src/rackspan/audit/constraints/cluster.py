@@ -11,7 +11,7 @@ from rackspan.model.ids import UNNAMED_RACK, shown
 from rackspan.model.racks import UnrackedPolicy
 from rackspan.text import count_noun
 
-ACCEPT_QUORUM: Final = 'or ask for less: survive = "{weaker}" in rackspan.toml'
+ACCEPT_QUORUM: Final = 'or require less: survive = "{weaker}" in rackspan.toml'
 
 COUNTED_AS: Final = {
     UnrackedPolicy.SHARED: "all such brokers count as one unnamed rack",
@@ -92,7 +92,7 @@ def fenced_brokers(members: ClusterMembers) -> Iterator[Finding]:
                 severity=Severity.WARNING,
                 topic=None,
                 partition=None,
-                reason=f"broker {broker.id} (rack {shown(broker.rack or UNNAMED_RACK)}) is fenced: it leads nothing and is in sync with nobody",
+                reason=f"broker {broker.id} (rack {shown(broker.rack or UNNAMED_RACK)}) is fenced: it leads no partition and is in no ISR",
                 remedy=f"bring back broker {broker.id}",
             )
 

@@ -31,7 +31,7 @@ def _rack_spread_reason(batch: PartitionBatch, row: int) -> str:
     factor = int(batch.replication_factor[row])
     even = [count for count in batch.members.even_counts(factor) if count]
     return (
-        f"{factor} replicas stand on {count_noun(int(batch.replica_rack_count[row]), 'rack')} ({by_rack(batch, row)}); "
+        f"{factor} replicas are in {count_noun(int(batch.replica_rack_count[row]), 'rack')} ({by_rack(batch, row)}); "
         f"{count_noun(len(racks), 'rack')} would hold them as {'+'.join(map(str, even))}"
     )
 
@@ -44,7 +44,7 @@ def _racks_unsatisfiable(batch: PartitionBatch) -> Bools:
 def _racks_unsatisfiable_reason(batch: PartitionBatch, row: int) -> str:
     required, racks = int(batch.required.min_insync_racks[row]), len(batch.members.rack_map.racks)
     factor = int(batch.replication_factor[row])
-    why = f"replicas stand on {count_noun(int(batch.replica_rack_count[row]), 'rack')} ({by_rack(batch, row)})"
+    why = f"replicas are in {count_noun(int(batch.replica_rack_count[row]), 'rack')} ({by_rack(batch, row)})"
     if racks < required:
         why += f", and the cluster has {count_noun(racks, 'rack')}"
     elif factor < required:
@@ -141,7 +141,7 @@ def _on_unknown_broker(batch: PartitionBatch) -> Bools:
 
 def _on_unknown_broker_reason(batch: PartitionBatch, row: int) -> str:
     return (
-        f"replicas on brokers the cluster does not list: {listed(unlisted(batch, row))}; dead, and their racks unknown"
+        f"replicas on brokers the cluster does not list: {listed(unlisted(batch, row))}; down, and their racks unknown"
     )
 
 

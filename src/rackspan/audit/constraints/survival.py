@@ -101,7 +101,7 @@ def too_few_racks(members: ClusterMembers, loads: BrokerLoads) -> Iterator[Findi
             topic=None,
             partition=None,
             reason=f"{count_noun(partitions, 'partition', ',')} must survive the loss of a rack, and the cluster {has}",
-            remedy=f'{where}; or ask for less: survive = "broker" or "none" in rackspan.toml',
+            remedy=f'{where}; or require less: survive = "broker" or "none" in rackspan.toml',
         )
 
 

@@ -20,7 +20,7 @@ def held_by_rack(batch: PartitionBatch, brokers: Sequence[int]) -> str:
     for broker in brokers:
         held.setdefault(shown(rack_of[broker]) if broker in rack_of else "rack unknown", []).append(broker)
     fullest_first = sorted(held.items(), key=lambda item: (-len(item[1]), item[0]))
-    return "; ".join(f"{rack}: {listed(ids)}" for rack, ids in fullest_first) or "nobody"
+    return "; ".join(f"{rack}: {listed(ids)}" for rack, ids in fullest_first) or "no broker"
 
 
 def listed(items: Iterable[object]) -> str:

@@ -33,7 +33,7 @@ CHANGES: Final[Mapping[str, str]] = {
     "topic-deleted": "before was its number of partitions",
     "topic-recreated": "before and after are topic ids",
     "partitions-added": "before and after are numbers of partitions",
-    "partitions-removed": "the same; Kafka itself removes none, so the topic was made anew or a snapshot is partial",
+    "partitions-removed": "the same; Kafka itself removes none, so the topic was created again or a snapshot is partial",
     "min-insync-replicas-changed": "before and after are the numbers in effect",
     "min-insync-racks-changed": "the same",
     "replicas-moved": "other brokers hold the partition; before and after are broker ids in assignment order",

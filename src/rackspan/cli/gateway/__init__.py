@@ -86,5 +86,5 @@ def _one_config(context: typer.Context, config: Path | None) -> Path:
 def _require_kio() -> None:
     if find_spec("kio") is None:
         raise MissingRequirement(
-            "kio is not installed, and the gateway reads Kafka's protocol by it; pip install 'rackspan[gateway]'"
+            "kio is not installed, and the gateway needs it to read Kafka's protocol; pip install 'rackspan[gateway]'"
         )

@@ -21,20 +21,20 @@ Check = Callable[[object], object]
 
 def _whole_number(value: object) -> int:
     if type(value) is not int or not 1 <= value <= INT32_MAX:
-        raise UsageError(f"is {value!r}, but it is a whole number of 1 to {INT32_MAX}")
+        raise UsageError(f"is {value!r}, expected a whole number of 1 to {INT32_MAX}")
     return value
 
 
 def _text(value: object) -> str:
     if not isinstance(value, str) or not value.strip():
-        raise UsageError(f"is {value!r}, but it is text")
+        raise UsageError(f"is {value!r}, expected text")
     return value
 
 
 def _one_of(*allowed: str) -> Check:
     def check(value: object) -> object:
         if value not in allowed:
-            raise UsageError(f"is {value!r}, but it is one of {', '.join(allowed)}")
+            raise UsageError(f"is {value!r}, expected one of {', '.join(allowed)}")
         return value
 
     return check
@@ -103,9 +103,9 @@ def read_settings_file(path: Path) -> SettingsFile:
     try:
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
-        raise UsageError(f"{path}: not TOML: {error}; correct it and run again") from None
+        raise UsageError(f"{path}: not TOML: {error}; fix it in the file") from None
     except RecursionError:
-        raise UsageError(f"{path}: brackets nested too deep; correct it and run again") from None
+        raise UsageError(f"{path}: brackets nested too deep; fix it in the file") from None
     clusters = _table(str(path), "clusters", document.pop("clusters", {}))
     general = _section(path, str(path), document, OPTION_KEYS, _TABLES)
     if {"cluster", "bootstrap-server"} <= general.options.keys():
@@ -122,7 +122,7 @@ def _cluster(path: Path, name: str, table: object) -> Section:
         ("cluster-id", cluster_id, "the id that Kafka gave it"),
     ):
         if value is not None and not (isinstance(value, str) and value.strip()):
-            raise UsageError(f"{where} {key} is {value!r}, but it is {what}; write it as text")
+            raise UsageError(f"{where} {key} is {value!r}, expected {what}; write it as text")
     section = replace(
         _section(path, where, keys, CLUSTER_KEYS, _TABLES[:-1], in_cluster=True), title=title, cluster_id=cluster_id
     )
@@ -150,7 +150,7 @@ def _section(
         try:
             allowed[key](value)
         except UsageError as error:
-            raise UsageError(f"{where}: {key} {error}; correct it") from None
+            raise UsageError(f"{where}: {key} {error}") from None
     options = {key: _beside(path, value) if key in _PATHS else value for key, value in keys.items()}
     return Section(
         where,
@@ -186,9 +186,7 @@ def _topic(where: str, table: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 def _controllers(where: str, table: object) -> Iterator[tuple[int, RackId]]:
     for controller, rack in _table(where, "controllers", table).items():
         if not controller.isdigit() or not isinstance(rack, str) or not rack:
-            raise UsageError(
-                f'{where}: [controllers] {controller} = {rack!r}, but a line reads like 101 = "r1"; correct it'
-            )
+            raise UsageError(f'{where}: [controllers] {controller} = {rack!r}, expected a line such as 101 = "r1"')
         yield int(controller), RackId(rack)
 
 
@@ -198,12 +196,12 @@ def _excluded(where: str, table: object) -> frozenset[int] | None:
         if key != "excluded":
             raise UsageError(f"{where}: [brokers]: {key!r} is not a setting; there is excluded")
         if not isinstance(value, list) or any(type(one) is not int or not 0 <= one <= INT32_MAX for one in value):
-            raise UsageError(f"{where}: [brokers] excluded is {value!r}, but it is a list of broker ids such as [4, 5]")
+            raise UsageError(f"{where}: [brokers] excluded is {value!r}, expected a list of broker ids such as [4, 5]")
         found = frozenset(value)
     return found
 
 
 def _table(where: str, name: str, value: object) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise UsageError(f"{where}: {name} is {value!r}, but it is a table; write [{name}] above its lines")
+        raise UsageError(f"{where}: {name} is {value!r}, expected a table; write [{name}] above its lines")
     return value

@@ -559,7 +559,7 @@ def pairs(flag: str, items: Sequence[str] | None) -> dict[str, str]:
     for item in items or ():
         key, equals, value = item.partition("=")
         if not equals or not key.strip():
-            raise UsageError(f"{flag} {item}: not of the form KEY=VALUE; correct it")
+            raise UsageError(f"{flag} {item}: expected KEY=VALUE")
         if key.strip() in found:
             raise UsageError(f"{flag} {item}: {key.strip()} is given twice; leave one of them out")
         found[key.strip()] = value.strip()
@@ -571,12 +571,12 @@ def topic_filter(topic: str | None) -> re.Pattern[str] | None:
     try:
         return None if topic is None else re.compile(topic)
     except re.error as error:
-        raise UsageError(f"--topic {topic!r}: not a regular expression: {error}; correct it") from None
+        raise UsageError(f"--topic {topic!r}: not a regular expression: {error}; write one such as orders-.*") from None
 
 
 def refuse_if_none_match(snapshot: ClusterSnapshot, matching: re.Pattern[str] | None) -> None:
     """Errors: UsageError where no topic matches."""
     if matching is not None and not any(matching.fullmatch(one.name) for one in snapshot.topics):
         raise UsageError(
-            f"--topic {matching.pattern!r}: matches none of {len(snapshot.topics)} topics by its whole name; correct it"
+            f"--topic {matching.pattern!r}: matches none of {len(snapshot.topics)} topics by its whole name; write one such as orders-.*"
         )

@@ -163,7 +163,7 @@ def plan(
     )
     if allow_fewer_racks and not (request.leaving or replication_factor):
         raise UsageError(
-            "--allow-fewer-racks: nothing that is asked for can cost safety; leave it out, "
+            "--allow-fewer-racks: nothing in the request can cost safety; leave it out, "
             "or give --drain, --replace or --replication-factor"
         )
     limits = StepLimits(moves=moves_per_step, bytes=bytes_per_step, moves_per_broker=moves_per_broker)

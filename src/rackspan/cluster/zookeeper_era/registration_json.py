@@ -99,16 +99,16 @@ def read_registration(text: str, reader: RegistrationReader = RegistrationReader
             features={name: (feature["min_version"], feature["max_version"]) for name, feature in features.items()},
         )
     except (KeyError, TypeError) as error:
-        raise UnreadableRegistration(f"broker registration: no {error} in version {version}; write it anew") from error
+        raise UnreadableRegistration(f"broker registration: no {error} in version {version}; write it again") from error
 
 
 def _fields(text: str) -> dict[str, Any]:
     try:
         fields = json.loads(text)
     except ValueError as error:
-        raise UnreadableRegistration(f"broker registration: no JSON: {error}; write it anew") from error
+        raise UnreadableRegistration(f"broker registration: not JSON: {error}; write it again") from error
     if not isinstance(fields, dict) or type(fields.get("version")) is not int:
-        raise UnreadableRegistration("broker registration: no object with a version; write it anew")
+        raise UnreadableRegistration("broker registration: not an object with a version; write it again")
     return fields
 
 

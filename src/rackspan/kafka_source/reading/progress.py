@@ -92,7 +92,7 @@ class RangeProgress:
             return False
         if self._topic_id is not None and topic.topic_id != self._topic_id:
             raise ClusterRequestFailed(
-                f"topic {self.range.partition.topic} was deleted and created again while it was read; start the query anew"
+                f"topic {self.range.partition.topic} was deleted and created again while it was read; start the query again"
             )
         self._topic_id = topic.topic_id
         self._leader = row.leader

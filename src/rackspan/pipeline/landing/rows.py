@@ -29,7 +29,7 @@ def snapshot_key(snapshot: ClusterSnapshot) -> tuple[str, datetime]:
         snapshot.cluster_id.encode()
     except UnicodeEncodeError:
         raise InvalidSnapshot(
-            f"cluster_id {snapshot.cluster_id[:40]!r}: half a surrogate pair is no text; take the snapshot again"
+            f"cluster_id {snapshot.cluster_id[:40]!r}: half a surrogate pair is not text; take the snapshot again"
         ) from None
     return snapshot.cluster_id, snapshot.taken_at
 

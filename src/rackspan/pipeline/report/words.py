@@ -25,7 +25,7 @@ NAMES_SHOWN: Final = 4
 MEANING: Final[Mapping[DurabilityState, str]] = {
     DurabilityState.OFFLINE: "no leader: it can be neither written nor read",
     DurabilityState.UNDER_MIN_ISR: "fewer replicas in sync than min.insync.replicas: acks=all is refused",
-    DurabilityState.UNDER_MIN_RACKS: "in-sync replicas in fewer racks than min.insync.racks asks",
+    DurabilityState.UNDER_MIN_RACKS: "in-sync replicas in fewer racks than min.insync.racks requires",
     DurabilityState.ONE_RACK: "every in-sync replica is in one rack, though the cluster has more",
     DurabilityState.OK: "none of these",
 }
@@ -49,7 +49,7 @@ def fleet_headline(data: ReportData) -> str:
 def headline(cluster: ClusterReport) -> str:
     """The result for one cluster, in one sentence."""
     if not cluster.losses:
-        return "Whether this cluster survives the loss of a rack cannot be said: no broker has a rack."
+        return "Whether this cluster survives the loss of a rack is not known: no broker has a rack."
     fatal = [loss for loss in cluster.losses if not loss.survived]
     worst = cluster.worst_loss
     if fatal and worst is not None:

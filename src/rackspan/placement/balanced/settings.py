@@ -98,7 +98,7 @@ def balanced_settings(configs: Mapping[str, str]) -> BalancedSettings:
         level_cluster=read(LEVEL_CONFIG, _one_of("topic", "cluster"), "cluster" if new else "topic") == "cluster",
     )
     if new and not settings.replicas:
-        _refuse(NEW_CONFIG, "set", f"without {REPLICAS_CONFIG} nobody is known to be behind")
+        _refuse(NEW_CONFIG, "set", f"without {REPLICAS_CONFIG} no broker is known to be behind")
     if new and not settings.level_cluster:
         _refuse(NEW_CONFIG, "set", f"{LEVEL_CONFIG}=topic gives every broker its share; use {LEVEL_CONFIG}=cluster")
     return settings
@@ -109,7 +109,7 @@ def _refuse_unknown(configs: Mapping[str, str]) -> None:
     for key in sorted(configs):
         if key.startswith(PREFIX) and key not in known:
             raise ReplicaPlacementException(
-                f"{key}: there is no such config; there are {', '.join(sorted(known))}; correct the config"
+                f"{key}: there is no such config; there are {', '.join(sorted(known))}; fix the config"
             )
 
 
@@ -179,4 +179,4 @@ def _number(key: str, text: str) -> float:
 
 
 def _refuse(key: str, found: str, why: str) -> NoReturn:
-    raise ReplicaPlacementException(f"{key} is {found}, but {why}; correct the config")
+    raise ReplicaPlacementException(f"{key} is {found}, but {why}; fix the config")

@@ -203,7 +203,7 @@ def _mode(text: str) -> RackAwareMode:
         return RackAwareMode(text)
     except ValueError:
         raise ReplicaPlacementException(
-            f"{RACK_AWARE_CONFIG} is {text!r}, but it is enforced, safe or disabled; correct the config"
+            f"{RACK_AWARE_CONFIG} is {text!r}, expected enforced, safe or disabled; fix the config"
         ) from None
 
 
@@ -212,6 +212,6 @@ def _start_index(text: str | None) -> int | None:
         return None
     if not text.isascii() or not text.isdigit() or int(text) > INT32_MAX:
         raise ReplicaPlacementException(
-            f"{START_INDEX_CONFIG} is {text!r}, but it is a whole number of 0 to {INT32_MAX}; correct the config"
+            f"{START_INDEX_CONFIG} is {text!r}, expected a whole number of 0 to {INT32_MAX}; fix the config"
         )
     return int(text)

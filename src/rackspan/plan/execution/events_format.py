@@ -80,7 +80,7 @@ def _event(line: str, number: int) -> Event:
         document = json.loads(line)
         return _READERS[document["event"]](document)
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, InvalidReassignment):
-        raise InvalidJournal(f"line {number} is no event; restore the file, or name another --journal") from None
+        raise InvalidJournal(f"line {number} is not an event; restore the file, or name another --journal") from None
 
 
 def _config(words: Iterable[str]) -> ConfigKey:

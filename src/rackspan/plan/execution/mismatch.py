@@ -94,7 +94,7 @@ def _of_topic(plan: ReassignmentPlan, topic: str, cluster: ObservedCluster) -> s
     planned, current = plan.topic_ids.get(topic), cluster.topic_ids[topic]
     if planned is None or current is None or planned == current:
         return None
-    return f"topic {topic} was deleted and created anew since: its id is {current}, the plan's {planned}; {ANEW}"
+    return f"topic {topic} was deleted and created again since: its id is {current}, the plan's {planned}; {ANEW}"
 
 
 def _of_partition(one: PartitionReassignment, direction: Direction, cluster: ObservedCluster) -> str | None:

@@ -85,7 +85,7 @@ def _from_file(url: str) -> str:
         token = path.read_text(encoding="ascii").strip()
     except (OSError, ValueError) as error:
         raise UsageError(
-            f"{path}: the token cannot be read: {getattr(error, 'strerror', None) or 'it is no text'}; check "
+            f"{path}: the token cannot be read: {getattr(error, 'strerror', None) or 'it is not text'}; check "
             "sasl.oauthbearer.token.endpoint.url in --command-config"
         ) from None
     if not token:

@@ -48,7 +48,7 @@ def _naming(store: str, file: str | None, otherwise: str) -> Iterator[None]:
         # A wrong PEM is an ssl.SSLError, which is an OSError too.
         named = "the PEM given in place" if file is None else file
         raise UsageError(
-            f"{store} in --command-config: {named} cannot be used: {_reason(error, otherwise)}; correct it and run again"
+            f"{store} in --command-config: {named} cannot be used: {_reason(error, otherwise)}; name a file that can"
         ) from None
 
 

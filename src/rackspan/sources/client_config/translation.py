@@ -61,11 +61,13 @@ def _translated(properties: Mapping[str, str], side: Callable[[ClientKey], Trans
     settings: dict[str, Any] = {}
     for name, value in properties.items():
         if name not in KEYS:
-            raise UsageError(f"{name} in --command-config is no setting rackspan can follow; leave it out of a copy")
+            raise UsageError(
+                f"{name} in --command-config is not a setting that rackspan supports; leave it out of a copy"
+            )
         try:
             settings.update(side(KEYS[name])(value))
         except UsageError as error:
-            raise UsageError(f"{name} in --command-config: {error}; correct it and run again") from None
+            raise UsageError(f"{name} in --command-config: {error}; fix that line") from None
     _refuse_half_a_login(properties)
     return settings
 

@@ -105,7 +105,7 @@ def cause(error: Exception, seconds: float | None = None) -> str:
 def request_failed(what: str, right: str, error: Exception) -> SourceError:
     """The error for a request that the caller cannot do without."""
     if isinstance(error, AuthorizationError):
-        return ClusterUnauthorized(f"{what} may not be read: this user needs {right}; ask for it and run again")
+        return ClusterUnauthorized(f"{what} may not be read: this user needs {right}; grant it with kafka-acls.sh")
     if isinstance(error, (*TIMEOUTS, KafkaConnectionError)):
         return ClusterUnreachable(f"{what} was not received: {cause(error)}; raise --timeout, or name another broker")
     return ClusterRequestFailed(f"{what} could not be read: {message_of(error)}; try again")

@@ -121,7 +121,7 @@ def _unreachable_notes(responses: ClusterResponses) -> Iterator[str]:
     for broker_id, why in sorted(responses.log_dirs.unreachable.items()):
         by_reason[why].append(broker_id)
     for why, broker_ids in by_reason.items():
-        yield f"brokers {listed(broker_ids)}: said to be alive, but {why}; what is told of them may be out of date"
+        yield f"brokers {listed(broker_ids)}: listed as alive, but {why}; what is reported about them may be out of date"
 
 
 def _size_notes(responses: ClusterResponses, sizes: Mapping[TopicPartition, int]) -> Iterator[str]:

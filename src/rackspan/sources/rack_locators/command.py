@@ -83,7 +83,7 @@ class TopologyCommand:
             ) from None
         if process.returncode:
             last_line = (err.strip().splitlines() or ["nothing on standard error"])[-1]
-            raise self._failed(f"exit code {process.returncode}: {last_line[:200]}; fix it and run again")
+            raise self._failed(f"exit code {process.returncode}: {last_line[:200]}; fix the command")
         return out
 
     def _failed(self, why: str) -> RackLocatorFailed:
@@ -98,13 +98,11 @@ def _end(process: subprocess.Popen[str]) -> None:
 
 def _host(broker: Broker) -> str:
     if broker.host is None:
-        raise RackLocatorFailed(
-            f"rack locator command: broker {broker.id} has no known host to ask for; use another locator"
-        )
+        raise RackLocatorFailed(f"rack locator command: broker {broker.id} has no known host; use another locator")
     if broker.host.startswith("-") or not broker.host.strip():
         # The script would read it as an option.
         raise RackLocatorFailed(
-            f"rack locator command: broker {broker.id} has host {broker.host!r}, which is no host name"
+            f"rack locator command: broker {broker.id} has host {broker.host!r}, which is not a host name"
         )
     return broker.host
 

@@ -55,6 +55,6 @@ def _once_each(place: str, entries: Iterable[tuple[BrokerId, RackId]]) -> dict[B
     racks: dict[BrokerId, RackId] = {}
     for broker, rack in entries:
         if broker in racks:
-            raise UsageError(f"{place}: broker {broker} stands there twice; leave one of them out")
+            raise UsageError(f"{place}: broker {broker} is given twice; leave one of them out")
         racks[broker] = rack
     return racks

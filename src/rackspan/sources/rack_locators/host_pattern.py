@@ -18,7 +18,7 @@ class HostPattern:
             self._pattern = re.compile(pattern)
         except re.error as error:
             raise UsageError(
-                f"rack locator host-pattern: {pattern!r} is not a regular expression: {error}; correct it"
+                f"rack locator host-pattern: {pattern!r} is not a regular expression: {error}; write one such as ^(?P<rack>[a-z]+)-"
             ) from None
         if not self._pattern.groups:
             raise UsageError(f"rack locator host-pattern: {pattern!r} has no group; put the rack in (…)")

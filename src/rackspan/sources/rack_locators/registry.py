@@ -73,9 +73,7 @@ def _from_package(name: str) -> RackLocatorFactory:
     offered = entry_points(group=GROUP, name=name)
     if not offered:
         names = sorted({*LOCATORS, *(entry.name for entry in entry_points(group=GROUP))})
-        raise UsageError(
-            f"rack locator {name!r}: nobody offers it; there are {', '.join(names)}, or name a module:Class"
-        )
+        raise UsageError(f"rack locator {name!r}: not found; there are {', '.join(names)}, or name a module:Class")
     values = sorted({entry.value for entry in offered})
     if len(values) > 1:
         raise UsageError(

@@ -76,7 +76,7 @@ class _ClientReader:
 def _lag(value: object, path: str) -> int:
     lag = a_number(value, path)
     if lag < UNKNOWN or lag == -1:
-        refuse(path, f"is {lag}; a lag is 0 or more records, -2 where the task ran active, -3 where nobody knows")
+        refuse(path, f"is {lag}; a lag is 0 or more records, -2 where the task ran active, -3 where it is unknown")
     return lag
 
 

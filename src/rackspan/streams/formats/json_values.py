@@ -14,19 +14,19 @@ def refuse(path: str, why: str) -> NoReturn:
 
 def an_object(value: object, path: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        refuse(path, f"is {shown(value)}, not an object; correct it and run again")
+        refuse(path, f"is {shown(value)}, not an object; fix it in the file")
     return value
 
 
 def a_list(value: object, path: str) -> list[Any]:
     if not isinstance(value, list):
-        refuse(path, f"is {shown(value)}, not a list; correct it and run again")
+        refuse(path, f"is {shown(value)}, not a list; fix it in the file")
     return value
 
 
 def a_string(value: object, path: str) -> str:
     if not isinstance(value, str):
-        refuse(path, f"is {shown(value)}, not a string; correct it and run again")
+        refuse(path, f"is {shown(value)}, not a string; fix it in the file")
     return value
 
 
@@ -35,20 +35,20 @@ def strings(value: object, path: str) -> list[str]:
     items = [] if value is None else a_list(value, path)
     for item in items:
         if not isinstance(item, str):
-            refuse(path, f"names {shown(item)}, not a string; correct it and run again")
+            refuse(path, f"names {shown(item)}, not a string; fix it in the file")
     return items
 
 
 def a_number(value: object, path: str) -> int:
     # type(), not isinstance: JSON's true is no number, though Python's True is an int.
     if type(value) is not int:
-        refuse(path, f"is {shown(value)}, not a whole number; correct it and run again")
+        refuse(path, f"is {shown(value)}, not a whole number; fix it in the file")
     return value
 
 
 def a_boolean(value: object, path: str) -> bool:
     if not isinstance(value, bool):
-        refuse(path, f"is {shown(value)}, not true or false; correct it and run again")
+        refuse(path, f"is {shown(value)}, not true or false; fix it in the file")
     return value
 
 

@@ -128,7 +128,7 @@ def family(task: TaskId) -> Family:
 
 
 def streams_group(described: GroupDescription) -> StreamsGroup:
-    """Decode a group. Errors: InvalidGroup where it is no Kafka Streams group, is rebalancing, or cannot be decoded."""
+    """Decode a group. Errors: InvalidGroup where it is not a Kafka Streams group, is rebalancing, or cannot be decoded."""
     _refuse_others(described)
     processes: dict[ProcessId, list[StreamThread]] = {}
     for member in sorted(described.members, key=lambda member: (member.client_id, member.member_id)):
@@ -157,7 +157,7 @@ def _refuse_others(described: GroupDescription) -> None:
         raise InvalidGroup(f"{name} is rebalancing ({described.state}); wait until it is Stable and run again")
     if described.protocol != STREAMS_PROTOCOL:
         raise InvalidGroup(
-            f"{name} is no Kafka Streams group: its assignor is {described.protocol!r}, not {STREAMS_PROTOCOL!r}; name one that is"
+            f"{name} is not a Kafka Streams group: its assignor is {described.protocol!r}, not {STREAMS_PROTOCOL!r}; name one that is"
         )
 
 

@@ -109,7 +109,7 @@ def check_client_tags(path: str, tags: Mapping[str, str]) -> None:
 
 def _refuse_outside(key: str, value: int | None, least: int, most: int) -> None:
     if value is not None and not least <= value <= most:
-        raise UsageError(f"{key} is {value}, outside {least} to {most}; correct it and run again")
+        raise UsageError(f"{key} is {value}, outside {least} to {most}; fix it in the file")
 
 
 def _check_tag_keys(keys: tuple[str, ...]) -> None:

@@ -18,10 +18,10 @@ def task_order(task: str) -> tuple[str, int, int]:
     """Sort key of Kafka's TaskId: topology name, sub-topology, partition. Errors: InvalidProblem."""
     match = _TASK.fullmatch(task)
     if match is None:
-        raise InvalidProblem(f"task {task!r}: an id is SUBTOPOLOGY_PARTITION, such as 0_3; correct it and run again")
+        raise InvalidProblem(f"task {task!r}: an id is SUBTOPOLOGY_PARTITION, such as 0_3; fix it in the file")
     topology, subtopology, partition = match.groups()
     if max(int(subtopology), int(partition)) > INT32_MAX:
-        raise InvalidProblem(f"task {task!r}: both numbers of an id are at most {INT32_MAX}; correct it and run again")
+        raise InvalidProblem(f"task {task!r}: both numbers of an id are at most {INT32_MAX}; fix it in the file")
     return topology or "", int(subtopology), int(partition)
 
 
@@ -33,7 +33,7 @@ def process_order(process_id: str) -> tuple[int, int]:
         value = None
     if value is None or str(value) != process_id.lower():
         raise InvalidProblem(
-            f"client {process_id!r}: a process id is a UUID such as 00000000-0000-0000-0000-000000000001; correct it and run again"
+            f"client {process_id!r}: a process id is a UUID such as 00000000-0000-0000-0000-000000000001; fix it in the file"
         )
     return _signed(value.int >> 64), _signed(value.int & (2**64 - 1))
 
@@ -46,5 +46,5 @@ def topic_of(topic_partition: str) -> str:
     """The topic of TOPIC:PARTITION. Errors: InvalidProblem."""
     match = _TOPIC_PARTITION.fullmatch(topic_partition)
     if match is None:
-        raise InvalidProblem(f"partition {topic_partition!r}: it is written TOPIC:NUMBER; correct it and run again")
+        raise InvalidProblem(f"partition {topic_partition!r}: it is written TOPIC:NUMBER; fix it in the file")
     return match[1]

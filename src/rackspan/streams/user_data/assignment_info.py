@@ -31,7 +31,7 @@ ERROR_CODES: Final[Mapping[int, str]] = {
     1: "source topics are missing",
     2: "versions are being probed",
     3: "assigning failed",
-    4: "a shutdown was asked for",
+    4: "a shutdown was requested",
 }
 
 
