@@ -26,8 +26,8 @@ REASONS = {
     "min.insync.replicas 3 forces 2 racks (orders-4 is spread as 2/1); 2 would do": replace(SUFFICES, least=2),
     "the brokers hold min.insync.racks 2 themselves; without them it would take min.insync.replicas 3 "
     "(orders-4 is spread as 2/1)": ENFORCED,
-    "no value forces 2 racks: 2 of 6 partitions stand in fewer": IMPOSSIBLE,
-    "no value forces 2 racks: 1 of 1 partition stands in fewer": replace(IMPOSSIBLE, partitions=1, too_few_racks=1),
+    "no value forces 2 racks: 2 of 6 partitions are in fewer": IMPOSSIBLE,
+    "no value forces 2 racks: 1 of 1 partition is in fewer": replace(IMPOSSIBLE, partitions=1, too_few_racks=1),
     "min.insync.replicas 2 lets fewer than 2 racks acknowledge (orders-4 is spread as 2/1); 3 forces 2; a partition with "
     "fewer replicas (2) needs all in sync, and before Kafka 3.7 refuses acks=all always": replace(
         RAISE, smallest_replication_factor=2

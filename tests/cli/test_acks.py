@@ -96,7 +96,7 @@ WRONG = [
     (["--snapshot", "moment.json", "--bootstrap-server", "h:1"], "--bootstrap-server and --snapshot: name one of them"),
     (
         ["--snapshot", "moment.json", "--topic", "ord("],
-        "--topic 'ord(': not a regular expression: missing ), unterminated subpattern at position 3; correct it",
+        "--topic 'ord(': not a regular expression: missing ), unterminated subpattern at position 3; write one such as orders-.*",
     ),
     (
         ["--snapshot", "moment.json", "--topic", "ord"],

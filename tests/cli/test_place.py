@@ -252,7 +252,7 @@ REFUSED: list[tuple[tuple[str, ...], str]] = [
     (("audit", *SNAPSHOT, "--exclude-brokers", "77"), "--exclude-brokers: the cluster has no broker 77; name one that it has"),
     ((*CREATE, "--placer", "best"), "replica.placer.class.name is 'best', but there is no such placer; choose balanced, rack-alternated, striped or write module:Class"),
     ((*CREATE, "--placer-config", "weights"), "--placer-config weights: expected KEY=VALUE"),
-    ((*CREATE, "--placer-config", "replica.placer.balanced.weights=1:heavy"), "replica.placer.balanced.weights is 'heavy', but it is a number, such as 0.5; fix the config"),
+    ((*CREATE, "--placer-config", "replica.placer.balanced.weights=1:heavy"), "replica.placer.balanced.weights is 'heavy', expected a number, such as 0.5; fix the config"),
     ((*CREATE, "--config", "a=1", "--config", "a=2"), "--config a=2: a is given twice; leave one of them out"),
     (("place", "extend", *SNAPSHOT, "--topic", "quux", "--partitions", "3"), "topic 'quux' does not exist as expected; create it with rackspan place create"),
     ((*EXTEND, "2"), "The topic orders currently has 2 partition(s); 2 would not be an increase."),

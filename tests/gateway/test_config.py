@@ -50,7 +50,7 @@ advertised.port = 443
     ("text", "complaint"),
     [
         ("", "bootstrap.servers is missing"),
-        ("bootstrap.servers = 3", "bootstrap.servers is 3, but it is a text"),
+        ("bootstrap.servers = 3", "bootstrap.servers is 3, expected text"),
         ('bootstrap.servers = "a:1"\nlisten.prot = 1', "listen.prot is not a setting"),
         (
             'bootstrap.servers = "a:1"\nacknowledgements.mode = "strictest"',
@@ -66,7 +66,7 @@ advertised.port = 443
             'bootstrap.servers = "a:1"\nacknowledgements.mode = "off"\n[topics.t]\nmin.insync.racks = 2',
             "remove one of them",
         ),
-        ('bootstrap.servers = "a:1"\nlisten.tls.key = "none.pem"', "none.pem is no file"),
+        ('bootstrap.servers = "a:1"\nlisten.tls.key = "none.pem"', "none.pem is not a file"),
         ('bootstrap.servers = "a:1"\n[brokers.x]\nport = 1', "'x' is not a broker id"),
         ('bootstrap.servers = "a:1"\n[brokers.1]\nports = 1', "ports is not a setting; there are"),
         ('bootstrap.servers = "a:1"\ntopics = 3', "topics is a table"),

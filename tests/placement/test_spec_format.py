@@ -93,19 +93,19 @@ def test_a_rack_mode_is_one_of_kafkas_three() -> None:
         ),
         (
             changed(rack_aware="yes"),
-            'spec: rack_aware is "yes", but it is enforced or safe or disabled; fix it in the file',
+            'spec: rack_aware is "yes", expected enforced or safe or disabled; fix it in the file',
         ),
         (
             changed(rack_aware=True),
-            "spec: rack_aware is true, but it is enforced or safe or disabled; fix it in the file",
+            "spec: rack_aware is true, expected enforced or safe or disabled; fix it in the file",
         ),
         (changed(seed="x"), 'spec: seed is "x", not a whole number; fix it in the file'),
         (
             changed(seed=2**63),
             "spec: seed is 9223372036854775808, outside -9223372036854775808 to 9223372036854775807; fix it in the file",
         ),
-        (changed(rng="python"), 'spec: rng is "python", but it is java or lcg64; fix it in the file'),
-        (changed(rng=[]), "spec: rng is [], but it is java or lcg64; fix it in the file"),
+        (changed(rng="python"), 'spec: rng is "python", expected java or lcg64; fix it in the file'),
+        (changed(rng=[]), "spec: rng is [], expected java or lcg64; fix it in the file"),
         (
             changed(configs={"a": 1}),
             'spec: configs is {"a": 1}, but keys and values are strings; fix it in the file',

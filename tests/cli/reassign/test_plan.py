@@ -94,7 +94,7 @@ def test_the_page_ends_with_the_verdict(tmp_path: Path, verb: list[str]) -> None
         (["plan", "--drain", "0,1"], "every broker would be drained: at least one has to hold the replicas; drain fewer"),
         (["plan", "--replace", "1,"], "--replace 1,: '' is not a broker id; list ids such as 3,4"),
         (["plan", "--topic", "x"], "--topic 'x': no topic has such a name; list them with rackspan audit"),
-        (["plan", "--topic", "["], "--topic '[': not a regular expression: unterminated character set at position 0; correct it"),
+        (["plan", "--topic", "["], "--topic '[': not a regular expression: unterminated character set at position 0; write one such as orders-.*"),
         (["plan", "--replication-factor", "0"], "replication factor 0: a partition has 1 replica or more; name 1 to 2147483647"),
         (["plan", "--moves-per-step", "0"], "at most 0 moves in a step: nothing could move; allow 1 or more"),
         (["plan", "--moves-per-broker", "0"], "at most 0 moves per broker in a step: nothing could move; allow 1 or more"),

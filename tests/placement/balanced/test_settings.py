@@ -59,20 +59,20 @@ def test_the_topic_is_levelled_unless_new_brokers_are_named() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "line"),
     [
-        ("leaders", "0", "replica.placer.balanced.leaders is '0', but it is a list of broker:value, such as 0:12,1:9; fix the config"),
+        ("leaders", "0", "replica.placer.balanced.leaders is '0', expected a list of broker:value, such as 0:12,1:9; fix the config"),
         ("leaders", "a:1", "replica.placer.balanced.leaders is 'a', but it names whole numbers of 0 to 2147483647; fix the config"),
         ("replicas", "0:-1", "replica.placer.balanced.replicas is '-1', but it names whole numbers of 0 to 10000000; fix the config"),
         ("replicas", "0:1,0:1", "replica.placer.balanced.replicas is '0:1,0:1', but it names broker 0 twice; fix the config"),
-        ("weights", "0:heavy", "replica.placer.balanced.weights is 'heavy', but it is a number, such as 0.5; fix the config"),
-        ("weights", "0:nan", "replica.placer.balanced.weights is 'nan', but it is a finite number, such as 0.5; fix the config"),
+        ("weights", "0:heavy", "replica.placer.balanced.weights is 'heavy', expected a number, such as 0.5; fix the config"),
+        ("weights", "0:nan", "replica.placer.balanced.weights is 'nan', expected a finite number, such as 0.5; fix the config"),
         ("weights", "0:0", "replica.placer.balanced.weights is 0 for broker 0, but a weight is 0.01 to 100; name a broker that shall get nothing in replica.placer.balanced.draining; fix the config"),
         ("draining", "4,,5", "replica.placer.balanced.draining is '', but it names whole numbers of 0 to 2147483647; fix the config"),
         ("near.capacity", "99999999999", "replica.placer.balanced.near.capacity is '99999999999', but it names whole numbers of 0 to 2147483647; fix the config"),
         ("new", "7", "replica.placer.balanced.new is set, but without replica.placer.balanced.replicas no broker is known to be behind; fix the config"),
-        ("new.preference", "1.5", "replica.placer.balanced.new.preference is '1.5', but it is between 0 and 1; fix the config"),
+        ("new.preference", "1.5", "replica.placer.balanced.new.preference is '1.5', expected a number between 0 and 1; fix the config"),
         ("spread.before.liveness", "yes", "replica.placer.balanced.spread.before.liveness is 'yes', expected true or false; fix the config"),
-        ("level", "rack", "replica.placer.balanced.level is 'rack', but it is topic or cluster; fix the config"),
-        ("first.goal", "bytes", "replica.placer.balanced.first.goal is 'bytes', but it is leaders or replicas; fix the config"),
+        ("level", "rack", "replica.placer.balanced.level is 'rack', expected topic or cluster; fix the config"),
+        ("first.goal", "bytes", "replica.placer.balanced.first.goal is 'bytes', expected leaders or replicas; fix the config"),
     ],
 )  # fmt: skip
 def test_a_value_that_cannot_be_is_one_clear_line(key: str, value: str, line: str) -> None:

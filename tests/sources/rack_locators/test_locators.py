@@ -142,7 +142,7 @@ def test_a_wrong_file_is_one_line_that_names_the_place(tmp_path: Path, content: 
         (
             "host-pattern",
             "pattern=(a",
-            "host-pattern: '(a' is not a regular expression: missing ), unterminated subpattern at position 0; correct it",
+            "host-pattern: '(a' is not a regular expression: missing ), unterminated subpattern at position 0; write one such as ^(?P<rack>[a-z]+)-",
         ),
         (
             "availability-zones",

@@ -87,7 +87,7 @@ def caveats(cluster: ClusterReport) -> list[str]:
     sentences = [f"Could not be read: {words}" for words in cluster.partial]
     quorum = cluster.now.quorum
     if quorum is None:
-        sentences.append("The snapshots tell of no controllers, so the controller quorum is not part of the verdict.")
+        sentences.append("The snapshots hold no controllers, so the controller quorum is not part of the verdict.")
     elif quorum.unknown_rack:
         unknown = ", ".join(map(str, quorum.unknown_rack))
         sentences.append(

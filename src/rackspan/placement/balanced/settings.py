@@ -116,7 +116,7 @@ def _refuse_unknown(configs: Mapping[str, str]) -> None:
 def _one_of(*choices: str) -> Callable[[str, str], str]:
     def reader(key: str, text: str) -> str:
         if text not in choices:
-            _refuse(key, repr(text), f"it is {', '.join(choices[:-1])} or {choices[-1]}")
+            _refuse(key, repr(text), f"expected {', '.join(choices[:-1])} or {choices[-1]}")
         return text
 
     return reader
@@ -145,7 +145,7 @@ def _brokers(key: str, text: str) -> frozenset[int]:
 def _share(key: str, text: str) -> float:
     share = _number(key, text)
     if not 0 <= share <= 1:
-        _refuse(key, repr(text), "it is between 0 and 1")
+        _refuse(key, repr(text), "expected a number between 0 and 1")
     return share
 
 
@@ -154,7 +154,7 @@ def _pairs(key: str, text: str) -> dict[int, str]:
     for item in parse_config_list(text):
         broker, colon, value = item.partition(":")
         if not colon:
-            _refuse(key, repr(item), "it is a list of broker:value, such as 0:12,1:9")
+            _refuse(key, repr(item), "expected a list of broker:value, such as 0:12,1:9")
         if _whole(key, broker) in pairs:
             _refuse(key, repr(text), f"it names broker {broker.strip()} twice")
         pairs[_whole(key, broker)] = value
@@ -172,11 +172,12 @@ def _number(key: str, text: str) -> float:
     try:
         number = float(text)
     except ValueError:
-        _refuse(key, repr(text), "it is a number, such as 0.5")
+        _refuse(key, repr(text), "expected a number, such as 0.5")
     if not math.isfinite(number):
-        _refuse(key, repr(text), "it is a finite number, such as 0.5")
+        _refuse(key, repr(text), "expected a finite number, such as 0.5")
     return number
 
 
 def _refuse(key: str, found: str, why: str) -> NoReturn:
-    raise ReplicaPlacementException(f"{key} is {found}, but {why}; fix the config")
+    because = why if why.startswith("expected ") else f"but {why}"
+    raise ReplicaPlacementException(f"{key} is {found}, {because}; fix the config")
