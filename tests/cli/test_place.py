@@ -316,7 +316,7 @@ def test_what_was_shown_is_what_its_plan_makes(cli: Cli, files: Path) -> None:
         (("create",), "--topic is missing; give it, or a kept placement with --plan FILE"),
         (
             ("extend", "--plan", "kept.json"),
-            "the plan is one of rackspan place create; run rackspan place create --plan, or extend anew",
+            "the plan is one of rackspan place create; run rackspan place create --plan, or extend again",
         ),
         (
             ("create", "--plan", "kept.json", "--exclude-brokers", "1"),

@@ -77,27 +77,27 @@ def test_configs_and_close_reach_the_placer_behind_the_check() -> None:
 @pytest.mark.parametrize(
     ("assignment", "line"),
     [
-        (None, "ours answered NoneType, not a TopicAssignment; correct the placer, or choose another"),
-        ([[0, 1], [1, 2]], "ours answered list, not a TopicAssignment; correct the placer, or choose another"),
+        (None, "ours returned NoneType, not a TopicAssignment; correct the placer, or choose another"),
+        ([[0, 1], [1, 2]], "ours returned list, not a TopicAssignment; correct the placer, or choose another"),
         (
             TopicAssignment([[0, 1], [1, 2]]),  # type: ignore[arg-type]
-            "ours answered list, not a matrix of 32-bit broker ids; correct the placer, or choose another",
+            "ours returned list, not a matrix of 32-bit broker ids; correct the placer, or choose another",
         ),
         (
             TopicAssignment(np.array([[0, 1], [1, 2]], dtype=np.float64)),
-            "ours answered 2 dimensions of float64, not a matrix of 32-bit broker ids; correct the placer, or choose another",
+            "ours returned 2 dimensions of float64, not a matrix of 32-bit broker ids; correct the placer, or choose another",
         ),
         (
             TopicAssignment(np.array([0, 1], dtype=np.int32)),
-            "ours answered 1 dimensions of int32, not a matrix of 32-bit broker ids; correct the placer, or choose another",
+            "ours returned 1 dimensions of int32, not a matrix of 32-bit broker ids; correct the placer, or choose another",
         ),
         (
             TopicAssignment.of([[0, 1]]),
-            "ours answered 1 partitions where 2 were requested; correct the placer, or choose another",
+            "ours returned 1 partitions where 2 were requested; correct the placer, or choose another",
         ),
         (
             TopicAssignment.of([[0], [1]]),
-            "ours answered 1 replicas a partition where 2 were requested; correct the placer, or choose another",
+            "ours returned 1 replicas a partition where 2 were requested; correct the placer, or choose another",
         ),
         (
             TopicAssignment.of([[0, 1], [1, 1]]),
@@ -130,7 +130,7 @@ def test_rows_of_different_lengths_are_refused_where_they_are_made() -> None:
         TopicAssignment.of([[0, 1], [1]])
     assert (
         str(refusal.value)
-        == "partition 1 of the answer has 1 replicas and partition 0 has 2; a placer gives all the same number"
+        == "partition 1 of the result has 1 replicas and partition 0 has 2; a placer gives all the same number"
     )
 
 

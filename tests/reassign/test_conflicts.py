@@ -98,7 +98,7 @@ def test_a_factor_under_min_insync_replicas_is_refused() -> None:
     planned = plan(snapshot, request=ReassignmentRequest(replication_factor=1))
     (conflict,) = cost(planned).infeasible
     assert conflict.reason == "3 topics (a, b, c) have min.insync.replicas 2, the requested replication factor is 1"
-    assert conflict.remedy == "ask for 2 or more, or lower min.insync.replicas"
+    assert conflict.remedy == "request 2 or more, or lower min.insync.replicas"
     assert len(planned) == 0
 
 
@@ -143,7 +143,7 @@ def test_a_partition_under_both_minimums_is_counted_once() -> None:
     assert conflict.reason == (
         "3 topics (a, b, c) have min.insync.replicas 3 and min.insync.racks 3, the requested replication factor is 2"
     )
-    assert conflict.remedy == "ask for 3 or more, or lower min.insync.replicas and min.insync.racks"
+    assert conflict.remedy == "request 3 or more, or lower min.insync.replicas and min.insync.racks"
     assert conflict.partitions == 3
 
 

@@ -96,8 +96,8 @@ def broken() -> Any:
 @pytest.mark.parametrize(
     ("result", "line"),
     [
-        (lambda: None, "answered NoneType, not a mapping of racks; fix it"),
-        (lambda: ["a"], "answered list, not a mapping of racks; fix it"),
+        (lambda: None, "returned NoneType, not a mapping of racks; fix it"),
+        (lambda: ["a"], "returned list, not a mapping of racks; fix it"),
         (lambda: {"1": "a"}, "'1' is not a broker id; return whole numbers"),
         (lambda: {-1: "a"}, "-1 is not a broker id; return whole numbers"),
         (lambda: {True: "a"}, "True is not a broker id; return whole numbers"),

@@ -132,10 +132,10 @@ def checked(
 
 def _matrix(assignment: object, placer: str) -> Int32s:
     if not isinstance(assignment, TopicAssignment):
-        _refuse(placer, f"answered {type(assignment).__name__}, not a TopicAssignment")
+        _refuse(placer, f"returned {type(assignment).__name__}, not a TopicAssignment")
     replicas: object = assignment.replicas
     if not isinstance(replicas, np.ndarray) or replicas.dtype != np.int32 or replicas.ndim != 2:
-        _refuse(placer, f"answered {_kind(replicas)}, not a matrix of 32-bit broker ids")
+        _refuse(placer, f"returned {_kind(replicas)}, not a matrix of 32-bit broker ids")
     return replicas
 
 

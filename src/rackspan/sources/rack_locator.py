@@ -74,7 +74,7 @@ def rack_info(locator: RackLocator, cluster: ClusterView) -> dict[BrokerId, Rack
             f"rack locator {name}: {type(error).__name__}: {one_line(error)}; --debug shows where"
         ) from error
     if not isinstance(racks, Mapping):
-        raise RackLocatorFailed(f"rack locator {name}: answered {type(racks).__name__}, not a mapping of racks; fix it")
+        raise RackLocatorFailed(f"rack locator {name}: returned {type(racks).__name__}, not a mapping of racks; fix it")
     for broker, rack in racks.items():
         if type(broker) is not int or not 0 <= broker <= INT32_MAX:
             raise RackLocatorFailed(f"rack locator {name}: {broker!r} is not a broker id; return whole numbers")

@@ -104,7 +104,7 @@ def test_kerberos_takes_the_credential_cache_of_kinit(monkeypatch: pytest.Monkey
 @pytest.mark.parametrize(
     ("properties", "why"),
     [
-        ({"sasl.kerberos.kinit.cmd": "kinit"}, "sasl.kerberos.kinit.cmd in --command-config is no setting"),
+        ({"sasl.kerberos.kinit.cmd": "kinit"}, "sasl.kerberos.kinit.cmd in --command-config is not a setting"),
         (
             {"sasl.jaas.config": 'com.sun.security.auth.module.Krb5LoginModule required keyTab="k";'},
             "sasl.jaas.config in --command-config: Krb5LoginModule without useTicketCache=true",
