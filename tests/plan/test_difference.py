@@ -99,8 +99,8 @@ def test_a_partition_says_each_reason_for_which_it_changes() -> None:
         "brokers 1,2 drained; preferred leader 1 → 2",
         "brokers 1,2 drained",
         "brokers 1,2 drained",
-        "replicas on brokers the cluster does not list: 9; dead, and their racks unknown; broker 1 drained",
-        "2 replicas stand on 1 rack (a: 1,3); 2 racks would hold them as 1+1; broker 1 drained",
+        "replicas on brokers the cluster does not list: 9; down, and their racks unknown; broker 1 drained",
+        "2 replicas are in 1 rack (a: 1,3); 2 racks would hold them as 1+1; broker 1 drained",
     ]
     reasons = [one.reason for one in partition_differences(snapshot, columns, RackPolicy(), steps)]
     assert reasons[:3] == ["replication factor 2 → 3", "preferred leader 1 → 2", "replicas spread over brokers"]

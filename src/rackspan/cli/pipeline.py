@@ -220,7 +220,7 @@ def _report_batch(batch: "FollowedBatch") -> None:
         output.note(f"batch {batch.number}: nothing new")
         return
     again = f", {made.remade:,} judged again because of {made.reason}" if made.reason else ""
-    corrected = f", {made.corrected:,} compared anew" if made.corrected else ""
+    corrected = f", {made.corrected:,} compared again" if made.corrected else ""
     behind = "" if batch.behind_seconds is None else f", {batch.behind_seconds:.1f} s behind the newest"
     output.note(
         f"batch {batch.number}, run {made.run}: {made.snapshots:,} snapshots judged{again}{corrected}; "

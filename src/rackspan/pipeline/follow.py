@@ -75,7 +75,7 @@ def metric_families(totals: FollowTotals) -> "Iterator[Family]":
     for name, meaning, value in (
         ("batches", "Batches that have ended", totals.batches),
         ("snapshots", "Snapshots judged for the first time", totals.snapshots),
-        ("corrected", "Snapshots compared anew because an earlier one came late", totals.corrected),
+        ("corrected", "Snapshots compared again because an earlier one came late", totals.corrected),
         ("batch_seconds", "Seconds that batches took", totals.seconds),
     ):
         yield CounterMetricFamily(f"rackspan_follow_{name}", meaning, value)

@@ -101,4 +101,4 @@ def test_a_note_is_recognized_as_the_reader_of_clusters_writes_it(note: str, kin
 
 
 def test_a_note_about_brokers_that_do_not_respond_hides_no_change() -> None:
-    assert unread(["brokers 3: said to be alive, but timed out", "sizes of 3 partitions: unknown"]) == Unread.NOTHING
+    assert unread(["brokers 3: listed as alive, but timed out", "sizes of 3 partitions: unknown"]) == Unread.NOTHING

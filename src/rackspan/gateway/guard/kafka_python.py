@@ -72,7 +72,7 @@ class GuardedKafkaProducer:
             isr = self._read_after(metadata.topic, acknowledged_at + self._settle)
             error = self._judge.after(metadata.topic, metadata.partition, isr)
         except Exception as failure:
-            # Whatever it is: without a result the caller would wait for ever.
+            # Whatever it is: without a result the caller would never finish.
             error = unverified(metadata.topic, metadata.partition, failure)
         if error is None:
             result.set_result(metadata)
