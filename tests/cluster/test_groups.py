@@ -150,11 +150,13 @@ def test_the_partitions_of_a_crashed_member_are_assigned_to_the_others(
 ) -> None:
     command = [sys.executable, "-c", CRASHING_MEMBER, cluster.bootstrap_servers, group, topic]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as crashing:
-        assert crashing.stdout is not None
-        assert crashing.stdout.readline() == "owns\n"
-        survivor = members()
-        poll_until([survivor], lambda: len(owned(survivor)) == 2)
-        crashing.kill()
+        try:
+            assert crashing.stdout is not None
+            assert crashing.stdout.readline() == "owns\n"
+            survivor = members()
+            poll_until([survivor], lambda: len(owned(survivor)) == 2)
+        finally:
+            crashing.kill()
         poll_until([survivor], shares([survivor]))
 
 
