@@ -261,7 +261,7 @@ def _mode(place: str, value: Any, _folder: Path) -> AcknowledgementMode:
 
 def _log_format(place: str, value: Any, _folder: Path) -> str:
     if value not in LOG_FORMATS:
-        raise UsageError(f"{place} is {value!r}, but it is one of {', '.join(LOG_FORMATS)}")
+        raise UsageError(f"{place} is {value!r}, expected one of {', '.join(LOG_FORMATS)}")
     return str(value)
 
 
