@@ -121,7 +121,7 @@ def test_a_warning_of_tags_and_racks_that_differ_says_which_of_them_counts() -> 
     assert assign(document, "sticky")["warnings"] == [TAGS_HAVE_NO_EFFECT, differ + "only client.rack counts"]
 
 
-def test_equal_costs_stay_enabled_and_are_noted() -> None:
+def test_equal_costs_are_noted_and_move_no_task() -> None:
     everywhere = {name: ["r1", "r2"] for name in GOOD["partitions"]}
     assigned = assign({**CROSSED, "partitions": everywhere}, "optimize")
     assert (assigned["enabled"], assigned["note"]) == (True, "equal-cost")

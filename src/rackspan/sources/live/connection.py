@@ -58,7 +58,7 @@ class ConnectionSettings:
 
 
 class _LargeReadsManager(KafkaConnectionManager):  # type: ignore[misc]
-    """Connections that receive by the quarter megabyte; kafka-python's own 4 KB take a third of the time of a large fetch."""
+    """Connections that receive by the quarter megabyte: a large fetch takes a system call for every 4 KB in kafka-python."""
 
     async def _build_transport(self, *arguments: Any, **more: Any) -> Any:
         transport = await super()._build_transport(*arguments, **more)
