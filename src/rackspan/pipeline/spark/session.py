@@ -53,6 +53,9 @@ DELTA: Final[Mapping[str, str]] = {
 SHORT_JAVA: Final = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 """For a JVM that ends after seconds: otherwise it spends half of its processor time on compiling what it never runs again."""
 
+FIRST_RETRIES: Final = 5
+"""Of the first request to a Spark Connect server: less than a minute."""
+
 _SENT_TO: Final[set[str]] = set()
 """The sessions of Spark Connect whose server has this package."""
 
@@ -108,11 +111,17 @@ def _connected(remote: str, delta: bool) -> Iterator[Any]:
 def _connection(remote: str, delta: bool) -> Iterator[Any]:
     try:
         from pyspark.errors import PySparkException
+        from pyspark.sql.connect.client.retries import DefaultPolicy
         from pyspark.sql.connect.session import SparkSession as ConnectSession
     except ImportError as error:
         raise MissingRequirement(f"Spark Connect needs {error.name}; pip install 'rackspan[spark]'") from None
     try:
         session: Any = ConnectSession.builder.remote(remote).create()
+        # By default a wrong address is tried for ten minutes.
+        usual = session.client.get_retry_policies()
+        session.client.set_retry_policies([DefaultPolicy(max_retries=FIRST_RETRIES)])
+        session.conf.get("spark.sql.extensions", "")
+        session.client.set_retry_policies(usual)
         if delta:
             _require_delta(session, remote)
         for name, value in SETTINGS.items():
