@@ -79,10 +79,10 @@ def test_one_refused_topic_leaves_all_configs_as_they_were(secured_kafka: KafkaC
 
 def test_a_missing_right_is_named(secured_kafka: KafkaCluster) -> None:
     with connection(secured_kafka, "nobody") as nobody:
-        with pytest.raises(ClusterUnauthorized, match=r"needs Create on Topic secret or on Cluster; ask for it"):
+        with pytest.raises(ClusterUnauthorized, match=r"needs Create on Topic secret or on Cluster; grant it with"):
             create_topic(nobody, "secret", [[1]], {})
-        with pytest.raises(ClusterUnauthorized, match=r"needs Alter on Topic secret; ask for it"):
+        with pytest.raises(ClusterUnauthorized, match=r"needs Alter on Topic secret; grant it with"):
             create_partitions(nobody, "secret", 2, [[1]])
-        with pytest.raises(ClusterUnauthorized, match=r"needs AlterConfigs on Topic secret; ask for it"):
+        with pytest.raises(ClusterUnauthorized, match=r"needs AlterConfigs on Topic secret; grant it with"):
             alter_topic_configs(nobody, {"secret": {"min.insync.replicas": "2"}})
     assert shown_replicas(secured_kafka, "secret") == []

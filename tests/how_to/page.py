@@ -19,6 +19,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
@@ -117,6 +118,8 @@ class Shell:
 
     folder: Path
     addresses: Mapping[str, str] = field(default_factory=dict)
+    settle_seconds: float = 0
+    """After a change: brokers of Apache Kafka learn of it one after another, faster than a reader types."""
     code: int = 0
     background: list[subprocess.Popen[bytes]] = field(default_factory=list)
 
@@ -158,7 +161,10 @@ class Shell:
             )
             return ""
         if line.startswith("rackspan ") and not _SHELL.search(re.sub(r'"[^"]*"', "", line)):
-            return self._rackspan(shlex.split(line, comments=True)[1:])
+            printed = self._rackspan(shlex.split(line, comments=True)[1:])
+            if "--apply" in line:
+                time.sleep(self.settle_seconds)
+            return printed
         return self._bash(line)
 
     def _rackspan(self, words: list[str]) -> str:

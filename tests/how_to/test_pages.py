@@ -65,7 +65,7 @@ def apache_kafka() -> Iterator[KafkaCluster]:
 def test_the_page_holds_on_apache_kafka(page: Page, terminal: Path, apache_kafka: KafkaCluster) -> None:
     delete_topics(apache_kafka)
     (address,) = page.clusters
-    follow(page, terminal, {address: apache_kafka.bootstrap_servers})
+    follow(page, terminal, {address: apache_kafka.bootstrap_servers}, settle_seconds=2)
 
 
 def test_a_page_says_where_it_holds() -> None:
@@ -87,9 +87,9 @@ def test_no_terminal_example_is_wider_than_80_columns() -> None:
     assert wide == []
 
 
-def follow(page: Page, folder: Path, addresses: Mapping[str, str]) -> None:
+def follow(page: Page, folder: Path, addresses: Mapping[str, str], settle_seconds: float = 0) -> None:
     """Errors: AssertionError for the first command that prints something else."""
-    shell = Shell(folder, addresses)
+    shell = Shell(folder, addresses, settle_seconds)
     outputs: list[Sequence[str]] = []
     try:
         for step in page.steps:

@@ -80,10 +80,10 @@ def test_the_example_for_other_engines_runs_as_it_stands(
 
 @pytest.fixture
 def catalog(spark: SparkSession, tmp_path: Path) -> Iterator[str]:
-    """A schema of odd name in the catalog, below the test's folder."""
-    spark.sql(f"CREATE SCHEMA `fleet-1` LOCATION '{tmp_path}/catalog'")
-    yield "fleet-1"
-    spark.sql("DROP SCHEMA `fleet-1` CASCADE")
+    """A schema in the catalog, below the test's folder."""
+    spark.sql(f"CREATE SCHEMA `fleet_1` LOCATION '{tmp_path}/catalog'")
+    yield "fleet_1"
+    spark.sql("DROP SCHEMA `fleet_1` CASCADE")
 
 
 @pytest.mark.spark

@@ -93,7 +93,8 @@ def test_a_master_with_two_workers_makes_every_table_and_spark_submit_the_next_r
 IN_A_NOTEBOOK = """
 import json, sys
 from pyspark.sql import SparkSession
-from rackspan import RackPolicy, pipeline
+from rackspan import pipeline
+from rackspan.audit import RackPolicy
 from rackspan.pipeline import notebook
 
 remote, root = sys.argv[1:]

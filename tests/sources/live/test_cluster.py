@@ -176,7 +176,7 @@ def test_a_frozen_broker_costs_its_sizes_and_not_the_snapshot(busy_kafka: KafkaC
         busy_kafka.thaw_broker(4)
     assert len(read.brokers) == 6
     assert "own-minimum" in {one.name for one in read.topics}
-    [note] = [note for note in read.partial if note.startswith("brokers 4: said to be alive")]
+    [note] = [note for note in read.partial if note.startswith("brokers 4: listed as alive")]
     assert "no response in time" in note
     wait_until_whole(busy_kafka)
 
