@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from itertools import count
-from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -12,6 +11,7 @@ import pyarrow.parquet as pq
 
 from rackspan.audit import RackPolicy
 from rackspan.pipeline import Warehouse, incremental
+from rackspan.pipeline.delta.table import filesystem_of, open_table
 from rackspan.pipeline.incremental import Build, RunReport, RunWork, TableWork
 from rackspan.pipeline.landing.read import read_snapshot
 from rackspan.pipeline.schemas import Table
@@ -37,9 +37,13 @@ def write(warehouse: Warehouse, work: RunWork, one: TableWork, policy: RackPolic
     """One file for each day, as Spark names them: without the column `day`, which the folder has."""
     rows = _typed(_rows(warehouse, work, one, policy), one.table)
     for day in sorted(set(rows["day"].to_pylist())):
-        folder = Path(warehouse.table(one.table.name), work.run_id, f"day={day.isoformat()}")
-        folder.mkdir(parents=True)
-        pq.write_table(rows.filter(pc.equal(rows["day"], day)).drop_columns("day"), folder / "part-0.parquet")
+        table = open_table(warehouse.table(one.table.name))
+        assert table is not None
+        folder = f"{work.run_id}/day={day.isoformat()}"
+        filesystem = filesystem_of(table)
+        filesystem.create_dir(folder)
+        with filesystem.open_output_stream(f"{folder}/part-0.parquet") as out:
+            pq.write_table(rows.filter(pc.equal(rows["day"], day)).drop_columns("day"), out)
 
 
 def _rows(warehouse: Warehouse, work: RunWork, one: TableWork, policy: RackPolicy) -> list[dict[str, Any]]:
