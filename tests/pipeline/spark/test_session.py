@@ -111,3 +111,18 @@ def test_ours_is_a_session_of_its_own_and_leaves_the_shared_one_running(spark: S
     assert spark.conf.get("spark.sql.session.timeZone") == "Asia/Kathmandu"
     assert spark.range(3).count() == 3
     spark.conf.set("spark.sql.session.timeZone", zone or "UTC")
+
+
+@pytest.mark.spark
+def test_delta_lake_can_be_read_after_a_session_without_it_has_ended(tmp_path: Path) -> None:
+    """`run` needs no Delta Lake in Spark, `follow` and `maintain` do; a notebook calls both, and the JVM stays the same."""
+    table = str(tmp_path / "five")
+    rows_read = python(
+        "from rackspan.pipeline.spark import session",
+        "with session.spark_session('local[1]', delta=False, short=True) as spark:",
+        "    print(spark.range(3).count())",
+        "with session.spark_session('local[1]', short=True) as spark:",
+        f"    spark.range(5).write.format('delta').save({table!r})",
+        f"    print(spark.read.format('delta').load({table!r}).count())",
+    )
+    assert rows_read.split() == ["3", "5"]

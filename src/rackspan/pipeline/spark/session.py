@@ -209,6 +209,9 @@ def _started(master: str | None, delta: bool, short: bool) -> "SparkSession":
     jars = delta_jars(java) if delta and java is not None else []
     settings = {} if java is None else start_settings(master or LOCAL, jars, short=short)
     try:
+        # The JVM of a session that was stopped, ours or the user's, goes on, with the jars it began with.
+        if jars and SparkContext._gateway is not None:
+            add_jars(SparkContext._gateway.jvm, jars)
         with _environment(_launch_variables(settings, java)):
             session = SparkSession.builder.config(conf=SparkConf().setAll(list(settings.items()))).getOrCreate()
     except (PySparkException, Py4JError, OSError) as error:
@@ -218,6 +221,13 @@ def _started(master: str | None, delta: bool, short: bool) -> "SparkSession":
     if is_local(master or LOCAL) and not submitted:
         session.sparkContext.setLogLevel("ERROR")
     return session
+
+
+def add_jars(jvm: Any, jars: list[Path]) -> None:
+    """Add jars to a JVM that spark-submit or pyspark has started; those it has already are not looked at again."""
+    loader = jvm.Thread.currentThread().getContextClassLoader()
+    for jar in jars:
+        loader.addURL(jvm.java.io.File(str(jar)).toURI().toURL())
 
 
 def _require_delta(session: "SparkSession", where: str) -> None:
