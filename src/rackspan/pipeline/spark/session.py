@@ -120,12 +120,11 @@ def _connection(remote: str, delta: bool) -> Iterator[Any]:
         # By default a wrong address is tried for ten minutes.
         usual = session.client.get_retry_policies()
         session.client.set_retry_policies([DefaultPolicy(max_retries=FIRST_RETRIES)])
-        session.conf.get("spark.sql.extensions", "")
-        session.client.set_retry_policies(usual)
         if delta:
             _require_delta(session, remote)
         for name, value in SETTINGS.items():
             session.conf.set(name, value)
+        session.client.set_retry_policies(usual)
         send_code(session)
     except (PySparkException, OSError, RuntimeError) as error:
         raise UsageError(f"Spark Connect at {remote}: {_first_line(error)}; look at --remote") from error
